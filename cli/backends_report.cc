@@ -37,21 +37,7 @@ std::string backends_text(const std::vector<BackendDescription>& backends, const
 }
 
 Json backends_json(const std::vector<BackendDescription>& backends) {
-  Json list = Json::array();
-  for (const BackendDescription& backend : backends) {
-    list.push_back({{"backend", backend.name},
-                    {"version", backend.version},
-                    {"devices", backend.devices},
-                    {"layouts", backend.layouts},
-                    {"aliases", backend.aliases},
-                    {"file", backend.file.string()},
-                    {"is_usable", backend.is_usable},
-                    {"status", json_key(name(backend.status))},
-                    {"reason", backend.reason},
-                    {"remedy", backend.remedy},
-                    {"op_count", backend.op_count}});
-  }
-  return {{"backends", std::move(list)}};
+  return {{"backends", field_json(backends, "backends")}};
 }
 
 }  // namespace tessera::cli

@@ -113,7 +113,7 @@ CommandResult bench(const BenchArguments& arguments) {
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
   BoundModel bound = request.bind(loaded, origin);
   // The final plan is measured, so wait until it is in use.
-  request.progress().show("building the plan that stays");
+  request.progress().show("building the final plan");
   bound.executor.wait_for_swap();
   BenchReport report;
   report.model = loaded.description.file;

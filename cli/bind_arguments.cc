@@ -69,9 +69,10 @@ void parse(const BindOption& option, const GivenOption& given, Enum& value) {
   value = static_cast<Enum>(parse_choice_of(option, *given.value));
 }
 
-void parse(const BindOption& /*option*/, const GivenOption& given,
-           std::vector<std::string>& backends) {
-  backends = parse_backend_list(*given.value);
+void parse(const BindOption& option, const GivenOption& given, std::vector<std::string>& names) {
+  const std::string flag(option.flag.name);
+  const bool are_backends = option.name == "backends";
+  names = parse_name_list(flag, *given.value, are_backends ? "onednn,reference" : "mylib,mylib:1");
 }
 
 void parse(const BindOption& /*option*/, const GivenOption& given, std::vector<Pin>& pins) {
@@ -166,17 +167,18 @@ Exclusion parse_exclusion(const std::string& text) {
   return {.backend = backend, .op = op};
 }
 
-std::vector<std::string> parse_backend_list(const std::string& text) {
+std::vector<std::string> parse_name_list(const std::string& flag, const std::string& text,
+                                         const std::string& example) {
   std::vector<std::string> names;
   size_t begin = 0;
   while (begin <= text.size()) {
     const size_t end = std::min(text.find(',', begin), text.size());
     const std::string name = text.substr(begin, end - begin);
     if (name.empty()) {
-      refuse("--backends", text, "expected names with commas between, such as onednn,reference");
+      refuse(flag, text, "expected names with commas between, such as " + example);
     }
     if (std::find(names.begin(), names.end(), name) != names.end()) {
-      refuse("--backends", text, "expected each name once, found '" + name + "' twice");
+      refuse(flag, text, "expected each name once, found '" + name + "' twice");
     }
     names.push_back(name);
     begin = end + 1;
@@ -199,8 +201,8 @@ BindOptions bind_options_of(const BindArguments& arguments, const BindOptions& p
     const GivenOption& given = arguments.given[index];
     if (given == GivenOption{}) continue;
     if (given.is_set && given.is_negated) {
-      refuse(option.flag.negation, "",
-             "expected either this or " + std::string(option.flag.name) + ", found both");
+      throw Error(ErrorKind::InvalidArgument, std::string(option.flag.negation),
+                  "expected either this or " + std::string(option.flag.name) + ", found both");
     }
     std::visit(
         [&]<class T>(const Field<T>& field) {

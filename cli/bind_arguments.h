@@ -52,9 +52,10 @@ Pin parse_pin(const std::string& text);
 // "BACKEND" or "BACKEND:OP". Throws InvalidArgument if a part is empty.
 Exclusion parse_exclusion(const std::string& text);
 
-// "onednn,reference". Throws InvalidArgument for an empty name and for one given twice; binding
-// finds out whether there are such backends.
-std::vector<std::string> parse_backend_list(const std::string& text);
+// The names in the value of `flag`: "fast,slow". Throws InvalidArgument, with `example`, for an
+// empty name and for one given twice; binding finds out whether the names exist.
+std::vector<std::string> parse_name_list(const std::string& flag, const std::string& text,
+                                         const std::string& example);
 
 // The known backends and those of `paths`. Throws InvalidArgument if there is no such path.
 Backends backends_of(const std::vector<std::string>& paths);

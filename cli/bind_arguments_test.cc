@@ -64,12 +64,15 @@ TEST(BindArguments, ExclusionsAreOfABackendOrAnOp) {
 }
 
 TEST(BindArguments, BackendsAreNamesWithCommasBetween) {
+  const auto parse_backend_list = [](const std::string& text) {
+    return parse_name_list("--backends", text, "fast,slow");
+  };
   EXPECT_THAT(parse_backend_list("fast"), ElementsAre("fast"));
   EXPECT_THAT(parse_backend_list("fast,slow"), ElementsAre("fast", "slow"));
   for (const char* text : {"", ",", "fast,", ",fast", "fast,,slow"}) {
     EXPECT_THAT(refusal([&] { parse_backend_list(text); }), HasSubstr("expected names")) << text;
   }
-  EXPECT_THAT(refusal([] { parse_backend_list("fast,slow,fast"); }), HasSubstr("'fast' twice"));
+  EXPECT_THAT(refusal([&] { parse_backend_list("fast,slow,fast"); }), HasSubstr("'fast' twice"));
 }
 
 // The flag of an option with a value, e.g. given("threads", "2").
@@ -89,7 +92,7 @@ TEST(BindArguments, BecomeOptions) {
   arguments["exclusions"].values = {"fast:Conv"};
   arguments["precision"].value = "bfloat16";
   arguments["nan"].value = "fast";
-  arguments["device"].value = "gpu";
+  arguments["devices"].value = "gpu,gpu:1";
   const BindOptions options = bind_options_of(arguments);
   EXPECT_EQ(options.threads, 3);
   EXPECT_THAT(options.backends, ElementsAre("fast", "slow"));
@@ -99,7 +102,7 @@ TEST(BindArguments, BecomeOptions) {
   EXPECT_EQ(options.run.exclusions[0].op, "Conv");
   EXPECT_EQ(options.run.precision, Precision::BFloat16);
   EXPECT_EQ(options.run.nan, NanMode::Fast);
-  EXPECT_EQ(options.run.device, "gpu");
+  EXPECT_THAT(options.run.devices, ElementsAre("gpu", "gpu:1"));
 }
 
 TEST(BindArguments, WhatIsNotGivenIsAsPreset) {
@@ -121,7 +124,9 @@ std::string some_value(std::string_view name) {
   if (name == "swap") return "off";
   if (name == "memory_budget_bytes") return "1K";
   if (name == "pins" || name == "layouts") return "x=other";
-  return name == "threads" || name.ends_with("_seconds") ? "3" : "other";
+  const bool is_number =
+      name == "threads" || name == "max_bulk_steps" || name.ends_with("_seconds");
+  return is_number ? "3" : "other";
 }
 
 // Texts and containers by their sizes: the values here differ in these.
@@ -188,7 +193,7 @@ TEST(BindArguments, WrongValuesAreRefused) {
   BindArguments both;
   both["optimize"].is_set = both["optimize"].is_negated = true;
   EXPECT_THAT(refusal([&] { bind_options_of(both); }),
-              HasSubstr("--no-optimize '': expected either this or --optimize, found both"));
+              HasSubstr("--no-optimize: expected either this or --optimize, found both"));
   BindArguments twice;
   twice["layouts"].values = {"x=csr", "x=row_sparse"};
   EXPECT_THAT(refusal([&] { bind_options_of(twice); }),

@@ -72,9 +72,10 @@ void add_model_options(CommandOptions command, CommandBits of, ModelArguments& a
                    "fail if a shape declared inside the model is wrong");
   command.add_flag("--copy-weights", arguments.copies_weights,
                    "copy weights from files beside the model, which may then change");
-  command.add_flag("--strict-stamps", arguments.strict_stamps,
-                   "keep what loading came to only if the system says that nobody was writing to "
-                   "the model's files");
+  command.add_flag(
+      "--strict-stamps", arguments.strict_stamps,
+      "store the loaded model only if the system confirms that no process was writing to "
+      "its files");
   add_bind_options(command, of, arguments.bind);
 }
 
@@ -149,7 +150,7 @@ BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origi
   progress_->show("preparing inputs");
   NamedTensors inputs = loaded.inputs;
   if (seed_) add_random(executor.inputs(), *seed_, inputs);
-  NamedFeeds feeds = feeds_of(executor.inputs(), inputs);
+  NamedFeeds feeds = feeds_of(executor.inputs(), inputs, backends_);
   return {std::move(executor), std::move(inputs), std::move(feeds), span};
 }
 

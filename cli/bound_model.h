@@ -75,7 +75,7 @@ struct LoadedModel {
 struct BoundModel {
   Executor executor;
   NamedTensors inputs;
-  NamedFeeds feeds;  // the same tensors; sparse for inputs that are bound as sparse
+  NamedFeeds feeds;  // the same tensors, in the layouts in which inputs are bound
   Span bind;
 };
 

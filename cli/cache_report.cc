@@ -122,26 +122,16 @@ Json ingredients_json(const CacheReport& report) {
 
 Json cache_json(const CacheReport& report) {
   if (report.fingerprint.empty()) return nullptr;
-  Json types = Json::array();
-  for (const CacheTypeReport& type : report.types) {
-    types.push_back({{"type", type.type},
-                     {"origin", type.origin},
-                     {"loaded_count", type.loaded},
-                     {"measured_count", type.measured},
-                     {"saved_us", microseconds_json(type.seconds_saved)}});
-  }
-  return {{"is_hit", report.is_hit},
-          {"file", report.file.string()},
-          {"change", report.change},
-          {"reason", report.reason},
-          {"types", std::move(types)}};
+  return fields_json(report);
 }
 
 std::string cache_answer_text(const CacheReport& report, const TextStyle& style) {
   std::string text =
       wrapped(report.is_hit ? "hit: " + report.file.string() : "miss: " + report.reason, style);
   if (!report.change.empty()) {
-    text += wrapped(report.change + "; it runs while what is new is measured behind it", style);
+    text += wrapped(
+        report.change + "; the plan runs while these libraries are measured in the background",
+        style);
   }
   return text + origins_text(report, style);
 }

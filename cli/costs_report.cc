@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "api/description_fields.h"
 #include "cli/placement_report.h"
 #include "cli/plan_summary.h"
 #include "cli/quantities.h"
@@ -19,7 +20,7 @@ constexpr size_t kShownOccurrences = 3;
 
 std::string verdict_text(const CandidateDescription& candidate) {
   const bool is_in = candidate.is_chosen || candidate.verdict == Verdict::Fine;
-  return is_in ? margin_text(candidate) : verdict_name(candidate.verdict);
+  return is_in ? margin_text(candidate) : std::string(name(candidate.verdict));
 }
 
 bool is_out(const CandidateDescription& candidate) {

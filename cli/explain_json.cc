@@ -12,30 +12,11 @@ namespace {
 double share_of(double part, double total) { return total > 0 ? part / total : 0; }
 
 Json step_json(const PlanStep& step, size_t index, double time_us, double total_us) {
-  Json refusals = Json::array();
-  for (const BackendRefusal& refusal : step.refusals) {
-    refusals.push_back(
-        {{"backend", refusal.backend}, {"node", refusal.node}, {"reason", refusal.reason}});
-  }
-  return {{"index", index},
-          {"name", step.name},
-          {"op", step.op},
-          {"kind", kind_of(step)},
-          {"backend", step.backend},
-          {"algorithm", step.algorithm},
-          {"thread_count", step.threads},
-          {"nodes", step.nodes},
-          {"inputs", ports_json(step.inputs)},
-          {"outputs", ports_json(step.outputs)},
-          {"flop_count", step.flops},
-          {"moved_bytes", step.bytes},
-          {"workspace_bytes", step.workspace_bytes},
-          {"is_in_place", step.is_in_place},
-          {"median_us", time_us},
-          {"predicted_us", microseconds_json(step.predicted_seconds)},
-          {"share", share_of(time_us, total_us)},
-          {"gflop_per_second", gflops_of(step.flops, time_us)},
-          {"refusals", std::move(refusals)}};
+  return fields_json(step, {{"index", index},
+                            {"kind", kind_of(step)},
+                            {"median_us", time_us},
+                            {"share", share_of(time_us, total_us)},
+                            {"gflop_per_second", gflops_of(step.flops, time_us)}});
 }
 
 }  // namespace
@@ -58,8 +39,8 @@ Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps)
                {"steps", Json::array()},
                {"totals", Json::array()},
                {"refusals", Json::array()},
-               {"candidates", Json::array()},
-               {"conversions", Json::array()}};
+               {"candidates", to_json(candidates_of(plan.candidates, nodes_of(plan, steps)))},
+               {"conversions", to_json(plan.conversions)}};
   for (const size_t index : steps) {
     json["steps"].push_back(step_json(plan.steps[index], index, report.step_us[index], total_us));
   }
@@ -74,12 +55,6 @@ Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps)
   for (const RefusalGroup& group : group_refusals(plan)) {
     json["refusals"].push_back(
         {{"backend", group.backend}, {"reason", group.reason}, {"nodes", group.nodes}});
-  }
-  for (const CandidateDescription& each : candidates_of(plan.candidates, nodes_of(plan, steps))) {
-    json["candidates"].push_back(to_json(each));
-  }
-  for (const ConversionDescription& each : plan.conversions) {
-    json["conversions"].push_back(to_json(each));
   }
   return json;
 }

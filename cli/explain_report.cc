@@ -50,6 +50,17 @@ std::string run_text(const ExplainReport& report, const TextStyle& style) {
       style);
 }
 
+std::string device_memory_text(const MemoryDescription& memory, const TextStyle& style) {
+  std::string text;
+  for (const DeviceMemoryDescription& device : memory.devices) {
+    text +=
+        wrapped("memory of " + device.device + ": " + bytes_text(device.arena_bytes) +
+                    " for intermediate values, " + bytes_text(device.weight_bytes) + " for weights",
+                style);
+  }
+  return text;
+}
+
 std::string header_text(const ExplainReport& report, const TextStyle& style) {
   const PlanDescription& plan = report.plan;
   return line(report.model, style) +
@@ -60,6 +71,7 @@ std::string header_text(const ExplainReport& report, const TextStyle& style) {
                      bytes_text(plan.pack_bytes) + " for packed weights, " +
                      bytes_text(plan.library_bytes) + " inside the libraries",
                  style) +
+         device_memory_text(plan.memory, style) +
          (plan.tuning.measured > 0 ? tuning_text(plan.tuning, style) : "") +
          placement_text(plan.placement, report.run_us / 1000, style);
 }

@@ -66,8 +66,8 @@ void check_binds_nothing(BindArguments arguments) {
   arguments.backend_paths.clear();  // needed for the ops of plug-ins
   if (arguments == BindArguments{}) return;
   throw Error(ErrorKind::InvalidArgument, "command line",
-              "expected --memory or --svg beside options of where and how a model runs, found "
-              "neither");
+              "expected --memory or --svg beside options that decide where and how a model runs, "
+              "found neither");
 }
 
 CommandResult inspect(const InspectOptions& options) {
@@ -113,7 +113,7 @@ Command make_inspect_command(CommandOptions command) {
                    "fail if a shape declared inside the model is wrong");
   command.add_flag("--json", options->is_json, "print JSON");
   command.set_footer(
-      "Options of where and how it runs count with --memory and --svg only.\n\n"
+      "Options that decide where and how it runs need --memory or --svg.\n\n"
       "Example:\n"
       "  tessera inspect model.onnx --shape '#0=1x3x224x224' --passes\n"
       "  tessera inspect model.onnx --memory --svg memory.svg");

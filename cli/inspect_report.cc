@@ -120,34 +120,10 @@ std::string passes_text(const std::vector<PassDescription>& passes, const TextSt
 Json inputs_json(const std::vector<ValueDescription>& inputs) {
   Json json = Json::array();
   for (const ValueDescription& input : inputs) {
-    Json entry = to_json(input);
+    Json entry = fields_json(input);
     entry["is_read"] = input.is_read;
     entry["index_count"] = optional_json(input.index_limit);
     json.push_back(std::move(entry));
-  }
-  return json;
-}
-
-Json node_json(const NodeDescription& node) {
-  return {{"node", node.name},
-          {"op", node.op},
-          {"domain", node.domain},
-          {"op_version", node.version},
-          {"inputs", to_json(node.inputs)},
-          {"outputs", to_json(node.outputs)},
-          {"flop_count", optional_json(node.flops)},
-          {"moved_bytes", optional_json(node.bytes)},
-          {"inference_only", node.inference_only}};
-}
-
-Json passes_json(const std::vector<PassDescription>& passes) {
-  Json json = Json::array();
-  for (const PassDescription& pass : passes) {
-    json.push_back({{"pass", pass.name},
-                    {"before_count", pass.nodes_before},
-                    {"after_count", pass.nodes_after},
-                    {"pass_us", microseconds_json(pass.seconds)},
-                    {"changes", pass.changes}});
   }
   return json;
 }
@@ -172,21 +148,11 @@ Json inspect_json(const ModelDescription& model, const InspectParts& parts) {
   for (const auto& [domain, version] : model.opsets) {
     opsets.push_back({{"domain", domain}, {"opset_version", version}});
   }
-  Json nodes = Json::array();
-  for (const NodeDescription& node : model.nodes) nodes.push_back(node_json(node));
-  Json json = {{"model", model.file},
-               {"ir_version", model.ir_version},
-               {"producer", model.producer},
-               {"opsets", std::move(opsets)},
-               {"inputs", inputs_json(model.inputs)},
-               {"outputs", to_json(model.outputs)},
-               {"weight_count", model.weights.size()},
-               {"weight_bytes", model.weight_bytes},
-               {"flop_count", optional_json(model.flops)},
-               {"peak_value_bytes", optional_json(model.peak_bytes)},
-               {"nodes", std::move(nodes)}};
-  if (parts.has_weights) json["weights"] = to_json(model.weights);
-  if (parts.has_passes) json["passes"] = passes_json(model.passes);
+  Json json = fields_json(model, {{"opsets", std::move(opsets)},
+                                  {"inputs", inputs_json(model.inputs)},
+                                  {"weight_count", model.weights.size()}});
+  if (!parts.has_weights) json.erase("weights");
+  if (!parts.has_passes) json.erase("passes");
   return json;
 }
 

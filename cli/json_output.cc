@@ -4,8 +4,6 @@
 #include <cctype>
 #include <cmath>
 
-#include "base/check.h"
-
 namespace tessera::cli {
 namespace {
 
@@ -36,22 +34,6 @@ std::string json_file_text(const Json& json) {
 std::string json_key(std::string words) {
   std::replace(words.begin(), words.end(), ' ', '_');
   return words;
-}
-
-Json to_json(const ValueDescription& value) {
-  Json json = {{"value", value.name}, {"type", name(value.type)}, {"shape", nullptr}};
-  if (!value.shape) return json;
-  json["shape"] = Json::array();
-  for (const Dimension& dimension : *value.shape) {
-    json["shape"].push_back(dimension.value ? Json(*dimension.value) : Json(dimension.symbol));
-  }
-  return json;
-}
-
-Json to_json(const std::vector<ValueDescription>& values) {
-  Json json = Json::array();
-  for (const ValueDescription& value : values) json.push_back(to_json(value));
-  return json;
 }
 
 Json to_json(const std::string& tensor_name, const Tensor& tensor) {

@@ -115,7 +115,7 @@ class InstanceReader {
     if (name.empty()) fail("expected an id, found none");
     const auto [first, is_new] = lines_.emplace(name, number_);
     if (!is_new) {
-      fail("expected an id of its own, found that of line " + std::to_string(first->second), name);
+      fail("expected a unique id, found the id of line " + std::to_string(first->second), name);
     }
     BufferRequest request;
     request.lower = number_of(kTitles[1], cells[columns_[1]], name, 0);

@@ -55,7 +55,7 @@ TEST(MemoryInstance, SaysWhatIsWrong) {
       {"id,lower,upper,size\na,0,1,0\n", "f, line 2, buffer 'a'", "from 1 on, found '0'"},
       {"id,lower,upper,size\na,-1,1,4\n", "f, line 2, buffer 'a'", "expected lower to be a whole"},
       {"id,lower,upper,size\na,1,1,4\n", "f, line 2, buffer 'a'", "expected upper to be above"},
-      {"id,lower,upper,size\n\na,0,1,4\na,0,1,4\n", "f, line 4, buffer 'a'", "that of line 3"},
+      {"id,lower,upper,size\n\na,0,1,4\na,0,1,4\n", "f, line 4, buffer 'a'", "the id of line 3"},
       {"id,lower,upper,size\na,0,1,9223372036854775808\n", "f, line 2, buffer 'a'",
        "of at most 64 bits, found '9223372036854775808'"},
       {"id,lower,upper,size\na,0,1,4611686018427387904\nb,0,1,4611686018427387904\n",

@@ -52,6 +52,11 @@ std::string memory_text(const MemoryReport& report, const TextStyle& style) {
   add("libraries", exact_text(report.library_bytes) + " inside the libraries");
   add("outputs", exact_text(memory.output_bytes) + " that are new in each run");
   add("total", exact_text(memory.total_bytes) + ", which --memory-budget limits");
+  for (const DeviceMemoryDescription& device : memory.devices) {
+    add(device.device, exact_text(device.arena_bytes) + " for intermediate values and workspaces" +
+                           (device.is_proven_smallest ? ", proven the smallest" : "") + "; " +
+                           exact_text(device.weight_bytes) + " of weights");
+  }
   add("planning", time_text(report.plan_ms / 1000) + " for " + count_text(report.steps, "step"));
   std::vector<size_t> order(memory.blocks.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -85,25 +90,16 @@ Json memory_figures_json(const MemoryDescription& memory, int64_t library_bytes)
 }
 
 Json memory_json(const MemoryReport& report) {
-  Json json = {{"model", report.model}};
-  json.update(memory_figures_json(report.memory, report.library_bytes));
-  json["ratio"] = ratio_of(report.memory);
-  json["is_proven_smallest"] = report.memory.is_proven_smallest;
-  json["padding_bytes"] = report.memory.padding_bytes;
-  json["output_bytes"] = report.memory.output_bytes;
-  json["total_bytes"] = report.memory.total_bytes;
-  json["plan_us"] = 1000 * report.plan_ms;
-  json["step_count"] = report.steps;
-  json["blocks"] = Json::array();
+  Json blocks = Json::array();
   for (const MemoryBlock& block : report.memory.blocks) {
-    json["blocks"].push_back({{"name", block.name},
-                              {"content", block.text},
-                              {"is_workspace", block.is_workspace},
-                              {"first_step", block.lower},
-                              {"last_step", block.upper - 1},
-                              {"size_bytes", block.bytes},
-                              {"offset_bytes", block.offset}});
+    blocks.push_back(fields_json(block, {{"last_step", block.upper - 1}}));
   }
+  Json json = {{"model", report.model}};
+  json.update(fields_json(report.memory, {{"library_bytes", report.library_bytes},
+                                          {"ratio", ratio_of(report.memory)},
+                                          {"plan_us", 1000 * report.plan_ms},
+                                          {"step_count", report.steps},
+                                          {"blocks", std::move(blocks)}}));
   return json;
 }
 

@@ -1,4 +1,4 @@
-// JSON for the parts of plans and their costs: the objects that docs/formats/json.md calls Port,
+// JSON for the parts of plans and their costs: the objects that docs/formats/json.md calls
 // Candidate, Conversion, Tuning and Placement.
 #pragma once
 
@@ -11,9 +11,10 @@
 
 namespace tessera::cli {
 
-Json ports_json(const std::vector<PlanPort>& ports);
 Json to_json(const CandidateDescription& candidate);
+Json to_json(const std::vector<CandidateDescription>& candidates);
 Json to_json(const ConversionDescription& conversion);
+Json to_json(const std::vector<ConversionDescription>& conversions);
 Json to_json(const TuningDescription& tuning);
 
 // Unknown values are null. If `run_us` has a value, it replaces the time measured during binding.

@@ -120,20 +120,6 @@ std::vector<std::optional<size_t>> plan_indices(const std::vector<StepRecord>& r
   return indices;
 }
 
-const char* verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::Fine:
-      return "fine";
-    case Verdict::Refused:
-      return "refused";
-    case Verdict::NotMeasured:
-      return "not measured";
-    case Verdict::NotBuilt:
-      return "not built";
-  }
-  return "";
-}
-
 std::string kind_of(const PlanStep& step) {
   if (is_conversion(step)) return "conversion";
   return step.backend.empty() ? "copy" : "kernel";

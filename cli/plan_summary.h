@@ -55,9 +55,6 @@ double percentile(std::vector<double> values, double percent);
 std::vector<std::optional<size_t>> plan_indices(const std::vector<StepRecord>& records,
                                                 const PlanDescription& plan);
 
-// "fine", "refused", "not measured", "not built".
-const char* verdict_name(Verdict verdict);
-
 // The kind of a step: "kernel", "conversion" or "copy".
 std::string kind_of(const PlanStep& step);
 

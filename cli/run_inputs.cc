@@ -129,13 +129,17 @@ void check_all_given(const std::vector<ValueDescription>& inputs, const NamedTen
   }
 }
 
-NamedFeeds feeds_of(const std::vector<ValueDescription>& inputs, const NamedTensors& tensors) {
+NamedFeeds feeds_of(const std::vector<ValueDescription>& inputs, const NamedTensors& tensors,
+                    const Backends& backends) {
   NamedFeeds feeds(tensors.begin(), tensors.end());
   for (const ValueDescription& input : inputs) {
     const std::optional<SparseFormat> format = sparse_format_of(input);
     const auto found = tensors.find(input.name);
-    if (format && found != tensors.end()) {
-      feeds[input.name] = SparseTensor::from_dense(*format, found->second);
+    if (found == tensors.end()) continue;
+    const size_t device = input.layout.find('@');
+    if (format) feeds[input.name] = SparseTensor::from_dense(*format, found->second);
+    if (device != std::string::npos) {
+      feeds[input.name] = backends.to_device(found->second, input.layout.substr(device + 1));
     }
   }
   return feeds;
@@ -145,7 +149,7 @@ std::vector<Tensor> dense_of(std::vector<AnyTensor> tensors) {
   std::vector<Tensor> dense;
   for (AnyTensor& tensor : tensors) {
     const auto* sparse = std::get_if<SparseTensor>(&tensor);
-    dense.push_back(sparse != nullptr ? sparse->to_dense() : std::get<Tensor>(std::move(tensor)));
+    dense.push_back(sparse != nullptr ? sparse->to_dense() : std::get<Tensor>(tensor).to_host());
   }
   return dense;
 }

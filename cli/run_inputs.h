@@ -32,11 +32,12 @@ void check_all_given(const std::vector<ValueDescription>& inputs, const NamedTen
 
 using NamedFeeds = std::map<std::string, AnyTensor>;
 
-// Converts the tensors to the formats of the bound `inputs`: sparse inputs are stored without
-// zeros.
-NamedFeeds feeds_of(const std::vector<ValueDescription>& inputs, const NamedTensors& tensors);
+// Converts the tensors to the layouts of the bound `inputs`: sparse inputs are stored without
+// zeros, and those in memory of a device of `backends` are copied there.
+NamedFeeds feeds_of(const std::vector<ValueDescription>& inputs, const NamedTensors& tensors,
+                    const Backends& backends);
 
-// Converts outputs to dense tensors, to print, compare and write them.
+// Converts outputs to dense tensors in the host's memory, to print, compare and write them.
 std::vector<Tensor> dense_of(std::vector<AnyTensor> tensors);
 
 // Adds random tensors for the inputs that have none; `inputs` must be bound. An input that the

@@ -42,7 +42,7 @@ Trace small_trace() {
 
 TEST(TraceFile, StagesLieWithinTheirWhole) {
   const Json events = Json::parse(trace_text(small_trace()))["traceEvents"];
-  ASSERT_EQ(events.size(), 8U);
+  ASSERT_EQ(events.size(), 10U);  // the last two are names
   EXPECT_EQ(events[0]["name"], "load");
   EXPECT_EQ(events[1]["name"], "bind") << "a stage called as its whole is left out";
   EXPECT_EQ(events[1]["ts"], 100.0);
@@ -57,7 +57,7 @@ TEST(TraceFile, StagesLieWithinTheirWhole) {
 
 TEST(TraceFile, StepsSayWhoDidThemAndHow) {
   const Json events = Json::parse(trace_text(small_trace()))["traceEvents"];
-  ASSERT_EQ(events.size(), 8U);
+  ASSERT_EQ(events.size(), 10U);  // the last two are names
   EXPECT_EQ(events[5]["cat"], "convert");
   EXPECT_EQ(events[5]["args"]["layouts"], "row_major\xe2\x86\x92nchw16c");
   const Json& step = events[6];
@@ -78,10 +78,32 @@ TEST(TraceFile, StepsSayWhoDidThemAndHow) {
 
 TEST(TraceFile, WhatThePlanLacksIsShownAllTheSame) {
   const Json events = Json::parse(trace_text(small_trace()))["traceEvents"];
-  ASSERT_EQ(events.size(), 8U);
+  ASSERT_EQ(events.size(), 10U);  // the last two are names
   EXPECT_EQ(events[7]["args"]["op"], "Reshape");
   EXPECT_FALSE(events[7]["args"].contains("GFLOP/s"));
   EXPECT_FALSE(events[7]["args"].contains("layouts"));
+}
+
+TEST(TraceFile, StepsOfDevicesAreOnLinesOfTheirOwn) {
+  Trace trace = small_trace();
+  StepRecord& step = trace.steps[0];
+  step.device = "fake:1";
+  step.start = microseconds(5);
+  step.duration = microseconds(10);
+  step.enqueue = microseconds(2);
+  const Json events = Json::parse(trace_text(trace))["traceEvents"];
+  ASSERT_EQ(events.size(), 13U);
+  EXPECT_EQ(events[5]["name"], "enqueue " + step.node);
+  EXPECT_EQ(events[5]["tid"], 1);
+  EXPECT_EQ(events[5]["dur"], 2.0);
+  EXPECT_EQ(events[6]["name"], "synchronise");
+  EXPECT_EQ(events[6]["ts"], 207.0);
+  EXPECT_EQ(events[6]["dur"], 8.0);
+  EXPECT_EQ(events[7]["name"], step.node);
+  EXPECT_EQ(events[7]["tid"], 2);
+  EXPECT_EQ(events[12]["name"], "thread_name");
+  EXPECT_EQ(events[12]["tid"], 2);
+  EXPECT_EQ(events[12]["args"]["name"], "device fake:1");
 }
 
 }  // namespace

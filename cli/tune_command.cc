@@ -39,20 +39,13 @@ std::string tune_text(const TuneArguments& arguments, const Executor& executor) 
 
 Json tune_json(const TuneArguments& arguments, const Executor& executor) {
   const PlanDescription& plan = executor.plan();
-  Json json = {{"model", arguments.model.model},
-               {"thread_count", executor.threads()},
-               {"file", arguments.output},
-               {"tuning", to_json(plan.tuning)},
-               {"placement", placement_json(plan.placement, std::nullopt)},
-               {"candidates", Json::array()},
-               {"conversions", Json::array()}};
-  for (const CandidateDescription& candidate : plan.candidates) {
-    json["candidates"].push_back(to_json(candidate));
-  }
-  for (const ConversionDescription& conversion : plan.conversions) {
-    json["conversions"].push_back(to_json(conversion));
-  }
-  return json;
+  return {{"model", arguments.model.model},
+          {"thread_count", executor.threads()},
+          {"file", arguments.output},
+          {"tuning", to_json(plan.tuning)},
+          {"placement", placement_json(plan.placement, std::nullopt)},
+          {"candidates", to_json(plan.candidates)},
+          {"conversions", to_json(plan.conversions)}};
 }
 
 CommandResult tune(TuneArguments arguments) {

@@ -92,14 +92,10 @@ std::string verification_text(const ModelVerification& verification, const TextS
 }
 
 Json verification_json(const std::string& model, const ModelVerification& verification) {
-  Json json = {{"model", model},
-               {"is_stopped", verification.tuning.is_stopped},
-               {"notes", verification.tuning.notes},
-               {"candidates", Json::array()}};
-  for (const CandidateDescription& candidate : verification.candidates) {
-    json["candidates"].push_back(to_json(candidate));
-  }
-  return json;
+  return {{"model", model},
+          {"is_stopped", verification.tuning.is_stopped},
+          {"notes", verification.tuning.notes},
+          {"candidates", to_json(verification.candidates)}};
 }
 
 }  // namespace

@@ -17,6 +17,20 @@ function(tessera_catalog_aliases aliases_variable tables_variable catalog key in
   set(${aliases_variable} "k_${name}_aliases" PARENT_SCOPE)
 endfunction()
 
+# tessera_catalog_names(NAMES): sets NAMES to the names of all backends in backends/catalog.json, best
+# first.
+function(tessera_catalog_names names_variable)
+  file(READ ${PROJECT_SOURCE_DIR}/backends/catalog.json catalog)
+  string(JSON count LENGTH "${catalog}" backends)
+  math(EXPR last "${count} - 1")
+  set(names "")
+  foreach(index RANGE ${last})
+    string(JSON name GET "${catalog}" backends ${index} name)
+    list(APPEND names ${name})
+  endforeach()
+  set(${names_variable} ${names} PARENT_SCOPE)
+endfunction()
+
 # tessera_catalog(OUTPUT): generates a source file with the table of src/backend/catalog.h from
 # backends/catalog.json. Call it after backends/ was configured: plug-ins that are not built set
 # their reasons in the global properties TESSERA_BACKEND_REASON_<name> and
@@ -35,6 +49,13 @@ function(tessera_catalog output)
     string(JSON name GET "${catalog}" backends ${index} name)
     string(JSON kind GET "${catalog}" backends ${index} kind)
     string(JSON install GET "${catalog}" backends ${index} install)
+    string(JSON only_if_named ERROR_VARIABLE no_such_key
+      GET "${catalog}" backends ${index} only_if_named)
+    if(NOT only_if_named STREQUAL "ON")
+      set(only_if_named OFF)
+    endif()
+    string(REPLACE ON true only_if_named ${only_if_named})
+    string(REPLACE OFF false only_if_named ${only_if_named})
     tessera_catalog_aliases(aliases tables "${catalog}" backends ${index} ${name})
     get_property(reason GLOBAL PROPERTY TESSERA_BACKEND_REASON_${name})
     get_property(lacks_library GLOBAL PROPERTY TESSERA_BACKEND_LACKS_LIBRARY_${name})
@@ -58,7 +79,7 @@ function(tessera_catalog output)
       set(open "nullptr")
     endif()
     string(APPEND entries
-      "    CatalogEntry{\"${name}\", ${aliases}, \"${file}\", \"${install}\", \"${reason}\", ${fault}, ${open}},\n")
+      "    CatalogEntry{\"${name}\", ${aliases}, \"${file}\", \"${install}\", \"${reason}\", ${fault}, ${open}, ${only_if_named}},\n")
   endforeach()
   set(absent "")
   string(JSON absent_count LENGTH "${catalog}" absent)

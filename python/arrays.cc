@@ -112,7 +112,7 @@ Tensor borrow_as_it_is(nb::handle value, const std::string& location, int wish) 
               std::string("expected a dense row-major array of numbers or bools") +
                   (wish == PyBUF_WRITABLE ? " that may be written" : "") + ", found " +
                   nb::cast<std::string>(nb::str(nb::type_name(value.type()))) +
-                  " that is not so; numpy.ascontiguousarray makes one");
+                  " that is not; numpy.ascontiguousarray converts it");
 }
 
 nb::object bfloat16_dtype() {
@@ -136,6 +136,7 @@ nb::dlpack::dtype storage_type(DataType type) {
 
 nb::object to_array(Tensor tensor) {
   if (tensor.is_empty()) return nb::none();
+  if (tensor.device_storage() != nullptr) return nb::cast(std::move(tensor));
   if (!tensor.is_sole_owner()) {
     tensor = Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
                              static_cast<size_t>(tensor.bytes()));
@@ -154,6 +155,7 @@ nb::object to_array(Tensor tensor) {
 }  // namespace
 
 Tensor to_tensor(nb::handle value, const std::string& location) {
+  if (nb::isinstance<Tensor>(value)) return nb::cast<Tensor>(value);
   if (std::optional<Tensor> tensor = borrow(value)) return *std::move(tensor);
   const nb::module_ numpy = nb::module_::import_("numpy");
   nb::object array = numpy.attr("asarray")(value, nb::arg("order") = "C");
@@ -174,10 +176,12 @@ Tensor to_tensor(nb::handle value, const std::string& location) {
 }
 
 Tensor to_shared_tensor(nb::handle value, const std::string& location) {
+  if (nb::isinstance<Tensor>(value)) return nb::cast<Tensor>(value);
   return borrow_as_it_is(value, location, 0);
 }
 
 Tensor to_writable_tensor(nb::handle value, const std::string& location) {
+  if (nb::isinstance<Tensor>(value)) return nb::cast<Tensor>(value);
   return borrow_as_it_is(value, location, PyBUF_WRITABLE);
 }
 

@@ -1,4 +1,5 @@
-// NumPy arrays as tensors, and tensors as NumPy arrays.
+// NumPy arrays as tensors, and tensors as NumPy arrays. Tensors in memory of a device are the class
+// DeviceArray of device_arrays.h.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -23,9 +24,9 @@ Tensor to_shared_tensor(nanobind::handle value, const std::string& location);
 Tensor to_writable_tensor(nanobind::handle value, const std::string& location);
 
 // Converts tensors to NumPy arrays that share memory with no later run, no model and no array of
-// the caller. Empty tensors become None. Moves elements that only `tensors` owns, and copies all
-// others. Throws Unsupported for bfloat16 if the package ml_dtypes is missing. Requires the
-// interpreter's lock.
+// the caller. Empty tensors become None, and those in memory of a device DeviceArrays. Moves
+// elements that only `tensors` owns, and copies all others. Throws Unsupported for bfloat16 if the
+// package ml_dtypes is missing. Requires the interpreter's lock.
 nanobind::list to_arrays(std::vector<Tensor> tensors);
 
 }  // namespace tessera::python

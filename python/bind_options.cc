@@ -24,6 +24,14 @@ namespace nb = nanobind;
 namespace tessera::python {
 namespace {
 
+// A value in an error, which may be as long as a model's list of names.
+std::string shortened(std::string text) {
+  constexpr size_t kMaxLetters = 200;
+  if (text.size() <= kMaxLetters) return text;
+  text.resize(kMaxLetters);
+  return text + "...";
+}
+
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 using Layouts = std::map<std::string, std::string>;
 using Progress = std::function<bool(const TuneProgress&)>;
@@ -129,7 +137,7 @@ void read_option(const BindOption& option, nb::handle given, BindOptions& option
   const bool is_too_large = type == "int" && PyLong_Check(given.ptr()) != 0;
   const std::string message = "bind(): " + std::string(option.keyword) + ": expected " +
                               (is_too_large ? "a smaller int" : type) + ", found " +
-                              nb::cast<std::string>(nb::repr(given));
+                              shortened(nb::cast<std::string>(nb::repr(given)));
   throw nb::type_error(message.c_str());
 }
 

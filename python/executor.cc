@@ -232,6 +232,14 @@ void bind_executor(nb::module_& module) {
           "Waits for the faster plan of bind(swap=True), if there will be one; the next run uses "
           "it.")
       .def(
+          "explain_unusable",
+          [](SharedExecutor& shared) {
+            return shared.exclusively(
+                [](Executor& executor) { return executor.explain_unusable(); });
+          },
+          "Why later runs are not possible, because a device was lost or was opened before a fork; "
+          "'' if they are.")
+      .def(
           "measure_dispatch_ns",
           [](SharedExecutor& shared) {
             return shared.exclusively(

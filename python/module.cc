@@ -12,6 +12,7 @@
 
 #include "base/background_task.h"
 #include "python/descriptions.h"
+#include "python/device_arrays.h"
 #include "python/executor.h"
 #include "python/model.h"
 #include "python/sparse_arrays.h"
@@ -46,8 +47,8 @@ std::vector<BackendDescription> describe(const Backends& backends) {
 }
 
 void bind_backends(nb::module_& module) {
-  nb::class_<Backends>(module, "Backends",
-                       R"(A set of backends that models may run on.
+  nb::class_<Backends> backends(module, "Backends",
+                                R"(A set of backends that models may run on.
 
 It contains the backends that are built in, the plug-ins in the folder next to the library, those
 that TESSERA_BACKEND_PATH names, and those that are added here. A plug-in is opened when it is first
@@ -55,8 +56,8 @@ needed.
 
     backends = tessera.Backends()
     backends.add_path("/opt/plugins")
-    model = tessera.load("model.onnx", backends=backends))")
-      .def(nb::init<>())
+    model = tessera.load("model.onnx", backends=backends))");
+  backends.def(nb::init<>())
       .def("add_path", &Backends::add_path, "path"_a, nb::call_guard<nb::gil_scoped_release>(),
            "Adds a plug-in, or a folder of plug-ins, to be opened when needed.")
       .def("load_backend", &Backends::load_backend, "path"_a,
@@ -66,6 +67,7 @@ needed.
           "describe", [](const Backends& self) { return to_list(describe(self)); },
           nb::sig("def describe(self) -> list[tessera.descriptions.BackendDescription]"),
           "Opens all known backends to find out whether they can be used, and describes them.");
+  bind_device_memory(backends);
 }
 
 void bind_placement_rules(nb::module_& module) {
@@ -117,6 +119,8 @@ NB_MODULE(_core, module) {
   module.doc() = "The compiled part of tessera; import tessera instead.";
   nb::register_exception_translator(tessera::python::raise_error);
   module.def("version", &tessera::version, "The version of the library: three numbers with dots.");
+  module.def("_description_fields", &tessera::python::description_fields);
+  tessera::python::bind_device_arrays(module);
   tessera::python::bind_backends(module);
   tessera::python::bind_placement_rules(module);
   tessera::python::bind_sparse_arrays(module);

@@ -77,7 +77,7 @@ def why_unusable(tessera_binary):
     """For every backend that `tessera backends` lists: why it cannot be used, or "" if it can."""
     listing = subprocess.run(
         [tessera_binary, "backends", "--json"], check=True, capture_output=True, text=True).stdout
-    return {entry["backend"]: "" if entry["is_usable"] else entry["reason"] or "no reason told"
+    return {entry["backend"]: "" if entry["is_usable"] else entry["reason"] or "no reason given"
             for entry in json.loads(listing)["backends"]}
 
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "tessera/backend_adapters.h"
+#include "tessera/backend_device.h"
 #include "tessera/backend_graph.h"
 #include "tessera/backend_offer.h"
 #include "tessera/backend_propose.h"

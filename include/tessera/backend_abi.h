@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tessera/backend_device_abi.h"
 #include "tessera/backend_types_abi.h"
 
 #ifdef __cplusplus
@@ -113,8 +114,12 @@ struct tessera_run_context {
   int32_t is_training;
   int32_t is_bulk;  /* the caller synchronises once after several kernels: do not synchronise */
   void* host_state; /* for the host only */
-  void* queue;      /* of the device; null on the host's CPU */
-  void* workspace;  /* of the size that the kernel asked for; aligned */
+  /* Of the device; null on the host's CPU. A kernel or a conversion that has a queue only enqueues
+   * its work in it, and returns. */
+  void* queue;
+  /* Of the size that the kernel asked for; aligned. With a queue, it points to a
+   * tessera_device_position. */
+  void* workspace;
   int64_t workspace_bytes;
   uint64_t random_seed; /* differs from run to run */
   /* Calls body(argument, begin, end) for ranges of about `grain` elements or more, which together
@@ -138,6 +143,13 @@ typedef struct tessera_device {
   const char* architecture; /* the instruction set of its code: "x86-64 avx512", "sm_90" */
 } tessera_device;
 
+/* The name of a device is its kind, or "kind:ordinal" if the ordinal is not 0. A device that has an
+ * interface (tessera_backend::device_interfaces) has memory of its own, and layouts of its own in
+ * it: their full names end with "@" and the name of the device ("nhwc@mylib:1"). The host provides
+ * TESSERA_LAYOUT_DEFAULT on each such device, and copies to and from it. A port names its layout in
+ * full. All ports of a candidate are on one device, dense, and of known sizes. Tensors of strings
+ * stay in the host's memory. */
+
 /* Copies `from` to `to`. Both have the same logical type, each is in the layout that the conversion
  * names. */
 typedef int32_t (*tessera_convert)(void* self, tessera_run_context* context,
@@ -146,8 +158,8 @@ typedef int32_t (*tessera_convert)(void* self, tessera_run_context* context,
 
 /* The default layout: dense, row-major, in host memory. A plug-in must not list it. */
 #define TESSERA_LAYOUT_DEFAULT "row_major"
-/* In a port: any dense layout, but the same one for all ports of the candidate that use this
- * name. */
+/* In a port: any dense layout in the host's memory, but the same one for all ports of the candidate
+ * that use this name. "*@mylib:1": any dense layout on that device. */
 #define TESSERA_LAYOUT_ANY_DENSE "*"
 
 enum {
@@ -192,23 +204,26 @@ typedef struct tessera_sparse_header {
  * Any other name must begin with the backend's name and a colon ("mylib:tiled"). */
 typedef struct tessera_layout {
   uint32_t struct_size;
-  uint32_t flags; /* TESSERA_LAYOUT_IS_ */
-  const char* name;
-  int32_t device; /* index into the backend's devices */
+  uint32_t flags;   /* TESSERA_LAYOUT_IS_ */
+  const char* name; /* without the device */
+  int32_t device;   /* index into the backend's devices */
   int32_t reserved;
   /* Returns the bytes that a tensor of this type needs; -1 if the layout cannot store this type.
    * All dims are known. */
   int64_t (*storage_bytes)(void* self, const tessera_type* type);
-  tessera_convert to_default;   /* required */
-  tessera_convert from_default; /* required */
-  void* self;                   /* for the functions above */
+  /* Required. To and from the default layout in the same memory: a layout on a device converts on
+   * the device, in its queue. */
+  tessera_convert to_default;
+  tessera_convert from_default;
+  void* self; /* for the functions above */
 } tessera_layout;
 
-/* A direct conversion from one layout to another; it may copy between devices. */
+/* A direct conversion from one layout to another. If one of the two is on a device, it works in the
+ * queue of that device; if both are, on two devices, in that of `to`. */
 typedef struct tessera_conversion {
   uint32_t struct_size;
   uint32_t reserved;
-  const char* from;
+  const char* from; /* full names */
   const char* to;
   tessera_convert convert;
   void* self;
@@ -510,6 +525,8 @@ typedef struct tessera_ingredient {
 } tessera_ingredient;
 
 typedef struct tessera_backend {
+  /* The host sets it to the size of its struct before it calls tessera_open_backend, so a plug-in
+   * of newer headers knows which members it may set; older hosts set 0. */
   uint32_t struct_size;
   uint32_t reserved;
   void* self;
@@ -532,6 +549,10 @@ typedef struct tessera_backend {
   int32_t (*propose)(void* self, const tessera_graph* graph, const tessera_propose_options* options,
                      tessera_proposals* proposals, tessera_error* error);
   void (*release)(void* self);
+  /* Null, or by device: null if the device is the host's processor, which works in the host's
+   * memory, else the functions of its memory and queues. Backends of older headers do not have this
+   * member (see struct_size). */
+  const tessera_device_interface* const* device_interfaces;
 } tessera_backend;
 
 #ifdef __cplusplus

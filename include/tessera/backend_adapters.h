@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/backend_device.h"
 #include "tessera/backend_graph.h"
 #include "tessera/backend_offer.h"
 
@@ -343,9 +344,7 @@ class BackendAdapter {
     for (const auto& [name, value] : description_.ingredients) {
       ingredients_.push_back({name.c_str(), value.c_str()});
     }
-    for (const Device& device : description_.devices) {
-      devices_.push_back({device.kind.c_str(), device.ordinal, 0, device.architecture.c_str()});
-    }
+    add_devices();
     for (Layout& layout : description_.layouts) layouts_.push_back(layout_abi(layout));
     for (Conversion& conversion : description_.conversions) {
       conversions_.push_back(conversion_abi(conversion));
@@ -360,7 +359,9 @@ class BackendAdapter {
   }
 
   void fill(tessera_backend* abi) {
-    abi->struct_size = sizeof(*abi);
+    // An older host says 0 and has a smaller struct.
+    const bool has_interfaces = abi->struct_size >= sizeof(*abi);
+    abi->struct_size = has_interfaces ? sizeof(*abi) : offsetof(tessera_backend, device_interfaces);
     abi->self = this;
     abi->name = description_.name.c_str();
     abi->version = description_.version.c_str();
@@ -395,9 +396,20 @@ class BackendAdapter {
       });
     };
     abi->release = [](void* self) { delete static_cast<BackendAdapter*>(self); };
+    if (has_interfaces) abi->device_interfaces = device_interfaces_.data();
   }
 
  private:
+  void add_devices() {
+    held_interfaces_.reserve(description_.devices.size());
+    for (const Device& device : description_.devices) {
+      devices_.push_back({device.kind.c_str(), device.ordinal, 0, device.architecture.c_str()});
+      const bool has_memory = device.interface != nullptr;
+      if (has_memory) held_interfaces_.push_back(device_interface_abi(*device.interface));
+      device_interfaces_.push_back(has_memory ? &held_interfaces_.back() : nullptr);
+    }
+  }
+
   static std::optional<std::vector<Wanted>> wanted_of(const tessera_propose_options& options) {
     if (options.wanted == nullptr) return std::nullopt;
     std::vector<Wanted> all;
@@ -413,6 +425,8 @@ class BackendAdapter {
   Description description_;
   std::vector<tessera_ingredient> ingredients_;
   std::vector<tessera_device> devices_;
+  std::vector<tessera_device_interface> held_interfaces_;
+  std::vector<const tessera_device_interface*> device_interfaces_;
   std::vector<tessera_layout> layouts_;
   std::vector<tessera_conversion> conversions_;
   std::vector<OpAdapter> held_ops_;

@@ -366,6 +366,11 @@ struct Buffer : tessera_buffer {
   T* as() const {
     return static_cast<T*>(data);
   }
+  // Whether it is in memory of a device; if so, where.
+  bool is_on_device() const { return device != 0; }
+  const tessera_device_position& position() const {
+    return *static_cast<const tessera_device_position*>(data);
+  }
 };
 static_assert(sizeof(Buffer) == sizeof(tessera_buffer));
 
@@ -377,8 +382,13 @@ class RunContext {
   int32_t threads() const { return context_->threads; }
   bool is_training() const { return context_->is_training != 0; }
   bool is_bulk() const { return context_->is_bulk != 0; }
+  // Null on the host's processor. A kernel with a queue only enqueues.
   void* queue() const { return context_->queue; }
   void* workspace() const { return context_->workspace; }
+  // With a queue: the workspace in memory of the device.
+  const tessera_device_position& workspace_position() const {
+    return *static_cast<const tessera_device_position*>(context_->workspace);
+  }
   int64_t workspace_bytes() const { return context_->workspace_bytes; }
   uint64_t random_seed() const { return context_->random_seed; }
 

@@ -37,7 +37,9 @@ struct tessera_host {
                            tessera_bytes_visitor visitor, void* user, tessera_error* error);
 
   /* Creates the reference kernel of a node, which takes row-major buffers in the node's order. The
-   * kernel outlives the graph. Fails with TESSERA_UNSUPPORTED if the op has no reference kernel. */
+   * kernel outlives the graph. It may also run with a tessera_run_context that the plug-in made,
+   * whose host_state is null: then on the calling thread alone. Fails with TESSERA_UNSUPPORTED if
+   * the op has no reference kernel. */
   int32_t (*reference_kernel)(const tessera_graph* graph, int32_t node, tessera_kernel* kernel,
                               tessera_error* error);
 
@@ -51,8 +53,11 @@ struct tessera_host {
   /* Shows a message to users; each distinct message once. */
   void (*log)(const tessera_host* host, const char* message);
 
-  /* A store of bytes by key for this backend. get_blob calls `visitor` and returns 1 if it has
-   * bytes for the key, else it returns 0. The store may drop bytes at any time. */
+  /* A store of bytes by key for this backend, such as compiled programs. get_blob calls `visitor`
+   * and returns 1 if it has bytes for the key, else it returns 0. The host keeps them in the user's
+   * folder for later processes and other models when a bind may store what it found out; so a key
+   * must name everything that the bytes depend on, such as versions of compilers. Only bytes that
+   * this user's processes stored come back. The store may drop bytes at any time. */
   int32_t (*get_blob)(const tessera_host* host, const char* key, tessera_bytes_visitor visitor,
                       void* user);
   void (*put_blob)(const tessera_host* host, const char* key, const void* bytes, size_t size);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/backend_device.h"
 #include "tessera/backend_graph.h"
 
 namespace tessera::plugin {
@@ -175,7 +176,16 @@ struct Device {
   std::string kind = "cpu";
   int32_t ordinal = 0;
   std::string architecture = {};
+  // Null for a device that works in the host's memory.
+  std::shared_ptr<DeviceInterface> interface = {};
 };
+
+// The full name of layout `format` on `device`, for ports and direct conversions.
+inline std::string layout_on(std::string_view format, const Device& device) {
+  std::string name = std::string(format) + "@" + device.kind;
+  if (device.ordinal != 0) name += ":" + std::to_string(device.ordinal);
+  return name;
+}
 
 using ConvertFunction =
     std::function<void(RunContext& context, const Buffer& from, const Buffer& to)>;

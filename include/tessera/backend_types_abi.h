@@ -66,7 +66,8 @@ typedef struct tessera_type {
 } tessera_type;
 
 /* A tensor in memory. `dims` are the logical dimensions; `bytes` is its size in its layout.
- * `strides`, in elements, is null for dense storage; it is set only if the port accepts strides. */
+ * `strides`, in elements, is null for dense storage; it is set only if the port accepts strides.
+ * Buffers in memory of a device are dense. */
 typedef struct tessera_buffer {
   void* data; /* null: an optional input or output that is left out */
   int64_t bytes;
@@ -75,7 +76,9 @@ typedef struct tessera_buffer {
   const int64_t* dims;
   const int64_t* strides;
   int32_t request; /* for outputs: one of TESSERA_REQUEST_ */
-  int32_t reserved;
+  /* 0: `data` is an address in the host's memory. Else `data` points to a tessera_device_position
+   * in memory of device `device` - 1 of the backend that owns the memory. */
+  int32_t device;
 } tessera_buffer;
 
 enum {

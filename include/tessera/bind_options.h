@@ -89,15 +89,20 @@ struct TuneProgress {
 
 // What to run on, and how kernels may compute.
 struct RunOptions {
-  // The kind of device to run on. Only "cpu" so far.
-  std::string device = "cpu";
+  // The devices that may be used besides the processor, by name ("mylib", "mylib:1"). Empty: all
+  // that the backends have. {"cpu"}: none. With costs, a device is used where it pays.
+  std::vector<std::string> devices = {};
+  // How many steps of a device may be enqueued before the host waits for them; 0: as many as the
+  // results allow, so the host waits only for what it reads.
+  int max_bulk_steps = 0;
   std::vector<Exclusion> exclusions = {};
   std::vector<Pin> pins = {};
   Precision precision = Precision::Float32;
   NanMode nan = NanMode::Exact;
   // In which layouts the caller gives inputs and gets outputs, by name: "row_major" (the default),
-  // "csr" or "row_sparse". A sparse one may end in ":<capacity>", the number of elements (csr) or
-  // rows (row_sparse) to make room for; without, a tenth of all. With sparse ones, call run_any().
+  // "csr" or "row_sparse". "row_major@<device>": in memory of a device (Backends::new_tensor()). A
+  // sparse one may end in ":<capacity>", the number of elements (csr) or rows (row_sparse) to make
+  // room for; without, a tenth of all. With sparse ones, call run_any().
   std::map<std::string, std::string> layouts = {};
   // A sparse value for which a kernel takes dense storage only is an error that names the node.
   // Otherwise the value is converted, and the log gets one message.
@@ -199,7 +204,8 @@ struct BindOptions {
   // Threads to use; 0 means all cores that the process may use.
   int threads = 0;
   // The backends to use, best first; the reference is always last. Empty: TESSERA_BACKENDS of the
-  // environment (names, separated by commas), else all, in the catalog's order.
+  // environment (names, separated by commas), else all, in the catalog's order, except those that
+  // backends/catalog.json marks "only_if_named".
   std::vector<std::string> backends = {};
   // Measure what is not known yet and could win: check it against the reference, time it alone and
   // in the whole plan, and choose what is fastest. It takes seconds to a minute, once: results are

@@ -81,7 +81,11 @@ struct StepRecord {
   std::string backend;
   std::string algorithm;
   std::chrono::nanoseconds start{};  // since the run began
+  // Of a step of a device: until the host, which enqueued it and waited, knew that it was done.
   std::chrono::nanoseconds duration{};
+  // Of a step of a device: the part of `duration` that the host took to enqueue it; else 0.
+  std::chrono::nanoseconds enqueue{};
+  std::string device = "cpu";  // that did it
   int64_t flops = 0;
   int64_t bytes = 0;
 };
@@ -254,8 +258,17 @@ struct MemoryBlock {
   bool is_workspace = false;
 };
 
-// The positions of inner values and workspaces in the arena. It has no inputs, and no outputs,
-// which are new memory in each run.
+// The memory that a plan needs on a device with memory of its own.
+struct DeviceMemoryDescription {
+  std::string device;  // "mylib:1"
+  int64_t arena_bytes = 0;
+  int64_t lower_bound_bytes = 0;
+  bool is_proven_smallest = false;
+  int64_t weight_bytes = 0;  // of the constants that its steps read
+};
+
+// The positions of inner values and workspaces in the arena of the host. It has no inputs, and no
+// outputs, which are new memory in each run.
 struct MemoryDescription {
   int64_t arena_bytes = 0;
   int64_t lower_bound_bytes = 0;    // largest sum of live blocks in this order of steps
@@ -266,6 +279,8 @@ struct MemoryDescription {
   int64_t output_bytes = 0;         // of outputs, as far as their sizes are known
   int64_t library_bytes = 0;        // memory that libraries keep
   int64_t total_bytes = 0;          // of arena, weights, outputs and libraries
+  // What the plan needs on devices, which is no part of the other figures.
+  std::vector<DeviceMemoryDescription> devices;
   std::vector<MemoryBlock> blocks;  // by first step
 };
 

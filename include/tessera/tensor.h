@@ -1,4 +1,5 @@
-// A dense row-major array in host memory: the type of inputs, outputs and weights.
+// A dense row-major array, in the host's memory or in that of a device: the type of inputs, outputs
+// and weights.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +7,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tessera/data_type.h"
+#include "tessera/device_storage.h"
 
 namespace tessera {
 
@@ -28,7 +31,8 @@ std::string dims_text(std::span<const int64_t> dims);
 
 // A value type with shared storage: copying is inexpensive, and copies refer to the same elements.
 // The storage is freed with the last tensor that refers to it. Writing requires a single owner;
-// reading is safe from any thread.
+// reading is safe from any thread. Elements in memory of a device have no address on the host:
+// functions that give one throw InvalidArgument for such a tensor.
 class Tensor {
  public:
   Tensor() = default;  // no elements and no type: is_empty()
@@ -46,7 +50,24 @@ class Tensor {
   static Tensor over(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
                      void* data);
 
+  // Elements in memory of a device, `offset_bytes` from the beginning of `storage`. Throws
+  // InvalidArgument if they do not fit. Backends makes such tensors (tessera/tessera.h).
+  static Tensor on_device(DataType type, std::vector<int64_t> dims,
+                          std::shared_ptr<DeviceStorage> storage, int64_t offset_bytes = 0);
+
   bool is_empty() const { return type_ == DataType::Undefined; }
+  // Null: the elements are in the host's memory.
+  DeviceStorage* device_storage() const { return device_storage_; }
+  // Of the elements in device_storage().
+  int64_t offset_bytes() const { return offset_bytes_; }
+  // "cpu" for the host's memory, else the name of the device, such as "mylib:1".
+  std::string_view device() const {
+    return device_storage_ == nullptr ? "cpu" : std::string_view(device_storage_->device());
+  }
+  // This tensor if it is in the host's memory, else a copy there. Waits until it is copied. Throws
+  // DeviceFailed.
+  Tensor to_host() const;
+
   // Whether no other tensor refers to these elements, and they may be written.
   bool is_sole_owner() const { return is_writable_ && !is_borrowed_ && owner_.use_count() == 1; }
   bool is_writable() const { return is_writable_; }
@@ -58,14 +79,17 @@ class Tensor {
   int64_t elements() const { return elements_; }
   int64_t bytes() const { return elements_ * element_bytes(type_); }
 
-  const void* data() const { return data_; }
+  const void* data() const {
+    if (device_storage_ != nullptr) refuse_address();
+    return data_;
+  }
   // Allowed only for a tensor that was created by the allocating constructor or by over(); anything
   // else is a bug.
   void* mutable_data();
 
   template <class T>
   std::span<const T> as() const {
-    return {static_cast<const T*>(data_), static_cast<size_t>(elements_)};
+    return {static_cast<const T*>(data()), static_cast<size_t>(elements_)};
   }
   template <class T>
   std::span<T> mutable_as() {
@@ -86,13 +110,17 @@ class Tensor {
   static Tensor copy_of(DataType type, std::vector<int64_t> dims, const void* data, size_t bytes);
 
  private:
+  [[noreturn]] void refuse_address() const;
+
   DataType type_ = DataType::Undefined;
   bool is_writable_ = false;
   bool is_borrowed_ = false;  // the caller can also access the elements
   std::vector<int64_t> dims_;
   int64_t elements_ = 0;
   std::shared_ptr<const void> owner_;
-  const void* data_ = nullptr;
+  const void* data_ = nullptr;  // of a device: the handle of its memory
+  DeviceStorage* device_storage_ = nullptr;
+  int64_t offset_bytes_ = 0;  // in device_storage_
 };
 
 }  // namespace tessera

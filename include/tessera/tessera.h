@@ -78,6 +78,23 @@ class Backends {
   // Opens a plug-in now. Throws Unsupported with the reason if it cannot be used.
   void load_backend(const std::filesystem::path& library);
 
+  // Tensors in memory of a device, by its name (BackendDescription::devices), for inputs and
+  // outputs whose layout RunOptions::layouts gives as "row_major@<device>". All throw
+  // InvalidArgument if there is no such device, or if it has no memory of its own (listing those
+  // that have); Unsupported if its backend cannot be used; OutOfMemory and DeviceFailed, naming the
+  // device. The elements of a new tensor are undefined. to_device() waits until they are copied;
+  // Tensor::to_host() copies them back.
+  Tensor new_tensor(DataType type, std::vector<int64_t> dims, const std::string& device) const;
+  Tensor to_device(const Tensor& tensor, const std::string& device) const;
+  // Memory that the caller got from the device's own API, which `owner` keeps alive: `handle` is
+  // what the backend calls such memory (DeviceStorage::handle()).
+  Tensor tensor_over(DataType type, std::vector<int64_t> dims, const std::string& device,
+                     std::shared_ptr<void> owner, void* handle, int64_t offset_bytes = 0) const;
+
+  // The name of the device that DLPack calls so; "" if there is none whose memory can be exchanged.
+  // Opens all known backends.
+  std::string device_named(const DlpackDevice& called) const;
+
   // Opens all known backends to find out whether they can be used, and describes them.
   std::vector<BackendDescription> describe() const;
 
@@ -193,6 +210,11 @@ class Executor {
   // shapes; 0: no limit. Plans that were finished are kept. Throws InvalidArgument if `seconds` is
   // negative.
   void set_time_limit(double seconds);
+
+  // "", or why later runs are not possible: a device that the current plan uses was lost, or was
+  // opened before this process was forked. Bind the model again, to run on what is left. After any
+  // other error of a run, the executor can run again.
+  std::string explain_unusable() const;
 
   // Waits for the faster plan of CacheOptions::swap, which the next run then uses. Does nothing if
   // there will be no such plan.

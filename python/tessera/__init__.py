@@ -15,10 +15,12 @@ Loading, binding and running release the interpreter's lock, so other Python thr
 import functools
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from . import descriptions
 from ._core import (
     Backends,
+    DeviceArray,
     Exclusion,
     Executor,
     Model,
@@ -29,32 +31,7 @@ from ._core import (
 )
 from ._core import load as _load
 from ._core import version as _version
-from .descriptions import (
-    BackendDescription,
-    BackendRefusal,
-    CacheReport,
-    CacheTypeReport,
-    CandidateDescription,
-    ContenderDescription,
-    ConversionDescription,
-    MeasuredTime,
-    MemoryBlock,
-    MemoryDescription,
-    ModelDescription,
-    NodeDescription,
-    PassDescription,
-    PlacementDescription,
-    PlanDescription,
-    PlanPort,
-    PlanStep,
-    ShapePlanDescription,
-    ShapesDescription,
-    StageRecord,
-    StepRecord,
-    TuneProgress,
-    TuningDescription,
-    ValueDescription,
-)
+from .descriptions import *
 from .errors import (
     CacheMiss,
     Cancelled,
@@ -69,17 +46,11 @@ from .errors import (
 )
 
 __all__ = [
-    "BackendDescription",
-    "BackendRefusal",
     "Backends",
     "CacheMiss",
-    "CacheReport",
-    "CacheTypeReport",
     "Cancelled",
-    "CandidateDescription",
-    "ContenderDescription",
-    "ConversionDescription",
     "Corrupt",
+    "DeviceArray",
     "DeviceFailed",
     "Error",
     "Exclusion",
@@ -87,34 +58,21 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "InvalidModel",
-    "MeasuredTime",
-    "MemoryBlock",
-    "MemoryDescription",
     "Model",
-    "ModelDescription",
-    "NodeDescription",
     "OutOfMemory",
-    "PassDescription",
     "Pin",
-    "PlacementDescription",
-    "PlanDescription",
-    "PlanPort",
-    "PlanStep",
-    "ShapePlanDescription",
-    "ShapesDescription",
     "SparseArray",
-    "StageRecord",
-    "StepRecord",
-    "TuneProgress",
-    "TuningDescription",
     "Unsupported",
-    "ValueDescription",
     "backends",
     "csr_array",
+    "from_dlpack",
     "load",
     "load_backend",
+    "new_array",
     "row_sparse_array",
+    "to_device",
 ]
+__all__ += descriptions.__all__
 
 __version__ = _version()
 
@@ -192,3 +150,35 @@ def backends() -> list[BackendDescription]:
             print(backend.name, backend.version or backend.reason)
     """
     return _default_backends().describe()
+
+
+def to_device(array: "numpy.typing.ArrayLike | DeviceArray", device: str) -> DeviceArray:
+    """Copies an array to memory of a device of the default backends.
+
+    Raises InvalidArgument if there is no such device, or if it has no memory of its own.
+
+        executor = model.bind(backends=["opencl"], layouts={"x": "row_major@opencl"})
+        y, = executor.run(tessera.to_device(numpy.zeros((1, 8), numpy.float32), "opencl"))
+    """
+    return _default_backends().to_device(array, device)
+
+
+def new_array(shape: Sequence[int], dtype: "numpy.typing.DTypeLike", device: str) -> DeviceArray:
+    """Allocates an array in memory of a device of the default backends; its elements are undefined.
+
+    Raises as to_device() does.
+
+        executor.bind_output("y", tessera.new_array((1, 8), numpy.float32, "opencl"))
+    """
+    return _default_backends().new_array(shape, dtype, device)
+
+
+def from_dlpack(array: object) -> DeviceArray:
+    """An array of another library in memory of a device of the default backends, without a copy.
+
+    Raises InvalidArgument if no backend has the device, and for arrays that are not dense and
+    row-major.
+
+        x = tessera.from_dlpack(array)
+    """
+    return _default_backends().from_dlpack(array)

@@ -11,14 +11,26 @@ __all__ = [
     "BackendRefusal",
     "CacheReport",
     "CacheTypeReport",
+    "CandidateDescription",
+    "ContenderDescription",
+    "ConversionDescription",
+    "DeviceMemoryDescription",
+    "MeasuredTime",
+    "MemoryBlock",
+    "MemoryDescription",
     "ModelDescription",
     "NodeDescription",
     "PassDescription",
+    "PlacementDescription",
     "PlanDescription",
     "PlanPort",
     "PlanStep",
+    "ShapePlanDescription",
+    "ShapesDescription",
     "StageRecord",
     "StepRecord",
+    "TuneProgress",
+    "TuningDescription",
     "ValueDescription",
 ]
 
@@ -91,6 +103,8 @@ class StepRecord:
     algorithm: str
     start_ns: int  # since the run began
     duration_ns: int
+    enqueue_ns: int  # of a step of a device: until the host had enqueued it; else 0
+    device: str  # that did it: "cpu"
     flops: int
     bytes: int
 
@@ -280,6 +294,17 @@ class MemoryBlock:
 
 
 @dataclass(frozen=True)
+class DeviceMemoryDescription:
+    """The memory that a plan needs on a device with memory of its own."""
+
+    device: str
+    arena_bytes: int
+    lower_bound_bytes: int
+    is_proven_smallest: bool
+    weight_bytes: int  # of the constants that its steps read
+
+
+@dataclass(frozen=True)
 class MemoryDescription:
     """The positions of inner values and workspaces in the arena, and the memory of the plan."""
 
@@ -292,6 +317,7 @@ class MemoryDescription:
     output_bytes: int  # of outputs, as far as their sizes are known
     library_bytes: int  # memory that libraries keep
     total_bytes: int  # the sum that memory_budget_bytes limits
+    devices: list[DeviceMemoryDescription]  # no part of the other figures
     blocks: list[MemoryBlock]  # by first step
 
 

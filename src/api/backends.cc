@@ -3,9 +3,12 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "api/backends_state.h"
+#include "backend/device.h"
+#include "backend/owned_storage.h"
 #include "base/module_folder.h"
 #include "base/trusted_code.h"
 #include "ops/registry.h"
@@ -75,6 +78,34 @@ void Backends::add_path(const std::filesystem::path& path) { state_->set.add_pat
 
 void Backends::load_backend(const std::filesystem::path& library) { state_->set.load(library); }
 
+Tensor Backends::new_tensor(DataType type, std::vector<int64_t> dims,
+                            const std::string& device) const {
+  return tessera::new_tensor(state_->set.device(device), type, std::move(dims));
+}
+
+Tensor Backends::to_device(const Tensor& tensor, const std::string& device) const {
+  if (tensor.type() == DataType::String) {
+    throw Error(ErrorKind::InvalidArgument, "device '" + device + "'",
+                "expected a tensor of numbers or bools, found strings");
+  }
+  const Tensor source = tensor.to_host();
+  const Tensor copy = new_tensor(source.type(), source.dims(), device);
+  copy.device_storage()->copy_from_host(0, source.data(), source.bytes());
+  return copy;
+}
+
+Tensor Backends::tensor_over(DataType type, std::vector<int64_t> dims, const std::string& device,
+                             std::shared_ptr<void> owner, void* handle,
+                             int64_t offset_bytes) const {
+  return tessera::tensor_over(state_->set.device(device), type, std::move(dims), std::move(owner),
+                              handle, offset_bytes);
+}
+
+std::string Backends::device_named(const DlpackDevice& called) const {
+  const std::optional<Device> device = state_->set.find_device(called);
+  return device ? device->name() : "";
+}
+
 std::vector<BackendDescription> Backends::describe() const {
   std::vector<BackendDescription> descriptions;
   for (const BackendState& state : state_->set.states()) {
@@ -90,10 +121,14 @@ std::vector<BackendDescription> Backends::describe() const {
     const tessera_backend& abi = state.plugin->abi();
     description.version = state.plugin->version();
     for (int32_t index = 0; index < abi.device_count; ++index) {
-      description.devices.emplace_back(abi.devices[index].kind);
+      description.devices.push_back(device_name(abi.devices[index]));
     }
     for (int32_t index = 0; index < abi.layout_count; ++index) {
-      description.layouts.emplace_back(abi.layouts[index].name);
+      const tessera_layout& layout = abi.layouts[index];
+      const bool is_on_device = interface_of(abi, layout.device) != nullptr;
+      description.layouts.push_back(
+          layout.name +
+          (is_on_device ? "@" + device_name(abi.devices[layout.device]) : std::string()));
     }
     description.op_count = abi.simple_kernel_count;
   }

@@ -11,6 +11,8 @@
 #include "backend/catalog.h"
 #include "ops/registry.h"
 #include "store/store.h"
+#include "store/stored_blobs.h"
+#include "tessera/cache.h"
 #include "tessera/tessera.h"
 
 namespace tessera {
@@ -18,7 +20,9 @@ namespace tessera {
 struct Backends::State {
   explicit State(const std::filesystem::path& folder)
       : registry(std::make_shared<const ops::Registry>(ops::make_registry())),
-        services(std::make_shared<HostServices>()),
+        services(std::make_shared<HostServices>(
+            Log::Callback(),
+            [](const std::string& key) { return find_blob(user_cache_folder(), key); })),
         set(catalog(), absent_backends(), folder, services) {}
 
   std::shared_ptr<const ops::Registry> registry;  // without the ops that plug-ins define

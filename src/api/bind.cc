@@ -128,6 +128,7 @@ class Model::State::Binder {
       if (!options_.cache.frozen) model_.keep_users_prices(options_, result.tuning.seconds, costs_);
     }
     model_.note_bound(result, record);
+    if (is_optimized_ && !options_.cache.frozen) model_.keep_blobs();
     // If a plan was saved, later processes will use it, and will also need its packs, kernels and
     // index.
     if (record && !options_.cache.frozen && (result.is_known_plan || record->is_saved())) {
@@ -198,6 +199,10 @@ void Model::State::note_bound(PlanResult& result,
   drop_resident_pages(loaded.source.mappings);
 }
 
+void Model::State::keep_blobs() {
+  tessera::keep_blobs(user_cache_folder(), backends.state_->services->take_new_blobs());
+}
+
 std::string Model::State::verify_untrusted_plan(const BindOptions& options, PlanOptions& wanted,
                                                 StoredPlan& stored, tuning::CostTable& costs,
                                                 ThreadPool& pool, StageClock& clock) {
@@ -263,6 +268,7 @@ std::optional<NextPlan> Model::State::retune_in_background(const BindOptions& gi
   if (result->is_known_plan || record->is_saved()) {
     keep_stored(result->built, pool.threads(), wanted);
   }
+  keep_blobs();
   const std::lock_guard lock(mutex);
   newest_cache = record;
   release_packed_constants(loaded.graph, result->built);
@@ -345,7 +351,7 @@ std::optional<NextPlan> Model::State::build_in_background(const BindOptions& opt
                                                           CancellationToken& end) {
   const auto check_wanted = [&end](const auto&...) {
     if (!end.is_cancelled()) return;
-    throw Error(ErrorKind::Cancelled, "the faster plan", "nobody waits for it any more");
+    throw Error(ErrorKind::Cancelled, "the faster plan", "it is no longer needed");
   };
   ThreadPool pool(options.threads);
   StageClock clock(check_wanted);
@@ -355,7 +361,10 @@ std::optional<NextPlan> Model::State::build_in_background(const BindOptions& opt
   std::optional<PlanResult> result = build_known(options, wanted, plan, pool, clock);
   check_weights();
   if (result) {
-    if (!options.cache.frozen) keep_stored(result->built, pool.threads(), wanted);
+    if (!options.cache.frozen) {
+      keep_stored(result->built, pool.threads(), wanted);
+      keep_blobs();
+    }
     const std::lock_guard lock(mutex);
     release_packed_constants(loaded.graph, result->built);
   }

@@ -96,6 +96,7 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   for (const Exclusion& exclusion : options.run.exclusions) {
     wanted.selection.exclusions.push_back({set.resolve_alias(exclusion.backend), exclusion.op});
   }
+  wanted.selection.devices = options.run.devices;
   wanted.returns_step_outputs = options.run.fetches_step_outputs;
   wanted.keeps_sparse_storage = options.run.strict_storage;
   wanted.memory_budget_bytes = options.limits.memory_budget_bytes;
@@ -138,13 +139,14 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
 std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options) {
   if (options.tune.tuning_inputs.empty()) return {};
   std::vector<Tensor> inputs = tuning::draw_inputs(graph, 1);
-  const std::vector<ValueDescription> expected = describe_inputs(graph);
+  std::vector<ValueDescription> expected = describe_inputs(graph);
   for (size_t index = 0; index < inputs.size(); ++index) {
     const auto given = options.tune.tuning_inputs.find(expected[index].name);
     if (given == options.tune.tuning_inputs.end()) continue;
     const std::optional<SparseForm> dense;
-    inputs[index] =
-        expected[index].is_read ? feed({expected[index], dense}, given->second) : given->second;
+    expected[index].layout = TESSERA_LAYOUT_DEFAULT;  // measuring copies them where it needs them
+    const Tensor tensor = given->second.to_host();
+    inputs[index] = expected[index].is_read ? feed({expected[index], dense}, tensor) : tensor;
   }
   return inputs;
 }
@@ -169,10 +171,10 @@ std::vector<StatePorts> state_ports(const std::vector<StatePair>& pairs,
     const size_t output = find(outputs, pair.output, "output");
     const std::string expected = inputs[input].text + ", " + inputs[input].layout;
     const std::string found = outputs[output].text + ", " + outputs[output].layout;
-    if (expected != found || inputs[input].layout != TESSERA_LAYOUT_DEFAULT) {
+    if (expected != found || !inputs[input].layout.starts_with(TESSERA_LAYOUT_DEFAULT)) {
       throw Error(ErrorKind::InvalidArgument, where,
-                  "expected two dense tensors of one type and shape, found an input (" + expected +
-                      ") and an output (" + found + ")");
+                  "expected two dense tensors of one type, shape and memory, found an input (" +
+                      expected + ") and an output (" + found + ")");
     }
     ports.push_back({input, output});
   }

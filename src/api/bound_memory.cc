@@ -43,7 +43,7 @@ void BoundMemory::bind_input(ShapePlan& plan, size_t index, const AnyTensor& mem
 void BoundMemory::bind_output(ShapePlan& plan, size_t index, Tensor memory) {
   const ValueDescription& output = plan.outputs[index];
   const std::string where = "output '" + output.name + "'";
-  if (output.layout != TESSERA_LAYOUT_DEFAULT) {
+  if (!output.layout.starts_with(TESSERA_LAYOUT_DEFAULT)) {
     throw Error(ErrorKind::InvalidArgument, where,
                 "expected a dense output, found one that was bound in " + output.layout +
                     ": take it from what run_any() gives");

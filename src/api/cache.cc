@@ -119,8 +119,9 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
       present.bytes && !present.bytes->empty() && !cache::is_cache(*present.bytes);
   if (is_foreign || !present.refusal.empty()) {
     throw Error(ErrorKind::InvalidArgument, location_of(path),
-                "expected the name of a new file or of a cache, found a file that is none" +
-                    (is_foreign ? "" : ": " + present.refusal));
+                "expected the name of a new file or of a cache, found " +
+                    (is_foreign ? "a file that is not a cache"
+                                : "a file that cannot be used: " + present.refusal));
   }
   const std::optional<cache::UserKey> key = cache::make_key(user_cache_folder());
   const std::string failure = cache::save_in_file(path, file, key ? &*key : nullptr);

@@ -142,6 +142,12 @@ std::string backends_text(const IngredientSource& source) {
   return source.backends.empty() ? "all" : PlainText{}(source.backends);
 }
 
+std::string devices_text(const IngredientSource& source) {
+  const std::vector<std::string>& devices = source.options.run.devices;
+  if (devices.empty()) return "cpu";
+  return devices == std::vector<std::string>{"cpu"} ? "cpu only" : PlainText{}(devices);
+}
+
 std::string denormals_text(const IngredientSource& source) {
   return source.options.run.keeps_denormals ? "kept" : "flushed";
 }

@@ -42,6 +42,8 @@ std::string fetch_text(const IngredientSource& source);
 std::string threads_text(const IngredientSource& source);
 std::string backends_text(const IngredientSource& source);
 std::string denormals_text(const IngredientSource& source);
+// "cpu" if nothing is chosen, as before there were other devices; "cpu only" if that is chosen.
+std::string devices_text(const IngredientSource& source);
 // "start" and "1-runs" are one thing.
 std::string optimize_for_text(const IngredientSource& source);
 

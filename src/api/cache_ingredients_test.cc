@@ -106,7 +106,7 @@ TEST(CacheIngredients, EachOptionChangesOne) {
   expect_changes("fetch", {.fetch = {"y"}});
   expect_changes("layouts", {.run = {.layouts = {{"x", "csr"}}}});
   expect_changes("strict storage", {.run = {.strict_storage = true}});
-  expect_changes("device", {.run = {.device = "gpu"}});
+  expect_changes("device", {.run = {.devices = {"gpu"}}});
   expect_changes("memory budget", {.limits = {.memory_budget_bytes = 1000}});
   expect_changes("optimize for", {.tune = {.optimize_for = "start"}});
   expect_changes("pins", {.run = {.pins = {{"0", "native"}}}});

@@ -106,6 +106,7 @@ ValueDescription describe_value(const Graph& graph, ValueId id) {
   description.type = value.type.is_tensor() ? value.type.element : DataType::Undefined;
   description.text = text(value.type);
   if (value.is_io_sparse) description.layout = text(*value.sparse);
+  if (!value.io_device.empty()) description.layout += "@" + value.io_device;
   if (value.type.shape) {
     description.shape.emplace();
     for (const Dim& dim : *value.type.shape) {

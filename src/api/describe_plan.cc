@@ -19,7 +19,7 @@ PlanPort describe_port(const BuiltPlan& built, int index) {
   PlanPort port{.value = built.graph[buffer.value].name,
                 .type = text(built.graph[buffer.value].type),
                 .layout = built.layouts->name(buffer.layout),
-                .device = built.layouts->device(buffer.layout)};
+                .device = built.layouts->device_label(buffer.layout)};
   if (const std::optional<SparseForm> form = built.layouts->sparse_form(buffer.layout)) {
     const int64_t most = max_stored(form->format, buffer.type->dims);
     port.capacity = form->capacity;
@@ -119,6 +119,23 @@ MemoryBlock describe_block(const BuiltPlan& built, const ArenaBlock& block,
   return described;
 }
 
+std::vector<DeviceMemoryDescription> describe_device_memory(const BuiltPlan& built) {
+  std::vector<DeviceMemoryDescription> devices;
+  for (size_t index = 0; index < built.plan.device_arenas.size(); ++index) {
+    const DeviceId id{static_cast<int32_t>(index) + 1};
+    const ArenaSize& arena = built.plan.device_arenas[index];
+    DeviceMemoryDescription memory{.device = built.layouts->device(id).name(),
+                                   .arena_bytes = arena.bytes,
+                                   .lower_bound_bytes = arena.lower_bound_bytes,
+                                   .is_proven_smallest = arena.is_smallest};
+    for (const PlanConstant& constant : built.plan.constants) {
+      if (constant.device == id) memory.weight_bytes += constant.bytes;
+    }
+    if (memory.arena_bytes > 0 || memory.weight_bytes > 0) devices.push_back(std::move(memory));
+  }
+  return devices;
+}
+
 MemoryDescription describe_memory(const BuiltPlan& built, const std::vector<PlanStep>& steps) {
   const ValueBytes values = value_bytes(built.plan);
   const MemoryUse use = memory_use(built.plan, built.offers);
@@ -131,7 +148,9 @@ MemoryDescription describe_memory(const BuiltPlan& built, const std::vector<Plan
                            .output_bytes = use.output_bytes,
                            .library_bytes = use.library_bytes,
                            .total_bytes = use.total_bytes()};
+  memory.devices = describe_device_memory(built);
   for (const ArenaBlock& block : arena_blocks(built.plan)) {
+    if (block.device != kHostDevice) continue;
     memory.blocks.push_back(describe_block(built, block, steps));
   }
   return memory;

@@ -98,6 +98,8 @@ void Executor::State::record(const PlanEvent& event,
                    .algorithm = step.algorithm,
                    .start = event.start - run_start,
                    .duration = event.duration,
+                   .enqueue = event.enqueue,
+                   .device = plan().runner->device_of(event.step),
                    .flops = step.flops,
                    .bytes = step.bytes});
 }
@@ -240,6 +242,8 @@ void Executor::State::run_bound() {
 void Executor::run_bound() { state_->run_bound(); }
 void Executor::cancel() { state_->context.cancel(); }
 
+std::string Executor::explain_unusable() const { return state_->plan().runner->explain_unusable(); }
+
 void Executor::set_time_limit(double seconds) {
   if (!(seconds >= 0)) {
     throw Error(ErrorKind::InvalidArgument, "time limit",
@@ -283,8 +287,7 @@ void Executor::State::take_swap() {
   }
   swapped = nullptr;
   if (!failure.empty()) {
-    model->log.warn("the faster plan cannot be used, the one that was begun with stays: " +
-                    failure);
+    model->log.warn("the faster plan cannot be used, so the first plan stays in use: " + failure);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "api/io_layouts.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,8 @@ namespace {
 
 // The default capacity is this fraction of all elements: one tenth.
 constexpr int64_t kDefaultShare = 10;
+
+constexpr std::string_view kHostDeviceName = "cpu";
 
 std::string location_of(const IoValue& value) { return "input '" + value.description.name + "'"; }
 
@@ -40,6 +43,18 @@ int64_t default_capacity(SparseFormat format, const Graph& graph, const std::str
   return most <= 0 ? 0 : (most - 1) / kDefaultShare + 1;
 }
 
+[[noreturn]] void refuse_layout(const std::string& value, std::string_view layout,
+                                std::string_view format) {
+  throw Error(
+      ErrorKind::InvalidArgument, "layout of '" + value + "'",
+      "expected 'row_major', perhaps with '@' and a device that has memory of its own, such "
+      "as 'row_major@mylib', or 'csr' or 'row_sparse', perhaps with ':' and a capacity, "
+      "such as 'csr:400000'; found '" +
+          std::string(layout) + "'" +
+          did_you_mean(format, {TESSERA_LAYOUT_DEFAULT, std::string(name(SparseFormat::Csr)),
+                                std::string(name(SparseFormat::RowSparse))}));
+}
+
 SparseForm parse_form(const Graph& graph, const std::string& value, std::string_view layout) {
   const size_t colon = layout.find(':');
   const std::optional<SparseFormat> format = format_named(layout.substr(0, colon));
@@ -50,28 +65,28 @@ SparseForm parse_form(const Graph& graph, const std::string& value, std::string_
     const auto [end, error] = std::from_chars(digits.begin(), digits.end(), capacity);
     is_number = error == std::errc() && end == digits.end() && capacity >= 0;
   }
-  if (!format || !is_number) {
-    throw Error(ErrorKind::InvalidArgument, "layout of '" + value + "'",
-                "expected 'row_major', 'csr' or 'row_sparse', the latter two perhaps with ':' and "
-                "a capacity, such as 'csr:400000'; found '" +
-                    std::string(layout) + "'" +
-                    did_you_mean(layout.substr(0, colon),
-                                 {TESSERA_LAYOUT_DEFAULT, std::string(name(SparseFormat::Csr)),
-                                  std::string(name(SparseFormat::RowSparse))}));
-  }
+  if (!format || !is_number) refuse_layout(value, layout, layout.substr(0, colon));
   if (colon == std::string_view::npos) capacity = default_capacity(*format, graph, value);
   return {*format, capacity};
 }
 
 }  // namespace
 
-std::map<std::string, SparseForm> parse_layouts(const Graph& graph,
-                                                const std::map<std::string, std::string>& layouts) {
-  std::map<std::string, SparseForm> forms;
+IoLayouts parse_layouts(const Graph& graph, const std::map<std::string, std::string>& layouts) {
+  IoLayouts parsed;
   for (const auto& [value, layout] : layouts) {
-    if (layout != TESSERA_LAYOUT_DEFAULT) forms[value] = parse_form(graph, value, layout);
+    const size_t at = layout.find('@');
+    if (at != std::string::npos) {
+      const std::string device = layout.substr(at + 1);
+      if (layout.substr(0, at) != TESSERA_LAYOUT_DEFAULT || device.empty()) {
+        refuse_layout(value, layout, std::string_view(layout).substr(0, at));
+      }
+      if (device != kHostDeviceName) parsed.devices[value] = device;
+    } else if (layout != TESSERA_LAYOUT_DEFAULT) {
+      parsed.forms[value] = parse_form(graph, value, layout);
+    }
   }
-  return forms;
+  return parsed;
 }
 
 std::vector<std::optional<SparseForm>> io_forms(const Graph& graph,

@@ -11,11 +11,16 @@
 
 namespace tessera {
 
-// Parses RunOptions::layouts: "csr" or "row_sparse", optionally followed by ":<capacity>"; without
-// it the capacity is a tenth of all elements or rows. Names with "row_major" are not in the result.
-// `graph` has the types of the values. Throws InvalidArgument for any other text.
-std::map<std::string, SparseForm> parse_layouts(const Graph& graph,
-                                                const std::map<std::string, std::string>& layouts);
+// RunOptions::layouts, by name of the value. Dense values in the host's memory are in neither.
+struct IoLayouts {
+  std::map<std::string, SparseForm> forms;
+  std::map<std::string, std::string> devices;
+};
+
+// Parses RunOptions::layouts: "csr" or "row_sparse", optionally followed by ":<capacity>" (without
+// it the capacity is a tenth of all elements or rows), or "row_major@<device>". `graph` has the
+// types of the values. Throws InvalidArgument for any other text.
+IoLayouts parse_layouts(const Graph& graph, const std::map<std::string, std::string>& layouts);
 
 // An input or output in the form in which the caller passes or receives it.
 struct IoValue {
@@ -29,7 +34,7 @@ std::vector<std::optional<SparseForm>> io_forms(const Graph& graph,
 
 // Returns the tensor with the bytes of `given` as they are stored for `input`. Throws
 // InvalidArgument if `given` does not have the bound type, shape and layout, or stores more than
-// the capacity.
+// the capacity. Does not check the device of a dense tensor: IoBinding does.
 Tensor feed(const IoValue& input, const Tensor& given);
 Tensor feed(const IoValue& input, const SparseTensor& given);
 Tensor feed(const IoValue& input, const AnyTensor& given);
@@ -38,7 +43,7 @@ const std::vector<int64_t>& dims_of(const Tensor& tensor);
 const std::vector<int64_t>& dims_of(const AnyTensor& tensor);
 
 // Throws as feed() does if `given` has another element type or storage format; does not check
-// dimensions.
+// dimensions or devices.
 void check_kind(const IoValue& input, const Tensor& given);
 void check_kind(const IoValue& input, const AnyTensor& given);
 

@@ -19,6 +19,7 @@
 #include "compile/build_plan.h"
 #include "compile/compile.h"
 #include "export/onnx/export.h"
+#include "infer/mark_io_devices.h"
 #include "infer/mark_sparse.h"
 #include "measure/check_offers.h"
 #include "ops/work.h"
@@ -61,7 +62,9 @@ Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) {
     bound = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, deferred_log);
     if (bound.is_unchanged) loaded.binds_unchanged = true;
   });
-  mark_sparse(bound.graph, parse_layouts(bound.graph, wanted.run.layouts), *registry);
+  const IoLayouts layouts = parse_layouts(bound.graph, wanted.run.layouts);
+  mark_sparse(bound.graph, layouts.forms, *registry);
+  mark_io_devices(bound.graph, layouts.devices);
   return std::move(bound.graph);
 }
 

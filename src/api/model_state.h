@@ -84,6 +84,8 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // are not stored yet.
   void open_packs(ThreadPool& pool);
   void keep_stored(const BuiltPlan& built, int threads, const PlanOptions& options);
+  // Stores the blobs that plug-ins have put, for later processes and other models.
+  void keep_blobs();
   // Stores the record of the newest bind (`record` may be null), and releases weights that its plan
   // has packed.
   void note_bound(PlanResult& result, const std::shared_ptr<const CacheRecord>& record);

@@ -74,13 +74,9 @@ constexpr std::string_view kOffOn[] = {"off", "on"};
 // More than any machine has; each costs memory of its own.
 constexpr uint32_t kMaxThreads = 4096;
 
-constexpr Range kNoLimitOrMore = {.min = 0, .expected = "0 (no limit) or more"};
+constexpr uint32_t kMaxBulkSteps = 1'000'000'000;
 
-void check_device(const BindOptions& options) {
-  if (options.run.device == "cpu") return;
-  throw Error(ErrorKind::InvalidArgument, "device '" + options.run.device + "'",
-              "expected 'cpu', the only kind of device so far");
-}
+constexpr Range kNoLimitOrMore = {.min = 0, .expected = "0 (no limit) or more"};
 
 void check_optimize_for(const BindOptions& options) { runs_per_build(options.tune.optimize_for); }
 
@@ -171,28 +167,45 @@ constexpr BindOption kOptions[] = {
               .commands = kAll},
      .choices = kNanModes,
      .ingredient = {.position = 14, .name = "nan"}},
-    {.name = "device",
-     .keyword = "device",
-     .field = field<&RunOptions::device>(),
-     .help = "The kind of device to run on; only 'cpu' so far.",
+    {.name = "devices",
+     .keyword = "devices",
+     .field = field<&RunOptions::devices>(),
+     .help = "Names of the devices that may be used besides the processor, such as 'mylib:1'. "
+             "Empty: all that the backends have. ['cpu']: none.",
      .flag = {.name = "--device",
-              .value = "KIND",
-              .help = "kind of device to run on (default cpu)",
+              .value = "LIST",
+              .help = "devices that may be used besides the processor, e.g. mylib,mylib:1; cpu for "
+                      "none (default: all that the backends have)",
               .heading = kWhere,
               .commands = kAll},
-     .check = check_device,
-     .ingredient = {.position = 5, .name = "device"}},
+     .ingredient = {.position = 5, .name = "device", .write = devices_text}},
+    {.name = "max_bulk_steps",
+     .keyword = "max_bulk_steps",
+     .field = field<&RunOptions::max_bulk_steps>(),
+     .help =
+         "How many steps of a device may be enqueued before the host waits for them. 0: as many "
+         "as the results allow.",
+     .flag = {.name = "--max-bulk",
+              .value = "N",
+              .help = "steps of a device to enqueue before waiting for them (default 0: as many as "
+                      "the results allow)",
+              .heading = kWhere,
+              .commands = kChoosing,
+              .max = kMaxBulkSteps},
+     .range = kNoLimitOrMore},
     {.name = "layouts",
      .keyword = "layouts",
      .field = field<&RunOptions::layouts>(),
      .help = "Layouts of inputs and outputs, by name: 'row_major' (the default), 'csr' or "
-             "'row_sparse'. A sparse one may end in ':<capacity>', the number of elements or rows "
+             "'row_sparse'; 'row_major@<device>' in memory of a device. A sparse one may end in "
+             "':<capacity>', the number of elements or rows "
              "to make room for; the default is a tenth of all.",
      .flag = {.name = "--layout",
               .value = "NAME=LAYOUT[:CAPACITY]",
               .help =
                   "store an input or output in this sparse layout, csr or row_sparse, with room "
-                  "for CAPACITY elements or rows (default: a tenth of all)",
+                  "for CAPACITY elements or rows (default: a tenth of all), or with "
+                  "row_major@DEVICE in memory of that device",
               .heading = kWhere,
               .commands = kAll,
               .is_repeatable = true},

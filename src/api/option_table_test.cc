@@ -9,30 +9,13 @@
 #include <set>
 #include <string>
 
+#include "api/field_count.h"
 #include "tessera/error.h"
 
 namespace tessera {
 namespace {
 
 using testing::HasSubstr;
-
-// Converts to a field of any type.
-struct AnyField {
-  template <class T>
-  operator T() const {  // NOLINT(google-explicit-constructor): it stands for any initialiser
-    return {};
-  }
-};
-
-// How many fields a struct has: how many initialisers it takes.
-template <class Struct, class... Fields>
-constexpr size_t field_count() {
-  if constexpr (requires { Struct{Fields()..., AnyField()}; }) {
-    return field_count<Struct, Fields..., AnyField>();
-  } else {
-    return sizeof...(Fields);
-  }
-}
 
 size_t count_in(std::string_view group) {
   return static_cast<size_t>(
@@ -109,7 +92,7 @@ std::string mistake(const BindOptions& options) {
 TEST(OptionTable, ValuesThatCannotBeAreRefused) {
   const double no_number = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(mistake({}), "");
-  EXPECT_THAT(mistake({.run = {.device = "gpu"}}), HasSubstr("device 'gpu': expected 'cpu'"));
+  EXPECT_THAT(mistake({.run = {.max_bulk_steps = -1}}), HasSubstr("0 (no limit) or more"));
   EXPECT_THAT(mistake({.tune = {.optimize_for = "latenci"}}),
               HasSubstr("found 'latenci'; did you mean 'latency'?"));
   const struct {

@@ -66,8 +66,10 @@ ShapePlan::ShapePlan(PlanResult result, const BindOptions& options, ExecutionCon
 
 std::unique_ptr<PlanRunner> ShapePlan::runner_of(BuiltPlan built, const BindOptions& options,
                                                  ExecutionContext& context) const {
-  return std::make_unique<PlanRunner>(std::move(built), context,
-                                      state_ports(options.run.state_pairs, inputs, outputs));
+  auto made = std::make_unique<PlanRunner>(std::move(built), context,
+                                           state_ports(options.run.state_pairs, inputs, outputs));
+  made->set_max_bulk_steps(options.run.max_bulk_steps);
+  return made;
 }
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "backend/device_tensor.h"
 #include "base/check.h"
 #include "engine/largest_buffers.h"
 #include "tessera/error.h"
@@ -48,7 +49,8 @@ class ConstantMaker {
       for (int64_t index = begin; index < end; ++index) {
         const PlanConstant& constant = constants[static_cast<size_t>(index)];
         const Value& value = built_.graph[constant.value];
-        if (value.digest && has_pack(constant)) {
+        const bool is_made_on_device = is_on_device(constant) && constant.pack == nullptr;
+        if (value.digest && has_pack(constant) && !is_made_on_device) {
           packs_.find_stored(key_of(constant, *value.digest), constant.bytes);
         }
       }
@@ -64,7 +66,7 @@ class ConstantMaker {
       if (!released) continue;
       const std::optional<Digest>& digest = built_.graph[constant.value].digest;
       if (!digest || !has_pack(constant)) return released;
-      packs.push_back(packs_.find(key_of(constant, *digest)));
+      packs.push_back(packs_.find(stored_key_of(constant, *digest)));
       if (packs.back() == nullptr) return released;
     }
     for (const int result : built_.plan.results) {
@@ -138,13 +140,40 @@ class ConstantMaker {
     return key;
   }
 
+  bool is_on_device(const PlanConstant& constant) const { return constant.device != kHostDevice; }
+
+  // The key of the form in which steps read the constant: in memory of the device, if it is there.
+  PackKey stored_key_of(const PlanConstant& constant, const Digest& weight) const {
+    PackKey key = key_of(constant, weight);
+    if (!is_on_device(constant)) return key;
+    const Device& device = built_.layouts->device(constant.device);
+    key.id += " on " + device.name();
+    key.ingredients = device.plugin().name() + ";" + device.plugin().ingredients();
+    return key;
+  }
+
+  std::shared_ptr<const void> make_pack(const PlanConstant& constant, const Value& value) {
+    return packs_.get(key_of(constant, digest(constant.value)), constant.bytes,
+                      [&](void* memory) { pool_.execute([&] { fill(constant, value, memory); }); });
+  }
+
+  std::shared_ptr<const void> make_on_device(const PlanConstant& constant, const Value& value) {
+    return packs_.get_on_device(stored_key_of(constant, digest(constant.value)), [&] {
+      if (constant.pack != nullptr) {
+        const auto packed = make_pack(constant, value);
+        return copied_to_device(built_.layouts->device(constant.device), packed.get(),
+                                constant.bytes);
+      }
+      const Tensor dense = elements(constant.value);
+      return stored_on_device(*built_.layouts, constant.layout, *known_type(value.type),
+                              dense.data(), "weight '" + value.name + "'", pool_);
+    });
+  }
+
   std::shared_ptr<const void> make(const PlanConstant& constant) {
     const Value& value = built_.graph[constant.value];
-    if (has_pack(constant)) {
-      return packs_.get(
-          key_of(constant, digest(constant.value)), constant.bytes,
-          [&](void* memory) { pool_.execute([&] { fill(constant, value, memory); }); });
-    }
+    if (is_on_device(constant)) return make_on_device(constant, value);
+    if (has_pack(constant)) return make_pack(constant, value);
     if (constant.layout != kDefaultLayout) {
       return {value.sparse_constant, value.sparse_constant->storage().data()};
     }

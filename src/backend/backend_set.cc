@@ -308,10 +308,15 @@ std::vector<BackendSet::Entry*> BackendSet::choose_entries(const std::vector<std
     add(entry);
   }
   if (names.empty()) {
+    const auto is_default = [](const Entry& entry) {
+      return entry.known == nullptr || !entry.known->is_only_if_named;
+    };
     for (Entry& entry : entries_) {
-      if (!entry.remembered) open(entry);
+      if (is_default(entry) && !entry.remembered) open(entry);
     }
-    for (Entry& entry : entries_) add(&entry);
+    for (Entry& entry : entries_) {
+      if (is_default(entry)) add(&entry);
+    }
   }
   open(entries_.back());
   add(&entries_.back());
@@ -393,6 +398,55 @@ std::vector<std::shared_ptr<const Plugin>> BackendSet::third_party_plugins() {
     if (entry.plugin) found.push_back(entry.plugin);
   }
   return found;
+}
+
+Device BackendSet::device(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> known;
+  const auto find_in = [&](const std::shared_ptr<const Plugin>& plugin) -> std::optional<Device> {
+    for (int32_t index = 0; plugin != nullptr && index < plugin->abi().device_count; ++index) {
+      if (interface_of(plugin->abi(), index) == nullptr) continue;
+      known.push_back(device_name(plugin->abi().devices[index]));
+      if (known.back() == name) return Device(plugin, index);
+    }
+    return std::nullopt;
+  };
+  Entry* const named = find(name.substr(0, name.find(':')));
+  if (named != nullptr) {
+    named->remembered.reset();
+    open(*named);
+    if (named->plugin == nullptr) {
+      throw Error(ErrorKind::Unsupported, "device '" + name + "'",
+                  "its backend cannot be used: " + sentence_of(named->unusable));
+    }
+    if (std::optional<Device> device = find_in(named->plugin)) return *std::move(device);
+  }
+  known.clear();
+  open_all();
+  for (const Entry& entry : entries_) {
+    if (std::optional<Device> device = find_in(entry.plugin)) return *std::move(device);
+  }
+  std::string list;
+  for (const std::string& device : known)
+    list += (list.empty() ? "one of '" : ", '") + device + "'";
+  throw Error(ErrorKind::InvalidArgument, "device '" + name + "'",
+              "expected a device that has memory of its own (" +
+                  (list.empty() ? "no backend has one" : list) + ")" + did_you_mean(name, known));
+}
+
+std::optional<Device> BackendSet::find_device(const DlpackDevice& called) {
+  const std::lock_guard lock(mutex_);
+  open_all();
+  for (const Entry& entry : entries_) {
+    for (int32_t index = 0; entry.plugin != nullptr && index < entry.plugin->abi().device_count;
+         ++index) {
+      const tessera_device_interface* const abi = interface_of(entry.plugin->abi(), index);
+      if (abi == nullptr || abi->dlpack_type == 0) continue;
+      if (DlpackDevice{abi->dlpack_type, abi->dlpack_id} == called)
+        return Device(entry.plugin, index);
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<BackendState> BackendSet::states() {

@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "backend/catalog.h"
+#include "backend/device.h"
 #include "backend/library_version.h"
 #include "backend/plugin.h"
 #include "base/file_stamp.h"
+#include "tessera/device_storage.h"
 #include "tessera/error.h"
 #include "tessera/tessera.h"
 
@@ -77,6 +79,13 @@ class BackendSet {
   std::string resolve_alias(const std::string& name) const;
   // Plug-ins that are not in the catalog: models may use their ops.
   std::vector<std::shared_ptr<const Plugin>> third_party_plugins();
+
+  // The device with this name that has memory of its own, such as "mylib:1". Opens the backend that
+  // is called as its kind, else all. Throws InvalidArgument, listing all, if there is none, and
+  // Unsupported if that backend cannot be used.
+  Device device(const std::string& name);
+  // The device that DLPack calls so; nullopt if there is none. Opens all backends.
+  std::optional<Device> find_device(const DlpackDevice& called);
 
   // The states of all backends. Opens each.
   std::vector<BackendState> states();

@@ -146,15 +146,18 @@ class Collector {
         });
     if (!has_wanted_nodes(*held)) return;
     try {
-      Candidate candidate = read_offer(*held, graph_, layouts_);
+      Candidate candidate = read_offer(*held, *plugin_, graph_, layouts_);
       candidate.plugin = plugin_;
       candidate.preference = preference_;
       candidate.abi = held;
       expand(candidate);
     } catch (const IllegalOffer& illegal) {
       refuse_nodes(*held, illegal.reason);
-    } catch (const UnusableOffer&) {
-      return;
+    } catch (const UnusableOffer& unusable) {
+      if (unusable.reason.empty() || held->nodes == nullptr) return;
+      for (int32_t index = 0; index < held->node_count; ++index) {
+        add_refusal(held->nodes[index], unusable.reason);
+      }
     }
   }
 
@@ -176,7 +179,8 @@ class Collector {
     }
     for (size_t index = 0; index < layouts_.size(); ++index) {
       const LayoutId layout{static_cast<int32_t>(index)};
-      if (!layouts_.is_dense(layout)) continue;
+      const bool is_here = layouts_.device_of(layout) == candidate.device;
+      if (!is_here || !layouts_.is_dense(layout)) continue;
       if (std::optional<Candidate> settled =
               with_dense_layout(candidate, layout, graph_, layouts_)) {
         accept(*std::move(settled), layouts_.name(layout));

@@ -51,6 +51,7 @@ struct Candidate {
   double optimistic_seconds = 0;
   double build_seconds = 0;
   uint32_t flags = 0;
+  DeviceId device = kHostDevice;  // on which it runs, and all its ports are
   int threads = 0;  // number of threads to build for and run on: 0 for the whole pool, or 1
   // Throws Error (Unsupported, ...) with the backend's reason. The constants in `absorbed` must
   // have their elements (graph/released_weight.h).

@@ -168,10 +168,10 @@ TEST_F(Candidates, ThatAreNotLegalBecomeRefusals) {
       {[](C& c) { c.nodes = {0, 0}; }, "not ascending"},
       {[](C& c) { c.inputs.clear(); }, "leaves out input value 'x'"},
       {[](C& c) { c.inputs[0].layout = "csr"; }, "'csr' is not one that value 'x' may lie in"},
-      {[](C& c) { c.inputs[0].layout = "csr:4"; }, "nobody brings"},
+      {[](C& c) { c.inputs[0].layout = "csr:4"; }, "no backend provides"},
       {[](C& c) { c.inputs.push_back(c.inputs[0]); }, "twice"},
       {[](C& c) { c.inputs[0].value = 2; }, "not read by its nodes"},
-      {[](C& c) { c.inputs[0].layout = "mirror:none"; }, "nobody brings"},
+      {[](C& c) { c.inputs[0].layout = "mirror:none"; }, "no backend provides"},
       {[](C& c) { c.outputs.clear(); }, "swallows value 'y'"},
       {[](C& c) { c.outputs[0].value = 2; }, "not made by its nodes"},
       {[](C& c) { c.outputs[0].value = 99; }, "not made by its nodes"},
@@ -202,7 +202,7 @@ TEST_F(Candidates, ThatAreNotLegalBecomeRefusals) {
          c.inputs[0].layout = c.outputs[0].layout = "mirror:a";
          c.outputs[0].part.strides = {1, 2};
        },
-       "cannot be told by them"},
+       "strides cannot locate the elements"},
       {[](C& c) {
          c.flags = TESSERA_CANDIDATE_JOINT;
          c.inputs[0].part.offset_bytes = 8;

@@ -19,6 +19,8 @@ struct CatalogEntry {
   std::string_view reason;   // why this build does not include it, as a sentence; "" if it does
   Fault fault = kNone;
   tessera_open_backend_function open = nullptr;  // if linked in
+  // Used only if the user names it, because opening it costs time and memory in every process.
+  bool is_only_if_named = false;
 };
 
 // A known backend that this version does not include.

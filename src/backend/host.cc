@@ -93,15 +93,32 @@ bool run_in_pool_or_here(int32_t threads, void (*body)(void*), void* argument) n
 
 }  // namespace
 
-std::optional<std::string> HostServices::get_blob(const std::string& key) const {
+std::optional<std::string> HostServices::get_blob(const std::string& key) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = blobs_.find(key);
+    if (found != blobs_.end()) return found->second;
+  }
+  std::optional<std::string> stored = find_blob_ ? find_blob_(key) : std::nullopt;
+  if (!stored) return std::nullopt;
+  // Another thread may have put a newer one meanwhile.
   const std::lock_guard lock(mutex_);
-  const auto found = blobs_.find(key);
-  return found == blobs_.end() ? std::nullopt : std::optional(found->second);
+  return blobs_.try_emplace(key, *std::move(stored)).first->second;
 }
 
 void HostServices::put_blob(const std::string& key, std::string bytes) {
   const std::lock_guard lock(mutex_);
-  blobs_[key] = std::move(bytes);
+  const auto [blob, is_new] = blobs_.try_emplace(key);
+  if (!is_new && blob->second == bytes) return;
+  blob->second = std::move(bytes);
+  new_.insert(key);
+}
+
+std::map<std::string, std::string> HostServices::take_new_blobs() {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, std::string> taken;
+  for (const std::string& key : std::exchange(new_, {})) taken[key] = blobs_.at(key);
+  return taken;
 }
 
 HostTable::HostTable(std::shared_ptr<HostServices> services, std::string owner)
@@ -180,7 +197,8 @@ void HostTable::fill_services() {
   abi_.run_in_pool = [](const tessera_host* host, int32_t threads, void (*body)(void*),
                         void* argument) {
     if (run_in_pool_or_here(threads, body, argument)) return;
-    of(host).warn("an exception left what it runs in the pool, which the contract does not allow");
+    of(host).warn(
+        "a function that it runs in the pool threw an exception, which the contract forbids");
   };
   abi_.log = [](const tessera_host* host, const char* message) {
     if (message != nullptr) of(host).warn(message);

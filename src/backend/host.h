@@ -1,10 +1,12 @@
 // The services of the host for plug-ins: the functions in tessera_host.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/log.h"
@@ -15,17 +17,25 @@ namespace tessera {
 // State shared by all plug-ins of one set. Thread-safe.
 class HostServices {
  public:
-  explicit HostServices(Log::Callback log = {}) : log_(std::move(log)) {}
+  // Returns a blob of an earlier process; nullopt if there is none.
+  using FindBlob = std::function<std::optional<std::string>(const std::string& key)>;
+
+  explicit HostServices(Log::Callback log = {}, FindBlob find_blob = {})
+      : log_(std::move(log)), find_blob_(std::move(find_blob)) {}
 
   const Log& log() const { return log_; }
-  // Blobs live as long as this object.
-  std::optional<std::string> get_blob(const std::string& key) const;
+  // Blobs live as long as this object; the caller may store those of take_new_blobs() for longer.
+  std::optional<std::string> get_blob(const std::string& key);
   void put_blob(const std::string& key, std::string bytes);
+  // The blobs, by key, that were put since the last call.
+  std::map<std::string, std::string> take_new_blobs();
 
  private:
   Log log_;
-  mutable std::mutex mutex_;
+  FindBlob find_blob_;
+  std::mutex mutex_;
   std::map<std::string, std::string> blobs_;
+  std::set<std::string> new_;  // keys of blobs_
 };
 
 // The table of functions for one plug-in. Its blobs are separated from those of other plug-ins by

@@ -62,7 +62,7 @@ TEST_F(Host, WhatThrowsInThePoolEndsThere) {
   EXPECT_EQ(runs, 1);
   EXPECT_THAT(logged_, ElementsAre());
   EXPECT_NO_THROW(host_->run_in_pool(host_, 2, throw_it, nullptr));
-  EXPECT_THAT(logged_, ElementsAre(HasSubstr("mine: an exception left")));
+  EXPECT_THAT(logged_, ElementsAre(HasSubstr("in the pool threw an exception")));
 }
 
 TEST_F(Host, ALogThatThrowsLosesItsMessage) {

@@ -8,6 +8,7 @@
 #include "backend/sparse_layouts.h"
 #include "backend/status.h"
 #include "base/check.h"
+#include "base/likely_name.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -46,6 +47,14 @@ std::string explain_illegal_layout_name(const std::string& name, const std::stri
          ":'";
 }
 
+DeviceFilter allow_devices(const std::vector<std::string>& names) {
+  if (names.empty()) return {};
+  return [names](const std::string& name) -> std::string {
+    const bool is_named = std::ranges::find(names, name) != names.end();
+    return is_named ? "" : "the devices to use are chosen, and it is not among them";
+  };
+}
+
 std::vector<SparseForm> sparse_forms(const Graph& graph) {
   std::vector<SparseForm> forms;
   for (const Value& value : graph.values) {
@@ -57,38 +66,116 @@ std::vector<SparseForm> sparse_forms(const Graph& graph) {
 }
 
 LayoutTable::LayoutTable(std::span<const std::shared_ptr<const Plugin>> plugins,
-                         std::span<const SparseForm> forms) {
-  entries_.push_back({TESSERA_LAYOUT_DEFAULT, true, nullptr, {}});
+                         std::span<const SparseForm> forms, const DeviceFilter& filter) {
+  add({.name = TESSERA_LAYOUT_DEFAULT, .format = TESSERA_LAYOUT_DEFAULT});
+  for (const auto& plugin : plugins) add_devices(plugin, filter);
   for (const auto& plugin : plugins) add_layouts(*plugin);
+  add_copies();
   for (const auto& plugin : plugins) add_conversions(*plugin);
   for (const SparseForm& form : forms) add_form(form);
 }
 
+LayoutId LayoutTable::add(Entry entry) {
+  entries_.push_back(std::move(entry));
+  return LayoutId{static_cast<int32_t>(entries_.size()) - 1};
+}
+
 void LayoutTable::add_form(const SparseForm& form) {
-  const LayoutId id{static_cast<int32_t>(entries_.size())};
-  entries_.push_back({text(form), false, nullptr, std::make_unique<SparseForm>(form)});
+  const LayoutId id = add({.name = text(form),
+                           .format = text(form),
+                           .is_dense = false,
+                           .form = std::make_unique<SparseForm>(form)});
   void* self = entries_.back().form.get();
   conversions_.push_back({id, kDefaultLayout, nullptr, sparse_to_default, self});
   conversions_.push_back({kDefaultLayout, id, nullptr, sparse_from_default, self});
+}
+
+void LayoutTable::add_devices(const std::shared_ptr<const Plugin>& plugin,
+                              const DeviceFilter& filter) {
+  for (int32_t index = 0; index < plugin->abi().device_count; ++index) {
+    if (interface_of(plugin->abi(), index) == nullptr) continue;
+    Device device(plugin, index);
+    std::string reason = filter ? filter(device.name()) : "";
+    if (reason.empty() && find_device(device.name())) {
+      reason = "another backend has a device of that name";
+    }
+    if (reason.empty()) reason = device.explain_unusable();
+    if (reason.empty()) {
+      add_device(std::move(device));
+    } else {
+      left_out_.push_back({plugin.get(), device.name(), std::move(reason)});
+    }
+  }
+}
+
+void LayoutTable::add_device(Device device) {
+  Entry entry{.name = std::string(TESSERA_LAYOUT_DEFAULT) + "@" + device.name(),
+              .format = TESSERA_LAYOUT_DEFAULT,
+              .device_label = device.name()};
+  devices_.push_back(std::move(device));
+  entry.device = DeviceId{static_cast<int32_t>(devices_.size())};
+  add(std::move(entry));
 }
 
 void LayoutTable::add_layouts(const Plugin& plugin) {
   const tessera_backend& abi = plugin.abi();
   for (const tessera_layout& layout :
        std::span(abi.layouts, static_cast<size_t>(abi.layout_count))) {
-    // A shared layout of two plug-ins is the same; the conversions of the first one are used.
-    if (find(layout.name)) continue;
-    const LayoutId id{static_cast<int32_t>(entries_.size())};
-    const tessera_device& device = abi.devices[layout.device];
-    const std::string ordinal = device.ordinal == 0 ? "" : ":" + std::to_string(device.ordinal);
-    entries_.push_back({layout.name,
-                        (layout.flags & TESSERA_LAYOUT_IS_DENSE) != 0,
-                        &layout,
-                        {},
-                        device.kind + ordinal});
-    conversions_.push_back({id, kDefaultLayout, &plugin, layout.to_default, layout.self});
-    conversions_.push_back({kDefaultLayout, id, &plugin, layout.from_default, layout.self});
+    add_layout(plugin, layout);
   }
+}
+
+void LayoutTable::add_layout(const Plugin& plugin, const tessera_layout& layout) {
+  const tessera_backend& abi = plugin.abi();
+  Entry entry{.name = layout.name,
+              .format = layout.name,
+              .is_dense = (layout.flags & TESSERA_LAYOUT_IS_DENSE) != 0,
+              .abi = &layout,
+              .device_label = device_name(abi.devices[layout.device])};
+  if (interface_of(abi, layout.device) != nullptr) {
+    const std::optional<DeviceId> device = find_device(entry.device_label);
+    if (!device || &this->device(*device).plugin() != &plugin) return;
+    entry.device = *device;
+    entry.name += "@" + entry.device_label;
+  }
+  // A shared layout of two plug-ins is the same; the conversions of the first one are used.
+  if (find(entry.name)) return;
+  const DeviceId device = entry.device;
+  const LayoutId id = add(std::move(entry));
+  const LayoutId dense = default_layout(device);
+  conversions_.push_back({id, dense, &plugin, layout.to_default, layout.self, device});
+  conversions_.push_back({dense, id, &plugin, layout.from_default, layout.self, device});
+}
+
+// Copies between the memories that have the same format, which need no conversion.
+void LayoutTable::add_copies() {
+  const auto count = static_cast<int32_t>(entries_.size());
+  for (int32_t from = 0; from < count; ++from) {
+    for (int32_t to = 0; to < count; ++to) add_copy({from}, {to});
+  }
+}
+
+void LayoutTable::add_copy(LayoutId from, LayoutId to) {
+  const DeviceId source = device_of(from);
+  const DeviceId target = device_of(to);
+  if (source == target || format(from) != format(to)) return;
+  const bool is_to_host = target == kHostDevice;
+  const Device& device = this->device(is_to_host ? source : target);
+  ConversionStep step{.from = from,
+                      .to = to,
+                      .plugin = &device.plugin(),
+                      .convert = is_to_host ? copy_to_host : copy_to_device,
+                      .device = is_to_host ? source : target};
+  DeviceCopy copy{.device = &device.abi()};
+  if (!is_to_host && source != kHostDevice) {
+    const Device& peer = this->device(source);
+    if (&peer.plugin() != &device.plugin() || device.abi().copy_from_peer == nullptr) return;
+    step.convert = copy_from_peer;
+    copy.peer = &peer.abi();
+  }
+  copies_.push_back(std::make_unique<const DeviceCopy>(copy));
+  step.self = const_cast<DeviceCopy*>(copies_.back().get());
+  conversions_.push_back(step);
 }
 
 void LayoutTable::add_conversions(const Plugin& plugin) {
@@ -99,8 +186,28 @@ void LayoutTable::add_conversions(const Plugin& plugin) {
     const std::optional<LayoutId> to = find(conversion.to);
     // A conversion between layouts of which one is missing is useless.
     if (!from || !to) continue;
-    conversions_.push_back({*from, *to, &plugin, conversion.convert, conversion.self});
+    const DeviceId device = device_of(*to) != kHostDevice ? device_of(*to) : device_of(*from);
+    conversions_.push_back({*from, *to, &plugin, conversion.convert, conversion.self, device});
   }
+}
+
+std::optional<DeviceId> LayoutTable::find_device(const std::string& name) const {
+  for (size_t index = 0; index < devices_.size(); ++index) {
+    if (devices_[index].name() == name) return DeviceId{static_cast<int32_t>(index) + 1};
+  }
+  return std::nullopt;
+}
+
+std::string LayoutTable::explain_left_out(const Plugin& plugin, const std::string& name) const {
+  for (const LeftOut& device : left_out_) {
+    if (device.plugin == &plugin && device.device == name) return device.reason;
+  }
+  return "";
+}
+
+LayoutId LayoutTable::default_layout(DeviceId device) const {
+  // Devices are added in order, right after the default layout of the host.
+  return LayoutId{device.index};
 }
 
 std::optional<LayoutId> LayoutTable::find(const std::string& name) const {
@@ -115,10 +222,38 @@ std::optional<SparseForm> LayoutTable::sparse_form(LayoutId id) const {
 }
 
 LayoutId LayoutTable::io_layout(const Value& value) const {
+  if (!value.io_device.empty()) {
+    const std::optional<DeviceId> device = find_device(value.io_device);
+    TESSERA_CHECK(device.has_value(), "check_io_devices() was called before");
+    return default_layout(*device);
+  }
   if (!value.is_io_sparse) return kDefaultLayout;
   const std::optional<LayoutId> found = find(text(*value.sparse));
   TESSERA_CHECK(found.has_value(), "the table is made with the forms of the graph's values");
   return *found;
+}
+
+const Value* LayoutTable::find_missing_io_device(const Graph& graph) const {
+  const auto found = std::ranges::find_if(graph.values, [&](const Value& value) {
+    return !value.io_device.empty() && !find_device(value.io_device);
+  });
+  return found == graph.values.end() ? nullptr : &*found;
+}
+
+void LayoutTable::check_io_devices(const Graph& graph) const {
+  const Value* const value = find_missing_io_device(graph);
+  if (value == nullptr) return;
+  std::vector<std::string> names;
+  std::string known;
+  for (const Device& device : devices_) {
+    names.push_back(device.name());
+    known += (known.empty() ? "one of '" : ", '") + device.name() + "'";
+  }
+  throw Error(ErrorKind::InvalidArgument, "layout of '" + value->name + "'",
+              "expected a device in use that has memory of its own (" +
+                  (known.empty() ? "there is none" : known) + "), found '" + value->io_device +
+                  "'" + did_you_mean(value->io_device, names) +
+                  (known.empty() ? "; name its backend to use it" : ""));
 }
 
 std::optional<int64_t> LayoutTable::storage_bytes(LayoutId id, const TensorType& type) const {
@@ -127,6 +262,8 @@ std::optional<int64_t> LayoutTable::storage_bytes(LayoutId id, const TensorType&
     return bytes < 0 ? std::nullopt : std::optional(bytes);
   }
   const int64_t dense = tensor_bytes(type.element, type.dims);
+  // Devices take no strings: these are pointers into the host's memory.
+  if (device_of(id) != kHostDevice && type.element == DataType::String) return std::nullopt;
   const tessera_layout* layout = entry(id).abi;
   if (layout == nullptr) return dense;
   const tessera_type abi = to_abi(type);
@@ -142,15 +279,26 @@ int64_t LayoutTable::known_storage_bytes(LayoutId id, const TensorType& type) co
   const std::optional<int64_t> bytes = storage_bytes(id, type);
   if (bytes) return *bytes;
   throw Error(ErrorKind::DeviceFailed, "layout '" + name(id) + "'",
-              "expected to be told again how much a tensor takes in it, was told nothing");
+              "expected the plug-in to return the storage size of a tensor as it did before, found "
+              "no valid size");
 }
 
 int LayoutTable::hops(LayoutId from, LayoutId to) const {
+  const auto has_direct = [&](LayoutId begin, LayoutId end) {
+    return std::ranges::any_of(conversions_, [&](const ConversionStep& step) {
+      return step.from == begin && step.to == end;
+    });
+  };
+  const auto in_one_memory = [&](LayoutId begin, LayoutId end) {
+    return begin == end ? 0 : has_direct(begin, end) ? 1 : 2;
+  };
   if (from == to) return 0;
-  const bool is_direct =
-      std::any_of(conversions_.begin(), conversions_.end(),
-                  [&](const ConversionStep& step) { return step.from == from && step.to == to; });
-  return is_direct ? 1 : 2;
+  if (has_direct(from, to)) return 1;
+  const LayoutId source = default_layout(device_of(from));
+  const LayoutId target = default_layout(device_of(to));
+  if (source == target) return 2;
+  const int between = has_direct(source, target) ? 1 : 2;  // through the host's memory
+  return in_one_memory(from, source) + between + in_one_memory(target, to);
 }
 
 std::vector<ConversionStep> LayoutTable::route(LayoutId from, LayoutId to,

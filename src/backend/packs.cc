@@ -88,6 +88,16 @@ PackStore::Bytes PackStore::get(const PackKey& key, int64_t bytes,
   return found;
 }
 
+PackStore::Bytes PackStore::get_on_device(const PackKey& key, const std::function<Bytes()>& make) {
+  const std::shared_ptr<Entry> entry = entry_of(key);
+  const std::lock_guard making(entry->mutex);
+  if (entry->bytes) return entry->bytes;
+  entry->is_on_device = true;
+  Bytes made = make();
+  put(*entry, made, 0);
+  return made;
+}
+
 void PackStore::find_stored(const PackKey& key, int64_t bytes) {
   const std::shared_ptr<Entry> entry = entry_of(key);
   const std::lock_guard making(entry->mutex);
@@ -113,7 +123,7 @@ std::vector<PackStore::Pack> PackStore::all() const {
   const std::lock_guard lock(mutex_);
   std::vector<Pack> packs;
   for (const auto& [key, entry] : entries_) {
-    if (entry->bytes) packs.push_back({key, entry->bytes, entry->size});
+    if (entry->bytes && !entry->is_on_device) packs.push_back({key, entry->bytes, entry->size});
   }
   return packs;
 }

@@ -52,6 +52,9 @@ class PackStore {
   // The pack under `key`; if there is none, `make(memory)` makes it. Waits for a pack that another
   // thread is making. Throws OutOfMemory, and what `make` throws.
   Bytes get(const PackKey& key, int64_t bytes, const std::function<void(void* memory)>& make);
+  // The same for a pack in memory of a device, which `make` allocates and fills. Only the store
+  // keeps it: total_bytes() and all() are without it.
+  Bytes get_on_device(const PackKey& key, const std::function<Bytes()>& make);
   // Loads the pack into the store if the source has it; else does nothing.
   void find_stored(const PackKey& key, int64_t bytes);
   // nullptr if there is none.
@@ -67,7 +70,7 @@ class PackStore {
     Bytes bytes;
     int64_t size = 0;
   };
-  // All packs made so far.
+  // All packs made so far in the host's memory.
   std::vector<Pack> all() const;
 
  private:
@@ -77,6 +80,7 @@ class PackStore {
     std::mutex mutex;
     Bytes bytes;
     int64_t size = 0;
+    bool is_on_device = false;
   };
   std::shared_ptr<Entry> entry_of(const PackKey& key);
   void put(Entry& entry, Bytes bytes, int64_t size);

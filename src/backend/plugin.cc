@@ -4,11 +4,13 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "backend/device.h"
 #include "backend/layouts.h"
 #include "backend/plugin_ops.h"
 #include "backend/status.h"
@@ -16,6 +18,13 @@
 
 namespace tessera {
 namespace {
+
+// The size of the struct in the first version of the contract; later members were appended.
+constexpr size_t kMinBackendBytes = offsetof(tessera_backend, device_interfaces);
+
+bool has_known_size(const tessera_backend& backend) {
+  return backend.struct_size >= kMinBackendBytes && backend.struct_size <= sizeof(backend);
+}
 
 [[noreturn]] void fail(const std::string& location, const std::string& reason) {
   throw Error(ErrorKind::Unsupported, location, reason);
@@ -77,6 +86,21 @@ std::string explain_illegal_devices(const tessera_backend& backend) {
        std::span(backend.devices, static_cast<size_t>(backend.device_count))) {
     if (device.kind == nullptr || *device.kind == '\0') return "a device has no kind";
   }
+  if (backend.device_interfaces == nullptr) return "";
+  std::set<std::string> seen;
+  for (int32_t index = 0; index < backend.device_count; ++index) {
+    if (backend.device_interfaces[index] == nullptr) continue;
+    const std::string name = device_name(backend.devices[index]);
+    const std::string location = "device '" + name + "' ";
+    if (std::string wrong = explain_illegal_interface(*backend.device_interfaces[index]);
+        !wrong.empty()) {
+      return location + wrong;
+    }
+    if (std::string wrong = explain_illegal_device_name(name); !wrong.empty()) {
+      return location + wrong;
+    }
+    if (!seen.insert(name).second) return location + "is listed twice";
+  }
   return "";
 }
 
@@ -90,14 +114,17 @@ std::string explain_illegal_layouts(const tessera_backend& backend) {
         !wrong.empty()) {
       return location + wrong;
     }
-    if (!seen.insert(layout.name).second) return location + "is listed twice";
-    if (layout.to_default == nullptr) return location + "lacks its conversion to_default";
-    if (layout.from_default == nullptr) return location + "lacks its conversion from_default";
-    if (layout.storage_bytes == nullptr) return location + "lacks storage_bytes";
     if (layout.device < 0 || layout.device >= backend.device_count) {
       return location + "is on device " + std::to_string(layout.device) + " of " +
              std::to_string(backend.device_count);
     }
+    // Without memory of its own, the device is only a label of the host's memory.
+    const bool is_on_host = interface_of(backend, layout.device) == nullptr;
+    const std::string full = layout.name + (is_on_host ? "" : "@" + std::to_string(layout.device));
+    if (!seen.insert(full).second) return location + "is listed twice";
+    if (layout.to_default == nullptr) return location + "lacks its conversion to_default";
+    if (layout.from_default == nullptr) return location + "lacks its conversion from_default";
+    if (layout.storage_bytes == nullptr) return location + "lacks storage_bytes";
   }
   for (const tessera_conversion& conversion :
        std::span(backend.conversions, static_cast<size_t>(backend.conversion_count))) {
@@ -129,9 +156,9 @@ std::string explain_illegal_kernels(const tessera_backend& backend) {
 }  // namespace
 
 std::string explain_illegal(const tessera_backend& backend) {
-  if (backend.struct_size != sizeof(backend)) {
+  if (!has_known_size(backend)) {
     return "its tessera_backend has " + std::to_string(backend.struct_size) + " bytes, expected " +
-           std::to_string(sizeof(backend));
+           std::to_string(kMinBackendBytes) + " to " + std::to_string(sizeof(backend));
   }
   if (!is_legal_name(backend.name)) {
     return "its name is not made of lower-case letters, digits and '_'";
@@ -156,12 +183,15 @@ std::string explain_illegal(const tessera_backend& backend) {
 Plugin::Plugin(tessera_open_backend_function open_function, const std::string& location,
                std::shared_ptr<HostServices> services)
     : host_(std::move(services), location) {
+  abi_.struct_size = sizeof(abi_);
   const Status status =
       call_plugin([&](tessera_error* error) { return open_function(host_.abi(), &abi_, error); });
   if (!status.is_fine()) fail(location, "could not be opened: " + status.message);
+  // An older plug-in does not know the members that were appended.
+  if (abi_.struct_size < sizeof(abi_)) abi_.device_interfaces = nullptr;
   if (std::string wrong = explain_illegal(abi_); !wrong.empty()) {
     // In a struct of another size, `release` may have another position.
-    if (abi_.struct_size == sizeof(abi_)) release();
+    if (has_known_size(abi_)) release();
     fail(location, "is not a legal plug-in: " + wrong);
   }
   name_ = abi_.name;

@@ -1,6 +1,8 @@
 // The owner of one opened plug-in: its library and its description.
 #pragma once
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -39,6 +41,8 @@ class Plugin {
   // All version ingredients in one string; packs and measurements depend on it.
   const std::string& ingredients() const { return ingredients_; }
   const tessera_host* host() const { return host_.abi(); }
+  // Whether it was opened before this process was forked. Its threads and devices are the parent's.
+  bool is_forked() const { return opened_in_ != ::getpid(); }
   // Held while propose() runs.
   std::mutex& propose_mutex() const { return propose_mutex_; }
 
@@ -54,6 +58,7 @@ class Plugin {
   std::string name_;
   std::string version_;
   std::string ingredients_;
+  pid_t opened_in_ = ::getpid();
   mutable std::mutex propose_mutex_;
 };
 

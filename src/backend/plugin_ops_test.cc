@@ -198,7 +198,7 @@ TEST(MakeOps, RulesThatLieAreFoundOut) {
   const std::pair<Rule, const char*> cases[] = {
       {[](plugin::InferContext&) {}, "it gave output 0 no type"},
       {set(plugin::Type()), "it gave output 0 no data type"},
-      {set({99, {2, 3}}), "it gave output 0 the data type 99, which there is not"},
+      {set({99, {2, 3}}), "it gave output 0 the data type 99, which does not exist"},
       {set({TESSERA_INT64, {2, 3}}),
        "it gave output 0 elements of int64, but the op declares float32"},
       {set(negative), "it gave output 0 the dimension -2"},

@@ -104,7 +104,7 @@ class RuleCall {
       fault_ = "it gave output " + std::to_string(output) + " " + what;
     };
     if (type.data_type < TESSERA_UNDEFINED || type.data_type > TESSERA_STRING) {
-      return says("the data type " + std::to_string(type.data_type) + ", which there is not");
+      return says("the data type " + std::to_string(type.data_type) + ", which does not exist");
     }
     if (type.rank < -1 || type.rank > ops::kMaxDimensions) {
       return says("the rank " + std::to_string(type.rank));

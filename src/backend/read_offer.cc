@@ -76,8 +76,8 @@ GroupBoundary boundary_of(const tessera_graph& graph, std::span<const int32_t> n
 
 class OfferReader {
  public:
-  OfferReader(const tessera_graph& graph, const LayoutTable& layouts)
-      : graph_(graph), layouts_(layouts) {}
+  OfferReader(const Plugin& plugin, const tessera_graph& graph, const LayoutTable& layouts)
+      : plugin_(plugin), graph_(graph), layouts_(layouts) {}
 
   Candidate read(const tessera_candidate& abi) const {
     if (abi.struct_size < kMinCandidateBytes) {
@@ -95,6 +95,7 @@ class OfferReader {
     Candidate candidate;
     candidate.algorithm = abi.algorithm;
     read_nodes(abi, candidate);
+    candidate.device = read_device(abi);
     const GroupBoundary boundary =
         boundary_of(graph_, {abi.nodes, static_cast<size_t>(abi.node_count)});
     read_inputs(abi, boundary, candidate);
@@ -167,9 +168,39 @@ class OfferReader {
     }
   }
 
+  // The device of the ports, which must be the same for all.
+  DeviceId read_device(const tessera_candidate& abi) const {
+    std::optional<std::string_view> device;  // "": the host
+    const auto note = [&](const char* layout) {
+      const std::string_view name = layout == nullptr ? TESSERA_LAYOUT_DEFAULT : layout;
+      const size_t begin = name.find('@');
+      const auto of_port = begin == std::string_view::npos ? "" : name.substr(begin + 1);
+      if (device && *device != of_port) refuse("its ports are on two devices");
+      device = of_port;
+    };
+    if (abi.inputs != nullptr) {
+      for (int32_t index = 0; index < abi.input_count; ++index) note(abi.inputs[index].layout);
+    }
+    if (abi.outputs != nullptr) {
+      for (int32_t index = 0; index < abi.output_count; ++index) note(abi.outputs[index].layout);
+    }
+    if (!device || device->empty()) return kHostDevice;
+    const std::string name(*device);
+    const std::string reason = layouts_.explain_left_out(plugin_, name);
+    if (!reason.empty()) throw UnusableOffer{"its device '" + name + "' is not used: " + reason};
+    const std::optional<DeviceId> found = layouts_.find_device(name);
+    if (!found || &layouts_.device(*found).plugin() != &plugin_) {
+      refuse("its ports are on device '" + name + "', which the backend does not have");
+    }
+    return *found;
+  }
+
   LayoutId read_layout(const char* name, int32_t value) const {
     if (name == nullptr) return kDefaultLayout;
-    if (std::string_view(name) == TESSERA_LAYOUT_ANY_DENSE) return kAnyDense;
+    // read_device() found the device.
+    if (name[0] == TESSERA_LAYOUT_ANY_DENSE[0] && (name[1] == '\0' || name[1] == '@')) {
+      return kAnyDense;
+    }
     if (name == tessera::name(SparseFormat::Csr) ||
         name == tessera::name(SparseFormat::RowSparse)) {
       return read_sparse_layout(name, value);
@@ -179,7 +210,7 @@ class OfferReader {
     // conversions.
     if (!layout && is_shared_layout_name(name)) throw UnusableOffer{};
     if (!layout || layouts_.sparse_form(*layout)) {
-      refuse("it wants layout '" + std::string(name) + "', which nobody brings");
+      refuse("it wants layout '" + std::string(name) + "', which no backend provides");
     }
     if (!can_hold(layouts_, *layout, graph_.graph[ValueId{value}].type)) {
       if (is_shared_layout_name(name)) throw UnusableOffer{};
@@ -219,7 +250,7 @@ class OfferReader {
           {.value = {port.value},
            .layout = read_layout(port.layout, port.value),
            .alignment_bytes = read_alignment(port.alignment_bytes, "input", port.value),
-           .accepts_strides = port.accepts_strides != 0,
+           .accepts_strides = port.accepts_strides != 0 && candidate.device == kHostDevice,
            .pack = port.pack,
            .part = read_part(port.part)});
     }
@@ -276,20 +307,21 @@ class OfferReader {
         refuse("its output " + std::to_string(port.value) + " is not made by its nodes");
       }
       if (!seen.add(port.value)) refuse("it lists " + name_of(graph_, port.value) + " twice");
-      candidate.outputs.push_back(read_output(abi, port));
+      candidate.outputs.push_back(read_output(abi, port, candidate));
     }
     for (const int32_t value : boundary.outputs) {
       if (!seen.has(value)) refuse("it swallows " + name_of(graph_, value) + ", which others need");
     }
   }
 
-  CandidateOutput read_output(const tessera_candidate& abi, const tessera_output_port& port) const {
+  CandidateOutput read_output(const tessera_candidate& abi, const tessera_output_port& port,
+                              const Candidate& candidate) const {
     const uint32_t requests = port.requests == 0 ? uint32_t{TESSERA_REQUEST_WRITE} : port.requests;
     const bool needs_input = (requests & (TESSERA_REQUEST_IN_PLACE | TESSERA_REQUEST_ADD)) != 0;
     constexpr uint32_t kKnown = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE |
                                 TESSERA_REQUEST_ADD | TESSERA_REQUEST_NONE;
     if ((requests & ~kKnown) != 0) {
-      refuse("its output " + name_of(graph_, port.value) + " serves a request that there is not");
+      refuse("its output " + name_of(graph_, port.value) + " has an unknown request");
     }
     if (needs_input && (port.in_place_input < 0 || port.in_place_input >= abi.input_count)) {
       refuse("its output " + name_of(graph_, port.value) +
@@ -301,13 +333,17 @@ class OfferReader {
       refuse("the size of its output " + name_of(graph_, port.value) +
              " is not known before running");
     }
+    if (!has_size && candidate.device != kHostDevice) {
+      throw UnusableOffer{"the size of an output is not known before running"};
+    }
     return {.value = {port.value},
             .layout = read_layout(port.layout, port.value),
             .requests = requests,
             .in_place_input = needs_input ? port.in_place_input : -1,
             .is_size_unknown = !has_size,
             .alignment_bytes = read_alignment(port.alignment_bytes, "output", port.value),
-            .accepts_strides = (port.flags & TESSERA_OUTPUT_ACCEPTS_STRIDES) != 0,
+            .accepts_strides = (port.flags & TESSERA_OUTPUT_ACCEPTS_STRIDES) != 0 &&
+                               candidate.device == kHostDevice,
             .part = read_part(port.part)};
   }
 
@@ -332,6 +368,7 @@ class OfferReader {
             {part->strides, part->strides + static_cast<size_t>(part->stride_count)}};
   }
 
+  const Plugin& plugin_;
   const tessera_graph& graph_;
   const LayoutTable& layouts_;
 };
@@ -344,23 +381,26 @@ StoredType stored(const tessera_graph& graph, const LayoutTable& layouts, ValueI
            " shares memory, whose size is not known");
   }
   // can_hold() was checked when the port was read.
-  return {*type, layouts.name(layout), *layouts.storage_bytes(layout, *type)};
+  return {*type, layouts.format(layout), *layouts.storage_bytes(layout, *type)};
 }
 
 void settle_part(StoragePart& part, const StoredType& tensor, const StoredType& whole,
-                 const std::string& port) {
+                 const Device* device, const std::string& port) {
   const std::string wrong = explain_illegal_part(part, tensor, whole);
   if (!wrong.empty()) {
     refuse("it says that it is a view, but its " + port + " " + wrong);
   }
   part = simplified(part, tensor);
+  const bool is_usable =
+      device == nullptr || (part.is_dense() && part.offset_bytes % device->alignment_bytes() == 0);
+  if (!is_usable) throw UnusableOffer{"its device has no views at such a position"};
 }
 
 }  // namespace
 
-Candidate read_offer(const tessera_candidate& abi, const tessera_graph& graph,
+Candidate read_offer(const tessera_candidate& abi, const Plugin& plugin, const tessera_graph& graph,
                      const LayoutTable& layouts) {
-  return OfferReader(graph, layouts).read(abi);
+  return OfferReader(plugin, graph, layouts).read(abi);
 }
 
 void check_parts(Candidate& candidate, const tessera_graph& graph, const LayoutTable& layouts) {
@@ -372,10 +412,12 @@ void check_parts(Candidate& candidate, const tessera_graph& graph, const LayoutT
   }
   CandidateInput& input = candidate.inputs[0];
   CandidateOutput& output = candidate.outputs[0];
+  const Device* device =
+      candidate.device == kHostDevice ? nullptr : &layouts.device(candidate.device);
   if (candidate.is_view()) {
     const StoredType whole = stored(graph, layouts, input.value, input.layout);
     for (CandidateOutput& port : candidate.outputs) {
-      settle_part(port.part, stored(graph, layouts, port.value, port.layout), whole,
+      settle_part(port.part, stored(graph, layouts, port.value, port.layout), whole, device,
                   "output " + name_of(graph, port.value.index));
     }
     return;
@@ -385,7 +427,8 @@ void check_parts(Candidate& candidate, const tessera_graph& graph, const LayoutT
   std::vector<StoredType> tensors;
   for (CandidateInput& port : candidate.inputs) {
     tensors.push_back(stored(graph, layouts, port.value, port.layout));
-    settle_part(port.part, tensors.back(), whole, "input " + name_of(graph, port.value.index));
+    settle_part(port.part, tensors.back(), whole, device,
+                "input " + name_of(graph, port.value.index));
     parts.push_back(port.part);
   }
   const std::string wrong = explain_incomplete(parts, tensors, whole);

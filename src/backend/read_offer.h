@@ -19,12 +19,14 @@ struct IllegalOffer {
   std::string reason;
 };
 
-// Thrown if an offer is legal but unusable here.
-struct UnusableOffer {};
+// Thrown if an offer is legal but unusable here. If there is a reason, users see it.
+struct UnusableOffer {
+  std::string reason;
+};
 
-// The candidate with its ports read and checked; a layout may still be kAnyDense. The caller sets
-// plug-in, preference, abi and build. Throws IllegalOffer or UnusableOffer.
-Candidate read_offer(const tessera_candidate& abi, const tessera_graph& graph,
+// The candidate of `plugin` with its ports read and checked; a layout may still be kAnyDense. The
+// caller sets plug-in, preference, abi and build. Throws IllegalOffer or UnusableOffer.
+Candidate read_offer(const tessera_candidate& abi, const Plugin& plugin, const tessera_graph& graph,
                      const LayoutTable& layouts);
 
 // Checks the positions of the ports of a view or a joint candidate, after kAnyDense is resolved,

@@ -9,6 +9,7 @@
 #include "backend/run_context.h"
 #include "backend/status.h"
 #include "base/check.h"
+#include "base/parallel.h"
 #include "base/small_vector.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"
@@ -48,10 +49,11 @@ std::vector<TensorType> output_types(const ReferenceKernel& kernel, const tesser
   return types;
 }
 
-void run(const ReferenceKernel& kernel, tessera_run_context* context, const tessera_buffer* inputs,
+// `pool` and `scratch` are those of the context.
+void run(const ReferenceKernel& kernel, tessera_run_context* context, ThreadPool& pool,
+         std::pmr::memory_resource& scratch, const tessera_buffer* inputs,
          const tessera_buffer* outputs) {
   const Node& node = kernel.node;
-  std::pmr::memory_resource& scratch = RunContext::scratch_of(context);
   SmallVector<ops::TensorView> all_from(node.inputs.size(), &scratch);
   const std::span<ops::TensorView> from = all_from.values();
   for (size_t index = 0; index < node.inputs.size(); ++index) {
@@ -81,7 +83,19 @@ void run(const ReferenceKernel& kernel, tessera_run_context* context, const tess
     }
     to[index] = {type.element, type.dims, memory, element_count(type.dims)};
   }
-  kernel.op->kernel({node, from, to, RunContext::pool_of(context), scratch});
+  kernel.op->kernel({node, from, to, pool, scratch});
+}
+
+// A device of a plug-in may run the kernel on a thread of its own after the call for which the host
+// made a context. It passes a context that it made itself, which has no host_state.
+void run(const ReferenceKernel& kernel, tessera_run_context* context, const tessera_buffer* inputs,
+         const tessera_buffer* outputs) {
+  if (context->host_state != nullptr) {
+    return run(kernel, context, RunContext::pool_of(context), RunContext::scratch_of(context),
+               inputs, outputs);
+  }
+  ThreadPool serial(1);
+  run(kernel, context, serial, *std::pmr::get_default_resource(), inputs, outputs);
 }
 
 }  // namespace

@@ -25,6 +25,11 @@ class RunContext {
   RunContext& operator=(const RunContext&) = delete;
 
   void set_workspace(void* memory, int64_t bytes);
+  // For kernels of a device, which only enqueue. In a bulk, the caller synchronises after several.
+  void set_queue(void* queue, bool is_bulk) {
+    abi_.queue = queue;
+    abi_.is_bulk = is_bulk ? 1 : 0;
+  }
   void set_random_seed(uint64_t seed) { abi_.random_seed = seed; }
   void set_allocator(AllocateOutput allocate) { allocate_ = std::move(allocate); }
 

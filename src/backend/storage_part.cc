@@ -140,8 +140,8 @@ std::string explain_illegal_part(const StoragePart& part, const StoredType& tens
              std::to_string(dims.size()) + " dimensions";
     }
     if (!dense_strides(tensor.layout, dims) || !dense_strides(whole.layout, whole.type.dims)) {
-      return "has strides, though elements of layout '" + tensor.layout + "' in '" + whole.layout +
-             "' cannot be told by them";
+      return "has strides, but strides cannot locate the elements of layout '" + tensor.layout +
+             "' in layout '" + whole.layout + "'";
     }
     if (std::any_of(part.strides.begin(), part.strides.end(),
                     [](int64_t stride) { return stride < 1; })) {

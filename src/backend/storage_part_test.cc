@@ -47,7 +47,7 @@ TEST(ExplainIllegalPart, SaysWhatIsWrong) {
       {{0, {1}}, floats({2, 2}), "1 strides for 2 dimensions"},
       {{0, {0, 1}}, floats({2, 2}), "below 1"},
       {{0, {int64_t{1} << 62, 1}}, floats({4, 2}), "beyond"},
-      {{0, {6, 1}}, floats({2, 4}, "nchw8c"), "cannot be told"},
+      {{0, {6, 1}}, floats({2, 4}, "nchw8c"), "cannot locate"},
   };
   for (const auto& [part, tensor, wrong] : cases) {
     const std::string said = explain_illegal_part(part, tensor, whole);

@@ -86,7 +86,40 @@ Tensor Tensor::over(DataType type, std::vector<int64_t> dims, std::shared_ptr<vo
   return tensor;
 }
 
+Tensor Tensor::on_device(DataType type, std::vector<int64_t> dims,
+                         std::shared_ptr<DeviceStorage> storage, int64_t offset_bytes) {
+  DeviceStorage& memory = *storage;
+  const int64_t bytes = tensor_bytes(type, dims);
+  if (offset_bytes < 0 || bytes > memory.bytes() || offset_bytes > memory.bytes() - bytes) {
+    throw Error(ErrorKind::InvalidArgument, "tensor " + dims_text(dims),
+                "expected memory of device '" + memory.device() + "' with " +
+                    std::to_string(bytes) + " bytes from offset " + std::to_string(offset_bytes) +
+                    " on, found " + std::to_string(memory.bytes()) + " bytes in all");
+  }
+  Tensor tensor(type, std::move(dims), std::move(storage), memory.handle());
+  tensor.device_storage_ = &memory;
+  tensor.offset_bytes_ = offset_bytes;
+  tensor.is_writable_ = true;
+  tensor.is_borrowed_ = true;
+  return tensor;
+}
+
+Tensor Tensor::to_host() const {
+  if (device_storage_ == nullptr) return *this;
+  Tensor copy(type_, dims_);
+  device_storage_->copy_to_host(offset_bytes_, copy.mutable_data(), bytes());
+  return copy;
+}
+
+void Tensor::refuse_address() const {
+  throw Error(ErrorKind::InvalidArgument,
+              "tensor " + std::string(name(type_)) + " " + dims_text(dims_),
+              "expected elements in the host's memory, found them in memory of device '" +
+                  device_storage_->device() + "'; to_host() copies them");
+}
+
 void* Tensor::mutable_data() {
+  if (device_storage_ != nullptr) refuse_address();
   TESSERA_CHECK(is_writable_,
                 "only storage that a tensor allocated itself or lies over may be written");
   return const_cast<void*>(data_);

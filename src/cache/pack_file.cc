@@ -130,8 +130,7 @@ PackFile::Opened PackFile::open(const std::filesystem::path& path, const std::st
     return {nullptr, location + " are not used: " + (refusal.empty() ? "they are gone" : refusal)};
   }
   const std::optional<FileStamp> stamp = stamp_of(handle.get());
-  if (!stamp || stamp->bytes <= 0)
-    return {nullptr, location + " are damaged: there is nothing in it"};
+  if (!stamp || stamp->bytes <= 0) return {nullptr, location + " are damaged: the file is empty"};
   const auto bytes = static_cast<size_t>(stamp->bytes);
   void* const address = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, handle.get(), 0);
   if (address == MAP_FAILED) return {nullptr, location + ": " + std::strerror(errno)};

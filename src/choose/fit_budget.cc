@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "choose/fit_devices.h"
 #include "choose/placement_problem.h"
 #include "ops/work.h"
 #include "place/solve_placement.h"
@@ -96,6 +97,7 @@ bool BudgetFitter::fits(const Placement& placement, const Placer& placer) const 
 }
 
 bool BudgetFitter::restrict_to_budget(const Placement& placement, Placer& placer) {
+  if (restrict_to_device_memory(graph_, offers_, layouts_, placement, placer)) return true;
   if (budget_bytes_ == 0) return false;
   const ExecutionPlan plan = plan_of(placement, placer);
   const MemoryUse use = memory_use(plan, offers_);
@@ -171,6 +173,7 @@ std::vector<BudgetFitter::Saving> BudgetFitter::savings(const ExecutionPlan& pla
                                                         const Placer& placer) const {
   std::vector<int64_t> live(plan.steps.size(), 0);  // by step
   for (const ArenaBlock& block : arena_blocks(plan)) {
+    if (block.device != kHostDevice) continue;  // the budget is for the host's memory
     for (int step = block.lower; step < block.upper; ++step) live[at(step)] += block.bytes;
   }
   // The arena size that would fit if all other memory stayed the same.

@@ -34,9 +34,9 @@ class BudgetFitter {
 
   bool fits(const Placement& placement, const Placer& placer) const;
 
-  // If `placement` does not fit, forbids some of its candidates to `placer` and returns true:
-  // choose again. Requires that start() was called. Throws OutOfMemory as start() does if nothing
-  // that fits remains.
+  // If `placement` does not fit, or needs more memory on a device than that has, forbids some of
+  // its candidates to `placer` and returns true: choose again. Requires that start() was called.
+  // Throws OutOfMemory as start() does if nothing that fits remains.
   bool restrict_to_budget(const Placement& placement, Placer& placer);
 
  private:

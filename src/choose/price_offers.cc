@@ -16,13 +16,13 @@ namespace {
 // counts it for each of them.
 constexpr double kSecondsToLoad = 0.03;
 
-PlanPort describe_port(const tuning::Subject& subject, ValueId value, LayoutId layout,
+PlanPort describe_port(const tuning::TuningTask& task, ValueId value, LayoutId layout,
                        const tessera_pack* pack) {
-  const Value& described = subject.graph[value];
+  const Value& described = task.graph[value];
   return {.value = described.name,
           .type = text(described.type),
-          .layout = subject.layouts.name(layout),
-          .device = subject.layouts.device(layout),
+          .layout = task.layouts.name(layout),
+          .device = task.layouts.device_label(layout),
           .pack = pack == nullptr ? "" : std::string(pack->id),
           .is_constant = described.is_constant()};
 }
@@ -69,13 +69,13 @@ Offers collect_offers_by_threads(const tessera_graph& view,
   return offers;
 }
 
-PricedOffers::PricedOffers(const tuning::Subject& subject, const tuning::CostTable& table,
+PricedOffers::PricedOffers(const tuning::TuningTask& task, const tuning::CostTable& table,
                            int64_t runs_per_build)
-    : subject_(subject),
+    : task_(task),
       table_(table),
-      groups_(tuning::collect_groups(subject)),
-      keys_(tuning::cost_keys(subject, groups_)),
-      basis_(tuning::make_price_basis(subject, groups_)) {
+      groups_(tuning::collect_groups(task)),
+      keys_(tuning::cost_keys(task, groups_)),
+      basis_(tuning::make_price_basis(task, groups_)) {
   set_runs_per_build(runs_per_build);
   std::map<tuning::CostKey, int> counts;
   for (const auto& key : keys_) {
@@ -91,7 +91,7 @@ void PricedOffers::set_runs_per_build(int64_t runs) {
 void PricedOffers::look_up_bounds(const std::vector<bool>& is_given_up) {
   has_bounds_ = true;
   is_given_up_ = is_given_up;
-  prices_ = tuning::look_up_prices(subject_, groups_, basis_, keys_, table_,
+  prices_ = tuning::look_up_prices(task_, groups_, basis_, keys_, table_,
                                    {.unmeasured = tuning::Unmeasured::Bounded,
                                     .is_guessed = is_given_up,
                                     .conversion_seconds = assumed_conversion_seconds});
@@ -100,7 +100,7 @@ void PricedOffers::look_up_bounds(const std::vector<bool>& is_given_up) {
 
 void PricedOffers::look_up_guesses() {
   has_bounds_ = false;
-  prices_ = tuning::look_up_prices(subject_, groups_, basis_, keys_, table_,
+  prices_ = tuning::look_up_prices(task_, groups_, basis_, keys_, table_,
                                    {.conversion_seconds = assumed_conversion_seconds});
   look_up_builds();
 }
@@ -110,13 +110,13 @@ void PricedOffers::look_up_builds() {
   for (size_t index = 0; index < prices_.candidates.size(); ++index) {
     const tuning::Cost* cost = prices_.candidates[index].cost;
     if (cost == nullptr || !cost->refusal.empty()) continue;
-    auto& [sum, count] = known[subject_.offers.candidates[index].backend()];
+    auto& [sum, count] = known[task_.offers.candidates[index].backend()];
     sum += cost->build_seconds;
     ++count;
   }
   build_seconds_.assign(prices_.candidates.size(), 0);
   for (size_t index = 0; index < build_seconds_.size(); ++index) {
-    const Candidate& candidate = subject_.offers.candidates[index];
+    const Candidate& candidate = task_.offers.candidates[index];
     if (!candidate.has_kernel()) continue;
     const tuning::Cost* cost = prices_.candidates[index].cost;
     const auto others = known.find(candidate.backend());
@@ -141,13 +141,13 @@ void PricedOffers::apply(PlacementProblem& problem) const {
     problem.candidates[index].seconds =
         prices_.candidates[index].seconds + amortized_build_seconds(static_cast<int>(index));
     const bool may_be_unknown = has_bounds_ && !is_given_up_[index];
-    const bool needs_measurement = subject_.offers.candidates[index].is_measured_only() &&
+    const bool needs_measurement = task_.offers.candidates[index].is_measured_only() &&
                                    !may_be_unknown && !is_measured(static_cast<int>(index));
     problem.is_forbidden[index] = prices_.candidates[index].is_refused() || needs_measurement;
   }
   problem.conversion_prices = prices_.conversions;
   problem.results.clear();
-  for (const auto* results : {&subject_.graph.outputs, &subject_.graph.kept}) {
+  for (const auto* results : {&task_.graph.outputs, &task_.graph.kept}) {
     for (const ValueId value : *results) problem.results.push_back(value.index);
   }
 }
@@ -156,7 +156,7 @@ std::vector<Refusal> PricedOffers::refusals() const {
   std::vector<Refusal> refusals;
   for (size_t index = 0; index < prices_.candidates.size(); ++index) {
     if (!prices_.candidates[index].is_refused() || !is_worth_reporting(index)) continue;
-    const Candidate& candidate = subject_.offers.candidates[index];
+    const Candidate& candidate = task_.offers.candidates[index];
     const std::string name = candidate.algorithm.empty()
                                  ? "its candidate"
                                  : "its candidate '" + candidate.algorithm + "'";
@@ -172,29 +172,29 @@ std::vector<Refusal> PricedOffers::refusals() const {
 bool PricedOffers::is_worth_reporting(size_t index) const {
   const tuning::CandidatePrice& price = prices_.candidates[index];
   return price.cost == nullptr ||
-         !tuning::is_unsupported_layout(subject_, static_cast<int>(index), *price.cost);
+         !tuning::is_unsupported_layout(task_, static_cast<int>(index), *price.cost);
 }
 
 CandidateDescription PricedOffers::describe(size_t index) const {
-  const Candidate& candidate = subject_.offers.candidates[index];
+  const Candidate& candidate = task_.offers.candidates[index];
   const tuning::CandidatePrice& price = prices_.candidates[index];
   CandidateDescription described{
       .backend = candidate.backend(),
       .algorithm = candidate.algorithm,
-      .threads = candidate.threads == 0 ? subject_.threads : candidate.threads,
+      .threads = candidate.threads == 0 ? task_.threads : candidate.threads,
       .price_seconds = price.seconds,
       .workspace_bytes = candidate.workspace_bytes,
       .library_bytes = candidate.library_bytes};
   for (const NodeId node : candidate.nodes) {
-    described.nodes.push_back(subject_.graph[node].name);
-    described.op += (described.op.empty() ? "" : "+") + subject_.graph[node].op;
+    described.nodes.push_back(task_.graph[node].name);
+    described.op += (described.op.empty() ? "" : "+") + task_.graph[node].op;
   }
   for (const CandidateInput& port : candidate.inputs) {
-    described.inputs.push_back(describe_port(subject_, port.value, port.layout, port.pack));
+    described.inputs.push_back(describe_port(task_, port.value, port.layout, port.pack));
     if (port.pack != nullptr) described.pack_bytes += port.pack->bytes;
   }
   for (const CandidateOutput& port : candidate.outputs) {
-    described.outputs.push_back(describe_port(subject_, port.value, port.layout, nullptr));
+    described.outputs.push_back(describe_port(task_, port.value, port.layout, nullptr));
   }
   if (price.cost == nullptr) return described;
   described.verdict = Verdict::Fine;
@@ -244,7 +244,7 @@ std::vector<double> PricedOffers::step_seconds(const ExecutionPlan& plan) const 
     price = assumed_conversion_seconds(from.bytes);
     const std::vector<double>& row = prices_.conversions[static_cast<size_t>(from.value.index)];
     if (step.kind != ExecutionStep::Kind::Convert || row.empty()) continue;
-    const size_t hop = static_cast<size_t>(step.conversion.from.index) * subject_.layouts.size() +
+    const size_t hop = static_cast<size_t>(step.conversion.from.index) * task_.layouts.size() +
                        static_cast<size_t>(step.conversion.to.index);
     if (std::isfinite(row[hop])) price = row[hop];
   }
@@ -253,7 +253,7 @@ std::vector<double> PricedOffers::step_seconds(const ExecutionPlan& plan) const 
 
 std::vector<ConversionDescription> PricedOffers::describe_conversions() const {
   std::vector<ConversionDescription> all;
-  for (const tuning::NeededConversion& needed : tuning::needed_conversions(subject_)) {
+  for (const tuning::NeededConversion& needed : tuning::needed_conversions(task_)) {
     const auto found = table_.conversions.find(needed.cost_key);
     if (found == table_.conversions.end()) continue;
     all.push_back({.backend = needed.key.backend,

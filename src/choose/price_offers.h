@@ -33,18 +33,18 @@ Offers collect_offers_for_all_threads(const tessera_graph& view,
                                       const LayoutTable& layouts, ThreadPool& pool,
                                       OfferOptions options);
 
-// Looks up and holds the prices of offers. `subject` and `table` must outlive this.
+// Looks up and holds the prices of offers. `task` and `table` must outlive this.
 class PricedOffers {
  public:
   // Prices are available after the first look_up_bounds() or look_up_guesses(). For
   // `runs_per_build` see PricingOptions.
-  PricedOffers(const tuning::Subject& subject, const tuning::CostTable& table,
+  PricedOffers(const tuning::TuningTask& task, const tuning::CostTable& table,
                int64_t runs_per_build);
 
   const std::vector<tuning::TuneGroup>& groups() const { return groups_; }
   // By candidate; nullopt if its group cannot be measured alone.
   const std::vector<std::optional<tuning::CostKey>>& keys() const { return keys_; }
-  tuning::PricedSubject priced_subject() const { return {subject_, keys_, basis_}; }
+  tuning::PricedTask priced_task() const { return {task_, keys_, basis_}; }
 
   // Looks up all prices again, after the table has changed. Unmeasured candidates get bounds, but
   // those of `is_given_up` (by candidate) get guesses.
@@ -93,7 +93,7 @@ class PricedOffers {
   bool is_worth_reporting(size_t candidate) const;
   void look_up_builds();
 
-  const tuning::Subject& subject_;
+  const tuning::TuningTask& task_;
   const tuning::CostTable& table_;
   double build_weight_ = 0;  // part of the build time that each run pays
   bool has_bounds_ = false;

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "backend/catalog.h"
 #include "base/likely_name.h"
 #include "tessera/error.h"
 
@@ -110,20 +111,29 @@ bool is_excluded(const Candidate& candidate, const Graph& graph,
   });
 }
 
-std::string explain_unserved_pin(const Offers& offers, const Graph& graph, NodeId node,
-                                 const NodePin& pin) {
+// `refusals` include those of candidates that the selection left out.
+std::string explain_unserved_pin(const Offers& offers, const std::vector<Refusal>& refusals,
+                                 const Graph& graph, NodeId node, const NodePin& pin) {
+  const auto is_for_node = [&](const Candidate& candidate) {
+    return candidate.backend() == pin.backend &&
+           std::ranges::find(candidate.nodes, node) != candidate.nodes.end();
+  };
+  // If the pin's algorithm is offered, other nodes of the group stand in its way.
+  const bool is_offered = std::ranges::any_of(offers.candidates, [&](const Candidate& candidate) {
+    return is_for_node(candidate) && serves(candidate, pin);
+  });
   std::string text;
-  for (const Refusal& refusal : offers.refusals) {
-    if (refusal.node == node && refusal.backend == pin.backend) {
-      text += (text.empty() ? "" : "; ") + refusal.backend + ": " + refusal.reason;
-    }
+  std::set<std::string> reported;
+  for (const Refusal& refusal : is_offered ? refusals : offers.refusals) {
+    if (refusal.node != node || refusal.backend != pin.backend) continue;
+    if (!reported.insert(refusal.reason).second) continue;
+    text += (text.empty() ? "" : "; ") + refusal.backend + ": " + refusal.reason;
   }
+  if (is_offered) return location_of(graph[node]) + " cannot be served: " + text;
   std::string algorithms;
   std::vector<std::string> names;
   for (const Candidate& candidate : offers.candidates) {
-    const bool is_for_node =
-        std::find(candidate.nodes.begin(), candidate.nodes.end(), node) != candidate.nodes.end();
-    if (is_for_node && candidate.backend() == pin.backend) {
+    if (is_for_node(candidate)) {
       if (std::find(names.begin(), names.end(), candidate.algorithm) != names.end()) continue;
       algorithms += (algorithms.empty() ? "'" : ", '") + candidate.algorithm + "'";
       names.push_back(candidate.algorithm);
@@ -187,15 +197,45 @@ std::string refusals_text(const Offers& offers, NodeId node) {
 
 }  // namespace
 
+namespace {
+
+void check_devices(const std::vector<std::string>& wanted,
+                   const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  std::vector<std::string> known = {"cpu"};
+  for (const auto& plugin : plugins) {
+    for (int32_t index = 0; index < plugin->abi().device_count; ++index) {
+      if (interface_of(plugin->abi(), index) == nullptr) continue;
+      known.push_back(device_name(plugin->abi().devices[index]));
+    }
+  }
+  for (const std::string& name : wanted) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    std::string list;
+    for (const std::string& device : known) list += (list.empty() ? "'" : ", '") + device + "'";
+    throw Error(ErrorKind::InvalidArgument, "device '" + name + "'",
+                "expected a device of the backends that are used, found none of that name; there "
+                "are " +
+                    list + did_you_mean(name, known) +
+                    "; a backend that is not used by default has to be named (backends)");
+  }
+}
+
+}  // namespace
+
 void check_selected_names(const OfferSelection& selection, const ops::Registry& registry,
                           const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  check_devices(selection.devices, plugins);
   std::vector<std::string> backends;
   for (const auto& plugin : plugins) backends.push_back(plugin->name());
   for (const NodePin& pin : selection.pins) check_backend(pin.backend, pin_text(pin), backends);
   for (const BackendExclusion& exclusion : selection.exclusions) {
     const std::string where = "exclusion of '" + exclusion.backend +
                               (exclusion.op.empty() ? "" : ":" + exclusion.op) + "'";
-    check_backend(exclusion.backend, where, backends);
+    // A backend that is used only if it is named is excluded already.
+    const bool is_unnamed = std::ranges::any_of(catalog(), [&](const CatalogEntry& entry) {
+      return entry.is_only_if_named && entry.name == exclusion.backend;
+    });
+    if (!is_unnamed) check_backend(exclusion.backend, where, backends);
     if (exclusion.op.empty()) continue;
     const std::vector<std::string> ops = known_ops(registry, plugins);
     if (std::find(ops.begin(), ops.end(), exclusion.op) != ops.end()) continue;
@@ -216,7 +256,11 @@ Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& se
     for (const NodeId node : candidate.nodes) {
       const NodePin* pin = pins[static_cast<size_t>(node.index)];
       if (pin == nullptr) continue;
-      if (!serves(candidate, *pin)) reason = "the node is held by " + pin_text(*pin);
+      if (!serves(candidate, *pin)) {
+        const bool is_alone = candidate.nodes.size() == 1;
+        reason =
+            (is_alone ? "the node" : location_of(graph[node])) + " is held by " + pin_text(*pin);
+      }
       // A pin selects the candidate at any price, so no measured price is necessary.
       candidate.flags &= ~uint32_t{TESSERA_CANDIDATE_MEASURED_ONLY};
     }
@@ -232,7 +276,8 @@ Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& se
   for (size_t index = 0; index < graph.nodes.size(); ++index) {
     if (pins[index] == nullptr || is_served[index]) continue;
     throw Error(ErrorKind::Unsupported, pin_text(*pins[index]),
-                explain_unserved_pin(offers, graph, {static_cast<int32_t>(index)}, *pins[index]));
+                explain_unserved_pin(offers, kept.refusals, graph, {static_cast<int32_t>(index)},
+                                     *pins[index]));
   }
   return kept;
 }
@@ -260,9 +305,9 @@ Error explain_uncovered(const Offers& offers, const Graph& graph, NodeId node,
     return {ErrorKind::Unsupported, location_of(graph[node]),
             "no choice was found that computes this node beside all others" + offered + refused};
   }
-  return {ErrorKind::Unsupported, location_of(graph[node]),
-          "no backend can compute this node" +
-              (refused.empty() ? "; none said anything about it" : refused)};
+  return {
+      ErrorKind::Unsupported, location_of(graph[node]),
+      "no backend can compute this node" + (refused.empty() ? "; none gave a reason" : refused)};
 }
 
 }  // namespace tessera

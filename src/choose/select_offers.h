@@ -28,10 +28,14 @@ struct BackendExclusion {
 struct OfferSelection {
   std::vector<NodePin> pins;
   std::vector<BackendExclusion> exclusions;
+  // The devices that may be used besides the host's processor, by name; empty: all. "cpu" stands
+  // for none.
+  std::vector<std::string> devices = {};
 };
 
-// Throws InvalidArgument for a backend in `selection` that is not in `plugins`, and for an excluded
-// op that neither `registry` nor a plug-in knows. An op that the graph does not contain is allowed.
+// Throws InvalidArgument for a backend in `selection` that is not in `plugins`, for a device that
+// none of them has, and for an excluded op that neither `registry` nor a plug-in knows. An op that
+// the graph does not contain is allowed.
 void check_selected_names(const OfferSelection& selection, const ops::Registry& registry,
                           const std::vector<std::shared_ptr<const Plugin>>& plugins);
 

@@ -72,29 +72,29 @@ void report_dense_uses(const BuiltPlan& built, const Placement& placement,
 }
 
 // Empty if a candidate of `plan` is no longer offered.
-Placement placement_of(const tuning::Subject& subject, const tuning::KnownPlan& plan) {
-  std::optional<std::vector<int>> chosen = tuning::find_candidates(subject, plan.steps);
+Placement placement_of(const tuning::TuningTask& task, const tuning::KnownPlan& plan) {
+  std::optional<std::vector<int>> chosen = tuning::find_candidates(task, plan.steps);
   return {.chosen = chosen ? *std::move(chosen) : std::vector<int>{}};
 }
 
 // The placement of `pricing.known_plan`, or else of the plan that the costs name as the fastest for
 // this graph. Empty if there is no such plan or it is no longer offered.
-Placement known_placement(const tuning::Subject& subject, const std::optional<tuning::PlanKey>& key,
+Placement known_placement(const tuning::TuningTask& task, const std::optional<tuning::PlanKey>& key,
                           const PricingOptions& pricing) {
   if (pricing.known_plan) {
-    Placement given = placement_of(subject, *pricing.known_plan);
+    Placement given = placement_of(task, *pricing.known_plan);
     if (!given.chosen.empty()) return given;
   }
   if (!key) return {};
   const auto found = pricing.costs->plans.find(*key);
-  return found == pricing.costs->plans.end() ? Placement{} : placement_of(subject, found->second);
+  return found == pricing.costs->plans.end() ? Placement{} : placement_of(task, found->second);
 }
 
 // `placement` in the form that is stored, with its time if that is known.
-tuning::KnownPlan known_plan_of(const tuning::Subject& subject, const Placement& placement,
+tuning::KnownPlan known_plan_of(const tuning::TuningTask& task, const Placement& placement,
                                 const std::optional<tuning::PlanKey>& key,
                                 const PricingOptions& pricing) {
-  tuning::KnownPlan plan{.steps = tuning::planned_steps(subject, placement.chosen)};
+  tuning::KnownPlan plan{.steps = tuning::planned_steps(task, placement.chosen)};
   if (pricing.known_plan && pricing.known_plan->steps == plan.steps) return *pricing.known_plan;
   if (!key) return plan;
   const auto found = pricing.costs->plans.find(*key);
@@ -104,10 +104,10 @@ tuning::KnownPlan known_plan_of(const tuning::Subject& subject, const Placement&
 }
 
 // Adds a startup plan to `plan`: another plan of the same graph, which runs until `plan` is built.
-void add_startup_plan(const tuning::Subject& subject, const Placement& placement,
+void add_startup_plan(const tuning::TuningTask& task, const Placement& placement,
                       const BuiltPlan& built, tuning::KnownPlan& plan) {
   tuning::KnownPlan& added = plan.startup_plan.emplace_back();
-  added.steps = tuning::planned_steps(subject, placement.chosen);
+  added.steps = tuning::planned_steps(task, placement.chosen);
   note_layout(built, added);
 }
 
@@ -156,13 +156,13 @@ class PlanBuilder {
         watcher_(watcher),
         packs_(packs),
         base_(propose(std::move(graph), registry, std::move(plugins), pool, options, watcher)),
-        subject_{.graph = base_.graph,
-                 .offers = base_.offers,
-                 .layouts = *base_.layouts,
-                 .registry = registry,
-                 .threads = pool.threads(),
-                 .precision = options.precision,
-                 .nan = options.nan},
+        task_{.graph = base_.graph,
+              .offers = base_.offers,
+              .layouts = *base_.layouts,
+              .registry = registry,
+              .threads = pool.threads(),
+              .precision = options.precision,
+              .nan = options.nan},
         in_use_(options.siblings),
         stored_(registry, pool.threads(), options.precision, options.nan,
                 options.find_stored_kernel),
@@ -196,8 +196,10 @@ class PlanBuilder {
     base.graph = std::move(graph);
     base.registry = &registry;
     base.plugins = std::move(plugins);
-    base.layouts = std::make_shared<const LayoutTable>(base.plugins, sparse_forms(base.graph));
     check_selected_names(options.selection, registry, base.plugins);
+    base.layouts = std::make_shared<const LayoutTable>(base.plugins, sparse_forms(base.graph),
+                                                       allow_devices(options.selection.devices));
+    base.layouts->check_io_devices(base.graph);
     check_largest_fits(base.graph);
     watcher("propose");
     base.offers = select_offers(
@@ -207,23 +209,23 @@ class PlanBuilder {
   }
 
   void look_up_prices() {
-    prices_.emplace(subject_, *pricing_.costs, pricing_.runs_per_build);
+    prices_.emplace(task_, *pricing_.costs, pricing_.runs_per_build);
     // With a memory budget or a price on building, the best plan may not be the fastest one, for
     // which the key stands.
     if (options_.memory_budget_bytes == 0 && pricing_.runs_per_build == 0) {
-      plan_key_ = tuning::plan_key(subject_, base_.plugins);
+      plan_key_ = tuning::plan_key(task_, base_.plugins);
     }
     if (pricing_.shared != nullptr) {
       pricing_.shared->look_up(prices_->keys(), plan_key_, *pricing_.costs);
     }
     if (pricing_.reused != nullptr) {
-      tuning::add_scaled_costs(*pricing_.reused, prices_->priced_subject(), *pricing_.costs);
+      tuning::add_scaled_costs(*pricing_.reused, prices_->priced_task(), *pricing_.costs);
     }
     result_.tuning.reused = static_cast<int>(pricing_.costs->kernels.size());
     result_.tuning.reused_seconds = tuning::seconds_to_measure(*pricing_.costs);
     prices_->look_up_guesses();
     placer_.set_prices(*prices_);
-    placer_.prefer(known_placement(subject_, plan_key_, pricing_));
+    placer_.prefer(known_placement(task_, plan_key_, pricing_));
   }
 
   Mode mode() const {
@@ -278,8 +280,8 @@ class PlanBuilder {
     released_weight_ = find_released_weight(base_.graph);
     if (released_weight_) return {};
     watcher_("tune");
-    TunedPlacement tuned = tune_placement(
-        {base_, subject_, *prices_, plan_key_, placer_, fitter_, assembler_}, pricing_);
+    TunedPlacement tuned =
+        tune_placement({base_, task_, *prices_, plan_key_, placer_, fitter_, assembler_}, pricing_);
     tuned.tuning.reused = result_.tuning.reused;
     tuned.tuning.reused_seconds = result_.tuning.reused_seconds;
     result_.tuning = std::move(tuned.tuning);
@@ -293,7 +295,7 @@ class PlanBuilder {
   // everything by price.
   Placement choose_reused() {
     watcher_("place");
-    const std::vector<int> kept = tuning::find_reused(*pricing_.reused, subject_);
+    const std::vector<int> kept = tuning::find_reused(*pricing_.reused, task_);
     if (kept.empty()) return choose_and_build();
     Placement placement{.chosen = kept};
     if (!placer_.is_usable(placement)) {
@@ -322,10 +324,10 @@ class PlanBuilder {
     result_.candidates =
         prices_->describe(placement, placer_.margins(pricing_.margin_search_seconds));
     result_.conversions = prices_->describe_conversions();
-    result_.plan = known_plan_of(subject_, placement, plan_key_, pricing_);
+    result_.plan = known_plan_of(task_, placement, plan_key_, pricing_);
     if (pricing_.reused == nullptr) {
       result_.reused =
-          tuning::make_reusable(prices_->priced_subject(), *pricing_.costs, placement.chosen);
+          tuning::make_reusable(prices_->priced_task(), *pricing_.costs, placement.chosen);
     }
     result_.is_known_plan = is_known && placement.chosen == placer_.preferred().chosen;
   }
@@ -361,7 +363,7 @@ class PlanBuilder {
         pack_bytes(startup_plan->plan) <= kMaxPackRatio * constant_bytes(startup_plan->graph)) {
       released_weight_ = assembler_.pack(*startup_plan);
       if (released_weight_) return;
-      add_startup_plan(subject_, choice.startup_plan, *startup_plan, result_.plan);
+      add_startup_plan(task_, choice.startup_plan, *startup_plan, result_.plan);
       result_.startup_plan = std::move(startup_plan);
     }
     result_.pack_bytes = pack_bytes(result_.built.plan);
@@ -375,7 +377,7 @@ class PlanBuilder {
   const StageWatcher& watcher_;
   PackStore& packs_;
   BuiltPlan base_;  // graph, plug-ins, layouts, offers
-  tuning::Subject subject_;
+  tuning::TuningTask task_;
   KernelsInUse in_use_;
   StoredKernels stored_;
   Placer placer_;

@@ -72,9 +72,8 @@ Offers collect_by_threads(const tessera_graph& view,
   return offers;
 }
 
-bool is_legal(const tuning::Subject& subject, const Placement& placement) {
-  return explain_violation(make_problem(subject.graph, subject.offers, subject.layouts), placement)
-      .empty();
+bool is_legal(const tuning::TuningTask& task, const Placement& placement) {
+  return explain_violation(make_problem(task.graph, task.offers, task.layouts), placement).empty();
 }
 
 // Prices with which make_plan() uses exactly the conversions of `plan`.
@@ -122,7 +121,9 @@ void note_layout(const BuiltPlan& built, tuning::KnownPlan& plan) {
   std::set<std::string> layout_backends;
   for (const PlanBuffer& buffer : built.plan.buffers) {
     layout_backends.insert(
-        backend_defining_layout(built.layouts->name(buffer.layout), built.plugins));
+        buffer.device == kHostDevice
+            ? backend_defining_layout(built.layouts->name(buffer.layout), built.plugins)
+            : built.layouts->device(buffer.device).plugin().name());
   }
   for (const ExecutionStep& step : built.plan.steps) {
     if (step.kind != ExecutionStep::Kind::Convert) continue;
@@ -141,25 +142,25 @@ std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& regist
                                  const std::vector<std::shared_ptr<const Plugin>>& plugins,
                                  ThreadPool& pool, const PlanOptions& options,
                                  const tuning::KnownPlan& plan, tuning::CostTable& costs) {
-  const LayoutTable layouts(plugins);
+  const LayoutTable layouts(plugins, {}, allow_devices(options.selection.devices));
   const tessera_graph view(graph, registry);
   const Offers offers = collect_by_threads(view, plugins, layouts, pool, options, plan);
-  const tuning::Subject subject{.graph = graph,
+  const tuning::TuningTask task{.graph = graph,
                                 .offers = offers,
                                 .layouts = layouts,
                                 .registry = registry,
                                 .threads = pool.threads(),
                                 .precision = options.precision,
                                 .nan = options.nan};
-  const std::optional<std::vector<int>> chosen = tuning::find_candidates(subject, plan.steps);
-  if (!chosen) return tuning::explain_missing(subject, plan.steps);
-  const std::vector<tuning::TuneGroup> groups = tuning::collect_groups(subject);
-  const std::vector<std::optional<tuning::CostKey>> keys = tuning::cost_keys(subject, groups);
+  const std::optional<std::vector<int>> chosen = tuning::find_candidates(task, plan.steps);
+  if (!chosen) return tuning::explain_missing(task, plan.steps);
+  const std::vector<tuning::TuneGroup> groups = tuning::collect_groups(task);
+  const std::vector<std::optional<tuning::CostKey>> keys = tuning::cost_keys(task, groups);
   if (options.pricing.shared != nullptr) options.pricing.shared->look_up(keys, {}, costs);
   tuning::TuneOptions effort = options.pricing.tune;
   effort.only_checks = true;
   effort.budget_seconds = 0;
-  tuning::Tuner tuner(subject, groups, keys, plugins, effort, costs);
+  tuning::Tuner tuner(task, groups, keys, plugins, effort, costs);
   tuner.measure(*chosen, {});
   for (const int index : *chosen) {
     const Candidate& candidate = offers.candidates[static_cast<size_t>(index)];
@@ -191,25 +192,29 @@ std::optional<BuildOutcome> build_known_plan(const Graph& graph, const ops::Regi
   base.graph = graph;
   base.registry = &registry;
   base.plugins = std::move(plugins);
-  base.layouts = std::make_shared<const LayoutTable>(base.plugins);
+  base.layouts = std::make_shared<const LayoutTable>(base.plugins, std::span<const SparseForm>(),
+                                                     allow_devices(options.selection.devices));
+  // No step of the plan uses the device, so its plug-in was not opened; or the user is told that
+  // there is none. Building anew does both.
+  if (base.layouts->find_missing_io_device(graph) != nullptr) return std::nullopt;
   watcher("propose");
   {
     const tessera_graph view(base.graph, registry);
     base.offers = collect_by_threads(view, base.plugins, *base.layouts, pool, options, plan);
   }
-  const tuning::Subject subject{.graph = base.graph,
+  const tuning::TuningTask task{.graph = base.graph,
                                 .offers = base.offers,
                                 .layouts = *base.layouts,
                                 .registry = registry,
                                 .threads = pool.threads(),
                                 .precision = options.precision,
                                 .nan = options.nan};
-  const std::optional<std::vector<int>> chosen = tuning::find_candidates(subject, plan.steps);
+  const std::optional<std::vector<int>> chosen = tuning::find_candidates(task, plan.steps);
   if (!chosen) return std::nullopt;
   const Placement placement{.chosen = *chosen};
-  if (!is_legal(subject, placement)) return std::nullopt;
+  if (!is_legal(task, placement)) return std::nullopt;
   watcher("build");
-  result.reused = tuning::make_reusable(subject, *chosen);
+  result.reused = tuning::make_reusable(task, *chosen);
   const KernelsInUse in_use(options.siblings);
   const StoredKernels stored(registry, pool.threads(), options.precision, options.nan,
                              options.find_stored_kernel);

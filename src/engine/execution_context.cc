@@ -12,12 +12,13 @@ namespace {
 
 using Kind = PlanBuffer::Kind;
 
-// The memory that a run needs in addition to inputs, constants and the arena: results are allocated
-// in each run.
+// The memory of the host that a run needs in addition to inputs, constants and the arena: results
+// are allocated in each run.
 int64_t result_bytes(const ExecutionPlan& plan) {
   int64_t total = 0;
   for (const PlanBuffer& buffer : plan.buffers) {
-    const bool is_result = buffer.kind == Kind::Output && buffer.owner < 0;
+    const bool is_result =
+        buffer.kind == Kind::Output && buffer.owner < 0 && buffer.device == kHostDevice;
     if (is_result) total = ops::saturating_add(total, buffer.bytes);
   }
   return total;
@@ -31,7 +32,27 @@ ThreadPool* ExecutionContext::one_thread() {
   return &*one_;
 }
 
+DeviceContext& ExecutionContext::device(const Device& device) {
+  for (const auto& known : devices_) {
+    if (known->device().is_same(device)) return *known;
+  }
+  return *devices_.emplace_back(std::make_unique<DeviceContext>(device));
+}
+
+void ExecutionContext::reserve_device_arenas(const BuiltPlan& built) {
+  std::vector<bool> is_used(built.plan.device_arenas.size(), false);
+  for (const ExecutionStep& step : built.plan.steps) {
+    if (step.device != kHostDevice) is_used[static_cast<size_t>(step.device.index - 1)] = true;
+  }
+  for (size_t index = 0; index < is_used.size(); ++index) {
+    if (!is_used[index]) continue;
+    const DeviceId id{static_cast<int32_t>(index) + 1};
+    device(built.layouts->device(id)).reserve_arena(built.plan.device_arenas[index].bytes);
+  }
+}
+
 void ExecutionContext::reserve_arena(const BuiltPlan& built) {
+  reserve_device_arenas(built);
   const bool is_enough = !arena_.is_null() && built.plan.arena_bytes <= arena_.bytes();
   const int64_t more = is_enough ? 0 : built.plan.arena_bytes - arena_.bytes();
   const int64_t needed = ops::saturating_add(more, result_bytes(built.plan));
@@ -44,8 +65,8 @@ void ExecutionContext::reserve_arena(const BuiltPlan& built) {
   }
   if (is_enough || arena_.replace(built.plan.arena_bytes, pool_)) return;
   throw Error(ErrorKind::OutOfMemory, "intermediate values",
-              "expected to get " + std::to_string(built.plan.arena_bytes) +
-                  " bytes in one piece, found that the system gives none so large; the largest: " +
+              "expected to allocate one block of " + std::to_string(built.plan.arena_bytes) +
+                  " bytes, found that the system has no such block; the largest values: " +
                   largest_buffers_text(built));
 }
 

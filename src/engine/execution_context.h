@@ -5,13 +5,16 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/arena_memory.h"
 #include "base/denormals.h"
 #include "base/parallel.h"
 #include "base/scratch_memory.h"
 #include "engine/built_plan.h"
+#include "engine/device_context.h"
 
 namespace tessera {
 
@@ -33,11 +36,15 @@ class ExecutionContext {
   // Memory that reference kernels use in addition to the arena, kept from run to run.
   ScratchMemory& scratch() { return scratch_; }
 
-  // Makes the arena large enough for `built`. Throws OutOfMemory, with the needed bytes and the
-  // plan's largest buffers, if the machine has not that much memory; then nothing is changed.
+  // Makes the arenas large enough for `built`. Throws OutOfMemory, with the needed bytes and the
+  // plan's largest buffers, if the machine or a device has not that much memory; then the arena of
+  // the host is not changed.
   void reserve_arena(const BuiltPlan& built);
   char* arena() const { return arena_.data(); }
   int64_t arena_bytes() const { return arena_.bytes(); }
+
+  // The queue and the arena of a device that a plan uses; made by reserve_arena().
+  DeviceContext& device(const Device& device);
 
   // Stops the active run, if there is one, before its next step. May be called from any thread and
   // from signal handlers.
@@ -76,10 +83,13 @@ class ExecutionContext {
  private:
   enum State : int { kIdle, kRunning, kCancelled };
 
+  void reserve_device_arenas(const BuiltPlan& built);
+
   ThreadPool pool_;
   std::optional<ThreadPool> one_;
   Denormals denormals_;
   ArenaMemory arena_;
+  std::vector<std::unique_ptr<DeviceContext>> devices_;
   ScratchMemory scratch_;
   uint64_t runs_ = 0;
   std::chrono::nanoseconds time_limit_{0};

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "backend/owned_storage.h"
 #include "base/check.h"
 #include "plan/shared_memory.h"
 #include "tessera/error.h"
@@ -20,15 +22,28 @@ bool is_aligned(const void* data, int64_t alignment) {
   return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(alignment) == 0;
 }
 
+// Where elements begin: at an address of the host, or at an offset in memory of a device.
+struct Place {
+  explicit Place(const Tensor& tensor)
+      : memory(tensor.device_storage() == nullptr ? nullptr : tensor.device_storage()->handle()),
+        begin(tensor.device_storage() == nullptr ? reinterpret_cast<intptr_t>(tensor.data())
+                                                 : tensor.offset_bytes()) {}
+  bool operator==(const Place&) const = default;
+
+  const void* memory;
+  int64_t begin;
+};
+
 bool overlap(const Tensor& left, const Tensor& right) {
   if (left.is_empty() || right.is_empty() || left.bytes() == 0 || right.bytes() == 0) return false;
-  const auto* left_begin = static_cast<const char*>(left.data());
-  const auto* right_begin = static_cast<const char*>(right.data());
-  return left_begin < right_begin + right.bytes() && right_begin < left_begin + left.bytes();
+  const Place one(left);
+  const Place other(right);
+  return one.memory == other.memory && one.begin < other.begin + right.bytes() &&
+         other.begin < one.begin + left.bytes();
 }
 
-void copy_bytes(void* to, const void* from, int64_t bytes) {
-  if (to != from && bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+std::string memory_of(std::string_view device) {
+  return device == "cpu" ? "the host's memory" : "memory of device '" + std::string(device) + "'";
 }
 
 // Which calls use the memory of a state pair: the first one that writes the result, and the last
@@ -42,8 +57,9 @@ struct Uses {
 
 }  // namespace
 
-IoBinding::IoBinding(const BuiltPlan& built, StepProgram& program, std::vector<StatePorts> pairs)
-    : built_(built), program_(program), inputs_(built.graph.inputs.size()) {
+IoBinding::IoBinding(const BuiltPlan& built, StepProgram& program, ExecutionContext& context,
+                     std::vector<StatePorts> pairs)
+    : built_(built), program_(program), context_(context), inputs_(built.graph.inputs.size()) {
   for (size_t buffer = 0; buffer < built.plan.buffers.size(); ++buffer) {
     const PlanBuffer& described = built.plan.buffers[buffer];
     if (described.owner >= 0 || described.kind != Kind::Input) continue;
@@ -97,12 +113,73 @@ IoBinding::StateAccess IoBinding::access_of(const StatePorts& pair) const {
       access.output = output;
     }
   }
-  if (is_a_result_too) return access;
+  if (is_a_result_too || !is_on_one_device(access)) return access;
   access.is_direct = !uses.is_read || uses.last_read < uses.first_write;
   const bool writer_reads_last = uses.is_read && uses.last_read == uses.first_write;
   access.is_in_place =
       writer_reads_last && uses.last_reads == 1 && can_be_in_place(access, input->buffer);
   return access;
+}
+
+// Whether one device does all steps that use the memory of a state pair. Different devices keep to
+// the order of steps only as far as add_waits() saw accesses to the same memory.
+bool IoBinding::is_on_one_device(const StateAccess& access) const {
+  const int input = inputs_[access.pair.input].slot->buffer;
+  const int output = memories_[at(results_[access.pair.result].memory)].slot->buffer;
+  std::optional<DeviceId> device;
+  for (size_t call = 0; call < program_.calls().size(); ++call) {
+    const ExecutionStep& step = built_.plan.steps[program_.step_of(call)];
+    const auto is_of_pair = [&](int buffer) {
+      const int owner = owner_of(built_.plan, buffer);
+      return owner == input || owner == output;
+    };
+    const bool uses_it = std::ranges::any_of(step.inputs, is_of_pair) ||
+                         std::ranges::any_of(step.outputs, is_of_pair, &PlanOutput::buffer);
+    if (!uses_it) continue;
+    if (device && *device != step.device) return false;
+    device = step.device;
+  }
+  return true;
+}
+
+// A step that accesses the memory of `buffer`, for errors.
+std::string IoBinding::step_at(int buffer) const {
+  for (size_t call = 0; call < program_.calls().size(); ++call) {
+    const ExecutionStep& step = built_.plan.steps[program_.step_of(call)];
+    const auto is_it = [&](int used) { return owner_of(built_.plan, used) == buffer; };
+    if (std::ranges::any_of(step.inputs, is_it) ||
+        std::ranges::any_of(step.outputs, is_it, &PlanOutput::buffer)) {
+      return step_location(built_, step);
+    }
+  }
+  return "";
+}
+
+void IoBinding::check_memory(const Tensor& tensor, int buffer, const std::string& where) const {
+  if (tensor.is_empty()) return;
+  const DeviceId id = built_.plan.buffers[at(buffer)].device;
+  const bool is_of_host = id == kHostDevice;
+  const Device* const device = is_of_host ? nullptr : &built_.layouts->device(id);
+  const bool is_there = is_of_host ? tensor.device_storage() == nullptr : is_on(tensor, *device);
+  if (is_there) {
+    if (is_of_host || tensor.offset_bytes() % device->alignment_bytes() == 0) return;
+    throw Error(ErrorKind::InvalidArgument, where,
+                "expected an offset in " + memory_of(device->name()) + " that is a multiple of " +
+                    std::to_string(device->alignment_bytes()) + " bytes, found " +
+                    std::to_string(tensor.offset_bytes()));
+  }
+  const std::string step = step_at(owner_of(built_.plan, buffer));
+  const std::string expected = memory_of(is_of_host ? "cpu" : device->name()) +
+                               (step.empty() ? "" : ", as " + step + " does");
+  const bool has_same_name = !is_of_host && tensor.device() == device->name();
+  const std::string advice =
+      has_same_name ? " that other Backends opened; make it with the Backends of this model"
+      : is_of_host  ? "; bind with the layout 'row_major@" + std::string(tensor.device()) +
+                         "' for it, or copy it with to_host()"
+                   : "; to_device() of Backends copies a tensor there";
+  throw Error(
+      ErrorKind::InvalidArgument, where,
+      "expected a tensor in " + expected + ", found one in " + memory_of(tensor.device()) + advice);
 }
 
 bool IoBinding::can_be_in_place(const StateAccess& access, int input_buffer) const {
@@ -123,6 +200,8 @@ bool IoBinding::can_be_in_place(const StateAccess& access, int input_buffer) con
 }
 
 void IoBinding::bind_input(size_t input, Tensor tensor) {
+  const MemorySlot* const slot = inputs_[input].slot;
+  if (slot != nullptr) check_memory(tensor, slot->buffer, "input '" + input_name(input) + "'");
   inputs_[input].bound = std::move(tensor);
   is_arranged_ = false;
 }
@@ -135,6 +214,7 @@ void IoBinding::bind_result(size_t index, Tensor tensor) {
                 "expected an output whose size is known before running, found one that only "
                 "running shows: take it from what run() gives");
   }
+  check_memory(tensor, result.buffer, "output '" + result_name(index) + "'");
   result.bound = std::move(tensor);
   is_arranged_ = false;
 }
@@ -145,7 +225,7 @@ void IoBinding::begin(std::span<const Tensor> given) {
   if (!is_arranged_ || has_given) arrange(given);
   for (Input& input : inputs_) {
     if (!input.is_staged) continue;
-    copy_bytes(input.staging.mutable_data(), input.now->data(), input.now->bytes());
+    copy_elements(*input.now, input.staging);
   }
 }
 
@@ -153,6 +233,12 @@ void IoBinding::arrange(std::span<const Tensor> given) {
   bool is_all_bound = true;
   for (size_t index = 0; index < inputs_.size(); ++index) {
     const bool is_given = index < given.size() && !given[index].is_empty();
+    const MemorySlot* const slot = inputs_[index].slot;
+    // The host's memory is what nearly all inputs are in and are given in.
+    const bool is_plain = !is_given || slot == nullptr ||
+                          (built_.plan.buffers[at(slot->buffer)].device == kHostDevice &&
+                           given[index].device_storage() == nullptr);
+    if (!is_plain) check_memory(given[index], slot->buffer, "input '" + input_name(index) + "'");
     inputs_[index].now = is_given ? &given[index] : &inputs_[index].bound;
     is_all_bound = is_all_bound && !is_given;
   }
@@ -175,18 +261,31 @@ void IoBinding::arrange(std::span<const Tensor> given) {
 void IoBinding::arrange_input(Input& input) {
   input.is_staged = false;
   if (input.slot == nullptr) return;
+  if (built_.plan.buffers[at(input.slot->buffer)].device != kHostDevice) {
+    program_.point(*input.slot,
+                   input.now->is_empty() ? tessera_device_position{} : position_of(*input.now));
+    return;
+  }
   // A kernel only reads through inputs.
   void* data = const_cast<void*>(input.now->data());
   if (!input.now->is_empty() && !is_aligned(data, input.slot->alignment_bytes)) {
     input.is_staged = true;
     if (input.staging.is_empty() || input.staging.bytes() != input.now->bytes()) {
-      input.staging = Tensor(DataType::UInt8, {input.now->bytes()});
+      input.staging = new_staging(*input.now);
     }
     data = input.staging.mutable_data();
   }
   program_.point(*input.slot, data);
   if (input.is_sparse && !input.now->is_empty())
     program_.set_bytes(*input.slot, input.now->bytes());
+}
+
+void IoBinding::point(const MemorySlot& slot, Tensor& memory) {
+  if (memory.device_storage() != nullptr) {
+    program_.point(slot, position_of(memory));
+  } else {
+    program_.point(slot, memory.mutable_data());
+  }
 }
 
 // Steps write to the first bound result whose memory they can write to directly.
@@ -203,11 +302,11 @@ void IoBinding::arrange_memory(OutputMemory& memory) {
   const bool was_kept = std::exchange(memory.is_kept, is_bound && memory.direct < 0);
   if (memory.direct >= 0) {
     memory.own = Tensor();
-    program_.point(*memory.slot, results_[at(memory.direct)].bound.mutable_data());
+    point(*memory.slot, results_[at(memory.direct)].bound);
     return;
   }
   if (!memory.is_kept || !was_kept || memory.own.is_empty()) memory.own = new_memory(memory);
-  program_.point(*memory.slot, memory.own.mutable_data());
+  point(*memory.slot, memory.own);
 }
 
 // A result that is an input, written over another input, is copied only after all steps have read
@@ -222,18 +321,20 @@ void IoBinding::arrange_input_result(size_t index) {
     result.is_staged = true;
   }
   if (result.is_staged && result.staging.is_empty()) {
-    result.staging = Tensor(DataType::UInt8, {result.bound.bytes()});
+    result.staging = new_staging(result.bound);
   }
 }
 
 bool IoBinding::is_direct(size_t index, const MemorySlot& slot) {
   Result& result = results_[index];
-  bool is_direct = is_aligned(result.bound.data(), slot.alignment_bytes);
+  // check_memory() has refused offsets that a device does not take.
+  bool is_direct = result.bound.device_storage() != nullptr ||
+                   is_aligned(result.bound.data(), slot.alignment_bytes);
   for (const StateAccess& state : states_) {
     if (state.pair.result != index) continue;
     const Input& input = inputs_[state.pair.input];
     const bool is_over_input = overlap(*input.now, result.bound) && !input.is_staged;
-    const bool is_same = input.now->data() == result.bound.data();
+    const bool is_same = Place(*input.now) == Place(result.bound);
     const bool is_in_place = is_direct && is_over_input && is_same && state.is_in_place;
     if (is_in_place) program_.set_request(state.call, state.output, TESSERA_REQUEST_IN_PLACE);
     if (is_over_input && !is_in_place && !state.is_direct) is_direct = false;
@@ -255,25 +356,66 @@ void IoBinding::check_overlaps() const {
     for (size_t input = 0; input < inputs_.size(); ++input) {
       if (!overlap(output, *inputs_[input].now) || is_pair(input, result)) continue;
       throw Error(ErrorKind::InvalidArgument, where,
-                  "expected memory of its own, found some that input '" + input_name(input) +
-                      "' lies in too; bind other memory, or declare the two a state pair "
+                  "expected memory that no other value uses, found that it overlaps input '" +
+                      input_name(input) +
+                      "'; bind other memory, or declare the two a state pair "
                       "(state_pairs of bind) to have it written over the input");
     }
     for (size_t other = 0; other < result; ++other) {
       if (!overlap(output, results_[other].bound)) continue;
       throw Error(ErrorKind::InvalidArgument, where,
-                  "expected memory of its own, found some that output '" + result_name(other) +
-                      "' lies in too; bind other memory");
+                  "expected memory that no other value uses, found that it overlaps output '" +
+                      result_name(other) + "'; bind other memory");
     }
   }
 }
 
 Tensor IoBinding::new_memory(const OutputMemory& memory) const {
   const PlanBuffer& buffer = built_.plan.buffers[at(memory.slot->buffer)];
+  if (buffer.device != kHostDevice) {
+    return new_tensor(built_.layouts->device(buffer.device), buffer.type->element,
+                      buffer.type->dims);
+  }
   // The size of sparse storage is known in bytes.
   const bool is_sparse = built_.layouts->sparse_form(buffer.layout).has_value();
   return is_sparse ? Tensor(DataType::UInt8, {buffer.bytes})
                    : Tensor(buffer.type->element, buffer.type->dims);
+}
+
+// Of the same size, and in the same memory.
+Tensor IoBinding::new_staging(const Tensor& like) const {
+  if (like.device_storage() == nullptr) return Tensor(DataType::UInt8, {like.bytes()});
+  const std::optional<DeviceId> id = built_.layouts->find_device(like.device_storage()->device());
+  return new_tensor(built_.layouts->device(*id), DataType::UInt8, {like.bytes()});
+}
+
+// Both are in one memory. Copies on a device are complete after finish_copies().
+void IoBinding::copy_elements(const Tensor& from, Tensor& to) {
+  if (from.bytes() == 0 || Place(from) == Place(to)) return;
+  if (from.device_storage() == nullptr) {
+    std::memcpy(to.mutable_data(), from.data(), static_cast<size_t>(from.bytes()));
+    return;
+  }
+  const std::optional<DeviceId> id = built_.layouts->find_device(from.device_storage()->device());
+  const Device& device = built_.layouts->device(*id);
+  DeviceContext& context = context_.device(device);
+  device.copy(context.queue(), position_of(from), position_of(to), from.bytes());
+  if (std::ranges::find(copying_, &context) == copying_.end()) copying_.push_back(&context);
+}
+
+Tensor IoBinding::copy_of(const Tensor& tensor) {
+  if (tensor.device_storage() == nullptr) {
+    return Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
+                           static_cast<size_t>(tensor.bytes()));
+  }
+  const std::optional<DeviceId> id = built_.layouts->find_device(tensor.device_storage()->device());
+  Tensor copy = new_tensor(built_.layouts->device(*id), tensor.type(), tensor.dims());
+  copy_elements(tensor, copy);
+  return copy;
+}
+
+void IoBinding::finish_copies() {
+  for (DeviceContext* const context : std::exchange(copying_, {})) context->synchronise();
 }
 
 int IoBinding::input_of(const Result& result) const {
@@ -281,33 +423,52 @@ int IoBinding::input_of(const Result& result) const {
   return buffer.kind == Kind::Input ? buffer.index : -1;
 }
 
-// The address of the result's elements after the run, before anything is copied.
-const void* IoBinding::source_of(const Result& result) const {
-  if (result.memory >= 0) return memories_[at(result.memory)].slot->data;
+// The elements of the result after the run, before anything is copied.
+const Tensor& IoBinding::source_of(const Result& result) const {
+  if (result.memory >= 0) {
+    const OutputMemory& memory = memories_[at(result.memory)];
+    return memory.direct >= 0 ? results_[at(memory.direct)].bound : memory.own;
+  }
   const int input = input_of(result);
-  if (input >= 0) return inputs_[at(input)].now->data();
+  if (input >= 0) return *inputs_[at(input)].now;
   const auto index = static_cast<size_t>(&result - results_.data());
-  return built_.constant_results[index].data();
+  return built_.constant_results[index];
+}
+
+bool IoBinding::enqueue_copies(DeviceId device) {
+  copied_on_ = device;
+  copy_results([&](const Result& result) { return device_of(result) == device; });
+  return !std::exchange(copying_, {}).empty();
 }
 
 void IoBinding::finish() {
+  const std::optional<DeviceId> done = std::exchange(copied_on_, std::nullopt);
+  copy_results([&](const Result& result) { return device_of(result) != done; });
+  finish_copies();
+}
+
+template <class Which>
+void IoBinding::copy_results(const Which& which) {
   for (Result& result : results_) {
-    if (!result.is_staged) continue;
-    copy_bytes(result.staging.mutable_data(), source_of(result), result.bound.bytes());
+    if (result.is_staged && which(result)) copy_elements(source_of(result), result.staging);
   }
   // Results that are inputs come first, because others may be written over these inputs.
   for (const bool is_input : {true, false}) {
     for (Result& result : results_) {
-      if (result.bound.is_empty() || (input_of(result) >= 0) != is_input || result.is_staged) {
+      if (result.bound.is_empty() || (input_of(result) >= 0) != is_input || result.is_staged ||
+          !which(result)) {
         continue;
       }
-      copy_bytes(result.bound.mutable_data(), source_of(result), result.bound.bytes());
+      copy_elements(source_of(result), result.bound);
     }
   }
   for (Result& result : results_) {
-    if (!result.is_staged) continue;
-    copy_bytes(result.bound.mutable_data(), result.staging.data(), result.bound.bytes());
+    if (result.is_staged && which(result)) copy_elements(result.staging, result.bound);
   }
+}
+
+DeviceId IoBinding::device_of(const Result& result) const {
+  return built_.plan.buffers[at(result.buffer)].device;
 }
 
 std::vector<Tensor> IoBinding::results(std::span<const Tensor> dynamic) {
@@ -324,10 +485,7 @@ std::vector<Tensor> IoBinding::results(std::span<const Tensor> dynamic) {
       // The next run writes to bound memory and to staging memory.
       const bool is_shared = memory.direct >= 0 || memory.is_kept;
       Tensor tensor = memory.direct >= 0 ? results_[at(memory.direct)].bound : memory.own;
-      if (is_shared) {
-        tensor = Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
-                                 static_cast<size_t>(tensor.bytes()));
-      }
+      if (is_shared) tensor = copy_of(tensor);
       given.push_back(buffer.owner < 0 ? tensor : tensor.reshaped(buffer.type->dims));
     } else if (input >= 0) {
       // The caller's own tensor, not an aligned copy of it.
@@ -339,6 +497,7 @@ std::vector<Tensor> IoBinding::results(std::span<const Tensor> dynamic) {
       given.push_back(buffer.owner < 0 ? tensor : tensor.reshaped(buffer.type->dims));
     }
   }
+  finish_copies();
   return given;
 }
 

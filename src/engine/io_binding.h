@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "engine/built_plan.h"
+#include "engine/execution_context.h"
 #include "engine/step_program.h"
 #include "tessera/tensor.h"
 
@@ -23,16 +25,19 @@ struct StatePorts {
 // Points the arguments of a program to the memory of inputs and results. Not thread-safe. Inputs
 // are only read, unless they share memory with the result of their state pair. If a result must not
 // be written over its input because steps still read the input, it is written elsewhere and copied
-// at the end. Memory at an address that the kernels do not accept is replaced by an aligned copy.
+// at the end. Host memory at an address that the kernels do not accept is replaced by an aligned
+// copy.
 class IoBinding {
  public:
-  // Both must outlive this object and not move.
-  IoBinding(const BuiltPlan& built, StepProgram& program, std::vector<StatePorts> pairs);
+  // All must outlive this object and not move. `context` has the queues for copies on devices.
+  IoBinding(const BuiltPlan& built, StepProgram& program, ExecutionContext& context,
+            std::vector<StatePorts> pairs);
   IoBinding(const IoBinding&) = delete;
   IoBinding& operator=(const IoBinding&) = delete;
 
   // Binds memory for all later runs; an empty tensor removes the binding. The caller has checked
-  // the types. Throws InvalidArgument for a result whose size is known only in the run.
+  // the types. Throws InvalidArgument for a result whose size is known only in the run, and for
+  // memory of another device than the plan expects.
   void bind_input(size_t input, Tensor tensor);
   void bind_result(size_t result, Tensor tensor);
   bool is_input_bound(size_t input) const { return !inputs_[input].bound.is_empty(); }
@@ -42,7 +47,11 @@ class IoBinding {
   // bound; or `given` itself is empty if everything is bound: then nothing is allocated from the
   // second run on. Throws InvalidArgument if memory overlaps that must not.
   void begin(std::span<const Tensor> given);
-  // Must be called after the run. Copies what has to be copied into bound memory.
+  // Enqueues what has to be copied into bound memory of `device`, after all work that writes its
+  // results was enqueued in its queue. Returns whether there is anything: then the caller waits for
+  // the queue before finish().
+  bool enqueue_copies(DeviceId device);
+  // Must be called after the run. Copies what else has to be copied into bound memory.
   void finish();
   // Returns all results; must be called after finish(). `dynamic` has, by buffer, the results whose
   // sizes became known in the run. For a bound result, returns the bound tensor.
@@ -94,18 +103,32 @@ class IoBinding {
   void check_overlaps() const;
   bool is_pair(size_t input, size_t result) const;
   Tensor new_memory(const OutputMemory& memory) const;
-  const void* source_of(const Result& result) const;
+  Tensor new_staging(const Tensor& like) const;
+  const Tensor& source_of(const Result& result) const;
+  bool is_on_one_device(const StateAccess& access) const;
+  void check_memory(const Tensor& tensor, int buffer, const std::string& where) const;
+  std::string step_at(int buffer) const;
+  void point(const MemorySlot& slot, Tensor& memory);
+  void copy_elements(const Tensor& from, Tensor& to);
+  Tensor copy_of(const Tensor& tensor);
+  void finish_copies();
+  template <class Which>
+  void copy_results(const Which& which);
+  DeviceId device_of(const Result& result) const;
   int input_of(const Result& result) const;
   std::string input_name(size_t input) const;
   std::string result_name(size_t result) const;
 
   const BuiltPlan& built_;
   StepProgram& program_;
+  ExecutionContext& context_;
   std::vector<Input> inputs_;
   std::vector<Result> results_;
   std::vector<OutputMemory> memories_;
   std::vector<StateAccess> states_;
-  bool is_arranged_ = false;  // for bound memory alone, and unchanged since then
+  std::vector<DeviceContext*> copying_;  // devices in whose queues copies were enqueued
+  std::optional<DeviceId> copied_on_;    // by enqueue_copies() in this run
+  bool is_arranged_ = false;             // for bound memory alone, and unchanged since then
 };
 
 }  // namespace tessera

@@ -207,16 +207,16 @@ TEST_F(IoBindings, RefuseMemoryThatOverlaps) {
   runner.io_binding().bind_result(1, memory_.at(16, {4}));
   const std::string input_text = error_of([&] { runner.run_bound(); });
   EXPECT_THAT(input_text, HasSubstr("InvalidArgument: output 'y'"));
-  EXPECT_THAT(input_text, HasSubstr("input 'x' lies in too"));
+  EXPECT_THAT(input_text, HasSubstr("overlaps input 'x'"));
   EXPECT_THAT(input_text, HasSubstr("state pair"));
   runner.io_binding().bind_result(0, memory_.at(19, {4}));
   const std::string output_text = error_of([&] { runner.run_bound(); });
   EXPECT_THAT(output_text, HasSubstr("InvalidArgument: output 'z'"));
-  EXPECT_THAT(output_text, HasSubstr("output 'y' lies in too"));
+  EXPECT_THAT(output_text, HasSubstr("overlaps output 'y'"));
   // An input that is given for only one run counts too.
   runner.io_binding().bind_result(0, memory_.at(32, {4}));
   EXPECT_THAT(error_of([&] { runner.run(std::vector{memory_.at(33, {4})}); }),
-              HasSubstr("input 'x' lies in too"));
+              HasSubstr("overlaps input 'x'"));
   runner.run_bound();
   EXPECT_THAT(memory_.read(16, 4), ElementsAre(2, 2, 2, 2));
 }

@@ -52,7 +52,9 @@ PlanRunner::PlanRunner(BuiltPlan plan, ExecutionContext& context,
 PlanRunner::PlanRunner(BuiltPlan plan, RunnerOptions options)
     : PlanRunner(std::move(plan),
                  std::make_unique<ExecutionContext>(options.threads, options.denormals), nullptr,
-                 std::move(options.state_pairs)) {}
+                 std::move(options.state_pairs)) {
+  max_bulk_steps_ = options.max_bulk_steps;
+}
 
 PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own,
                        ExecutionContext* context, std::vector<StatePorts> state_pairs)
@@ -61,7 +63,7 @@ PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own,
       execution_context_(with_reserved_arena(own_ ? *own_ : *context, built_)),
       one_(one_thread(built_.plan, execution_context_)),
       program_(built_, execution_context_.arena(), one_ != nullptr),
-      io_binding_(built_, program_, std::move(state_pairs)),
+      io_binding_(built_, program_, execution_context_, std::move(state_pairs)),
       context_(execution_context_.pool(), execution_context_.scratch()),
       dynamic_(built_.plan.buffers.size()) {
   error_.struct_size = sizeof(error_);
@@ -69,9 +71,17 @@ PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own,
     return allocate_dynamic(output, dims);
   };
   context_.set_allocator(allocate);
+  if (uses_devices(built_.plan)) add_devices();
   if (one_ == nullptr) return;
   single_thread_context_.emplace(*one_, execution_context_.scratch());
   single_thread_context_->set_allocator(allocate);
+}
+
+PlanRunner::~PlanRunner() {
+  // Enqueued work may still use constants and the arena.
+  for (const auto& run : devices_) {
+    if (run->device.explain_unusable().empty()) run->device.abandon_work();
+  }
 }
 
 std::vector<Tensor> PlanRunner::run(std::span<const Tensor> inputs, const PlanWatcher& watcher) {
@@ -99,11 +109,36 @@ void PlanRunner::run_steps(const PlanWatcher& watcher) {
   context_.set_random_seed(execution_context_.seed());
   if (single_thread_context_) single_thread_context_->set_random_seed(execution_context_.seed());
   // Libraries that use the same thread runtime then use only the threads of this pool.
-  execution_context_.pool().execute([&] { run_segments(watcher); });
+  if (devices_.empty()) {
+    execution_context_.pool().execute([&] { run_segments(watcher); });
+    return;
+  }
+  prepare_devices();
+  try {
+    execution_context_.pool().execute([&] {
+      run_segments(watcher);
+      // One device does its work in order, so copies of its results need no wait before them.
+      const bool has_one_device = devices_.size() == 1;
+      if (has_one_device && io_binding_.enqueue_copies(devices_[0]->id)) {
+        wait_on_host(*devices_[0], nullptr);
+      } else {
+        wait_for(program_.last_waits(), kHostDevice);
+      }
+    });
+  } catch (...) {
+    // Inputs and arena must not be released while enqueued work uses them.
+    for (const auto& run : devices_) run->device.abandon_work();
+    throw;
+  }
 }
 
 void PlanRunner::run_segments(const PlanWatcher& watcher) {
   for (const StaticSegment& segment : program_.segments()) {
+    if (!segment.waits.empty()) wait_for(segment.waits, segment.device);
+    if (segment.device != kHostDevice) {
+      run_bulk(segment, watcher);
+      continue;
+    }
     if (!segment.is_single_threaded) {
       run_segment(segment, context_, watcher);
       continue;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "engine/execution_context.h"
 #include "engine/io_binding.h"
 #include "engine/step_program.h"
+#include "tessera/error.h"
 #include "tessera/tensor.h"
 
 namespace tessera {
@@ -27,11 +29,17 @@ struct PlanEvent {
   std::span<const tessera_buffer> outputs;
   std::chrono::steady_clock::time_point start;
   std::chrono::nanoseconds duration;
+  // The part of `duration` in which the host enqueued a step of a device; after it, the host
+  // waited.
+  std::chrono::nanoseconds enqueue{};
 };
 using PlanWatcher = std::function<void(const PlanEvent& event)>;
 
 struct RunnerOptions {
   int threads = 0;  // 0: all cores that the process may use
+  // The number of steps of a device that are enqueued before the host waits for them; 0: as many as
+  // the plan allows.
+  int max_bulk_steps = 0;
   Denormals denormals = Denormals::Flush;
   std::vector<StatePorts> state_pairs = {};
 };
@@ -43,6 +51,7 @@ class PlanRunner {
   // Runs on `context`, which must outlive this object. Throws OutOfMemory, before allocating, if
   // the arena needs more than the available memory.
   PlanRunner(BuiltPlan plan, ExecutionContext& context, std::vector<StatePorts> state_pairs = {});
+  ~PlanRunner();
   // Makes an execution context of its own.
   PlanRunner(BuiltPlan plan, RunnerOptions options);
   PlanRunner(BuiltPlan plan, int threads)
@@ -71,6 +80,16 @@ class PlanRunner {
   // step.
   void set_time_limit(std::chrono::nanoseconds limit) { execution_context_.set_time_limit(limit); }
 
+  // "", or why no run is possible any more: a device that the plan uses was lost, or was opened
+  // before this process was forked.
+  std::string explain_unusable() const;
+
+  // The name of the device that does a step: "cpu" for the host's processor.
+  std::string device_of(size_t step) const;
+
+  // See RunnerOptions::max_bulk_steps.
+  void set_max_bulk_steps(int steps) { max_bulk_steps_ = steps; }
+
   // The overhead of a step: the median time of running all calls, with an empty function in place
   // of each, divided by their number; 0 if there are none.
   double measure_dispatch_ns();
@@ -85,10 +104,30 @@ class PlanRunner {
     int32_t status = TESSERA_OK;
   };
 
+  // A device that the plan uses. Calls [first_pending, end_pending) were enqueued since the host
+  // last waited for all of the device's work; `pending` is their number.
+  struct DeviceRun {
+    DeviceRun(DeviceId device_id, DeviceContext& device_context, ThreadPool& pool);
+
+    DeviceId id;
+    DeviceContext& device;
+    RunContext context;
+    size_t first_pending = 0;
+    size_t end_pending = 0;
+    int pending = 0;
+  };
+
   PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own, ExecutionContext* context,
              std::vector<StatePorts> state_pairs);
 
   void run_steps(const PlanWatcher& watcher);
+  void add_devices();
+  void prepare_devices();
+  DeviceRun& run_of(DeviceId device);
+  void wait_for(std::span<const StaticSegment::Wait> waits, DeviceId waiting);
+  void wait_on_host(DeviceRun& run, void* event);
+  void run_bulk(const StaticSegment& segment, const PlanWatcher& watcher);
+  [[noreturn]] void fail_device(const DeviceRun& run, const Error& error) const;
   void run_segments(const PlanWatcher& watcher);
   void run_segment(const StaticSegment& segment, RunContext& context, const PlanWatcher& watcher);
   Stop call_all(std::span<const StepCall> calls, RunContext& context);
@@ -106,6 +145,9 @@ class PlanRunner {
   IoBinding io_binding_;
   RunContext context_;
   std::optional<RunContext> single_thread_context_;
+  std::vector<std::unique_ptr<DeviceRun>> devices_;
+  std::vector<DeviceEvent> events_;  // by event of the program
+  int max_bulk_steps_ = 0;
   std::vector<Tensor> dynamic_;  // by buffer: values whose sizes became known in this run
   size_t dynamic_step_ = 0;      // the step that is running
   tessera_error error_ = {};

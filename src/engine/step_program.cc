@@ -38,11 +38,53 @@ StepProgram::StepProgram(const BuiltPlan& built, char* arena, bool has_several_t
     if (built_.plan.steps[step].kind != ExecutionStep::Kind::View) add_call(step);
   }
   first_argument_.push_back(buffers_.size());
+  const bool has_devices = uses_devices(built_.plan);
+  if (has_devices) prepare_devices();
   for (size_t call = 0; call < calls_.size(); ++call) {
     resolve_call(call);
     add_to_segment(call, has_several_threads);
   }
+  for (const int wait : built_.plan.last_waits) {
+    last_waits_.push_back(wait_of(wait, kHostDevice, built_.plan.steps.size()));
+  }
   collect_relocations();
+}
+
+// Calls point to positions and copies, so these vectors must not reallocate. Events must be known
+// before the segments are made.
+void StepProgram::prepare_devices() {
+  const ExecutionPlan& plan = built_.plan;
+  positions_.resize(buffers_.size() + calls_.size());
+  device_arenas_.resize(built_.layouts->device_count() - 1, nullptr);
+  for (size_t device = 1; device < built_.layouts->device_count(); ++device) {
+    device_copies_.push_back(
+        {&built_.layouts->device(DeviceId{static_cast<int32_t>(device)}).abi()});
+  }
+  for (size_t index = 0; index < plan.steps.size(); ++index) {
+    for (const int wait : plan.steps[index].waits) wait_of(wait, plan.steps[index].device, index);
+  }
+  for (const int wait : plan.last_waits) wait_of(wait, kHostDevice, plan.steps.size());
+}
+
+// The wait of a step of device `waiting`, at index `before`, for an earlier step.
+StaticSegment::Wait StepProgram::wait_of(int step, DeviceId waiting, size_t before) {
+  const DeviceId device = built_.plan.steps[at(step)].device;
+  const auto is_of_device = [&](const ExecutionStep& other) {
+    return other.device == device && other.kind != ExecutionStep::Kind::View;
+  };
+  const auto first = built_.plan.steps.begin();
+  const bool is_last =
+      std::none_of(first + step + 1, first + static_cast<ptrdiff_t>(before), is_of_device);
+  // If nothing was enqueued after the step, the host can wait for the whole queue.
+  if (waiting == kHostDevice && is_last) return {device, -1};
+  return {device, event_after(step)};
+}
+
+int StepProgram::event_after(int step) {
+  const auto [event, is_new] =
+      event_of_step_.try_emplace(step, static_cast<int>(event_devices_.size()));
+  if (is_new) event_devices_.push_back(built_.plan.steps[at(step)].device);
+  return event->second;
 }
 
 StepProgram::~StepProgram() = default;
@@ -101,6 +143,11 @@ void StepProgram::resolve_call(size_t index) {
     arguments_.push_back(make_argument(output.buffer, output.request));
   }
   call.workspace = in_arena(step.workspace_offset);
+  if (step.device != kHostDevice) {
+    tessera_device_position& workspace = positions_[buffers_.size() + index];
+    workspace.offset_bytes = step.workspace_offset;
+    call.workspace = &workspace;
+  }
   call.workspace_bytes = step.workspace_bytes;
   StridedCopy& copy = copies_.emplace_back();
   switch (step.kind) {
@@ -115,6 +162,11 @@ void StepProgram::resolve_call(size_t index) {
       call.self = step.conversion.self;
       break;
     case ExecutionStep::Kind::Copy:
+      if (step.device != kHostDevice) {
+        call.run = copy_on_device;
+        call.self = &device_copies_[at(step.device.index - 1)];
+        break;
+      }
       copy = copy_of(step);
       call.run = run_copy;
       call.self = &copy;
@@ -129,7 +181,8 @@ void StepProgram::resolve_call(size_t index) {
   }
 }
 
-tessera_buffer StepProgram::make_argument(int index, int32_t request) const {
+// Of the argument that is added next.
+tessera_buffer StepProgram::make_argument(int index, int32_t request) {
   const PlanBuffer& buffer = built_.plan.buffers[at(index)];
   tessera_buffer argument = {};
   argument.request = request;
@@ -143,6 +196,16 @@ tessera_buffer StepProgram::make_argument(int index, int32_t request) const {
     argument.rank = -1;
   }
   if (!buffer.strides.empty()) argument.strides = buffer.strides.data();
+  if (buffer.device != kHostDevice) {
+    tessera_device_position& position = positions_[arguments_.size()];
+    position.offset_bytes = buffer.offset;
+    if (buffer.kind == Kind::Constant) {
+      position.handle = const_cast<void*>(built_.constants[at(buffer.index)].get());
+    }
+    argument.data = &position;
+    argument.device = built_.layouts->device(buffer.device).index() + 1;
+    return argument;
+  }
   if (buffer.kind == Kind::Arena) argument.data = in_arena(buffer.offset);
   if (buffer.kind == Kind::Constant) {
     const void* data = built_.constants[at(buffer.index)].get();
@@ -166,24 +229,32 @@ StridedCopy StepProgram::copy_of(const ExecutionStep& step) const {
 void StepProgram::add_to_segment(size_t index, bool has_several_threads) {
   const ExecutionPlan& plan = built_.plan;
   const ExecutionStep& step = plan.steps[steps_[index]];
-  const bool is_single_threaded = has_several_threads && step.threads == 1;
+  const bool is_single_threaded =
+      has_several_threads && step.threads == 1 && step.device == kHostDevice;
   const bool makes_dynamic =
       std::any_of(step.outputs.begin(), step.outputs.end(), [&](const PlanOutput& output) {
         return plan.buffers[at(output.buffer)].kind == Kind::Dynamic;
       });
   std::unique_ptr<const ArgumentCheck> check = ArgumentCheck::of(built_, step);
-  const bool continues = !segments_.empty() &&
+  const bool continues = !segments_.empty() && segments_.back().device == step.device &&
+                         step.waits.empty() && segments_.back().event < 0 &&
                          segments_.back().is_single_threaded == is_single_threaded &&
                          !segments_.back().makes_dynamic && segments_.back().released.empty() &&
                          !makes_dynamic && check == nullptr;
   if (!continues) {
     segments_.push_back({.begin = index,
+                         .device = step.device,
                          .is_single_threaded = is_single_threaded,
                          .makes_dynamic = makes_dynamic,
                          .check = std::move(check)});
   }
   StaticSegment& segment = segments_.back();
   segment.end = index + 1;
+  for (const int wait : step.waits) {
+    segment.waits.push_back(wait_of(wait, step.device, steps_[index]));
+  }
+  const auto event = event_of_step_.find(static_cast<int>(steps_[index]));
+  if (event != event_of_step_.end()) segment.event = event->second;
   segment.released = step.released;
   for (size_t position = 0; position < step.inputs.size(); ++position) {
     const PlanBuffer& buffer = plan.buffers[at(step.inputs[position])];
@@ -199,10 +270,29 @@ void StepProgram::move_arena(char* arena) {
   arena_ = arena;
   for (size_t argument = 0; argument < arguments_.size(); ++argument) {
     const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[argument])];
-    if (buffer.kind == Kind::Arena) arguments_[argument].data = in_arena(buffer.offset);
+    const bool is_of_host = buffer.device == kHostDevice;
+    if (buffer.kind == Kind::Arena && is_of_host) {
+      arguments_[argument].data = in_arena(buffer.offset);
+    }
   }
   for (size_t call = 0; call < calls_.size(); ++call) {
-    calls_[call].workspace = in_arena(built_.plan.steps[steps_[call]].workspace_offset);
+    const ExecutionStep& step = built_.plan.steps[steps_[call]];
+    if (step.device == kHostDevice) calls_[call].workspace = in_arena(step.workspace_offset);
+  }
+}
+
+void StepProgram::move_device_arena(DeviceId device, void* handle) {
+  void*& current = device_arenas_[at(device.index - 1)];
+  if (current == handle) return;
+  current = handle;
+  for (size_t argument = 0; argument < arguments_.size(); ++argument) {
+    const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[argument])];
+    const bool is_in_arena = buffer.kind == Kind::Arena && buffer.device == device;
+    if (is_in_arena) positions_[argument].handle = handle;
+  }
+  for (size_t call = 0; call < calls_.size(); ++call) {
+    const bool is_of_device = built_.plan.steps[steps_[call]].device == device;
+    if (is_of_device) positions_[buffers_.size() + call].handle = handle;
   }
 }
 
@@ -219,7 +309,8 @@ void StepProgram::collect_relocations() {
     for (const size_t argument : arguments_of[index]) {
       const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[argument])];
       const bool is_whole = buffer.owner < 0;
-      relocations_.push_back({&arguments_[argument], is_whole ? 0 : buffer.offset, is_whole});
+      relocations_.push_back(
+          {argument, &arguments_[argument], is_whole ? 0 : buffer.offset, is_whole});
     }
     slot.last_relocation = relocations_.size();
   }
@@ -248,6 +339,14 @@ void StepProgram::point(const MemorySlot& slot, void* data) {
   }
 }
 
+void StepProgram::point(const MemorySlot& slot, const tessera_device_position& position) {
+  slots_[at(slot_of_buffer_[at(slot.buffer)])].position = position;
+  for (size_t index = slot.first_relocation; index < slot.last_relocation; ++index) {
+    const Relocation& relocation = relocations_[index];
+    positions_[relocation.argument] = {position.handle, position.offset_bytes + relocation.offset};
+  }
+}
+
 void StepProgram::set_bytes(const MemorySlot& slot, int64_t bytes) {
   for (size_t index = slot.first_relocation; index < slot.last_relocation; ++index) {
     if (relocations_[index].is_whole) relocations_[index].buffer->bytes = bytes;
@@ -263,8 +362,11 @@ void StepProgram::fail(size_t call, const tessera_error& error) const {
   const ExecutionStep& step = built_.plan.steps[steps_[call]];
   const std::string location = step_location(built_, step);
   if (step.kind == ExecutionStep::Kind::Kernel) built_.kernels[steps_[call]]->fail(location, error);
-  fail_conversion(step.kind == ExecutionStep::Kind::Convert ? step.conversion.plugin : nullptr,
-                  location, Status{error.kind, error.message});
+  const Plugin* plugin = step.kind == ExecutionStep::Kind::Convert ? step.conversion.plugin
+                         : step.device != kHostDevice
+                             ? &built_.layouts->device(step.device).plugin()
+                             : nullptr;
+  fail_conversion(plugin, location, Status{error.kind, error.message});
 }
 
 }  // namespace tessera

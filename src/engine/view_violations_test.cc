@@ -81,7 +81,7 @@ TEST_F(ViewViolations, AreFound) {
          p.arena_bytes += 256;
        }},
       {"not belong", [&](auto& p) { p.steps[view].parts.pop_back(); }},
-      {"none such", [&](auto& p) { buffer(p, part).owner = part; }},
+      {"cannot contain it", [&](auto& p) { buffer(p, part).owner = part; }},
       {"is in the arena", [&](auto& p) { p.results = {whole}; }},
   };
   for (const auto& [expected, spoil] : cases) {

@@ -38,7 +38,7 @@ class Extraction {
     }
     if (group_.outputs.empty()) {
       throw Error(ErrorKind::InvalidArgument, "group",
-                  "expected a group that makes something for others, found one that nobody reads");
+                  "expected an output that is read outside of the group, found none");
     }
     return std::move(group_);
   }

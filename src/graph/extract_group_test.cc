@@ -119,8 +119,8 @@ TEST_F(ExtractGroup, RefusesWhatIsNoGroup) {
   EXPECT_EQ(error_of([&] { extract({-1}); }),
             "InvalidArgument: group: expected nodes of the graph, found number -1");
   EXPECT_EQ(error_of([&] { extract({}); }),
-            "InvalidArgument: group: expected a group that makes something for others, found one "
-            "that nobody reads");
+            "InvalidArgument: group: expected an output that is read outside of the group, found "
+            "none");
   graph_.nodes[0].is_removed = true;
   EXPECT_EQ(error_of([&] { extract({0}); }),
             "InvalidArgument: group: expected nodes of the graph, found number 0");

@@ -44,6 +44,9 @@ struct Value {
   std::optional<SparseForm> sparse;
   // The caller passes or receives it in that form, as an input or output.
   bool is_io_sparse = false;
+  // The device in whose memory the caller passes or receives it, as an input or output; "": that of
+  // the host. Set by mark_io_devices() when binding, and not saved with a graph.
+  std::string io_device;
   // The elements of a constant that is sparse in the model's file. `constant` then holds the type,
   // and the elements too if they are few; elements_of() gives them in any case.
   std::shared_ptr<const SparseTensor> sparse_constant;

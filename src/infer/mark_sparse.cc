@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/likely_name.h"
+#include "infer/io_value.h"
 #include "ops/convert_elements.h"
 #include "tessera/error.h"
 
@@ -74,24 +74,7 @@ std::optional<SparseForm> form_of_result(const Graph& graph, const Node& node,
 
 void exchange(Graph& graph, const std::string& name, const SparseForm& form) {
   const std::string where = "layout of '" + name + "'";
-  const ValueId id = find_value(graph, name);
-  const auto contains = [&](const std::vector<ValueId>& list) {
-    return std::find(list.begin(), list.end(), id) != list.end();
-  };
-  if (id.is_none() || (!contains(graph.inputs) && !contains(graph.outputs))) {
-    std::string known;
-    std::vector<std::string> names;
-    for (const auto* list : {&graph.inputs, &graph.outputs}) {
-      for (const ValueId each : *list) {
-        known += (known.empty() ? "'" : ", '") + graph[each].name + "'";
-        names.push_back(graph[each].name);
-      }
-    }
-    throw Error(ErrorKind::InvalidArgument, where,
-                "expected an input or output of the model (" + known +
-                    "), found none of that name" + did_you_mean(name, names));
-  }
-  Value& value = graph[id];
+  Value& value = io_value(graph, name, where);
   const int64_t capacity =
       value.type.is_known_tensor() ? max_stored(form.format, dims_from(*value.type.shape)) : -1;
   if (capacity < 0 || element_bytes(value.type.element) == 0) {

@@ -11,11 +11,12 @@ CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
                            ThreadPool& pool, const OfferOptions& offered,
                            const OfferSelection& selection, tuning::TuneOptions options) {
   check_selected_names(selection, registry, plugins);
-  const LayoutTable layouts(plugins, sparse_forms(graph));
+  const LayoutTable layouts(plugins, sparse_forms(graph), allow_devices(selection.devices));
+  layouts.check_io_devices(graph);
   const tessera_graph view(graph, registry);
   const Offers offers = select_offers(
       collect_offers_by_threads(view, plugins, layouts, pool, offered), graph, selection);
-  const tuning::Subject subject{.graph = graph,
+  const tuning::TuningTask task{.graph = graph,
                                 .offers = offers,
                                 .layouts = layouts,
                                 .registry = registry,
@@ -25,8 +26,8 @@ CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
   options.only_checks = true;
   tuning::CostTable table;
   CheckedOffers checked;
-  checked.tuning = tuning::describe(tuning::tune(subject, plugins, options, table));
-  PricedOffers prices(subject, table, 0);
+  checked.tuning = tuning::describe(tuning::tune(task, plugins, options, table));
+  PricedOffers prices(task, table, 0);
   prices.look_up_guesses();
   checked.candidates = prices.describe(Placement{}, {});
   return checked;

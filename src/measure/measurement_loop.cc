@@ -24,16 +24,16 @@ MeasurementLoop::MeasurementLoop(const TuningContext& context, tuning::TuneOptio
                                  const std::set<std::string>& fully_measured)
     : context_(context),
       costs_(costs),
-      families_(tuning::candidate_families(context.subject, context.prices.groups())),
-      is_fully_measured_(context.subject.offers.candidates.size(), false),
-      is_given_up_(context.subject.offers.candidates.size(), false),
-      tuner_(context.subject, context.prices.groups(), context.prices.keys(), context.base.plugins,
+      families_(tuning::candidate_families(context.task, context.prices.groups())),
+      is_fully_measured_(context.task.offers.candidates.size(), false),
+      is_given_up_(context.task.offers.candidates.size(), false),
+      tuner_(context.task, context.prices.groups(), context.prices.keys(), context.base.plugins,
              std::move(effort), costs) {
   for (const tuning::TuneGroup& group : context.prices.groups()) {
     for (const int index : group.candidates) group_of_[index] = &group;
   }
   for (size_t index = 0; index < is_given_up_.size(); ++index) {
-    const Candidate& candidate = context.subject.offers.candidates[index];
+    const Candidate& candidate = context.task.offers.candidates[index];
     is_fully_measured_[index] = fully_measured.contains(candidate.backend());
     // Candidates that cannot be measured alone keep their guess; views take no time.
     if (!context.prices.keys()[index] || !candidate.has_kernel() || is_fully_measured_[index]) {
@@ -43,9 +43,9 @@ MeasurementLoop::MeasurementLoop(const TuningContext& context, tuning::TuneOptio
 }
 
 void MeasurementLoop::measure_all() {
-  std::vector<int> all(context_.subject.offers.candidates.size());
+  std::vector<int> all(context_.task.offers.candidates.size());
   std::iota(all.begin(), all.end(), 0);
-  tuner_.measure(all, tuning::needed_conversions(context_.subject));
+  tuner_.measure(all, tuning::needed_conversions(context_.task));
 }
 
 void MeasurementLoop::measure(const Placement& placement) {
@@ -84,7 +84,7 @@ void MeasurementLoop::restrict_to_measured() {
   context_.prices.look_up_guesses();
   Placer& placer = context_.placer;
   placer.set_prices(context_.prices);
-  std::vector<bool> is_pending(context_.subject.offers.candidates.size(), false);
+  std::vector<bool> is_pending(context_.task.offers.candidates.size(), false);
   for (size_t index = 0; index < is_pending.size(); ++index) {
     is_pending[index] = is_unmeasured(static_cast<int>(index));
   }
@@ -139,7 +139,7 @@ bool MeasurementLoop::is_measured(const Placement& placement) const {
 bool MeasurementLoop::is_unmeasured(int candidate) const {
   const auto at = static_cast<size_t>(candidate);
   const bool can_be =
-      context_.prices.keys()[at] && context_.subject.offers.candidates[at].has_kernel();
+      context_.prices.keys()[at] && context_.task.offers.candidates[at].has_kernel();
   return can_be && !context_.prices.is_measured(candidate);
 }
 
@@ -172,7 +172,7 @@ std::vector<NeededConversion> MeasurementLoop::unknown_conversions() const {
   std::set<tuning::ConversionCostKey> seen = requested_conversions_;
   for (const PlacementConversion& made : context_.placer.solution().conversions) {
     for (NeededConversion& step : tuning::conversions_between(
-             context_.subject, ValueId{made.value}, LayoutId{made.from}, LayoutId{made.to})) {
+             context_.task, ValueId{made.value}, LayoutId{made.from}, LayoutId{made.to})) {
       const bool is_known = costs_.conversions.contains(step.cost_key);
       if (!is_known && seen.insert(step.cost_key).second) unknown.push_back(std::move(step));
     }

@@ -24,7 +24,7 @@ namespace tessera {
 // The objects that tuning works on. All must outlive the MeasurementLoop.
 struct TuningContext {
   BuiltPlan& base;                 // graph, plug-ins, layouts, offers; refusals are added to these
-  const tuning::Subject& subject;  // of `base`
+  const tuning::TuningTask& task;  // of `base`
   PricedOffers& prices;
   const std::optional<tuning::PlanKey>& plan_key;  // key of the fastest plan
   Placer& placer;

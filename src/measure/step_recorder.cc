@@ -35,7 +35,8 @@ void StepRecorder::record(const Placement& placement, PlanRunner& runner,
     if (!timing) continue;
     seconds_ += timing->seconds;
     const ExecutionStep& step = plan.steps[index];
-    if (step.kind != ExecutionStep::Kind::Kernel) continue;
+    // A watched run waits after each step of a device, which a bulk does not.
+    if (step.kind != ExecutionStep::Kind::Kernel || step.device != kHostDevice) continue;
     const auto& key = prices_.keys()[static_cast<size_t>(step.candidate)];
     if (key) by_key[*key].push_back(*timing);
   }

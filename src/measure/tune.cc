@@ -65,18 +65,18 @@ struct PendingGroup {
 }  // namespace
 
 struct Tuner::State {
-  State(const Subject& subject, const std::vector<TuneGroup>& groups,
+  State(const TuningTask& task, const std::vector<TuneGroup>& groups,
         const std::vector<std::optional<CostKey>>& keys,
         std::vector<std::shared_ptr<const Plugin>> plugins, TuneOptions options, CostTable& table)
-      : subject_(subject),
+      : task_(task),
         groups_(groups),
         keys_(keys),
         options_(std::move(options)),
         table_(table),
-        own_bench_(std::move(plugins), subject.registry, subject.threads),
-        pool_(subject.threads, options_.denormals),
-        weights_(weights_between_runs(subject.graph)),
-        graph_bytes_(value_bytes(subject.graph)),
+        own_bench_(std::move(plugins), task.registry, task.threads),
+        pool_(task.threads, options_.denormals),
+        weights_(weights_between_runs(task.graph)),
+        graph_bytes_(value_bytes(task.graph)),
         speed_(assumed_speed()),
         timed_own_bench_(make_timed_bench(own_bench_, phases_)) {}
 
@@ -97,7 +97,7 @@ struct Tuner::State {
     for (const PendingGroup& group : pending) wanted += group.candidates.size();
     if (wanted == 0) return should_continue();
     total_ = done_ + wanted;
-    may_grow_ = candidates.size() < subject_.offers.candidates.size();
+    may_grow_ = candidates.size() < task_.offers.candidates.size();
     begin();
     run_groups(pending);
     run_conversions(unknown);
@@ -169,7 +169,7 @@ struct Tuner::State {
 
   // By group, in their order.
   std::vector<PendingGroup> collect_pending(std::span<const int> candidates) {
-    std::vector<bool> is_wanted(subject_.offers.candidates.size(), false);
+    std::vector<bool> is_wanted(task_.offers.candidates.size(), false);
     for (const int index : candidates) is_wanted[static_cast<size_t>(index)] = true;
     std::vector<PendingGroup> all;
     std::set<CostKey> seen;
@@ -183,7 +183,7 @@ struct Tuner::State {
           ++report_.known;
           continue;
         }
-        const Candidate& candidate = subject_.offers.candidates[static_cast<size_t>(index)];
+        const Candidate& candidate = task_.offers.candidates[static_cast<size_t>(index)];
         if (candidate.build_seconds > seconds_left()) continue;
         pending.candidates.push_back(index);
       }
@@ -206,8 +206,8 @@ struct Tuner::State {
 
   const std::map<std::string, ValueId>& by_name() const {
     if (by_name_.empty()) {
-      for (size_t index = 0; index < subject_.graph.values.size(); ++index) {
-        by_name_.emplace(subject_.graph.values[index].name, ValueId{static_cast<int32_t>(index)});
+      for (size_t index = 0; index < task_.graph.values.size(); ++index) {
+        by_name_.emplace(task_.graph.values[index].name, ValueId{static_cast<int32_t>(index)});
       }
     }
     return by_name_;
@@ -227,7 +227,7 @@ struct Tuner::State {
       for (const ValueId id : values.values) {
         if (!seen.insert(id).second) continue;
         wanted.push_back(id);
-        bytes += type_bytes(subject_.graph[id].type).value_or(0);
+        bytes += type_bytes(task_.graph[id].type).value_or(0);
       }
     }
     if (bytes <= options_.capture_bytes) all_values_ = capture(wanted);
@@ -239,8 +239,8 @@ struct Tuner::State {
     const bool are_drawn = options_.inputs.empty();
     try {
       if (!capture_) {
-        capture_.emplace(subject_.graph, subject_.registry, subject_.threads,
-                         are_drawn ? draw_inputs(subject_.graph, options_.seed) : options_.inputs,
+        capture_.emplace(task_.graph, task_.registry, task_.threads,
+                         are_drawn ? draw_inputs(task_.graph, options_.seed) : options_.inputs,
                          options_.denormals);
       }
       return capture_->run(wanted, [&](const std::string& op, size_t done, size_t total) {
@@ -285,9 +285,9 @@ struct Tuner::State {
 
   GroupCase make_case(const PendingGroup& pending, const CapturedValues& values) {
     GroupCase made{.graph = pending.group->graph,
-                   .threads = subject_.threads,
-                   .precision = subject_.precision,
-                   .nan = subject_.nan,
+                   .threads = task_.threads,
+                   .precision = task_.precision,
+                   .nan = task_.nan,
                    .denormals = options_.denormals,
                    .bytes_between = graph_bytes_};
     for (const ValueId id : made.graph.inputs) {
@@ -299,10 +299,10 @@ struct Tuner::State {
     const ScopedDenormals rule(options_.denormals);
     const PhaseTimer::Scope running(phases_, "magnitudes");
     made.magnitudes =
-        summed_magnitudes(made.graph, subject_.registry, made.inputs, pool_, &known_magnitudes_);
-    if (subject_.nan == TESSERA_NAN_FAST) return made;
+        summed_magnitudes(made.graph, task_.registry, made.inputs, pool_, &known_magnitudes_);
+    if (task_.nan == TESSERA_NAN_FAST) return made;
     SpecialRun special =
-        run_special_values(made.graph, subject_.registry, made.inputs, pool_, &known_specials_);
+        run_special_values(made.graph, task_.registry, made.inputs, pool_, &known_specials_);
     made.special_inputs = std::move(special.inputs);
     made.special_outputs = std::move(special.outputs);
     return made;
@@ -311,7 +311,7 @@ struct Tuner::State {
   int64_t buffer_bytes(const Candidate& candidate) const {
     int64_t bytes = candidate.workspace_bytes + candidate.library_bytes;
     const auto add = [&](ValueId value) {
-      bytes += type_bytes(subject_.graph[value].type).value_or(0);
+      bytes += type_bytes(task_.graph[value].type).value_or(0);
     };
     for (const CandidateInput& port : candidate.inputs) add(port.value);
     for (const CandidateOutput& port : candidate.outputs) add(port.value);
@@ -334,16 +334,16 @@ struct Tuner::State {
   // Candidates for all threads come first: single-threaded ones are tried only if they could win.
   std::vector<Trial> make_trials(const PendingGroup& pending) {
     std::vector<int> order = pending.candidates;
-    const auto threads = [&](int index) { return bench_key(subject_, index).threads; };
+    const auto threads = [&](int index) { return bench_key(task_, index).threads; };
     std::stable_sort(order.begin(), order.end(),
                      [&](int left, int right) { return threads(left) > threads(right); });
     const bool has_others = std::ranges::any_of(pending.group->candidates,
                                                 [&](int index) { return threads(index) > 1; });
     std::vector<Trial> trials;
     for (const int index : order) {
-      const Candidate& candidate = subject_.offers.candidates[static_cast<size_t>(index)];
+      const Candidate& candidate = task_.offers.candidates[static_cast<size_t>(index)];
       Trial& trial = trials.emplace_back();
-      trial.key = bench_key(subject_, index);
+      trial.key = bench_key(task_, index);
       trial.bench = &bench();
       trial.fallback = bench_ != nullptr ? timed_own_bench_.get() : nullptr;
       trial.bytes = buffer_bytes(candidate);
@@ -353,8 +353,8 @@ struct Tuner::State {
         trial_candidates_.push_back(index);
         continue;
       }
-      trial.bound_seconds = bound_seconds(pending.group->graph, subject_.registry, speed_,
-                                          trial.key.threads, subject_.precision);
+      trial.bound_seconds = bound_seconds(pending.group->graph, task_.registry, speed_,
+                                          trial.key.threads, task_.precision);
       trial_candidates_.push_back(index);
     }
     return trials;
@@ -367,7 +367,7 @@ struct Tuner::State {
     const GroupCase group = make_case(pending, values);
     timed_own_bench_->load(group);
     for (const int index : pending.candidates) {
-      own_bench_.offer(subject_.offers.candidates[static_cast<size_t>(index)], subject_.graph);
+      own_bench_.offer(task_.offers.candidates[static_cast<size_t>(index)], task_.graph);
     }
     if (bench_ != nullptr) timed_bench_->load(group);
     trial_candidates_.clear();
@@ -396,7 +396,7 @@ struct Tuner::State {
     const CostKey& key = *keys_[static_cast<size_t>(candidate)];
     ++report_.measured;
     const bool is_refused = !trial.cost->refusal.empty();
-    if (is_refused && !is_unsupported_layout(subject_, candidate, *trial.cost)) ++report_.refused;
+    if (is_refused && !is_unsupported_layout(task_, candidate, *trial.cost)) ++report_.refused;
     const auto& timing = trial.cost->cold ? trial.cost->cold : trial.cost->warm;
     const bool is_view = trial.cost->build_seconds == 0 && timing && timing->seconds == 0;
     if (timing && !is_view && timing->high < trial.bound_seconds) {
@@ -459,7 +459,7 @@ struct Tuner::State {
                   std::min(seconds_left(), pause_at_seconds_ - seconds()));
   }
 
-  const Subject& subject_;
+  const TuningTask& task_;
   const std::vector<TuneGroup>& groups_;
   const std::vector<std::optional<CostKey>>& keys_;
   const TuneOptions options_;
@@ -495,11 +495,11 @@ struct Tuner::State {
   RemainingTime remaining_;
 };
 
-Tuner::Tuner(const Subject& subject, const std::vector<TuneGroup>& groups,
+Tuner::Tuner(const TuningTask& task, const std::vector<TuneGroup>& groups,
              const std::vector<std::optional<CostKey>>& keys,
              std::vector<std::shared_ptr<const Plugin>> plugins, TuneOptions options,
              CostTable& table)
-    : state_(std::make_unique<State>(subject, groups, keys, std::move(plugins), std::move(options),
+    : state_(std::make_unique<State>(task, groups, keys, std::move(plugins), std::move(options),
                                      table)) {}
 Tuner::~Tuner() = default;
 
@@ -534,15 +534,15 @@ TuningDescription describe(TuneReport report) {
           .notes = std::move(report.notes)};
 }
 
-TuneReport tune(const Subject& subject, std::vector<std::shared_ptr<const Plugin>> plugins,
+TuneReport tune(const TuningTask& task, std::vector<std::shared_ptr<const Plugin>> plugins,
                 const TuneOptions& options, CostTable& table) {
-  const std::vector<TuneGroup> groups = collect_groups(subject);
-  const std::vector<std::optional<CostKey>> keys = cost_keys(subject, groups);
-  Tuner tuner(subject, groups, keys, std::move(plugins), options, table);
-  std::vector<int> all(subject.offers.candidates.size());
+  const std::vector<TuneGroup> groups = collect_groups(task);
+  const std::vector<std::optional<CostKey>> keys = cost_keys(task, groups);
+  Tuner tuner(task, groups, keys, std::move(plugins), options, table);
+  std::vector<int> all(task.offers.candidates.size());
   std::iota(all.begin(), all.end(), 0);
   const std::vector<NeededConversion> conversions =
-      options.only_checks ? std::vector<NeededConversion>{} : needed_conversions(subject);
+      options.only_checks ? std::vector<NeededConversion>{} : needed_conversions(task);
   tuner.measure(all, conversions);
   return tuner.report();
 }

@@ -66,13 +66,13 @@ struct TuneReport {
 // The report in the form of the public interface.
 TuningDescription describe(TuneReport report);
 
-// Measures selected candidates and conversions of one subject. A failure of a candidate becomes an
+// Measures selected candidates and conversions of one task. A failure of a candidate becomes an
 // entry of the table with its reason. Every constant of the graph must have its elements.
 class Tuner {
  public:
   // `groups` are from collect_groups(), `keys` from cost_keys(). All arguments except `plugins` and
   // `options` must outlive it. The time budget starts here.
-  Tuner(const Subject& subject, const std::vector<TuneGroup>& groups,
+  Tuner(const TuningTask& task, const std::vector<TuneGroup>& groups,
         const std::vector<std::optional<CostKey>>& keys,
         std::vector<std::shared_ptr<const Plugin>> plugins, TuneOptions options, CostTable& table);
   ~Tuner();
@@ -104,8 +104,8 @@ class Tuner {
   std::unique_ptr<State> state_;
 };
 
-// Measures all candidates and conversions of the subject.
-TuneReport tune(const Subject& subject, std::vector<std::shared_ptr<const Plugin>> plugins,
+// Measures all candidates and conversions of the task.
+TuneReport tune(const TuningTask& task, std::vector<std::shared_ptr<const Plugin>> plugins,
                 const TuneOptions& options, CostTable& table);
 
 }  // namespace tessera::tuning

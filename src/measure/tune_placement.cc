@@ -75,7 +75,7 @@ class PlacementTuner {
  public:
   PlacementTuner(const TuningContext& context, const PricingOptions& options)
       : base_(context.base),
-        subject_(context.subject),
+        task_(context.task),
         prices_(context.prices),
         plan_key_(context.plan_key),
         placer_(context.placer),
@@ -129,7 +129,7 @@ class PlacementTuner {
     result.tuning = tuning::describe(tuner_.report());
     if (is_cut_short_) result.tuning.is_stopped = result.tuning.is_out_of_time = true;
     if (is_short_ && shared_ != nullptr) shared_->spend(result.tuning.seconds);
-    result.tuning.offered = static_cast<int>(subject_.offers.candidates.size());
+    result.tuning.offered = static_cast<int>(task_.offers.candidates.size());
     for (std::string& note : notes_) result.tuning.notes.push_back(std::move(note));
     return result;
   }
@@ -193,7 +193,7 @@ class PlacementTuner {
                                          placer_.conversion_prices());
     const std::optional<ReleasedWeight> released = assembler_.pack(built);
     TESSERA_CHECK(!released, "who measures has all weights");
-    return std::make_unique<PlanRunner>(std::move(built), subject_.threads);
+    return std::make_unique<PlanRunner>(std::move(built), task_.threads);
   }
 
   const std::vector<Tensor>& inputs() {
@@ -397,7 +397,7 @@ class PlacementTuner {
   // Stores the plan in the costs, so that later choices by these costs take it.
   void keep(const Placement& placement, const Timing& timing) {
     if (!plan_key_) return;
-    costs_.plans[*plan_key_] = {.steps = tuning::planned_steps(subject_, placement.chosen),
+    costs_.plans[*plan_key_] = {.steps = tuning::planned_steps(task_, placement.chosen),
                                 .timing = timing};
   }
 
@@ -476,7 +476,7 @@ class PlacementTuner {
   }
 
   BuiltPlan& base_;
-  const tuning::Subject& subject_;
+  const tuning::TuningTask& task_;
   PricedOffers& prices_;
   const std::optional<tuning::PlanKey>& plan_key_;
   Placer& placer_;

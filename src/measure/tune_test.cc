@@ -70,10 +70,10 @@ class Tunings : public testing::Test {
     });
   }
 
-  Subject subject() const { return {graph_, offers_, *layouts_, registry_}; }
+  TuningTask task() const { return {graph_, offers_, *layouts_, registry_}; }
 
   TuneReport tune_all(const TuneOptions& options = {}) {
-    return tune(subject(), plugins_, options, table_);
+    return tune(task(), plugins_, options, table_);
   }
 
   ops::Registry registry_ = ops::make_registry();
@@ -136,7 +136,7 @@ TEST_F(Tunings, RefuseWhatLosesNanUnlessThatIsAllowed) {
   EXPECT_THAT(table_.kernels.begin()->second.refusal, HasSubstr("special values: element"));
   EXPECT_THAT(table_.kernels.begin()->second.refusal, HasSubstr("expected nan, found 0"));
   // A refusal under this rule is separate from the result under the other.
-  Subject fast{graph_, offers_, *layouts_, registry_};
+  TuningTask fast{graph_, offers_, *layouts_, registry_};
   fast.nan = TESSERA_NAN_FAST;
   tune(fast, plugins_, {}, table_);
   ASSERT_EQ(table_.kernels.size(), 2U);
@@ -200,7 +200,7 @@ TEST_F(Tunings, OnlyCheckWhereThatIsWanted) {
 
 TEST_F(Tunings, GivePricesAndGuesses) {
   offer_relus();
-  const Subject of = subject();
+  const TuningTask of = task();
   const std::vector<TuneGroup> groups = collect_groups(of);
   const auto keys = cost_keys(of, groups);
   const auto unmeasured = [](int64_t) { return 7.0; };
@@ -234,7 +234,7 @@ TEST_F(Tunings, GivePricesAndGuesses) {
 // The measurement of one Relu gives the ratio to the bound for similar ones.
 TEST_F(Tunings, BoundWhatNobodyMeasuredByItsLike) {
   offer_relus();
-  const Subject of = subject();
+  const TuningTask of = task();
   const std::vector<TuneGroup> groups = collect_groups(of);
   const auto keys = cost_keys(of, groups);
   const PriceOptions bounded{.unmeasured = Unmeasured::Bounded,
@@ -269,19 +269,19 @@ TEST_F(Tunings, BoundWhatNobodyMeasuredByItsLike) {
 TEST_F(Tunings, FindTheCandidatesOfAPlanAgain) {
   offer_relus();
   const std::vector<int> chosen = {4, 1};
-  const std::vector<PlannedStep> steps = planned_steps(subject(), chosen);
-  EXPECT_EQ(find_candidates(subject(), steps), chosen);
-  EXPECT_EQ(explain_missing(subject(), steps), "");
-  const auto key = plan_key(subject(), plugins_);
+  const std::vector<PlannedStep> steps = planned_steps(task(), chosen);
+  EXPECT_EQ(find_candidates(task(), steps), chosen);
+  EXPECT_EQ(explain_missing(task(), steps), "");
+  const auto key = plan_key(task(), plugins_);
   ASSERT_TRUE(key.has_value());
-  EXPECT_EQ(plan_key(subject(), plugins_), key);
-  EXPECT_NE(plan_key(subject(), {}), key) << "others were asked";
+  EXPECT_EQ(plan_key(task(), plugins_), key);
+  EXPECT_NE(plan_key(task(), {}), key) << "others were asked";
   // A candidate that is no longer offered cannot be found.
   offers_.candidates.erase(offers_.candidates.begin() + 1);
-  EXPECT_EQ(find_candidates(subject(), steps), std::nullopt);
-  EXPECT_THAT(explain_missing(subject(), steps), HasSubstr("no longer offers"));
+  EXPECT_EQ(find_candidates(task(), steps), std::nullopt);
+  EXPECT_THAT(explain_missing(task(), steps), HasSubstr("no longer offers"));
   graph_.nodes[0].op = "Abs";
-  EXPECT_NE(plan_key(subject(), plugins_), key) << "it computes something else";
+  EXPECT_NE(plan_key(task(), plugins_), key) << "it computes something else";
 }
 
 TEST_F(Tunings, TellWhereTheirTimeGoes) {
@@ -297,7 +297,7 @@ TEST_F(Tunings, TellWhereTheirTimeGoes) {
 
 TEST_F(Tunings, MeasureOnlyWhatTheyAreAskedFor) {
   offer_relus();
-  const Subject of = subject();
+  const TuningTask of = task();
   const std::vector<TuneGroup> groups = collect_groups(of);
   const auto keys = cost_keys(of, groups);
   Tuner tuner(of, groups, keys, plugins_, {}, table_);
@@ -324,7 +324,7 @@ TEST_F(Tunings, EndWhenTheirTimeIsSpent) {
 
 TEST_F(Tunings, FindACandidateAgainForTheGroupAlone) {
   offer_relus();
-  const Subject of = subject();
+  const TuningTask of = task();
   const TuneGroup group = collect_groups(of)[1];
   Capture capture(graph_, registry_, 1, draw_inputs(graph_, 1));
   const CapturedValues values =
@@ -392,7 +392,7 @@ TEST_F(Tunings, PortsOfStepsAreWrittenAsPluginsWriteThem) {
   theirs.inputs = {{.value = 1, .layout = "mirror:a"}, {.value = 2}};
   theirs.inputs[1].pack.emplace().id = "mylib:wide";
   theirs.outputs = {{.value = 3, .layout = "mirror:a"}, {.value = 3}};
-  const std::vector<PlannedStep> steps = planned_steps(subject(), {0});
+  const std::vector<PlannedStep> steps = planned_steps(task(), {0});
   ASSERT_EQ(steps.size(), 1U);
   EXPECT_EQ(steps.front().layouts, plugin::ports_text(theirs));
 }

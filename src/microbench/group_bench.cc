@@ -10,12 +10,14 @@
 #include <utility>
 
 #include "backend/graph_view.h"
+#include "backend/hosted_kernel.h"
 #include "backend/run_context.h"
 #include "backend/status.h"
 #include "base/cache.h"
 #include "base/check.h"
 #include "base/contention_probe.h"
 #include "base/stopwatch.h"
+#include "microbench/device_bench.h"
 #include "tessera/error.h"
 #include "verify/check_candidate.h"
 
@@ -87,6 +89,9 @@ struct Entry {
   Candidate candidate;  // with the ids of the group's graph
   std::optional<Kernel> kernel;
   std::optional<Buffers> buffers;
+  std::unique_ptr<DeviceBuffers> device_buffers;  // of a candidate on a device
+
+  bool is_on_device() const { return candidate.device != kHostDevice; }
 };
 
 // Translates the candidate to the ids of `group` by the names of its values and nodes; nullopt if a
@@ -137,6 +142,7 @@ struct GroupBench::State {
       : plugins(std::move(given)),
         layouts(plugins),
         registry(ops),
+        devices(layouts),
         pools(std::in_place, threads, Denormals::Flush) {}
 
   ThreadPool& pool_of(int threads) { return threads == 1 ? pools->one : pools->all; }
@@ -153,6 +159,7 @@ struct GroupBench::State {
   Tensor pack(const tessera_pack& pack, const Tensor& tensor, ThreadPool& pool);
   Tensor stored(const CandidateInput& port, ThreadPool& pool);
   Outcome run(Entry& entry, Weights weights, ThreadPool& pool);
+  Outcome run_on_device(Entry& entry, ThreadPool& pool);
   Outcome convert(const ConversionKey& key);
   void read(const void* data, int64_t bytes, ThreadPool& pool);
   void displace(ThreadPool& pool);
@@ -160,6 +167,7 @@ struct GroupBench::State {
   std::vector<std::shared_ptr<const Plugin>> plugins;
   LayoutTable layouts;
   const ops::Registry& registry;
+  DeviceBench devices;
   struct Pools {
     Pools(int threads, Denormals rule) : denormals(rule), all(threads, rule), one(1, rule) {}
     Denormals denormals;
@@ -350,6 +358,24 @@ Outcome GroupBench::State::run(Entry& entry, Weights weights, ThreadPool& pool) 
   return outcome_of(reading, pool, cores);
 }
 
+Outcome GroupBench::State::run_on_device(Entry& entry, ThreadPool& pool) {
+  if (!entry.device_buffers) {
+    std::vector<Tensor> inputs;
+    std::vector<Tensor> outputs;
+    for (const CandidateInput& port : entry.candidate.inputs) {
+      const Tensor& tensor = value(port.value);
+      inputs.push_back(port.pack == nullptr ? tensor : pack(*port.pack, tensor, pool));
+    }
+    for (const CandidateOutput& port : entry.candidate.outputs) {
+      outputs.push_back(value(port.value));
+    }
+    entry.device_buffers = std::make_unique<DeviceBuffers>(layouts, entry.candidate, *entry.kernel,
+                                                           inputs, outputs, pool);
+  }
+  return {.seconds =
+              devices.time_kernel(entry.candidate, *entry.kernel, *entry.device_buffers, pool)};
+}
+
 Outcome GroupBench::State::convert(const ConversionKey& key) {
   const std::optional<LayoutId> from = layouts.find(key.from);
   const std::optional<LayoutId> to = layouts.find(key.to);
@@ -361,6 +387,9 @@ Outcome GroupBench::State::convert(const ConversionKey& key) {
   if (route.size() != 1 || route[0].plugin->name() != key.backend) {
     throw Error(ErrorKind::Unsupported, "conversion",
                 "backend '" + key.backend + "' does not convert " + key.from + " to " + key.to);
+  }
+  if (route[0].device != kHostDevice) {
+    return {.seconds = devices.time_conversion(route[0], type, pool_of(key.threads))};
   }
   const int64_t from_bytes = layouts.known_storage_bytes(*from, type);
   const int64_t to_bytes = layouts.known_storage_bytes(*to, type);
@@ -473,16 +502,24 @@ Checked GroupBench::check(const CandidateKey& key) {
   Entry& entry = state_->built(key);
   // The offer was checked: its inputs make up its output.
   if (entry.candidate.is_joint()) return {};
+  const bool is_on_device = entry.is_on_device();
+  // That of a view on a device, too, which runs nothing.
+  if (is_on_device && !entry.candidate.has_kernel()) return {};
   verification::Report report;
   const auto guard = state_->watcher ? verification::Guard::Pages : verification::Guard::Bytes;
   const auto watcher = [&](bool is_running) {
     state_->enter(is_running ? BenchStage::Run : BenchStage::Prepare);
   };
   const std::vector<Tensor>* special = state_->special.empty() ? nullptr : &state_->special;
+  // The kernel stays with the entry.
+  const std::shared_ptr<const Kernel> built(std::shared_ptr<const Kernel>(), &*entry.kernel);
+  const Candidate on_host = hosted(entry.candidate, state_->layouts);
+  std::optional<Kernel> hosted_kernel;
+  if (is_on_device) hosted_kernel.emplace(hosted(built, entry.candidate, state_->layouts));
   const verification::CandidateTrial trial{
       .expected = state_->expected,
       .layouts = state_->layouts,
-      .candidate = entry.candidate,
+      .candidate = on_host,
       .pool = state_->pool_of(key.threads),
       .location = "",
       .precision = state_->group.precision,
@@ -492,7 +529,8 @@ Checked GroupBench::check(const CandidateKey& key) {
       .run_watcher = watcher};
   verification::NumberCheck numbers;
   try {
-    numbers = verification::check_kernel(trial, *entry.kernel, report);
+    numbers =
+        verification::check_kernel(trial, is_on_device ? *hosted_kernel : *entry.kernel, report);
   } catch (const std::bad_alloc&) {
     return {.reason = "there was not enough memory to check it"};
   }
@@ -510,6 +548,10 @@ Outcome GroupBench::run_once(const CandidateKey& key, Weights weights) {
   return attempt([&] {
     // Without a kernel, outputs share the memory of inputs, or vice versa.
     if (!entry.candidate.has_kernel()) return Outcome();
+    if (entry.is_on_device()) {
+      state_->enter(BenchStage::Run);
+      return state_->run_on_device(entry, pool);
+    }
     if (!entry.buffers) {
       entry.buffers = state_->make_buffers(entry.candidate, *entry.kernel, pool);
     }

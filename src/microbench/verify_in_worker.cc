@@ -140,7 +140,7 @@ class Attempt {
                   (is_left_behind ? ", and its process cannot be ended" : ""),
               true};
     }
-    return {step_, "the plug-in disturbed what its process has to tell"};
+    return {step_, "the plug-in corrupted the messages of its process"};
   }
 
   const VerifyWorkerOptions& options_;

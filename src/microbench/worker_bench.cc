@@ -253,8 +253,8 @@ void WorkerBench::State::end_process() {
   if (!worker->process.kill(options.kill_patience).is_left_behind) return;
   if (options.log == nullptr) return;
   options.log->warn("process " + std::to_string(worker->process.id()) +
-                    ", which measured, was killed and has not ended; it waits for the system, "
-                    "perhaps for a disk that does not answer, and is left behind");
+                    ", which measured, was killed but has not ended, perhaps because a "
+                    "disk does not answer; it is left behind, and measuring continues without it");
 }
 
 template <class Content>

@@ -15,6 +15,21 @@ bool is_in_arena(const ExecutionPlan& plan, int buffer) {
   return plan.buffers[at(buffer)].kind == PlanBuffer::Kind::Arena;
 }
 
+// Offsets for the blocks of one device, in their order.
+MemoryPlan plan_arena(const std::vector<ArenaBlock>& blocks, DeviceId device, int64_t alignment) {
+  std::vector<BufferRequest> requests;
+  for (const ArenaBlock& block : blocks) {
+    if (block.device != device) continue;
+    requests.push_back({.lower = block.lower, .upper = block.upper, .bytes = block.bytes});
+  }
+  MemoryPlan memory = plan_memory(requests, {.alignment = alignment});
+#ifdef TESSERA_CHECKS
+  const std::string violation = explain_violation(requests, memory, alignment);
+  TESSERA_CHECK(violation.empty(), violation);
+#endif
+  return memory;
+}
+
 }  // namespace
 
 std::vector<ArenaBlock> arena_blocks(const ExecutionPlan& plan) {
@@ -27,8 +42,11 @@ std::vector<ArenaBlock> arena_blocks(const ExecutionPlan& plan) {
     if (block < 0) {
       const PlanBuffer& memory = plan.buffers[at(owner)];
       block = static_cast<int>(blocks.size());
-      blocks.push_back(
-          {.buffer = owner, .lower = step, .bytes = memory.bytes, .offset = memory.offset});
+      blocks.push_back({.buffer = owner,
+                        .device = memory.device,
+                        .lower = step,
+                        .bytes = memory.bytes,
+                        .offset = memory.offset});
     }
     blocks[at(block)].upper = step + 1;
   };
@@ -38,7 +56,8 @@ std::vector<ArenaBlock> arena_blocks(const ExecutionPlan& plan) {
     for (const int buffer : step.inputs) use(buffer, number);
     for (const PlanOutput& output : step.outputs) use(output.buffer, number);
     if (step.workspace_bytes == 0) continue;
-    blocks.push_back({.lower = number,
+    blocks.push_back({.device = step.device,
+                      .lower = number,
                       .upper = number + 1,
                       .bytes = step.workspace_bytes,
                       .offset = step.workspace_offset});
@@ -48,41 +67,50 @@ std::vector<ArenaBlock> arena_blocks(const ExecutionPlan& plan) {
 
 void assign_offsets(ExecutionPlan& plan) {
   const std::vector<ArenaBlock> blocks = arena_blocks(plan);
-  std::vector<BufferRequest> requests;
-  for (const ArenaBlock& block : blocks) {
-    requests.push_back({.lower = block.lower, .upper = block.upper, .bytes = block.bytes});
-  }
-  const MemoryPlan memory = plan_memory(requests, {.alignment = TESSERA_ALIGNMENT_BYTES});
-#ifdef TESSERA_CHECKS
-  const std::string violation = explain_violation(requests, memory, TESSERA_ALIGNMENT_BYTES);
-  TESSERA_CHECK(violation.empty(), violation);
-#endif
   std::vector<int64_t> begins(plan.buffers.size(), 0);  // by owner
-  for (size_t index = 0; index < blocks.size(); ++index) {
-    if (blocks[index].buffer >= 0) {
-      begins[at(blocks[index].buffer)] = memory.offsets[index];
-    } else {
-      plan.steps[at(blocks[index].lower)].workspace_offset = memory.offsets[index];
+  const auto arenas = static_cast<int32_t>(plan.device_arenas.size()) + 1;
+  for (DeviceId device = kHostDevice; device.index < arenas; ++device.index) {
+    const bool is_host = device == kHostDevice;
+    const MemoryPlan memory =
+        plan_arena(blocks, device,
+                   is_host ? TESSERA_ALIGNMENT_BYTES
+                           : plan.device_arenas[at(device.index - 1)].alignment_bytes);
+    size_t position = 0;
+    for (const ArenaBlock& block : blocks) {
+      if (block.device != device) continue;
+      const int64_t offset = memory.offsets[position++];
+      int64_t& begin = block.buffer < 0 ? plan.steps[at(block.lower)].workspace_offset
+                                        : begins[at(block.buffer)];
+      begin = offset;
     }
+    if (is_host) {
+      plan.arena_bytes = memory.arena_bytes;
+      plan.lower_bound_bytes = memory.lower_bound_bytes;
+      plan.is_smallest_arena = memory.is_smallest;
+      continue;
+    }
+    ArenaSize& arena = plan.device_arenas[at(device.index - 1)];
+    arena.bytes = memory.arena_bytes;
+    arena.lower_bound_bytes = memory.lower_bound_bytes;
+    arena.is_smallest = memory.is_smallest;
   }
   for (size_t index = 0; index < plan.buffers.size(); ++index) {
     const int buffer = static_cast<int>(index);
     if (is_in_arena(plan, buffer)) plan.buffers[index].offset += begins[at(owner_of(plan, buffer))];
   }
-  plan.arena_bytes = memory.arena_bytes;
-  plan.lower_bound_bytes = memory.lower_bound_bytes;
-  plan.is_smallest_arena = memory.is_smallest;
 }
 
 ValueBytes value_bytes(const ExecutionPlan& plan) {
   ValueBytes total;
   for (const ExecutionStep& step : plan.steps) {
-    total.stored += step.workspace_bytes;
-    total.logical += step.workspace_bytes;
+    const int64_t workspace = step.device == kHostDevice ? step.workspace_bytes : 0;
+    total.stored += workspace;
+    total.logical += workspace;
     if (step.kind == ExecutionStep::Kind::View) continue;
     for (const PlanOutput& output : step.outputs) {
       const PlanBuffer& buffer = plan.buffers[at(output.buffer)];
-      if (buffer.kind != PlanBuffer::Kind::Arena) continue;
+      const bool is_of_host = buffer.device == kHostDevice;
+      if (buffer.kind != PlanBuffer::Kind::Arena || !is_of_host) continue;
       total.stored += buffer.bytes;
       // A sparse layout may store fewer bytes than the dense value has.
       total.logical +=

@@ -18,7 +18,7 @@ namespace tessera {
 // One value in one layout.
 struct PlanBuffer {
   enum class Kind : uint8_t {
-    Arena,     // at `offset` in the arena
+    Arena,     // at `offset` in the arena of its device
     Input,     // memory of the caller: input `index` of the graph
     Constant,  // constant `index` of the plan
     Output,    // new memory in each run, returned to the caller
@@ -27,6 +27,7 @@ struct PlanBuffer {
   Kind kind = Kind::Arena;
   ValueId value;
   LayoutId layout;
+  DeviceId device = kHostDevice;   // of the layout
   std::optional<TensorType> type;  // nullopt for Kind::Dynamic
   int64_t bytes = 0;               // its size if it is dense
   int64_t offset = 0;
@@ -42,6 +43,7 @@ struct PlanBuffer {
 struct PlanConstant {
   ValueId value;
   LayoutId layout;
+  DeviceId device = kHostDevice;       // of the layout
   const tessera_pack* pack = nullptr;  // nullptr: the tensor itself, in `layout`
   int candidate = -1;                  // the candidate that asked for the pack and keeps it alive
   int64_t bytes = 0;
@@ -66,6 +68,9 @@ struct ExecutionStep {
     Branch,
   };
   Kind kind = Kind::Kernel;
+  // The device that does it. The host only enqueues a step of another device in the plan's queue of
+  // that device. A view does nothing on any device.
+  DeviceId device = kHostDevice;
   int candidate = -1;         // Kernel, View, Branch: index into Offers::candidates
   ConversionStep conversion;  // Convert
   std::vector<int> inputs;    // buffers, in the order of the candidate's ports
@@ -77,10 +82,21 @@ struct ExecutionStep {
   // Branch: plans of their own. The workspace of the step is their arena.
   std::vector<SubPlan> branches;
   std::vector<int> released;  // Dynamic buffers that no later step reads
+  // Steps of other queues that must be done before this step begins; at most one of each device.
+  // Steps of one device are done in their order, and steps of the host before later steps begin.
+  std::vector<int> waits;
   // Some outputs get their sizes only when this step runs. The steps up to the next such step form
   // a static segment: all their sizes are known before it starts, so nothing has to be looked up or
   // allocated in it.
   bool ends_static_segment = false;
+};
+
+// The memory of the inner values and workspaces on one device.
+struct ArenaSize {
+  int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;  // of offsets
+  int64_t bytes = 0;
+  int64_t lower_bound_bytes = 0;
+  bool is_smallest = true;
 };
 
 struct ExecutionPlan {
@@ -93,7 +109,14 @@ struct ExecutionPlan {
   // of offsets makes the arena smaller.
   int64_t lower_bound_bytes = 0;
   bool is_smallest_arena = true;  // proven: it equals the bound, or all smaller sizes are excluded
+  // The same for the devices that have memory of their own: of device id d at index d - 1.
+  std::vector<ArenaSize> device_arenas;
+  // Steps of devices that must be done before the run ends, as for ExecutionStep::waits.
+  std::vector<int> last_waits;
 };
+
+// Whether a step of `plan` is done by another device than the host's processor.
+bool uses_devices(const ExecutionPlan& plan);
 
 // A plan within a step. All its sizes are known; its results are the outputs of the step.
 struct SubPlan {
@@ -114,7 +137,8 @@ int64_t workspace_bytes_of(std::span<const SubPlan> branches);
 // - Views share the memory of the value that they are part of. The parts of a joint value are
 //   written directly to their position in it if possible, otherwise copied there. A port gets a
 //   dense, aligned copy if it accepts nothing else.
-// - Finally, all buffers and workspaces in the arena get offsets.
+// - All buffers and workspaces in an arena get offsets.
+// - Finally, steps wait for the steps of other devices that they depend on (add_waits.h).
 //
 // `also` lists further values to return; values that no step makes are skipped. `graph` must
 // contain all ids that `offers` uses; both must live until the kernels are built.
@@ -131,7 +155,13 @@ std::vector<ValueId> values_between_steps(const Offers& offers, const Placement&
 // Returns what is wrong with `plan`, or "" if it is sound: a buffer that is read before it is
 // written or after its memory was overwritten, overlapping buffers, writes to constants or inputs,
 // views at a wrong position or outside of memory, branches that do not fit their step. Simulates
-// the steps on a model of memory and shares no code with make_plan().
+// the steps on a model of memory and shares no code with make_plan(). It takes the steps in their
+// order; explain_race() says whether devices keep to it as far as necessary.
 std::string explain_violation(const ExecutionPlan& plan);
+
+// Returns which two steps on different devices access the same memory, one of them writing,
+// although nothing orders them; "" if there are none. Follows the waits with vector clocks, and
+// shares no code with add_waits().
+std::string explain_race(const ExecutionPlan& plan);
 
 }  // namespace tessera

@@ -18,7 +18,7 @@ namespace {
 
 using Kind = PlanBuffer::Kind;
 
-// Bytes [begin, end) of one memory: of the arena (-1), or of a buffer's own memory.
+// Bytes [begin, end) of one memory: of an arena, or of a buffer's own memory.
 using Range = std::pair<int64_t, int64_t>;
 
 std::string name_of(int buffer) { return "buffer " + std::to_string(buffer); }
@@ -86,11 +86,11 @@ class MemoryModel {
     return is_same_memory(left, right) && overlap(ranges(left), ranges(right));
   }
 
-  bool overlap_arena(int buffer, Range range) const {
-    return memory_of(buffer) == kArena && overlap(ranges(buffer), {&range, 1});
+  bool overlap_arena(int buffer, DeviceId device, Range range) const {
+    return memory_of(buffer) == arena_of(device) && overlap(ranges(buffer), {&range, 1});
   }
 
-  void overwrite_arena(Range range) { overwrite(kArena, {&range, 1}); }
+  void overwrite_arena(DeviceId device, Range range) { overwrite(arena_of(device), {&range, 1}); }
 
   void write(int buffer) {
     overwrite(memory_of(buffer), ranges(buffer));
@@ -107,7 +107,7 @@ class MemoryModel {
   // The arena, or the buffer that contains `buffer`.
   int memory_of(int buffer) const {
     const PlanBuffer& described = plan_.buffers[at(buffer)];
-    if (described.kind == Kind::Arena) return kArena;
+    if (described.kind == Kind::Arena) return arena_of(described.device);
     return described.owner < 0 ? buffer : described.owner;
   }
 
@@ -154,7 +154,7 @@ class MemoryModel {
     return false;
   }
 
-  static constexpr int kArena = -1;
+  static int arena_of(DeviceId device) { return -1 - device.index; }
 
   // The buffers in one memory, and an index of the written ones by their addresses.
   struct Memory {
@@ -191,6 +191,23 @@ class PlanChecker {
  private:
   const PlanBuffer& buffer(int index) const { return plan_.buffers[static_cast<size_t>(index)]; }
 
+  int64_t arena_bytes(DeviceId device) const {
+    return device == kHostDevice ? plan_.arena_bytes
+                                 : plan_.device_arenas[static_cast<size_t>(device.index - 1)].bytes;
+  }
+
+  // A kernel and a copy work in the memory of their device; a conversion may have one side
+  // elsewhere.
+  std::string explain_device(const ExecutionStep& step) const {
+    if (step.kind == ExecutionStep::Kind::Convert) return "";
+    const auto is_elsewhere = [&](int index) { return buffer(index).device != step.device; };
+    const bool is_wrong =
+        std::any_of(step.inputs.begin(), step.inputs.end(), is_elsewhere) ||
+        std::any_of(step.outputs.begin(), step.outputs.end(),
+                    [&](const PlanOutput& output) { return is_elsewhere(output.buffer); });
+    return is_wrong ? "uses memory of another device" : "";
+  }
+
   std::string explain_location(int index) const {
     const PlanBuffer& placed = buffer(index);
     if (!placed.strides.empty() &&
@@ -201,13 +218,19 @@ class PlanChecker {
       const bool is_there = static_cast<size_t>(placed.owner) < plan_.buffers.size();
       if (!is_there || buffer(placed.owner).owner >= 0 ||
           buffer(placed.owner).kind != placed.kind || buffer(placed.owner).index != placed.index) {
-        return "lies in the memory of a buffer that has none such";
+        return "is part of a buffer that cannot contain it";
       }
     }
     if (placed.kind == Kind::Dynamic) {
       return placed.owner >= 0 ? "is part of what has no size yet" : "";
     }
-    const int64_t end = placed.kind == Kind::Arena ? plan_.arena_bytes
+    const bool has_arena = placed.device.index >= 0 &&
+                           static_cast<size_t>(placed.device.index) <= plan_.device_arenas.size();
+    if (!has_arena) return "is on a device that the plan does not have";
+    if (placed.owner >= 0 && buffer(placed.owner).device != placed.device) {
+      return "is part of memory of another device";
+    }
+    const int64_t end = placed.kind == Kind::Arena ? arena_bytes(placed.device)
                         : placed.owner < 0         ? placed.bytes
                                                    : buffer(placed.owner).bytes;
     for (const Range& range : memory_.ranges(index)) {
@@ -225,6 +248,7 @@ class PlanChecker {
 
   std::string explain_step(const ExecutionStep& step) const {
     std::string wrong = explain_reads(step);
+    if (wrong.empty()) wrong = explain_device(step);
     for (const PlanOutput& output : step.outputs) {
       if (wrong.empty()) wrong = explain_write(step, output);
     }
@@ -251,7 +275,7 @@ class PlanChecker {
         output.request == TESSERA_REQUEST_IN_PLACE || output.request == TESSERA_REQUEST_ADD;
     if (shared > (may_share ? 1 : 0) || !is_exact) return "writes " + name + " over what it reads";
     if (output.request == TESSERA_REQUEST_IN_PLACE && shared != 1) {
-      return "is to write " + name + " in place, but it is nobody's";
+      return "is to write " + name + " in place, but it shares no input's memory";
     }
     if (output.request == TESSERA_REQUEST_ADD && shared == 0 && !memory_.holds(output.buffer)) {
       return "adds to " + name + ", which holds nothing";
@@ -292,15 +316,16 @@ class PlanChecker {
 
   std::string explain_workspace(const ExecutionStep& step) const {
     const Range workspace = {step.workspace_offset, step.workspace_offset + step.workspace_bytes};
-    if (step.workspace_bytes > 0 && workspace.second > plan_.arena_bytes) {
+    if (step.workspace_bytes > 0 && workspace.second > arena_bytes(step.device)) {
       return "has a workspace outside of memory";
     }
     if (step.workspace_bytes == 0) return "";
     for (const int input : step.inputs) {
-      if (memory_.overlap_arena(input, workspace)) return "has a workspace over what it reads";
+      if (memory_.overlap_arena(input, step.device, workspace))
+        return "has a workspace over what it reads";
     }
     for (const PlanOutput& output : step.outputs) {
-      if (memory_.overlap_arena(output.buffer, workspace)) {
+      if (memory_.overlap_arena(output.buffer, step.device, workspace)) {
         return "has a workspace over what it writes";
       }
     }
@@ -352,20 +377,22 @@ class PlanChecker {
     }
     if (step.workspace_bytes > 0) {
       memory_.overwrite_arena(
-          {step.workspace_offset, step.workspace_offset + step.workspace_bytes});
+          step.device, {step.workspace_offset, step.workspace_offset + step.workspace_bytes});
     }
     for (const PlanOutput& output : step.outputs) memory_.write(output.buffer);
   }
 
   std::string explain_results() const {
     std::unordered_map<int, int> holders;  // by memory: the result in it
-    for (size_t index = 0; index < plan_.results.size(); ++index) {
-      const int result = plan_.results[index];
+    for (const int result : plan_.results) {
       const std::string name = "result " + name_of(result);
       if (!memory_.holds(result)) return name + " is unwritten";
       const PlanBuffer& given = buffer(result);
       if (given.kind == Kind::Arena) return name + " is in the arena, which is not the caller's";
       if (!given.strides.empty()) return name + " is not dense";
+      if (given.kind == Kind::Constant && given.device != kHostDevice) {
+        return name + " is memory of a device that other runs read";
+      }
       if (given.kind != Kind::Output && given.owner >= 0) return name + " is part of an input";
       const auto [earlier, is_new] = holders.try_emplace(memory_.memory_of(result), result);
       if (!is_new && earlier->second != result) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "plan/add_waits.h"
 #include "plan/arena_blocks.h"
 #include "plan/execution_plan.h"
 #include "plan/lower_peak.h"
@@ -48,6 +49,12 @@ ptrdiff_t count_copies(const ExecutionPlan& plan) {
 // Assigns offsets in the arena. Also tries the order of steps with the lowest peak, and takes it if
 // the arena becomes smaller and no more copies are needed.
 ExecutionPlan order_and_assign_offsets(ExecutionPlan plan, const Offers& offers) {
+  // Another order would mix the memory of several devices, and break up bulks.
+  if (uses_devices(plan)) {
+    share_in_place(plan, offers);
+    assign_offsets(plan);
+    return plan;
+  }
   const OrderProblem problem = order_problem(plan, offers);
   const StepOrder order = order_steps(problem);
   std::optional<ExecutionPlan> other;
@@ -89,9 +96,12 @@ ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placemen
   ExecutionPlan plan = order_and_assign_offsets(builder.take(), offers);
   note_releases(plan);
   mark_segment_ends(plan);
+  add_waits(plan);
 #ifdef TESSERA_CHECKS
   const std::string violation = explain_violation(plan);
   TESSERA_CHECK(violation.empty(), violation);
+  const std::string race = uses_devices(plan) ? explain_race(plan) : "";
+  TESSERA_CHECK(race.empty(), race);
 #endif
   return plan;
 }

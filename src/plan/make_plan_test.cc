@@ -21,7 +21,7 @@ class PlanMaker {
  public:
   ValueId value(const std::string& name, std::vector<int64_t> dims) {
     Shape shape;
-    for (const int64_t dim : dims) shape.push_back(Dim(dim));
+    for (const int64_t dim : dims) shape.emplace_back(dim);
     graph_.values.push_back({.name = name, .type = Type::tensor(DataType::Float32, shape)});
     return {static_cast<int32_t>(graph_.values.size()) - 1};
   }

@@ -15,10 +15,12 @@ int64_t MemoryUse::total_bytes() const {
 MemoryUse memory_use(const ExecutionPlan& plan, const Offers& offers) {
   MemoryUse use{.arena_bytes = plan.arena_bytes};
   for (const PlanBuffer& buffer : plan.buffers) {
-    const bool is_new_result = buffer.kind == PlanBuffer::Kind::Output && buffer.owner < 0;
+    const bool is_new_result =
+        buffer.kind == PlanBuffer::Kind::Output && buffer.owner < 0 && buffer.device == kHostDevice;
     if (is_new_result) use.output_bytes = ops::saturating_add(use.output_bytes, buffer.bytes);
   }
   for (const PlanConstant& constant : plan.constants) {
+    if (constant.device != kHostDevice) continue;
     use.weight_bytes = ops::saturating_add(use.weight_bytes, constant.bytes);
   }
   for (const ExecutionStep& step : plan.steps) {

@@ -117,9 +117,10 @@ class InPlaceSharer {
     }
   }
 
-  static ExecutionStep copy_step(int from, int to) {
+  ExecutionStep copy_step(int from, int to) const {
     ExecutionStep step;
     step.kind = ExecutionStep::Kind::Copy;
+    step.device = plan_.buffers[at(from)].device;
     step.inputs = {from};
     step.outputs = {{to, TESSERA_REQUEST_WRITE}};
     return step;

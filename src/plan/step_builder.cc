@@ -45,6 +45,7 @@ void StepBuilder::add(int candidate) {
 void StepBuilder::add_kernel(int index) {
   const Candidate& candidate = offers_.candidates[at(index)];
   ExecutionStep step;
+  step.device = candidate.device;
   step.candidate = index;
   step.workspace_bytes = candidate.workspace_bytes;
   step.threads = candidate.threads;
@@ -102,6 +103,7 @@ void StepBuilder::add_joint(int index) {
     const int part = add_part(whole, port.value, port.layout, port.part);
     ExecutionStep copy;
     copy.kind = ExecutionStep::Kind::Copy;
+    copy.device = candidate.device;
     copy.inputs = {step.inputs[position]};
     copy.outputs = {{part, TESSERA_REQUEST_WRITE}};
     add_step(std::move(copy));
@@ -164,7 +166,9 @@ void StepBuilder::add_result(ValueId value) {
   const PlanBuffer& result = plan_.buffers[at(buffer)];
   // The caller keeps the memory of a result, so two results must not share memory, and a result
   // must not be a small part of a larger memory.
-  const bool is_whole = owner == buffer && memory.kind != Kind::Output;
+  // A constant on a device is copied, because runs that share it must not give it away.
+  const bool is_constant_on_device = is_constant && memory.device != kHostDevice;
+  const bool is_whole = owner == buffer && memory.kind != Kind::Output && !is_constant_on_device;
   const bool is_all_of_it = memory.kind == Kind::Arena && result.bytes == memory.bytes &&
                             result.offset == 0 &&
                             memory.bytes == tensor_bytes(memory.type->element, memory.type->dims);
@@ -184,6 +188,10 @@ void StepBuilder::add_result(ValueId value) {
 bool StepBuilder::is_made(ValueId value) const { return !present_[at(value.index)].empty(); }
 
 ExecutionPlan StepBuilder::take() {
+  for (size_t device = 1; device < layouts_.device_count(); ++device) {
+    const DeviceId id{static_cast<int32_t>(device)};
+    plan_.device_arenas.push_back({.alignment_bytes = layouts_.device(id).alignment_bytes()});
+  }
   for (PlanBuffer& buffer : plan_.buffers) {
     if (buffer.owner < 0) continue;
     buffer.kind = plan_.buffers[at(buffer.owner)].kind;
@@ -204,7 +212,8 @@ int StepBuilder::add_buffer(Kind kind, ValueId value, LayoutId layout) {
 }
 
 int StepBuilder::make_buffer(Kind kind, ValueId value, LayoutId layout) {
-  PlanBuffer buffer{.kind = kind, .value = value, .layout = layout};
+  PlanBuffer buffer{
+      .kind = kind, .value = value, .layout = layout, .device = layouts_.device_of(layout)};
   if (kind != Kind::Dynamic) buffer.type = known_type(graph_[value].type);
   if (buffer.type) {
     const std::optional<int64_t> bytes = layouts_.storage_bytes(layout, *buffer.type);
@@ -284,6 +293,7 @@ int StepBuilder::convert(ValueId value, LayoutId layout) {
     const int to = add_buffer(Kind::Arena, value, conversion.to);
     ExecutionStep step;
     step.kind = ExecutionStep::Kind::Convert;
+    step.device = conversion.device;
     step.conversion = conversion;
     step.inputs = {from};
     step.outputs = {{to, TESSERA_REQUEST_WRITE}};
@@ -301,6 +311,7 @@ int StepBuilder::copied(int buffer) {
   const int to = add_buffer(Kind::Arena, value, layout);
   ExecutionStep step;
   step.kind = ExecutionStep::Kind::Copy;
+  step.device = layouts_.device_of(layout);
   step.inputs = {buffer};
   step.outputs = {{to, TESSERA_REQUEST_WRITE}};
   add_step(std::move(step));
@@ -319,7 +330,8 @@ int StepBuilder::constant(const CandidateInput& port, int candidate) {
   PlanBuffer& made = plan_.buffers[at(buffer)];
   made.index = static_cast<int>(plan_.constants.size());
   if (port.pack != nullptr) made.bytes = port.pack->bytes;
-  plan_.constants.push_back({port.value, port.layout, port.pack, candidate, made.bytes});
+  plan_.constants.push_back(
+      {port.value, port.layout, made.device, port.pack, candidate, made.bytes});
   constants_[key] = buffer;
   return buffer;
 }

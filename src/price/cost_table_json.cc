@@ -332,8 +332,8 @@ Json parse(const std::string& text, const JsonLocation& location) {
     if (is_too_deep) location.fail("expected a table, found something that nests deeper");
     return json;
   } catch (const Json::parse_error& error) {
-    location.fail("expected JSON, found at byte " + std::to_string(error.byte) +
-                  " what is none; write the table anew with `tessera tune`");
+    location.fail("expected JSON, found a syntax error at byte " + std::to_string(error.byte) +
+                  "; write the table anew with `tessera tune`");
   } catch (const Json::exception&) {
     // The number exceeds the range of double.
     location.fail("expected JSON with numbers of seconds, found one that is too large");

@@ -74,7 +74,7 @@ struct WrittenParts {
   // Which constants are represented by their elements.
   bool (*has_elements)(const Tensor& constant) = is_parameter;
   bool has_types = true;     // of non-constant values
-  bool has_results = false;  // kept values and sparse forms
+  bool has_results = false;  // kept values, sparse forms, and devices of inputs and outputs
 };
 
 class Writer {
@@ -110,6 +110,10 @@ class Writer {
       if (!value.sparse) continue;
       types_.push_back(result_.names[index] + " " + tessera::text(*value.sparse) +
                        (value.is_io_sparse ? " exchanged" : ""));
+    }
+    for (size_t index = 0; index < group_.values.size(); ++index) {
+      const std::string& device = group_.values[index].io_device;
+      if (!device.empty()) types_.push_back(result_.names[index] + " exchanged on " + device);
     }
   }
 

@@ -14,8 +14,8 @@
 namespace tessera::tuning {
 namespace {
 
-int threads_of(const Subject& subject, const Candidate& candidate) {
-  return candidate.threads == 0 ? subject.threads : candidate.threads;
+int threads_of(const TuningTask& task, const Candidate& candidate) {
+  return candidate.threads == 0 ? task.threads : candidate.threads;
 }
 
 template <class Item>
@@ -25,21 +25,21 @@ void add_new(std::vector<Item>& list, const Item& item) {
 
 }  // namespace
 
-std::vector<TuneGroup> collect_groups(const Subject& subject) {
+std::vector<TuneGroup> collect_groups(const TuningTask& task) {
   std::map<std::vector<NodeId>, std::vector<int>> by_nodes;
-  for (size_t index = 0; index < subject.offers.candidates.size(); ++index) {
-    by_nodes[subject.offers.candidates[index].nodes].push_back(static_cast<int>(index));
+  for (size_t index = 0; index < task.offers.candidates.size(); ++index) {
+    by_nodes[task.offers.candidates[index].nodes].push_back(static_cast<int>(index));
   }
   std::vector<TuneGroup> groups;
   for (auto& [nodes, candidates] : by_nodes) {
     TuneGroup group{.nodes = nodes, .candidates = std::move(candidates)};
     try {
-      group.graph = extract_group(subject.graph, nodes);
+      group.graph = extract_group(task.graph, nodes);
     } catch (const Error&) {
       // Nothing reads its results, so they cannot be checked.
       continue;
     }
-    group.text = group_text(group.graph, subject.registry);
+    group.text = group_text(group.graph, task.registry);
     groups.push_back(std::move(group));
   }
   std::stable_sort(groups.begin(), groups.end(), [](const TuneGroup& left, const TuneGroup& right) {
@@ -48,88 +48,88 @@ std::vector<TuneGroup> collect_groups(const Subject& subject) {
   return groups;
 }
 
-CandidateKey bench_key(const Subject& subject, int index) {
-  const Candidate& candidate = subject.offers.candidates[static_cast<size_t>(index)];
+CandidateKey bench_key(const TuningTask& task, int index) {
+  const Candidate& candidate = task.offers.candidates[static_cast<size_t>(index)];
   // Values have the same names in the group's graph.
-  return key_of(candidate, subject.graph, subject.layouts, threads_of(subject, candidate));
+  return key_of(candidate, task.graph, task.layouts, threads_of(task, candidate));
 }
 
-std::vector<std::optional<CostKey>> cost_keys(const Subject& subject,
+std::vector<std::optional<CostKey>> cost_keys(const TuningTask& task,
                                               const std::vector<TuneGroup>& groups) {
-  std::vector<std::optional<CostKey>> keys(subject.offers.candidates.size());
+  std::vector<std::optional<CostKey>> keys(task.offers.candidates.size());
   for (const TuneGroup& group : groups) {
     if (!group.text) continue;
     for (const int index : group.candidates) {
-      const Candidate& candidate = subject.offers.candidates[static_cast<size_t>(index)];
+      const Candidate& candidate = task.offers.candidates[static_cast<size_t>(index)];
       keys[static_cast<size_t>(index)] =
           CostKey{.work = group.text->text,
                   .backend = candidate.backend(),
                   .ingredients = candidate.plugin->ingredients(),
                   .algorithm = candidate.algorithm,
-                  .layouts = layouts_text(bench_key(subject, index), group.graph, *group.text),
-                  .threads = threads_of(subject, candidate),
-                  .precision = subject.precision,
-                  .nan = subject.nan};
+                  .layouts = layouts_text(bench_key(task, index), group.graph, *group.text),
+                  .threads = threads_of(task, candidate),
+                  .precision = task.precision,
+                  .nan = task.nan};
     }
   }
   return keys;
 }
 
-std::vector<ValueLayouts> value_layouts(const Subject& subject) {
-  std::vector<ValueLayouts> values(subject.graph.values.size());
+std::vector<ValueLayouts> value_layouts(const TuningTask& task) {
+  std::vector<ValueLayouts> values(task.graph.values.size());
   const auto of = [&](ValueId id) -> ValueLayouts& {
     return values[static_cast<size_t>(id.index)];
   };
-  for (const ValueId input : subject.graph.inputs) of(input).made = {kDefaultLayout};
-  for (const Candidate& candidate : subject.offers.candidates) {
+  for (const ValueId input : task.graph.inputs) of(input).made = {kDefaultLayout};
+  for (const Candidate& candidate : task.offers.candidates) {
     for (const CandidateInput& port : candidate.inputs) {
-      if (!subject.graph[port.value].is_constant()) add_new(of(port.value).read, port.layout);
+      if (!task.graph[port.value].is_constant()) add_new(of(port.value).read, port.layout);
     }
     for (const CandidateOutput& port : candidate.outputs) {
       add_new(of(port.value).made, port.layout);
     }
   }
-  for (const auto* results : {&subject.graph.outputs, &subject.graph.kept}) {
+  for (const auto* results : {&task.graph.outputs, &task.graph.kept}) {
     for (const ValueId id : *results) add_new(of(id).read, kDefaultLayout);
   }
   return values;
 }
 
-std::vector<NeededConversion> conversions_between(const Subject& subject, ValueId value,
+std::vector<NeededConversion> conversions_between(const TuningTask& task, ValueId value,
                                                   LayoutId from, LayoutId to) {
   std::vector<NeededConversion> needed;
-  const std::optional<TensorType> type = known_type(subject.graph[value].type);
+  const std::optional<TensorType> type = known_type(task.graph[value].type);
   if (!type) return needed;
   const int64_t bytes = tensor_bytes(type->element, type->dims);
-  for (const ConversionStep& step : subject.layouts.route(from, to, *type)) {
+  for (const ConversionStep& step : task.layouts.route(from, to, *type)) {
     NeededConversion& conversion = needed.emplace_back();
     conversion.key = {.backend = step.plugin->name(),
-                      .from = subject.layouts.name(step.from),
-                      .to = subject.layouts.name(step.to),
+                      .from = task.layouts.name(step.from),
+                      .to = task.layouts.name(step.to),
                       .element = type->element,
                       .dims = type->dims,
-                      .threads = subject.threads};
+                      .threads = task.threads};
     conversion.cost_key = {.backend = conversion.key.backend,
                            .ingredients = step.plugin->ingredients(),
                            .from = conversion.key.from,
                            .to = conversion.key.to,
                            .element = type->element,
                            .size_class = size_class_of(bytes),
-                           .threads = subject.threads};
+                           .threads = task.threads};
     conversion.bytes = bytes;
   }
   return needed;
 }
 
-std::vector<NeededConversion> needed_conversions(const Subject& subject) {
+std::vector<NeededConversion> needed_conversions(const TuningTask& task) {
   std::vector<NeededConversion> needed;
   std::set<ConversionCostKey> seen;
-  const std::vector<ValueLayouts> layouts = value_layouts(subject);
+  const std::vector<ValueLayouts> layouts = value_layouts(task);
   for (size_t index = 0; index < layouts.size(); ++index) {
     const ValueId value{static_cast<int32_t>(index)};
     for (const LayoutId made : layouts[index].made) {
       for (const LayoutId read : layouts[index].read) {
-        for (NeededConversion& step : conversions_between(subject, value, made, read)) {
+        for (NeededConversion& step : conversions_between(task, value, made, read)) {
           if (seen.insert(step.cost_key).second) needed.push_back(std::move(step));
         }
       }

@@ -19,8 +19,9 @@
 
 namespace tessera::tuning {
 
-// A bound graph and its offers. All referenced objects must outlive it.
-struct Subject {
+// What is to be measured and priced: the offers for a bound graph. All referenced objects must
+// outlive it.
+struct TuningTask {
   const Graph& graph;
   const Offers& offers;
   const LayoutTable& layouts;
@@ -39,12 +40,12 @@ struct TuneGroup {
 };
 
 // In the order of their last nodes. Omits groups whose results nothing outside needs.
-std::vector<TuneGroup> collect_groups(const Subject& subject);
+std::vector<TuneGroup> collect_groups(const TuningTask& task);
 
 // Identifies a candidate in its group's own graph.
-CandidateKey bench_key(const Subject& subject, int candidate);
+CandidateKey bench_key(const TuningTask& task, int candidate);
 // By candidate; nullopt if its group cannot be measured in isolation.
-std::vector<std::optional<CostKey>> cost_keys(const Subject& subject,
+std::vector<std::optional<CostKey>> cost_keys(const TuningTask& task,
                                               const std::vector<TuneGroup>& groups);
 
 struct NeededConversion {
@@ -54,12 +55,12 @@ struct NeededConversion {
 };
 
 // The steps of a value's route from a layout to another.
-std::vector<NeededConversion> conversions_between(const Subject& subject, ValueId value,
+std::vector<NeededConversion> conversions_between(const TuningTask& task, ValueId value,
                                                   LayoutId from, LayoutId to);
 
 // The conversion steps, once per size class, of all routes between a layout in which a candidate
 // makes a value and one in which another candidate, or a graph output, needs it.
-std::vector<NeededConversion> needed_conversions(const Subject& subject);
+std::vector<NeededConversion> needed_conversions(const TuningTask& task);
 
 // For each value of the graph, the layouts in which it may be made and those in which it may be
 // read.
@@ -67,7 +68,7 @@ struct ValueLayouts {
   std::vector<LayoutId> made;
   std::vector<LayoutId> read;
 };
-std::vector<ValueLayouts> value_layouts(const Subject& subject);
+std::vector<ValueLayouts> value_layouts(const TuningTask& task);
 
 // Weights::Cold if the graph's weights do not stay in the processor's caches between runs.
 Weights weights_between_runs(const Graph& graph);

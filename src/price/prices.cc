@@ -64,14 +64,14 @@ std::string main_op(const Graph& group, const ops::Registry& registry) {
   return all;
 }
 
-std::string family_of(const Subject& subject, const std::string& op, const Candidate& candidate,
+std::string family_of(const TuningTask& task, const std::string& op, const Candidate& candidate,
                       int threads) {
   std::string family = candidate.backend() + " " + std::to_string(threads);
   // Every region has ops of its own, so regions of a backend form one family.
   if (candidate.is_measured_only()) return family;
   family += " " + candidate.algorithm + " " + op;
   for (const CandidateInput& port : candidate.inputs) {
-    if (subject.graph[port.value].is_constant()) continue;
+    if (task.graph[port.value].is_constant()) continue;
     family += " " + std::to_string(port.layout.index);
     break;
   }
@@ -94,16 +94,16 @@ class Numbers {
 
 class Pricer {
  public:
-  Pricer(const Subject& subject, const std::vector<TuneGroup>& groups, const PriceBasis& basis,
+  Pricer(const TuningTask& task, const std::vector<TuneGroup>& groups, const PriceBasis& basis,
          const std::vector<std::optional<CostKey>>& keys, const CostTable& table,
          const PriceOptions& options)
-      : subject_(subject),
+      : task_(task),
         groups_(groups),
         basis_(basis),
         keys_(keys),
         table_(table),
         options_(options),
-        prices_(subject.offers.candidates.size()) {}
+        prices_(task.offers.candidates.size()) {}
 
   std::vector<CandidatePrice> price_candidates() {
     for (const TuneGroup& group : groups_) look_up(group);
@@ -118,7 +118,7 @@ class Pricer {
  private:
   CandidatePrice& price_of(int candidate) { return prices_[static_cast<size_t>(candidate)]; }
   const Candidate& offered(int candidate) const {
-    return subject_.offers.candidates[static_cast<size_t>(candidate)];
+    return task_.offers.candidates[static_cast<size_t>(candidate)];
   }
 
   // The isolated time for this graph's kind of weights; the other one if the group has no weights
@@ -132,7 +132,7 @@ class Pricer {
   }
 
   bool is_single_threaded(const Candidate& candidate) const {
-    return candidate.threads == 1 && subject_.threads > 1;
+    return candidate.threads == 1 && task_.threads > 1;
   }
 
   void look_up(const TuneGroup& group) {
@@ -211,9 +211,9 @@ class Pricer {
     if (!is_single_threaded(candidate)) return own_bound;
     // One thread is not faster than all threads, apart from the cost of starting them.
     const int on_all = kind(index).family_on_all_threads;
-    const double bound = std::max(by(on_all, size_class(own_bound / subject_.threads), kSlackOfOne),
+    const double bound = std::max(by(on_all, size_class(own_bound / task_.threads), kSlackOfOne),
                                   by(on_all, kAnySize, kSlackOfOthers)) /
-                         subject_.threads;
+                         task_.threads;
     const bool is_short = bound < kSecondsToStartThreads;
     return is_short ? own_bound : std::max(own_bound, bound);
   }
@@ -256,7 +256,7 @@ class Pricer {
     }
   }
 
-  const Subject& subject_;
+  const TuningTask& task_;
   const std::vector<TuneGroup>& groups_;
   const PriceBasis& basis_;
   const std::vector<std::optional<CostKey>>& keys_;
@@ -284,25 +284,24 @@ double route_seconds(const PricedRoute& route, const CostTable& table,
   return seconds;
 }
 
-std::vector<CandidateKind> candidate_kinds(const Subject& subject,
+std::vector<CandidateKind> candidate_kinds(const TuningTask& task,
                                            const std::vector<TuneGroup>& groups) {
-  const std::vector<std::string> families = candidate_families(subject, groups);
-  const std::vector<std::string> on_all = candidate_families(subject, groups, subject.threads);
+  const std::vector<std::string> families = candidate_families(task, groups);
+  const std::vector<std::string> on_all = candidate_families(task, groups, task.threads);
   const ProcessorSpeed speed = assumed_speed();
   Numbers numbers;
-  std::vector<CandidateKind> kinds(subject.offers.candidates.size());
+  std::vector<CandidateKind> kinds(task.offers.candidates.size());
   for (const TuneGroup& group : groups) {
     // The types come first in the text; sizes are distinguished by the bound.
     const std::string text = group.text ? group.text->text.substr(group.text->text.find(": ")) : "";
     std::map<int, double> bounds;  // by threads
     for (const int index : group.candidates) {
       const auto position = static_cast<size_t>(index);
-      const Candidate& candidate = subject.offers.candidates[position];
-      const int threads = candidate.threads == 0 ? subject.threads : candidate.threads;
+      const Candidate& candidate = task.offers.candidates[position];
+      const int threads = candidate.threads == 0 ? task.threads : candidate.threads;
       if (!bounds.contains(threads)) {
-        bounds[threads] = std::max(
-            kMinBoundSeconds,
-            bound_seconds(group.graph, subject.registry, speed, threads, subject.precision));
+        bounds[threads] = std::max(kMinBoundSeconds, bound_seconds(group.graph, task.registry,
+                                                                   speed, threads, task.precision));
       }
       kinds[position] = {.family = numbers.of(families[position]),
                          .family_on_all_threads = numbers.of(on_all[position]),
@@ -314,23 +313,23 @@ std::vector<CandidateKind> candidate_kinds(const Subject& subject,
 }
 
 // Finds the routes of all values between layouts in which candidates make or read them.
-void add_routes(const Subject& subject, PriceBasis& basis) {
-  const std::vector<ValueLayouts> layouts = value_layouts(subject);
+void add_routes(const TuningTask& task, PriceBasis& basis) {
+  const std::vector<ValueLayouts> layouts = value_layouts(task);
   Numbers types;
   std::map<std::array<int, 3>, int> known;  // by type, from, to
   basis.hops.resize(layouts.size());
   for (size_t index = 0; index < layouts.size(); ++index) {
     const ValueId value{static_cast<int32_t>(index)};
-    const std::optional<TensorType> type = known_type(subject.graph[value].type);
+    const std::optional<TensorType> type = known_type(task.graph[value].type);
     const bool is_converted = layouts[index].made.size() + layouts[index].read.size() > 0;
-    if (!type || !is_converted || subject.graph[value].is_constant()) continue;
+    if (!type || !is_converted || task.graph[value].is_constant()) continue;
     // A value may be converted from any layout in which it is made or read, and the route through
     // the default layout may be cheaper than a direct one.
     std::set<LayoutId> all = {kDefaultLayout};
     for (const auto* some : {&layouts[index].made, &layouts[index].read}) {
       all.insert(some->begin(), some->end());
     }
-    const int type_number = types.of(text(subject.graph[value].type));
+    const int type_number = types.of(text(task.graph[value].type));
     for (const LayoutId from : all) {
       for (const LayoutId to : all) {
         const auto [entry, is_new] = known.emplace(std::array{type_number, from.index, to.index},
@@ -338,7 +337,7 @@ void add_routes(const Subject& subject, PriceBasis& basis) {
         if (is_new) {
           PricedRoute& route = basis.routes.emplace_back();
           route.bytes = tensor_bytes(type->element, type->dims);
-          for (NeededConversion& step : conversions_between(subject, value, from, to)) {
+          for (NeededConversion& step : conversions_between(task, value, from, to)) {
             route.steps.push_back(std::move(step.cost_key));
           }
         }
@@ -359,51 +358,51 @@ bool is_layout_of_another(std::string_view name, std::string_view backend) {
 
 }  // namespace
 
-bool is_unsupported_layout(const Subject& subject, int candidate, const Cost& cost) {
+bool is_unsupported_layout(const TuningTask& task, int candidate, const Cost& cost) {
   // A layout that the offer named is known to the plug-in.
   if (cost.refusal.empty() || cost.build_seconds > 0) return false;
-  const Candidate& offered = subject.offers.candidates[static_cast<size_t>(candidate)];
+  const Candidate& offered = task.offers.candidates[static_cast<size_t>(candidate)];
   const auto is_foreign = [&](const auto& port) {
-    return is_layout_of_another(subject.layouts.name(port.layout), offered.backend());
+    return is_layout_of_another(task.layouts.format(port.layout), offered.backend());
   };
   return std::ranges::any_of(offered.inputs, is_foreign) ||
          std::ranges::any_of(offered.outputs, is_foreign);
 }
 
-std::vector<std::string> candidate_families(const Subject& subject,
+std::vector<std::string> candidate_families(const TuningTask& task,
                                             const std::vector<TuneGroup>& groups,
                                             std::optional<int> threads) {
-  std::vector<std::string> families(subject.offers.candidates.size());
+  std::vector<std::string> families(task.offers.candidates.size());
   for (const TuneGroup& group : groups) {
-    const std::string op = main_op(group.graph, subject.registry);
+    const std::string op = main_op(group.graph, task.registry);
     for (const int index : group.candidates) {
       const auto position = static_cast<size_t>(index);
-      const Candidate& candidate = subject.offers.candidates[position];
-      const int own_threads = candidate.threads == 0 ? subject.threads : candidate.threads;
-      families[position] = family_of(subject, op, candidate, threads.value_or(own_threads));
+      const Candidate& candidate = task.offers.candidates[position];
+      const int own_threads = candidate.threads == 0 ? task.threads : candidate.threads;
+      families[position] = family_of(task, op, candidate, threads.value_or(own_threads));
     }
   }
   return families;
 }
 
-PriceBasis make_price_basis(const Subject& subject, const std::vector<TuneGroup>& groups) {
-  PriceBasis basis{.kinds = candidate_kinds(subject, groups),
-                   .weights = weights_between_runs(subject.graph)};
-  add_routes(subject, basis);
+PriceBasis make_price_basis(const TuningTask& task, const std::vector<TuneGroup>& groups) {
+  PriceBasis basis{.kinds = candidate_kinds(task, groups),
+                   .weights = weights_between_runs(task.graph)};
+  add_routes(task, basis);
   return basis;
 }
 
-Prices look_up_prices(const Subject& subject, const std::vector<TuneGroup>& groups,
+Prices look_up_prices(const TuningTask& task, const std::vector<TuneGroup>& groups,
                       const PriceBasis& basis, const std::vector<std::optional<CostKey>>& keys,
                       const CostTable& table, const PriceOptions& options) {
   Prices prices;
-  Pricer pricer(subject, groups, basis, keys, table, options);
+  Pricer pricer(task, groups, basis, keys, table, options);
   prices.candidates = pricer.price_candidates();
   std::vector<double> routes;
   for (const PricedRoute& route : basis.routes) {
     routes.push_back(pricer.context_factor() * route_seconds(route, table, options));
   }
-  const size_t count = subject.layouts.size();
+  const size_t count = task.layouts.size();
   prices.conversions.resize(basis.hops.size());
   for (size_t index = 0; index < basis.hops.size(); ++index) {
     if (basis.hops[index].empty()) continue;

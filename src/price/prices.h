@@ -23,7 +23,7 @@ struct CandidatePrice {
 
 // Whether a candidate that accepts any dense layout could not be built for a layout that only
 // another plug-in knows. Such failures are not reported.
-bool is_unsupported_layout(const Subject& subject, int candidate, const Cost& cost);
+bool is_unsupported_layout(const TuningTask& task, int candidate, const Cost& cost);
 
 struct Prices {
   std::vector<CandidatePrice> candidates;  // by candidate
@@ -35,7 +35,7 @@ struct Prices {
 // By candidate, the name of its family: candidates that do the same kind of work in the same way
 // (backend, algorithm, main op, layouts and threads). Ops fused to a product hardly matter. With
 // `threads`, as if all candidates ran on that many.
-std::vector<std::string> candidate_families(const Subject& subject,
+std::vector<std::string> candidate_families(const TuningTask& task,
                                             const std::vector<TuneGroup>& groups,
                                             std::optional<int> threads = std::nullopt);
 
@@ -82,13 +82,13 @@ struct PriceBasis {
   std::vector<PricedRoute> routes;
   std::vector<std::vector<PricedHop>> hops;  // by value; empty if it is never converted
 };
-PriceBasis make_price_basis(const Subject& subject, const std::vector<TuneGroup>& groups);
+PriceBasis make_price_basis(const TuningTask& task, const std::vector<TuneGroup>& groups);
 
 // Prices of all candidates and conversions. A conversion of another size than the measured one is
 // scaled in proportion. A candidate on one thread of several also pays for leaving the pool. If
 // some candidates were timed in context, the isolated times of the others are scaled by the overall
 // ratio. `table` must outlive the result.
-Prices look_up_prices(const Subject& subject, const std::vector<TuneGroup>& groups,
+Prices look_up_prices(const TuningTask& task, const std::vector<TuneGroup>& groups,
                       const PriceBasis& basis, const std::vector<std::optional<CostKey>>& keys,
                       const CostTable& table, const PriceOptions& options);
 

@@ -6,19 +6,19 @@
 namespace tessera::tuning {
 namespace {
 
-NamedCandidate named(const Subject& subject, int index) {
-  const Candidate& candidate = subject.offers.candidates[static_cast<size_t>(index)];
+NamedCandidate named(const TuningTask& task, int index) {
+  const Candidate& candidate = task.offers.candidates[static_cast<size_t>(index)];
   NamedCandidate name{.backend = candidate.backend(),
                       .algorithm = candidate.algorithm,
-                      .threads = candidate.threads == 0 ? subject.threads : candidate.threads};
-  for (const NodeId node : candidate.nodes) name.nodes.push_back(subject.graph[node].name);
+                      .threads = candidate.threads == 0 ? task.threads : candidate.threads};
+  for (const NodeId node : candidate.nodes) name.nodes.push_back(task.graph[node].name);
   // Without packs, whose format may depend on the shapes.
   for (const CandidateInput& port : candidate.inputs) {
-    name.layouts += subject.layouts.name(port.layout) + " ";
+    name.layouts += task.layouts.name(port.layout) + " ";
   }
   name.layouts += "->";
   for (const CandidateOutput& port : candidate.outputs) {
-    name.layouts += " " + subject.layouts.name(port.layout);
+    name.layouts += " " + task.layouts.name(port.layout);
   }
   return name;
 }
@@ -50,22 +50,22 @@ const ConversionCost* nearest(const std::map<ConversionCostKey, ConversionCost>&
 
 }  // namespace
 
-ReusedChoice make_reusable(const PricedSubject& from, const CostTable& table,
+ReusedChoice make_reusable(const PricedTask& from, const CostTable& table,
                            const std::vector<int>& chosen) {
-  ReusedChoice reused = make_reusable(from.subject, chosen);
+  ReusedChoice reused = make_reusable(from.task, chosen);
   reused.conversions = table.conversions;
   for (size_t index = 0; index < from.keys.size(); ++index) {
     if (!from.keys[index]) continue;
     const auto found = table.kernels.find(*from.keys[index]);
     if (found == table.kernels.end()) continue;
     // If several candidates have the same key, the first one is meant, as everywhere.
-    reused.costs.try_emplace(named(from.subject, static_cast<int>(index)),
+    reused.costs.try_emplace(named(from.task, static_cast<int>(index)),
                              ReusedCost{found->second, from.basis.kinds[index].bound_seconds});
   }
   return reused;
 }
 
-ReusedChoice make_reusable(const Subject& from, const std::vector<int>& chosen) {
+ReusedChoice make_reusable(const TuningTask& from, const std::vector<int>& chosen) {
   ReusedChoice reused;
   for (const int index : chosen) {
     const Candidate& candidate = from.offers.candidates[static_cast<size_t>(index)];
@@ -76,10 +76,10 @@ ReusedChoice make_reusable(const Subject& from, const std::vector<int>& chosen) 
   return reused;
 }
 
-void add_scaled_costs(const ReusedChoice& reused, const PricedSubject& to, CostTable& table) {
+void add_scaled_costs(const ReusedChoice& reused, const PricedTask& to, CostTable& table) {
   for (size_t index = 0; index < to.keys.size(); ++index) {
     if (!to.keys[index] || table.kernels.contains(*to.keys[index])) continue;
-    const auto found = reused.costs.find(named(to.subject, static_cast<int>(index)));
+    const auto found = reused.costs.find(named(to.task, static_cast<int>(index)));
     if (found == reused.costs.end()) continue;
     const double before = found->second.bound_seconds;
     const double now = to.basis.kinds[index].bound_seconds;
@@ -90,7 +90,7 @@ void add_scaled_costs(const ReusedChoice& reused, const PricedSubject& to, CostT
     scale(cost.in_context, factor);
     table.kernels.emplace(*to.keys[index], std::move(cost));
   }
-  for (const NeededConversion& needed : needed_conversions(to.subject)) {
+  for (const NeededConversion& needed : needed_conversions(to.task)) {
     if (table.conversions.contains(needed.cost_key)) continue;
     const ConversionCost* cost = nearest(reused.conversions, needed.cost_key);
     // Its time is relative to the measured size, from which it is scaled.
@@ -98,7 +98,7 @@ void add_scaled_costs(const ReusedChoice& reused, const PricedSubject& to, CostT
   }
 }
 
-std::vector<int> find_reused(const ReusedChoice& reused, const Subject& to) {
+std::vector<int> find_reused(const ReusedChoice& reused, const TuningTask& to) {
   std::map<NamedCandidate, int> offered;
   for (size_t index = 0; index < to.offers.candidates.size(); ++index) {
     offered.emplace(named(to, static_cast<int>(index)), static_cast<int>(index));

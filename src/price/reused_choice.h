@@ -39,25 +39,25 @@ struct ReusedChoice {
   bool has_single_threaded = false;
 };
 
-// A priced subject, by candidate.
-struct PricedSubject {
-  const Subject& subject;
+// A tuning task with the keys of its candidates and the basis of their prices.
+struct PricedTask {
+  const TuningTask& task;
   const std::vector<std::optional<CostKey>>& keys;
   const PriceBasis& basis;
 };
 
 // The knowledge about `from`, whose chosen candidates are `chosen`.
-ReusedChoice make_reusable(const PricedSubject& from, const CostTable& table,
+ReusedChoice make_reusable(const PricedTask& from, const CostTable& table,
                            const std::vector<int>& chosen);
 
 // The same for the choice alone, if no costs are known.
-ReusedChoice make_reusable(const Subject& from, const std::vector<int>& chosen);
+ReusedChoice make_reusable(const TuningTask& from, const std::vector<int>& chosen);
 
 // Adds to `table`, for candidates and conversions of `to` that it lacks, the data in `reused`:
 // times scaled in proportion to the work, with 0 rounds, because they were not measured.
-void add_scaled_costs(const ReusedChoice& reused, const PricedSubject& to, CostTable& table);
+void add_scaled_costs(const ReusedChoice& reused, const PricedTask& to, CostTable& table);
 
 // The indices of chosen candidates that are offered for `to`; as many as were chosen if all are.
-std::vector<int> find_reused(const ReusedChoice& reused, const Subject& to);
+std::vector<int> find_reused(const ReusedChoice& reused, const TuningTask& to);
 
 }  // namespace tessera::tuning

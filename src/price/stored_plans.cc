@@ -13,48 +13,47 @@ namespace {
 
 // "nhwc row_major:packed -> nhwc", in the order of its ports. Plug-ins receive it as
 // tessera_wanted::ports; plugin::ports_text() must write the same.
-std::string ports_text(const Subject& subject, const Candidate& candidate) {
+std::string ports_text(const TuningTask& task, const Candidate& candidate) {
   std::string text;
   for (const CandidateInput& port : candidate.inputs) {
-    text += (text.empty() ? "" : " ") + subject.layouts.name(port.layout);
+    text += (text.empty() ? "" : " ") + task.layouts.name(port.layout);
     if (port.pack != nullptr) text += ":" + std::string(port.pack->id);
   }
   text += " ->";
   for (const CandidateOutput& port : candidate.outputs) {
-    text += " " + subject.layouts.name(port.layout);
+    text += " " + task.layouts.name(port.layout);
   }
   return text;
 }
 
-PlannedStep planned_step(const Subject& subject, const Candidate& candidate) {
+PlannedStep planned_step(const TuningTask& task, const Candidate& candidate) {
   PlannedStep step{.backend = candidate.backend(),
                    .algorithm = candidate.algorithm,
-                   .layouts = ports_text(subject, candidate),
-                   .threads = candidate.threads == 0 ? subject.threads : candidate.threads};
+                   .layouts = ports_text(task, candidate),
+                   .threads = candidate.threads == 0 ? task.threads : candidate.threads};
   for (const NodeId node : candidate.nodes) step.nodes.push_back(node.index);
   return step;
 }
 
-std::map<PlannedStep, int> offered_steps(const Subject& subject) {
+std::map<PlannedStep, int> offered_steps(const TuningTask& task) {
   std::map<PlannedStep, int> offered;
-  for (size_t index = 0; index < subject.offers.candidates.size(); ++index) {
+  for (size_t index = 0; index < task.offers.candidates.size(); ++index) {
     // If several candidates have the same key, the first one is meant, as everywhere.
-    offered.emplace(planned_step(subject, subject.offers.candidates[index]),
-                    static_cast<int>(index));
+    offered.emplace(planned_step(task, task.offers.candidates[index]), static_cast<int>(index));
   }
   return offered;
 }
 
 }  // namespace
 
-std::optional<PlanKey> plan_key(const Subject& subject,
+std::optional<PlanKey> plan_key(const TuningTask& task,
                                 const std::vector<std::shared_ptr<const Plugin>>& plugins) {
-  const std::optional<GroupText> text = group_text(subject.graph, subject.registry);
+  const std::optional<GroupText> text = group_text(task.graph, task.registry);
   if (!text) return std::nullopt;
   PlanKey key{.graph = cache::hexadecimal(cache::digest_of(text->text)),
-              .threads = subject.threads,
-              .precision = subject.precision,
-              .nan = subject.nan};
+              .threads = task.threads,
+              .precision = task.precision,
+              .nan = task.nan};
   for (const std::shared_ptr<const Plugin>& plugin : plugins) {
     key.backends += (key.backends.empty() ? "" : ", ") + plugin->name();
     if (!plugin->ingredients().empty()) key.backends += " " + plugin->ingredients();
@@ -62,18 +61,18 @@ std::optional<PlanKey> plan_key(const Subject& subject,
   return key;
 }
 
-std::vector<PlannedStep> planned_steps(const Subject& subject, const std::vector<int>& chosen) {
+std::vector<PlannedStep> planned_steps(const TuningTask& task, const std::vector<int>& chosen) {
   std::vector<PlannedStep> steps;
   steps.reserve(chosen.size());
   for (const int index : chosen) {
-    steps.push_back(planned_step(subject, subject.offers.candidates[static_cast<size_t>(index)]));
+    steps.push_back(planned_step(task, task.offers.candidates[static_cast<size_t>(index)]));
   }
   return steps;
 }
 
-std::optional<std::vector<int>> find_candidates(const Subject& subject,
+std::optional<std::vector<int>> find_candidates(const TuningTask& task,
                                                 const std::vector<PlannedStep>& steps) {
-  const std::map<PlannedStep, int> offered = offered_steps(subject);
+  const std::map<PlannedStep, int> offered = offered_steps(task);
   std::vector<int> chosen;
   for (const PlannedStep& step : steps) {
     const auto found = offered.find(step);
@@ -83,13 +82,13 @@ std::optional<std::vector<int>> find_candidates(const Subject& subject,
   return chosen;
 }
 
-std::string explain_missing(const Subject& subject, const std::vector<PlannedStep>& steps) {
-  const std::map<PlannedStep, int> offered = offered_steps(subject);
+std::string explain_missing(const TuningTask& task, const std::vector<PlannedStep>& steps) {
+  const std::map<PlannedStep, int> offered = offered_steps(task);
   for (const PlannedStep& step : steps) {
     if (offered.contains(step)) continue;
     const auto first = static_cast<size_t>(step.nodes.empty() ? 0 : step.nodes.front());
     const std::string node =
-        first < subject.graph.nodes.size() ? location_of(subject.graph.nodes[first]) : "a node";
+        first < task.graph.nodes.size() ? location_of(task.graph.nodes[first]) : "a node";
     return step.backend + " no longer offers " + step.algorithm + " for " + node + " from " +
            step.layouts + " on " + std::to_string(step.threads) +
            (step.threads == 1 ? " thread" : " threads");

@@ -12,19 +12,19 @@
 
 namespace tessera::tuning {
 
-// The key of a plan for the subject; nullopt for graphs without a text (see group_text()).
+// The key of a plan for `task`; nullopt for graphs without a text (see group_text()).
 // `plugins` are those that were asked, in order of preference.
-std::optional<PlanKey> plan_key(const Subject& subject,
+std::optional<PlanKey> plan_key(const TuningTask& task,
                                 const std::vector<std::shared_ptr<const Plugin>>& plugins);
 
 // The stored form of the candidates of a placement.
-std::vector<PlannedStep> planned_steps(const Subject& subject, const std::vector<int>& chosen);
+std::vector<PlannedStep> planned_steps(const TuningTask& task, const std::vector<int>& chosen);
 
 // The candidates of a stored plan; nullopt if one of them is no longer offered.
-std::optional<std::vector<int>> find_candidates(const Subject& subject,
+std::optional<std::vector<int>> find_candidates(const TuningTask& task,
                                                 const std::vector<PlannedStep>& steps);
 
 // Which of them is no longer offered, as a sentence; "" if all are.
-std::string explain_missing(const Subject& subject, const std::vector<PlannedStep>& steps);
+std::string explain_missing(const TuningTask& task, const std::vector<PlannedStep>& steps);
 
 }  // namespace tessera::tuning

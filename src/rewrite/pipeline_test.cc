@@ -53,18 +53,16 @@ TEST_F(Pipeline, PassesHelpOneAnother) {
 
 TEST_F(Pipeline, ReportsEachPass) {
   const Rewritten result = rewritten(network());
-  std::vector<std::string> names;
+  std::map<std::string, std::vector<std::string>> changes;
   int64_t nodes = 10;
   for (const PassReport& report : result.reports) {
-    names.push_back(report.name);
+    EXPECT_TRUE(changes.emplace(report.name, report.changes).second) << report.name;
     EXPECT_EQ(report.nodes_before, nodes);
     nodes = report.nodes_after;
     EXPECT_GE(report.seconds, 0);
   }
   EXPECT_EQ(nodes, 2);
-  EXPECT_THAT(names, ElementsAre("fold_constants", "remove_identities", "fold_batch_norm",
-                                 "remove_dead_nodes"));
-  EXPECT_THAT(result.reports[2].changes,
+  EXPECT_THAT(changes["fold_batch_norm"],
               ElementsAre("node 'bn' (BatchNormalization) folded into node 'conv' (Conv)"));
 }
 

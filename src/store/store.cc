@@ -85,7 +85,7 @@ void save(const PlanLookup& lookup, CacheRecord::Contents& contents) {
   const std::optional<cache::UserKey> key = cache::make_key(request.key_folder);
   if (!key && !request.key_folder.empty()) {
     const std::string reason = cache::find_or_make_key(request.key_folder).reason;
-    lookup.log().warn("what is kept is not signed, so that each process judges it anew: " + reason);
+    lookup.log().warn("stored files are not signed, so each process checks them again: " + reason);
   }
   std::string reasons;
   for (const std::filesystem::path& folder : request.folders) {

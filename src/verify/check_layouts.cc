@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "backend/device_tensor.h"
 #include "backend/layouts.h"
 #include "backend/run_context.h"
 #include "backend/status.h"
@@ -107,21 +110,28 @@ class LayoutChecker {
 
  private:
   void check_layout(const tessera_layout& layout) {
-    if (std::string_view(plugin_->abi().devices[layout.device].kind) != "cpu") {
+    const tessera_device& device = plugin_->abi().devices[layout.device];
+    const bool has_memory = interface_of(plugin_->abi(), layout.device) != nullptr;
+    if (!has_memory && std::string_view(device.kind) != "cpu") {
       return report_.skip("layouts: there and back");
     }
+    const std::string name = layout.name + (has_memory ? "@" + device_name(device) : std::string());
+    const std::optional<LayoutId> id = layouts_.find(name);
+    if (!id) return report_.skip("layouts: there and back");  // its device cannot be used
     bool holds_any = false;
     for (const DataType element : kTypes) {
       for (const std::vector<int64_t>& dims : kShapes) {
         const TensorType type = {element, dims};
-        const std::string location =
-            "layout '" + std::string(layout.name) + "', " + type_text(type);
-        const std::optional<LayoutId> id = layouts_.find(layout.name);
+        const std::string location = "layout '" + name + "', " + type_text(type);
         steps_.report("layouts: there and back", location);
         if (!layouts_.storage_bytes(*id, type)) continue;
         holds_any = true;
         try {
-          check_type(layout, *id, type, location);
+          if (has_memory) {
+            check_on_device(*id, type, location);
+          } else {
+            check_type(layout, *id, type, location);
+          }
         } catch (const Error& error) {
           report_.fail("layouts: there and back", location, error.message());
         }
@@ -129,6 +139,33 @@ class LayoutChecker {
     }
     report_.expect("layouts: hold something", "layout '" + std::string(layout.name) + "'",
                    holds_any ? "" : "it holds none of the types and shapes that were tried");
+  }
+
+  // Converts on the device, there and back.
+  void check_on_device(LayoutId id, const TensorType& type, const std::string& location) {
+    const StoredTensor original = store(random_bits(type.element, type.dims, seed_));
+    const DeviceId device_id = layouts_.device_of(id);
+    const Device& device = layouts_.device(device_id);
+    const LayoutId dense = layouts_.default_layout(device_id);
+    ThreadPool pool(1);
+    const std::shared_ptr<const void> there =
+        stored_on_device(layouts_, id, type, original.memory->data(), location, pool);
+    const DeviceMemory back(device, layouts_.known_storage_bytes(dense, type));
+    const DeviceQueue queue(device);
+    RunContext context(pool);
+    context.set_queue(queue.get(), true);
+    tessera_device_position from{const_cast<void*>(there.get()), 0};
+    tessera_device_position to{back.handle(), 0};
+    const std::vector<ConversionStep> route = layouts_.route(id, dense, type);
+    if (route.size() != 1) return;  // the shared default itself
+    convert(route[0], location, context,
+            buffer_on_device(device, type, layouts_.known_storage_bytes(id, type), from, 0),
+            buffer_on_device(device, type, back.bytes(), to, TESSERA_REQUEST_WRITE));
+    std::vector<char> found(static_cast<size_t>(back.bytes()));
+    device.copy_to_host(queue.get(), to, found.data(), back.bytes());
+    device.synchronise_queue(queue.get());
+    report_.expect("layouts: there and back", location,
+                   explain_byte_difference(original.memory->contents(), found));
   }
 
   // Converts once and checks both buffers.
@@ -208,7 +245,10 @@ class LayoutChecker {
     const std::optional<LayoutId> to = layouts_.find(conversion.to);
     const std::string text =
         "conversion '" + std::string(conversion.from) + "' to '" + conversion.to + "'";
-    if (!from || !to) return report_.skip("conversions: as through the default layout");
+    const auto is_on_host = [&](LayoutId id) { return layouts_.device_of(id) == kHostDevice; };
+    if (!from || !to || !is_on_host(*from) || !is_on_host(*to)) {
+      return report_.skip("conversions: as through the default layout");
+    }
     for (const std::vector<int64_t>& dims : kShapes) {
       for (const DataType element : {DataType::Float32, DataType::Int8, DataType::Float16}) {
         const TensorType type = {element, dims};

@@ -6,9 +6,9 @@ import shutil
 import subprocess
 
 import pytest
+from catalog import PLUGINS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-OPTIONAL = ("native", "onednn", "openvino")
 
 
 def configure(folder, *options):
@@ -22,16 +22,16 @@ def folder(tmp_path_factory):
     if not shutil.which("cmake") or not shutil.which("ninja"):
         pytest.skip("cmake or ninja is not installed: tools/setup check")
     folder = tmp_path_factory.mktemp("switched_off")
-    plugins = folder / "lib" / "tessera"
-    plugins.mkdir(parents=True)
-    for name in OPTIONAL:
-        (plugins / f"backend_{name}.so").write_text("of an earlier configuration")
-    done = configure(folder, *(f"-DTESSERA_{name.upper()}=OFF" for name in OPTIONAL))
+    libraries = folder / "lib" / "tessera"
+    libraries.mkdir(parents=True)
+    for name in PLUGINS:
+        (libraries / f"backend_{name}.so").write_text("of an earlier configuration")
+    done = configure(folder, *(f"-DTESSERA_{name.upper()}=OFF" for name in PLUGINS))
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
-@pytest.mark.parametrize("name", OPTIONAL)
+@pytest.mark.parametrize("name", PLUGINS)
 def test_what_is_switched_off_is_not_built_and_says_why(folder, name):
     assert not (folder / "lib" / "tessera" / f"backend_{name}.so").exists()
     assert f"backend_{name}.so" not in (folder / "build.ninja").read_text()

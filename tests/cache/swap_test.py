@@ -170,7 +170,7 @@ y, = executor.run({"x": x})
 print(json.dumps([algorithm(), is_right(y), stages(), told]))
 """)
     assert name == "lazy" and is_right and "swap" not in stages
-    assert len(told) == 1 and "the one that was begun with stays" in told[0]
+    assert len(told) == 1 and "the first plan stays in use" in told[0]
 
 
 def test_an_executor_that_goes_while_the_other_plan_is_built(tuned):

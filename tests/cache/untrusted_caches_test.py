@@ -133,7 +133,7 @@ def test_a_damaged_key_is_told(start, work, tmp_path):
     (tmp_path / "user" / "tessera" / "key").write_bytes(b"x")
     damaged = start()
     assert damaged["is_right"] and "judge" in damaged["stages"]
-    assert any("is not signed" in text and "is damaged" in text for text in damaged["told"])
+    assert any("are not signed" in text and "is damaged" in text for text in damaged["told"])
 
 
 def test_a_file_that_is_loaded_on_purpose_is_judged_as_well(start, work, forge):

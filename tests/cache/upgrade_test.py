@@ -122,4 +122,4 @@ def test_why_miss_says_so(start, call, relu, plugins):
                            TESSERA_BACKEND_PATH=str(plugins / "versioned_2.so"))
     text = " ".join(output.split())
     assert code == 0 and "versioned: version 1.0 in the file, version 2.0 now" in text
-    assert "it runs while what is new is measured behind it" in text
+    assert "the plan runs while these libraries are measured in the background" in text

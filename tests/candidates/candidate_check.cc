@@ -102,13 +102,13 @@ std::vector<std::string> CandidateCheck::missing_where_wanted(const tessera_grap
   const std::span plugin(plugins_.data(), 1);
   const OfferOptions all = {.threads = kThreads};
   const Offers offers = collect_offers(view, plugin, layouts, all);
-  const auto subject_of = [&](const Offers& of) {
-    return tuning::Subject{.graph = view.graph,
-                           .offers = of,
-                           .layouts = layouts,
-                           .registry = registry_,
-                           .threads = kThreads,
-                           .nan = all.nan};
+  const auto task_of = [&](const Offers& of) {
+    return tuning::TuningTask{.graph = view.graph,
+                              .offers = of,
+                              .layouts = layouts,
+                              .registry = registry_,
+                              .threads = kThreads,
+                              .nan = all.nan};
   };
   std::vector<std::string> missing;
   std::vector<bool> is_tried(offers.candidates.size());
@@ -126,7 +126,7 @@ std::vector<std::string> CandidateCheck::missing_where_wanted(const tessera_grap
       covered.insert(nodes.begin(), nodes.end());
       chosen.push_back(static_cast<int>(index));
     }
-    const std::vector<tuning::PlannedStep> steps = planned_steps(subject_of(offers), chosen);
+    const std::vector<tuning::PlannedStep> steps = planned_steps(task_of(offers), chosen);
     std::vector<WantedCandidate> wanted;
     for (const tuning::PlannedStep& step : steps) {
       wanted.push_back({step.nodes, step.algorithm, step.layouts});
@@ -134,7 +134,7 @@ std::vector<std::string> CandidateCheck::missing_where_wanted(const tessera_grap
     OfferOptions some = all;
     some.wanted = &wanted;
     const Offers found = collect_offers(view, plugin, layouts, some);
-    std::string one = explain_missing(subject_of(found), steps);
+    std::string one = explain_missing(task_of(found), steps);
     if (!one.empty()) missing.push_back(std::move(one));
   }
   return missing;

@@ -79,7 +79,7 @@ UNKNOWN = [
     ([*RUN, "--precision", "flaot32"], "expected float32 or bfloat16; did you mean 'float32'?"),
     ([*RUN, "--swap", "of"], "--swap 'of': expected off or on; did you mean 'o"),
     ([*RUN, "--optimize-for", "latncy"], "did you mean 'latency'?"),
-    ([*RUN, "--device", "gpu"], "device 'gpu': expected 'cpu', the only kind of device so far"),
+    ([*RUN, "--device", "gpu"], "device 'gpu': expected a device of the backends that are used"),
     ([*RUN, "--rtol", "abc"], "--rtol 'abc': expected a finite number of at least 0"),
     (["run", "model.onnx", "--random", "1", "--backends", "referense"],
      "found no backend of this name; did you mean 'reference'?"),

@@ -174,6 +174,10 @@ def run_all(ask, model, tmp_path, bin_dir):
     ask("tessera inspect", "inspect", model)
     ask("tessera inspect", "inspect", model, *SHAPE, "--passes", "--weights")
     ask("tessera inspect --memory", "inspect", model, *SHAPE, *QUICK, "--memory")
+    fake = bin_dir.parent / "tests" / "backends" / "fake.so"
+    memory = ask("tessera inspect --memory", "inspect", model, *SHAPE, "--memory", "--backend-path",
+                 fake, "--backends", "fake,reference", "--no-optimize")
+    assert memory["device_memory"][0]["weight_bytes"] > 0
     ask("tessera plan-memory", "plan-memory", model.parent / "buffers.csv")
     ask("tessera backends", "backends")
     folder = tmp_path / "caches"

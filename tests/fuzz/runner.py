@@ -17,6 +17,10 @@ import numpy as np
 
 from fuzz_case import load_array
 
+# Of tests/, which is not in the path of the programs that use this file outside of pytest.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from catalog import DEFAULTS
+
 FOLDER = pathlib.Path(__file__).resolve().parent
 JUDGES = ("onnxruntime", "reference")
 # The maximum memory of a process, so that a model cannot use up the machine's memory.
@@ -202,11 +206,11 @@ class Runner:
 
 
 def usable_backends(bin_dir):
-    """The reference alone, all backends (""), and each plug-in next to the programs, followed by
-    the reference."""
+    """The reference alone, all backends (""), and each plug-in next to the programs that is used by
+    default, followed by the reference. Others have to be named: --backends."""
     folder = pathlib.Path(bin_dir).parent / "lib" / "tessera"
     return ["reference", "",
-            *(path.stem.removeprefix("backend_") for path in sorted(folder.glob("backend_*.so")))]
+            *(name for name in sorted(DEFAULTS) if (folder / f"backend_{name}.so").exists())]
 
 
 def is_sanitized(bin_dir):

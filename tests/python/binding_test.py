@@ -99,10 +99,10 @@ def test_memory_that_overlaps_is_refused(tessera, counter):
     executor.bind_input("x", memory[16:20])
     executor.bind_output("total", memory[2:6])
     executor.bind_output("square", memory[32:36])
-    with pytest.raises(tessera.InvalidArgument, match="input 'past' lies in too.*state pair"):
+    with pytest.raises(tessera.InvalidArgument, match="overlaps input 'past'.*state pair"):
         executor.run_bound()
     executor.bind_output("total", memory[34:38])
-    with pytest.raises(tessera.InvalidArgument, match="output 'total' lies in too"):
+    with pytest.raises(tessera.InvalidArgument, match="overlaps output 'total'"):
         executor.run_bound()
     executor.bind_output("total", memory[48:52])
     executor.run_bound()

@@ -96,7 +96,7 @@ BINDINGS = {
     "a negative dimension": ({"shapes": {"x": [-1, 3]}}, "-1"),
     "no such value": ({"shapes": {"x": [1, 3]}, "fetch": ["nothing"]}, "nothing"),
     "threads": ({"shapes": {"x": [1, 3]}, "threads": -1}, "threads"),
-    "a device": ({"shapes": {"x": [1, 3]}, "device": "abacus"}, "abacus"),
+    "a device": ({"shapes": {"x": [1, 3]}, "devices": ["abacus"]}, "abacus"),
     "a nan": ({"shapes": {"x": [1, 3]}, "nan": "slow"}, "'slow'"),
     "a precision": ({"shapes": {"x": [1, 3]}, "precision": "int4"}, "'int4'"),
     "a backend": ({"shapes": {"x": [1, 3]}, "backends": ["abacus"]}, "abacus.*reference"),

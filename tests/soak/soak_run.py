@@ -139,7 +139,7 @@ class Soak:
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith("TESSERA_")}
         environment |= {"XDG_CACHE_HOME": str(user or self.user), "PYTHONDONTWRITEBYTECODE": "1",
-                        "PYTHONPATH": str(self.bin_dir.parent / "python"),
+                        "PYTHONPATH": f"{self.bin_dir.parent / 'python'}:{HERE.parent}",
                         "SOAK_BACKENDS": self.backends,
                         "TESSERA_BACKEND_PATH": ":".join(str(self.plugins / f"{name}.so")
                                                          for name in installed)}

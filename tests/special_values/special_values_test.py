@@ -8,11 +8,11 @@ import subprocess
 
 import numpy as np
 import pytest
+from catalog import BACKENDS
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 FLOAT = TensorProto.FLOAT
-BACKENDS = ("reference", "native", "onednn", "openvino")
 RANDOM = np.random.default_rng(7)
 
 

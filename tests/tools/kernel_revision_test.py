@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 import pytest
+from catalog import PLUGINS
 from load_tool import ROOT
 
 SCRIPT = ROOT / "cmake" / "write_kernel_revision.cmake"
@@ -135,7 +136,7 @@ def test_the_program_tells_its_revisions(tessera_binary, tmp_path, why_unusable)
     call("bench", model, "--optimize", "--json", "--seconds", "0.001", "--threads", "1")
     file, = tmp_path.glob("*.cache")
     sections = call("cache", "show", file, "--json")["sections"]
-    libraries = [name for name in ("native", "onednn", "openvino") if not why_unusable.get(name)]
+    libraries = [name for name in PLUGINS if not why_unusable.get(name)]
     found = {name: revisions(section["ingredients"], "revision") for section in sections
              for name in [section["section"]] if name in libraries}
     assert set(found) <= set(libraries) and bool(found) == bool(libraries)

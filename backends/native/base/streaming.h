@@ -12,7 +12,7 @@ namespace tessera::native {
 // evicted before anyone reads it, and an ordinary store reads each cache line from memory first.
 // Measured with copies on a server with 2 MiB of cache per core: at 1 MiB such stores are slower by
 // half, at 8 MiB faster by a tenth, from 32 MiB on faster by half.
-inline constexpr int64_t kStreamBytes = int64_t{8} << 20;
+inline constexpr int64_t kStreamedResultBytes = int64_t{8} << 20;
 
 // How far ahead a loop prefetches its operands. Hardware prefetches too, but stops at page borders:
 // measured from 2 MiB on, prefetching makes loops up to 1.5 times as fast.

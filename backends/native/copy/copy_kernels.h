@@ -9,7 +9,7 @@ namespace tessera::native {
 // An output of this many bytes or more is stored past the caches, because it would not stay in
 // them. (Such stores are faster as soon as input and output exceed the cache of a core, but for
 // smaller outputs the next reader loses more than the copy gains.)
-inline constexpr int64_t kStreamedBytes = int64_t{8} << 20;
+inline constexpr int64_t kStreamedCopyBytes = int64_t{8} << 20;
 // Transposes gain more: ordinary stores would read every line that they write.
 inline constexpr int64_t kStreamedTransposeBytes = int64_t{2} << 20;
 
@@ -46,7 +46,7 @@ inline const CopyLoops* loops_for(const CopyLoops* loops, int64_t element_bytes)
   return loops + (std::bit_width(static_cast<uint64_t>(element_bytes)) - 1);
 }
 
-// Copies past the caches, as streamed transposes do. It pays for outputs of kStreamedBytes and
+// Copies past the caches, as streamed transposes do. It pays for outputs of kStreamedCopyBytes and
 // more. hwy::FlushStream() must follow before other threads read the result.
 using StreamLoop = void (*)(const void* from, void* to, int64_t bytes);
 StreamLoop find_stream_loop();

@@ -22,8 +22,8 @@ class StagedWriter {
   // `floats`: the size of the whole output. Staging does not pay in place, because the written
   // lines have just been read.
   StagedWriter(int64_t floats, bool is_in_place)
-      : is_staged_(!is_in_place && floats * static_cast<int64_t>(sizeof(float)) >= kStreamedBytes) {
-  }
+      : is_staged_(!is_in_place &&
+                   floats * static_cast<int64_t>(sizeof(float)) >= kStreamedCopyBytes) {}
 
   // Calls compute(first, last, target) for ranges of units that together cover [begin, end). It
   // writes unit `first` at `target`. Each unit has `unit` floats; in the end, unit `begin` is at

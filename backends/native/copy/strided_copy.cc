@@ -161,7 +161,8 @@ StridedCopy::StridedCopy(LoopNest nest, int64_t element_bytes, const CopyKernels
   merge_axes();
   widen_elements();
   choose_form();
-  is_streamed_ = output_bytes >= (form_ == Form::Tiles ? kStreamedTransposeBytes : kStreamedBytes);
+  is_streamed_ =
+      output_bytes >= (form_ == Form::Tiles ? kStreamedTransposeBytes : kStreamedCopyBytes);
   loops_ = loops_for(kernels.loops, element_bytes_);
   rows_ = 1;
   for (int axis = 0; axis + 1 < nest_.rank; ++axis) {

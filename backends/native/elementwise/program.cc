@@ -148,7 +148,7 @@ class ProgramKernel : public plugin::Kernel {
     const bool needs_scratch = !has_form || text_.steps[0].loops.streaming[row_form_] == nullptr;
     const int64_t width = axes.sizes.back();
     is_by_rows_ = has_form && width >= kMinRowElements;
-    const bool is_streaming = storage_.elements * result_bytes_ >= kStreamBytes;
+    const bool is_streaming = storage_.elements * result_bytes_ >= kStreamedResultBytes;
     const int64_t block = is_streaming && width > kBlock ? kStreamBlock : kBlock;
     blocks_ = cut(axes.sizes, is_by_rows_ && !needs_scratch ? kLargeBlock : block);
     is_single_row_ = has_form && axes.sizes.size() == 1;
@@ -160,7 +160,7 @@ class ProgramKernel : public plugin::Kernel {
     if (storage_.elements == 0) return;
     Run run;
     run.result = outputs[0].as<std::byte>();
-    run.is_streaming = storage_.elements * result_bytes_ >= kStreamBytes;
+    run.is_streaming = storage_.elements * result_bytes_ >= kStreamedResultBytes;
     for (size_t index = 0; index < operands_.size(); ++index) {
       const Operand& operand = operands_[index];
       run.operands[index] = operand.port < 0

@@ -94,7 +94,7 @@ struct SliceGather {
     for (const int64_t dim : dims) slices *= dim;
     const char* from = data.as<const char>();
     char* to = output.as<char>();
-    const bool is_streamed = output.bytes >= kStreamedBytes;
+    const bool is_streamed = output.bytes >= kStreamedCopyBytes;
     const bool is_row = slice_bytes >= kMinRowBytes && slice_bytes <= kMaxInlineSliceBytes;
     const int64_t bytes_per_slice = std::max<int64_t>(slice_bytes, 4);
     const int64_t grain = std::max<int64_t>(1, kGrainBytes / bytes_per_slice);

@@ -104,7 +104,7 @@ std::optional<ResolvedAttribute> Functions::resolve(const onnx::AttributeProto& 
   if (frame.function == nullptr) {
     throw Error(ErrorKind::InvalidModel, where,
                 "refers to attribute '" + attribute.ref_attr_name() +
-                    "' of a function, but stands in none");
+                    "' of a function, but is not inside a function");
   }
   const auto given = frame.attributes.find(attribute.ref_attr_name());
   if (given != frame.attributes.end()) return given->second;

@@ -193,7 +193,8 @@ class GraphBuilder {
       if (node.inputs.back().is_none() && !name.empty()) {
         throw Error(ErrorKind::InvalidModel,
                     site.where + ops::input_location(op, node, node.inputs.size() - 1),
-                    "expected a value that is made, found '" + name + "', which nobody makes");
+                    "expected the name of a value, found '" + name +
+                        "', which is no input, constant or output of a node");
       }
     }
     trim(node.inputs);

@@ -69,10 +69,10 @@ const Case kCases[] = {
      [](auto&, auto& g) { g.mutable_node(0)->set_input(0, ""); },
      kInvalid,
      {"node 'relu'", "input 'X'"}},
-    {"nobody makes",
+    {"input that does not exist",
      [](auto&, auto& g) { g.mutable_node(0)->set_input(0, "q"); },
      kInvalid,
-     {"node 'relu' (Relu), input 'X'", "'q'", "nobody makes"}},
+     {"node 'relu' (Relu), input 'X'", "'q'", "is no input, constant or output"}},
     {"output nobody makes",
      [](auto&, auto& g) { g.mutable_output(0)->set_name("q"); },
      kInvalid,
@@ -229,7 +229,7 @@ TEST(ImportErrors, ShadowedValueNamesBothMakers) {
   auto* inner = model.mutable_graph()->mutable_node(0)->mutable_attribute(0)->mutable_g();
   add_node(*inner, "Relu", {"c"}, {"x"}, "inner");
   expect_error([&] { import(model); }, kInvalid,
-               {"value 'x'", "shadowing", "a graph input", "node 'inner'"});
+               {"value 'x'", "in a graph around it", "a graph input", "node 'inner'"});
 }
 
 TEST(ImportErrors, FilesThatCannotBeRead) {

@@ -18,8 +18,9 @@ ValueId Scope::make(Value value, const std::string& maker) {
   if (const std::string* other = find_maker(value.name)) {
     const bool is_own = entries_.contains(value.name);
     throw Error(ErrorKind::InvalidModel, "value '" + value.name + "'",
-                std::string("expected a name of its own, found it ") +
-                    (is_own ? "made twice: by " : "shadowing one of a graph around it: made by ") +
+                std::string("expected a unique name, found ") +
+                    (is_own ? "that it is made twice: by "
+                            : "the same name in a graph around it: made by ") +
                     *other + " and by " + maker);
   }
   std::string name = value.name;

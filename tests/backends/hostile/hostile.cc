@@ -35,13 +35,17 @@ void poke(Element* address) {
   *const_cast<volatile Element*>(address) = 7;
 }
 
+void crash() {
+  poke(reinterpret_cast<int*>(uintptr_t{8}));  // NOLINT(performance-no-int-to-ptr)
+}
+
 [[noreturn]] void hang() {
   while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
 // Ends the process at one stage, or never returns: "crashes_opening", "hangs_proposing".
 void misbehave(const std::string& stage) {
-  if (is_mischief("crashes_" + stage)) poke(reinterpret_cast<int*>(uintptr_t{8}));
+  if (is_mischief("crashes_" + stage)) crash();
   if (is_mischief("hangs_" + stage)) hang();
   if (is_mischief("exits_" + stage)) std::exit(4);
 }
@@ -116,7 +120,35 @@ const Spoiler<tessera_layout> kLayoutSpoilers[] = {
     {"layout_on_no_device", [](tessera_layout& layout) { layout.device = 7; }},
 };
 
+// Gives the only device an interface, which `spoil` has filled.
+void add_interface(tessera_backend& backend, const char* kind,
+                   void (*spoil)(tessera_device_interface& interface)) {
+  static tessera_device device;
+  static tessera_device_interface interface;
+  static const tessera_device_interface* const kInterfaces[] = {&interface};
+  device = {kind, 0, 0, ""};
+  interface.struct_size = sizeof(interface);
+  interface.alignment_bytes = 64;
+  spoil(interface);
+  backend.devices = &device;
+  backend.device_interfaces = kInterfaces;
+}
+
 const Spoiler<tessera_backend> kBackendSpoilers[] = {
+    {"device_without_functions",
+     [](tessera_backend& backend) {
+       add_interface(backend, "hostile", [](tessera_device_interface&) {});
+     }},
+    {"device_with_a_small_interface",
+     [](tessera_backend& backend) {
+       add_interface(backend, "hostile",
+                     [](tessera_device_interface& interface) { interface.struct_size = 8; });
+     }},
+    {"device_with_an_odd_alignment",
+     [](tessera_backend& backend) {
+       add_interface(backend, "hostile",
+                     [](tessera_device_interface& interface) { interface.alignment_bytes = 48; });
+     }},
     {"no_name", [](tessera_backend& backend) { backend.name = nullptr; }},
     {"wrong_characters", [](tessera_backend& backend) { backend.name = "Hostile Backend"; }},
     {"no_version", [](tessera_backend& backend) { backend.version = nullptr; }},
@@ -135,9 +167,9 @@ const Spoiler<tessera_backend> kBackendSpoilers[] = {
      }},
     {"conversion_without_function",
      [](tessera_backend& backend) {
-       static const tessera_conversion conversion = {
+       static const tessera_conversion kConversion = {
            sizeof(tessera_conversion), 0, "hostile:own", "nhwc", nullptr, nullptr};
-       backend.conversions = &conversion;
+       backend.conversions = &kConversion;
        backend.conversion_count = 1;
      }},
     {"op_without_type_rule",
@@ -211,15 +243,15 @@ const Spoiler<detail::CandidateAdapter> kCandidateSpoilers[] = {
     {"odd_alignment", [](detail::CandidateAdapter& held) { held.inputs[0].alignment_bytes = -48; }},
     {"packs_what_varies",
      [](detail::CandidateAdapter& held) {
-       static const tessera_pack pack = {sizeof(tessera_pack), 0,      "own", 64,
-                                         detail::run_pack,     nullptr};
-       held.inputs[0].pack = &pack;
+       static const tessera_pack kPack = {sizeof(tessera_pack), 0,      "own", 64,
+                                          detail::run_pack,     nullptr};
+       held.inputs[0].pack = &kPack;
      }},
     {"strange_built_for",
      [](detail::CandidateAdapter& held) {
-       static const tessera_built_for strange = {9, -2};
+       static const tessera_built_for kStrange = {9, -2};
        held.abi.flags &= ~uint32_t{TESSERA_CANDIDATE_BUILT_FOR_ALL};
-       held.abi.built_for = &strange;
+       held.abi.built_for = &kStrange;
        held.abi.built_for_count = 1;
      }},
     {"build_fails",
@@ -268,8 +300,7 @@ void allocate_everything() {
 }
 
 const RunMischief kRunMischiefs[] = {
-    {"crashes_running",
-     [](plugin::RunContext&, Buffers, Buffers) { poke(reinterpret_cast<int*>(uintptr_t{8})); }},
+    {"crashes_running", [](plugin::RunContext&, Buffers, Buffers) { crash(); }},
     {"hangs_running", [](plugin::RunContext&, Buffers, Buffers) { hang(); }},
     {"exits_running", [](plugin::RunContext&, Buffers, Buffers) { std::exit(3); }},
     {"aborts_running", [](plugin::RunContext&, Buffers, Buffers) { std::abort(); }},
@@ -280,7 +311,7 @@ const RunMischief kRunMischiefs[] = {
        std::call_once(once, [] {
          std::thread([] {
            std::this_thread::sleep_for(std::chrono::milliseconds(500));
-           poke(reinterpret_cast<int*>(uintptr_t{8}));
+           crash();
          }).detach();
        });
      }},

@@ -1,0 +1,27 @@
+// The ways in which this plug-in computes matrix products.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "offers.h"
+#include "work.h"
+
+namespace tessera::opencl {
+
+// The algorithms that can compute the product, the likely fastest first: "vector", "tiles",
+// "clblast". Throws Failure (TESSERA_UNSUPPORTED) if it needs CLBlast and that is missing.
+std::vector<std::string> product_algorithms(const Offers& offers, const Product& product);
+
+// The scratch memory that the algorithm needs, for Product::workspace.
+int64_t workspace_bytes(const std::string& algorithm, const Product& product);
+
+// Adds the step that computes the product by one of these algorithms.
+void multiply(const Offers& offers, Offer& offer, const std::string& algorithm, Product product);
+
+// The distance between the entries of a batch, if it is the same for all. That of a batch of one
+// entry is 0.
+std::optional<BatchEntry> batch_step(const std::vector<BatchEntry>& batch);
+
+}  // namespace tessera::opencl

@@ -1,0 +1,141 @@
+#include "programs.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+
+namespace tessera::opencl {
+
+using plugin::Failure;
+
+namespace {
+
+// Nothing that relaxes arithmetic: NaN and infinities must stay what they are. But denormals are
+// zero, as they are on the host's threads by default.
+constexpr const char* kOptions = "-cl-std=CL1.2 -cl-denorms-are-zero";
+constexpr size_t kMaxLogLength = 600;
+
+std::atomic<uint64_t>& counter() {
+  static std::atomic<uint64_t> count = 0;
+  return count;
+}
+
+}  // namespace
+
+uint64_t Programs::built_count() { return counter().load(); }
+
+Shared<cl_program> Programs::get(const std::string& source) {
+  // Held while the driver compiles: compilers of drivers do one program at a time anyway.
+  const std::lock_guard lock(mutex_);
+  const auto found = programs_.find(source);
+  if (found != programs_.end()) return found->second;
+  const std::string key = key_of(source);
+  Shared<cl_program> program;
+  if (const auto accepted = accepted_.find(key); accepted != accepted_.end()) {
+    program = load(accepted->second);
+    accepted_.erase(accepted);
+  }
+  if (program == nullptr) {
+    if (const auto stored = blobs_.get(key)) program = load(*stored);
+  }
+  if (program == nullptr) {
+    program = compile(source);
+    if (const auto binary = binary_of(program.get())) blobs_.put(key, *binary);
+  }
+  programs_.emplace(source, program);
+  return program;
+}
+
+std::string Programs::key_of(const std::string& source) const {
+  return "program/" + digest(identity_ + "\n" + kOptions + "\n" + source);
+}
+
+// For each program: its key, a space, the size of the binary, a line break, and the binary.
+std::optional<std::string> Programs::save(const std::vector<std::string>& sources) {
+  std::string bytes;
+  for (const std::string& source : sources) {
+    const auto binary = binary_of(get(source).get());
+    if (!binary) return std::nullopt;
+    bytes += key_of(source) + " " + std::to_string(binary->size()) + "\n" + *binary;
+  }
+  return bytes;
+}
+
+void Programs::accept(std::string_view bytes) {
+  const std::lock_guard lock(mutex_);
+  while (true) {
+    const size_t space = bytes.find(' ');
+    const size_t line = bytes.find('\n');
+    if (space == std::string_view::npos || line == std::string_view::npos || line < space) return;
+    size_t size = 0;
+    const std::string number(bytes.substr(space + 1, line - space - 1));
+    std::from_chars(number.data(), number.data() + number.size(), size);
+    const std::string_view rest = bytes.substr(line + 1);
+    if (size == 0 || size > rest.size()) return;
+    accepted_[std::string(bytes.substr(0, space))] = rest.substr(0, size);
+    bytes = rest.substr(size);
+  }
+}
+
+Shared<cl_program> Programs::load(const std::string& binary) {
+  const Functions& cl = runtime_->cl;
+  const size_t size = binary.size();
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+  cl_int accepted = CL_SUCCESS;
+  cl_int status = CL_SUCCESS;
+  cl_program made =
+      cl.clCreateProgramWithBinary(context_.get(), 1, &device_, &size, &bytes, &accepted, &status);
+  if (made == nullptr) return nullptr;
+  Shared<cl_program> program = shared(runtime_, made, &Functions::clReleaseProgram);
+  if (status != CL_SUCCESS || accepted != CL_SUCCESS) return nullptr;
+  status = cl.clBuildProgram(made, 1, &device_, kOptions, nullptr, nullptr);
+  return status == CL_SUCCESS ? program : nullptr;
+}
+
+Shared<cl_program> Programs::compile(const std::string& source) {
+  const Functions& cl = runtime_->cl;
+  const char* text = source.c_str();
+  cl_int status = CL_SUCCESS;
+  cl_program made = cl.clCreateProgramWithSource(context_.get(), 1, &text, nullptr, &status);
+  check(status, "clCreateProgramWithSource");
+  Shared<cl_program> program = shared(runtime_, made, &Functions::clReleaseProgram);
+  ++counter();
+  status = cl.clBuildProgram(made, 1, &device_, kOptions, nullptr, nullptr);
+  if (status != CL_SUCCESS) {
+    throw Failure(TESSERA_DEVICE_FAILED, "the OpenCL driver cannot build a program: " +
+                                             status_text(status) + " " + build_log(made));
+  }
+  return program;
+}
+
+std::optional<std::string> Programs::binary_of(cl_program program) {
+  const Functions& cl = runtime_->cl;
+  // With one device there is one binary. A driver that has none cannot be helped.
+  size_t size = 0;
+  if (cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr) !=
+          CL_SUCCESS ||
+      size == 0) {
+    return std::nullopt;
+  }
+  std::string binary(size, '\0');
+  auto* bytes = reinterpret_cast<unsigned char*>(binary.data());
+  if (cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(unsigned char*),
+                          static_cast<void*>(&bytes), nullptr) != CL_SUCCESS) {
+    return std::nullopt;
+  }
+  return binary;
+}
+
+std::string Programs::build_log(cl_program program) {
+  const Functions& cl = runtime_->cl;
+  size_t size = 0;
+  if (cl.clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) !=
+      CL_SUCCESS) {
+    return "";
+  }
+  std::string log(size, '\0');
+  cl.clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
+  return log.substr(0, std::min(log.find('\0'), kMaxLogLength));
+}
+
+}  // namespace tessera::opencl

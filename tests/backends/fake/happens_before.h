@@ -1,0 +1,72 @@
+// Vector clocks and histories of accesses, with which the fake device finds accesses that nothing
+// orders. Lamport, "Time, Clocks, and the Ordering of Events in a Distributed System" (1978);
+// Mattern, "Virtual Time and Global States of Distributed Systems" (1989). Accesses are kept as
+// epochs, as in Flanagan and Freund, "FastTrack" (2009). race_detector.h applies them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera::fake {
+
+// A moment of one component: of a queue or of a thread of the host.
+struct Epoch {
+  size_t component = 0;
+  uint64_t time = 0;
+};
+
+// What happened before a moment: for each component, everything up to a time.
+class VectorClock {
+ public:
+  uint64_t time_of(size_t component) const {
+    return component < times_.size() ? times_[component] : 0;
+  }
+  bool includes(const Epoch& epoch) const { return epoch.time <= time_of(epoch.component); }
+  void join(const VectorClock& other);
+  // Begins the next moment of `component`.
+  Epoch advance(size_t component);
+  void set(const Epoch& epoch);
+
+ private:
+  std::vector<uint64_t> times_;
+};
+
+// One operation's access to the bytes [begin, end).
+struct Access {
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool is_write = false;
+  Epoch epoch;
+  std::shared_ptr<const std::string> operation;  // "kernel Relu on fake"
+};
+
+// The accesses to one memory that a later access may race with.
+class AccessHistory {
+ public:
+  // Past this number, an access is forgotten.
+  static constexpr size_t kMaxAccesses = 4096;
+
+  // Adds `access`, made at `clock`. Returns an earlier access to the same bytes that is not ordered
+  // before it although one of the two writes. Whatever is in `settled` is ordered before all
+  // accesses that follow, so it is removed.
+  std::optional<Access> add(const Access& access, const VectorClock& clock,
+                            const VectorClock& settled);
+  // An access that `clock` does not include.
+  std::optional<Access> find_unordered(const VectorClock& clock) const;
+
+  // The number of accesses that were forgotten since the last call.
+  int64_t take_forgotten();
+
+ private:
+  void keep_rest(const Access& earlier, const Access& access);
+
+  std::vector<Access> accesses_;
+  std::vector<Access> rest_;  // scratch of add()
+  int64_t forgotten_ = 0;
+};
+
+}  // namespace tessera::fake

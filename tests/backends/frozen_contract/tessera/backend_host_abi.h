@@ -1,0 +1,83 @@
+/* The second half of tessera/backend_abi.h, which includes it: the services that the host provides
+ * to a plug-in, and the functions that a plug-in exports. */
+#ifndef TESSERA_BACKEND_HOST_ABI_H
+#define TESSERA_BACKEND_HOST_ABI_H
+
+#include "tessera/backend_abi.h" /* NOLINT(misc-header-include-cycle): halves of one */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- What the host provides ------------------------------------------------------------------- */
+
+/* Valid as long as the plug-in is open. Every function may be called from any thread. */
+typedef struct tessera_host tessera_host;
+struct tessera_host {
+  uint32_t struct_size;
+  uint32_t contract_version;
+  const char* version; /* Tessera's version */
+  void* host_state;
+
+  int32_t (*node_count)(const tessera_graph* graph);
+  int32_t (*value_count)(const tessera_graph* graph);
+  /* Null if there is no such node or value. */
+  const tessera_node* (*node)(const tessera_graph* graph, int32_t node);
+  const tessera_value* (*value)(const tessera_graph* graph, int32_t value);
+  /* Null if the node has no such attribute. Default values are filled in. */
+  const tessera_attribute* (*attribute)(const tessera_graph* graph, int32_t node, const char* name);
+
+  /* Calls `visitor` for each match of `pattern`; docs/backends.md describes the pattern language.
+   * Fails with TESSERA_INVALID_ARGUMENT if the pattern cannot be parsed. */
+  int32_t (*match)(const tessera_graph* graph, const char* pattern, tessera_match_visitor visitor,
+                   void* user, tessera_error* error);
+  /* Passes the nodes to `visitor` as the bytes of an ONNX model, whose inputs and outputs are those
+   * of the group. */
+  int32_t (*group_as_onnx)(const tessera_graph* graph, const int32_t* nodes, int32_t node_count,
+                           tessera_bytes_visitor visitor, void* user, tessera_error* error);
+
+  /* Creates the reference kernel of a node, which takes row-major buffers in the node's order. The
+   * kernel outlives the graph. Fails with TESSERA_UNSUPPORTED if the op has no reference kernel. */
+  int32_t (*reference_kernel)(const tessera_graph* graph, int32_t node, tessera_kernel* kernel,
+                              tessera_error* error);
+
+  void* (*allocate)(size_t bytes, size_t alignment); /* null: no memory left */
+  void (*deallocate)(void* memory, size_t alignment);
+  /* Runs body(argument) inside the host's pool, so that a library which starts threads by itself
+   * uses those of the host. For building kernels. `body` must not throw. */
+  void (*run_in_pool)(const tessera_host* host, int32_t threads, void (*body)(void* argument),
+                      void* argument);
+
+  /* Shows a message to users; each distinct message once. */
+  void (*log)(const tessera_host* host, const char* message);
+
+  /* A store of bytes by key for this backend. get_blob calls `visitor` and returns 1 if it has
+   * bytes for the key, else it returns 0. The store may drop bytes at any time. */
+  int32_t (*get_blob)(const tessera_host* host, const char* key, tessera_bytes_visitor visitor,
+                      void* user);
+  void (*put_blob)(const tessera_host* host, const char* key, const void* bytes, size_t size);
+
+  /* Like group_as_onnx, but `constants` become inputs of the model, in that order, after those of
+   * the group. The model is then without these weights, which `build` gets
+   * (tessera_candidate::absorbed). */
+  int32_t (*open_group_as_onnx)(const tessera_graph* graph, const int32_t* nodes,
+                                int32_t node_count, const int32_t* constants,
+                                int32_t constant_count, tessera_bytes_visitor visitor, void* user,
+                                tessera_error* error);
+};
+
+/* --- What a plug-in exports ------------------------------------------------------------------- */
+
+/* Returns TESSERA_CONTRACT_VERSION of the headers that the plug-in was built with. Called first. */
+typedef uint32_t (*tessera_contract_version_function)(void);
+/* Fills `backend`. May be called several times; each call creates a separate backend. */
+typedef int32_t (*tessera_open_backend_function)(const tessera_host* host, tessera_backend* backend,
+                                                 tessera_error* error);
+#define TESSERA_CONTRACT_VERSION_SYMBOL "tessera_contract_version"
+#define TESSERA_OPEN_BACKEND_SYMBOL "tessera_open_backend"
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* TESSERA_BACKEND_HOST_ABI_H */

@@ -1,0 +1,92 @@
+/* The types that all of tessera/backend_abi.h uses, which includes this file: status, errors, types
+ * of tensors, buffers. */
+#ifndef TESSERA_BACKEND_TYPES_ABI_H
+#define TESSERA_BACKEND_TYPES_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Alignment of every buffer that a conversion, a pack function or a kernel gets. Only a kernel's
+ * buffer may be less aligned, if its port asks for less. */
+#define TESSERA_ALIGNMENT_BYTES 64
+
+/* --- Status and errors ------------------------------------------------------------------------ */
+
+enum {
+  TESSERA_OK = 0,
+  TESSERA_INVALID_MODEL = 1,
+  TESSERA_INVALID_ARGUMENT = 2,
+  TESSERA_UNSUPPORTED = 3,
+  TESSERA_OUT_OF_MEMORY = 4,
+  TESSERA_DEVICE_FAILED = 5,
+  TESSERA_CORRUPT = 6,
+  TESSERA_INTERNAL = 7 /* a bug in the code that returns it */
+};
+
+/* The caller owns it, so reporting a failure allocates nothing. */
+typedef struct tessera_error {
+  uint32_t struct_size;
+  int32_t kind;
+  char message[1000]; /* ends with a zero byte; cut if it is too long */
+} tessera_error;
+
+/* Receives bytes that are valid only during the call. */
+typedef void (*tessera_bytes_visitor)(void* user, const void* bytes, size_t size);
+
+/* --- Types and values ------------------------------------------------------------------------- */
+
+enum {
+  TESSERA_UNDEFINED = 0,
+  TESSERA_BOOL = 1,
+  TESSERA_INT8 = 2,
+  TESSERA_INT16 = 3,
+  TESSERA_INT32 = 4,
+  TESSERA_INT64 = 5,
+  TESSERA_UINT8 = 6,
+  TESSERA_UINT16 = 7,
+  TESSERA_UINT32 = 8,
+  TESSERA_UINT64 = 9,
+  TESSERA_FLOAT16 = 10,
+  TESSERA_BFLOAT16 = 11,
+  TESSERA_FLOAT32 = 12,
+  TESSERA_FLOAT64 = 13,
+  TESSERA_STRING = 14
+};
+
+/* The logical type of a tensor, independent of its layout. A rank or a dimension of -1 is not known
+ * before running. */
+typedef struct tessera_type {
+  int32_t data_type;
+  int32_t rank;
+  const int64_t* dims;
+} tessera_type;
+
+/* A tensor in memory. `dims` are the logical dimensions; `bytes` is its size in its layout.
+ * `strides`, in elements, is null for dense storage; it is set only if the port accepts strides. */
+typedef struct tessera_buffer {
+  void* data; /* null: an optional input or output that is left out */
+  int64_t bytes;
+  int32_t data_type;
+  int32_t rank;
+  const int64_t* dims;
+  const int64_t* strides;
+  int32_t request; /* for outputs: one of TESSERA_REQUEST_ */
+  int32_t reserved;
+} tessera_buffer;
+
+enum {
+  TESSERA_REQUEST_WRITE = 1,    /* write the result; the buffer is undefined before */
+  TESSERA_REQUEST_IN_PLACE = 2, /* the output has the buffer of the port's in_place_input */
+  TESSERA_REQUEST_ADD = 4,      /* add to the contents of the buffer */
+  TESSERA_REQUEST_NONE = 8      /* nothing reads the output: data is null */
+};
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* TESSERA_BACKEND_TYPES_ABI_H */

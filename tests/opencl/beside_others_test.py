@@ -1,0 +1,130 @@
+"""OpenCL in a process with all other plug-ins: results, a fork, and the time of the processor's own
+steps while OpenCL idles. PoCL brings an LLVM and threads of its own. Skipped without a device."""
+
+import os
+import statistics
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+ROUNDS = 7
+ONE_FOR_EACH = ("opencl", "native", "onednn", "reference")
+
+# Prints the median time of a run on the processor, in microseconds. With "opencl", it first runs
+# something on OpenCL, which stays open.
+TIMED = """
+import sys, time
+import numpy as np
+import tessera
+model_path, first = sys.argv[1:]
+model = tessera.load(model_path)
+x = np.ones((1, 8, 64, 64), np.float32)
+if first == "opencl":
+    opencl = model.bind(backends=["opencl", "reference"], optimize=False, threads=2)
+    opencl.run(x)
+executor = model.bind(backends=["native", "reference"], optimize=False, threads=2)
+times = []
+for _ in range(400):
+    start = time.perf_counter()
+    executor.run(x)
+    times.append(time.perf_counter() - start)
+print(1e6 * sorted(times)[200])
+"""
+
+
+@pytest.fixture(autouse=True)
+def needs_opencl(why_unusable):
+    if why_unusable.get("opencl"):
+        pytest.skip(f"opencl: {why_unusable['opencl']}")
+
+
+def small_network(steps):
+    """A chain of convolutions and Relus from x to y."""
+    generator = np.random.default_rng(1)
+    nodes, weights, value = [], [], "x"
+    for index in range(steps):
+        weight = 0.1 * generator.standard_normal((8, 8, 3, 3)).astype(np.float32)
+        weights.append(onnx.numpy_helper.from_array(weight, f"w{index}"))
+        nodes.append(helper.make_node("Conv", [value, f"w{index}"], [f"c{index}"],
+                                      name=f"conv{index}", pads=[1, 1, 1, 1]))
+        value = "y" if index == steps - 1 else f"r{index}"
+        nodes.append(helper.make_node("Softplus", [f"c{index}"], [value], name=f"soft{index}"))
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8, 64, 64])
+            for name in "xy"]
+    graph = helper.make_graph(nodes, "small", ends[:1], ends[1:], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.fixture
+def x():
+    return np.random.default_rng(2).standard_normal((1, 8, 64, 64)).astype(np.float32)
+
+
+def test_all_libraries_in_one_process(tessera, why_unusable, x):
+    """Each library computes a convolution, in turns for many runs."""
+    usable = [name for name in ONE_FOR_EACH if not why_unusable.get(name)]
+    model = tessera.load(small_network(len(usable)).SerializeToString())
+    expected, = model.bind(backends=["reference"], optimize=False).run(x)
+    pins = [tessera.Pin(f"conv{index}", name) for index, name in enumerate(usable)]
+    executors = [model.bind(backends=usable, pins=pins, optimize=False, threads=2)]
+    assert {step.backend for step in executors[0].plan().steps} >= set(usable)
+    # This library only takes the whole chain.
+    if not why_unusable.get("openvino"):
+        executors.append(model.bind(backends=["openvino", "reference"], optimize=False, threads=2,
+                                    pins=[tessera.Pin("*", "openvino")]))
+        assert {step.backend for step in executors[1].plan().steps} == {"openvino"}
+    for _ in range(50):
+        for executor in executors:
+            y, = executor.run(x)
+            np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_forked_child_runs_on_the_processor(tessera, x):
+    model = tessera.load(small_network(2).SerializeToString())
+    executor = model.bind(backends=["opencl", "reference"], optimize=False)
+    expected, = executor.run(x)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        text = "the executor runs"
+        try:
+            executor.run(x)
+        except tessera.DeviceFailed as error:
+            text = str(error)
+        try:
+            again = model.bind(backends=["opencl", "native", "reference"], optimize=False,
+                               threads=1)
+            y, = again.run(x)
+            devices = {port.device for step in again.plan().steps for port in step.outputs}
+            text += f"; then {devices} {np.allclose(y, expected, 1e-4, 1e-5)}"
+        except tessera.Error as error:
+            text += f"; then {error}"
+        os.write(writer, text.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    assert os.waitpid(child, 0)[1] == 0
+    assert "fork" in text and text.endswith("then {'cpu'} True")
+    np.testing.assert_allclose(executor.run(x)[0], expected, 1e-4, 1e-5)
+
+
+@pytest.mark.alone
+def test_an_idle_device_takes_no_time_from_the_processor(bin_dir, tmp_path):
+    onnx.save(small_network(6), tmp_path / "model.onnx")
+    environment = {**os.environ, "PYTHONPATH": str(bin_dir.parent / "python")}
+    times = {"alone": [], "opencl": []}
+    for _ in range(ROUNDS):
+        for first, found in times.items():
+            done = subprocess.run(
+                [sys.executable, "-c", TIMED, tmp_path / "model.onnx", first], check=True,
+                env=environment, capture_output=True, text=True, timeout=300)
+            found.append(float(done.stdout))
+    alone, beside = (statistics.median(times[first]) for first in ("alone", "opencl"))
+    print(f"{alone:.0f} us a run, {beside:.0f} us while OpenCL idles")
+    # The fastest of each too: noise only adds.
+    assert min(beside / alone, min(times["opencl"]) / min(times["alone"])) < 1.05
