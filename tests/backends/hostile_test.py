@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from terminal import read_terminal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -28,12 +29,15 @@ FAILS_TO_OPEN = {
     "open_throws": "the moon is in the wrong phase",
     "open_throws_a_number": "no std::exception",
     "open_fails_silently": "without a reason",
-    "fills_nothing": "0 bytes",
+    "fills_nothing": "name",
     "no_name": "name",
     "wrong_characters": "lower-case letters",
     "no_version": "version",
     "small_struct": "16 bytes",
     "no_device": "no device",
+    "device_without_functions": "device 'hostile' lacks the function allocate",
+    "device_with_a_small_interface": "device 'hostile' has an interface of 8 bytes",
+    "device_with_an_odd_alignment": "alignment of 48 bytes, expected a power of two",
     "null_layouts": "list of layouts is null",
     "null_ops": "list of ops is null",
     "null_simple_kernels": "list of simple kernels is null",
@@ -79,7 +83,7 @@ FAILS_TO_SERVE = {
     "small_candidate": "struct_size",
     "no_build": "no function to build",
     "in_place_of_nothing": "in-place input that is not there",
-    "unknown_request": "a request that there is not",
+    "unknown_request": "has an unknown request",
     "odd_alignment": "alignment",
     "packs_what_varies": "which is no constant",
     "strange_built_for": "built for",
@@ -363,9 +367,9 @@ def test_verify_shows_on_a_terminal_what_it_checks(tessera_binary, plugins):
         [tessera_binary, "verify", "--backend", plugins / "hostile.so", "--timeout", "2"],
         env={**os.environ, "TESSERA_TEST_MISCHIEF": "hangs_running"}, stdout=subprocess.PIPE,
         stderr=inner)
-    process.communicate(timeout=60)
     os.close(inner)
-    shown = os.read(outer, 100_000)
+    shown = read_terminal(outer)
     os.close(outer)
+    process.communicate(timeout=60)
     assert b"checking Conv+Relu, case 1 of 1: runs, 1 s so far" in shown
     assert shown.endswith(b"\r\x1b[K")

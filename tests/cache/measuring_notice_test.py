@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from terminal import read_terminal
 
 pytestmark = pytest.mark.alone
 
@@ -92,12 +93,7 @@ def watch(tessera_binary, environment, work):
         with subprocess.Popen([tessera_binary, *map(str, arguments)], stdout=subprocess.DEVNULL,
                               stderr=theirs, cwd=work, env=environment) as process:
             os.close(theirs)
-            written = b""
-            try:
-                while part := os.read(ours, 65536):
-                    written += part
-            except OSError:
-                pass  # the other end was closed
+            written = read_terminal(ours)
         os.close(ours)
         assert process.returncode == 0, written
         return written.decode()

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import termios
@@ -12,7 +13,9 @@ import termios
 import numpy as np
 import onnx
 import pytest
+from load_tool import load_tool
 from onnx import TensorProto, helper, numpy_helper
+from terminal import read_terminal
 
 # Longer than the maximum width for which text is laid out.
 LONG = "a_name_that_is_too_long_for_any_terminal/" + "/".join(f"scope_{at}" for at in range(20))
@@ -86,15 +89,7 @@ def on_terminal(command, columns, folder):
     process = subprocess.Popen(command, stdout=inner, stderr=subprocess.DEVNULL,
                                stdin=subprocess.DEVNULL, cwd=folder)
     os.close(inner)
-    output = b""
-    while True:
-        try:
-            part = os.read(outer, 65536)
-        except OSError:  # Linux reports this if the other end was closed
-            break
-        if not part:
-            break
-        output += part
+    output = read_terminal(outer)
     os.close(outer)
     return process.wait(timeout=60), output.decode().replace("\r\n", "\n")
 
@@ -155,12 +150,25 @@ def without_times(report):
     return report
 
 
-@pytest.mark.parametrize("command", ("run", "bench", "explain", "tune", "inspect", "plan-memory",
-                                     "backends", "cache", "cache why-miss", "verify", ""))
-def test_help_fits_too(tessera_binary, folder, command):
-    for columns in (60, 100, 160):
-        code, text = on_terminal([tessera_binary, *command.split(), "--help"], columns, folder)
-        assert code == 0 and "--help" in text
-        # Example commands stay on one line, so that users can copy them.
-        sentences = [line for line in text.splitlines() if not line.startswith("  tessera ")]
-        assert max(map(len, sentences)) <= columns
+def verbs_of(tessera_binary):
+    """The verbs that `tessera --help` lists."""
+    text = in_pipe([tessera_binary, "--help"], None)[1]
+    return re.findall(r"^  ([a-z-]+) ", text.partition("Commands:\n")[2].partition("\n\n")[0], re.M)
+
+
+def test_help_fits_too(tessera_binary, folder):
+    for command in ("", *verbs_of(tessera_binary), "cache why-miss"):
+        for columns in (60, 100, 160):
+            code, text = on_terminal([tessera_binary, *command.split(), "--help"], columns, folder)
+            assert code == 0 and "--help" in text
+            # Example commands stay on one line, so that users can copy them.
+            sentences = [line for line in text.splitlines() if not line.startswith("  tessera ")]
+            assert max(map(len, sentences)) <= columns, command
+
+
+def test_no_verb_is_forgotten(tessera_binary):
+    """Each verb is tested here, and tools/transcript shows it to readers."""
+    verbs = set(verbs_of(tessera_binary))
+    assert len(verbs) > 5
+    assert verbs <= {arguments.split()[0] for arguments, _ in COMMANDS.values()}
+    assert verbs <= {command.split()[0] for command in load_tool("transcript").COMMANDS}
