@@ -124,6 +124,7 @@ CommandResult bench(const BenchArguments& arguments) {
   report.totals = step_totals(bound.executor.plan(), {});
   report.placement = bound.executor.plan().placement;
   report.cache = bound.executor.cache_report();
+  report.compiled = bound.executor.compiled();
   report.memory = bound.executor.plan().memory;
   report.library_bytes = bound.executor.plan().library_bytes;
   measure(bound, effort, request.progress(), report);

@@ -77,6 +77,10 @@ Json bench_json(const BenchReport& report) {
   json["memory"] = memory_figures_json(report.memory, report.library_bytes);
   json["dispatch_us"] = report.dispatch_ns_per_step / 1000;
   json["cache"] = cache_json(report.cache);
+  json["codegen"] = Json::array();
+  for (const CompileDescription& compiled : report.compiled) {
+    json["codegen"].push_back(fields_json(compiled));
+  }
   return json;
 }
 

@@ -23,6 +23,7 @@ struct BenchReport {
   std::vector<StepTotal> totals;                  // without times: steps are not timed
   std::optional<PlacementDescription> placement;  // nullopt without costs
   CacheReport cache;
+  std::vector<CompileDescription> compiled;
   MemoryDescription memory;
   int64_t library_bytes = 0;        // memory that libraries keep on their own
   double dispatch_ns_per_step = 0;  // overhead of a step in addition to its kernel

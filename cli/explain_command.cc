@@ -26,6 +26,8 @@ constexpr double kMaxMarginSeconds = 3600;
 struct ExplainArguments {
   ModelArguments model;
   std::optional<std::string> node;
+  std::optional<std::string> kernel;  // the node whose kernel is printed
+  std::string form = "source";        // of the kernel
   std::optional<std::string> runs;
   std::string margins = "2";
   std::string onnx_file;  // "" for none
@@ -90,7 +92,37 @@ void write_files(const ExplainArguments& arguments, const ModelRequest& request,
   files.commit();
 }
 
+KernelForm parse_form(const std::string& form) {
+  const std::optional<KernelForm> found = kernel_form(form);
+  if (found) return *found;
+  throw Error(ErrorKind::InvalidArgument, "argument '--form'",
+              "expected expression, source or assembly, found '" + form + "'");
+}
+
+// The texts of the kernels of these steps.
+CommandResult print_kernels(const ExplainArguments& arguments, const Executor& executor,
+                            const PlanDescription& plan) {
+  const KernelForm form = parse_form(arguments.form);
+  Json json = Json::array();
+  std::string texts;
+  for (const size_t index : find_steps(plan, *arguments.kernel)) {
+    const PlanStep& step = plan.steps[index];
+    const std::optional<std::string> text = executor.kernel_text(index, form);
+    if (!text) {
+      throw Error(ErrorKind::Unsupported, "node '" + step.name + "' (" + step.op + ")",
+                  "expected a kernel that was compiled here and has this text (" +
+                      arguments.form + "), found one of " + step.backend +
+                      (step.algorithm.empty() ? "" : ":" + step.algorithm) + ", which has none");
+    }
+    json.push_back({{"step", index}, {"name", step.name}, {"form", arguments.form},
+                    {"text", *text}});
+    texts += *text + (text->ends_with('\n') ? "" : "\n");
+  }
+  return {kFine, arguments.is_json ? json_text({{"kernels", json}}) : texts};
+}
+
 CommandResult explain(const ExplainArguments& arguments) {
+  if (arguments.kernel) parse_form(arguments.form);
   const RunLimit limit = parse_limit(arguments);
   const double margin_seconds =
       arguments.margins == "0"
@@ -110,6 +142,7 @@ CommandResult explain(const ExplainArguments& arguments) {
   report.margin_seconds = margin_seconds;
   report.threads = bound.executor.threads();
   report.plan = bound.executor.plan();
+  if (arguments.kernel) return print_kernels(arguments, bound.executor, report.plan);
   std::vector<size_t> steps(report.plan.steps.size());
   std::iota(steps.begin(), steps.end(), size_t{0});
   if (arguments.node) steps = find_steps(report.plan, *arguments.node);
@@ -142,6 +175,10 @@ Command make_explain_command(CommandOptions command) {
   command.add_option("--node", arguments->node,
                      "NAME: show all about the steps of a node; NAME*: of nodes whose\n"
                      "names begin so");
+  command.add_option("--kernel", arguments->kernel,
+                     "NAME: print only what was compiled for the step of a node");
+  command.add_option("--form", arguments->form,
+                     "expression|source|assembly: what --kernel prints (default source)");
   command.add_option("--runs", arguments->runs,
                      "N: runs to take medians of (default: up to 10 in 2 seconds)");
   command.add_flag("--candidates", arguments->shows_candidates,

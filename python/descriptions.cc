@@ -104,6 +104,7 @@ nb::object to_python(const Description& description) {
 
 template nb::object to_python(const BackendDescription& backend);
 template nb::object to_python(const CacheReport& report);
+template nb::object to_python(const CompileDescription& compiled);
 template nb::object to_python(const ModelDescription& model);
 template nb::object to_python(const PlanDescription& plan);
 template nb::object to_python(const ShapesDescription& shapes);
@@ -116,6 +117,7 @@ nb::dict description_fields() {
   nb::dict classes;
   add_fields<BackendDescription>(classes);
   add_fields<CacheReport>(classes);
+  add_fields<CompileDescription>(classes);
   add_fields<ModelDescription>(classes);
   add_fields<PlanDescription>(classes);
   add_fields<ShapesDescription>(classes);

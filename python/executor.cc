@@ -274,6 +274,29 @@ void bind_executor(nb::module_& module) {
           nb::sig("def plan(self) -> tessera.descriptions.PlanDescription"),
           "The steps of run() for the shapes of the newest run, which backend runs each, and "
           "which backends refused.")
+      .def_prop_ro(
+          "compiled",
+          [](SharedExecutor& shared) {
+            return to_list(
+                shared.exclusively([](Executor& executor) { return executor.compiled(); }));
+          },
+          nb::sig("def compiled(self) -> list[tessera.descriptions.CompileDescription]"),
+          "What the backends of the plan have compiled in this process.")
+      .def(
+          "kernel_text",
+          [](SharedExecutor& shared, size_t step, const std::string& form) {
+            const std::optional<KernelForm> wanted = kernel_form(form);
+            if (!wanted) {
+              throw nb::value_error(
+                  ("form: expected 'expression', 'source' or 'assembly', found '" + form + "'")
+                      .c_str());
+            }
+            return shared.exclusively(
+                [&](Executor& executor) { return executor.kernel_text(step, *wanted); });
+          },
+          "step"_a, "form"_a = "source",
+          "What was compiled for a step of plan(): 'expression', 'source' or 'assembly'; None if "
+          "its kernel was not compiled here.")
       .def(
           "shapes",
           [](SharedExecutor& shared) {

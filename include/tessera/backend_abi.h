@@ -342,7 +342,18 @@ typedef struct tessera_kernel {
    * again. */
   int32_t (*save)(void* self, tessera_bytes_visitor visitor, void* user, tessera_error* error);
   void (*release)(void* self);
+  /* Null, or passes the text of a compiled kernel to `visitor`, for users: TESSERA_KERNEL_. Fails
+   * with TESSERA_UNSUPPORTED if it has no text of this form. The host sets struct_size to the size
+   * of its struct before it calls `build` or `load`; set this member only if it is covered. */
+  int32_t (*describe)(void* self, int32_t form, tessera_bytes_visitor visitor, void* user,
+                      tessera_error* error);
 } tessera_kernel;
+
+enum {
+  TESSERA_KERNEL_EXPRESSION = 0, /* tessera_fused_group::text */
+  TESSERA_KERNEL_SOURCE = 1,     /* in the language of its compiler */
+  TESSERA_KERNEL_ASSEMBLY = 2
+};
 
 /* One way to compute a node or a group of nodes. The plug-in owns it; the host uses it until it
  * calls `release`. That may be after the end of the graph for which it was proposed, so a candidate
@@ -524,6 +535,17 @@ typedef struct tessera_ingredient {
   const char* value;
 } tessera_ingredient;
 
+/* What a backend has compiled in this process, since it was opened. */
+typedef struct tessera_compile_counts {
+  uint32_t struct_size; /* set by the host */
+  uint32_t reserved;
+  int64_t kernels;  /* built from a group: several may share one compiled code */
+  int64_t unique;   /* different codes among them */
+  int64_t compiled; /* codes that a compiler made */
+  int64_t loaded;   /* codes that were found in the store of blobs */
+  double compile_seconds;
+} tessera_compile_counts;
+
 typedef struct tessera_backend {
   /* The host sets it to the size of its struct before it calls tessera_open_backend, so a plug-in
    * of newer headers knows which members it may set; older hosts set 0. */
@@ -553,6 +575,8 @@ typedef struct tessera_backend {
    * memory, else the functions of its memory and queues. Backends of older headers do not have this
    * member (see struct_size). */
   const tessera_device_interface* const* device_interfaces;
+  /* Null, or fills in `counts`; from any thread. Backends of older headers do not have this member. */
+  void (*compile_counts)(void* self, tessera_compile_counts* counts);
 } tessera_backend;
 
 #ifdef __cplusplus

@@ -2,6 +2,7 @@
 // Included by tessera/backend.h; plug-in authors need nothing of it.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -49,6 +50,16 @@ inline void fill_kernel(std::unique_ptr<Kernel> built, size_t input_count, size_
     });
   };
   kernel->release = [](void* self) { delete static_cast<KernelAdapter*>(self); };
+  if (kernel->struct_size < offsetof(tessera_kernel, describe) + sizeof(void*)) return;
+  kernel->describe = [](void* self, int32_t form, tessera_bytes_visitor visitor, void* user,
+                        tessera_error* error) {
+    return guarded(error, [&] {
+      const std::optional<std::string> text =
+          static_cast<KernelAdapter*>(self)->kernel->text(form);
+      if (!text) throw Failure(TESSERA_UNSUPPORTED, "this kernel has no such text");
+      visitor(user, text->data(), text->size());
+    });
+  };
 }
 
 inline int32_t run_pack(void* self, tessera_run_context* context, const tessera_buffer* from,
@@ -360,8 +371,12 @@ class BackendAdapter {
 
   void fill(tessera_backend* abi) {
     // An older host says 0 and has a smaller struct.
-    const bool has_interfaces = abi->struct_size >= sizeof(*abi);
-    abi->struct_size = has_interfaces ? sizeof(*abi) : offsetof(tessera_backend, device_interfaces);
+    const size_t size = abi->struct_size;
+    const bool has_interfaces = size >= offsetof(tessera_backend, compile_counts);
+    const bool has_counts = size >= sizeof(*abi);
+    abi->struct_size = has_counts       ? sizeof(*abi)
+                       : has_interfaces ? offsetof(tessera_backend, compile_counts)
+                                        : offsetof(tessera_backend, device_interfaces);
     abi->self = this;
     abi->name = description_.name.c_str();
     abi->version = description_.version.c_str();
@@ -397,6 +412,17 @@ class BackendAdapter {
     };
     abi->release = [](void* self) { delete static_cast<BackendAdapter*>(self); };
     if (has_interfaces) abi->device_interfaces = device_interfaces_.data();
+    if (!has_counts) return;
+    abi->compile_counts = [](void* self, tessera_compile_counts* counts) {
+      const std::optional<CompileCounts> found =
+          static_cast<const BackendAdapter*>(self)->backend_->compile_counts();
+      if (!found) return;
+      counts->kernels = found->kernels;
+      counts->unique = found->unique;
+      counts->compiled = found->compiled;
+      counts->loaded = found->loaded;
+      counts->compile_seconds = found->compile_seconds;
+    };
   }
 
  private:

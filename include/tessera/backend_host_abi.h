@@ -4,6 +4,7 @@
 #define TESSERA_BACKEND_HOST_ABI_H
 
 #include "tessera/backend_abi.h" /* NOLINT(misc-header-include-cycle): halves of one */
+#include "tessera/backend_fusion_abi.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -69,6 +70,17 @@ struct tessera_host {
                                 int32_t node_count, const int32_t* constants,
                                 int32_t constant_count, tessera_bytes_visitor visitor, void* user,
                                 tessera_error* error);
+
+  /* Passes to `visitor` the groups that are worth a kernel of their own, in expressions of at most
+   * this version (TESSERA_EXPRESSION_VERSION). */
+  int32_t (*find_fused_groups)(const tessera_graph* graph, uint32_t expression_version,
+                               tessera_fused_group_visitor visitor, void* user,
+                               tessera_error* error);
+  /* The group of exactly these nodes (ascending). Fails with TESSERA_UNSUPPORTED and the reason if
+   * one kernel cannot compute them in one pass. */
+  int32_t (*fuse_nodes)(const tessera_graph* graph, const int32_t* nodes, int32_t node_count,
+                        uint32_t expression_version, tessera_fused_group_visitor visitor,
+                        void* user, tessera_error* error);
 };
 
 /* --- What a plug-in exports ------------------------------------------------------------------- */

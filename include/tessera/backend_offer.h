@@ -68,6 +68,8 @@ class Kernel {
   virtual int64_t workspace_bytes() const { return 0; }
   // Bytes from which Candidate::load creates the kernel again; nullopt if it cannot be saved.
   virtual std::optional<std::string> save() const { return std::nullopt; }
+  // The text of a compiled kernel (TESSERA_KERNEL_), for users; nullopt if it has none of this form.
+  virtual std::optional<std::string> text(int32_t /*form*/) const { return std::nullopt; }
 };
 
 using KernelFunction = std::function<void(RunContext& context, std::span<const Buffer> inputs,
@@ -292,6 +294,15 @@ struct Description {
   std::vector<SimpleKernel> simple_kernels = {};
 };
 
+// See tessera_compile_counts.
+struct CompileCounts {
+  int64_t kernels = 0;
+  int64_t unique = 0;
+  int64_t compiled = 0;
+  int64_t loaded = 0;
+  double compile_seconds = 0;
+};
+
 // The base class of a plug-in. Created when the plug-in is opened, with a constructor that takes no
 // argument or a `const tessera_host*`.
 class Backend {
@@ -302,6 +313,8 @@ class Backend {
   // not override it: the host offers them.
   virtual void propose(const Graph& /*graph*/, const ProposeOptions& /*options*/,
                        Proposals& /*proposals*/) {}
+  // What it has compiled so far; nullopt if it compiles nothing. From any thread.
+  virtual std::optional<CompileCounts> compile_counts() const { return std::nullopt; }
 };
 
 }  // namespace tessera::plugin

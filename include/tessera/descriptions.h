@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tessera/data_type.h"
@@ -138,6 +139,25 @@ struct PlanStep {
   std::optional<double> predicted_seconds;
   std::vector<BackendRefusal> refusals;  // by the other backends, for its nodes
 };
+
+// What a backend has compiled in this process, for all models and executors.
+struct CompileDescription {
+  std::string backend;
+  int64_t kernels = 0;            // of groups; several may share one code
+  int64_t unique = 0;             // different codes among them
+  int64_t compiled = 0;           // codes that the compiler made
+  int64_t loaded_from_store = 0;  // codes that an earlier process had compiled
+  double compile_seconds = 0;
+};
+
+// The forms of the text of a compiled kernel.
+enum class KernelForm {
+  Expression,  // the instructions for one point, which all compilers get
+  Source,      // in the language of its compiler
+  Assembly,
+};
+// The form called "expression", "source" or "assembly"; nullopt for other names.
+std::optional<KernelForm> kernel_form(std::string_view name);
 
 struct MeasuredTime {
   double seconds = 0;  // the lower quartile of the rounds

@@ -12,6 +12,7 @@ __all__ = [
     "CacheReport",
     "CacheTypeReport",
     "CandidateDescription",
+    "CompileDescription",
     "ContenderDescription",
     "ConversionDescription",
     "DeviceMemoryDescription",
@@ -131,6 +132,18 @@ class PlanPort:
     is_constant: bool
     capacity: int | None = None  # of a sparse layout: maximum of elements or rows
     density: float | None = None  # capacity as a share of all elements or rows
+
+
+@dataclass(frozen=True)
+class CompileDescription:
+    """What a backend has compiled in this process, for all models and executors."""
+
+    backend: str
+    kernels: int  # of groups; several may share one code
+    unique: int  # different codes among them
+    compiled: int  # codes that the compiler made
+    loaded_from_store: int  # codes that an earlier process had compiled
+    compile_seconds: float
 
 
 @dataclass(frozen=True)

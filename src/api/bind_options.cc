@@ -90,6 +90,7 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   wanted.precision = options.run.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
                                                                   : TESSERA_PRECISION_FLOAT32;
   wanted.nan = options.run.nan == NanMode::Fast ? TESSERA_NAN_FAST : TESSERA_NAN_EXACT;
+  wanted.fuses = options.run.fuse;
   for (const Pin& pin : options.run.pins) {
     wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
   }

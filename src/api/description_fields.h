@@ -113,6 +113,17 @@ inline constexpr auto kFields<ValueDescription> = FieldList{
 };
 
 template <>
+inline constexpr auto kFields<CompileDescription> = FieldList{
+    "CompileDescription",
+    field("backend", &CompileDescription::backend),
+    field("kernels", &CompileDescription::kernels),
+    field("unique", &CompileDescription::unique),
+    field("compiled", &CompileDescription::compiled),
+    field("loaded_from_store", &CompileDescription::loaded_from_store),
+    field("compile_seconds", &CompileDescription::compile_seconds, "compile_us"),
+};
+
+template <>
 inline constexpr auto kFields<NodeDescription> = FieldList{
     "NodeDescription",
     field("name", &NodeDescription::name, "node"),

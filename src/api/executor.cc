@@ -329,6 +329,47 @@ ShapesDescription Executor::shapes() const {
   return shapes;
 }
 
+std::vector<CompileDescription> Executor::compiled() const {
+  std::vector<CompileDescription> all;
+  for (const std::shared_ptr<const Plugin>& plugin : state_->plan().runner->built().plugins) {
+    const std::optional<tessera_compile_counts> counts = plugin->compile_counts();
+    if (!counts) continue;
+    all.push_back({.backend = plugin->name(),
+                   .kernels = counts->kernels,
+                   .unique = counts->unique,
+                   .compiled = counts->compiled,
+                   .loaded_from_store = counts->loaded,
+                   .compile_seconds = counts->compile_seconds});
+  }
+  return all;
+}
+
+std::optional<KernelForm> kernel_form(std::string_view name) {
+  if (name == "expression") return KernelForm::Expression;
+  if (name == "source") return KernelForm::Source;
+  if (name == "assembly") return KernelForm::Assembly;
+  return std::nullopt;
+}
+
+std::optional<std::string> Executor::kernel_text(size_t step, KernelForm form) const {
+  const std::vector<std::shared_ptr<const Kernel>>& kernels =
+      state_->plan().runner->built().kernels;
+  if (step >= kernels.size()) {
+    throw Error(ErrorKind::InvalidArgument, "argument 'step'",
+                "expected the number of a step below " + std::to_string(kernels.size()) +
+                    ", found " + std::to_string(step));
+  }
+  if (kernels[step] == nullptr) return std::nullopt;
+  switch (form) {
+    case KernelForm::Expression:
+      return kernels[step]->describe(TESSERA_KERNEL_EXPRESSION);
+    case KernelForm::Source:
+      return kernels[step]->describe(TESSERA_KERNEL_SOURCE);
+    default:
+      return kernels[step]->describe(TESSERA_KERNEL_ASSEMBLY);
+  }
+}
+
 const std::string& Executor::costs() const {
   std::call_once(state_->are_costs_written, [&] {
     // If the plan came from a cache, the prices are in the cache record: bind() did not collect

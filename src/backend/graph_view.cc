@@ -16,8 +16,9 @@ static_assert(static_cast<int>(tessera::DataType::UInt8) == TESSERA_UINT8);
 static_assert(static_cast<int>(tessera::DataType::Float32) == TESSERA_FLOAT32);
 static_assert(static_cast<int>(tessera::DataType::String) == TESSERA_STRING);
 
-tessera_graph::tessera_graph(const tessera::Graph& source, const tessera::ops::Registry& ops)
-    : graph(source), registry(ops) {
+tessera_graph::tessera_graph(const tessera::Graph& source, const tessera::ops::Registry& ops,
+                             bool fuses)
+    : graph(source), registry(ops), fusion_(source, fuses) {
   fill_values();
   fill_nodes();
 }

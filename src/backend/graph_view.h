@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/attribute_view.h"
+#include "backend/fusion_view.h"
 #include "backend/pattern.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
@@ -18,7 +19,9 @@
 
 // C structs over a graph and a registry, which must outlive it. Reading is thread-safe.
 struct tessera_graph {
-  tessera_graph(const tessera::Graph& graph, const tessera::ops::Registry& registry);
+  // `fuses`: find_fused_groups() finds groups.
+  tessera_graph(const tessera::Graph& graph, const tessera::ops::Registry& registry,
+                bool fuses = true);
   tessera_graph(const tessera_graph&) = delete;
   tessera_graph& operator=(const tessera_graph&) = delete;
 
@@ -32,6 +35,7 @@ struct tessera_graph {
   // The matches of a pattern given as text. Cached, because backends search for dozens of patterns,
   // and again for another number of threads. Throws as parse_pattern() does.
   const std::vector<std::vector<tessera::NodeId>>& matches(std::string_view pattern) const;
+  const tessera::FusionView& fusion() const { return fusion_; }
 
  private:
   void fill_values();
@@ -41,6 +45,7 @@ struct tessera_graph {
   std::vector<std::vector<int32_t>> consumers_;   // by value
   std::vector<std::vector<int32_t>> input_ids_;   // by node
   std::vector<std::vector<int32_t>> output_ids_;  // by node
+  tessera::FusionView fusion_;
   mutable std::mutex mutex_;                      // protects the next member
   mutable std::map<int32_t, std::unique_ptr<tessera::AttributeViews>> attributes_;
   mutable std::mutex matches_mutex_;  // protects the next members

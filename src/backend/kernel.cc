@@ -16,27 +16,44 @@ void Kernel::fail(const std::string& location, const tessera_error& error) const
   throw Error(status.kind(), location, message);
 }
 
+namespace {
+
+// What a plug-in passes to a tessera_bytes_visitor.
+struct VisitedBytes {
+  std::string bytes;
+  std::exception_ptr failure;  // must not be thrown through the plug-in
+
+  static void append(void* user, const void* data, size_t size) {
+    VisitedBytes& all = *static_cast<VisitedBytes*>(user);
+    try {
+      all.bytes.append(static_cast<const char*>(data), size);
+    } catch (...) {
+      all.failure = std::current_exception();
+    }
+  }
+};
+
+}  // namespace
+
 std::string Kernel::save() const {
-  struct Saved {
-    std::string bytes;
-    std::exception_ptr failure;  // must not be thrown through the plug-in
-  } saved;
+  VisitedBytes saved;
   const Status status = call_plugin([&](tessera_error* error) {
-    return abi_.save(
-        abi_.self,
-        [](void* user, const void* data, size_t size) {
-          Saved& all = *static_cast<Saved*>(user);
-          try {
-            all.bytes.append(static_cast<const char*>(data), size);
-          } catch (...) {
-            all.failure = std::current_exception();
-          }
-        },
-        &saved, error);
+    return abi_.save(abi_.self, VisitedBytes::append, &saved, error);
   });
   if (saved.failure) std::rethrow_exception(saved.failure);
   if (!status.is_fine()) throw Error(status.kind(), "backend '" + backend_ + "'", status.message);
   return std::move(saved.bytes);
+}
+
+std::optional<std::string> Kernel::describe(int32_t form) const {
+  if (abi_.describe == nullptr) return std::nullopt;
+  VisitedBytes text;
+  const Status status = call_plugin([&](tessera_error* error) {
+    return abi_.describe(abi_.self, form, VisitedBytes::append, &text, error);
+  });
+  if (text.failure) std::rethrow_exception(text.failure);
+  if (!status.is_fine()) return std::nullopt;
+  return std::move(text.bytes);
 }
 
 }  // namespace tessera

@@ -39,6 +39,8 @@ class Kernel {
   bool can_be_saved() const { return abi_.save != nullptr; }
   // The bytes from which its candidate's `load` restores the kernel. Throws the plug-in's failure.
   std::string save() const;
+  // The text of a compiled kernel in a form of TESSERA_KERNEL_; nullopt if it has none.
+  std::optional<std::string> describe(int32_t form) const;
 
   // Runs the kernel on buffers in the order of its candidate's ports. Throws the kernel's failure
   // at `location`, naming the backend.

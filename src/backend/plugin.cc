@@ -188,7 +188,10 @@ Plugin::Plugin(tessera_open_backend_function open_function, const std::string& l
       call_plugin([&](tessera_error* error) { return open_function(host_.abi(), &abi_, error); });
   if (!status.is_fine()) fail(location, "could not be opened: " + status.message);
   // An older plug-in does not know the members that were appended.
-  if (abi_.struct_size < sizeof(abi_)) abi_.device_interfaces = nullptr;
+  if (abi_.struct_size < offsetof(tessera_backend, compile_counts)) {
+    abi_.device_interfaces = nullptr;
+  }
+  if (abi_.struct_size < sizeof(abi_)) abi_.compile_counts = nullptr;
   if (std::string wrong = explain_illegal(abi_); !wrong.empty()) {
     // In a struct of another size, `release` may have another position.
     if (has_known_size(abi_)) release();
@@ -204,6 +207,16 @@ Plugin::Plugin(tessera_open_backend_function open_function, const std::string& l
 }
 
 Plugin::~Plugin() { release(); }
+
+std::optional<tessera_compile_counts> Plugin::compile_counts() const {
+  if (abi_.compile_counts == nullptr) return std::nullopt;
+  tessera_compile_counts counts = {};
+  counts.struct_size = sizeof(counts);
+  counts.kernels = -1;
+  abi_.compile_counts(abi_.self, &counts);
+  if (counts.kernels < 0) return std::nullopt;
+  return counts;
+}
 
 void Plugin::release() {
   if (abi_.release == nullptr) return;

@@ -41,6 +41,8 @@ class Plugin {
   // All version ingredients in one string; packs and measurements depend on it.
   const std::string& ingredients() const { return ingredients_; }
   const tessera_host* host() const { return host_.abi(); }
+  // nullopt if it compiles nothing.
+  std::optional<tessera_compile_counts> compile_counts() const;
   // Whether it was opened before this process was forked. Its threads and devices are the parent's.
   bool is_forked() const { return opened_in_ != ::getpid(); }
   // Held while propose() runs.

@@ -27,6 +27,7 @@ namespace tessera {
 struct PlanOptions {
   int precision = TESSERA_PRECISION_FLOAT32;
   int nan = TESSERA_NAN_EXACT;  // TESSERA_NAN_
+  bool fuses = true;            // find groups for kernels that are compiled
   OfferSelection selection;
   bool returns_step_outputs = false;  // after the graph's outputs and kept values
   bool keeps_sparse_storage = false;  // error if a kernel reads a sparse value as dense

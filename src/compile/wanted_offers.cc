@@ -64,7 +64,7 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
                              const std::vector<std::shared_ptr<const Plugin>>& plugins,
                              const LayoutTable& layouts, ThreadPool& pool,
                              const PlanOptions& options) {
-  const tessera_graph view(graph, registry);
+  const tessera_graph view(graph, registry, options.fuses);
   const PricingOptions& pricing = options.pricing;
   const bool are_pinned = !options.selection.pins.empty();
   // With a reused choice, candidates for one thread, or that need a measured price, are requested

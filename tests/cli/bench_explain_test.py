@@ -18,7 +18,7 @@ from terminal import read_terminal
 
 BENCH_KEYS = (
     "format model load_us bind_us first_run_us median_us min_us p90_us p99_us run_count thread_count "
-    "step_count conversion_count totals placement memory dispatch_us cache"
+    "step_count conversion_count totals placement memory dispatch_us cache codegen"
 ).split()
 QUICK = ("--seconds", "0.02", "--warmup", "0", "--threads", "1")
 

@@ -1,0 +1,362 @@
+#include "codegen/find_groups.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace tessera::codegen {
+namespace {
+
+constexpr size_t kMaxNodes = 1'536;
+// A search for a path gives up, as if it had found one, after so many nodes.
+constexpr int kMaxVisits = 512;
+// How many first nodes other backends fuse with a product or a convolution.
+constexpr size_t kMaxFirstNodes = 3;
+constexpr int kNoGroup = -1;
+
+struct GrowingGroup {
+  std::vector<int32_t> nodes;  // ascending
+  IterationSpace space;
+};
+
+// Grows groups node by node, in the order of the graph.
+class GroupFinder {
+ public:
+  explicit GroupFinder(const FusionGraph& graph)
+      : graph_(graph),
+        group_of_(graph.graph.nodes.size(), kNoGroup),
+        levels_(graph.graph.values.size(), Level::Point),
+        visited_(graph.graph.nodes.size(), 0),
+        visited_groups_() {}
+
+  // The nodes of each group, ascending.
+  std::vector<std::vector<int32_t>> find() {
+    for (size_t node = 0; node < graph_.graph.nodes.size(); ++node) {
+      add({static_cast<int32_t>(node)});
+    }
+    std::vector<std::vector<int32_t>> found;
+    for (GrowingGroup& group : groups_) {
+      if (!group.nodes.empty()) found.push_back(std::move(group.nodes));
+    }
+    return found;
+  }
+
+ private:
+  const Node& node_at(NodeId id) const { return graph_.graph[id]; }
+
+  NodeId producer_of(ValueId value) const {
+    return value.is_none() ? NodeId{} : graph_.producers[static_cast<size_t>(value.index)];
+  }
+
+  int group_of(NodeId node) const {
+    return node.is_none() ? kNoGroup : group_of_[static_cast<size_t>(node.index)];
+  }
+
+  void add(NodeId id) {
+    if (graph_.roles[static_cast<size_t>(id.index)].kind == FusionKind::None) return;
+    // The groups that make its inputs; the latest first, because it is the nearest.
+    std::set<int, std::greater<>> makers;
+    for (const ValueId input : node_at(id).inputs) {
+      const NodeId producer = producer_of(input);
+      const bool is_first_output =
+          !producer.is_none() && node_at(producer).outputs[0] == input;
+      if (is_first_output && group_of(producer) != kNoGroup) makers.insert(group_of(producer));
+    }
+    if (makers.size() > 1 && join(id, {makers.begin(), makers.end()})) return;
+    for (const int maker : makers) {
+      if (join(id, {maker})) return;
+    }
+    begin_group(id);
+  }
+
+  void begin_group(NodeId id) {
+    std::optional<GroupSpace> space;
+    if (!add_node(graph_, id, space)) return;
+    group_of_[static_cast<size_t>(id.index)] = static_cast<int>(groups_.size());
+    groups_.push_back({{id.index}, space->space});
+    set_level(id, *space);
+  }
+
+  void set_level(NodeId id, const GroupSpace& space) {
+    const ValueId output = node_at(id).outputs[0];
+    levels_[static_cast<size_t>(output.index)] = space.levels.at(output);
+  }
+
+  // Makes one group of `members` and the node, if that is a group; else changes nothing.
+  bool join(NodeId id, const std::vector<int>& members) {
+    size_t nodes = 1;
+    for (const int member : members) nodes += groups_[static_cast<size_t>(member)].nodes.size();
+    if (nodes > kMaxNodes) return false;
+    std::optional<GroupSpace> probe =
+        GroupSpace{groups_[static_cast<size_t>(members[0])].space, {}};
+    for (size_t index = 1; index < members.size(); ++index) {
+      const IterationSpace& other = groups_[static_cast<size_t>(members[index])].space;
+      if (!probe->space.add_space(other)) return false;
+    }
+    for (const ValueId input : node_at(id).inputs) {
+      if (std::find(members.begin(), members.end(), group_of(producer_of(input))) !=
+          members.end()) {
+        probe->levels[input] = levels_[static_cast<size_t>(input.index)];
+      }
+    }
+    if (!add_node(graph_, id, probe) || !is_convex(id, members)) return false;
+    GrowingGroup& first = groups_[static_cast<size_t>(members[0])];
+    for (size_t index = 1; index < members.size(); ++index) absorb(members[0], members[index]);
+    first.nodes.push_back(id.index);
+    first.space = probe->space;
+    group_of_[static_cast<size_t>(id.index)] = members[0];
+    set_level(id, *probe);
+    return true;
+  }
+
+  void absorb(int into, int from) {
+    std::vector<int32_t>& nodes = groups_[static_cast<size_t>(into)].nodes;
+    std::vector<int32_t>& others = groups_[static_cast<size_t>(from)].nodes;
+    for (const int32_t node : others) group_of_[static_cast<size_t>(node)] = into;
+    const auto middle = static_cast<std::ptrdiff_t>(nodes.size());
+    nodes.insert(nodes.end(), others.begin(), others.end());
+    std::inplace_merge(nodes.begin(), nodes.begin() + middle, nodes.end());
+    others.clear();
+  }
+
+  // --- Convexity -------------------------------------------------------------------------------
+
+  // Whether no path from a member leads through a node outside into the node, or into another member.
+  bool is_convex(NodeId id, const std::vector<int>& members) {
+    int32_t first = id.index;
+    for (const int member : members) {
+      first = std::min(first, groups_[static_cast<size_t>(member)].nodes.front());
+    }
+    ++search_;
+    visits_ = 0;
+    std::vector<int32_t> pending;
+    push_outside_producers(id, members, first, pending);
+    // One member alone was convex before.
+    if (members.size() > 1) {
+      for (const int member : members) {
+        const std::vector<int32_t>& nodes = groups_[static_cast<size_t>(member)].nodes;
+        // Paths between members end behind the begin of the later one.
+        const int32_t begin = later_begin(member, members);
+        for (size_t at = nodes.size(); at-- > 0 && nodes[at] > begin;) {
+          push_outside_producers({nodes[at]}, members, first, pending);
+        }
+      }
+    }
+    return !reaches(pending, members, first);
+  }
+
+  // The smallest first node of the members other than `member`.
+  int32_t later_begin(int member, const std::vector<int>& members) const {
+    int32_t begin = INT32_MAX;
+    for (const int other : members) {
+      if (other != member) {
+        begin = std::min(begin, groups_[static_cast<size_t>(other)].nodes.front());
+      }
+    }
+    return begin;
+  }
+
+  // The last node that runs together with `node`. No node before the first member reads a member.
+  int32_t last_of_its_group(NodeId node) const {
+    const int group = group_of(node);
+    return group == kNoGroup ? node.index : groups_[static_cast<size_t>(group)].nodes.back();
+  }
+
+  bool is_member(int group, const std::vector<int>& members) const {
+    return std::find(members.begin(), members.end(), group) != members.end();
+  }
+
+  void push_outside_producers(NodeId id, const std::vector<int>& members, int32_t first,
+                              std::vector<int32_t>& pending) const {
+    const auto push = [&](ValueId value) {
+      const NodeId producer = producer_of(value);
+      if (producer.is_none() || is_member(group_of(producer), members)) return;
+      if (last_of_its_group(producer) >= first) pending.push_back(producer.index);
+    };
+    for (const ValueId input : node_at(id).inputs) push(input);
+    for (const Body& body : node_at(id).bodies) {
+      for (const Capture& capture : body.graph.captures) push(capture.outer);
+    }
+  }
+
+  // Whether a member makes what one of these nodes, or the nodes before them, read.
+  bool reaches(std::vector<int32_t>& pending, const std::vector<int>& members, int32_t first) {
+    const auto visit_inputs = [&](NodeId node) {
+      const auto is_made_inside = [&](ValueId value) {
+        const NodeId producer = producer_of(value);
+        return !producer.is_none() && is_member(group_of(producer), members);
+      };
+      bool is_inside = false;
+      for (const ValueId input : node_at(node).inputs) is_inside |= is_made_inside(input);
+      for (const Body& body : node_at(node).bodies) {
+        for (const Capture& capture : body.graph.captures) {
+          is_inside |= is_made_inside(capture.outer);
+        }
+      }
+      if (!is_inside) push_outside_producers(node, members, first, pending);
+      return is_inside;
+    };
+    while (!pending.empty()) {
+      const NodeId node = {pending.back()};
+      pending.pop_back();
+      if (visited_[static_cast<size_t>(node.index)] == search_) continue;
+      visited_[static_cast<size_t>(node.index)] = search_;
+      if (++visits_ > kMaxVisits) return true;
+      if (node.index > first && visit_inputs(node)) return true;
+      // A group runs as one: what any of its nodes reads comes before all of them.
+      const int group = group_of(node);
+      if (group == kNoGroup || !visited_groups_.insert({search_, group}).second) continue;
+      for (const int32_t other : groups_[static_cast<size_t>(group)].nodes) {
+        if (other < first) continue;
+        pending.push_back(other);
+      }
+    }
+    return false;
+  }
+
+  const FusionGraph& graph_;
+  std::vector<int> group_of_;   // by node
+  std::vector<Level> levels_;   // by value; of values that groups make
+  std::vector<GrowingGroup> groups_;
+  int search_ = 0;
+  int visits_ = 0;
+  std::vector<int> visited_;  // by node: the last search that saw it
+  std::set<std::pair<int, int>> visited_groups_;  // search and group
+};
+
+// --- What is offered -----------------------------------------------------------------------------
+
+class GroupList {
+ public:
+  explicit GroupList(const FusionGraph& graph) : graph_(graph) {}
+
+  // Adds the group of these nodes; if it is too large for one kernel, that of each half.
+  void add(std::vector<int32_t> nodes) {
+    trim_views(nodes);
+    if (!is_worth_a_kernel(nodes)) return;
+    std::vector<NodeId> ids;
+    for (const int32_t node : nodes) ids.push_back({node});
+    FusedNodes fused = fuse_nodes(graph_, ids);
+    if (fused.group) {
+      groups_.push_back(*std::move(fused.group));
+    } else if (nodes.size() >= 2) {
+      // A beginning and an end of a convex group are convex.
+      const auto middle = nodes.begin() + static_cast<std::ptrdiff_t>(nodes.size() / 2);
+      add({nodes.begin(), middle});
+      add({middle, nodes.end()});
+    }
+  }
+
+  // Adds the group of all nodes, if there is one.
+  void add_whole_graph() {
+    const size_t count = graph_.graph.nodes.size();
+    if (count > kMaxNodes) return;
+    std::vector<NodeId> ids;
+    for (size_t node = 0; node < count; ++node) {
+      if (graph_.roles[node].kind == FusionKind::None) return;
+      ids.push_back({static_cast<int32_t>(node)});
+    }
+    FusedNodes fused = fuse_nodes(graph_, ids);
+    if (fused.group) groups_.push_back(*std::move(fused.group));
+  }
+
+  void add_parts(const std::vector<int32_t>& nodes) {
+    add_without_first_nodes(nodes);
+    split_at_reductions(nodes);
+  }
+
+  std::vector<plugin::FusedGroup> take() { return std::move(groups_); }
+
+ private:
+  FusionKind kind(int32_t node) const { return graph_.roles[static_cast<size_t>(node)].kind; }
+
+  // Views that no other node of the group reads need no kernel.
+  void trim_views(std::vector<int32_t>& nodes) const {
+    std::set<ValueId> read;
+    std::vector<int32_t> kept;
+    for (size_t at = nodes.size(); at-- > 0;) {
+      const Node& node = graph_.graph[NodeId{nodes[at]}];
+      if (kind(nodes[at]) == FusionKind::View && !read.contains(node.outputs[0])) continue;
+      read.insert(node.inputs.begin(), node.inputs.end());
+      kept.push_back(nodes[at]);
+    }
+    std::reverse(kept.begin(), kept.end());
+    nodes = std::move(kept);
+  }
+
+  // One elementwise node or reduction alone is what libraries have kernels for.
+  bool is_worth_a_kernel(const std::vector<int32_t>& nodes) const {
+    int computing = 0;
+    bool is_normalization = false;
+    for (const int32_t node : nodes) {
+      computing += kind(node) != FusionKind::View ? 1 : 0;
+      is_normalization |= kind(node) == FusionKind::Normalization;
+    }
+    return computing > 1 || is_normalization;
+  }
+
+  bool reads_unfused_node(int32_t node) const {
+    for (const ValueId input : graph_.graph[NodeId{node}].inputs) {
+      if (input.is_none()) continue;
+      const NodeId producer = graph_.producers[static_cast<size_t>(input.index)];
+      if (!producer.is_none() && kind(producer.index) == FusionKind::None) return true;
+    }
+    return false;
+  }
+
+  bool reads_one_of(int32_t node, std::span<const int32_t> nodes) const {
+    for (const ValueId input : graph_.graph[NodeId{node}].inputs) {
+      if (input.is_none()) continue;
+      const NodeId producer = graph_.producers[static_cast<size_t>(input.index)];
+      if (std::find(nodes.begin(), nodes.end(), producer.index) != nodes.end()) return true;
+    }
+    return false;
+  }
+
+  void add_without_first_nodes(const std::vector<int32_t>& nodes) {
+    for (size_t count = 1; count <= kMaxFirstNodes && count < nodes.size(); ++count) {
+      const int32_t last = nodes[count - 1];
+      const auto before = std::span(nodes).first(count - 1);
+      if (!reads_unfused_node(last) && !reads_one_of(last, before)) return;
+      add({nodes.begin() + static_cast<std::ptrdiff_t>(count), nodes.end()});
+    }
+  }
+
+  // What does not depend on a reduction, and the rest.
+  void split_at_reductions(const std::vector<int32_t>& nodes) {
+    std::vector<int32_t> before;
+    std::vector<int32_t> rest;
+    for (const int32_t node : nodes) {
+      const bool reduces = kind(node) == FusionKind::Reduction ||
+                           kind(node) == FusionKind::Normalization;
+      (reduces || reads_one_of(node, rest) ? rest : before).push_back(node);
+    }
+    if (before.empty() || rest.empty()) return;
+    add(std::move(before));
+    add(std::move(rest));
+  }
+
+  const FusionGraph& graph_;
+  std::vector<plugin::FusedGroup> groups_;
+};
+
+}  // namespace
+
+std::vector<plugin::FusedGroup> find_groups(const FusionGraph& graph) {
+  const std::vector<std::vector<int32_t>> found = GroupFinder(graph).find();
+  GroupList list(graph);
+  for (const std::vector<int32_t>& nodes : found) list.add(nodes);
+  // A part of a group that was cut out as a graph of its own may consist of nodes that only others
+  // connected; it is still one group.
+  if (found.size() > 1) list.add_whole_graph();
+  for (const std::vector<int32_t>& nodes : found) list.add_parts(nodes);
+  // Two ways may lead to one part.
+  std::vector<plugin::FusedGroup> groups = list.take();
+  std::set<std::vector<int32_t>> seen;
+  std::erase_if(groups, [&](const plugin::FusedGroup& group) {
+    return !seen.insert(group.nodes).second;
+  });
+  return groups;
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,48 @@
+#include "codegen/lower_op_test.h"
+
+namespace tessera::codegen {
+namespace {
+
+const std::vector<int64_t> kMatrix = {50, 40};
+const std::vector<int64_t> kRow = {40};
+// The type of an input that is left out.
+constexpr DataType kLeftOut = DataType::String;
+
+std::vector<LoweringCase> variadic_cases() {
+  std::vector<LoweringCase> cases;
+  for (const char* op : {"Max", "Mean", "Min", "Sum"}) {
+    cases.push_back({op, 13, {{kMatrix}}});
+    cases.push_back({op, 13, {{kMatrix}, {kMatrix}}});
+    cases.push_back({op, 13, {{kRow}, {kMatrix}, {{50, 1}}}});
+    cases.push_back({op, 6, {{kMatrix}, {kMatrix}, {kMatrix}, {kMatrix}}});
+  }
+  return cases;
+}
+
+Tensor nan_bound() { return ops::floats({}, {std::nanf("")}); }
+
+TEST(LowerSelection, ComputesWhatTheReferenceDoes) {
+  std::vector<LoweringCase> cases = variadic_cases();
+  const DataType float32 = DataType::Float32;
+  const std::vector<LoweringCase> others = {
+      {"Where", 16, {{kMatrix, Values::Any, DataType::Bool}, {kMatrix}, {kRow}}},
+      {"Where", 9, {{kRow, Values::Any, DataType::Bool}, {{50, 1}}, {{1}}}},
+      {"PRelu", 16, {{kMatrix}, {kRow}}},
+      {"PRelu", 9, {{{4, 3, 5}}, {{3, 1}}}},
+      {"PRelu", 6, {{{4, 3, 5}}, {{3}}}},
+      {"PRelu", 6, {{{4, 3, 5}}, {{1}}}},
+      {"Clip", 6, {{kMatrix}}},
+      {"Clip", 6, {{kMatrix}}, attributes_of({{"min", -1.3F}, {"max", 6.1F}})},
+      {"Clip", 6, {{kMatrix}}, attributes_of({{"min", 2.0F}, {"max", std::nanf("")}})},
+      {"Clip", 13, {{kMatrix}}},
+      {"Clip", 13, {{kMatrix}, {{}}}},
+      {"Clip", 13, {{kMatrix}, {{}}, {{1}}}},
+      {"Clip", 13, {{kMatrix}, {{}, Values::Any, kLeftOut}, {{1}}}},
+      {"Clip", 13, {{kMatrix, Values::Any, float32}, {{}, Values::Any, float32, nan_bound()}}},
+  };
+  cases.insert(cases.end(), others.begin(), others.end());
+  check_cases(selection_rows(), cases);
+}
+
+}  // namespace
+}  // namespace tessera::codegen
