@@ -116,10 +116,10 @@ template <>
 inline constexpr auto kFields<CompileDescription> = FieldList{
     "CompileDescription",
     field("backend", &CompileDescription::backend),
-    field("kernels", &CompileDescription::kernels),
-    field("unique", &CompileDescription::unique),
-    field("compiled", &CompileDescription::compiled),
-    field("loaded_from_store", &CompileDescription::loaded_from_store),
+    field("kernels", &CompileDescription::kernels, "kernel_count"),
+    field("unique", &CompileDescription::unique, "unique_count"),
+    field("compiled", &CompileDescription::compiled, "compiled_count"),
+    field("loaded_from_store", &CompileDescription::loaded_from_store, "loaded_from_store_count"),
     field("compile_seconds", &CompileDescription::compile_seconds, "compile_us"),
 };
 

@@ -59,6 +59,14 @@ TEST_F(FindGroups, AChainIsOneGroup) {
   EXPECT_THAT(groups_of(typed(graph)), ElementsAre("a b c"));
 }
 
+TEST_F(FindGroups, ScalarsFuse) {
+  GraphBuilder graph = builder();
+  graph.input("x", float_type(Shape{})).input("y", float_type({{1}}));
+  graph.node("a", "Relu", {"x"}, {"s"}).node("b", "Neg", {"s"}, {"r"});
+  graph.node("c", "Mul", {"r", "y"}, {"z"}).output("z");
+  EXPECT_THAT(groups_of(typed(graph)), ElementsAre("a b c"));
+}
+
 TEST_F(FindGroups, OneElementwiseNodeIsNone) {
   GraphBuilder graph = builder();
   graph.input("x", float_type({{2, 3}})).node("a", "Relu", {"x"}, {"z"}).output("z");

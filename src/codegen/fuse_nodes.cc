@@ -91,6 +91,7 @@ FusionGraph::FusionGraph(const Graph& given)
 std::vector<int64_t> known_dims(const Graph& graph, ValueId value) {
   std::vector<int64_t> dims;
   for (const Dim& dim : *graph[value].type.shape) dims.push_back(dim.value());
+  if (dims.empty()) dims.push_back(1);
   return dims;
 }
 
@@ -256,8 +257,10 @@ plugin::FusedAccess result_access(const FusionGraph& graph, const GroupSpace& gr
 }
 
 // What tells apart two accesses besides the value: their type and the axes that they pass through.
+// Those of whole tensors are all; their number must not count, because axes are merged later.
 std::string trait_of(const plugin::FusedAccess& access) {
-  std::string trait = std::to_string(access.data_type) + (access.is_whole ? "w" : "p");
+  std::string trait = std::to_string(access.data_type);
+  if (access.is_whole) return trait + "w";
   for (const int64_t stride : access.strides) trait += stride == 0 ? '0' : '1';
   return trait;
 }

@@ -25,7 +25,7 @@ struct FusionGraph {
   std::vector<int> use_counts;              // by value
 };
 
-// The dimensions of a value whose type is known.
+// The dimensions of a value whose type is known; {1} for a scalar.
 std::vector<int64_t> known_dims(const Graph& graph, ValueId value);
 
 // A space, and the level of each value that the nodes on it compute.

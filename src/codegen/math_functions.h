@@ -1,11 +1,17 @@
 // Mathematical functions as expressions, so that all printers compute the same bits. They need no
 // tables and no branches.
 //
-// `x` is float32 or float64, and so is the result. Special values are those of C's functions of the
-// same name. The largest error of each function, in units in the last place (ulp) of the correctly
-// rounded result, denormal arguments and results included; "all" means all float32 values.
+// `x` is float32 or float64, and so is the result; sin and cos take float32 only, because the
+// reduction of large float64 would take too many instructions. Special values (NaN, infinities,
+// zeros and their signs) are those of C's functions. Errors are distances from the exact result in
+// units in the last place (ulp) of this result, also of denormal ones:
 //
-//   float32: exp 0.00
+//               exp   expm1  log   log1p  tanh  erf   erfc  sin   cos   pow
+//   float32     1.04  1.54   0.93  1.46   1.86  1.81  0.78  1.50  1.50  0.8
+//   float64     1.1   2.0    1.4   1.9    2.1   1.7   6.5               1.3
+//
+// Those of float32 hold for all arguments; they were compared with float64, and pow on samples
+// only. Those of float64 are a little more than the largest error in 20 million samples.
 #pragma once
 
 #include "codegen/expression_builder.h"
@@ -21,7 +27,7 @@ InstructionId erf(ExpressionBuilder& builder, InstructionId x);
 InstructionId erfc(ExpressionBuilder& builder, InstructionId x);  // 1 - erf(x)
 InstructionId sin(ExpressionBuilder& builder, InstructionId x);
 InstructionId cos(ExpressionBuilder& builder, InstructionId x);
-// x to the power of y; both of one type.
+// x to the power of y; both have one type.
 InstructionId pow(ExpressionBuilder& builder, InstructionId x, InstructionId y);
 
 }  // namespace tessera::codegen

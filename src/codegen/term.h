@@ -113,13 +113,20 @@ inline Term with_sign_of(Term x, Term magnitude) {
 inline Term at_most(Term x, double limit) { return select(limit < x, limit, x); }
 inline Term at_least(Term x, double limit) { return select(x < limit, limit, x); }
 
-// c[0] + c[1] x + c[2] x^2 + ..., by Horner's rule.
-inline Term polynomial(Term x, std::span<const double> coefficients) {
-  Term sum = x.number(coefficients.back());
-  for (size_t index = coefficients.size() - 1; index-- > 0;) {
-    sum = fma(sum, x, coefficients[index]);
-  }
+// c[first] + c[first + step] x + c[first + 2 step] x^2 + ..., by Horner's rule.
+inline Term polynomial(Term x, std::span<const double> c, size_t first, size_t step) {
+  size_t index = first + (c.size() - 1 - first) / step * step;
+  Term sum = x.number(c[index]);
+  for (; index > first; index -= step) sum = fma(sum, x, c[index - step]);
   return sum;
+}
+
+// c[0] + c[1] x + c[2] x^2 + ...
+inline Term polynomial(Term x, std::span<const double> c) {
+  if (c.size() <= 12) return polynomial(x, c, 0, 1);
+  // Two chains of operations that do not wait for each other.
+  const Term square = x * x;
+  return fma(x, polynomial(square, c, 1, 2), polynomial(square, c, 0, 2));
 }
 
 }  // namespace tessera::codegen

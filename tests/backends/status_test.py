@@ -134,7 +134,7 @@ def test_a_program_that_has_only_the_reference_says_so_once(place, relu):
 
 @pytest.mark.parametrize("name, missing", [
     ("trt", "no plug-in over TensorRT"), ("CUDA", "kernels of its own for NVIDIA"), ("cudnn", "cuDNN"),
-    ("tvm", "Apache TVM"), ("jit", "fused kernels")])
+    ("tvm", "Apache TVM")])
 def test_a_library_that_this_version_does_not_have_says_what_is_missing(place, relu, name, missing):
     done = call(place, "run", str(relu), "--random", "1", "--no-optimize", "--backends", name)
     assert done.returncode != 0

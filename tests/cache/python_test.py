@@ -158,7 +158,7 @@ def test_types_that_are_unknown_or_not_here(python, model, why_unusable):
 @pytest.mark.parametrize("call", ["model.load_cache('none.cache', type=%r)",
                                   "model.save_cache('none.cache', %r)", "model.bind(backends=[%r])"])
 def test_known_names_that_this_version_does_not_have(python, model, call):
-    names = {"jit": "fused kernels", "cuda": "kernels of its own for NVIDIA", "CUDA": "NVIDIA",
+    names = {"cuda": "kernels of its own for NVIDIA", "CUDA": "NVIDIA",
              "cudnn": "over cuDNN", "cuDNN": "over cuDNN", "tensorrt": "over TensorRT",
              "TensorRT": "over TensorRT", "trt": "over TensorRT", "tvm": "Apache TVM",
              "TVM": "TVM"}

@@ -209,6 +209,10 @@ def run_all(ask, model, tmp_path, bin_dir):
 
 def test_the_page_and_what_is_printed_agree(ask, model, tmp_path, bin_dir, why_unusable):
     run_all(ask, model, tmp_path, bin_dir)
+    compiles = not why_unusable.get("jit", "unknown")
+    if compiles:
+        ask("tessera bench", "bench", model, *SHAPE, *QUICK, "--no-optimize",
+            "--backends", "jit,reference")
     told = {(title, key) for title, table in TABLES.items() for key in table["keys"]}
     missing = told - ask.reader.found
     # Each of these needs something that a small model, or a machine without libraries, does not
@@ -217,6 +221,9 @@ def test_the_page_and_what_is_printed_agree(ask, model, tmp_path, bin_dir, why_u
             ("Failure", "where"), ("Failure", "message"),
             # Printed only in unusual cases.
             ("Tuning", "notes"), ("tessera verify MODEL", "notes")}
+    if not compiles:
+        rare |= {("tessera bench", "codegen"), *(("Compiled", key)
+                                                 for key in TABLES["Compiled"]["keys"])}
     without_libraries = set()
     if not any(name != "reference" and not reason for name, reason in why_unusable.items()):
         without_libraries = {("tessera verify --backend", "ops"), ("Step", "refusals"),

@@ -1,0 +1,61 @@
+// Writes the lines of LLVM IR: names, labels, types, and the declarations of intrinsics.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::jit {
+
+// An element type in LLVM IR. In memory a bool is a byte; in registers it is i1. 16-bit floats are
+// their bits.
+struct IrType {
+  std::string_view memory;
+  std::string_view value;
+  std::string_view suffix;  // of the value, in names of intrinsics
+  int bytes = 0;
+  bool is_float = false;  // float32 and float64
+  bool is_signed = false;
+};
+
+// Throws Failure (TESSERA_UNSUPPORTED) for types of which expressions have no elements.
+const IrType& ir_type(int32_t data_type);
+
+// "float", or "<16 x float>" with more than one lane.
+std::string of_lanes(std::string_view type, int lanes);
+
+class IrWriter {
+ public:
+  // Begins and ends a function without result. Allocas may be added while its body is written.
+  void begin_function(std::string_view name, std::string_view parameters);
+  void end_function();
+
+  // Adds "%t1 = <right side>" and returns "%t1".
+  std::string value(const std::string& right_side);
+  void line(const std::string& text) { body_ += "  " + text + "\n"; }
+  // The name of a new local variable; promoted to a register later.
+  std::string variable(const std::string& type);
+  std::string new_label();
+  void start_block(const std::string& label) { body_ += label + ":\n"; }
+
+  // `arguments` are pairs of type and value. "" as result type: none, and "" is returned.
+  std::string call(const std::string& result, const std::string& intrinsic,
+                   const std::vector<std::pair<std::string, std::string>>& arguments);
+  // A vector with `scalar` in all lanes; the scalar itself for one lane.
+  std::string splat(std::string_view type, const std::string& scalar, int lanes);
+
+  // The functions, with the declarations that they need.
+  std::string module_text(const std::string& head, const std::string& tail) const;
+
+ private:
+  int count_ = 0;
+  std::string header_;
+  std::string variables_;
+  std::string body_;
+  std::string functions_;
+  std::set<std::string> declarations_;
+};
+
+}  // namespace tessera::jit

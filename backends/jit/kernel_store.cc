@@ -1,0 +1,186 @@
+#include "kernel_store.h"
+
+#include <chrono>
+#include <utility>
+
+#include "byte_format.h"
+#include "compile.h"
+
+namespace tessera::jit {
+
+using plugin::Failure;
+
+namespace {
+
+constexpr std::string_view kMagic = "tessera jit kernel 1";
+// From so many on, kernels that nobody uses are forgotten.
+constexpr size_t kMaxIdleEntries = 1024;
+
+// 32 hex digits. Collisions are harmless, because the whole text is compared.
+std::string digest(std::string_view text) {
+  constexpr uint64_t kPrimes[] = {0x100000001b3U, 0x9e3779b97f4a7c15U};
+  std::string digits;
+  for (const uint64_t prime : kPrimes) {
+    uint64_t hash = 0xcbf29ce484222325U;
+    for (const char letter : text) {
+      hash = (hash ^ static_cast<unsigned char>(letter)) * prime;
+      hash ^= hash >> 29;
+    }
+    for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[hash >> shift & 15];
+  }
+  return digits;
+}
+
+}  // namespace
+
+std::string bytes_of_record(const KernelRecord& record) {
+  std::string bytes;
+  append_text(bytes, kMagic);
+  append_text(bytes, record.text);
+  append_text(bytes, record.compiler);
+  append_number(bytes, record.failure);
+  append_text(bytes, record.log);
+  append_number(bytes, record.image.kernel);
+  append_number(bytes, record.image.stream);
+  append_text(bytes, record.image.code);
+  return bytes;
+}
+
+KernelRecord record_of_bytes(std::string_view bytes) {
+  ByteReader reader(bytes);
+  KernelRecord record;
+  if (reader.text() != kMagic) {
+    throw Failure(TESSERA_CORRUPT, "these are not the bytes of a compiled kernel");
+  }
+  record.text = reader.text();
+  record.compiler = reader.text();
+  record.failure = static_cast<int32_t>(reader.number());
+  record.log = reader.text();
+  record.image.kernel = reader.number();
+  record.image.stream = reader.number();
+  record.image.code = reader.text();
+  reader.expect_end();
+  return record;
+}
+
+KernelStore::KernelStore(const Target& target, Blobs blobs, const std::string& revision)
+    : target_(target),
+      blobs_(blobs),
+      identity_(target.level + "\n" + kCompilerRevision + "\n" + revision + "\n") {}
+
+std::string KernelStore::key_of(const std::string& text) const {
+  return "kernel/" + digest(identity_ + text);
+}
+
+std::shared_ptr<KernelStore::Entry> KernelStore::entry_of(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Entry>& entry = entries_[text];
+  if (entry != nullptr) return entry;
+  entry = std::make_shared<Entry>();
+  const std::shared_ptr<Entry> made = entry;
+  ++unique_;
+  if (entries_.size() > kMaxIdleEntries) drop_unused();
+  return made;
+}
+
+// Kernels that run, and entries that threads wait for, have other owners.
+void KernelStore::drop_unused() {
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    // An entry that nobody else has cannot be changing.
+    const bool is_idle = at->second.use_count() == 1 &&
+                         (at->second->ready == nullptr || at->second->ready.use_count() == 1);
+    at = is_idle ? entries_.erase(at) : std::next(at);
+  }
+}
+
+// A damaged blob is as good as none.
+std::optional<KernelRecord> KernelStore::stored(const std::string& text) const {
+  const std::optional<std::string> bytes = blobs_.get(key_of(text));
+  if (!bytes) return std::nullopt;
+  try {
+    KernelRecord record = record_of_bytes(*bytes);
+    if (record.text != text) return std::nullopt;
+    return record;
+  } catch (const Failure&) {
+    return std::nullopt;
+  }
+}
+
+KernelRecord KernelStore::compile_record(const std::string& text) {
+  const LlvmFunctions& llvm = llvm_.get();
+  KernelRecord record;
+  record.text = text;
+  record.compiler = llvm.library;
+  ++compiled_;
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    record.image = image_of_object(compile(llvm, text, target_));
+  } catch (const Failure& failure) {
+    record.failure = failure.kind();
+    record.log = failure.what();
+  }
+  const auto passed = std::chrono::steady_clock::now() - begin;
+  compile_nanoseconds_ += std::chrono::nanoseconds(passed).count();
+  return record;
+}
+
+std::shared_ptr<const ReadyKernel> KernelStore::get(const std::string& text) {
+  const std::shared_ptr<Entry> entry = entry_of(text);
+  const std::lock_guard lock(entry->mutex);
+  if (entry->failure) throw Failure(*entry->failure);
+  if (entry->ready != nullptr) return entry->ready;
+  std::optional<KernelRecord> record = stored(text);
+  if (record && record->failure == TESSERA_OK) {
+    try {
+      entry->ready = std::make_shared<const ReadyKernel>(*std::move(record));
+      ++loaded_;
+      return entry->ready;
+    } catch (const Failure&) {
+      record.reset();  // damaged; compiled again below
+    }
+  }
+  if (!record) {
+    record = compile_record(text);
+    blobs_.put(key_of(text), bytes_of_record(*record));
+  } else {
+    ++loaded_;
+  }
+  if (record->failure != TESSERA_OK) {
+    entry->failure = Failure(record->failure, record->log);
+    throw Failure(*entry->failure);
+  }
+  entry->ready = std::make_shared<const ReadyKernel>(*std::move(record));
+  return entry->ready;
+}
+
+bool KernelStore::has(const std::string& text) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (entries_.contains(text)) return true;
+  }
+  return stored(text).has_value();
+}
+
+std::shared_ptr<const ReadyKernel> KernelStore::accept(KernelRecord record) {
+  const std::shared_ptr<Entry> entry = entry_of(record.text);
+  const std::lock_guard lock(entry->mutex);
+  if (entry->ready != nullptr) return entry->ready;
+  if (record.failure != TESSERA_OK) throw Failure(record.failure, record.log);
+  entry->ready = std::make_shared<const ReadyKernel>(std::move(record));
+  ++loaded_;
+  return entry->ready;
+}
+
+std::string KernelStore::assembly(const std::string& text) {
+  return compile(llvm_.get(), text, target_, OutputForm::Assembly);
+}
+
+plugin::CompileCounts KernelStore::counts() const {
+  return {.kernels = kernels_.load(),
+          .unique = unique_.load(),
+          .compiled = compiled_.load(),
+          .loaded = loaded_.load(),
+          .compile_seconds = 1e-9 * static_cast<double>(compile_nanoseconds_.load())};
+}
+
+}  // namespace tessera::jit

@@ -1,0 +1,466 @@
+#include "print_llvm.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "expression_levels.h"
+#include "print_memory.h"
+#include "print_operation.h"
+#include "print_reduction.h"
+
+namespace tessera::jit {
+
+using plugin::Failure;
+using plugin::FusedAccess;
+using plugin::FusedGroup;
+using plugin::Instruction;
+
+namespace {
+
+constexpr size_t kMaxInstructions = 32'768;
+// Up to so many instructions, a loop computes several vectors at a time.
+constexpr size_t kSmallBody = 12;
+constexpr size_t kMediumBody = 40;
+// From so many on, all vectors are masked, if that costs nothing: there is half as much to compile.
+constexpr size_t kLargeBody = 160;
+
+constexpr const char* kParameters = "ptr %bases, ptr %strides, ptr %sizes";
+
+// Instructions that compute something.
+size_t body_size(const FusedGroup& group) {
+  return static_cast<size_t>(
+      std::ranges::count_if(group.instructions, [](const Instruction& instruction) {
+        return instruction.operation != TESSERA_EXPRESSION_CONSTANT &&
+               instruction.operation != TESSERA_EXPRESSION_OPERAND;
+      }));
+}
+
+int lanes_of(const FusedGroup& group, const Target& target) {
+  int bytes = 1;
+  for (const Instruction& instruction : group.instructions) {
+    bytes = std::max(bytes, ir_type(instruction.data_type).bytes);
+  }
+  return target.vector_bytes / bytes;
+}
+
+// What one iteration of the loop along Lane computes: `index` is its first point.
+struct Lanes {
+  std::vector<std::string> indices;  // of each vector
+  std::string mask;                  // "": all lanes
+};
+
+// One form of the loop along Lane.
+struct LaneLoop {
+  int vectors = 1;
+  bool is_masked = false;
+};
+
+// A value while the body that computes it is printed.
+struct Printed {
+  std::string scalar;
+  std::string splat;
+  std::vector<std::string> vectors;
+};
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const FusedGroup& group, const KernelShape& shape, const Target& target)
+      : group_(group),
+        shape_(shape),
+        target_(target),
+        levels_(expression_levels(group, shape)),
+        lanes_(lanes_of(group, target)),
+        printed_(group.instructions.size()) {
+    const size_t size = body_size(group);
+    const int vectors = size <= kSmallBody ? 4 : size <= kMediumBody ? 2 : 1;
+    if (size <= kLargeBody || !target.has_masks()) lane_loops_.push_back({vectors, false});
+    if (vectors > 1 && !target.has_masks()) lane_loops_.push_back({1, false});
+    lane_loops_.push_back({1, true});
+  }
+
+  std::string print() {
+    print_function(kKernelName);
+    is_streaming_ = shape_.is_streaming;
+    if (is_streaming_) print_function(kStreamName);
+    const std::string width = std::to_string(8 * target_.vector_bytes);
+    return writer_.module_text("target triple = \"x86_64-unknown-linux-gnu\"\n\n",
+                               "\nattributes #0 = { nounwind \"prefer-vector-width\"=\"" + width +
+                                   "\" \"min-legal-vector-width\"=\"" + width +
+                                   "\" }\n!0 = !{i32 1}\n");
+  }
+
+ private:
+  // --- Names -------------------------------------------------------------------------------------
+
+  const FusedAccess& access(size_t index) const {
+    const size_t operands = group_.operands.size();
+    return index < operands ? group_.operands[index] : group_.results[index - operands];
+  }
+  size_t access_count() const { return group_.operands.size() + group_.results.size(); }
+  const Instruction& instruction(size_t id) const { return group_.instructions[id]; }
+  const IrType& type_of(size_t id) const { return ir_type(instruction(id).data_type); }
+
+  // The value of an instruction in one vector of the iteration.
+  const std::string& vector_of(size_t id, size_t vector) const {
+    return levels_.is_vector[id] ? printed_[id].vectors[vector] : printed_[id].splat;
+  }
+
+  void set_scalar(size_t id, const std::string& value) {
+    printed_[id].scalar = value;
+    if (levels_.needs_splat[id]) {
+      printed_[id].splat = writer_.splat(type_of(id).value, value, lanes_);
+    }
+  }
+
+  std::string load_number(const std::string& array, size_t index) {
+    const std::string address =
+        writer_.value("getelementptr i64, ptr " + array + ", i64 " + std::to_string(index));
+    return writer_.value("load i64, ptr " + address + ", align 8");
+  }
+
+  const std::string& stride(size_t index, Loop loop) { return strides_[index * kLoopCount + loop]; }
+
+  // --- Functions and loops -----------------------------------------------------------------------
+
+  void print_function(std::string_view name) {
+    writer_.begin_function(name, kParameters);
+    load_arguments();
+    compute(-1);
+    loop(kRow, [&] {
+      compute(levels_.position_of(kRow));
+      if (!levels_.is_lane_kept()) return print_row();
+      for_lanes([&] {
+        compute(levels_.position_of(kLane));
+        print_row();
+      });
+    });
+    writer_.end_function();
+  }
+
+  void load_arguments() {
+    pointers_.clear();
+    strides_.assign(access_count() * kLoopCount, "");
+    for (size_t index = 0; index < access_count(); ++index) {
+      const std::string address =
+          writer_.value("getelementptr ptr, ptr %bases, i64 " + std::to_string(index));
+      pointers_.push_back(writer_.value("load ptr, ptr " + address + ", align 8"));
+      for (size_t each = 0; each < kLoopCount; ++each) {
+        if (shape_.steps[index][each] != Step::Other) continue;
+        const size_t at = index * kLoopCount + each;
+        strides_[at] = load_number("%strides", at);
+      }
+    }
+    for (size_t each = 0; each < kLoopCount; ++each) sizes_[each] = load_number("%sizes", each);
+  }
+
+  // Prints `body` in a loop over `counter` from its present value, while it is below `limit`.
+  template <class Body>
+  void count_loop(const std::string& counter, const std::string& limit, int step,
+                  const Body& body) {
+    const std::string inside = writer_.new_label();
+    const std::string after = writer_.new_label();
+    const auto go_on = [&](const std::string& value) {
+      const std::string is_inside = writer_.value("icmp slt i64 " + value + ", " + limit);
+      writer_.line("br i1 " + is_inside + ", label %" + inside + ", label %" + after);
+    };
+    go_on(writer_.value("load i64, ptr " + counter));
+    writer_.start_block(inside);
+    const std::string index = writer_.value("load i64, ptr " + counter);
+    body(index);
+    const std::string next =
+        writer_.value("add nuw nsw i64 " + index + ", " + std::to_string(step));
+    writer_.line("store i64 " + next + ", ptr " + counter);
+    go_on(next);
+    writer_.start_block(after);
+  }
+
+  std::string new_counter() {
+    const std::string counter = writer_.variable("i64");
+    writer_.line("store i64 0, ptr " + counter);
+    return counter;
+  }
+
+  // A loop other than Lane. Inside, pointers_ are those of its iteration.
+  template <class Body>
+  void loop(Loop which, const Body& body) {
+    const std::vector<std::string> outside = pointers_;
+    count_loop(new_counter(), sizes_[which], 1, [&](const std::string& index) {
+      for (size_t each = 0; each < access_count(); ++each) {
+        if (shape_.steps[each][which] == Step::Zero) continue;
+        const std::string offset =
+            writer_.value("mul nsw i64 " + index + ", " + stride(each, which));
+        pointers_[each] =
+            writer_.value("getelementptr i8, ptr " + pointers_[each] + ", i64 " + offset);
+      }
+      body();
+    });
+    pointers_ = outside;
+  }
+
+  // The loops along Lane, first of several vectors, then of the rest.
+  template <class Body>
+  void for_lanes(const Body& body) {
+    const std::string counter = new_counter();
+    for (const LaneLoop& form : lane_loops_) {
+      const int step = form.vectors * lanes_;
+      std::string limit = sizes_[kLane];
+      if (!form.is_masked) {
+        limit = writer_.value("sub nsw i64 " + limit + ", " + std::to_string(step - 1));
+      }
+      count_loop(counter, limit, step, [&](const std::string& index) {
+        lane_state_ = {};
+        for (int vector = 0; vector < form.vectors; ++vector) {
+          lane_state_.indices.push_back(vector == 0
+                                            ? index
+                                            : writer_.value("add nuw nsw i64 " + index + ", " +
+                                                            std::to_string(vector * lanes_)));
+        }
+        if (form.is_masked) lane_state_.mask = print_mask(writer_, index, sizes_[kLane], lanes_);
+        body();
+      });
+    }
+  }
+
+  // --- One point of the kept loops ---------------------------------------------------------------
+
+  void print_row() {
+    const Lanes kept_lanes = lane_state_;
+    const int innermost = static_cast<int>(levels_.kept_loops.size()) - 1;
+    for (int pass = 0; pass < levels_.passes; ++pass) {
+      print_pass(pass + 1);
+      lane_state_ = kept_lanes;
+      compute_after(pass + 1, innermost);
+    }
+    std::vector<size_t> everywhere;
+    for (size_t index = 0; index < group_.results.size(); ++index) {
+      if (is_written_everywhere(shape_, group_.operands.size() + index))
+        everywhere.push_back(index);
+    }
+    if (!everywhere.empty()) {
+      std::vector<bool> needed(group_.instructions.size(), false);
+      for (const size_t index : everywhere) {
+        mark_needed(static_cast<size_t>(group_.results[index].instruction), needed);
+      }
+      for_reduced(needed, [&] { store_results(everywhere); });
+      lane_state_ = kept_lanes;
+    }
+    std::vector<size_t> once;
+    for (size_t index = 0; index < group_.results.size(); ++index) {
+      if (!is_written_everywhere(shape_, group_.operands.size() + index)) once.push_back(index);
+    }
+    store_results(once);
+  }
+
+  // What varies along no reduced loop, before the first pass.
+  void compute(int position) {
+    for (size_t id = 0; id < group_.instructions.size(); ++id) {
+      if (levels_.is_reduced[id] || levels_.depth[id] != 0 || levels_.position[id] != position) {
+        continue;
+      }
+      print_instruction(id);
+    }
+  }
+
+  void compute_after(int depth, int position) {
+    for (size_t id = 0; id < group_.instructions.size(); ++id) {
+      if (levels_.is_reduced[id] || levels_.depth[id] != depth) continue;
+      if (levels_.position[id] != position || plugin::is_reduction(instruction(id))) continue;
+      print_instruction(id);
+    }
+  }
+
+  // Marks what must be computed in the reduced loops for instruction `id`.
+  void mark_needed(size_t id, std::vector<bool>& needed) const {
+    std::vector<size_t> open = {id};
+    while (!open.empty()) {
+      const size_t each = open.back();
+      open.pop_back();
+      if (!levels_.is_reduced[each] || needed[each]) continue;
+      needed[each] = true;
+      for (int index = 0; index < plugin::argument_count(instruction(each).operation); ++index) {
+        open.push_back(static_cast<size_t>(instruction(each).arguments[index]));
+      }
+    }
+  }
+
+  void compute_needed(const std::vector<bool>& needed, Loop loop) {
+    const int position = levels_.position_of(loop);
+    for (size_t id = 0; id < group_.instructions.size(); ++id) {
+      if (needed[id] && levels_.position[id] == position) print_instruction(id);
+    }
+  }
+
+  // Prints `body` inside the reduced loops, after what it needs.
+  template <class Body>
+  void for_reduced(const std::vector<bool>& needed, const Body& body, size_t depth = 0) {
+    if (depth == levels_.reduced_loops.size()) return body();
+    const Loop which = levels_.reduced_loops[depth];
+    const auto inside = [&] {
+      compute_needed(needed, which);
+      for_reduced(needed, body, depth + 1);
+    };
+    which == kLane ? for_lanes(inside) : loop(which, inside);
+  }
+
+  // Computes the reductions of one depth.
+  void print_pass(int depth) {
+    std::vector<Accumulator> accumulators;
+    std::vector<bool> needed(group_.instructions.size(), false);
+    const size_t vectors = levels_.is_lane_kept() ? lane_state_.indices.size()
+                                                  : static_cast<size_t>(lane_loops_[0].vectors);
+    for (size_t id = 0; id < group_.instructions.size(); ++id) {
+      if (!plugin::is_reduction(instruction(id)) || levels_.depth[id] != depth) continue;
+      mark_needed(argument_of(id), needed);
+      accumulators.push_back(new_accumulator(writer_, group_, id, vectors, lanes_));
+    }
+    for_reduced(needed, [&] {
+      const std::string mask = levels_.is_lane_kept() ? "" : lane_state_.mask;
+      for (const Accumulator& accumulator : accumulators) {
+        const size_t argument = argument_of(accumulator.instruction);
+        for (size_t vector = 0; vector < lane_state_.indices.size(); ++vector) {
+          print_accumulation(writer_, accumulator, vector, vector_of(argument, vector), mask);
+        }
+      }
+    });
+    for (const Accumulator& accumulator : accumulators) {
+      if (levels_.is_lane_kept()) {
+        printed_[accumulator.instruction].vectors = print_totals(writer_, accumulator);
+      } else {
+        set_scalar(accumulator.instruction, print_total(writer_, accumulator));
+      }
+    }
+  }
+
+  size_t argument_of(size_t id) const { return static_cast<size_t>(instruction(id).arguments[0]); }
+
+  // --- Instructions ------------------------------------------------------------------------------
+
+  void print_instruction(size_t id) {
+    const Instruction& given = instruction(id);
+    if (given.operation == TESSERA_EXPRESSION_CONSTANT) {
+      return set_scalar(id, print_constant(writer_, given.data_type, given.bits));
+    }
+    if (given.operation == TESSERA_EXPRESSION_OPERAND) return load_operand(id);
+    check_divisor(given);
+    if (plugin::is_reduction(given)) return copy_value(id);
+    if (!levels_.is_vector[id]) {
+      return set_scalar(id, print_operation(writer_, target_, given, arguments_of(id, 0, 1), 1));
+    }
+    printed_[id].vectors.clear();
+    for (size_t vector = 0; vector < lane_state_.indices.size(); ++vector) {
+      printed_[id].vectors.push_back(
+          print_operation(writer_, target_, given, arguments_of(id, vector, lanes_), lanes_));
+    }
+  }
+
+  // A reduction over a single point.
+  void copy_value(size_t id) {
+    const auto argument = static_cast<size_t>(instruction(id).arguments[0]);
+    if (levels_.is_vector[id]) {
+      printed_[id].vectors = printed_[argument].vectors;
+    } else {
+      set_scalar(id, printed_[argument].scalar);
+    }
+  }
+
+  void check_divisor(const Instruction& given) const {
+    if (given.operation != TESSERA_EXPRESSION_REMAINDER &&
+        (given.operation != TESSERA_EXPRESSION_DIVIDE || ir_type(given.data_type).is_float)) {
+      return;
+    }
+    const Instruction& divisor = instruction(static_cast<size_t>(given.arguments[1]));
+    const int bits = 8 * ir_type(given.data_type).bytes;
+    const uint64_t all = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+    const bool is_minus_one = ir_type(given.data_type).is_signed && (divisor.bits & all) == all;
+    if (divisor.operation != TESSERA_EXPRESSION_CONSTANT || (divisor.bits & all) == 0 ||
+        is_minus_one) {
+      throw Failure(TESSERA_UNSUPPORTED, "divides integers by constants other than 0 and -1 only");
+    }
+  }
+
+  std::vector<Argument> arguments_of(size_t id, size_t vector, int lanes) const {
+    std::vector<Argument> arguments;
+    for (int index = 0; index < plugin::argument_count(instruction(id).operation); ++index) {
+      const auto argument = static_cast<size_t>(instruction(id).arguments[index]);
+      arguments.push_back({lanes == 1 ? printed_[argument].scalar : vector_of(argument, vector),
+                           instruction(argument).data_type});
+    }
+    return arguments;
+  }
+
+  // --- Memory ------------------------------------------------------------------------------------
+
+  VectorPlace place_of(size_t index, size_t vector) {
+    const bool is_strided = shape_.steps[index][kLane] == Step::Other;
+    return {.type = &ir_type(access(index).data_type),
+            .pointer = pointers_[index],
+            .index = lane_state_.indices[vector],
+            .stride = is_strided ? stride(index, kLane) : "",
+            .mask = lane_state_.mask,
+            .lanes = lanes_};
+  }
+
+  void load_operand(size_t id) {
+    const auto index = static_cast<size_t>(instruction(id).index);
+    if (instruction(id).data_type != access(index).data_type) {
+      throw Failure(TESSERA_INTERNAL, "an operand has another type than its instruction");
+    }
+    if (!levels_.is_vector[id]) {
+      return set_scalar(id, print_scalar_load(writer_, type_of(id), pointers_[index]));
+    }
+    printed_[id].vectors.clear();
+    for (size_t vector = 0; vector < lane_state_.indices.size(); ++vector) {
+      printed_[id].vectors.push_back(print_vector_load(writer_, place_of(index, vector)));
+    }
+  }
+
+  // All loads of an iteration come before its stores, so results may overwrite operands.
+  void store_results(const std::vector<size_t>& results) {
+    for (const size_t index : results) {
+      const size_t at = group_.operands.size() + index;
+      const auto id = static_cast<size_t>(group_.results[index].instruction);
+      if (shape_.steps[at][kLane] == Step::Zero) {
+        print_scalar_store(writer_, type_of(id), pointers_[at], first_lane(id));
+        continue;
+      }
+      for (size_t vector = 0; vector < lane_state_.indices.size(); ++vector) {
+        print_vector_store(writer_, place_of(at, vector), vector_of(id, vector), is_streaming_);
+      }
+    }
+  }
+
+  std::string first_lane(size_t id) {
+    if (!levels_.is_vector[id]) return printed_[id].scalar;
+    return writer_.value("extractelement " + of_lanes(type_of(id).value, lanes_) + " " +
+                         vector_of(id, 0) + ", i64 0");
+  }
+
+  const FusedGroup& group_;
+  const KernelShape& shape_;
+  const Target& target_;
+  ExpressionLevels levels_;
+  int lanes_;
+  bool is_streaming_ = false;
+  IrWriter writer_;
+  std::vector<LaneLoop> lane_loops_;
+  std::vector<std::string> pointers_;  // of each access, in the present iteration
+  std::vector<std::string> strides_;
+  std::array<std::string, kLoopCount> sizes_;
+  Lanes lane_state_;
+  std::vector<Printed> printed_;  // by instruction
+};
+
+}  // namespace
+
+std::string print_llvm(const FusedGroup& group, const KernelShape& shape, const Target& target) {
+  if (group.instructions.size() > kMaxInstructions) {
+    throw Failure(TESSERA_UNSUPPORTED,
+                  "has too many instructions to compile as one kernel: expected at most " +
+                      std::to_string(kMaxInstructions) + ", found " +
+                      std::to_string(group.instructions.size()));
+  }
+  return KernelPrinter(group, shape, target).print();
+}
+
+}  // namespace tessera::jit

@@ -1,0 +1,30 @@
+// Prints the kernel of a fused group as LLVM IR, in text that LLVM 15 to 19 read.
+//
+// The kernel has explicit vectors. Its sizes and strides are arguments, so groups of other sizes
+// have the same text:
+//
+//   void kernel(std::byte* const* bases, const int64_t* strides, const int64_t* sizes)
+//
+// `bases` has the first element of each access (operands, then results); `strides` has kLoopCount
+// strides in bytes for each access; `sizes` has one size, at least 1, for each Loop.
+#pragma once
+
+#include <string>
+
+#include "kernel_loops.h"
+#include "processor.h"
+
+namespace tessera::jit {
+
+using KernelFunction = void(std::byte* const* bases, const int64_t* strides, const int64_t* sizes);
+
+constexpr const char* kKernelName = "kernel";
+// The same, but it writes past the caches; only if KernelShape::is_streaming.
+constexpr const char* kStreamName = "kernel_stream";
+
+// Throws Failure (TESSERA_UNSUPPORTED) with the reason if the group has an operation or a type that
+// the target cannot compute exactly, or if it is too large to compile in a reasonable time.
+std::string print_llvm(const plugin::FusedGroup& group, const KernelShape& shape,
+                       const Target& target);
+
+}  // namespace tessera::jit

@@ -1,0 +1,145 @@
+#include "print_memory.h"
+
+#include <vector>
+
+namespace tessera::jit {
+
+namespace {
+
+using TypedValue = std::pair<std::string, std::string>;
+
+// "<i64 0, i64 1, ...>"
+std::string lane_numbers(const std::string& type, int lanes) {
+  std::string text;
+  for (int lane = 0; lane < lanes; ++lane) {
+    text += (lane == 0 ? "" : ", ") + type + " " + std::to_string(lane);
+  }
+  return "<" + text + ">";
+}
+
+std::string full_mask(int lanes) {
+  std::string text;
+  for (int lane = 0; lane < lanes; ++lane) text += lane == 0 ? "i1 true" : ", i1 true";
+  return "<" + text + ">";
+}
+
+// A bool is a byte in memory, of which every value but 0 is true.
+std::string from_memory(IrWriter& writer, const IrType& type, const std::string& loaded,
+                        int lanes) {
+  if (type.value == type.memory) return loaded;
+  return writer.value("icmp ne " + of_lanes(type.memory, lanes) + " " + loaded + ", " +
+                      (lanes == 1 ? "0" : "zeroinitializer"));
+}
+
+std::string to_memory(IrWriter& writer, const IrType& type, const std::string& value, int lanes) {
+  if (type.value == type.memory) return value;
+  return writer.value("zext " + of_lanes(type.value, lanes) + " " + value + " to " +
+                      of_lanes(type.memory, lanes));
+}
+
+// What loads and stores of one place have in common.
+struct VectorText {
+  explicit VectorText(const VectorPlace& place)
+      : type(of_lanes(place.type->memory, place.lanes)),
+        align(std::to_string(place.type->bytes)),
+        lanes(std::to_string(place.lanes)),
+        mask{of_lanes("i1", place.lanes),
+             place.mask.empty() ? full_mask(place.lanes) : place.mask} {
+    const std::string_view memory = place.type->memory;
+    suffix = ".v" + lanes + std::string(memory == "i8" ? "i8" : place.type->suffix);
+  }
+
+  std::string type;
+  std::string align;
+  std::string lanes;
+  TypedValue mask;
+  std::string suffix;  // of intrinsics
+};
+
+std::string first_address(IrWriter& writer, const VectorPlace& place) {
+  return writer.value("getelementptr " + std::string(place.type->memory) + ", ptr " +
+                      place.pointer + ", i64 " + place.index);
+}
+
+std::string lane_addresses(IrWriter& writer, const VectorPlace& place) {
+  const std::string type = of_lanes("i64", place.lanes);
+  const std::string first = writer.value("mul nsw i64 " + place.index + ", " + place.stride);
+  const std::string begin =
+      writer.value("getelementptr i8, ptr " + place.pointer + ", i64 " + first);
+  const std::string steps = writer.splat("i64", place.stride, place.lanes);
+  const std::string offsets =
+      writer.value("mul nsw " + type + " " + steps + ", " + lane_numbers("i64", place.lanes));
+  return writer.value("getelementptr i8, ptr " + begin + ", " + type + " " + offsets);
+}
+
+}  // namespace
+
+std::string print_vector_load(IrWriter& writer, const VectorPlace& place) {
+  const VectorText text(place);
+  std::string loaded;
+  if (!place.stride.empty()) {
+    loaded = writer.call(text.type, "llvm.masked.gather" + text.suffix + ".v" + text.lanes + "p0",
+                         {{of_lanes("ptr", place.lanes), lane_addresses(writer, place)},
+                          {"i32", text.align},
+                          text.mask,
+                          {text.type, "zeroinitializer"}});
+  } else if (place.mask.empty()) {
+    loaded = writer.value("load " + text.type + ", ptr " + first_address(writer, place) +
+                          ", align " + text.align);
+  } else {
+    loaded = writer.call(text.type, "llvm.masked.load" + text.suffix + ".p0",
+                         {{"ptr", first_address(writer, place)},
+                          {"i32", text.align},
+                          text.mask,
+                          {text.type, "zeroinitializer"}});
+  }
+  return from_memory(writer, *place.type, loaded, place.lanes);
+}
+
+void print_vector_store(IrWriter& writer, const VectorPlace& place, const std::string& value,
+                        bool is_streaming) {
+  const VectorText text(place);
+  const std::string stored = to_memory(writer, *place.type, value, place.lanes);
+  if (!place.stride.empty()) {
+    writer.call("", "llvm.masked.scatter" + text.suffix + ".v" + text.lanes + "p0",
+                {{text.type, stored},
+                 {of_lanes("ptr", place.lanes), lane_addresses(writer, place)},
+                 {"i32", text.align},
+                 text.mask});
+    return;
+  }
+  const std::string address = first_address(writer, place);
+  if (place.mask.empty()) {
+    const std::string bytes = std::to_string(place.type->bytes * place.lanes);
+    writer.line("store " + text.type + " " + stored + ", ptr " + address + ", align " +
+                (is_streaming ? bytes + ", !nontemporal !0" : text.align));
+    return;
+  }
+  writer.call("", "llvm.masked.store" + text.suffix + ".p0",
+              {{text.type, stored}, {"ptr", address}, {"i32", text.align}, text.mask});
+}
+
+std::string print_scalar_load(IrWriter& writer, const IrType& type, const std::string& pointer) {
+  const std::string loaded = writer.value("load " + std::string(type.memory) + ", ptr " + pointer +
+                                          ", align " + std::to_string(type.bytes));
+  return from_memory(writer, type, loaded, 1);
+}
+
+void print_scalar_store(IrWriter& writer, const IrType& type, const std::string& pointer,
+                        const std::string& value) {
+  writer.line("store " + std::string(type.memory) + " " + to_memory(writer, type, value, 1) +
+              ", ptr " + pointer + ", align " + std::to_string(type.bytes));
+}
+
+std::string print_mask(IrWriter& writer, const std::string& index, const std::string& size,
+                       int lanes) {
+  const std::string rest = writer.value("sub nsw i64 " + size + ", " + index);
+  const std::string count =
+      writer.call("i64", "llvm.umin.i64", {{"i64", rest}, {"i64", std::to_string(lanes)}});
+  const std::string narrow = writer.value("trunc i64 " + count + " to i8");
+  const std::string limit = writer.splat("i8", narrow, lanes);
+  return writer.value("icmp ult " + of_lanes("i8", lanes) + " " + lane_numbers("i8", lanes) + ", " +
+                      limit);
+}
+
+}  // namespace tessera::jit

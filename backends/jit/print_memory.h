@@ -1,0 +1,35 @@
+// Loads and stores of vectors in LLVM IR: consecutive elements, or elements in steps; of all lanes,
+// or of those that a mask selects.
+#pragma once
+
+#include <string>
+
+#include "ir_writer.h"
+
+namespace tessera::jit {
+
+// The elements of one access in one vector.
+struct VectorPlace {
+  const IrType* type = nullptr;
+  std::string pointer;  // to the element of point 0 of the loop
+  std::string index;    // of the first lane's point
+  std::string stride;   // in bytes; "": consecutive elements
+  std::string mask;     // "": all lanes
+  int lanes = 1;
+};
+
+// The value in registers; 0 in lanes that the mask leaves out, whose elements are not touched.
+std::string print_vector_load(IrWriter& writer, const VectorPlace& place);
+// `is_streaming`: past the caches; then the elements begin at a multiple of the vector's size.
+void print_vector_store(IrWriter& writer, const VectorPlace& place, const std::string& value,
+                        bool is_streaming);
+
+std::string print_scalar_load(IrWriter& writer, const IrType& type, const std::string& pointer);
+void print_scalar_store(IrWriter& writer, const IrType& type, const std::string& pointer,
+                        const std::string& value);
+
+// A mask of the lanes whose points from `index` on are below `size`.
+std::string print_mask(IrWriter& writer, const std::string& index, const std::string& size,
+                       int lanes);
+
+}  // namespace tessera::jit

@@ -1,0 +1,183 @@
+#include "print_reduction.h"
+
+#include <functional>
+
+#include "print_operation.h"
+
+namespace tessera::jit {
+
+namespace {
+
+// How two values become one, both of so many lanes.
+using Combine =
+    std::function<std::string(const std::string& left, const std::string& right, int lanes)>;
+
+// The value of no elements, as a scalar.
+std::string print_identity(IrWriter& writer, int32_t operation, int32_t data_type) {
+  const IrType& type = ir_type(data_type);
+  const bool is_32 = type.bytes == 4;
+  const bool is_max = operation == TESSERA_EXPRESSION_REDUCE_MAX;
+  uint64_t bits = 0;
+  switch (operation) {
+    case TESSERA_EXPRESSION_REDUCE_SUM:
+      break;
+    case TESSERA_EXPRESSION_REDUCE_PRODUCT:
+      bits = !type.is_float ? 1 : is_32 ? 0x3f800000U : 0x3ff0000000000000U;
+      break;
+    default:
+      if (type.is_float) {
+        bits = is_32 ? (is_max ? 0xff800000U : 0x7f800000U)
+                     : (is_max ? 0xfff0000000000000U : 0x7ff0000000000000U);
+      } else {
+        const uint64_t lowest = is_32 ? 0x80000000U : 0x8000000000000000U;
+        bits = is_max ? lowest : lowest - 1;
+      }
+  }
+  return print_constant(writer, data_type, bits);
+}
+
+// Two values as one.
+std::string print_combination(IrWriter& writer, int32_t operation, int32_t data_type,
+                              const std::string& left, const std::string& right, int lanes) {
+  const IrType& type = ir_type(data_type);
+  const std::string vector = of_lanes(type.value, lanes) + " ";
+  if (operation == TESSERA_EXPRESSION_REDUCE_SUM) {
+    return writer.value((type.is_float ? "fadd " : "add ") + vector + left + ", " + right);
+  }
+  if (operation == TESSERA_EXPRESSION_REDUCE_PRODUCT) {
+    return writer.value((type.is_float ? "fmul " : "mul ") + vector + left + ", " + right);
+  }
+  const bool is_max = operation == TESSERA_EXPRESSION_REDUCE_MAX;
+  // A comparison with NaN is false, so a NaN on the right is not taken.
+  const std::string comparison =
+      type.is_float ? (is_max ? "fcmp ogt " : "fcmp olt ") : (is_max ? "icmp sgt " : "icmp slt ");
+  const std::string takes_right = writer.value(comparison + vector + right + ", " + left);
+  return writer.value("select " + of_lanes("i1", lanes) + " " + takes_right + ", " + vector +
+                      right + ", " + vector + left);
+}
+
+// `number`, or `other` where that is NaN.
+std::string print_with_nan(IrWriter& writer, int32_t data_type, const std::string& number,
+                           const std::string& other, int lanes) {
+  const std::string vector = of_lanes(ir_type(data_type).value, lanes) + " ";
+  const std::string is_nan = writer.value("fcmp uno " + vector + other + ", " + other);
+  return writer.value("select " + of_lanes("i1", lanes) + " " + is_nan + ", " + vector + other +
+                      ", " + vector + number);
+}
+
+std::string print_across_lanes(IrWriter& writer, int32_t data_type, const std::string& vector,
+                               int lanes, const Combine& combine) {
+  const std::string_view type = ir_type(data_type).value;
+  std::string rest = vector;
+  for (; lanes > 2; lanes /= 2) {
+    const auto half = [&](int first) {
+      std::string indices;
+      for (int lane = 0; lane < lanes / 2; ++lane) {
+        indices += (lane == 0 ? "i32 " : ", i32 ") + std::to_string(first + lane);
+      }
+      const std::string whole = of_lanes(type, lanes);
+      return writer.value("shufflevector " + whole + " " + rest + ", " + whole + " poison, <" +
+                          std::to_string(lanes / 2) + " x i32> <" + indices + ">");
+    };
+    const std::string low = half(0);
+    rest = combine(low, half(lanes / 2), lanes / 2);
+  }
+  const std::string pair = "extractelement " + of_lanes(type, 2) + " " + rest + ", i64 ";
+  const std::string left = writer.value(pair + "0");
+  return combine(left, writer.value(pair + "1"), 1);
+}
+
+std::vector<std::string> load_all(IrWriter& writer, const Accumulator& accumulator,
+                                  const std::vector<std::string>& variables) {
+  const std::string type = of_lanes(ir_type(accumulator.data_type).value, accumulator.lanes);
+  std::vector<std::string> values;
+  for (const std::string& variable : variables) {
+    values.push_back(writer.value("load " + type + ", ptr " + variable));
+  }
+  return values;
+}
+
+// All lanes of all vectors by one operation.
+std::string print_all(IrWriter& writer, const Accumulator& accumulator, int32_t operation,
+                      const std::vector<std::string>& variables) {
+  const Combine combine = [&](const std::string& left, const std::string& right, int lanes) {
+    return print_combination(writer, operation, accumulator.data_type, left, right, lanes);
+  };
+  const std::vector<std::string> vectors = load_all(writer, accumulator, variables);
+  std::string total = vectors[0];
+  for (size_t vector = 1; vector < vectors.size(); ++vector) {
+    total = combine(total, vectors[vector], accumulator.lanes);
+  }
+  return print_across_lanes(writer, accumulator.data_type, total, accumulator.lanes, combine);
+}
+
+}  // namespace
+
+Accumulator new_accumulator(IrWriter& writer, const plugin::FusedGroup& group, size_t instruction,
+                            size_t vectors, int lanes) {
+  const plugin::Instruction& given = group.instructions[instruction];
+  Accumulator accumulator;
+  accumulator.instruction = instruction;
+  accumulator.operation = given.operation;
+  accumulator.data_type = given.data_type;
+  accumulator.lanes = lanes;
+  const IrType& element = ir_type(given.data_type);
+  const std::string type = of_lanes(element.value, lanes);
+  const auto add_variables = [&](std::vector<std::string>& variables, int32_t operation) {
+    const std::string identity =
+        writer.splat(element.value, print_identity(writer, operation, given.data_type), lanes);
+    for (size_t vector = 0; vector < vectors; ++vector) {
+      variables.push_back(writer.variable(type));
+      writer.line("store " + type + " " + identity + ", ptr " + variables.back());
+    }
+  };
+  add_variables(accumulator.totals, given.operation);
+  if (element.is_float && given.operation >= TESSERA_EXPRESSION_REDUCE_MAX) {
+    add_variables(accumulator.nans, TESSERA_EXPRESSION_REDUCE_SUM);
+  }
+  return accumulator;
+}
+
+void print_accumulation(IrWriter& writer, const Accumulator& accumulator, size_t vector,
+                        const std::string& next, const std::string& mask) {
+  const int lanes = accumulator.lanes;
+  const std::string type = of_lanes(ir_type(accumulator.data_type).value, lanes);
+  const auto update = [&](const std::string& variable, const auto& after) {
+    const std::string before = writer.value("load " + type + ", ptr " + variable);
+    std::string value = after(before);
+    if (!mask.empty()) {
+      value = writer.value("select " + of_lanes("i1", lanes) + " " + mask + ", " + type + " " +
+                           value + ", " + type + " " + before);
+    }
+    writer.line("store " + type + " " + value + ", ptr " + variable);
+  };
+  update(accumulator.totals[vector], [&](const std::string& before) {
+    return print_combination(writer, accumulator.operation, accumulator.data_type, before, next,
+                             lanes);
+  });
+  if (accumulator.nans.empty()) return;
+  update(accumulator.nans[vector], [&](const std::string& before) {
+    return print_with_nan(writer, accumulator.data_type, before, next, lanes);
+  });
+}
+
+std::vector<std::string> print_totals(IrWriter& writer, const Accumulator& accumulator) {
+  std::vector<std::string> totals = load_all(writer, accumulator, accumulator.totals);
+  const std::vector<std::string> nans = load_all(writer, accumulator, accumulator.nans);
+  for (size_t vector = 0; vector < nans.size(); ++vector) {
+    totals[vector] = print_with_nan(writer, accumulator.data_type, totals[vector], nans[vector],
+                                    accumulator.lanes);
+  }
+  return totals;
+}
+
+std::string print_total(IrWriter& writer, const Accumulator& accumulator) {
+  const std::string total =
+      print_all(writer, accumulator, accumulator.operation, accumulator.totals);
+  if (accumulator.nans.empty()) return total;
+  const std::string nan =
+      print_all(writer, accumulator, TESSERA_EXPRESSION_REDUCE_SUM, accumulator.nans);
+  return print_with_nan(writer, accumulator.data_type, total, nan, 1);
+}
+
+}  // namespace tessera::jit

@@ -1,0 +1,38 @@
+// Reductions in LLVM IR: accumulators in the loops, and their totals after them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir_writer.h"
+#include "tessera/backend_fusion.h"
+
+namespace tessera::jit {
+
+// The variables of one reduction: several, so that additions need not wait for each other.
+struct Accumulator {
+  size_t instruction = 0;
+  int32_t operation = TESSERA_EXPRESSION_REDUCE_SUM;
+  int32_t data_type = TESSERA_FLOAT32;
+  int lanes = 1;
+  std::vector<std::string> totals;  // vectors
+  // Of maxima and minima of floats: 0 or a NaN for each total, which is of numbers only then. So
+  // neither waits for the other.
+  std::vector<std::string> nans;
+};
+
+// With `vectors` variables that begin with the value of no elements.
+Accumulator new_accumulator(IrWriter& writer, const plugin::FusedGroup& group, size_t instruction,
+                            size_t vectors, int lanes);
+
+// Adds a vector to variable `vector`. `mask`: the lanes that count; "": all.
+void print_accumulation(IrWriter& writer, const Accumulator& accumulator, size_t vector,
+                        const std::string& next, const std::string& mask);
+
+// The values of the variables, each lane for itself.
+std::vector<std::string> print_totals(IrWriter& writer, const Accumulator& accumulator);
+
+// All lanes of all variables as one scalar.
+std::string print_total(IrWriter& writer, const Accumulator& accumulator);
+
+}  // namespace tessera::jit

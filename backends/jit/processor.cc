@@ -1,0 +1,90 @@
+#include "processor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tessera/backend.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace tessera::jit {
+
+using plugin::Failure;
+
+namespace {
+
+#if defined(__x86_64__)
+
+// F16C, MOVBE and LZCNT, for which compilers have no common names.
+bool has_rest_of_v3() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return false;
+  constexpr unsigned kF16c = 1U << 29;
+  constexpr unsigned kMovbe = 1U << 22;
+  if ((c & kF16c) == 0 || (c & kMovbe) == 0) return false;
+  if (__get_cpuid(0x80000001U, &a, &b, &c, &d) == 0) return false;
+  constexpr unsigned kLzcnt = 1U << 5;
+  return (c & kLzcnt) != 0;
+}
+
+std::string level_of_processor() {
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("ssse3") || !__builtin_cpu_supports("sse4.1") ||
+      !__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")) {
+    return "";
+  }
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+      !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2") || !has_rest_of_v3()) {
+    return "x86-64-v2";
+  }
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512cd") || !__builtin_cpu_supports("avx512dq") ||
+      !__builtin_cpu_supports("avx512vl")) {
+    return "x86-64-v3";
+  }
+  return "x86-64-v4";
+}
+
+#else
+
+std::string level_of_processor() { return ""; }
+
+#endif
+
+// Bytes of the largest cache that the processor reports; 0 if it reports none.
+int64_t last_cache_bytes() {
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  return std::max<int64_t>({sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE), 0});
+#else
+  return 0;
+#endif
+}
+
+}  // namespace
+
+Target target_of_level(const std::string& level) {
+  return {.level = level,
+          .vector_bytes = level == "x86-64-v4"   ? 64
+                          : level == "x86-64-v3" ? 32
+                                                 : 16};
+}
+
+Target this_processor() {
+  const std::string level = level_of_processor();
+  if (level.empty()) {
+    throw Failure(TESSERA_UNSUPPORTED,
+                  "compiles for x86-64-v2 or newer only, which this processor is not");
+  }
+  Target target = target_of_level(level);
+  const int64_t bytes = last_cache_bytes();
+  if (bytes > 0) target.cached_bytes = bytes;
+  return target;
+}
+
+}  // namespace tessera::jit

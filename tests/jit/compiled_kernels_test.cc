@@ -1,0 +1,206 @@
+// Compiled kernels give the same elements as the evaluator of expressions.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "random_group.h"
+
+namespace tessera::jit {
+namespace {
+
+const std::vector<std::string> kLevels = {"x86-64-v4", "x86-64-v3", "x86-64-v2"};
+
+// One store for each level that this processor has.
+class CompiledKernels : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const std::string highest = this_processor().level;
+    bool has_level = false;
+    for (const std::string& level : kLevels) {
+      has_level = has_level || level == highest;
+      if (has_level) {
+        stores_.push_back(std::make_shared<KernelStore>(target_of_level(level), Blobs(), "test"));
+      }
+    }
+    missing_ = stores_.front()->explain_missing_compiler();
+  }
+  static void TearDownTestSuite() { stores_.clear(); }
+  void SetUp() override {
+    if (!missing_.empty()) GTEST_SKIP() << missing_;
+  }
+
+  // Runs one case, and returns whether this level computes it.
+  static bool check(const RandomCase& given, const std::shared_ptr<KernelStore>& store) {
+    const auto group = std::make_shared<const plugin::FusedGroup>(given.group);
+    std::unique_ptr<plugin::Kernel> kernel;
+    try {
+      kernel = build_fused_kernel(group, given.settings.layout, store);
+    } catch (const plugin::Failure& failure) {
+      EXPECT_EQ(failure.kind(), TESSERA_UNSUPPORTED) << failure.what();
+      return false;
+    }
+    try {
+      const Tensors found = run_kernel(*kernel, *group, given.inputs, given.settings);
+      EXPECT_EQ(explain_difference(*group, evaluate(*group, given.inputs), found), "");
+    } catch (const std::runtime_error& error) {
+      ADD_FAILURE() << error.what();
+    }
+    return true;
+  }
+
+  template <class MakeCase>
+  static void check_cases(const MakeCase& make_case, uint32_t count) {
+    uint32_t computed = 0;
+    for (uint32_t seed = 0; seed < count && !HasFailure(); ++seed) {
+      const RandomCase given = make_case(seed);
+      const std::shared_ptr<KernelStore>& store = stores_[seed % stores_.size()];
+      SCOPED_TRACE("seed " + std::to_string(seed) + " on " + store->target().level);
+      computed += check(given, store) ? 1 : 0;
+    }
+    EXPECT_GT(computed, count / 2);
+  }
+
+  static inline std::vector<std::shared_ptr<KernelStore>> stores_;
+  static inline std::string missing_;
+};
+
+TEST_F(CompiledKernels, ComputeRandomElementwiseGroups) {
+  check_cases(random_elementwise_case, 300);
+}
+
+TEST_F(CompiledKernels, ComputeRandomReductions) { check_cases(random_reduction_case, 200); }
+
+TEST_F(CompiledKernels, DISABLED_ComputeManyRandomElementwiseGroups) {
+  check_cases(random_elementwise_case, 5'000);
+}
+
+TEST_F(CompiledKernels, DISABLED_ComputeManyRandomReductions) {
+  check_cases(random_reduction_case, 5'000);
+}
+
+std::string floats(size_t count) {
+  std::mt19937 random(7);
+  std::string bytes(count * sizeof(float), '\0');
+  for (size_t index = 0; index < count; ++index) {
+    const float value = static_cast<float>(random() % 2001) / 1000.0F - 1.0F;
+    std::memcpy(bytes.data() + index * sizeof(float), &value, sizeof(value));
+  }
+  return bytes;
+}
+
+// Large enough that two threads share a single axis, or rows.
+TEST_F(CompiledKernels, ShareLongAxesAndManyRowsBetweenThreads) {
+  const std::vector<std::vector<int64_t>> shapes = {{500'003}, {3, 100'001}, {20'001, 17}};
+  for (const std::vector<int64_t>& dims : shapes) {
+    GroupBuilder builder(dims);
+    const int32_t x = builder.operand(TESSERA_FLOAT32);
+    std::vector<int64_t> last(dims.size(), 0);
+    last.back() = 1;
+    const int32_t bias = builder.operand(TESSERA_FLOAT32, last);
+    builder.result(builder.append(TESSERA_EXPRESSION_ADD, TESSERA_FLOAT32, {x, bias}));
+    RandomCase given = {builder.group, {}, {.threads = 2}};
+    given.inputs = {floats(static_cast<size_t>(given.group.points())),
+                    floats(static_cast<size_t>(dims.back()))};
+    EXPECT_TRUE(check(given, stores_.front()));
+  }
+}
+
+TEST_F(CompiledKernels, StreamResultsThatExceedTheCache) {
+  Target target = stores_.front()->target();
+  target.cached_bytes = 1000;
+  const auto store = std::make_shared<KernelStore>(target, Blobs(), "test");
+  // Rows of the first are aligned, those of the second are not.
+  for (const int64_t columns : {1'024, 1'027}) {
+    GroupBuilder builder({5, columns});
+    const int32_t x = builder.operand(TESSERA_FLOAT32);
+    const int32_t bias = builder.operand(TESSERA_FLOAT32, {0, 1}, 1);
+    builder.result(builder.append(TESSERA_EXPRESSION_ADD, TESSERA_FLOAT32, {x, bias}));
+    builder.result(builder.append(TESSERA_EXPRESSION_LESS, TESSERA_BOOL, {x, bias}));
+    RandomCase given = {builder.group, {}, {.threads = 2}};
+    given.inputs = {floats(static_cast<size_t>(5 * columns)),
+                    floats(static_cast<size_t>(columns + 1))};
+    EXPECT_NE(kernel_texts(given.group, "", target).at(0).find(kStreamName), std::string::npos);
+    EXPECT_TRUE(check(given, store));
+  }
+}
+
+TEST_F(CompiledKernels, ComputeLongChainsAsOneKernel) {
+  for (const int64_t points : {1, 1'024}) {
+    GroupBuilder builder({points});
+    int32_t value = builder.operand(TESSERA_FLOAT32);
+    for (int index = 0; index < 1'100; ++index) {
+      const int32_t number = builder.number(TESSERA_FLOAT32, 1.0 / (index + 2));
+      value = builder.append(index % 2 == 0 ? TESSERA_EXPRESSION_ADD : TESSERA_EXPRESSION_MULTIPLY,
+                             TESSERA_FLOAT32, {value, number});
+    }
+    builder.result(value);
+    const RandomCase given = {builder.group, {floats(static_cast<size_t>(points))}, {}};
+    EXPECT_TRUE(check(given, stores_.front()));
+  }
+}
+
+TEST_F(CompiledKernels, SumLongRowsAccurately) {
+  constexpr int64_t kColumns = 1'000'003;
+  GroupBuilder builder({kColumns});
+  builder.group.reduced_axes = 1;
+  const int32_t x = builder.operand(TESSERA_FLOAT32);
+  builder.result(builder.append(TESSERA_EXPRESSION_REDUCE_SUM, TESSERA_FLOAT32, {x}), {0});
+  const std::string input = floats(kColumns);
+  double exact = 0;
+  for (int64_t index = 0; index < kColumns; ++index) {
+    float value = 0;
+    std::memcpy(&value, input.data() + index * 4, sizeof(value));
+    exact += static_cast<double>(value);
+  }
+  const auto group = std::make_shared<const plugin::FusedGroup>(builder.group);
+  for (const std::shared_ptr<KernelStore>& store : stores_) {
+    const auto kernel = build_fused_kernel(group, "", store);
+    const Tensors found = run_kernel(*kernel, *group, {input}, {});
+    float sum = 0;
+    std::memcpy(&sum, found.at(0).data(), sizeof(sum));
+    // A few units in the last place of the largest partial sums, by the root of their number.
+    constexpr double kPartialSum = 50;
+    EXPECT_NEAR(sum, exact, 6e-8 * kPartialSum * 1000);
+  }
+}
+
+struct Refused {
+  const char* why;
+  std::vector<int64_t> dims;
+  uint64_t reduced_axes;
+};
+
+TEST_F(CompiledKernels, RefuseReductionsOverManySeparateAxes) {
+  const Refused cases[] = {
+      {"three axes around a kept one", {2, 3, 2, 3, 2, 3}, 0b010101},
+      {"two axes and the innermost one", {2, 3, 2, 3, 2}, 0b10101},
+  };
+  for (const Refused& given : cases) {
+    SCOPED_TRACE(given.why);
+    GroupBuilder builder(given.dims);
+    builder.group.reduced_axes = given.reduced_axes;
+    const int32_t x = builder.operand(TESSERA_FLOAT32);
+    const int32_t sum = builder.append(TESSERA_EXPRESSION_REDUCE_SUM, TESSERA_FLOAT32, {x});
+    builder.result(builder.append(TESSERA_EXPRESSION_SUBTRACT, TESSERA_FLOAT32, {x, sum}));
+    const auto group = std::make_shared<const plugin::FusedGroup>(builder.group);
+    EXPECT_THROW(build_fused_kernel(group, "", stores_.front()), plugin::Failure);
+  }
+}
+
+TEST_F(CompiledKernels, AreLoadedInAnotherProcessWithoutACompiler) {
+  const RandomCase given = random_elementwise_case(3);
+  const auto group = std::make_shared<const plugin::FusedGroup>(given.group);
+  const auto built = build_fused_kernel(group, given.settings.layout, stores_.front());
+  const std::string bytes = built->save().value();
+  const auto other = std::make_shared<KernelStore>(stores_.front()->target(), Blobs(), "test");
+  const auto loaded = load_fused_kernel(group, bytes, other);
+  EXPECT_EQ(other->counts().compiled, 0);
+  EXPECT_EQ(run_kernel(*loaded, *group, given.inputs, given.settings),
+            run_kernel(*built, *group, given.inputs, given.settings));
+  const auto another = std::make_shared<const plugin::FusedGroup>(random_elementwise_case(4).group);
+  EXPECT_THROW(load_fused_kernel(another, bytes, other), plugin::Failure);
+}
+
+}  // namespace
+}  // namespace tessera::jit

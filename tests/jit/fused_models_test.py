@@ -1,0 +1,240 @@
+"""Models whose groups are compiled by jit: equal to ONNX Runtime, compiled once, and shown to users.
+Skipped where jit cannot be used."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+FUSED = ["jit", "reference"]
+
+
+@pytest.fixture(autouse=True)
+def needs_jit(why_unusable):
+    if why_unusable.get("jit", "unknown"):
+        pytest.skip(f"jit: {why_unusable.get('jit', 'unknown')}")
+
+
+def constant(name, values, dtype=np.float32):
+    return numpy_helper.from_array(np.asarray(values, dtype), name)
+
+
+def model_of(nodes, inputs, outputs, constants=(), opset=17):
+    """A model from rows (op, inputs, output, attributes)."""
+    made = [helper.make_node(op, takes, [gives], name=f"{op}_{gives}", **attributes)
+            for op, takes, gives, attributes in nodes]
+    graph = helper.make_graph(
+        made, "fused", [helper.make_tensor_value_info(name, kind, shape)
+                        for name, (kind, shape) in inputs.items()],
+        [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()],
+        list(constants))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    return onnx.shape_inference.infer_shapes(model)
+
+
+def gelu(shape):
+    return model_of(
+        [("Div", ["x", "root"], "a", {}), ("Erf", ["a"], "b", {}), ("Add", ["b", "one"], "c", {}),
+         ("Mul", ["x", "c"], "d", {}), ("Mul", ["d", "half"], "y", {})],
+        {"x": (TensorProto.FLOAT, shape)}, {"y": TensorProto.FLOAT},
+        [constant("root", 2 ** 0.5), constant("one", 1), constant("half", 0.5)])
+
+
+def silu_with_bias(shape):
+    return model_of(
+        [("Add", ["x", "b"], "a", {}), ("Sigmoid", ["a"], "s", {}), ("Mul", ["a", "s"], "y", {})],
+        {"x": (TensorProto.FLOAT, shape)}, {"y": TensorProto.FLOAT},
+        [constant("b", np.linspace(-1, 1, shape[1]).reshape(1, -1, *[1] * (len(shape) - 2)))])
+
+
+def rms_norm(shape):
+    return model_of(
+        [("Pow", ["x", "two"], "p", {}),
+         ("ReduceMean", ["p"], "m", {"axes": [-1], "keepdims": 1}), ("Add", ["m", "eps"], "e", {}),
+         ("Sqrt", ["e"], "r", {}), ("Div", ["x", "r"], "n", {}), ("Mul", ["n", "g"], "y", {})],
+        {"x": (TensorProto.FLOAT, shape)}, {"y": TensorProto.FLOAT},
+        [constant("two", 2), constant("eps", 1e-5), constant("g", np.linspace(0.5, 1, shape[-1]))])
+
+
+def masked_softmax(shape):
+    return model_of(
+        [("Mul", ["x", "scale"], "a", {}), ("Where", ["mask", "a", "low"], "b", {}),
+         ("Softmax", ["b"], "y", {"axis": -1})],
+        {"x": (TensorProto.FLOAT, shape), "mask": (TensorProto.BOOL, [1, shape[-1]])},
+        {"y": TensorProto.FLOAT}, [constant("scale", 0.125), constant("low", -1e9)])
+
+
+def layer_norm_over_channels(shape):
+    """Reduces an axis that is not the last one."""
+    return model_of(
+        [("ReduceMean", ["x"], "m", {"axes": [1]}), ("Sub", ["x", "m"], "d", {}),
+         ("Mul", ["d", "d"], "q", {}), ("ReduceMean", ["q"], "v", {"axes": [1]}),
+         ("Add", ["v", "eps"], "e", {}), ("Sqrt", ["e"], "r", {}), ("Div", ["d", "r"], "y", {})],
+        {"x": (TensorProto.FLOAT, shape)}, {"y": TensorProto.FLOAT}, [constant("eps", 1e-5)])
+
+
+def integers_and_bools(shape):
+    return model_of(
+        [("Add", ["i", "i"], "a", {}), ("Mul", ["a", "three"], "b", {}),
+         ("Greater", ["b", "i"], "c", {}), ("Where", ["c", "b", "i"], "w", {}),
+         ("Cast", ["w"], "y", {"to": TensorProto.FLOAT})],
+        {"i": (TensorProto.INT64, shape)}, {"y": TensorProto.FLOAT},
+        [constant("three", 3, np.int64)])
+
+
+def float16_chain(shape):
+    return model_of(
+        [("Add", ["h", "h"], "a", {}), ("Mul", ["a", "h"], "b", {}), ("Relu", ["b"], "y", {})],
+        {"h": (TensorProto.FLOAT16, shape)}, {"y": TensorProto.FLOAT16})
+
+
+MODELS = {
+    "gelu": (gelu, [3, 5, 37]),
+    "gelu of one element": (gelu, [1]),
+    "silu with a bias of channels": (silu_with_bias, [2, 7, 5, 3]),
+    "rms norm": (rms_norm, [4, 3, 130]),
+    "rms norm of short rows": (rms_norm, [40, 3]),
+    "masked softmax": (masked_softmax, [2, 6, 50]),
+    "normalization over channels": (layer_norm_over_channels, [2, 20, 9]),
+    "integers and bools": (integers_and_bools, [5, 33]),
+    "float16": (float16_chain, [4, 31]),
+}
+
+
+def feeds_of(model, seed=0):
+    random = np.random.default_rng(seed)
+    feeds = {}
+    for value in model.graph.input:
+        shape = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        numbers = random.standard_normal(shape) * 2
+        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        feeds[value.name] = numbers > -1 if dtype == bool else (numbers * 5).astype(dtype) \
+            if np.issubdtype(dtype, np.integer) else numbers.astype(dtype)
+    return feeds
+
+
+def bind(tessera, model, **options):
+    loaded = tessera.load(model.SerializeToString())
+    options = {"backends": FUSED, "optimize": False, "threads": 1, **options}
+    return loaded.bind(**options)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("threads", (1, 2))
+def test_results_equal_those_of_onnx_runtime(tessera, name, threads):
+    make, shape = MODELS[name]
+    model = make(shape)
+    feeds = feeds_of(model)
+    executor = bind(tessera, model, threads=threads)
+    steps = executor.plan().steps
+    assert [step.backend for step in steps] == ["jit"], "the model is one group"
+    found, = executor.run(feeds)
+    session = onnxruntime.InferenceSession(model.SerializeToString(),
+                                           providers=["CPUExecutionProvider"])
+    expected, = session.run(None, feeds)
+    tolerance = 2e-3 if found.dtype == np.float16 else 2e-6
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_a_chain_of_1100_operations_is_one_kernel(tessera):
+    names = ["x", *(f"v{at}" for at in range(1099)), "y"]
+    nodes = [("Add" if at % 2 else "Mul", [names[at], "c"], names[at + 1], {})
+             for at in range(1100)]
+    for shape in ([1], [1024]):
+        model = model_of(nodes, {"x": (TensorProto.FLOAT, shape)}, {"y": TensorProto.FLOAT},
+                         [constant("c", 0.5)])
+        executor = bind(tessera, model)
+        assert len(executor.plan().steps) == 1
+        x = np.linspace(-3, 3, shape[0], dtype=np.float32)
+        expected = x
+        for at in range(1100):
+            expected = expected + np.float32(0.5) if at % 2 else expected * np.float32(0.5)
+        np.testing.assert_array_equal(executor.run({"x": x})[0], expected)
+
+
+def test_equal_groups_are_compiled_once(tessera):
+    backends = tessera.Backends()
+    counts = []
+    for shape in ([3, 40], [7, 90], [128]):
+        model = tessera.load(gelu(shape).SerializeToString(), backends=backends)
+        executor = model.bind(backends=FUSED, optimize=False, threads=1)
+        [compiled] = executor.compiled
+        counts.append((compiled.kernels, compiled.unique, compiled.compiled))
+    assert counts == [(1, 1, 1), (2, 1, 1), (3, 1, 1)]
+
+
+def test_fusing_can_be_switched_off(tessera):
+    executor = bind(tessera, gelu([2, 3]), fuse=False)
+    assert len(executor.plan().steps) == 5
+    assert {step.backend for step in executor.plan().steps} == {"reference"}
+
+
+def test_what_was_compiled_can_be_read(tessera):
+    executor = bind(tessera, gelu([2, 3]))
+    assert "fused_multiply_add" in executor.kernel_text(0, "expression")
+    assert "define" in executor.kernel_text(0)
+    assert "ret" in executor.kernel_text(0, "assembly")
+    with pytest.raises(ValueError, match="expected 'expression', 'source' or 'assembly'"):
+        executor.kernel_text(0, "binary")
+    with pytest.raises(ValueError, match="expected the number of a step below 1, found 1"):
+        executor.kernel_text(1)
+    assert bind(tessera, gelu([2, 3]), backends=["reference"]).kernel_text(0) is None
+
+
+def test_the_program_prints_what_was_compiled(tessera_binary, tmp_path):
+    onnx.save(gelu([2, 3]), tmp_path / "gelu.onnx")
+
+    def call(*arguments):
+        return subprocess.run(
+            [tessera_binary, "explain", "gelu.onnx", "--no-optimize", "--runs", "1", *arguments],
+            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+
+    for form, word in (("expression", "operand"), ("source", "define"), ("assembly", "ret")):
+        done = call("--backends", "jit,reference", "--kernel", "Erf_b", "--form", form)
+        assert done.returncode == 0 and word in done.stdout, done.stderr
+    done = call("--backends", "jit,reference", "--kernel", "Erf_b", "--json")
+    assert "define" in json.loads(done.stdout)["kernels"][0]["text"]
+    done = call("--backends", "reference", "--kernel", "Erf_b")
+    assert done.returncode == 2 and "expected a kernel that was compiled here" in done.stderr
+    done = call("--kernel", "Erf_b", "--form", "binary")
+    assert done.returncode == 2 and "expected expression, source or assembly" in done.stderr
+
+
+PROCESS = """
+import json, sys
+import numpy as np
+import tessera
+model = tessera.load(sys.argv[1])
+executor = model.bind(backends=["jit", "reference"], optimize=True, threads=1,
+                      pins=[tessera.Pin("*", "jit")], in_process=True)
+feeds = {value.name: np.ones(value.shape, np.float32) for value in executor.inputs}
+executor.run(feeds)
+[counts] = executor.compiled
+print(json.dumps({"compiled": counts.compiled, "loaded": counts.loaded_from_store,
+                  "has_llvm": "libLLVM" in open("/proc/self/maps").read()}))
+"""
+
+
+def test_later_processes_and_other_models_compile_nothing(bin_dir, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(bin_dir.parent / "python"),
+                   "XDG_CACHE_HOME": str(tmp_path / "user"),
+                   "TESSERA_CACHE_DIR": str(tmp_path / "project")}
+
+    def run(name, model):
+        onnx.save(model, tmp_path / name)
+        done = subprocess.run([sys.executable, "-c", PROCESS, tmp_path / name], check=True,
+                              capture_output=True, text=True, env=environment, timeout=120)
+        return json.loads(done.stdout)
+
+    first = run("first.onnx", gelu([4, 1000]))
+    assert first["compiled"] > 0 and first["has_llvm"]
+    assert run("first.onnx", gelu([4, 1000]))["compiled"] == 0
+    # Another model with the same group, which no plan knows: its kernel is loaded without LLVM.
+    other = run("other.onnx", gelu([8, 77]))
+    assert other["compiled"] == 0 and other["loaded"] > 0 and not other["has_llvm"]
