@@ -48,11 +48,11 @@ std::span<const double> coefficients(Term x) {
 double ln2_high(Term x) { return x.is_float32() ? kLn2High32 : kLn2High64; }
 double ln2_low(Term x) { return x.is_float32() ? kLn2Low32 : kLn2Low64; }
 
-// n of x / unit.
-ExponentialReduction reduce(Term x, double unit, int bias) {
+// n is x times `factor`, rounded to an integer.
+ExponentialReduction reduce(Term x, double factor, int bias) {
   // Floats of this size are integers, and their last bits are those of the integer.
   const double magic = (x.is_float32() ? 0x1.8p23 : 0x1.8p52) + bias;
-  const Term shifted = unit == 1 ? x + magic : fma(x, unit, magic);
+  const Term shifted = factor == 1 ? x + magic : fma(x, factor, magic);
   return {to_bits(shifted), shifted - magic};
 }
 

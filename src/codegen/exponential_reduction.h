@@ -12,7 +12,7 @@ struct ExponentialReduction {
   Term exponent;       // n, a float
 };
 
-// n for exp(x), exp(-x) and 2^x. |n + bias| is at most a quarter of 2^(mantissa bits).
+// Of exp(x), exp(-x) and 2^x. |n + bias| is at most a quarter of 2^(mantissa bits).
 ExponentialReduction reduce_exponential(Term x, int bias);
 ExponentialReduction reduce_decay(Term x, int bias);
 ExponentialReduction reduce_power_of_two(Term x, int bias);

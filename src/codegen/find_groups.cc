@@ -137,8 +137,9 @@ class GroupFinder {
         const std::vector<int32_t>& nodes = groups_[static_cast<size_t>(member)].nodes;
         // Paths between members end behind the begin of the later one.
         const int32_t begin = later_begin(member, members);
-        for (size_t at = nodes.size(); at-- > 0 && nodes[at] > begin;) {
-          push_outside_producers({nodes[at]}, members, first, pending);
+        const auto after = std::upper_bound(nodes.begin(), nodes.end(), begin);
+        for (auto node = after; node != nodes.end(); ++node) {
+          push_outside_producers({*node}, members, first, pending);
         }
       }
     }

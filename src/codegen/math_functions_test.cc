@@ -48,7 +48,7 @@ const Function kFunctions[] = {
     {"cos", cos, std::cos, nullptr, 1.5, 0, 39, 0, 0, 0},
 };
 constexpr double kPowerBound32 = 0.8;
-constexpr double kPowerBound64 = 1.3;
+constexpr double kPowerBound64 = 1.4;
 
 // A function as an expression.
 struct Formula {

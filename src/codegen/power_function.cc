@@ -1,12 +1,12 @@
 // pow: |x|^y = 2^(y log2 |x|).
 //
-// float32 computes in float64: log2(1 + f) = f P(f) and 2^r = 1 + r E(r) with minimax polynomials
-// of degree 11 and 5 for the relative errors of log2, 2^-32.9, and of 2^r, 2^-28.7.
+// float32 computes in float64: log2(1 + f) = f P(f) with a minimax polynomial of degree 11 for the
+// relative error of log2, which is 2^-32.9. The error of 2^r adds 2^-28.7.
 //
-// float64 computes the logarithm and its product with y in two floats each:
-// log2(1 + f) = s (C0 + s^2 (C1 + s^2 T(s^2))) with s = f / (2 + f), C0 = 2 / ln 2, C1 = C0 / 3,
-// and E has degree 10; the relative errors are 2^-66.1 and 2^-57.3. The sums of two floats follow
-// Dekker, A floating-point technique for extending the available precision.
+// float64 computes the logarithm and its product with y in two floats each. For s = f / (2 + f),
+// log2(1 + f) = s (C0 + s^2 (C1 + s^2 T(s^2))) with C0 = 2 / ln 2, C1 = C0 / 3 and T of degree 6;
+// 2^r = 1 + r E(r) with E of degree 10. The relative errors are 2^-66.1 and 2^-57.3. The sums of
+// two floats follow Dekker, A floating-point technique for extending the available precision.
 //
 // The polynomials were found as those of exponential_functions.cc.
 #include <limits>
