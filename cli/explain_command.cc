@@ -110,12 +110,12 @@ CommandResult print_kernels(const ExplainArguments& arguments, const Executor& e
     const std::optional<std::string> text = executor.kernel_text(index, form);
     if (!text) {
       throw Error(ErrorKind::Unsupported, "node '" + step.name + "' (" + step.op + ")",
-                  "expected a kernel that was compiled here and has this text (" +
-                      arguments.form + "), found one of " + step.backend +
+                  "expected a kernel that was compiled here and has this text (" + arguments.form +
+                      "), found one of " + step.backend +
                       (step.algorithm.empty() ? "" : ":" + step.algorithm) + ", which has none");
     }
-    json.push_back({{"step", index}, {"name", step.name}, {"form", arguments.form},
-                    {"text", *text}});
+    json.push_back(
+        {{"step", index}, {"name", step.name}, {"form", arguments.form}, {"text", *text}});
     texts += *text + (text->ends_with('\n') ? "" : "\n");
   }
   return {kFine, arguments.is_json ? json_text({{"kernels", json}}) : texts};

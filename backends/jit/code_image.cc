@@ -213,11 +213,9 @@ LoadedCode::LoadedCode(const CodeImage& image) {
                   "the system does not let a process execute what it compiles");
   }
   memory_ = memory;
-  const auto* first = static_cast<const std::byte*>(memory_);
-  kernel_ = reinterpret_cast<KernelFunction*>(reinterpret_cast<uintptr_t>(first + image.kernel));
-  if (image.stream >= 0) {
-    stream_ = reinterpret_cast<KernelFunction*>(reinterpret_cast<uintptr_t>(first + image.stream));
-  }
+  auto* first = static_cast<std::byte*>(memory_);
+  kernel_ = reinterpret_cast<KernelFunction*>(first + image.kernel);
+  if (image.stream >= 0) stream_ = reinterpret_cast<KernelFunction*>(first + image.stream);
 }
 
 LoadedCode::~LoadedCode() { munmap(memory_, bytes_); }

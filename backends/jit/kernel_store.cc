@@ -154,9 +154,15 @@ std::shared_ptr<const ReadyKernel> KernelStore::get(const std::string& text) {
 }
 
 bool KernelStore::has(const std::string& text) {
+  std::shared_ptr<Entry> entry;
   {
     const std::lock_guard lock(mutex_);
-    if (entries_.contains(text)) return true;
+    const auto found = entries_.find(text);
+    if (found != entries_.end()) entry = found->second;
+  }
+  if (entry != nullptr) {
+    const std::lock_guard lock(entry->mutex);
+    if (entry->ready != nullptr || entry->failure) return true;
   }
   return stored(text).has_value();
 }

@@ -64,12 +64,15 @@ constexpr int kLlvmSeverityError = 0;
   X(size_t, LLVMGetBufferSize, (LlvmBuffer*))                                                    \
   X(void, LLVMDisposeMemoryBuffer, (LlvmBuffer*))
 
+// The names are those of LLVM; a name cannot be put into parentheses where it is declared.
+// NOLINTBEGIN(readability-identifier-naming, bugprone-macro-parentheses)
 struct LlvmFunctions {
 #define TESSERA_JIT_DECLARE(result, name, parameters) result(*name) parameters = nullptr;
   TESSERA_JIT_LLVM_FUNCTIONS(TESSERA_JIT_DECLARE)
 #undef TESSERA_JIT_DECLARE
   std::string library;  // the name by which it was found
 };
+// NOLINTEND(readability-identifier-naming, bugprone-macro-parentheses)
 
 // Opens libLLVM on demand. Thread-safe.
 class LlvmLibrary {

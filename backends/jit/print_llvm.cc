@@ -84,7 +84,8 @@ class KernelPrinter {
     is_streaming_ = shape_.is_streaming;
     if (is_streaming_) print_function(kStreamName);
     const std::string width = std::to_string(8 * target_.vector_bytes);
-    return writer_.module_text("target triple = \"x86_64-unknown-linux-gnu\"\n\n",
+    return writer_.module_text(R"(target triple = "x86_64-unknown-linux-gnu")"
+                               "\n\n",
                                "\nattributes #0 = { nounwind \"prefer-vector-width\"=\"" + width +
                                    "\" \"min-legal-vector-width\"=\"" + width +
                                    "\" }\n!0 = !{i32 1}\n");

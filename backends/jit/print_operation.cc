@@ -24,6 +24,7 @@ class OperationPrinter {
         type_(ir_type(arguments.empty() ? instruction.data_type : arguments[0].data_type)) {}
 
   std::string print() {
+    check_sixteen_bit_floats();
     switch (instruction_.operation) {
       case TESSERA_EXPRESSION_FUSED_MULTIPLY_ADD:
         if (!target_.has_fused_multiply_add()) refuse("fused multiply-add on x86-64-v2");
@@ -111,6 +112,18 @@ class OperationPrinter {
     const std::string type = of_lanes(chosen.value, lanes_);
     return writer_.value("select " + of_lanes("i1", lanes_) + " " + argument(0) + ", " + type +
                          " " + argument(1) + ", " + type + " " + argument(2));
+  }
+
+  // They are their bits here, which other operations would take for integers.
+  void check_sixteen_bit_floats() const {
+    for (const Argument& each : arguments_) {
+      const bool is_half = each.data_type == TESSERA_FLOAT16 || each.data_type == TESSERA_BFLOAT16;
+      const int32_t operation = instruction_.operation;
+      if (is_half && operation != TESSERA_EXPRESSION_SELECT &&
+          operation != TESSERA_EXPRESSION_CONVERT && operation != TESSERA_EXPRESSION_BIT_CAST) {
+        refuse("arithmetic on 16-bit floats");
+      }
+    }
   }
 
   // The LLVM operation of arithmetic on floats or integers.
@@ -258,7 +271,7 @@ std::string print_constant(IrWriter& writer, int32_t data_type, uint64_t bits) {
   const IrType& type = ir_type(data_type);
   if (type.value == "i1") return bits != 0 ? "true" : "false";
   if (type.bytes < 8) bits &= (uint64_t{1} << (8 * type.bytes)) - 1;
-  const std::string number = std::to_string(bits);
+  std::string number = std::to_string(bits);
   if (!type.is_float) return number;
   return writer.value("bitcast i" + std::to_string(8 * type.bytes) + " " + number + " to " +
                       std::string(type.value));

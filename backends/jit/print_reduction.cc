@@ -116,6 +116,12 @@ std::string print_all(IrWriter& writer, const Accumulator& accumulator, int32_t 
 Accumulator new_accumulator(IrWriter& writer, const plugin::FusedGroup& group, size_t instruction,
                             size_t vectors, int lanes) {
   const plugin::Instruction& given = group.instructions[instruction];
+  const int32_t type_number = given.data_type;
+  if (type_number != TESSERA_FLOAT32 && type_number != TESSERA_FLOAT64 &&
+      type_number != TESSERA_INT32 && type_number != TESSERA_INT64) {
+    throw plugin::Failure(TESSERA_UNSUPPORTED,
+                          "compiled kernels do not have reductions of this type");
+  }
   Accumulator accumulator;
   accumulator.instruction = instruction;
   accumulator.operation = given.operation;
@@ -172,8 +178,7 @@ std::vector<std::string> print_totals(IrWriter& writer, const Accumulator& accum
 }
 
 std::string print_total(IrWriter& writer, const Accumulator& accumulator) {
-  const std::string total =
-      print_all(writer, accumulator, accumulator.operation, accumulator.totals);
+  std::string total = print_all(writer, accumulator, accumulator.operation, accumulator.totals);
   if (accumulator.nans.empty()) return total;
   const std::string nan =
       print_all(writer, accumulator, TESSERA_EXPRESSION_REDUCE_SUM, accumulator.nans);

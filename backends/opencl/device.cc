@@ -99,7 +99,7 @@ OpenedDevice::OpenedDevice(std::shared_ptr<const Runtime> opened_runtime, const 
       blobs(kept_blobs),
       id(found.id),
       context(create_context(runtime, id)),
-      programs(runtime, context, id, facts.name + "\n" + facts.driver, blobs) {}
+      programs(runtime, context, id, facts, blobs) {}
 
 cl_command_queue OpenedDevice::create_queue() const {
   cl_int status = CL_SUCCESS;

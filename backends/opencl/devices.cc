@@ -178,7 +178,9 @@ std::string devices_as_text(const std::vector<DeviceFacts>& devices) {
          << without_separators(device.platform) << '\t' << without_separators(device.driver) << '\t'
          << without_separators(device.explain_unusable) << '\t' << device.is_cpu << '\t'
          << device.compute_units << '\t' << device.clock_mhz << '\t' << device.memory_bytes << '\t'
-         << device.max_allocation_bytes << '\t' << device.alignment_bytes << '\n';
+         << device.max_allocation_bytes << '\t' << device.alignment_bytes << '\t'
+         << device.max_argument_bytes << '\t' << device.has_float64 << '\t'
+         << device.divides_exactly << '\n';
   }
   return text.str();
 }
@@ -196,7 +198,8 @@ std::optional<std::vector<DeviceFacts>> devices_from_text(const std::string& tex
     std::getline(fields, device.driver, '\t');
     std::getline(fields, device.explain_unusable, '\t');
     fields >> device.is_cpu >> device.compute_units >> device.clock_mhz >> device.memory_bytes >>
-        device.max_allocation_bytes >> device.alignment_bytes;
+        device.max_allocation_bytes >> device.alignment_bytes >> device.max_argument_bytes >>
+        device.has_float64 >> device.divides_exactly;
     if (!fields) return std::nullopt;
     devices.push_back(std::move(device));
   }

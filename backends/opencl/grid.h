@@ -1,5 +1,5 @@
-// How work-items walk over tensors that are read with strides: shared by elementwise kernels and
-// copies.
+// How work-items walk over tensors that are read with strides. Copies, products and reductions use
+// it; fused groups have loops of their own.
 #pragma once
 
 #include <cstdint>

@@ -78,20 +78,22 @@ void set_arguments(PreparedLaunch& prepared, const std::vector<Argument>& argume
   }
 }
 
-std::string source_of(const Launch& launch) {
-  return "#define GROUP " + std::to_string(launch.group_items) + "\n" + launch.definitions +
-         kPrelude + launch.source;
+ProgramSource source_of(const Launch& launch) {
+  return {"#define GROUP " + std::to_string(launch.group_items) + "\n" + launch.definitions +
+              kPrelude + launch.source,
+          launch.is_exact};
 }
 
 class StagedKernel : public plugin::Kernel {
  public:
   // `sources` are those of its programs, each once.
   StagedKernel(std::shared_ptr<OpenedDevice> device, std::vector<Stage> stages,
-               std::vector<std::string> sources, int64_t workspace_bytes)
+               std::vector<ProgramSource> sources, const Work& work)
       : device_(std::move(device)),
         stages_(std::move(stages)),
         sources_(std::move(sources)),
-        workspace_bytes_(workspace_bytes) {}
+        workspace_bytes_(work.workspace_bytes),
+        expression_(work.expression) {}
 
   void run(plugin::RunContext& context, std::span<const plugin::Buffer> inputs,
            std::span<const plugin::Buffer> outputs) override {
@@ -107,12 +109,20 @@ class StagedKernel : public plugin::Kernel {
     if (sources_.empty()) return std::nullopt;
     return device_->programs.save(sources_);
   }
+  std::optional<std::string> text(int32_t form) const override {
+    if (form == TESSERA_KERNEL_EXPRESSION && !expression_.empty()) return expression_;
+    if (form != TESSERA_KERNEL_SOURCE || sources_.empty()) return std::nullopt;
+    std::string all;
+    for (const ProgramSource& source : sources_) all += source.text;
+    return all;
+  }
 
  private:
   std::shared_ptr<OpenedDevice> device_;
   std::vector<Stage> stages_;
-  std::vector<std::string> sources_;
+  std::vector<ProgramSource> sources_;
   int64_t workspace_bytes_;
+  std::string expression_;
 };
 
 }  // namespace
@@ -152,7 +162,7 @@ Stage make_launch(const std::shared_ptr<OpenedDevice>& device, const Launch& lau
 std::unique_ptr<plugin::Kernel> build_kernel(const std::shared_ptr<OpenedDevice>& device,
                                              const Work& work) {
   std::vector<Stage> stages;
-  std::set<std::string> sources;
+  std::set<ProgramSource> sources;
   for (const auto& step : work.steps) {
     if (const auto* launch = std::get_if<Launch>(&step)) {
       stages.push_back(make_launch(device, *launch));
@@ -161,9 +171,8 @@ std::unique_ptr<plugin::Kernel> build_kernel(const std::shared_ptr<OpenedDevice>
       stages.push_back(make_product(device, std::get<Product>(step)));
     }
   }
-  return std::make_unique<StagedKernel>(device, std::move(stages),
-                                        std::vector<std::string>(sources.begin(), sources.end()),
-                                        work.workspace_bytes);
+  return std::make_unique<StagedKernel>(
+      device, std::move(stages), std::vector<ProgramSource>(sources.begin(), sources.end()), work);
 }
 
 }  // namespace tessera::opencl

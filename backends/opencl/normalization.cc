@@ -1,5 +1,5 @@
 // LayerNormalization and InstanceNormalization: rows that are normalised by their own moments.
-// elementwise.cc has BatchNormalization.
+// BatchNormalization is a fused group.
 #include <string>
 #include <vector>
 

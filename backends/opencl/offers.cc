@@ -17,27 +17,9 @@ using plugin::Value;
 
 namespace {
 
-void require_size(const Value& value) {
-  const plugin::Type type = value.type();
-  if (!value.is_present() || !type.is_known()) {
-    throw Failure(TESSERA_UNSUPPORTED, "computes tensors of known size only");
-  }
-  if (plugin::element_bytes(type.data_type) == 0) {
-    throw Failure(TESSERA_UNSUPPORTED, "has no kernels for this element type");
-  }
-  if (type.elements() == 0) {
-    throw Failure(TESSERA_UNSUPPORTED,
-                  "computes tensors with elements only, found " + type.shape_text());
-  }
-  if (type.elements() > std::numeric_limits<int32_t>::max()) {
-    throw Failure(TESSERA_UNSUPPORTED,
-                  "computes tensors of less than 2^31 elements only, found " + type.shape_text());
-  }
-}
-
 // A lower bound of the time on a device of this kind. Nothing is measured yet, so it takes what
 // devices of its type reach at best.
-double optimistic_seconds(const DeviceFacts& facts, size_t launches, double flops, double bytes) {
+double optimistic_seconds(const DeviceFacts& facts, const Effort& effort) {
   // A core of a processor has 32 multiply-adds in a cycle, a unit of a GPU about 128.
   const double flops_per_cycle = facts.is_cpu ? 64 : 256;
   const double bytes_per_second = facts.is_cpu ? 20e9 : 1e12;
@@ -45,8 +27,8 @@ double optimistic_seconds(const DeviceFacts& facts, size_t launches, double flop
   const double flops_per_second = static_cast<double>(std::max<int64_t>(facts.compute_units, 1)) *
                                   static_cast<double>(std::max<int64_t>(facts.clock_mhz, 1)) * 1e6 *
                                   flops_per_cycle;
-  return std::max({flops / flops_per_second, bytes / bytes_per_second,
-                   kSecondsPerLaunch * static_cast<double>(launches)});
+  return std::max({effort.flops / flops_per_second, effort.bytes / bytes_per_second,
+                   kSecondsPerLaunch * static_cast<double>(effort.launches)});
 }
 
 }  // namespace
@@ -95,18 +77,41 @@ void Offer::multiply(Product product) {
 
 void Offer::add(double flops, double bytes) {
   candidate_.workspace_bytes = work_.workspace_bytes;
-  candidate_.optimistic_seconds =
-      optimistic_seconds(offers_.facts(), work_.steps.size(), flops, bytes);
-  const auto work = std::make_shared<const Work>(std::move(work_));
-  const std::shared_ptr<Device> device = offers_.device();
-  candidate_.build = [device, work](const plugin::BuildOptions&) {
-    return build_kernel(device->opened(), *work);
+  const Effort effort = {work_.steps.size(), flops, bytes};
+  add_candidate(offers_, std::move(candidate_), effort,
+                [work = std::make_shared<const Work>(std::move(work_))] { return *work; });
+}
+
+void add_candidate(const Offers& offers, Candidate candidate, const Effort& effort,
+                   std::function<Work()> make_work) {
+  candidate.optimistic_seconds = optimistic_seconds(offers.facts(), effort);
+  const std::shared_ptr<Device>& device = offers.device();
+  candidate.build = [device, make_work](const plugin::BuildOptions&) {
+    return build_kernel(device->opened(), make_work());
   };
-  candidate_.load = [device, work](std::string_view saved) {
+  candidate.load = [device, make_work = std::move(make_work)](std::string_view saved) {
     device->opened()->programs.accept(saved);
-    return build_kernel(device->opened(), *work);
+    return build_kernel(device->opened(), make_work());
   };
-  offers_.context().add(std::move(candidate_));
+  offers.context().add(std::move(candidate));
+}
+
+void require_size(const Value& value) {
+  const plugin::Type type = value.type();
+  if (!value.is_present() || !type.is_known()) {
+    throw Failure(TESSERA_UNSUPPORTED, "computes tensors of known size only");
+  }
+  if (plugin::element_bytes(type.data_type) == 0) {
+    throw Failure(TESSERA_UNSUPPORTED, "has no kernels for this element type");
+  }
+  if (type.elements() == 0) {
+    throw Failure(TESSERA_UNSUPPORTED,
+                  "computes tensors with elements only, found " + type.shape_text());
+  }
+  if (type.elements() > std::numeric_limits<int32_t>::max()) {
+    throw Failure(TESSERA_UNSUPPORTED,
+                  "computes tensors of less than 2^31 elements only, found " + type.shape_text());
+  }
 }
 
 void require_floats(const Value& value) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,6 +57,21 @@ class Offer {
   Work work_;
 };
 
+// What the estimate of a candidate's time is made of.
+struct Effort {
+  size_t launches = 1;
+  double flops = 0;
+  double bytes = 0;
+};
+
+// Hands a candidate without `build` and estimates to the host. `make_work` is called when a kernel
+// is built or loaded.
+void add_candidate(const Offers& offers, plugin::Candidate candidate, const Effort& effort,
+                   std::function<Work()> make_work);
+
+// Throws Failure (TESSERA_UNSUPPORTED) for values that no kernel of this plug-in can hold.
+void require_size(const plugin::Value& value);
+
 // Throws Failure (TESSERA_UNSUPPORTED) unless the value is a float32 tensor whose size is known and
 // that has elements.
 void require_floats(const plugin::Value& value);
@@ -73,6 +89,10 @@ double bytes_of(const plugin::Node& node);
 int32_t narrow(int64_t number);
 std::vector<int32_t> narrow(const std::vector<int64_t>& numbers);
 
+// Offers the node as a fused group of its own. Throws Failure (TESSERA_UNSUPPORTED) with the reason
+// if the host has no expression for it, or if the device cannot compute it.
+void offer_fused_node(const Offers& offers, const plugin::Node& node);
+
 // Writes float32 elements of `from_dims`, which broadcast, to all of `to_dims`.
 Launch broadcast_floats(const Place& from, const std::vector<int64_t>& from_dims, const Place& to,
                         const std::vector<int64_t>& to_dims);
@@ -81,6 +101,7 @@ Launch broadcast_floats(const Place& from, const std::vector<int64_t>& from_dims
 void propose_convolutions(const Offers& offers);
 void propose_copies(const Offers& offers);
 void propose_elementwise(const Offers& offers);
+void propose_fused(const Offers& offers);
 void propose_matmuls(const Offers& offers);
 void propose_normalizations(const Offers& offers);
 void propose_poolings(const Offers& offers);

@@ -14,9 +14,9 @@ namespace {
 using Propose = void (*)(const Offers& offers);
 
 constexpr Propose kFamilies[] = {
-    propose_convolutions,   propose_matmuls,   propose_poolings,
-    propose_normalizations, propose_softmaxes, propose_reductions,
-    propose_views,          propose_copies,    propose_elementwise,
+    propose_convolutions, propose_matmuls,    propose_poolings, propose_normalizations,
+    propose_softmaxes,    propose_reductions, propose_views,    propose_copies,
+    propose_elementwise,  propose_fused,
 };
 
 plugin::Device described(const std::shared_ptr<Device>& device) {

@@ -13,6 +13,9 @@ namespace {
 // Nothing that relaxes arithmetic: NaN and infinities must stay what they are. But denormals are
 // zero, as they are on the host's threads by default.
 constexpr const char* kOptions = "-cl-std=CL1.2 -cl-denorms-are-zero";
+constexpr const char* kExactDivision = " -cl-fp32-correctly-rounded-divide-sqrt";
+// Fused groups compare values with themselves, and drivers print how many warnings there are.
+constexpr const char* kNoWarnings = " -w";
 constexpr size_t kMaxLogLength = 600;
 
 std::atomic<uint64_t>& counter() {
@@ -24,7 +27,14 @@ std::atomic<uint64_t>& counter() {
 
 uint64_t Programs::built_count() { return counter().load(); }
 
-Shared<cl_program> Programs::get(const std::string& source) {
+std::string Programs::options_of(const ProgramSource& source) const {
+  std::string options = kOptions;
+  if (source.is_exact) options += kNoWarnings;
+  if (source.is_exact && divides_exactly_) options += kExactDivision;
+  return options;
+}
+
+Shared<cl_program> Programs::get(const ProgramSource& source) {
   // Held while the driver compiles: compilers of drivers do one program at a time anyway.
   const std::lock_guard lock(mutex_);
   const auto found = programs_.find(source);
@@ -32,11 +42,11 @@ Shared<cl_program> Programs::get(const std::string& source) {
   const std::string key = key_of(source);
   Shared<cl_program> program;
   if (const auto accepted = accepted_.find(key); accepted != accepted_.end()) {
-    program = load(accepted->second);
+    program = load(accepted->second, options_of(source));
     accepted_.erase(accepted);
   }
   if (program == nullptr) {
-    if (const auto stored = blobs_.get(key)) program = load(*stored);
+    if (const auto stored = blobs_.get(key)) program = load(*stored, options_of(source));
   }
   if (program == nullptr) {
     program = compile(source);
@@ -46,14 +56,14 @@ Shared<cl_program> Programs::get(const std::string& source) {
   return program;
 }
 
-std::string Programs::key_of(const std::string& source) const {
-  return "program/" + digest(identity_ + "\n" + kOptions + "\n" + source);
+std::string Programs::key_of(const ProgramSource& source) const {
+  return "program/" + digest(identity_ + "\n" + options_of(source) + "\n" + source.text);
 }
 
 // For each program: its key, a space, the size of the binary, a line break, and the binary.
-std::optional<std::string> Programs::save(const std::vector<std::string>& sources) {
+std::optional<std::string> Programs::save(const std::vector<ProgramSource>& sources) {
   std::string bytes;
-  for (const std::string& source : sources) {
+  for (const ProgramSource& source : sources) {
     const auto binary = binary_of(get(source).get());
     if (!binary) return std::nullopt;
     bytes += key_of(source) + " " + std::to_string(binary->size()) + "\n" + *binary;
@@ -77,7 +87,7 @@ void Programs::accept(std::string_view bytes) {
   }
 }
 
-Shared<cl_program> Programs::load(const std::string& binary) {
+Shared<cl_program> Programs::load(const std::string& binary, const std::string& options) {
   const Functions& cl = runtime_->cl;
   const size_t size = binary.size();
   const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
@@ -88,19 +98,19 @@ Shared<cl_program> Programs::load(const std::string& binary) {
   if (made == nullptr) return nullptr;
   Shared<cl_program> program = shared(runtime_, made, &Functions::clReleaseProgram);
   if (status != CL_SUCCESS || accepted != CL_SUCCESS) return nullptr;
-  status = cl.clBuildProgram(made, 1, &device_, kOptions, nullptr, nullptr);
+  status = cl.clBuildProgram(made, 1, &device_, options.c_str(), nullptr, nullptr);
   return status == CL_SUCCESS ? program : nullptr;
 }
 
-Shared<cl_program> Programs::compile(const std::string& source) {
+Shared<cl_program> Programs::compile(const ProgramSource& source) {
   const Functions& cl = runtime_->cl;
-  const char* text = source.c_str();
+  const char* text = source.text.c_str();
   cl_int status = CL_SUCCESS;
   cl_program made = cl.clCreateProgramWithSource(context_.get(), 1, &text, nullptr, &status);
   check(status, "clCreateProgramWithSource");
   Shared<cl_program> program = shared(runtime_, made, &Functions::clReleaseProgram);
   ++counter();
-  status = cl.clBuildProgram(made, 1, &device_, kOptions, nullptr, nullptr);
+  status = cl.clBuildProgram(made, 1, &device_, options_of(source).c_str(), nullptr, nullptr);
   if (status != CL_SUCCESS) {
     throw Failure(TESSERA_DEVICE_FAILED, "the OpenCL driver cannot build a program: " +
                                              status_text(status) + " " + build_log(made));

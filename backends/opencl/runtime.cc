@@ -125,6 +125,13 @@ DeviceFacts facts_of(const Functions& cl, cl_platform_id platform, cl_device_id 
   const auto bits = device_number<cl_uint>(cl, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN);
   facts.alignment_bytes = std::clamp<int64_t>(std::bit_ceil(bits / 8), TESSERA_ALIGNMENT_BYTES,
                                               TESSERA_MAX_DEVICE_ALIGNMENT_BYTES);
+  facts.max_argument_bytes =
+      static_cast<int64_t>(device_number<size_t>(cl, device, CL_DEVICE_MAX_PARAMETER_SIZE));
+  facts.has_float64 =
+      device_number<cl_device_fp_config>(cl, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+  facts.divides_exactly =
+      (device_number<cl_device_fp_config>(cl, device, CL_DEVICE_SINGLE_FP_CONFIG) &
+       CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   facts.explain_unusable = explain_unusable(cl, device);
   return facts;
 }

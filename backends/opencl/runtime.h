@@ -82,7 +82,10 @@ struct DeviceFacts {
   int64_t memory_bytes = 0;
   int64_t max_allocation_bytes = 0;
   int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;  // of sub-buffers
-  std::string explain_unusable = {};                  // "" if it is usable
+  int64_t max_argument_bytes = 1024;                  // of all arguments of a kernel together
+  bool has_float64 = false;
+  bool divides_exactly = false;       // can round quotients and square roots of float32 correctly
+  std::string explain_unusable = {};  // "" if it is usable
 
   bool operator==(const DeviceFacts&) const = default;
 };

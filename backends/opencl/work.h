@@ -33,11 +33,12 @@ using Argument = std::variant<Place, int32_t, int64_t, float, std::vector<int32_
 // `definitions` (lines of "#define") and GROUP, the number of work-items in a group.
 struct Launch {
   std::string definitions = {};
-  const char* source = nullptr;
+  std::string source = {};
   const char* name = nullptr;
   std::vector<Argument> arguments = {};
   int64_t groups = 1;
   int32_t group_items = 64;
+  bool is_exact = false;  // see ProgramSource
 };
 
 // The matrices of one product of a batch, in elements after the places of A, B and C.
@@ -71,6 +72,7 @@ struct Product {
 struct Work {
   std::vector<std::variant<Launch, Product>> steps = {};
   int64_t workspace_bytes = 0;
+  std::string expression = {};  // of a fused group, as text
 };
 
 // An upper bound of the scratch memory that CLBlast needs for the product. It depends on the

@@ -575,7 +575,8 @@ typedef struct tessera_backend {
    * memory, else the functions of its memory and queues. Backends of older headers do not have this
    * member (see struct_size). */
   const tessera_device_interface* const* device_interfaces;
-  /* Null, or fills in `counts`; from any thread. Backends of older headers do not have this member. */
+  /* Null, or fills in `counts`; from any thread. Backends of older headers do not have this member.
+   */
   void (*compile_counts)(void* self, tessera_compile_counts* counts);
 } tessera_backend;
 

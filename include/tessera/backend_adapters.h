@@ -54,8 +54,7 @@ inline void fill_kernel(std::unique_ptr<Kernel> built, size_t input_count, size_
   kernel->describe = [](void* self, int32_t form, tessera_bytes_visitor visitor, void* user,
                         tessera_error* error) {
     return guarded(error, [&] {
-      const std::optional<std::string> text =
-          static_cast<KernelAdapter*>(self)->kernel->text(form);
+      const std::optional<std::string> text = static_cast<KernelAdapter*>(self)->kernel->text(form);
       if (!text) throw Failure(TESSERA_UNSUPPORTED, "this kernel has no such text");
       visitor(user, text->data(), text->size());
     });

@@ -91,9 +91,9 @@ inline int argument_count(int32_t operation) {
   }
 }
 
-// For each instruction: how many reductions are one after another on the way to it, counted from the
-// operands. Reductions with equal numbers can be computed in one pass over the reduced axes, and
-// an instruction with number n can be computed in or after the pass that follows n reductions.
+// For each instruction: how many reductions are one after another on the way to it, counted from
+// the operands. Reductions with equal numbers can be computed in one pass over the reduced axes,
+// and an instruction with number n can be computed in or after the pass that follows n reductions.
 inline std::vector<int> reduction_depths(const FusedGroup& group) {
   std::vector<int> depths;
   depths.reserve(group.instructions.size());
@@ -178,10 +178,10 @@ inline int64_t channel_block_of(const std::string& layout) {
 }  // namespace detail
 
 // The loops that together compute all points, if whole tensors are in `layout` ("" means
-// row_major): one nest, or two if the last block of channels is not full. The loops are in the order
-// of the storage of whole tensors. Throws Failure (TESSERA_UNSUPPORTED) if the layout is not one of
-// the shared ones, does not hold tensors of this rank, or has channels in blocks over which the
-// group reduces.
+// row_major): one nest, or two if the last block of channels is not full. The loops are in the
+// order of the storage of whole tensors. Throws Failure (TESSERA_UNSUPPORTED) if the layout is not
+// one of the shared ones, does not hold tensors of this rank, or has channels in blocks over which
+// the group reduces.
 inline std::vector<LoopNest> loop_nests(const FusedGroup& group, const std::string& layout) {
   const size_t rank = group.dims.size();
   std::vector<const FusedAccess*> accesses;
@@ -270,8 +270,8 @@ inline void clear_channel_padding(std::span<const int64_t> dims, const std::stri
 namespace detail {
 
 inline FusedAccess copy_access(const tessera_fused_access& access, int32_t rank) {
-  return {access.port,   access.data_type, access.is_whole != 0,
-          access.instruction, access.offset, {access.strides, access.strides + rank}};
+  return {access.port,        access.data_type, access.is_whole != 0,
+          access.instruction, access.offset,    {access.strides, access.strides + rank}};
 }
 
 inline void copy_group(void* groups, const tessera_fused_group* given) {
@@ -309,22 +309,21 @@ inline std::vector<FusedGroup> find_fused_groups(const Graph& graph) {
   detail::require_fusion(graph.host());
   std::vector<FusedGroup> groups;
   tessera_error error = detail::empty_error();
-  const int32_t status =
-      graph.host()->find_fused_groups(graph.handle(), TESSERA_EXPRESSION_VERSION,
-                                      detail::copy_group, &groups, &error);
+  const int32_t status = graph.host()->find_fused_groups(graph.handle(), TESSERA_EXPRESSION_VERSION,
+                                                         detail::copy_group, &groups, &error);
   detail::throw_on_failure(status, error);
   return groups;
 }
 
-// The group of exactly these nodes (ascending). Throws Failure (TESSERA_UNSUPPORTED) with the reason
-// if one kernel cannot compute them in one pass.
+// The group of exactly these nodes (ascending). Throws Failure (TESSERA_UNSUPPORTED) with the
+// reason if one kernel cannot compute them in one pass.
 inline FusedGroup fuse_nodes(const Graph& graph, std::span<const int32_t> nodes) {
   detail::require_fusion(graph.host());
   std::vector<FusedGroup> groups;
   tessera_error error = detail::empty_error();
-  const int32_t status = graph.host()->fuse_nodes(
-      graph.handle(), nodes.data(), static_cast<int32_t>(nodes.size()), TESSERA_EXPRESSION_VERSION,
-      detail::copy_group, &groups, &error);
+  const int32_t status =
+      graph.host()->fuse_nodes(graph.handle(), nodes.data(), static_cast<int32_t>(nodes.size()),
+                               TESSERA_EXPRESSION_VERSION, detail::copy_group, &groups, &error);
   detail::throw_on_failure(status, error);
   return std::move(groups.at(0));
 }
@@ -337,8 +336,8 @@ struct FusedLayouts {
 
 // The candidate of a group, with ports but without `build` and estimates. A whole output may
 // overwrite a whole input if the group reduces nothing and reads that input in no other way.
-inline Candidate fused_candidate(const Graph& graph, const FusedGroup& group,
-                                 std::string algorithm, const FusedLayouts& layouts = {}) {
+inline Candidate fused_candidate(const Graph& graph, const FusedGroup& group, std::string algorithm,
+                                 const FusedLayouts& layouts = {}) {
   Candidate candidate;
   candidate.nodes = group.nodes;
   candidate.algorithm = std::move(algorithm);
@@ -367,8 +366,8 @@ inline Candidate fused_candidate(const Graph& graph, const FusedGroup& group,
         continue;
       }
       const Value value = graph.value(group.inputs[input]);
-      if (value.is_constant() || element_bytes(value.type().data_type) !=
-                                     element_bytes(result->data_type)) {
+      if (value.is_constant() ||
+          element_bytes(value.type().data_type) != element_bytes(result->data_type)) {
         continue;
       }
       output.in_place_input = static_cast<int32_t>(input);

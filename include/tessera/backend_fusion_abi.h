@@ -1,6 +1,6 @@
-/* Fused groups: several nodes that one kernel computes in one pass over the elements. The host finds
- * the groups and writes what they compute as expressions; a plug-in prints an expression in the
- * language of its compiler. tessera/backend_fusion.h wraps this file in C++. The rules of
+/* Fused groups: several nodes that one kernel computes in one pass over the elements. The host
+ * finds the groups and writes what they compute as expressions; a plug-in prints an expression in
+ * the language of its compiler. tessera/backend_fusion.h wraps this file in C++. The rules of
  * tessera/backend_abi.h hold here too. */
 #ifndef TESSERA_BACKEND_FUSION_ABI_H
 #define TESSERA_BACKEND_FUSION_ABI_H
@@ -89,8 +89,8 @@ enum {
 };
 
 typedef struct tessera_instruction {
-  int32_t operation; /* TESSERA_EXPRESSION_ */
-  int32_t data_type; /* of the result */
+  int32_t operation;    /* TESSERA_EXPRESSION_ */
+  int32_t data_type;    /* of the result */
   int32_t arguments[3]; /* numbers of earlier instructions; -1: none */
   int32_t index;        /* of OPERAND; else 0 */
   uint64_t bits;        /* of CONSTANT; else 0 */
@@ -111,9 +111,10 @@ typedef struct tessera_fused_access {
   const int64_t* strides; /* for each axis; 0: the same element all along the axis */
 } tessera_fused_access;
 
-/* A group is data: nothing in it depends on names. Results of instructions that depend on no operand
- * that varies along a reduced axis, except through a reduction, are the same for all points along
- * these axes. A result with stride 0 along the reduced axes is written once for all of them. */
+/* A group is data: nothing in it depends on names. Results of instructions that depend on no
+ * operand that varies along a reduced axis, except through a reduction, are the same for all points
+ * along these axes. A result with stride 0 along the reduced axes is written once for all of them.
+ */
 typedef struct tessera_fused_group {
   uint32_t struct_size;
   uint32_t expression_version;

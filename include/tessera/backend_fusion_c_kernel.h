@@ -39,6 +39,12 @@ struct CKernel {
   int64_t groups = 1;  // below 2^31
 };
 
+// Work-items of a group: powers of two, at least 64 and at least 1.
+struct CGroupSizes {
+  int32_t items = 256;      // that compute a point each
+  int32_t row_items = 256;  // that compute a row together
+};
+
 // The names of what a function of IEEE 754 is called for one type.
 struct CFloatNames {
   std::string from_bits;  // of unsigned bits
@@ -78,7 +84,6 @@ constexpr double kMinLongAxis = 0.75;  // times the size of a group
 constexpr int32_t kMinSharedRow = 64;
 // All devices have twice as much local memory. A reduction takes 8 bytes for each work-item.
 constexpr int64_t kMaxLocalBytes = 16'384;
-constexpr int64_t kMaxReductions = kMaxLocalBytes / 8 / kMinSharedRow;
 
 inline void require(bool is_met, const char* reason) {
   if (!is_met) throw Failure(TESSERA_UNSUPPORTED, reason);
@@ -170,19 +175,23 @@ inline int64_t groups_for(int64_t items, int32_t group_items) {
   return (items + group_items - 1) / group_items;
 }
 
-// Work-items that compute one row together, each of them several points.
-inline int32_t items_for_row(int64_t row_points, int64_t reductions, int32_t max_items) {
-  const bool fits = reductions * 8 * max_items <= kMaxLocalBytes;
-  return fits && row_points >= 2 * max_items ? max_items : kMinSharedRow;
+// Work-items that compute one row together, each of them several points if possible.
+inline int32_t items_for_row(int64_t row_points, int64_t reductions, const CGroupSizes& sizes) {
+  const auto fits = [&](int64_t items) { return reductions * 8 * items <= kMaxLocalBytes; };
+  if (row_points >= int64_t{2} * sizes.row_items && fits(sizes.row_items)) return sizes.row_items;
+  const int32_t items = std::min(sizes.row_items, kMinSharedRow);
+  require(fits(items), "has too many reductions for the memory of a group");
+  return items;
 }
 
 // Chooses the way, and adds the numbers that only this way needs.
-inline void set_walk(const LoopNest& nest, int64_t reductions, int32_t max_items, CKernel& kernel) {
+inline void set_walk(const LoopNest& nest, int64_t reductions, const CGroupSizes& sizes,
+                     CKernel& kernel) {
   const int64_t rows = points_of(kernel.kept);
   const int64_t row_points = points_of(kernel.reduced);
   require(rows <= std::numeric_limits<int32_t>::max() / row_points,
           "computes less than 2^31 points only");
-  kernel.group_items = kernel.reduced.empty() ? max_items : std::min(max_items, kMinSharedRow);
+  kernel.group_items = kernel.reduced.empty() ? sizes.items : kMinSharedRow;
   const int64_t last_size = kernel.kept.back().size;
   if (!kernel.reduced.empty()) {
     kernel.numbers.emplace_back("row_points", static_cast<int32_t>(row_points));
@@ -191,9 +200,10 @@ inline void set_walk(const LoopNest& nest, int64_t reductions, int32_t max_items
     const bool is_inner_kept = !nest.axes.empty() && !nest.axes.back().is_reduced;
     if (row_points >= kMinSharedRow && !(is_inner_kept && rows >= kMinSharedRow)) {
       kernel.walk = CWalk::GroupForRow;
-      kernel.group_items = items_for_row(row_points, reductions, max_items);
+      kernel.group_items = items_for_row(row_points, reductions, sizes);
     }
-  } else if (kernel.kept.size() > 1 && static_cast<double>(last_size) >= kMinLongAxis * max_items) {
+  } else if (kernel.kept.size() > 1 &&
+             static_cast<double>(last_size) >= kMinLongAxis * sizes.items) {
     kernel.walk = CWalk::LongAxis;
   }
   kernel.groups = groups_for(rows, kernel.group_items);
@@ -209,24 +219,22 @@ inline void set_walk(const LoopNest& nest, int64_t reductions, int32_t max_items
 
 }  // namespace c_kernel_detail
 
-// How a kernel walks through this nest of the group, in groups of at most `max_items` work-items, a
-// power of two from 64 on. Throws Failure (TESSERA_UNSUPPORTED) if an index does not fit into 31
-// bits, or if the group has too many reductions.
-inline CKernel c_kernel(const FusedGroup& group, const LoopNest& nest, int32_t max_items = 256) {
+// How a kernel walks through this nest of the group. Throws Failure (TESSERA_UNSUPPORTED) if an
+// index does not fit into 31 bits, or if the group has too many reductions.
+inline CKernel c_kernel(const FusedGroup& group, const LoopNest& nest,
+                        const CGroupSizes& sizes = {}) {
   namespace detail = c_kernel_detail;
   CKernel kernel;
   detail::require_small_indices(nest);
   const auto reductions =
       std::count_if(group.instructions.begin(), group.instructions.end(), is_reduction);
-  detail::require(reductions <= detail::kMaxReductions,
-                  "computes at most 32 reductions in one kernel");
   detail::set_axes(nest, reductions > 0, kernel);
   kernel.offsets = nest.offsets;
   for (const FusedAccess& access : group.operands)
     detail::add_port(kernel.input_ports, access.port);
   for (const FusedAccess& access : group.results)
     detail::add_port(kernel.output_ports, access.port);
-  detail::set_walk(nest, reductions, max_items, kernel);
+  detail::set_walk(nest, reductions, sizes, kernel);
   detail::add_axes(kernel, kernel.kept, false);
   detail::add_axes(kernel, kernel.reduced, true);
   for (size_t access = 0; access < kernel.offsets.size(); ++access) {

@@ -68,7 +68,8 @@ class Kernel {
   virtual int64_t workspace_bytes() const { return 0; }
   // Bytes from which Candidate::load creates the kernel again; nullopt if it cannot be saved.
   virtual std::optional<std::string> save() const { return std::nullopt; }
-  // The text of a compiled kernel (TESSERA_KERNEL_), for users; nullopt if it has none of this form.
+  // The text of a compiled kernel (TESSERA_KERNEL_), for users; nullopt if it has none of this
+  // form.
   virtual std::optional<std::string> text(int32_t /*form*/) const { return std::nullopt; }
 };
 

@@ -99,8 +99,8 @@ struct RunOptions {
   std::vector<Pin> pins = {};
   Precision precision = Precision::Float32;
   NanMode nan = NanMode::Exact;
-  // Offer kernels that compute several nodes in one pass and that are compiled for them. False: only
-  // the groups that libraries have kernels for.
+  // Offer kernels that compute several nodes in one pass and that are compiled for them. False:
+  // only the groups that libraries have kernels for.
   bool fuse = true;
   // In which layouts the caller gives inputs and gets outputs, by name: "row_major" (the default),
   // "csr" or "row_sparse". "row_major@<device>": in memory of a device (Backends::new_tensor()). A

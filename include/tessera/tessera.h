@@ -237,8 +237,8 @@ class Executor {
   // What the backends of the plan have compiled; without those that compile nothing.
   std::vector<CompileDescription> compiled() const;
   // The text of the kernel of step `step` of plan(), for people who want to see what was compiled;
-  // nullopt if the kernel was not compiled here, or has no text of this form. Throws InvalidArgument
-  // if there is no such step.
+  // nullopt if the kernel was not compiled here, or has no text of this form. Throws
+  // InvalidArgument if there is no such step.
   std::optional<std::string> kernel_text(size_t step, KernelForm form) const;
   // The sets of input shapes for which the executor has plans.
   ShapesDescription shapes() const;

@@ -1,5 +1,5 @@
-// Fused groups of a graph in the form of the contract: the services find_fused_groups and fuse_nodes
-// of tessera/backend_host_abi.h.
+// Fused groups of a graph in the form of the contract: the services find_fused_groups and
+// fuse_nodes of tessera/backend_host_abi.h.
 #pragma once
 
 #include <memory>
@@ -22,8 +22,8 @@ class FusionView {
   explicit FusionView(const Graph& graph, bool finds_groups = true)
       : graph_(graph), finds_groups_(finds_groups) {}
 
-  // Calls `visitor` for each group that is worth a kernel. Throws Unsupported if the plug-in does not
-  // know this version of expressions.
+  // Calls `visitor` for each group that is worth a kernel. Throws Unsupported if the plug-in does
+  // not know this version of expressions.
   void find(uint32_t expression_version, tessera_fused_group_visitor visitor, void* user) const;
   // Calls `visitor` for the group of these nodes (ascending, of the graph). Throws Unsupported with
   // the reason if there is none, or as find() does.

@@ -46,7 +46,7 @@ struct tessera_graph {
   std::vector<std::vector<int32_t>> input_ids_;   // by node
   std::vector<std::vector<int32_t>> output_ids_;  // by node
   tessera::FusionView fusion_;
-  mutable std::mutex mutex_;                      // protects the next member
+  mutable std::mutex mutex_;  // protects the next member
   mutable std::map<int32_t, std::unique_ptr<tessera::AttributeViews>> attributes_;
   mutable std::mutex matches_mutex_;  // protects the next members
   mutable std::optional<tessera::PatternIndex> pattern_index_;

@@ -185,8 +185,8 @@ void HostTable::fill_graph_access() {
     return serve_plugin(error, [&] { graph->fusion().find(expression_version, visitor, user); });
   };
   abi_.fuse_nodes = [](const tessera_graph* graph, const int32_t* nodes, int32_t count,
-                       uint32_t expression_version, tessera_fused_group_visitor visitor,
-                       void* user, tessera_error* error) {
+                       uint32_t expression_version, tessera_fused_group_visitor visitor, void* user,
+                       tessera_error* error) {
     return serve_plugin(error, [&] {
       graph->fusion().fuse(checked_nodes(*graph, nodes, count), expression_version, visitor, user);
     });

@@ -63,8 +63,8 @@ uint64_t to_bits(T value) {
   if constexpr (std::is_same_v<T, bool>) return value ? 1 : 0;
   if constexpr (std::is_same_v<T, float>) return std::bit_cast<uint32_t>(value);
   if constexpr (std::is_same_v<T, double>) return std::bit_cast<uint64_t>(value);
-  return static_cast<std::make_unsigned_t<std::conditional_t<
-      std::is_integral_v<T> && !std::is_same_v<T, bool>, T, int>>>(value);
+  return static_cast<std::make_unsigned_t<
+      std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, T, int>>>(value);
 }
 
 // Integers compute in uint64_t, where wrap-around is defined.
@@ -269,9 +269,8 @@ class Evaluation {
       default:
         break;
     }
-    visit_type(type_of(instruction.arguments[0]), [&](auto tag) {
-      compute_typed<typename decltype(tag)::type>(instruction, column);
-    });
+    visit_type(type_of(instruction.arguments[0]),
+               [&](auto tag) { compute_typed<typename decltype(tag)::type>(instruction, column); });
     return column;
   }
 
@@ -294,8 +293,7 @@ class Evaluation {
         column[point] = logic(operation, a, b) ? 1 : 0;
       } else if (operation == Operation::FusedMultiplyAdd) {
         if constexpr (std::is_floating_point_v<T>) {
-          column[point] = to_bits<T>(
-              std::fma(a, b, from_bits<T>(argument(instruction, 2)[point])));
+          column[point] = to_bits<T>(std::fma(a, b, from_bits<T>(argument(instruction, 2)[point])));
         }
       } else {
         column[point] = to_bits<T>(arithmetic(operation, a, b));
@@ -331,8 +329,7 @@ uint64_t load(const void* elements, DataType type, int64_t index) {
 
 void store(void* elements, DataType type, int64_t index, uint64_t bits) {
   const auto bytes = static_cast<size_t>(element_bytes(type));
-  std::memcpy(static_cast<std::byte*>(elements) + static_cast<size_t>(index) * bytes, &bits,
-              bytes);
+  std::memcpy(static_cast<std::byte*>(elements) + static_cast<size_t>(index) * bytes, &bits, bytes);
 }
 
 // Enumerators of both lists are in one order.
@@ -401,8 +398,8 @@ void evaluate_group(const plugin::FusedGroup& group, std::span<const void* const
   for (const plugin::FusedAccess& access : group.operands) {
     Column column;
     for (int64_t point = 0; point < points.count(); ++point) {
-      column.push_back(load(inputs[static_cast<size_t>(access.port)],
-                            type_of_abi(access.data_type), points.element(access, point)));
+      column.push_back(load(inputs[static_cast<size_t>(access.port)], type_of_abi(access.data_type),
+                            points.element(access, point)));
     }
     operands.push_back(std::move(column));
   }

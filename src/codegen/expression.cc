@@ -11,8 +11,8 @@ enum TypeGroup : uint8_t {
   kNoTypes = 0,
   kBools = 1,
   kIntegers = 2,
-  kFloats = 4,       // float32, float64
-  kHalfFloats = 8,   // float16, bfloat16
+  kFloats = 4,         // float32, float64
+  kHalfFloats = 8,     // float16, bfloat16
   kWideIntegers = 16,  // int32, int64: those that can be reduced; part of kIntegers, too
 };
 constexpr uint8_t kAnyType = kBools | kIntegers | kFloats | kHalfFloats;
@@ -61,8 +61,7 @@ constexpr OperationRow kRows[] = {
 const OperationRow& row_of(Operation operation) { return kRows[static_cast<size_t>(operation)]; }
 
 bool is_known(Operation operation) {
-  return static_cast<int32_t>(operation) >= 0 &&
-         static_cast<size_t>(operation) < std::size(kRows);
+  return static_cast<int32_t>(operation) >= 0 && static_cast<size_t>(operation) < std::size(kRows);
 }
 
 uint8_t type_group(DataType type) {
@@ -151,11 +150,11 @@ std::string explain_types(const Instructions& instructions, const Instruction& i
   for (int index = 1; index < row.arguments; ++index) {
     if (argument(index).type != argument(0).type) return "has arguments of different types";
   }
-  const bool is_comparison = instruction.operation >= Operation::Equal &&
-                             instruction.operation <= Operation::LessOrEqual;
+  const bool is_comparison =
+      instruction.operation >= Operation::Equal && instruction.operation <= Operation::LessOrEqual;
   if (!has_result(is_comparison ? DataType::Bool : argument(0).type)) return "has a wrong type";
-  const bool is_division = instruction.operation == Operation::Divide ||
-                           instruction.operation == Operation::Remainder;
+  const bool is_division =
+      instruction.operation == Operation::Divide || instruction.operation == Operation::Remainder;
   if (is_division && is_in(instruction.type, kIntegers) && !is_safe_divisor(argument(1))) {
     return "divides integers by what may be 0 or -1";
   }

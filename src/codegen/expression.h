@@ -55,10 +55,10 @@ using InstructionId = int32_t;
 
 struct Instruction {
   Operation operation = Operation::Constant;
-  DataType type = DataType::Float32;               // of the result
+  DataType type = DataType::Float32;                      // of the result
   std::array<InstructionId, 3> arguments = {-1, -1, -1};  // earlier instructions; -1: none
-  int32_t index = 0;                               // of Operand: which one
-  uint64_t bits = 0;                               // of Constant: the element, in the lowest bytes
+  int32_t index = 0;                                      // of Operand: which one
+  uint64_t bits = 0;  // of Constant: the element, in the lowest bytes
 
   auto operator<=>(const Instruction&) const = default;
 };

@@ -18,8 +18,8 @@ uint64_t low_bits(uint64_t bits, DataType type) {
 
 bool is_commutative(Operation operation) {
   return operation == Operation::Add || operation == Operation::Multiply ||
-         operation == Operation::And || operation == Operation::Or ||
-         operation == Operation::Xor || operation == Operation::Equal;
+         operation == Operation::And || operation == Operation::Or || operation == Operation::Xor ||
+         operation == Operation::Equal;
 }
 
 }  // namespace
@@ -54,7 +54,8 @@ InstructionId ExpressionBuilder::number(DataType type, double value) {
       return constant_bits(type, static_cast<uint64_t>(value));
     default:
       TESSERA_CHECK(is_integer(type), "a number is a float or an integer");
-      return constant_bits(type, low_bits(static_cast<uint64_t>(static_cast<int64_t>(value)), type));
+      return constant_bits(type,
+                           low_bits(static_cast<uint64_t>(static_cast<int64_t>(value)), type));
   }
 }
 
@@ -197,8 +198,8 @@ class CanonicalOrder {
       argument = numbers_[static_cast<size_t>(argument)];
     }
     if (instruction.operation == Operation::Operand) {
-      const auto found = std::find(result_.operand_order.begin(), result_.operand_order.end(),
-                                   instruction.index);
+      const auto found =
+          std::find(result_.operand_order.begin(), result_.operand_order.end(), instruction.index);
       const auto position = found - result_.operand_order.begin();
       if (found == result_.operand_order.end()) result_.operand_order.push_back(instruction.index);
       instruction.index = static_cast<int32_t>(position);

@@ -66,8 +66,8 @@ class ExpressionBuilder {
 };
 
 // An expression in the form in which equal computations are equal: without instructions that no
-// result needs, in an order that depends only on what is computed, with the arguments of commutative
-// operations and the operands in an order that does not depend on names.
+// result needs, in an order that depends only on what is computed, with the arguments of
+// commutative operations and the operands in an order that does not depend on names.
 struct CanonicalExpression {
   Instructions instructions;
   std::vector<InstructionId> results;  // in the order of `result_order`

@@ -34,42 +34,57 @@ TEST(Expression, ViolationsAreNamed) {
   const DataType operands[] = {Float32};
   const Wrong rows[] = {
       {"legal", {kOperand, of(Operation::Add, Float32, {0, 0, -1})}, ""},
-      {"an unknown operand", {{.operation = Operation::Operand, .type = Float32, .index = 1}},
+      {"an unknown operand",
+       {{.operation = Operation::Operand, .type = Float32, .index = 1}},
        "instruction %0 reads no operand"},
-      {"the operand's type", {{.operation = Operation::Operand, .type = Float64}},
+      {"the operand's type",
+       {{.operation = Operation::Operand, .type = Float64}},
        "instruction %0 has another type than its operand"},
-      {"an unknown operation", {{.operation = static_cast<Operation>(99)}},
+      {"an unknown operation",
+       {{.operation = static_cast<Operation>(99)}},
        "instruction %0 has an unknown operation"},
-      {"a later argument", {of(Operation::Negate, Float32, {0, -1, -1})},
+      {"a later argument",
+       {of(Operation::Negate, Float32, {0, -1, -1})},
        "instruction %0 has an argument that is not an earlier instruction"},
-      {"a missing argument", {kOperand, of(Operation::Add, Float32, {0, -1, -1})},
+      {"a missing argument",
+       {kOperand, of(Operation::Add, Float32, {0, -1, -1})},
        "instruction %1 has an argument that is not an earlier instruction"},
-      {"one argument more", {kOperand, of(Operation::Negate, Float32, {0, 0, -1})},
+      {"one argument more",
+       {kOperand, of(Operation::Negate, Float32, {0, 0, -1})},
        "instruction %1 has too many arguments"},
-      {"a constant of too many bits", {constant(UInt8, 256)},
+      {"a constant of too many bits",
+       {constant(UInt8, 256)},
        "instruction %0 has bits beyond its type"},
-      {"two types", {kOperand, constant(Float64, 0), of(Operation::Add, Float32, {0, 1, -1})},
+      {"two types",
+       {kOperand, constant(Float64, 0), of(Operation::Add, Float32, {0, 1, -1})},
        "instruction %2 has arguments of different types"},
       {"arithmetic of 16-bit floats",
        {constant(Float16, 0), of(Operation::Add, Float16, {0, 0, -1})},
        "instruction %1 does not compute this type"},
-      {"a comparison's type", {kOperand, of(Operation::Less, Float32, {0, 0, -1})},
+      {"a comparison's type",
+       {kOperand, of(Operation::Less, Float32, {0, 0, -1})},
        "instruction %1 has a wrong type"},
-      {"a condition", {kOperand, of(Operation::Select, Float32, {0, 0, 0})},
+      {"a condition",
+       {kOperand, of(Operation::Select, Float32, {0, 0, 0})},
        "instruction %1 has a condition that is no bool"},
-      {"a division by 0", {constant(Int32, 0), of(Operation::Divide, Int32, {0, 0, -1})},
+      {"a division by 0",
+       {constant(Int32, 0), of(Operation::Divide, Int32, {0, 0, -1})},
        "instruction %1 divides integers by what may be 0 or -1"},
-      {"a division by -1", {constant(Int16, 0xffff), of(Operation::Remainder, Int16, {0, 0, -1})},
+      {"a division by -1",
+       {constant(Int16, 0xffff), of(Operation::Remainder, Int16, {0, 0, -1})},
        "instruction %1 divides integers by what may be 0 or -1"},
       {"a division by 255", {constant(UInt8, 0xff), of(Operation::Divide, UInt8, {0, 0, -1})}, ""},
-      {"a conversion to itself", {kOperand, of(Operation::Convert, Float32, {0, -1, -1})},
+      {"a conversion to itself",
+       {kOperand, of(Operation::Convert, Float32, {0, -1, -1})},
        "instruction %1 is no conversion"},
-      {"a conversion to uint8", {kOperand, of(Operation::Convert, UInt8, {0, -1, -1})},
+      {"a conversion to uint8",
+       {kOperand, of(Operation::Convert, UInt8, {0, -1, -1})},
        "instruction %1 is no conversion"},
       {"float64 to float16",
        {constant(Float64, 0), of(Operation::Convert, Float16, {0, -1, -1})},
        "instruction %1 is no conversion"},
-      {"another size", {kOperand, of(Operation::BitCast, Int64, {0, -1, -1})},
+      {"another size",
+       {kOperand, of(Operation::BitCast, Int64, {0, -1, -1})},
        "instruction %1 changes the size"},
       {"a reduction of int8",
        {constant(Int8, 1), of(Operation::ReduceSum, Int8, {0, -1, -1})},
@@ -157,8 +172,7 @@ TEST(Canonical, DifferentComputationsDiffer) {
   const std::vector<std::string> result_traits = {"whole"};
   std::set<std::string> texts;
   const InstructionId differences[] = {builder.subtract(x, y), builder.subtract(y, x),
-                                       builder.add(x, y), builder.divide(x, y),
-                                       builder.add(x, x)};
+                                       builder.add(x, y), builder.divide(x, y), builder.add(x, x)};
   for (const InstructionId result : differences) {
     const CanonicalExpression found =
         canonical(builder.instructions(), {{result}}, traits, result_traits);
@@ -230,10 +244,9 @@ TEST(Evaluate, IntegersWrapAround) {
 TEST(Evaluate, ReducesRows) {
   ExpressionBuilder builder;
   const InstructionId x = builder.operand(0, Float32);
-  const InstructionId results[] = {builder.reduce(Operation::ReduceSum, x),
-                                   builder.reduce(Operation::ReduceMax, x),
-                                   builder.reduce(Operation::ReduceMin, x),
-                                   builder.reduce(Operation::ReduceProduct, x)};
+  const InstructionId results[] = {
+      builder.reduce(Operation::ReduceSum, x), builder.reduce(Operation::ReduceMax, x),
+      builder.reduce(Operation::ReduceMin, x), builder.reduce(Operation::ReduceProduct, x)};
   Column operand;
   for (const float element : {1.0F, 2.0F, 3.0F, kNan, -kInfinity, 4.0F}) {
     operand.push_back(std::bit_cast<uint32_t>(element));

@@ -58,8 +58,7 @@ class GroupFinder {
     std::set<int, std::greater<>> makers;
     for (const ValueId input : node_at(id).inputs) {
       const NodeId producer = producer_of(input);
-      const bool is_first_output =
-          !producer.is_none() && node_at(producer).outputs[0] == input;
+      const bool is_first_output = !producer.is_none() && node_at(producer).outputs[0] == input;
       if (is_first_output && group_of(producer) != kNoGroup) makers.insert(group_of(producer));
     }
     if (makers.size() > 1 && join(id, {makers.begin(), makers.end()})) return;
@@ -121,7 +120,8 @@ class GroupFinder {
 
   // --- Convexity -------------------------------------------------------------------------------
 
-  // Whether no path from a member leads through a node outside into the node, or into another member.
+  // Whether no path from a member leads through a node outside into the node, or into another
+  // member.
   bool is_convex(NodeId id, const std::vector<int>& members) {
     int32_t first = id.index;
     for (const int member : members) {
@@ -216,12 +216,12 @@ class GroupFinder {
   }
 
   const FusionGraph& graph_;
-  std::vector<int> group_of_;   // by node
-  std::vector<Level> levels_;   // by value; of values that groups make
+  std::vector<int> group_of_;  // by node
+  std::vector<Level> levels_;  // by value; of values that groups make
   std::vector<GrowingGroup> groups_;
   int search_ = 0;
   int visits_ = 0;
-  std::vector<int> visited_;  // by node: the last search that saw it
+  std::vector<int> visited_;                      // by node: the last search that saw it
   std::set<std::pair<int, int>> visited_groups_;  // search and group
 };
 
@@ -328,8 +328,8 @@ class GroupList {
     std::vector<int32_t> before;
     std::vector<int32_t> rest;
     for (const int32_t node : nodes) {
-      const bool reduces = kind(node) == FusionKind::Reduction ||
-                           kind(node) == FusionKind::Normalization;
+      const bool reduces =
+          kind(node) == FusionKind::Reduction || kind(node) == FusionKind::Normalization;
       (reduces || reads_one_of(node, rest) ? rest : before).push_back(node);
     }
     if (before.empty() || rest.empty()) return;
@@ -354,9 +354,8 @@ std::vector<plugin::FusedGroup> find_groups(const FusionGraph& graph) {
   // Two ways may lead to one part.
   std::vector<plugin::FusedGroup> groups = list.take();
   std::set<std::vector<int32_t>> seen;
-  std::erase_if(groups, [&](const plugin::FusedGroup& group) {
-    return !seen.insert(group.nodes).second;
-  });
+  std::erase_if(groups,
+                [&](const plugin::FusedGroup& group) { return !seen.insert(group.nodes).second; });
   return groups;
 }
 

@@ -129,8 +129,8 @@ TEST_F(FindGroups, AReductionWithWhatIsAroundIt) {
   graph.node("norm", "Div", {"x", "r"}, {"n"}).node("scale", "Mul", {"n", "g"}, {"z"});
   graph.output("z");
   const Graph made = typed(graph);
-  EXPECT_THAT(groups_of(made), ElementsAre("square mean eps root norm scale",
-                                           "mean eps root norm scale"));
+  EXPECT_THAT(groups_of(made),
+              ElementsAre("square mean eps root norm scale", "mean eps root norm scale"));
   const plugin::FusedGroup group = find_groups(FusionGraph(made))[0];
   EXPECT_EQ(group.reduced_axes, 4U);
   EXPECT_EQ(group.inputs.size(), 2U);
@@ -241,8 +241,7 @@ GraphBuilder random_graph(GraphBuilder graph, std::mt19937& random) {
         graph.node(name, "MatMul", {left, other}, {out});
         break;
       case 8:
-        graph.node(name, "ReduceMax", {left}, {out},
-                   attribute("axes", std::vector<int64_t>{2}));
+        graph.node(name, "ReduceMax", {left}, {out}, attribute("axes", std::vector<int64_t>{2}));
         rows.push_back(out);
         continue;
       default:
@@ -303,8 +302,8 @@ bool can_all_run(const Graph& graph, const std::vector<plugin::FusedGroup>& grou
     has_changed = false;
     for (int part = 0; part < parts; ++part) {
       const std::set<int>& needed = before[static_cast<size_t>(part)];
-      const bool is_ready =
-          std::all_of(needed.begin(), needed.end(), [&](int other) { return done.contains(other); });
+      const bool is_ready = std::all_of(needed.begin(), needed.end(),
+                                        [&](int other) { return done.contains(other); });
       if (is_ready && done.insert(part).second) has_changed = true;
     }
   }
@@ -336,8 +335,8 @@ void expect_equal(const Tensor& found, const Tensor& expected, const std::string
   const std::span<const float> left = found.as<float>();
   const std::span<const float> right = expected.as<float>();
   for (size_t index = 0; index < right.size(); ++index) {
-    const bool is_equal = left[index] == right[index] ||
-                          (std::isnan(left[index]) && std::isnan(right[index]));
+    const bool is_equal =
+        left[index] == right[index] || (std::isnan(left[index]) && std::isnan(right[index]));
     ASSERT_TRUE(is_equal) << where << " element " << index << ": " << left[index] << ", expected "
                           << right[index];
   }
@@ -362,9 +361,9 @@ TEST_F(FindGroups, RandomGraphsGiveLegalGroupsWithEqualResults) {
       for (Tensor& result : results) outputs.push_back(result.mutable_data());
       evaluate_group(group, inputs, outputs);
       for (size_t port = 0; port < results.size(); ++port) {
-        expect_equal(results[port], values.at({group.outputs[port]}),
-                     "seed " + std::to_string(seed) + " value " +
-                         graph[ValueId{group.outputs[port]}].name);
+        expect_equal(
+            results[port], values.at({group.outputs[port]}),
+            "seed " + std::to_string(seed) + " value " + graph[ValueId{group.outputs[port]}].name);
       }
     }
   }

@@ -81,9 +81,7 @@ bool has_reduction(FusionKind kind) {
 }  // namespace
 
 FusionGraph::FusionGraph(const Graph& given)
-    : graph(given),
-      producers(tessera::producers(given)),
-      use_counts(tessera::use_counts(given)) {
+    : graph(given), producers(tessera::producers(given)), use_counts(tessera::use_counts(given)) {
   roles.reserve(given.nodes.size());
   for (const Node& node : given.nodes) roles.push_back(fusion_role(given, node));
 }
@@ -123,8 +121,7 @@ namespace {
 // Appends the instructions of the nodes of a group, whose space is known.
 class GroupLowering {
  public:
-  GroupLowering(const FusionGraph& graph, const GroupSpace& space)
-      : graph_(graph), space_(space) {}
+  GroupLowering(const FusionGraph& graph, const GroupSpace& space) : graph_(graph), space_(space) {}
 
   // False if an input cannot be read at the points.
   bool lower(NodeId id) {
@@ -136,9 +133,8 @@ class GroupLowering {
     }
     NodeArguments arguments = {.inputs = {}, .reduced_elements = space_.space.row_points()};
     const std::vector<int64_t> dims = space_dims(graph_, id);
-    const Level level = role.kind == FusionKind::Elementwise
-                            ? space_.levels.at(node.outputs[0])
-                            : Level::Point;
+    const Level level =
+        role.kind == FusionKind::Elementwise ? space_.levels.at(node.outputs[0]) : Level::Point;
     for (size_t index = 0; index < node.inputs.size(); ++index) {
       const std::vector<int64_t>& input_dims = role.input_dims[index];
       InstructionId argument = -1;
@@ -309,9 +305,11 @@ void set_expression(const FusionGraph& graph, const GroupLowering& lowering,
   }
   for (const Instruction& instruction : expression.instructions) {
     group.instructions.push_back(
-        {static_cast<int32_t>(instruction.operation), static_cast<int32_t>(instruction.type),
+        {static_cast<int32_t>(instruction.operation),
+         static_cast<int32_t>(instruction.type),
          {instruction.arguments[0], instruction.arguments[1], instruction.arguments[2]},
-         instruction.index, instruction.bits});
+         instruction.index,
+         instruction.bits});
   }
   group.text = text(expression.instructions, expression.results);
 }

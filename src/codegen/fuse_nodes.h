@@ -20,9 +20,9 @@ struct FusionGraph {
   explicit FusionGraph(const Graph& graph);
 
   const Graph& graph;
-  std::vector<FusionRole> roles;            // by node
-  std::vector<NodeId> producers;            // by value
-  std::vector<int> use_counts;              // by value
+  std::vector<FusionRole> roles;  // by node
+  std::vector<NodeId> producers;  // by value
+  std::vector<int> use_counts;    // by value
 };
 
 // The dimensions of a value whose type is known; {1} for a scalar.

@@ -8,8 +8,8 @@
 
 namespace tessera::codegen {
 
-// Whether a value has an element for each point, or one for all points that differ along the reduced
-// axes only.
+// Whether a value has an element for each point, or one for all points that differ along the
+// reduced axes only.
 enum class Level : uint8_t { Point, Row };
 
 // For each dimension of a tensor: the consecutive axes [first, last) that it passes through; empty
@@ -50,8 +50,9 @@ class IterationSpace {
   // The axes of each dimension; nullopt if the dimensions do not fit the axes of that level.
   std::optional<std::vector<AxisRun>> runs(std::span<const int64_t> dims, Level level) const;
 
-  // Whether a value of dimensions `dims` at `level`, padded with ones in front, can be read by a node
-  // whose result has an element for each point and dimensions `result_dims` (of the same rank).
+  // Whether a value of dimensions `dims` at `level`, padded with ones in front, can be read by a
+  // node whose result has an element for each point and dimensions `result_dims` (of the same
+  // rank).
   bool broadcasts(std::span<const int64_t> dims, Level level,
                   std::span<const int64_t> result_dims) const;
 

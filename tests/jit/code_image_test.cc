@@ -16,13 +16,13 @@ namespace {
 class CodeImages : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    missing_ = llvm_->explain_missing();
+    missing_ = kLlvm->explain_missing();
     if (!missing_.empty()) return;
     GroupBuilder builder({10});
     const int32_t x = builder.operand(TESSERA_FLOAT32);
     const int32_t number = builder.number(TESSERA_FLOAT32, 3);
     builder.result(builder.append(TESSERA_EXPRESSION_MULTIPLY, TESSERA_FLOAT32, {x, number}));
-    object_ = compile(llvm_->get(), kernel_texts(builder.group, "", target_).at(0), target_);
+    object_ = compile(kLlvm->get(), kernel_texts(builder.group, "", kTarget).at(0), kTarget);
   }
   void SetUp() override {
     if (!missing_.empty()) GTEST_SKIP() << missing_;
@@ -39,8 +39,8 @@ class CodeImages : public testing::Test {
     }
   }
 
-  static inline const Target target_ = target_of_level("x86-64-v2");
-  static inline const std::unique_ptr<LlvmLibrary> llvm_ = std::make_unique<LlvmLibrary>();
+  static inline const Target kTarget = target_of_level("x86-64-v2");
+  static inline const std::unique_ptr<LlvmLibrary> kLlvm = std::make_unique<LlvmLibrary>();
   static inline std::string missing_;
   static inline std::string object_;
 };
@@ -95,7 +95,7 @@ TEST_F(CodeImages, AreNotMadeOfTextThatCannotBeCompiled) {
   for (const BadText& given : cases) {
     SCOPED_TRACE(given.text);
     try {
-      image_of_object(compile(llvm_->get(), given.text, target_));
+      image_of_object(compile(kLlvm->get(), given.text, kTarget));
       ADD_FAILURE() << "was accepted";
     } catch (const plugin::Failure& failure) {
       EXPECT_NE(std::string(failure.what()).find(given.message), std::string::npos)

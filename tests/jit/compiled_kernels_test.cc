@@ -165,6 +165,34 @@ TEST_F(CompiledKernels, SumLongRowsAccurately) {
   }
 }
 
+// Around the middle between two neighbours, of any size and sign.
+TEST_F(CompiledKernels, RoundConversionsToSixteenBitsToEven) {
+  std::string input;
+  std::mt19937 random(11);
+  for (int index = 0; index < 3'000; ++index) {
+    const uint32_t dropped_bits = index % 2 == 0 ? 16 : 13;
+    const uint32_t middle = 1U << (dropped_bits - 1);
+    const uint32_t kept = static_cast<uint32_t>(random()) >> dropped_bits << dropped_bits;
+    const uint32_t bits = kept + middle + static_cast<uint32_t>(index / 2 % 3) - 1;
+    input.append(reinterpret_cast<const char*>(&bits), sizeof(bits));
+  }
+  GroupBuilder builder({3'000});
+  const int32_t x = builder.operand(TESSERA_FLOAT32);
+  // float16 has few exponents; these values reach all of them.
+  const int32_t small = builder.append(TESSERA_EXPRESSION_BIT_CAST, TESSERA_UINT32, {x});
+  const int32_t mantissa = builder.append(TESSERA_EXPRESSION_AND, TESSERA_UINT32,
+                                          {small, builder.constant(TESSERA_UINT32, 0x87ffffff)});
+  const int32_t shifted = builder.append(TESSERA_EXPRESSION_ADD, TESSERA_UINT32,
+                                         {mantissa, builder.constant(TESSERA_UINT32, 0x38000000)});
+  const int32_t near = builder.append(TESSERA_EXPRESSION_BIT_CAST, TESSERA_FLOAT32, {shifted});
+  builder.result(builder.append(TESSERA_EXPRESSION_CONVERT, TESSERA_BFLOAT16, {x}));
+  builder.result(builder.append(TESSERA_EXPRESSION_CONVERT, TESSERA_FLOAT16, {near}));
+  const RandomCase given = {builder.group, {input}, {}};
+  for (const std::shared_ptr<KernelStore>& store : stores_) {
+    EXPECT_EQ(check(given, store), store->target().has_float16_conversions());
+  }
+}
+
 struct Refused {
   const char* why;
   std::vector<int64_t> dims;

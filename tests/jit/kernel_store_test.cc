@@ -95,7 +95,6 @@ TEST_F(KernelStores, TakeKernelsFromTheHost) {
 TEST_F(KernelStores, RememberWhatCannotBeCompiled) {
   for (int process = 0; process < 2; ++process) {
     KernelStore store = new_store();
-    std::string first;
     for (int attempt = 0; attempt < 2; ++attempt) {
       try {
         store.get(kWrongText);

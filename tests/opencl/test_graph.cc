@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "codegen/fuse_nodes.h"
+
 namespace tessera::opencl {
 
 namespace {
@@ -67,6 +69,34 @@ std::unique_ptr<GraphStorage> graph_of(const TestNode& node) {
                 .output_count = static_cast<int32_t>(storage->outputs.size()),
                 .outputs = storage->outputs.data()};
   return storage;
+}
+
+// The graph as a host has it, for what it knows of fused groups.
+Graph host_graph(const tessera_graph& given) {
+  Graph graph;
+  Node node;
+  node.name = "node";
+  node.op = given.node.op;
+  node.domain = given.node.domain;
+  node.version = given.node.version;
+  for (const tessera_value& value : given.values) {
+    const plugin::Type type(value.type);
+    const auto data_type = static_cast<DataType>(type.data_type);
+    const ValueId id = {static_cast<int32_t>(graph.values.size())};
+    Value made;
+    made.name = value.name + std::to_string(id.index);
+    made.type = Type::tensor(data_type, Shape(type.dims.begin(), type.dims.end()));
+    if (value.constant != nullptr) {
+      made.constant = Tensor::copy_of(data_type, type.dims, value.constant,
+                                      static_cast<size_t>(type.dense_bytes()));
+    }
+    graph.values.push_back(std::move(made));
+    const bool is_output = (value.flags & TESSERA_VALUE_NEEDED) != 0;
+    (is_output ? node.outputs : node.inputs).push_back(id);
+    if (is_output) graph.outputs.push_back(id);
+  }
+  graph.nodes.push_back(std::move(node));
+  return graph;
 }
 
 // What the plug-in proposed.
@@ -193,6 +223,47 @@ Function plugin_function(const char* name) {
   return reinterpret_cast<Function>(function);
 }
 
+std::vector<tessera_fused_access> views_of(const std::vector<plugin::FusedAccess>& accesses) {
+  std::vector<tessera_fused_access> views;
+  for (const plugin::FusedAccess& access : accesses) {
+    views.push_back({access.port, access.data_type, access.is_whole ? 1 : 0, access.instruction,
+                     access.offset, access.strides.data()});
+  }
+  return views;
+}
+
+void show(const plugin::FusedGroup& group, tessera_fused_group_visitor visitor, void* user) {
+  const std::vector<tessera_fused_access> operands = views_of(group.operands);
+  const std::vector<tessera_fused_access> results = views_of(group.results);
+  const tessera_fused_group view = {
+      .struct_size = sizeof(tessera_fused_group),
+      .expression_version = TESSERA_EXPRESSION_VERSION,
+      .nodes = group.nodes.data(),
+      .node_count = static_cast<int32_t>(group.nodes.size()),
+      .input_count = static_cast<int32_t>(group.inputs.size()),
+      .inputs = group.inputs.data(),
+      .outputs = group.outputs.data(),
+      .output_count = static_cast<int32_t>(group.outputs.size()),
+      .rank = static_cast<int32_t>(group.dims.size()),
+      .dims = group.dims.data(),
+      .reduced_axes = group.reduced_axes,
+      .operand_count = static_cast<int32_t>(operands.size()),
+      .result_count = static_cast<int32_t>(results.size()),
+      .operands = operands.data(),
+      .results = results.data(),
+      .instructions = group.instructions.data(),
+      .instruction_count = static_cast<int32_t>(group.instructions.size()),
+      .reserved = 0,
+      .text = group.text.c_str(),
+      .flops = group.flops,
+      .bytes = group.bytes};
+  visitor(user, &view);
+}
+
+int32_t refuse(tessera_error* error, const std::string& reason) {
+  return plugin::detail::report(error, TESSERA_UNSUPPORTED, reason.c_str());
+}
+
 void fill_host(tessera_host& host, std::map<std::string, std::string>& blobs) {
   host.struct_size = sizeof(host);
   host.contract_version = TESSERA_CONTRACT_VERSION;
@@ -209,6 +280,22 @@ void fill_host(tessera_host& host, std::map<std::string, std::string>& blobs) {
                       const char* name) -> const tessera_attribute* {
     const auto found = graph->attributes.find(name);
     return found == graph->attributes.end() ? nullptr : &found->second;
+  };
+  host.find_fused_groups = [](const tessera_graph* graph, uint32_t,
+                              tessera_fused_group_visitor visitor, void* user, tessera_error*) {
+    if (graph->group != nullptr) show(*graph->group, visitor, user);
+    return static_cast<int32_t>(TESSERA_OK);
+  };
+  host.fuse_nodes = [](const tessera_graph* graph, const int32_t*, int32_t, uint32_t,
+                       tessera_fused_group_visitor visitor, void* user, tessera_error* error) {
+    if (!graph->attributes.empty() || graph->group != nullptr) return refuse(error, "attributes");
+    const Graph whole = host_graph(*graph);
+    const NodeId node = {0};
+    const codegen::FusedNodes fused =
+        codegen::fuse_nodes(codegen::FusionGraph(whole), std::span(&node, 1));
+    if (!fused.group) return refuse(error, fused.refusal);
+    show(*fused.group, visitor, user);
+    return static_cast<int32_t>(TESSERA_OK);
   };
   host.get_blob = [](const tessera_host* self, const char* key, tessera_bytes_visitor visitor,
                      void* user) {
@@ -249,9 +336,19 @@ TestPlugin::~TestPlugin() {
 }
 
 std::map<std::string, std::vector<TestTensor>> TestPlugin::run(const TestNode& node) const {
-  const std::unique_ptr<GraphStorage> storage = graph_of(node);
+  return run_candidates(node, graph_of(node)->graph);
+}
+
+std::vector<TestTensor> TestPlugin::run_group(const TestGroup& group) const {
+  const std::unique_ptr<GraphStorage> storage = graph_of(group.node);
+  storage->graph.group = &group.group;
+  return run_candidates(group.node, storage->graph).at("fused");
+}
+
+std::map<std::string, std::vector<TestTensor>> TestPlugin::run_candidates(
+    const TestNode& node, tessera_graph& graph) const {
   Proposed proposed;
-  propose(backend_, storage->graph, proposed);
+  propose(backend_, graph, proposed);
   if (proposed.candidates.empty()) throw std::runtime_error(proposed.refusal);
   tessera_error error = plugin::detail::empty_error();
   void* queue = nullptr;
@@ -262,7 +359,7 @@ std::map<std::string, std::vector<TestTensor>> TestPlugin::run(const TestNode& n
     if (candidate.outputs[0].layout != std::string("row_major@opencl")) continue;
     std::vector<TestTensor>& result = results[candidate.algorithm];
     if ((candidate.flags & TESSERA_CANDIDATE_VIEW) != 0) continue;
-    result = run_candidate(device(), queue, candidate, node, storage->graph);
+    result = run_candidate(device(), queue, candidate, node, graph);
   }
   device().release_queue(device().self, queue);
   return results;

@@ -14,12 +14,14 @@
 #include <vector>
 
 #include "tessera/backend.h"
+#include "tessera/backend_fusion.h"
 
 // The contract leaves these types to the host.
 struct tessera_graph {
   tessera_node node = {};
   std::vector<tessera_value> values;
   std::map<std::string, tessera_attribute> attributes;
+  const tessera::plugin::FusedGroup* group = nullptr;  // what the node computes, if known
 };
 
 namespace tessera::opencl {
@@ -71,6 +73,12 @@ struct TestNode {
   std::vector<std::pair<std::string, TestAttribute>> attributes = {};
 };
 
+// A node for which the host knows a fused group.
+struct TestGroup {
+  TestNode node;
+  plugin::FusedGroup group;
+};
+
 // Why the plug-in cannot be opened on this machine.
 class NoDevice : public std::runtime_error {
  public:
@@ -96,10 +104,16 @@ class TestPlugin {
   // The same of the only candidate.
   std::vector<TestTensor> run_single(const TestNode& node) const;
 
+  // The outputs of the fused candidate of device 0, whose bytes are 0x7f before.
+  std::vector<TestTensor> run_group(const TestGroup& group) const;
+
   // How many programs this process has compiled from source.
   static uint64_t built_programs();
 
  private:
+  std::map<std::string, std::vector<TestTensor>> run_candidates(const TestNode& node,
+                                                                tessera_graph& graph) const;
+
   tessera_host host_ = {};
   tessera_backend backend_ = {};
 };
