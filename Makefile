@@ -2,12 +2,13 @@
 
 # Two goals at once would build in one folder.
 .NOTPARALLEL:
-.PHONY: help demo test test-asan test-long test-without faults fuzz soak check setup
+.PHONY: help demo test test-asan test-cuda test-long test-without faults fuzz soak check setup
 
 help:
 	@echo 'make demo       set up, build all that is shipped, and run SqueezeNet beside its peers'
 	@echo 'make test       set up, build, and run all tests; parts of them under asan too'
 	@echo 'make test-asan  set up, build, and run all tests under asan'
+	@echo 'make test-cuda  fused groups on an NVIDIA device, where there is one'
 	@echo 'make test-long  the tests that have a long version, in that version'
 	@echo 'make test-without  all tests without native, onednn, openvino, and without all three'
 	@echo 'make fuzz       an hour of fuzzing under sanitizers; FUZZ_ARGUMENTS="--minutes 600" for longer'
@@ -29,6 +30,11 @@ test:
 test-asan:
 	@tools/setup check
 	@tools/run_tests --asan-all
+
+test-cuda:
+	@tools/setup check
+	@tools/build release cuda_groups
+	build/release/bin/cuda_groups
 
 test-long:
 	@tools/setup
