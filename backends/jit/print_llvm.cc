@@ -84,11 +84,11 @@ class KernelPrinter {
     is_streaming_ = shape_.is_streaming;
     if (is_streaming_) print_function(kStreamName);
     const std::string width = std::to_string(8 * target_.vector_bytes);
-    return writer_.module_text(R"(target triple = "x86_64-unknown-linux-gnu")"
-                               "\n\n",
-                               "\nattributes #0 = { nounwind \"prefer-vector-width\"=\"" + width +
-                                   "\" \"min-legal-vector-width\"=\"" + width +
-                                   "\" }\n!0 = !{i32 1}\n");
+    const std::string target = R"(target triple = "x86_64-unknown-linux-gnu")";
+    const std::string widths =
+        R"("prefer-vector-width"=")" + width + R"(" "min-legal-vector-width"=")" + width + R"(")";
+    return writer_.module_text(target + "\n\n",
+                               "\nattributes #0 = { nounwind " + widths + " }\n!0 = !{i32 1}\n");
   }
 
  private:

@@ -60,7 +60,11 @@ std::string level_of_processor() { return ""; }
 // Bytes of the largest cache that the processor reports; 0 if it reports none.
 int64_t last_cache_bytes() {
 #if defined(_SC_LEVEL3_CACHE_SIZE)
-  return std::max<int64_t>({sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE), 0});
+  int64_t largest = 0;
+  for (const int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
+    largest = std::max<int64_t>(largest, sysconf(level));
+  }
+  return largest;
 #else
   return 0;
 #endif
