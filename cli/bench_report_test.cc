@@ -42,7 +42,7 @@ TEST(BenchReport, JsonHasTheseKeysAndNoOthers) {
   EXPECT_THAT(keys, testing::ElementsAre("model", "load_us", "bind_us", "first_run_us", "median_us",
                                          "min_us", "p90_us", "p99_us", "run_count", "thread_count",
                                          "step_count", "conversion_count", "totals", "placement",
-                                         "memory", "dispatch_us", "cache"));
+                                         "memory", "dispatch_us", "cache", "codegen"));
   EXPECT_EQ(json["dispatch_us"], 0.0045);
   EXPECT_EQ(json["median_us"], 2500.0);
   EXPECT_EQ(json["min_us"], 1000.0);

@@ -148,7 +148,8 @@ TEST(BindArguments, EachFlagSetsItsField) {
     BindArguments arguments;
     GivenOption& one = arguments[option.name];
     if (option.flag.value.empty()) {
-      one.is_set = true;
+      // What is on by default can only be switched off.
+      (option.name == "fuse" ? one.is_negated : one.is_set) = true;
     } else if (option.flag.is_repeatable) {
       one.values = {some_value(option.name)};
     } else {

@@ -20,14 +20,21 @@ namespace {
 
 constexpr const char* kAlgorithm = "fused";
 
-// PoCL converts the argument of a rounding function to an integer, which is not defined for NaN. If
-// the NaN is a constant, LLVM then returns anything.
+// PoCL converts the argument of a rounding function to an integer, which is not defined for NaN and
+// for large numbers. If such an argument is a constant, LLVM leaves out what depends on it. From
+// the limits on, all numbers are integers.
 constexpr const char* kPrelude = R"(
 #pragma OPENCL FP_CONTRACT OFF
-#define FLOOR(x) ((x) != (x) ? (x) : floor(x))
-#define CEILING(x) ((x) != (x) ? (x) : ceil(x))
-#define TRUNCATED(x) ((x) != (x) ? (x) : trunc(x))
-#define ROUNDED(x) ((x) != (x) ? (x) : rint(x))
+#define ROUNDED(function, x, limit) \
+  (fabs(x) < (limit) ? function(fabs(x) < (limit) ? (x) : 0) : (x))
+#define FLOOR_FLOAT32(x) ROUNDED(floor, x, 8388608.0f)
+#define CEILING_FLOAT32(x) ROUNDED(ceil, x, 8388608.0f)
+#define TRUNCATED_FLOAT32(x) ROUNDED(trunc, x, 8388608.0f)
+#define ROUNDED_FLOAT32(x) ROUNDED(rint, x, 8388608.0f)
+#define FLOOR_FLOAT64(x) ROUNDED(floor, x, 4503599627370496.0)
+#define CEILING_FLOAT64(x) ROUNDED(ceil, x, 4503599627370496.0)
+#define TRUNCATED_FLOAT64(x) ROUNDED(trunc, x, 4503599627370496.0)
+#define ROUNDED_FLOAT64(x) ROUNDED(rint, x, 4503599627370496.0)
 )";
 
 // In float64, quotients and square roots of float32 are exact enough to be rounded a second time.
@@ -61,14 +68,18 @@ plugin::CDialect opencl_dialect(const DeviceFacts& facts) {
                   .to_bits = "as_uint",
                   .square_root = "sqrt",
                   .fused_multiply_add = "fma",
-                  .floor = "FLOOR",
-                  .ceiling = "CEILING",
-                  .truncate = "TRUNCATED",
-                  .round = "ROUNDED"},
+                  .floor = "FLOOR_FLOAT32",
+                  .ceiling = "CEILING_FLOAT32",
+                  .truncate = "TRUNCATED_FLOAT32",
+                  .round = "ROUNDED_FLOAT32"},
       .float64 = {}};
   dialect.float64 = dialect.float32;
   dialect.float64.from_bits = "as_double";
   dialect.float64.to_bits = "as_ulong";
+  dialect.float64.floor = "FLOOR_FLOAT64";
+  dialect.float64.ceiling = "CEILING_FLOAT64";
+  dialect.float64.truncate = "TRUNCATED_FLOAT64";
+  dialect.float64.round = "ROUNDED_FLOAT64";
   if (divides_by_float64) {
     dialect.float32.divide = "divide_float32";
     dialect.float32.square_root = "square_root_float32";

@@ -126,21 +126,29 @@ TEST_F(FusedKernels, ComputeAChainOf1100OperationsInOneLaunch) {
             "");
 }
 
-TEST_F(FusedKernels, RoundNanThatIsAConstant) {
+// Drivers compute them while they compile, with code of their own.
+TEST_F(FusedKernels, RoundConstants) {
   constexpr InstructionId (ExpressionBuilder::* kFunctions[])(InstructionId) = {
       &ExpressionBuilder::floor, &ExpressionBuilder::ceiling, &ExpressionBuilder::truncate,
       &ExpressionBuilder::round};
   for (const auto function : kFunctions) {
-    FloatGroup rounding({7});
-    ExpressionBuilder& builder = rounding.builder;
-    const InstructionId nan = builder.number(DataType::Float32, NAN);
-    const InstructionId magnitude = builder.absolute((builder.*function)(nan));
-    const InstructionId one = builder.number(DataType::Float32, 1);
-    // No comparison with NaN is true, so the result is x.
-    const FusedGroup group =
-        rounding.with_result(builder.select(builder.less(magnitude, one), one, 0));
-    const TestTensor x = random_tensor({7});
-    EXPECT_EQ(plugin_->run_group(test_group(group, {x.bytes}, {7}))[0].bytes, x.bytes);
+    for (const double constant : {double{NAN}, double{-INFINITY}, -2.6e18, 2.5, -0.25}) {
+      FloatGroup rounding({7});
+      ExpressionBuilder& builder = rounding.builder;
+      const InstructionId rounded =
+          (builder.*function)(builder.number(DataType::Float32, constant));
+      // Needs the bits of the result, and not only its value.
+      const InstructionId is_small =
+          builder.less(builder.absolute(rounded), builder.number(DataType::Float32, 1e9));
+      const FusedGroup group = rounding.with_result(builder.select(is_small, rounded, 0));
+      const TestTensor x = random_tensor({7});
+      const RandomGroup reference = {group, {x.bytes}, {7}};
+      const auto found = plugin_->run_group(test_group(group, {x.bytes}, {7}));
+      EXPECT_EQ(explain_difference(reference, 0, codegen::expected_outputs(reference, kFill)[0],
+                                   found[0].bytes),
+                "")
+          << constant;
+    }
   }
 }
 
