@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "tessera/backend.h"
@@ -35,13 +37,26 @@ constexpr NvrtcFunctions::Result kInvalidOption = 5;  // NVRTC_ERROR_INVALID_OPT
 constexpr NvrtcFunctions::Result kCompilation = 6;    // NVRTC_ERROR_COMPILATION
 constexpr size_t kMaxLogLength = 600;
 
+// NVRTC opens a second library by its name. The loader finds one that is open already, whatever the
+// search paths of the caller are; sanitizers lose these.
+void open_builtins(const std::string& folder) {
+  std::error_code failure;
+  for (const auto& file : std::filesystem::directory_iterator(folder, failure)) {
+    const bool is_builtins = file.path().filename().string().starts_with("libnvrtc-builtins.so");
+    if (is_builtins) dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+}
+
 // The library stays open until the process ends, because it has threads and tables of its own.
 void* open_library(const std::string& folder) {
   std::string reason;
   for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"}) {
     const std::string path = folder.empty() ? name : folder + "/" + name;
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) return library;
+    if (library != nullptr) {
+      if (!folder.empty()) open_builtins(folder);
+      return library;
+    }
     const char* message = dlerror();
     if (reason.empty() && message != nullptr) reason = message;
   }

@@ -194,6 +194,9 @@ class ObjectReader {
 
 CodeImage image_of_object(std::string_view object) { return ObjectReader(object).image(); }
 
+// Sanitizers of callers read what they expect before the first instruction of a function.
+constexpr size_t kBytesBefore = 64;
+
 LoadedCode::LoadedCode(const CodeImage& image) {
   const auto size = static_cast<int64_t>(image.code.size());
   const bool is_stream_inside = image.stream >= -1 && image.stream < size;
@@ -201,19 +204,19 @@ LoadedCode::LoadedCode(const CodeImage& image) {
     throw Failure(TESSERA_CORRUPT, "a compiled kernel has no entry");
   }
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  bytes_ = (image.code.size() + page - 1) / page * page;
+  bytes_ = (kBytesBefore + image.code.size() + page - 1) / page * page;
   void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     throw Failure(TESSERA_OUT_OF_MEMORY, "there is no memory for a compiled kernel");
   }
-  std::memcpy(memory, image.code.data(), image.code.size());
+  auto* first = static_cast<std::byte*>(memory) + kBytesBefore;
+  std::memcpy(first, image.code.data(), image.code.size());
   if (mprotect(memory, bytes_, PROT_READ | PROT_EXEC) != 0) {
     munmap(memory, bytes_);
     throw Failure(TESSERA_UNSUPPORTED,
                   "the system does not let a process execute what it compiles");
   }
   memory_ = memory;
-  auto* first = static_cast<std::byte*>(memory_);
   kernel_ = reinterpret_cast<KernelFunction*>(first + image.kernel);
   if (image.stream >= 0) stream_ = reinterpret_cast<KernelFunction*>(first + image.stream);
 }
