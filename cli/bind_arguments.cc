@@ -36,7 +36,7 @@ size_t parse_choice_of(const BindOption& option, const std::string& text) {
 // How the values of each type of option are written.
 
 void parse(const BindOption& option, const GivenOption& given, bool& value) {
-  value = option.choices.empty() || parse_choice_of(option, *given.value) == 1;
+  value = option.choices.empty() ? !given.is_negated : parse_choice_of(option, *given.value) == 1;
 }
 
 void parse(const BindOption& /*option*/, const GivenOption& given, std::optional<bool>& value) {

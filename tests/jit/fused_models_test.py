@@ -202,6 +202,8 @@ def test_the_program_prints_what_was_compiled(tessera_binary, tmp_path):
     assert "define" in json.loads(done.stdout)["kernels"][0]["text"]
     done = call("--backends", "reference", "--kernel", "Erf_b")
     assert done.returncode == 2 and "expected a kernel that was compiled here" in done.stderr
+    done = call("--backends", "jit,reference", "--no-fuse", "--kernel", "Erf_b")
+    assert done.returncode == 2 and "found one of reference" in done.stderr
     done = call("--kernel", "Erf_b", "--form", "binary")
     assert done.returncode == 2 and "expected expression, source or assembly" in done.stderr
 
