@@ -4,7 +4,8 @@ Runtime and OpenVINO: GELU, SiLU, softmax, layer and RMS normalization at three 
 of 1,100 adds and multiplications, which is one kernel.
 
 All runtimes take turns in one process, and are called through Python. The times are medians of runs
-in microseconds; that of memcpy is the limit of what only moves data."""
+in microseconds; that of memcpy is the limit of what only moves data. With more than one thread, the
+threads of ONNX Runtime spin while the others run."""
 
 import argparse
 import json
@@ -15,7 +16,6 @@ import tempfile
 import time
 
 import compare
-import runtimes
 
 COLUMNS = 512
 SIZES = {"16 KiB": 4096, "1 MiB": 262_144, "64 MiB": 16_777_216}
@@ -70,6 +70,7 @@ def save_model(path, rows, shape):
 def make_runs(path, inputs, threads):
     """Name -> a function that runs the model once."""
     import numpy as np
+    import runtimes
 
     loaded = {
         "jit": runtimes.Tessera(path, inputs, threads, ["jit", "reference"]),
