@@ -6,6 +6,7 @@
 
 #include "byte_format.h"
 #include "kernel_loops.h"
+#include "print_llvm.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -55,6 +56,7 @@ class NestRunner {
   }
 
   const ReadyKernel& kernel() const { return *kernel_; }
+  const KernelShape& shape() const { return loops_.shape; }
 
   // `first` has the beginning of each access's buffer.
   void run(RunContext& context, const Bases& first, bool may_stream) const {
@@ -183,10 +185,9 @@ class FusedKernel : public plugin::Kernel {
 
   std::optional<std::string> text(int32_t form) const override {
     if (form == TESSERA_KERNEL_EXPRESSION) return group_->text;
-    const std::string& source = nests_.front().kernel().record.text;
-    if (form == TESSERA_KERNEL_SOURCE) return source;
-    if (form == TESSERA_KERNEL_ASSEMBLY) return store_->assembly(source);
-    return std::nullopt;
+    if (form != TESSERA_KERNEL_SOURCE && form != TESSERA_KERNEL_ASSEMBLY) return std::nullopt;
+    const std::string source = print_llvm(*group_, nests_.front().shape(), store_->target());
+    return form == TESSERA_KERNEL_SOURCE ? source : store_->assembly(source);
   }
 
  private:
@@ -196,7 +197,7 @@ class FusedKernel : public plugin::Kernel {
   std::shared_ptr<KernelStore> store_;
 };
 
-// Makes the kernel; `make_ready` gives the code for the text of each nest, in order.
+// Makes the kernel; `make_ready` gives the code of each nest, in order.
 template <class MakeReady>
 std::unique_ptr<plugin::Kernel> make_fused_kernel(const std::shared_ptr<const FusedGroup>& group,
                                                   const std::string& layout,
@@ -205,8 +206,8 @@ std::unique_ptr<plugin::Kernel> make_fused_kernel(const std::shared_ptr<const Fu
   std::vector<NestRunner> nests;
   for (const plugin::LoopNest& nest : plugin::loop_nests(*group, layout)) {
     KernelLoops loops = kernel_loops(*group, nest, store->target().cached_bytes);
-    const std::string text = print_llvm(*group, loops.shape, store->target());
-    nests.emplace_back(*group, std::move(loops), make_ready(text));
+    std::shared_ptr<const ReadyKernel> ready = make_ready(loops.shape);
+    nests.emplace_back(*group, std::move(loops), std::move(ready));
   }
   store->count_kernel();
   return std::make_unique<FusedKernel>(group, layout, std::move(nests), store);
@@ -214,21 +215,24 @@ std::unique_ptr<plugin::Kernel> make_fused_kernel(const std::shared_ptr<const Fu
 
 }  // namespace
 
-std::vector<std::string> kernel_texts(const FusedGroup& group, const std::string& layout,
-                                      const Target& target) {
-  std::vector<std::string> texts;
+std::vector<KernelPart> kernel_parts(const FusedGroup& group, const std::string& layout,
+                                     const Target& target) {
+  std::vector<KernelPart> parts;
   for (const plugin::LoopNest& nest : plugin::loop_nests(group, layout)) {
-    texts.push_back(
-        print_llvm(group, kernel_loops(group, nest, target.cached_bytes).shape, target));
+    const KernelShape shape = kernel_loops(group, nest, target.cached_bytes).shape;
+    parts.push_back({kernel_source(group, shape),
+                     [&group, &target, shape] { return print_llvm(group, shape, target); }});
   }
-  return texts;
+  return parts;
 }
 
 std::unique_ptr<plugin::Kernel> build_fused_kernel(const std::shared_ptr<const FusedGroup>& group,
                                                    const std::string& layout,
                                                    const std::shared_ptr<KernelStore>& store) {
-  return make_fused_kernel(group, layout, store,
-                           [&](const std::string& text) { return store->get(text); });
+  return make_fused_kernel(group, layout, store, [&](const KernelShape& shape) {
+    return store->get(kernel_source(*group, shape),
+                      [&] { return print_llvm(*group, shape, store->target()); });
+  });
 }
 
 std::unique_ptr<plugin::Kernel> load_fused_kernel(const std::shared_ptr<const FusedGroup>& group,
@@ -237,10 +241,10 @@ std::unique_ptr<plugin::Kernel> load_fused_kernel(const std::shared_ptr<const Fu
   ByteReader reader(bytes);
   const std::string layout(reader.text());
   int64_t rest = reader.number();
-  auto kernel = make_fused_kernel(group, layout, store, [&](const std::string& text) {
+  auto kernel = make_fused_kernel(group, layout, store, [&](const KernelShape& shape) {
     if (rest-- <= 0) throw Failure(TESSERA_CORRUPT, "a saved kernel has too few parts");
     KernelRecord record = record_of_bytes(reader.text());
-    if (record.text != text) {
+    if (record.source != kernel_source(*group, shape)) {
       throw Failure(TESSERA_CORRUPT, "a saved kernel is of another group");
     }
     return store->accept(std::move(record));

@@ -4,16 +4,23 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernel_store.h"
 #include "tessera/backend_fusion.h"
 
 namespace tessera::jit {
 
-// The texts that a kernel of the group needs if whole tensors are in `layout`. Throws Failure
-// (TESSERA_UNSUPPORTED) with the reason if compiled kernels cannot compute it.
-std::vector<std::string> kernel_texts(const plugin::FusedGroup& group, const std::string& layout,
-                                      const Target& target);
+// One loop nest of a kernel.
+struct KernelPart {
+  std::string source;
+  KernelStore::Print print;  // refers to the group and the target
+};
+
+// What a kernel of the group consists of if whole tensors are in `layout`. Throws Failure
+// (TESSERA_UNSUPPORTED) with the reason if compiled kernels have no loops for it.
+std::vector<KernelPart> kernel_parts(const plugin::FusedGroup& group, const std::string& layout,
+                                     const Target& target);
 
 // Compiles the kernel, or takes it from the store. Throws Failure.
 std::unique_ptr<plugin::Kernel> build_fused_kernel(

@@ -57,10 +57,12 @@ std::vector<FusedGroup> Jit::groups_of(plugin::ProposeContext& context) const {
 }
 
 void Jit::offer(plugin::ProposeContext& context, const FusedGroup& given) const {
-  const std::vector<std::string> texts =
-      kernel_texts(given, TESSERA_LAYOUT_DEFAULT, store_->target());
-  const bool is_stored =
-      std::ranges::all_of(texts, [&](const std::string& text) { return store_->has(text); });
+  bool is_stored = true;
+  for (const KernelPart& part : kernel_parts(given, TESSERA_LAYOUT_DEFAULT, store_->target())) {
+    if (store_->has(part.source)) continue;
+    is_stored = false;
+    store_->check(part.source, part.print);
+  }
   if (!is_stored) {
     const std::string missing = store_->explain_missing_compiler();
     if (!missing.empty()) throw Failure(TESSERA_UNSUPPORTED, missing);

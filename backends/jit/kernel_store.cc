@@ -12,11 +12,11 @@ using plugin::Failure;
 
 namespace {
 
-constexpr std::string_view kMagic = "tessera jit kernel 1";
+constexpr std::string_view kMagic = "tessera jit kernel 2";
 // From so many on, kernels that nobody uses are forgotten.
 constexpr size_t kMaxIdleEntries = 1024;
 
-// 32 hex digits. Collisions are harmless, because the whole text is compared.
+// 32 hex digits. Collisions are harmless, because the whole source is compared.
 std::string digest(std::string_view text) {
   constexpr uint64_t kPrimes[] = {0x100000001b3U, 0x9e3779b97f4a7c15U};
   std::string digits;
@@ -36,7 +36,7 @@ std::string digest(std::string_view text) {
 std::string bytes_of_record(const KernelRecord& record) {
   std::string bytes;
   append_text(bytes, kMagic);
-  append_text(bytes, record.text);
+  append_text(bytes, record.source);
   append_text(bytes, record.compiler);
   append_number(bytes, record.failure);
   append_text(bytes, record.log);
@@ -52,7 +52,7 @@ KernelRecord record_of_bytes(std::string_view bytes) {
   if (reader.text() != kMagic) {
     throw Failure(TESSERA_CORRUPT, "these are not the bytes of a compiled kernel");
   }
-  record.text = reader.text();
+  record.source = reader.text();
   record.compiler = reader.text();
   record.failure = static_cast<int32_t>(reader.number());
   record.log = reader.text();
@@ -68,13 +68,13 @@ KernelStore::KernelStore(const Target& target, Blobs blobs, const std::string& r
       blobs_(blobs),
       identity_(target.level + "\n" + kCompilerRevision + "\n" + revision + "\n") {}
 
-std::string KernelStore::key_of(const std::string& text) const {
-  return "kernel/" + digest(identity_ + text);
+std::string KernelStore::key_of(const std::string& source) const {
+  return "kernel/" + digest(identity_ + source);
 }
 
-std::shared_ptr<KernelStore::Entry> KernelStore::entry_of(const std::string& text) {
+std::shared_ptr<KernelStore::Entry> KernelStore::entry_of(const std::string& source) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<Entry>& entry = entries_[text];
+  std::shared_ptr<Entry>& entry = entries_[source];
   if (entry != nullptr) return entry;
   entry = std::make_shared<Entry>();
   const std::shared_ptr<Entry> made = entry;
@@ -94,27 +94,27 @@ void KernelStore::drop_unused() {
 }
 
 // A damaged blob is as good as none.
-std::optional<KernelRecord> KernelStore::stored(const std::string& text) const {
-  const std::optional<std::string> bytes = blobs_.get(key_of(text));
+std::optional<KernelRecord> KernelStore::stored(const std::string& source) const {
+  const std::optional<std::string> bytes = blobs_.get(key_of(source));
   if (!bytes) return std::nullopt;
   try {
     KernelRecord record = record_of_bytes(*bytes);
-    if (record.text != text) return std::nullopt;
+    if (record.source != source) return std::nullopt;
     return record;
   } catch (const Failure&) {
     return std::nullopt;
   }
 }
 
-KernelRecord KernelStore::compile_record(const std::string& text) {
+KernelRecord KernelStore::compile_record(const std::string& source, const Print& print) {
   const LlvmFunctions& llvm = llvm_.get();
   KernelRecord record;
-  record.text = text;
+  record.source = source;
   record.compiler = llvm.library;
   ++compiled_;
   const auto begin = std::chrono::steady_clock::now();
   try {
-    record.image = image_of_object(compile(llvm, text, target_));
+    record.image = image_of_object(compile(llvm, print(), target_));
   } catch (const Failure& failure) {
     record.failure = failure.kind();
     record.log = failure.what();
@@ -124,12 +124,13 @@ KernelRecord KernelStore::compile_record(const std::string& text) {
   return record;
 }
 
-std::shared_ptr<const ReadyKernel> KernelStore::get(const std::string& text) {
-  const std::shared_ptr<Entry> entry = entry_of(text);
+std::shared_ptr<const ReadyKernel> KernelStore::get(const std::string& source,
+                                                    const Print& print) {
+  const std::shared_ptr<Entry> entry = entry_of(source);
   const std::lock_guard lock(entry->mutex);
   if (entry->failure) throw Failure(*entry->failure);
   if (entry->ready != nullptr) return entry->ready;
-  std::optional<KernelRecord> record = stored(text);
+  std::optional<KernelRecord> record = stored(source);
   if (record && record->failure == TESSERA_OK) {
     try {
       entry->ready = std::make_shared<const ReadyKernel>(*std::move(record));
@@ -140,8 +141,8 @@ std::shared_ptr<const ReadyKernel> KernelStore::get(const std::string& text) {
     }
   }
   if (!record) {
-    record = compile_record(text);
-    blobs_.put(key_of(text), bytes_of_record(*record));
+    record = compile_record(source, print);
+    blobs_.put(key_of(source), bytes_of_record(*record));
   } else {
     ++loaded_;
   }
@@ -153,22 +154,36 @@ std::shared_ptr<const ReadyKernel> KernelStore::get(const std::string& text) {
   return entry->ready;
 }
 
-bool KernelStore::has(const std::string& text) {
+void KernelStore::check(const std::string& source, const Print& print) {
+  const std::shared_ptr<Entry> entry = entry_of(source);
+  const std::lock_guard lock(entry->mutex);
+  if (entry->failure) throw Failure(*entry->failure);
+  if (entry->ready != nullptr || entry->is_printable) return;
+  try {
+    print();
+  } catch (const Failure& failure) {
+    entry->failure = failure;
+    throw;
+  }
+  entry->is_printable = true;
+}
+
+bool KernelStore::has(const std::string& source) {
   std::shared_ptr<Entry> entry;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = entries_.find(text);
+    const auto found = entries_.find(source);
     if (found != entries_.end()) entry = found->second;
   }
   if (entry != nullptr) {
     const std::lock_guard lock(entry->mutex);
     if (entry->ready != nullptr || entry->failure) return true;
   }
-  return stored(text).has_value();
+  return stored(source).has_value();
 }
 
 std::shared_ptr<const ReadyKernel> KernelStore::accept(KernelRecord record) {
-  const std::shared_ptr<Entry> entry = entry_of(record.text);
+  const std::shared_ptr<Entry> entry = entry_of(record.source);
   const std::lock_guard lock(entry->mutex);
   if (entry->ready != nullptr) return entry->ready;
   if (record.failure != TESSERA_OK) throw Failure(record.failure, record.log);

@@ -1,9 +1,14 @@
-// Compiled kernels by their text: each is compiled once, kept in this process and as a blob of the
+// Compiled kernels by their source: each is compiled once, kept in this process and as a blob of the
 // host, and loaded in later processes without LLVM.
+//
+// The source of a kernel is the canonical expression of its group and the shape of its loops
+// (kernel_source() in print_llvm.h). It decides LLVM's text, which is much longer, and is printed
+// only if the kernel must be compiled.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,7 +25,7 @@ namespace tessera::jit {
 
 // What is kept of a kernel, also of one that cannot be compiled.
 struct KernelRecord {
-  std::string text;
+  std::string source;
   std::string compiler;          // which LLVM made it, for people
   int32_t failure = TESSERA_OK;  // else `log` says why there is no image
   std::string log;
@@ -47,16 +52,21 @@ class KernelStore {
 
   const Target& target() const { return target_; }
 
-  // The kernel with this text. Threads that ask for the same one at once wait for one compilation.
-  // Throws Failure if it cannot be compiled; the same one again for the same text, unless LLVM was
-  // missing.
-  std::shared_ptr<const ReadyKernel> get(const std::string& text);
+  // Returns LLVM's text of a kernel; throws Failure if there is none.
+  using Print = std::function<std::string()>;
+
+  // The kernel with this source; `print` is called if it must be compiled. Threads that ask for the
+  // same one at once wait for one compilation. Throws Failure if it cannot be compiled; the same
+  // one again for the same source, unless LLVM was missing.
+  std::shared_ptr<const ReadyKernel> get(const std::string& source, const Print& print);
+  // Throws the Failure of `print` if it throws one; calls it at most once for each source.
+  void check(const std::string& source, const Print& print);
   // Whether get() needs no compiler.
-  bool has(const std::string& text);
+  bool has(const std::string& source);
   // Adds a kernel that an earlier process made. Throws Failure if its code cannot be loaded.
   std::shared_ptr<const ReadyKernel> accept(KernelRecord record);
 
-  // The kernel in assembly. Throws Failure as get() does.
+  // LLVM's text in assembly. Throws Failure if it cannot be compiled.
   std::string assembly(const std::string& text);
   // Why nothing can be compiled, or "".
   std::string explain_missing_compiler() { return llvm_.explain_missing(); }
@@ -69,12 +79,13 @@ class KernelStore {
     std::mutex mutex;  // held while the kernel is looked up or compiled
     std::shared_ptr<const ReadyKernel> ready;
     std::optional<plugin::Failure> failure;
+    bool is_printable = false;
   };
 
-  std::shared_ptr<Entry> entry_of(const std::string& text);
-  std::string key_of(const std::string& text) const;
-  std::optional<KernelRecord> stored(const std::string& text) const;
-  KernelRecord compile_record(const std::string& text);
+  std::shared_ptr<Entry> entry_of(const std::string& source);
+  std::string key_of(const std::string& source) const;
+  std::optional<KernelRecord> stored(const std::string& source) const;
+  KernelRecord compile_record(const std::string& source, const Print& print);
   void drop_unused();
 
   Target target_;
@@ -82,7 +93,7 @@ class KernelStore {
   std::string identity_;
   LlvmLibrary llvm_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Entry>> entries_;  // by text
+  std::map<std::string, std::shared_ptr<Entry>> entries_;  // by source
   std::atomic<int64_t> kernels_ = 0;
   std::atomic<int64_t> compiled_ = 0;
   std::atomic<int64_t> compile_nanoseconds_ = 0;

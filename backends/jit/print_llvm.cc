@@ -454,6 +454,34 @@ class KernelPrinter {
 
 }  // namespace
 
+std::string kernel_source(const FusedGroup& group, const KernelShape& shape) {
+  std::string source;
+  const auto append = [&source](auto number) { source += ' ' + std::to_string(number); };
+  for (const Instruction& instruction : group.instructions) {
+    append(instruction.operation);
+    append(instruction.data_type);
+    for (int index = 0; index < plugin::argument_count(instruction.operation); ++index) {
+      append(instruction.arguments[index]);
+    }
+    if (instruction.operation == TESSERA_EXPRESSION_OPERAND) append(instruction.index);
+    if (instruction.operation == TESSERA_EXPRESSION_CONSTANT) append(instruction.bits);
+    source += '\n';
+  }
+  source += "results";
+  for (const FusedAccess& result : group.results) append(result.instruction);
+  source += "\nloops";
+  if (shape.has_reduced_outer) source += " outer";
+  if (shape.has_reduced_inner) source += " inner";
+  if (shape.is_lane_reduced) source += " lane";
+  if (shape.is_streaming) source += " streaming";
+  source += '\n';
+  for (const auto& steps : shape.steps) {
+    for (const Step step : steps) source += "01s"[static_cast<size_t>(step)];
+    source += ' ';
+  }
+  return source;
+}
+
 std::string print_llvm(const FusedGroup& group, const KernelShape& shape, const Target& target) {
   if (group.instructions.size() > kMaxInstructions) {
     throw Failure(TESSERA_UNSUPPORTED,

@@ -22,6 +22,10 @@ constexpr const char* kKernelName = "kernel";
 // The same, but it writes past the caches; only if KernelShape::is_streaming.
 constexpr const char* kStreamName = "kernel_stream";
 
+// What decides the text that print_llvm() returns for one target, in a short form: numbers, a line
+// for each instruction.
+std::string kernel_source(const plugin::FusedGroup& group, const KernelShape& shape);
+
 // Throws Failure (TESSERA_UNSUPPORTED) with the reason if the group has an operation or a type that
 // the target cannot compute exactly, or if it is too large to compile in a reasonable time.
 std::string print_llvm(const plugin::FusedGroup& group, const KernelShape& shape,

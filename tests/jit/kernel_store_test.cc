@@ -47,25 +47,36 @@ class KernelStores : public testing::Test {
     return {target_, Blobs(&host_.host), revision};
   }
 
-  std::string text(double factor = 3) const {
+  struct Given {
+    std::string source;
+    std::string text;
+  };
+
+  // x * factor
+  Given given(double factor = 3) const {
     GroupBuilder builder({10});
     const int32_t x = builder.operand(TESSERA_FLOAT32);
     const int32_t number = builder.number(TESSERA_FLOAT32, factor);
     builder.result(builder.append(TESSERA_EXPRESSION_MULTIPLY, TESSERA_FLOAT32, {x, number}));
-    return kernel_texts(builder.group, "", target_).at(0);
+    const KernelPart part = kernel_parts(builder.group, "", target_).at(0);
+    return {part.source, part.print()};
+  }
+
+  static std::shared_ptr<const ReadyKernel> get(KernelStore& store, const Given& wanted) {
+    return store.get(wanted.source, [&] { return wanted.text; });
   }
 
   const Target target_ = target_of_level("x86-64-v2");
   TestHost host_;
 };
 
-TEST_F(KernelStores, CompileEachTextOnce) {
+TEST_F(KernelStores, CompileEachSourceOnce) {
   KernelStore store = new_store();
-  EXPECT_FALSE(store.has(text()));
-  const auto first = store.get(text());
-  EXPECT_EQ(store.get(text()), first);
-  EXPECT_TRUE(store.has(text()));
-  store.get(text(4));
+  EXPECT_FALSE(store.has(given().source));
+  const auto first = get(store, given());
+  EXPECT_EQ(get(store, given()), first);
+  EXPECT_TRUE(store.has(given().source));
+  get(store, given(4));
   EXPECT_EQ(store.counts().compiled, 2);
   EXPECT_EQ(store.counts().unique, 2);
   EXPECT_GT(store.counts().compile_seconds, 0);
@@ -73,23 +84,25 @@ TEST_F(KernelStores, CompileEachTextOnce) {
 
 TEST_F(KernelStores, CompileOnceForThreadsThatAskTogether) {
   KernelStore store = new_store();
-  const std::string wanted = text();
+  const Given wanted = given();
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {
-    threads.emplace_back([&] { store.get(wanted); });
+    threads.emplace_back([&] { get(store, wanted); });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(store.counts().compiled, 1);
 }
 
 TEST_F(KernelStores, TakeKernelsFromTheHost) {
-  new_store().get(text());
+  KernelStore first = new_store();
+  get(first, given());
   KernelStore later = new_store();
-  EXPECT_TRUE(later.has(text()));
-  EXPECT_NE(later.get(text())->code.kernel(), nullptr);
+  EXPECT_TRUE(later.has(given().source));
+  const auto ready = later.get(given().source, [] { return std::string("is not printed"); });
+  EXPECT_NE(ready->code.kernel(), nullptr);
   EXPECT_EQ(later.counts().compiled, 0);
   EXPECT_EQ(later.counts().loaded, 1);
-  EXPECT_FALSE(new_store("another revision").has(text()));
+  EXPECT_FALSE(new_store("another revision").has(given().source));
 }
 
 TEST_F(KernelStores, RememberWhatCannotBeCompiled) {
@@ -97,7 +110,7 @@ TEST_F(KernelStores, RememberWhatCannotBeCompiled) {
     KernelStore store = new_store();
     for (int attempt = 0; attempt < 2; ++attempt) {
       try {
-        store.get(kWrongText);
+        store.get("wrong", [] { return std::string(kWrongText); });
         ADD_FAILURE() << "was compiled";
       } catch (const plugin::Failure& failure) {
         EXPECT_EQ(failure.kind(), TESSERA_INTERNAL);
@@ -110,8 +123,9 @@ TEST_F(KernelStores, RememberWhatCannotBeCompiled) {
 
 // A blob that is cut or damaged outside of the machine code is a miss, and is written again.
 TEST_F(KernelStores, CompileAgainIfABlobIsDamaged) {
-  const std::string wanted = text();
-  new_store().get(wanted);
+  const Given wanted = given();
+  KernelStore first = new_store();
+  get(first, wanted);
   ASSERT_EQ(host_.blobs.size(), 1U);
   std::string& blob = host_.blobs.begin()->second;
   const std::string good = blob;
@@ -124,7 +138,7 @@ TEST_F(KernelStores, CompileAgainIfABlobIsDamaged) {
     blob[bit / 8] = static_cast<char>(blob[bit / 8] ^ 1 << bit % 8);
     try {
       const KernelRecord damaged = record_of_bytes(blob);
-      if (damaged.text != wanted) continue;
+      if (damaged.source != wanted.source) continue;
       const LoadedCode code(damaged.image);
     } catch (const plugin::Failure&) {
       continue;
@@ -132,33 +146,50 @@ TEST_F(KernelStores, CompileAgainIfABlobIsDamaged) {
   }
   blob = good.substr(0, good.size() / 2);
   KernelStore store = new_store();
-  EXPECT_NE(store.get(wanted), nullptr);
+  EXPECT_NE(get(store, wanted), nullptr);
   EXPECT_EQ(store.counts().compiled, 1);
   EXPECT_EQ(blob, good);
 }
 
-TEST_F(KernelStores, NeverUseTheKernelOfAnotherText) {
-  new_store().get(text());
+TEST_F(KernelStores, NeverUseTheKernelOfAnotherSource) {
+  KernelStore first = new_store();
+  get(first, given());
   ASSERT_EQ(host_.blobs.size(), 1U);
   const std::string kernel = host_.blobs.begin()->second;
   KernelStore store = new_store();
-  store.get(text(4));
+  get(store, given(4));
   for (auto& [key, blob] : host_.blobs) blob = kernel;
   KernelStore later = new_store();
-  EXPECT_EQ(later.get(text(4))->record.text, text(4));
+  EXPECT_EQ(get(later, given(4))->record.source, given(4).source);
   EXPECT_EQ(later.counts().compiled, 1);
 }
 
-// As many texts as make the store forget those that nobody uses.
+TEST_F(KernelStores, RememberWhatCannotBePrinted) {
+  KernelStore store = new_store();
+  int calls = 0;
+  const auto refuse = [&]() -> std::string {
+    ++calls;
+    throw plugin::Failure(TESSERA_UNSUPPORTED, "has no text");
+  };
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_THROW(store.check("refused", refuse), plugin::Failure);
+  }
+  EXPECT_EQ(calls, 1);
+  store.check(given().source, [&] { return given().text; });
+  store.check(given().source, refuse);
+  EXPECT_EQ(store.counts().compiled, 0);
+}
+
+// As many sources as make the store forget those that nobody uses.
 TEST_F(KernelStores, KeepWhatIsUsed) {
   KernelStore store = new_store();
-  const auto kept = store.get(text());
+  const auto kept = get(store, given());
   for (int index = 0; index < 1'100; ++index) {
     KernelRecord record = kept->record;
-    record.text += "; " + std::to_string(index) + "\n";
+    record.source += "; " + std::to_string(index) + "\n";
     store.accept(std::move(record));
   }
-  EXPECT_EQ(store.get(text()), kept);
+  EXPECT_EQ(get(store, given()), kept);
   EXPECT_EQ(store.counts().compiled, 1);
 }
 
