@@ -48,11 +48,15 @@ std::optional<std::string> StoredKernels::key_of(const Candidate& candidate, con
   return kKeyStart + candidate.backend() + ";" + cache::digest_text(all);
 }
 
-std::optional<StoredKernel> StoredKernels::find(const Candidate& candidate, const Graph& graph,
-                                                const LayoutTable& layouts) const {
-  if (!find_ || !candidate.load) return std::nullopt;
+StoredKernels::Found StoredKernels::find(const Candidate& candidate, const Graph& graph,
+                                         const LayoutTable& layouts) const {
+  if ((!find_ && shared_ == nullptr) || !candidate.load) return {};
   const std::optional<std::string> key = key_of(candidate, graph, layouts);
-  return key ? find_(*key) : std::nullopt;
+  if (!key) return {};
+  Found found;
+  if (shared_ != nullptr) found.shared = shared_->of(*key, candidate.plugin.get());
+  if (find_) found.stored = find_(*key);
+  return found;
 }
 
 std::vector<SavableKernel> StoredKernels::savable(const BuiltPlan& built) const {
