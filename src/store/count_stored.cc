@@ -29,6 +29,17 @@ struct Found {
   bool is_usable = true;
 };
 
+// The backend of "plug-in 'backend_jit.so'" or "backend 'jit'", as HostTable names the owners of
+// blobs.
+std::string backend_of_owner(const std::string& owner) {
+  const size_t begin = owner.find('\'');
+  const size_t end = owner.rfind('\'');
+  if (begin == end) return owner;
+  std::string name = owner.substr(begin + 1, end - begin - 1);
+  if (name.ends_with(".so")) name.resize(name.size() - 3);
+  return name.starts_with("backend_") ? name.substr(8) : name;
+}
+
 class Counter {
  public:
   Counter(const std::filesystem::path& key_folder, const IsIntact& is_intact)
@@ -77,8 +88,9 @@ class Counter {
     const bool is_blob = key.starts_with("blob;");
     const size_t begin = key.find(';') + 1;
     const size_t end = key.find(is_blob ? '/' : ';', begin);
+    const std::string owner = key.substr(begin, end - begin);
     return {.kind = is_blob ? "blobs" : kKernels,
-            .backend = key.substr(begin, end - begin),
+            .backend = is_blob ? backend_of_owner(owner) : owner,
             .is_usable = file.is_sound()};
   }
 

@@ -300,7 +300,7 @@ class WorkerCompiler : public testing::Test {
   std::vector<std::shared_ptr<const Plugin>> plugins_ = {
       Plugin::open(TESSERA_COMPILER_PLUGIN, services_)};
   Group group_ = make_group("LeakyRelu(3x4) alpha=0.5", plugins_);
-  const std::string key_ = "compiler/leaky/0.500000";
+  const std::string key_ = "plug-in 'compiler.so'/leaky/0.500000";
 };
 
 TEST_F(WorkerCompiler, SharesItsBlobsWithThisProcessAndLaterWorkers) {
