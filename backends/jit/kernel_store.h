@@ -71,6 +71,8 @@ class KernelStore {
   std::string assembly(const std::string& text);
   // Why nothing can be compiled, or "".
   std::string explain_missing_compiler() { return llvm_.explain_missing(); }
+  // The same without opening the compiler; see LlvmLibrary.
+  std::string explain_absent_compiler() { return llvm_.explain_absent(); }
   // Counts a kernel that a group was built into.
   void count_kernel() { ++kernels_; }
   plugin::CompileCounts counts() const;

@@ -1,5 +1,7 @@
 // Model::bind(): looks up a known plan and verifies it if it is untrusted, or searches for a plan;
 // builds it; and keeps the results.
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -29,6 +31,15 @@
 
 namespace tessera {
 namespace {
+
+constexpr double kSecondsToOpenCompiler = 0.03;
+constexpr double kMaxRuns = 1e15;
+
+// Throws Cancelled if a plan that is built in the background is no longer needed.
+void require_wanted(CancellationToken& end) {
+  if (!end.is_cancelled()) return;
+  throw Error(ErrorKind::Cancelled, "the faster plan", "it is no longer needed");
+}
 
 // Returns a callback that reports to on_progress what bind() waits for.
 std::function<bool(const std::string& what)> waiting_reporter(const BindOptions& options) {
@@ -143,6 +154,7 @@ class Model::State::Binder {
   }
 
   Executor executor(PlanResult result, std::shared_ptr<const CacheRecord> record, bool is_cached) {
+    const std::optional<CompilationGain> gain = result.compilation_gain;
     auto state =
         std::make_unique<Executor::State>(model_.shared_from_this(), options_, std::move(result));
     state->has_prices = wanted_.pricing.costs != nullptr;
@@ -152,7 +164,17 @@ class Model::State::Binder {
     state->stages = clock_.take();
     state->bound_at = clock_.origin();
     if (is_cached) begin_swap(*state);
+    if (gain && may_swap(options_)) compile_behind(*state, *gain);
     return Executor(std::move(state));
+  }
+
+  // Prepares a swap to kernels that are compiled after so many runs that the same number of runs
+  // with them would pay for it.
+  void compile_behind(Executor::State& state, const CompilationGain& gain) {
+    const double runs = (kSecondsToOpenCompiler + gain.compile_seconds) / gain.seconds_per_run;
+    state.swap_to([model = model_.shared_from_this(), options = state.options](
+                      CancellationToken& end) { return model->compile_in_background(options, end); },
+                  1 + static_cast<int64_t>(std::min(runs, kMaxRuns)));
   }
 
   // Prepares a swap if another plan is faster or may be; it is measured and built in the background
@@ -354,13 +376,29 @@ std::optional<PlanResult> Model::State::build_known(const BindOptions& options,
   return is_there ? std::optional(std::move(result)) : std::nullopt;
 }
 
+std::optional<NextPlan> Model::State::compile_in_background(const BindOptions& options,
+                                                            CancellationToken& end) {
+  const auto check_wanted = [&end](const auto&...) { require_wanted(end); };
+  ThreadPool pool(options.threads);
+  StageClock clock(check_wanted);
+  std::shared_ptr<const void> may_store;
+  if (!options.cache.frozen) may_store = backends.state_->blobs->permit_storing();
+  PlanOptions wanted = plan_options(options, backends.state_->set);
+  wanted.shared_kernels = &backends.state_->store.kernels();
+  wanted.check_wanted = check_wanted;
+  wanted.compiles = true;
+  PlanResult result = build_anew(options, wanted, nullptr, pool, clock);
+  check_weights();
+  if (!options.cache.frozen) keep_blobs();
+  const std::lock_guard lock(mutex);
+  release_packed_constants(loaded.graph, result.built);
+  return NextPlan{.plan = std::move(result)};
+}
+
 std::optional<NextPlan> Model::State::build_in_background(const BindOptions& options,
                                                           const tuning::KnownPlan& plan,
                                                           CancellationToken& end) {
-  const auto check_wanted = [&end](const auto&...) {
-    if (!end.is_cancelled()) return;
-    throw Error(ErrorKind::Cancelled, "the faster plan", "it is no longer needed");
-  };
+  const auto check_wanted = [&end](const auto&...) { require_wanted(end); };
   ThreadPool pool(options.threads);
   StageClock clock(check_wanted);
   std::shared_ptr<const void> may_store;
