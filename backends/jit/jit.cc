@@ -28,7 +28,8 @@ std::string layout_of_whole(const FusedGroup& group) {
 }  // namespace
 
 Jit::Jit(const tessera_host* host)
-    : store_(std::make_shared<KernelStore>(this_processor(), Blobs(host), kernel_revision())) {}
+    : store_(std::make_shared<KernelStore>(this_processor(), plugin::Blobs(host),
+                                           kernel_revision())) {}
 
 plugin::Description Jit::describe() {
   plugin::Description description;

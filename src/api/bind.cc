@@ -61,10 +61,14 @@ class Model::State::Binder {
         more_(more),
         clock_(stage_reporter(options_)),
         is_optimized_(is_optimizing(options_)) {
+    if (is_optimized_ && !options_.cache.frozen) {
+      may_store_ = model.backends.state_->blobs->permit_storing();
+    }
     clock_.begin("specialise");
     pool_.emplace(options_.threads);
     wanted_ = plan_options(options_, model.backends.state_->set);
     wanted_.log = &model.log;
+    wanted_.shared_kernels = &store_.kernels();
     if (!is_optimized_ && options_.tune.cost_table.empty()) return;
     costs_ = known_costs(options_.tune.cost_table);
     wanted_.pricing = pricing_options(options_, costs_);
@@ -197,6 +201,7 @@ class Model::State::Binder {
   const std::vector<LoadedCache>& more_;
   StageClock clock_;
   bool is_optimized_;
+  std::shared_ptr<const void> may_store_;  // blobs of plug-ins
   std::optional<ThreadPool> pool_;
   tuning::CostTable costs_;
   PlanOptions wanted_;
@@ -222,7 +227,7 @@ void Model::State::note_bound(PlanResult& result,
 }
 
 void Model::State::keep_blobs() {
-  tessera::keep_blobs(user_cache_folder(), backends.state_->services->take_new_blobs());
+  backends.state_->blobs->keep(backends.state_->services->take_new_blobs());
 }
 
 std::string Model::State::verify_untrusted_plan(const BindOptions& options, PlanOptions& wanted,
@@ -256,11 +261,13 @@ std::string Model::State::verify_untrusted_plan(const BindOptions& options, Plan
 std::optional<NextPlan> Model::State::retune_in_background(const BindOptions& given,
                                                            CancellationToken& end) {
   BindOptions options = given;
+  const std::shared_ptr<const void> may_store = backends.state_->blobs->permit_storing();
   options.on_progress = [&end](const TuneProgress&) { return !end.is_cancelled(); };
   ThreadPool pool(options.threads);
   StageClock clock([](const auto&...) {});
   PlanOptions wanted = plan_options(options, backends.state_->set);
   wanted.find_stored_kernel = stored_kernel_finder();
+  wanted.shared_kernels = &backends.state_->store.kernels();
   tuning::CostTable costs;
   wanted.pricing = pricing_options(options, costs);
   Store& store = backends.state_->store;
@@ -315,7 +322,8 @@ void Model::State::set_bench(const BindOptions& options, PlanOptions& wanted, Th
     return tuning::start_worker(
         choose_plugins(backends.state_->set, options),
         {.threads = pool.threads(),
-         .candidate_timeout_seconds = options.limits.candidate_timeout_seconds},
+         .candidate_timeout_seconds = options.limits.candidate_timeout_seconds,
+         .services = backends.state_->services},
         log);
   };
 }
@@ -373,7 +381,10 @@ std::optional<NextPlan> Model::State::compile_in_background(const BindOptions& o
   const auto check_wanted = [&end](const auto&...) { require_wanted(end); };
   ThreadPool pool(options.threads);
   StageClock clock(check_wanted);
+  std::shared_ptr<const void> may_store;
+  if (!options.cache.frozen) may_store = backends.state_->blobs->permit_storing();
   PlanOptions wanted = plan_options(options, backends.state_->set);
+  wanted.shared_kernels = &backends.state_->store.kernels();
   wanted.check_wanted = check_wanted;
   wanted.compiles = true;
   PlanResult result = build_anew(options, wanted, nullptr, pool, clock);
@@ -390,9 +401,12 @@ std::optional<NextPlan> Model::State::build_in_background(const BindOptions& opt
   const auto check_wanted = [&end](const auto&...) { require_wanted(end); };
   ThreadPool pool(options.threads);
   StageClock clock(check_wanted);
+  std::shared_ptr<const void> may_store;
+  if (!options.cache.frozen) may_store = backends.state_->blobs->permit_storing();
   PlanOptions wanted = plan_options(options, backends.state_->set);
   wanted.check_wanted = check_wanted;
   wanted.find_stored_kernel = stored_kernel_finder();
+  wanted.shared_kernels = &backends.state_->store.kernels();
   std::optional<PlanResult> result = build_known(options, wanted, plan, pool, clock);
   check_weights();
   if (result) {

@@ -165,7 +165,7 @@ class PlanBuilder {
               .nan = options.nan},
         in_use_(options.siblings),
         stored_(registry, pool.threads(), options.precision, options.nan,
-                options.find_stored_kernel),
+                options.find_stored_kernel, options.shared_kernels),
         placer_(base_.graph, base_.offers, *base_.layouts, options.keeps_sparse_storage),
         assembler_(pool, packs, in_use_, stored_),
         fitter_(base_.graph, base_.offers, *base_.layouts, options.memory_budget_bytes) {

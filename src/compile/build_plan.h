@@ -38,6 +38,7 @@ struct PlanOptions {
   // The executor's plans for other shapes, whose kernels may be reused.
   std::vector<const BuiltPlan*> siblings = {};
   FindStoredKernel find_stored_kernel = {};  // null: none are stored
+  SharedKernels* shared_kernels = nullptr;   // of all models; null: each model has its own
   // Called before each kernel of a plan in the background is built; throws if the plan is no longer
   // needed. Null: it is always needed.
   std::function<void()> check_wanted = {};
@@ -54,7 +55,7 @@ struct PlanResult {
   std::vector<ValueId> step_outputs;  // the results after those of the graph, if requested
   int64_t pack_bytes = 0;
   int kernels = 0;
-  int reused_kernels = 0;  // number of these that a sibling uses
+  int reused_kernels = 0;  // number of these that another plan uses
   int loaded_kernels = 0;  // number of these that were loaded from a store
   // The next four members are empty if no prices are known.
   std::vector<CandidateDescription> candidates;

@@ -20,7 +20,8 @@ class CompiledKernels : public testing::Test {
     for (const std::string& level : kLevels) {
       has_level = has_level || level == highest;
       if (has_level) {
-        stores_.push_back(std::make_shared<KernelStore>(target_of_level(level), Blobs(), "test"));
+        stores_.push_back(
+            std::make_shared<KernelStore>(target_of_level(level), plugin::Blobs(), "test"));
       }
     }
     missing_ = stores_.front()->explain_missing_compiler();
@@ -109,7 +110,7 @@ TEST_F(CompiledKernels, ShareLongAxesAndManyRowsBetweenThreads) {
 TEST_F(CompiledKernels, StreamResultsThatExceedTheCache) {
   Target target = stores_.front()->target();
   target.cached_bytes = 1000;
-  const auto store = std::make_shared<KernelStore>(target, Blobs(), "test");
+  const auto store = std::make_shared<KernelStore>(target, plugin::Blobs(), "test");
   // Rows of the first are aligned, those of the second are not.
   for (const int64_t columns : {1'024, 1'027}) {
     GroupBuilder builder({5, columns});
@@ -120,7 +121,8 @@ TEST_F(CompiledKernels, StreamResultsThatExceedTheCache) {
     RandomCase given = {builder.group, {}, {.threads = 2}};
     given.inputs = {floats(static_cast<size_t>(5 * columns)),
                     floats(static_cast<size_t>(columns + 1))};
-    EXPECT_NE(kernel_parts(given.group, "", target).at(0).print().find(kStreamName), std::string::npos);
+    EXPECT_NE(kernel_parts(given.group, "", target).at(0).print().find(kStreamName),
+              std::string::npos);
     EXPECT_TRUE(check(given, store));
   }
 }
@@ -221,7 +223,8 @@ TEST_F(CompiledKernels, AreLoadedInAnotherProcessWithoutACompiler) {
   const auto group = std::make_shared<const plugin::FusedGroup>(given.group);
   const auto built = build_fused_kernel(group, given.settings.layout, stores_.front());
   const std::string bytes = built->save().value();
-  const auto other = std::make_shared<KernelStore>(stores_.front()->target(), Blobs(), "test");
+  const auto other =
+      std::make_shared<KernelStore>(stores_.front()->target(), plugin::Blobs(), "test");
   const auto loaded = load_fused_kernel(group, bytes, other);
   EXPECT_EQ(other->counts().compiled, 0);
   EXPECT_EQ(run_kernel(*loaded, *group, given.inputs, given.settings),
