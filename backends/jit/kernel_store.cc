@@ -124,8 +124,7 @@ KernelRecord KernelStore::compile_record(const std::string& source, const Print&
   return record;
 }
 
-std::shared_ptr<const ReadyKernel> KernelStore::get(const std::string& source,
-                                                    const Print& print) {
+std::shared_ptr<const ReadyKernel> KernelStore::get(const std::string& source, const Print& print) {
   const std::shared_ptr<Entry> entry = entry_of(source);
   const std::lock_guard lock(entry->mutex);
   if (entry->failure) throw Failure(*entry->failure);

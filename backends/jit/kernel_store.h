@@ -1,5 +1,5 @@
-// Compiled kernels by their source: each is compiled once, kept in this process and as a blob of the
-// host, and loaded in later processes without LLVM.
+// Compiled kernels by their source: each is compiled once, kept in this process and as a blob of
+// the host, and loaded in later processes without LLVM.
 //
 // The source of a kernel is the canonical expression of its group and the shape of its loops
 // (kernel_source() in print_llvm.h). It decides LLVM's text, which is much longer, and is printed

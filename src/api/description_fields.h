@@ -116,7 +116,7 @@ template <>
 inline constexpr auto kFields<CompileDescription> = FieldList{
     "CompileDescription",
     field("backend", &CompileDescription::backend),
-    field("kernels", &CompileDescription::kernels, "kernel_count"),
+    field("kernels", &CompileDescription::kernels, "group_count"),
     field("unique", &CompileDescription::unique, "unique_count"),
     field("compiled", &CompileDescription::compiled, "compiled_count"),
     field("loaded_from_store", &CompileDescription::loaded_from_store, "loaded_from_store_count"),

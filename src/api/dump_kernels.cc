@@ -22,7 +22,6 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kVariable = "TESSERA_DUMP_KERNELS";
 constexpr size_t kNamedOps = 3;
 constexpr size_t kMaxOpBytes = 24;
 constexpr size_t kMaxExtensionBytes = 8;
@@ -97,6 +96,8 @@ void add_kernels(const BuiltPlan& built,
   }
 }
 
+void say(const Log& log, const std::string& text) { log.warn("TESSERA_DUMP_KERNELS: " + text); }
+
 enum class Written { New, WasThere, Other };
 
 // Throws std::system_error.
@@ -123,7 +124,7 @@ Written write_once(const std::filesystem::path& file, const std::string& text) {
 }  // namespace
 
 std::filesystem::path dump_folder() {
-  const char* const text = std::getenv(kVariable);
+  const char* const text = std::getenv("TESSERA_DUMP_KERNELS");
   return text == nullptr ? std::filesystem::path() : std::filesystem::path(text);
 }
 
@@ -148,19 +149,17 @@ void dump_kernels(const BuiltPlan& built, const std::filesystem::path& folder, c
       }
       written += is_new ? 1 : 0;
     }
-    information.warn(std::string(kVariable) + ": wrote " + std::to_string(written) + " of the " +
-                     std::to_string(kernels.size()) + " compiled kernels of this plan to '" +
-                     folder.string() + "'" +
-                     (written < kernels.size() ? "; the others were there" : ""));
+    say(information, "wrote " + std::to_string(written) + " of the " +
+                         std::to_string(kernels.size()) + " compiled kernels of this plan to '" +
+                         folder.string() + "'" +
+                         (written < kernels.size() ? "; the others were there" : ""));
     if (changed.empty()) return;
-    log.warn(std::string(kVariable) + ": '" + changed + "' in '" + folder.string() +
-             "' has other contents than this kernel, and was left as it is");
+    say(log, "'" + changed + "' in '" + folder.string() +
+                 "' has other contents than this kernel, and was left as it is");
   } catch (const std::system_error& error) {
-    log.warn(std::string(kVariable) + ": not all kernels were written to '" + folder.string() +
-             "': " + error.what());
+    say(log, "not all kernels were written to '" + folder.string() + "': " + error.what());
   } catch (const Error& error) {
-    log.warn(std::string(kVariable) + ": not all kernels were written to '" + folder.string() +
-             "': " + error.what());
+    say(log, "not all kernels were written to '" + folder.string() + "': " + error.what());
   }
 }
 

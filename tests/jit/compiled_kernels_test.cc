@@ -120,7 +120,8 @@ TEST_F(CompiledKernels, StreamResultsThatExceedTheCache) {
     RandomCase given = {builder.group, {}, {.threads = 2}};
     given.inputs = {floats(static_cast<size_t>(5 * columns)),
                     floats(static_cast<size_t>(columns + 1))};
-    EXPECT_NE(kernel_parts(given.group, "", target).at(0).print().find(kStreamName), std::string::npos);
+    EXPECT_NE(kernel_parts(given.group, "", target).at(0).print().find(kStreamName),
+              std::string::npos);
     EXPECT_TRUE(check(given, store));
   }
 }
