@@ -154,7 +154,7 @@ TEST(ExplainReport, ANodeIsExplainedInFull) {
 
 TEST(ExplainReport, AFusedGroupStandsBesideItsNodes) {
   ExplainReport report = small_report();
-  EXPECT_THAT(explain_text(report, {}), Not(HasSubstr("fused")));
+  EXPECT_THAT(explain_text(report, {}), Not(HasSubstr("fused group")));
   PlanStep& step = report.plan.steps[1];
   step.unfused_bytes = 8192;
   EXPECT_THAT(explain_steps_text(report, {1}, {}),
