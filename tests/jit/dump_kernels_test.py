@@ -7,7 +7,9 @@ import subprocess
 import numpy as np
 import onnx
 import pytest
-from fused_models_test import bind, gelu, masked_softmax, needs_jit, silu_with_bias  # noqa: F401
+from fused_models_test import (bind, gelu, masked_softmax, model_of,
+                               needs_jit, silu_with_bias)  # noqa: F401
+from onnx import TensorProto
 
 
 @pytest.fixture
@@ -41,6 +43,18 @@ def test_equal_kernels_are_written_once_and_names_are_stable(tessera, folder, ca
     assert "wrote 0 of the 1 compiled kernels" in caplog.text and "were there" in caplog.text
     bind(tessera, silu_with_bias([2, 7, 5, 3]))
     assert len(contents(folder)) == 6 and first.items() <= contents(folder).items()
+
+
+def test_equal_groups_of_one_plan_share_their_files(tessera, folder, caplog):
+    caplog.set_level(logging.INFO, "tessera")
+    model = model_of(
+        [("Sigmoid", ["x"], "a", {}), ("Mul", ["a", "x"], "b", {}),
+         ("Sigmoid", ["z"], "c", {}), ("Mul", ["z", "c"], "d", {})],
+        {"x": (TensorProto.FLOAT, [100]), "z": (TensorProto.FLOAT, [30])},
+        {"b": TensorProto.FLOAT, "d": TensorProto.FLOAT})
+    assert len(bind(tessera, model).plan().steps) == 2
+    assert len(contents(folder)) == 3
+    assert "wrote 1 of the 1 compiled kernels" in caplog.text
 
 
 def test_files_of_others_are_left_as_they_are(tessera, folder, caplog):

@@ -253,6 +253,17 @@ def test_a_fused_group_stands_beside_its_nodes(tessera):
     assert {(step.unfused_bytes, step.unfused_seconds) for step in alone} == {(None, None)}
 
 
+def test_constants_count_once(tessera):
+    model = model_of(
+        [("Add", ["x", "c"], "a", {}), ("Mul", ["a", "c"], "b", {}), ("Sub", ["b", "x"], "y", {})],
+        {"x": (TensorProto.FLOAT, [3, 500])}, {"y": TensorProto.FLOAT},
+        [constant("c", np.linspace(1, 2, 500))])
+    step, = bind(tessera, model).plan().steps
+    tensor, row = 6000, 2000
+    assert step.unfused_bytes == (2 + 2 + 3) * tensor + row
+    assert step.bytes == 2 * tensor + row
+
+
 def test_views_in_a_group_move_nothing(tessera):
     model = model_of(
         [("Relu", ["x"], "a", {}), ("Reshape", ["a", "shape"], "b", {}),
