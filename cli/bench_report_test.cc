@@ -25,6 +25,12 @@ BenchReport small_report() {
       .arena_bytes = 512, .lower_bound_bytes = 448, .naive_bytes = 700, .weight_bytes = 9};
   report.library_bytes = 5;
   report.dispatch_ns_per_step = 4.5;
+  report.compiled = {{.backend = "fast",
+                      .kernels = 9,
+                      .unique = 4,
+                      .compiled = 3,
+                      .loaded_from_store = 1,
+                      .compile_seconds = 0.0025}};
   return report;
 }
 
@@ -44,6 +50,9 @@ TEST(BenchReport, JsonHasTheseKeysAndNoOthers) {
                                          "step_count", "conversion_count", "totals", "placement",
                                          "memory", "dispatch_us", "cache", "codegen"));
   EXPECT_EQ(json["dispatch_us"], 0.0045);
+  EXPECT_EQ(json["codegen"].dump(),
+            R"([{"backend":"fast","group_count":9,"unique_count":4,"compiled_count":3,)"
+            R"("loaded_from_store_count":1,"compile_us":2500.0}])");
   EXPECT_EQ(json["median_us"], 2500.0);
   EXPECT_EQ(json["min_us"], 1000.0);
   EXPECT_EQ(json["run_count"], 4);

@@ -6,6 +6,7 @@
 
 #include "base/likely_name.h"
 #include "cli/costs_report.h"
+#include "cli/fused_groups_report.h"
 #include "cli/placement_report.h"
 #include "cli/plan_summary.h"
 #include "cli/quantities.h"
@@ -215,6 +216,16 @@ std::string work_text(const PlanStep& step, double time_us, double total_us) {
   return text + (step.is_in_place ? ", in place" : "");
 }
 
+// What the nodes of a fused group would move and take.
+std::string unfused_text(const PlanStep& step) {
+  std::string text = "unfused, " + bytes_text(*step.unfused_bytes) + " would be read and written";
+  if (step.unfused_seconds) {
+    text += " in " + time_text(*step.unfused_seconds) +
+            " (predicted for this step: " + predicted_text(step) + ")";
+  }
+  return text;
+}
+
 std::string step_text(const ExplainReport& report, size_t index, const TextStyle& style) {
   const PlanStep& step = report.plan.steps[index];
   std::string title = "step " + std::to_string(index) + " '" + step.name + "' (" + step.op + ")" +
@@ -227,6 +238,7 @@ std::string step_text(const ExplainReport& report, size_t index, const TextStyle
     for (const std::string& node : step.nodes) nodes += (nodes.empty() ? "'" : ", '") + node + "'";
     text += wrapped("covers " + nodes, style, "  ");
   }
+  if (step.unfused_bytes) text += wrapped(unfused_text(step), style, "  ");
   for (const PlanPort& port : step.inputs) text += port_text("input", port, style);
   for (const PlanPort& port : step.outputs) text += port_text("output", port, style);
   for (const BackendRefusal& refusal : step.refusals) {
@@ -282,7 +294,7 @@ std::string explain_text(const ExplainReport& report, const TextStyle& style) {
   std::string text = header_text(report, style);
   if (report.plan.steps.empty()) return text;
   return text + step_table(report, style) + conversion_steps_text(report, style) +
-         totals_text(report, style) +
+         fused_groups_text(report.plan, report.step_us, style) + totals_text(report, style) +
          closest_calls_text(report.plan, report.margin_seconds, style) +
          refusals_text(report.plan, style);
 }

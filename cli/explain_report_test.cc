@@ -152,6 +152,26 @@ TEST(ExplainReport, ANodeIsExplainedInFull) {
   EXPECT_THAT(explain_steps_text(report, {2}, {}), Not(HasSubstr("step 1")));
 }
 
+TEST(ExplainReport, AFusedGroupStandsBesideItsNodes) {
+  ExplainReport report = small_report();
+  EXPECT_THAT(explain_text(report, {}), Not(HasSubstr("fused group")));
+  PlanStep& step = report.plan.steps[1];
+  step.unfused_bytes = 8192;
+  EXPECT_THAT(explain_steps_text(report, {1}, {}),
+              HasSubstr("  unfused, 8.00 KiB would be read and written\n"));
+  step.unfused_seconds = 40e-6;
+  step.predicted_seconds = 25e-6;
+  EXPECT_THAT(
+      explain_steps_text(report, {1}, {}),
+      HasSubstr("  unfused, 8.00 KiB would be read and written in 40.0 \xc2\xb5s (predicted "
+                "for this step: 25.0 \xc2\xb5s)\n"));
+  EXPECT_THAT(explain_text(report, {}), HasSubstr("Conv+Relu    fast:jit:avx2      1  4.00 KiB"));
+  const Json json = explain_json(report, {1});
+  EXPECT_EQ(json["steps"][0]["unfused_bytes"], 8192);
+  EXPECT_EQ(json["steps"][0]["unfused_us"], 40.0);
+  EXPECT_EQ(explain_json(report, {0})["steps"][0]["unfused_bytes"], nullptr);
+}
+
 TEST(ExplainReport, StepsAreFoundByNodeValueAndPrefix) {
   PlanDescription plan = small_report().plan;
   EXPECT_THAT(find_steps(plan, "conv1"), ElementsAre(1));

@@ -185,6 +185,7 @@ class FusedKernel : public plugin::Kernel {
 
   std::optional<std::string> text(int32_t form) const override {
     if (form == TESSERA_KERNEL_EXPRESSION) return group_->text;
+    if (form == TESSERA_KERNEL_SOURCE_EXTENSION) return "ll";
     if (form != TESSERA_KERNEL_SOURCE && form != TESSERA_KERNEL_ASSEMBLY) return std::nullopt;
     const std::string source = print_llvm(*group_, nests_.front().shape(), store_->target());
     return form == TESSERA_KERNEL_SOURCE ? source : store_->assembly(source);

@@ -111,6 +111,7 @@ class StagedKernel : public plugin::Kernel {
   }
   std::optional<std::string> text(int32_t form) const override {
     if (form == TESSERA_KERNEL_EXPRESSION && !expression_.empty()) return expression_;
+    if (form == TESSERA_KERNEL_SOURCE_EXTENSION) return "cl";
     if (form != TESSERA_KERNEL_SOURCE || sources_.empty()) return std::nullopt;
     std::string all;
     for (const ProgramSource& source : sources_) all += source.text;

@@ -363,7 +363,9 @@ typedef struct tessera_kernel {
 enum {
   TESSERA_KERNEL_EXPRESSION = 0, /* tessera_fused_group::text */
   TESSERA_KERNEL_SOURCE = 1,     /* in the language of its compiler */
-  TESSERA_KERNEL_ASSEMBLY = 2
+  TESSERA_KERNEL_ASSEMBLY = 2,
+  /* The usual extension of files with that source: "ll", "cl". */
+  TESSERA_KERNEL_SOURCE_EXTENSION = 3
 };
 
 /* One way to compute a node or a group of nodes. The plug-in owns it; the host uses it until it

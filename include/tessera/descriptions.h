@@ -137,6 +137,12 @@ struct PlanStep {
   bool is_in_place = false;
   // The price that the choice used; nullopt without costs.
   std::optional<double> predicted_seconds;
+  // Of a kernel that computes two or more nodes (views do not count): what `bytes` would be if a
+  // kernel computed each of them; else nullopt.
+  std::optional<int64_t> unfused_bytes;
+  // Of such a kernel: the sum of the cheapest measured candidates that compute its nodes in smaller
+  // groups; nullopt if not enough were measured when binding.
+  std::optional<double> unfused_seconds;
   std::vector<BackendRefusal> refusals;  // by the other backends, for its nodes
 };
 

@@ -172,6 +172,12 @@ class PlanStep:
     workspace_bytes: int
     is_in_place: bool
     predicted_seconds: float | None  # the price that the choice used; None without costs
+    # Of a kernel that computes two or more nodes (views do not count): what `bytes` would be if a
+    # kernel computed each of them; else None.
+    unfused_bytes: int | None
+    # Of such a kernel: the sum of the cheapest measured candidates that compute its nodes in
+    # smaller groups; None if not enough were measured when binding.
+    unfused_seconds: float | None
     refusals: list[BackendRefusal]  # by the other backends, for its nodes
 
 

@@ -1,8 +1,11 @@
 #include "api/describe_plan.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 
+#include "ops/op.h"
 #include "ops/work.h"
 #include "plan/arena_blocks.h"
 #include "plan/memory_use.h"
@@ -42,6 +45,32 @@ std::vector<std::vector<size_t>> refusals_of_nodes(const BuiltPlan& built) {
   return of_nodes;
 }
 
+// PlanStep::unfused_bytes. Constants count once, and not at all if the kernel reads them only while
+// it is built.
+std::optional<int64_t> unfused_bytes(const Graph& graph, const Candidate& candidate,
+                                     const ops::Registry& registry) {
+  std::set<ValueId> constants(candidate.absorbed.begin(), candidate.absorbed.end());
+  int64_t bytes = 0;
+  int computed = 0;
+  const auto add = [&](ValueId id) {
+    if (!id.is_none()) {
+      bytes = ops::saturating_add(bytes, type_bytes(graph[id].type).value_or(0));
+    }
+  };
+  for (const NodeId id : candidate.nodes) {
+    const Node& node = graph[id];
+    if (registry.has_trait(node, ops::kView)) continue;
+    ++computed;
+    for (const ValueId input : std::set<ValueId>(node.inputs.begin(), node.inputs.end())) {
+      const bool is_counted =
+          !input.is_none() && graph[input].is_constant() && !constants.insert(input).second;
+      if (!is_counted) add(input);
+    }
+    for (const ValueId output : node.outputs) add(output);
+  }
+  return computed > 1 ? std::optional(bytes) : std::nullopt;
+}
+
 void describe_kernel(const BuiltPlan& built, const ExecutionStep& step,
                      const std::vector<std::vector<size_t>>& refusals,
                      const ops::Registry& registry, PlanStep& described) {
@@ -56,6 +85,7 @@ void describe_kernel(const BuiltPlan& built, const ExecutionStep& step,
     described.flops += ops::node_flops(built.graph, node, registry).value_or(0);
   }
   described.name = described.nodes.back();
+  described.unfused_bytes = unfused_bytes(built.graph, candidate, registry);
   std::vector<size_t> places;
   for (const NodeId id : candidate.nodes) {
     const std::vector<size_t>& of_node = refusals[static_cast<size_t>(id.index)];

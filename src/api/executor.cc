@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/dump_kernels.h"
 #include "api/executor_state.h"
 #include "api/io_layouts.h"
 #include "api/model_state.h"
@@ -50,6 +51,11 @@ Executor::State::State(std::shared_ptr<Model::State> bound_model, const BindOpti
   // The callback may no longer exist when a run has to plan again.
   options.on_progress = {};
   plans.push_back(std::make_unique<ShapePlan>(std::move(first), options, context, *registry));
+  dump(plan().runner->built());
+}
+
+void Executor::State::dump(const BuiltPlan& built) const {
+  dump_kernels(built, dump_folder(), model->log, model->information_log);
 }
 
 template <class AnyOrTensor>
@@ -177,6 +183,7 @@ std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& d
   PlanResult result = model->replan(wanted, has_prices ? &reused : nullptr, std::move(siblings));
   auto made = std::make_unique<ShapePlan>(std::move(result), wanted, context, *registry);
   made->seconds = stopwatch.read().seconds;
+  dump(made->runner->built());
   return made;
 }
 
@@ -298,6 +305,7 @@ void Executor::State::replace_swapped(PlanResult result) {
   // The next run attaches the bound memory to the new plan.
   if (swapped == &plan()) memory.detach(plan());
   swapped->runner = std::move(runner);
+  dump(swapped->runner->built());
   swapped->description = std::move(description);
   swapped->kernels = result.kernels;
   swapped->reused_kernels = result.reused_kernels;

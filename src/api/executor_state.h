@@ -76,6 +76,8 @@ struct Executor::State {
   void swap_before_run();
   void take_swap();
   void replace_swapped(PlanResult result);
+  // Writes the compiled kernels of a new plan to files if the environment asks for that.
+  void dump(const BuiltPlan& built) const;
 
   // The index of the input or output of this name. Throws InvalidArgument, listing all, if there is
   // none.

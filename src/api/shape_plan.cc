@@ -38,6 +38,10 @@ PlanDescription describe(PlanResult& result, int threads, const ops::Registry& r
   for (size_t index = 0; index < result.step_seconds.size(); ++index) {
     plan.steps[index].predicted_seconds = result.step_seconds[index];
   }
+  for (size_t index = 0; index < result.step_unfused_seconds.size(); ++index) {
+    PlanStep& step = plan.steps[index];
+    if (step.unfused_bytes) step.unfused_seconds = result.step_unfused_seconds[index];
+  }
   plan.candidates = std::move(result.candidates);
   plan.conversions = std::move(result.conversions);
   plan.placement = std::move(result.placement);

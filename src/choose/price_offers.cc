@@ -1,5 +1,6 @@
 #include "choose/price_offers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "backend/graph_view.h"
 #include "choose/placement_problem.h"
+#include "place/cheapest_parts.h"
 
 namespace tessera {
 namespace {
@@ -254,6 +256,30 @@ std::vector<double> PricedOffers::step_seconds(const ExecutionPlan& plan) const 
     const size_t hop = static_cast<size_t>(step.conversion.from.index) * task_.layouts.size() +
                        static_cast<size_t>(step.conversion.to.index);
     if (std::isfinite(row[hop])) price = row[hop];
+  }
+  return seconds;
+}
+
+std::vector<std::optional<double>> PricedOffers::step_unfused_seconds(
+    const ExecutionPlan& plan) const {
+  std::vector<std::optional<double>> seconds(plan.steps.size());
+  const auto is_group = [&](const ExecutionStep& step) {
+    return step.kind == ExecutionStep::Kind::Kernel &&
+           task_.offers.candidates[static_cast<size_t>(step.candidate)].nodes.size() > 1;
+  };
+  if (std::ranges::none_of(plan.steps, is_group)) return seconds;
+  PlacementProblem problem = make_problem(task_.graph, task_.offers, task_.layouts);
+  std::vector<bool> is_known;
+  for (size_t index = 0; index < prices_.candidates.size(); ++index) {
+    const tuning::CandidatePrice& price = prices_.candidates[index];
+    problem.candidates[index].seconds = price.seconds;
+    is_known.push_back(!price.is_refused() &&
+                       (price.timing != nullptr || !task_.offers.candidates[index].has_kernel()));
+  }
+  for (size_t index = 0; index < seconds.size(); ++index) {
+    if (!is_group(plan.steps[index])) continue;
+    const auto candidate = static_cast<size_t>(plan.steps[index].candidate);
+    seconds[index] = cheapest_parts_seconds(problem, problem.candidates[candidate].nodes, is_known);
   }
   return seconds;
 }

@@ -86,6 +86,9 @@ class PricedOffers {
   std::vector<ConversionDescription> describe_conversions() const;
   // By step of `plan`: its price.
   std::vector<double> step_seconds(const ExecutionPlan& plan) const;
+  // By step of `plan`: for a kernel that computes several nodes, the sum of the cheapest measured
+  // candidates that compute them in smaller groups; nullopt if not enough were measured.
+  std::vector<std::optional<double>> step_unfused_seconds(const ExecutionPlan& plan) const;
 
  private:
   CandidateDescription describe(size_t candidate) const;

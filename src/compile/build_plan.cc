@@ -356,6 +356,7 @@ class PlanBuilder {
     };
     result_.built = plan_of(choice.placement);
     result_.step_seconds = prices_->step_seconds(result_.built.plan);
+    result_.step_unfused_seconds = prices_->step_unfused_seconds(result_.built.plan);
     note_layout(result_.built, result_.plan);
     if (choice.startup_plan.chosen.empty()) return std::nullopt;
     return plan_of(choice.startup_plan);

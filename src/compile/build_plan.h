@@ -57,10 +57,12 @@ struct PlanResult {
   int kernels = 0;
   int reused_kernels = 0;  // number of these that another plan uses
   int loaded_kernels = 0;  // number of these that were loaded from a store
-  // The next four members are empty if no prices are known.
+  // The next five members are empty if no prices are known.
   std::vector<CandidateDescription> candidates;
   std::vector<ConversionDescription> conversions;
   std::vector<double> step_seconds;  // predicted, by step of the plan
+  // PlanStep::unfused_seconds, by step of the plan.
+  std::vector<std::optional<double>> step_unfused_seconds;
   std::optional<PlacementDescription> placement;
   TuningDescription tuning;
   tuning::KnownPlan plan;  // the choice, in the form that is stored

@@ -169,8 +169,9 @@ def run_all(ask, model, tmp_path, bin_dir):
     assert tuned["placement"]["predicted_us"] > 0
     ask("tessera bench", "bench", model, *SHAPE, *QUICK, "--seconds", "0.01", "--optimize")
     ask("tessera explain", "explain", model, *SHAPE, *QUICK, "--optimize", "--runs", "2")
-    ask("tessera explain", "explain", model, *SHAPE, *QUICK, "--node", "head", "--runs", "1",
-        "--costs", tmp_path / "costs.json")
+    for options in ((), ("--node", "head")):
+        ask("tessera explain", "explain", model, *SHAPE, *QUICK, *options, "--runs", "1",
+            "--costs", tmp_path / "costs.json")
     ask("tessera inspect", "inspect", model)
     ask("tessera inspect", "inspect", model, *SHAPE, "--passes", "--weights")
     ask("tessera inspect --memory", "inspect", model, *SHAPE, *QUICK, "--memory")
@@ -228,6 +229,7 @@ def test_the_page_and_what_is_printed_agree(ask, model, tmp_path, bin_dir, why_u
     without_libraries = set()
     if not any(name != "reference" and not reason for name, reason in why_unusable.items()):
         without_libraries = {("tessera verify --backend", "ops"), ("Step", "refusals"),
+                             ("Step", "unfused_bytes"), ("Step", "unfused_us"),
                              ("tessera explain", "refusals"),
                              *((shape, key) for shape in ("CheckedOp", "Refusal", "RefusalGroup",
                                                           "Conversion")

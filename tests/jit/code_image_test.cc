@@ -22,7 +22,8 @@ class CodeImages : public testing::Test {
     const int32_t x = builder.operand(TESSERA_FLOAT32);
     const int32_t number = builder.number(TESSERA_FLOAT32, 3);
     builder.result(builder.append(TESSERA_EXPRESSION_MULTIPLY, TESSERA_FLOAT32, {x, number}));
-    object_ = compile(kLlvm->get(), kernel_parts(builder.group, "", kTarget).at(0).print(), kTarget);
+    object_ =
+        compile(kLlvm->get(), kernel_parts(builder.group, "", kTarget).at(0).print(), kTarget);
   }
   void SetUp() override {
     if (!missing_.empty()) GTEST_SKIP() << missing_;

@@ -240,3 +240,50 @@ def test_later_processes_and_other_models_compile_nothing(bin_dir, tmp_path):
     # Another model with the same group, which no plan knows: its kernel is loaded without LLVM.
     other = run("other.onnx", gelu([8, 77]))
     assert other["compiled"] == 0 and other["loaded"] > 0 and not other["has_llvm"]
+
+
+def test_a_fused_group_stands_beside_its_nodes(tessera):
+    step, = bind(tessera, gelu([4, 1000])).plan().steps
+    tensor, number = 16_000, 4
+    # Div, Erf, Add, Mul, Mul: each reads and writes tensors, three also read a number.
+    assert step.unfused_bytes == (2 + 2 + 2 + 3 + 2) * tensor + 3 * number
+    assert step.bytes == 2 * tensor
+    assert step.unfused_seconds is None, "nothing was measured"
+    alone = bind(tessera, gelu([4, 1000]), fuse=False).plan().steps
+    assert {(step.unfused_bytes, step.unfused_seconds) for step in alone} == {(None, None)}
+
+
+def test_constants_count_once(tessera):
+    model = model_of(
+        [("Add", ["x", "c"], "a", {}), ("Mul", ["a", "c"], "b", {}), ("Sub", ["b", "x"], "y", {})],
+        {"x": (TensorProto.FLOAT, [3, 500])}, {"y": TensorProto.FLOAT},
+        [constant("c", np.linspace(1, 2, 500))])
+    step, = bind(tessera, model).plan().steps
+    tensor, row = 6000, 2000
+    assert step.unfused_bytes == (2 + 2 + 3) * tensor + row
+    assert step.bytes == 2 * tensor + row
+
+
+def test_views_in_a_group_move_nothing(tessera):
+    model = model_of(
+        [("Relu", ["x"], "a", {}), ("Reshape", ["a", "shape"], "b", {}),
+         ("Sigmoid", ["b"], "y", {})],
+        {"x": (TensorProto.FLOAT, [6, 500])}, {"y": TensorProto.FLOAT},
+        [constant("shape", [2, 3, 500], np.int64)])
+    step, = bind(tessera, model).plan().steps
+    assert len(step.nodes) == 3 and step.unfused_bytes == 4 * 6 * 500 * 4
+
+
+def test_measured_nodes_give_the_time_without_fusion(tessera):
+    executor = bind(tessera, gelu([40, 1000]), optimize=True, tune_all=True, in_process=True)
+    plan = executor.plan()
+    step, = plan.steps
+    assert step.backend == "jit"
+    alone = {}
+    for candidate in plan.candidates:
+        if len(candidate.nodes) == 1 and candidate.time is not None:
+            node, = candidate.nodes
+            alone[node] = min(alone.get(node, 1), candidate.price_seconds)
+    assert set(alone) == set(step.nodes)
+    assert 0 < step.unfused_seconds <= 1.000001 * sum(alone.values())
+    assert step.unfused_seconds > step.predicted_seconds
