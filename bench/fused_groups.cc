@@ -163,7 +163,7 @@ int run(const std::vector<std::string>& given) {
   const Arguments arguments = read_arguments(given);
   const ops::Registry registry = ops::make_registry();
   const auto store =
-      std::make_shared<jit::KernelStore>(jit::this_processor(), jit::Blobs(), "bench");
+      std::make_shared<jit::KernelStore>(jit::this_processor(), plugin::Blobs(), "bench");
   const std::string missing = store->explain_missing_compiler();
   if (!missing.empty()) throw std::runtime_error(missing);
   bool is_first = true;
