@@ -32,6 +32,7 @@ SEED = 17
 NODES = (5, 20)
 ELEMENTS = (1024, 65_536)
 KINDS_OF_MANY = 10
+SIZES_OF_MANY = 2
 GROUPS_IN_GRAPH = 100
 UNARY = ("Sigmoid", "Tanh", "Relu", "Abs", "Neg", "Erf", "Softplus", "HardSwish")
 BINARY = ("Add", "Sub", "Mul", "Max", "Min")
@@ -101,11 +102,13 @@ def make_graphs(folder, arguments):
             save_graph(files[name][-1], [kinds[index % len(kinds)]], [size_of(rng)])
     files["many"] = []
     few = [kind_of_group(SEED * 2000 + seed) for seed in range(KINDS_OF_MANY)]
+    # Each node of another size is measured, fused or not, which would take minutes.
+    sizes = [size_of(rng) for _ in range(SIZES_OF_MANY)]
     for first in range(0, arguments.groups, GROUPS_IN_GRAPH):
         count = min(GROUPS_IN_GRAPH, arguments.groups - first)
         files["many"].append(folder / f"many{first:05}.onnx")
         save_graph(files["many"][-1], [few[(first + at) % len(few)] for at in range(count)],
-                   [size_of(rng) for _ in range(count)])
+                   [sizes[(first + at) // len(few) % len(sizes)] for at in range(count)])
     return files
 
 
