@@ -1,11 +1,8 @@
 // Times the kernels of the native backend and loops that only access memory, in turns in one
 // process, and prints the share of that limit that each kernel reaches.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <exception>
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -14,6 +11,7 @@
 #include "native_limits.h"
 #include "native_peak.h"
 #include "native_run.h"
+#include "turns.h"
 
 namespace tessera::bench {
 namespace {
@@ -73,62 +71,6 @@ Arguments read_arguments(const std::vector<std::string>& given) {
     }
   }
   return arguments;
-}
-
-// Processor time of the thread, which other processes on the machine affect less than wall time.
-double seconds_now(int threads) {
-  if (threads == 1) {
-    timespec now = {};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-  }
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
-
-// A contender: its work, how often it runs in a turn, and the times of its turns.
-struct Contender {
-  std::function<void()> run;
-  int threads = 1;
-  int repeats = 1;
-  std::vector<double> seconds = {};
-
-  // A turn is long enough for the clock's resolution. The first run loads the tensors into the
-  // caches again.
-  void take_turn() {
-    run();
-    const double start = seconds_now(threads);
-    for (int number = 0; number < repeats; ++number) run();
-    seconds.push_back((seconds_now(threads) - start) / repeats);
-  }
-  void set_repeats() {
-    constexpr double kTurnSeconds = 2e-3;
-    run();
-    const double start = seconds_now(threads);
-    run();
-    const double once = std::max(seconds_now(threads) - start, 1e-7);
-    repeats = std::clamp(static_cast<int>(kTurnSeconds / once), 1, 10000);
-  }
-  double median() const {
-    std::vector<double> sorted = seconds;
-    std::nth_element(sorted.begin(),
-                     sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
-    return sorted[sorted.size() / 2];
-  }
-};
-
-// Called inside the thread pool, as the engine runs steps.
-std::vector<double> medians_in_turns(std::vector<Contender>& contenders, ThreadPool& pool,
-                                     int rounds) {
-  pool.execute([&] {
-    for (Contender& contender : contenders) contender.set_repeats();
-    for (int round = 0; round < rounds; ++round) {
-      for (Contender& contender : contenders) contender.take_turn();
-    }
-  });
-  std::vector<double> medians;
-  for (const Contender& contender : contenders) medians.push_back(contender.median());
-  return medians;
 }
 
 void time_case(const NativeBackend& backend, const BandwidthCase& wanted, int64_t bytes,

@@ -5,12 +5,13 @@ import numpy as np
 
 
 NAN_FAST_ROW = "tessera:nan=fast"
+UNFUSED_ROW = "tessera:fuse=off"
 
 
 def bind_options_of(row):
     """Tessera's bind options for the row of this name, in addition to those of all rows. Omits an
     option that an earlier build (bench/builds.py) does not have."""
-    return {"nan": "fast"} if row == NAN_FAST_ROW else {}
+    return {NAN_FAST_ROW: {"nan": "fast"}, UNFUSED_ROW: {"fuse": False}}.get(row, {})
 
 
 class Tessera:

@@ -8,6 +8,15 @@ import sys
 import tempfile
 
 
+def fused_groups(plan):
+    """How many groups the plan computes by kernels that are compiled, and their share of its time."""
+    chosen = [one for one in plan.candidates if one.is_chosen]
+    groups = [one for one in chosen if one.algorithm == "fused"]
+    total = sum(one.price_seconds for one in chosen)
+    return {"groups": len(groups),
+            "share": sum(one.price_seconds for one in groups) / total if total else 0}
+
+
 def main():
     task = json.load(sys.stdin)
     os.sched_setaffinity(0, task["cores"])
@@ -30,6 +39,7 @@ def main():
         "seconds": plan.tuning.seconds, "measured": plan.tuning.measured,
         "offered": plan.tuning.offered, "is_out_of_time": plan.tuning.is_out_of_time,
         "predicted_ms": 1e3 * plan.placement.predicted_seconds,
+        "fused": fused_groups(plan),
         "contenders": {one.name: 1e3 * one.seconds for one in plan.placement.contenders},
     }, sys.stdout)
 

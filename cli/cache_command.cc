@@ -63,6 +63,15 @@ CommandResult list(const CacheArguments& arguments) {
                                    : cache_list_text(files, stdout_style())};
 }
 
+CommandResult count(const CacheArguments& arguments) {
+  std::vector<CacheFolderDescription> folders;
+  for (const std::filesystem::path& folder : folders_of(arguments)) {
+    folders.push_back(describe_cache_folder(folder));
+  }
+  return {kFine, arguments.is_json ? json_text(cache_stats_json(folders))
+                                   : cache_stats_text(folders, stdout_style())};
+}
+
 CommandResult show(const CacheArguments& arguments) {
   const CacheFileDescription file = describe_cache(arguments.file);
   return {kFine,
@@ -213,6 +222,11 @@ constexpr std::array kRows = {
              .summary = "List the caches of the working folder and of the user",
              .example = "tessera cache ls --json",
              .run = list,
+             .asks_for_folder = true},
+    CacheRow{.name = "stats",
+             .summary = "Count what the working folder and the user's folder keep, by kind",
+             .example = "tessera cache stats",
+             .run = count,
              .asks_for_folder = true},
     CacheRow{.name = "show",
              .summary = "Show what a cache file holds",

@@ -243,4 +243,72 @@ Json cache_list_json(const std::vector<ListedCache>& files) {
   return {{"caches", std::move(json)}};
 }
 
+namespace {
+
+// The sum of all kinds.
+CacheKindDescription total_of(const CacheFolderDescription& folder) {
+  CacheKindDescription total;
+  for (const CacheKindDescription& kind : folder.kinds) {
+    total.files += kind.files;
+    total.bytes += kind.bytes;
+    total.unusable += kind.unusable;
+  }
+  return total;
+}
+
+std::string folder_stats_text(const CacheFolderDescription& folder, const TextStyle& style) {
+  const CacheKindDescription total = total_of(folder);
+  const std::string title = folder.folder.string() + ": " + count_text(total.files, "file") + ", " +
+                            bytes_text(total.bytes) + "; at most " +
+                            count_text(folder.max_files, "file") + ", " +
+                            bytes_text(folder.max_bytes);
+  if (total.files == 0) return wrapped(title, style);
+  TextTable table({{"what"},
+                   {"backend"},
+                   {"files", Align::Right},
+                   {"size", Align::Right},
+                   {"unusable", Align::Right},
+                   {"last use", Align::Right},
+                   {"first", Align::Right}});
+  for (const CacheKindDescription& kind : folder.kinds) {
+    table.add_row({kind.kind, kind.backend, std::to_string(kind.files), bytes_text(kind.bytes),
+                   kind.unusable == 0 ? "" : std::to_string(kind.unusable),
+                   age_text(kind.newest_use_ns), age_text(kind.oldest_use_ns)});
+  }
+  return wrapped(title, style) + table.text(style, "  ");
+}
+
+}  // namespace
+
+std::string cache_stats_text(const std::vector<CacheFolderDescription>& folders,
+                             const TextStyle& style) {
+  std::string text;
+  for (const CacheFolderDescription& folder : folders) text += folder_stats_text(folder, style);
+  return text;
+}
+
+Json cache_stats_json(const std::vector<CacheFolderDescription>& folders) {
+  Json json = Json::array();
+  for (const CacheFolderDescription& folder : folders) {
+    Json kinds = Json::array();
+    for (const CacheKindDescription& kind : folder.kinds) {
+      kinds.push_back({{"kind", kind.kind},
+                       {"backend", kind.backend},
+                       {"file_count", kind.files},
+                       {"size_bytes", kind.bytes},
+                       {"unusable_count", kind.unusable},
+                       {"oldest_use_at", date_text(kind.oldest_use_ns)},
+                       {"newest_use_at", date_text(kind.newest_use_ns)}});
+    }
+    const CacheKindDescription total = total_of(folder);
+    json.push_back({{"folder", folder.folder.string()},
+                    {"file_count", total.files},
+                    {"size_bytes", total.bytes},
+                    {"max_file_count", folder.max_files},
+                    {"max_bytes", folder.max_bytes},
+                    {"kinds", std::move(kinds)}});
+  }
+  return {{"folders", std::move(json)}};
+}
+
 }  // namespace tessera::cli

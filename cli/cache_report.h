@@ -31,6 +31,11 @@ struct ListedCache {
   CacheFileDescription description;
   std::string damage;  // "" if the file is intact
 };
+// What folders keep, by kind.
+std::string cache_stats_text(const std::vector<CacheFolderDescription>& folders,
+                             const TextStyle& style);
+Json cache_stats_json(const std::vector<CacheFolderDescription>& folders);
+
 std::string cache_list_text(const std::vector<ListedCache>& files, const TextStyle& style);
 Json cache_list_json(const std::vector<ListedCache>& files);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "byte_format.h"
+#include "kept_value.h"
 #include "kernel_loops.h"
 #include "print_llvm.h"
 
@@ -30,7 +31,11 @@ constexpr double kSecondsPerAccess = 0.1e-9;
 // Pieces of a long axis are multiples of this, so that two threads never write to one cache line.
 constexpr int64_t kPiecePoints = 256;
 
-using Bases = std::array<std::byte*, kMaxAccesses>;
+// Of each access, then of the rows of a kept value.
+using Bases = std::array<std::byte*, kMaxAccesses + 1>;
+
+// Kept values of a row that is not longer stay in the first cache.
+constexpr int64_t kKeptBytes = 16 << 10;
 
 void finish_streaming() {
 #if defined(__x86_64__)
@@ -49,6 +54,7 @@ class NestRunner {
         accesses_(group.operands.size() + group.results.size()),
         operands_(group.operands.size()) {
     for (const OuterAxis& axis : loops_.outer) rows_ *= axis.size;
+    find_kept(group);
     rows_ *= loops_.sizes[kRow];
     row_points_ = loops_.sizes[kReducedOuter] * loops_.sizes[kReducedInner] * loops_.sizes[kLane];
     seconds_per_point_ = kSecondsPerInstruction * static_cast<double>(group.instructions.size()) +
@@ -60,7 +66,8 @@ class NestRunner {
 
   // `first` has the beginning of each access's buffer.
   void run(RunContext& context, const Bases& first, bool may_stream) const {
-    const bool streams = may_stream && kernel_->code.stream() != nullptr;
+    // Lines that have kept values are in the caches.
+    const bool streams = may_stream && kernel_->code.stream() != nullptr && kept_result_ < 0;
     const int64_t lanes = loops_.sizes[kLane];
     const int64_t threads = std::max(context.threads(), 1);
     const double task_points = kSecondsPerTask / seconds_per_point_;
@@ -90,11 +97,24 @@ class NestRunner {
   }
 
  private:
+  void find_kept(const FusedGroup& group) {
+    const std::optional<KeptValue> kept =
+        kept_value(group, loops_.shape, expression_levels(group, loops_.shape));
+    if (!kept) return;
+    const size_t access = operands_ + kept->result;
+    loops_.strides.resize((accesses_ + 1) * kLoopCount, 0);
+    const int64_t bytes = plugin::element_bytes(group.results[kept->result].data_type);
+    if (loops_.sizes[kLane] * bytes <= kKeptBytes) return;
+    kept_result_ = static_cast<int>(access);
+    loops_.strides[accesses_ * kLoopCount + kRow] = loops_.strides[access * kLoopCount + kRow];
+  }
+
   // Lanes [lane, lane + lanes) of some rows, which are counted through all kept loops but Lane.
   void run_rows(const Bases& first, int64_t begin, int64_t end, int64_t lane, int64_t lanes,
                 bool streams) const {
     std::array<int64_t, kLoopCount> sizes = loops_.sizes;
     sizes[kLane] = lanes;
+    alignas(kStreamAlignment) std::array<std::byte, kKeptBytes> kept;
     Bases bases;
     while (begin < end) {
       const int64_t row = begin % loops_.sizes[kRow];
@@ -105,6 +125,7 @@ class NestRunner {
             first[access] + loops_.offsets[access] + row * strides[kRow] + lane * strides[kLane];
       }
       move_to(begin / loops_.sizes[kRow], bases);
+      bases[accesses_] = kept_result_ < 0 ? kept.data() : bases[static_cast<size_t>(kept_result_)];
       const bool streams_now = streams && is_aligned(bases, sizes[kRow]);
       KernelFunction* function = streams_now ? kernel_->code.stream() : kernel_->code.kernel();
       function(bases.data(), loops_.strides.data(), sizes.data());
@@ -140,6 +161,7 @@ class NestRunner {
   int64_t rows_ = 1;
   int64_t row_points_ = 1;
   double seconds_per_point_ = 0;
+  int kept_result_ = -1;  // the access whose rows have the kept values of long rows
 };
 
 class FusedKernel : public plugin::Kernel {

@@ -18,7 +18,6 @@ namespace {
 constexpr const char* kAlgorithm = "fused";
 constexpr double kSecondsPerKernel = 0.005;
 constexpr double kSecondsPerInstruction = 0.00005;
-constexpr double kSecondsToLoad = 0.0005;
 
 // In layouts with blocks of channels, channels cannot be reduced.
 std::string layout_of_whole(const FusedGroup& group) {
@@ -29,7 +28,8 @@ std::string layout_of_whole(const FusedGroup& group) {
 }  // namespace
 
 Jit::Jit(const tessera_host* host)
-    : store_(std::make_shared<KernelStore>(this_processor(), Blobs(host), kernel_revision())) {}
+    : store_(std::make_shared<KernelStore>(this_processor(), plugin::Blobs(host),
+                                           kernel_revision())) {}
 
 plugin::Description Jit::describe() {
   plugin::Description description;
@@ -64,17 +64,17 @@ void Jit::offer(plugin::ProposeContext& context, const FusedGroup& given) const 
     store_->check(part.source, part.print);
   }
   if (!is_stored) {
-    const std::string missing = store_->explain_missing_compiler();
+    const std::string missing = store_->explain_absent_compiler();
     if (!missing.empty()) throw Failure(TESSERA_UNSUPPORTED, missing);
   }
   Candidate candidate = plugin::fused_candidate(context.graph(), given, kAlgorithm,
                                                 {.whole = layout_of_whole(given)});
   candidate.optimistic_seconds = context.optimistic_seconds(static_cast<double>(given.flops),
                                                             static_cast<double>(given.bytes));
+  candidate.flags = TESSERA_CANDIDATE_ONE_PASS | TESSERA_CANDIDATE_COMPILED;
+  if (!is_stored) candidate.flags |= TESSERA_CANDIDATE_TO_COMPILE;
   candidate.build_seconds =
-      is_stored ? kSecondsToLoad
-                : kSecondsPerKernel +
-                      kSecondsPerInstruction * static_cast<double>(given.instructions.size());
+      kSecondsPerKernel + kSecondsPerInstruction * static_cast<double>(given.instructions.size());
   candidate.build = [group = std::make_shared<const FusedGroup>(given),
                      store = store_](const plugin::BuildOptions& options) {
     return build_fused_kernel(group, options.dense_layout, store);

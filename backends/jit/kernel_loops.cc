@@ -87,12 +87,7 @@ class LoopDivider {
   KernelLoops loops_;
 };
 
-constexpr size_t kMaxStreamedInstructions = 24;
-
 bool is_streaming(const FusedGroup& group, const KernelLoops& loops, int64_t cached_bytes) {
-  if (loops.shape.has_reduced() || group.instructions.size() > kMaxStreamedInstructions) {
-    return false;
-  }
   double points = 1;
   for (const int64_t size : loops.sizes) points *= static_cast<double>(size);
   for (const OuterAxis& axis : loops.outer) points *= static_cast<double>(axis.size);

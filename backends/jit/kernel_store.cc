@@ -63,7 +63,7 @@ KernelRecord record_of_bytes(std::string_view bytes) {
   return record;
 }
 
-KernelStore::KernelStore(const Target& target, Blobs blobs, const std::string& revision)
+KernelStore::KernelStore(const Target& target, plugin::Blobs blobs, const std::string& revision)
     : target_(target),
       blobs_(blobs),
       identity_(target.level + "\n" + kCompilerRevision + "\n" + revision + "\n") {}
@@ -124,32 +124,40 @@ KernelRecord KernelStore::compile_record(const std::string& source, const Print&
   return record;
 }
 
+void KernelStore::take(KernelRecord record, Entry& entry) {
+  if (record.failure != TESSERA_OK) {
+    entry.failure = Failure(record.failure, record.log);
+  } else {
+    entry.ready = std::make_shared<const ReadyKernel>(std::move(record));
+  }
+}
+
+bool KernelStore::take_stored(const std::string& source, Entry& entry) {
+  std::optional<KernelRecord> record = stored(source);
+  if (!record) return false;
+  try {
+    take(*std::move(record), entry);
+  } catch (const Failure&) {
+    return false;
+  }
+  ++loaded_;
+  return true;
+}
+
 std::shared_ptr<const ReadyKernel> KernelStore::get(const std::string& source, const Print& print) {
   const std::shared_ptr<Entry> entry = entry_of(source);
   const std::lock_guard lock(entry->mutex);
-  if (entry->failure) throw Failure(*entry->failure);
-  if (entry->ready != nullptr) return entry->ready;
-  std::optional<KernelRecord> record = stored(source);
-  if (record && record->failure == TESSERA_OK) {
-    try {
-      entry->ready = std::make_shared<const ReadyKernel>(*std::move(record));
-      ++loaded_;
-      return entry->ready;
-    } catch (const Failure&) {
-      record.reset();  // damaged; compiled again below
+  const bool is_known = entry->failure || entry->ready != nullptr;
+  if (!is_known && !take_stored(source, *entry)) {
+    const plugin::BlobClaim claim(blobs_, key_of(source));
+    // Another thread or process may have compiled it meanwhile.
+    if (!take_stored(source, *entry)) {
+      KernelRecord record = compile_record(source, print);
+      blobs_.put(key_of(source), bytes_of_record(record));
+      take(std::move(record), *entry);
     }
   }
-  if (!record) {
-    record = compile_record(source, print);
-    blobs_.put(key_of(source), bytes_of_record(*record));
-  } else {
-    ++loaded_;
-  }
-  if (record->failure != TESSERA_OK) {
-    entry->failure = Failure(record->failure, record->log);
-    throw Failure(*entry->failure);
-  }
-  entry->ready = std::make_shared<const ReadyKernel>(*std::move(record));
+  if (entry->failure) throw Failure(*entry->failure);
   return entry->ready;
 }
 

@@ -16,10 +16,10 @@
 #include <string>
 #include <string_view>
 
-#include "blobs.h"
 #include "code_image.h"
 #include "llvm_library.h"
 #include "processor.h"
+#include "tessera/backend_blobs.h"
 
 namespace tessera::jit {
 
@@ -48,16 +48,17 @@ struct ReadyKernel {
 class KernelStore {
  public:
   // `revision` names everything besides text and target on which machine code depends.
-  KernelStore(const Target& target, Blobs blobs, const std::string& revision);
+  KernelStore(const Target& target, plugin::Blobs blobs, const std::string& revision);
 
   const Target& target() const { return target_; }
 
   // Returns LLVM's text of a kernel; throws Failure if there is none.
   using Print = std::function<std::string()>;
 
-  // The kernel with this source; `print` is called if it must be compiled. Threads that ask for the
-  // same one at once wait for one compilation. Throws Failure if it cannot be compiled; the same
-  // one again for the same source, unless LLVM was missing.
+  // The kernel with this source; `print` is called if it must be compiled. Threads and processes
+  // that ask for the same one at once wait for one compilation, as far as the host stores blobs.
+  // Throws Failure if it cannot be compiled; the same one again for the same source, unless LLVM
+  // was missing.
   std::shared_ptr<const ReadyKernel> get(const std::string& source, const Print& print);
   // Throws the Failure of `print` if it throws one; calls it at most once for each source.
   void check(const std::string& source, const Print& print);
@@ -70,6 +71,8 @@ class KernelStore {
   std::string assembly(const std::string& text);
   // Why nothing can be compiled, or "".
   std::string explain_missing_compiler() { return llvm_.explain_missing(); }
+  // The same without opening the compiler; see LlvmLibrary.
+  std::string explain_absent_compiler() { return llvm_.explain_absent(); }
   // Counts a kernel that a group was built into.
   void count_kernel() { ++kernels_; }
   plugin::CompileCounts counts() const;
@@ -85,11 +88,15 @@ class KernelStore {
   std::shared_ptr<Entry> entry_of(const std::string& source);
   std::string key_of(const std::string& source) const;
   std::optional<KernelRecord> stored(const std::string& source) const;
+  // Makes the kernel of a record, or keeps its failure. Throws Failure if it cannot be loaded.
+  static void take(KernelRecord record, Entry& entry);
+  // Takes what the host keeps; returns false if there is nothing or it is damaged.
+  bool take_stored(const std::string& source, Entry& entry);
   KernelRecord compile_record(const std::string& source, const Print& print);
   void drop_unused();
 
   Target target_;
-  Blobs blobs_;
+  plugin::Blobs blobs_;
   std::string identity_;
   LlvmLibrary llvm_;
   std::mutex mutex_;

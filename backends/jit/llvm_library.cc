@@ -1,6 +1,7 @@
 #include "llvm_library.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "tessera/backend.h"
 
@@ -15,7 +16,18 @@ constexpr const char* kLibraries[] = {
     "libLLVM.so.19.1", "libLLVM-19.so.1", "libLLVM.so.18.1", "libLLVM-18.so.1",
     "libLLVM-17.so.1", "libLLVM-16.so.1", "libLLVM-15.so.1",
 };
+constexpr const char* kFolders[] = {"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64",
+                                    "/usr/lib", "/usr/local/lib"};
 constexpr const char* kInstall = "(Debian: apt-get install libllvm19)";
+
+bool is_in_usual_folder() {
+  for (const char* folder : kFolders) {
+    for (const char* name : kLibraries) {
+      if (access((std::string(folder) + "/" + name).c_str(), R_OK) == 0) return true;
+    }
+  }
+  return false;
+}
 
 // Says which function the library lacks, or "".
 std::string resolve(void* library, LlvmFunctions& functions) {
@@ -46,6 +58,16 @@ const LlvmFunctions& LlvmLibrary::get() {
   const std::string missing = explain_missing();
   if (!missing.empty()) throw Failure(TESSERA_UNSUPPORTED, missing);
   return *functions_;
+}
+
+std::string LlvmLibrary::explain_absent() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (functions_ || !missing_.empty()) return missing_;
+    if (!is_present_) is_present_ = is_in_usual_folder();
+    if (*is_present_) return "";
+  }
+  return explain_missing();
 }
 
 std::string LlvmLibrary::explain_missing() {

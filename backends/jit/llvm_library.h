@@ -79,13 +79,17 @@ class LlvmLibrary {
  public:
   // Throws Failure (TESSERA_UNSUPPORTED) with what to install if there is no accepted version.
   const LlvmFunctions& get();
-  // Why get() fails, or "".
+  // Why get() fails, or "". Opens the library, which takes 26 ms.
   std::string explain_missing();
+  // The same, but without opening a library that lies in one of the usual folders; then get() may
+  // fail all the same, if that library is damaged.
+  std::string explain_absent();
 
  private:
   std::mutex mutex_;
   std::optional<LlvmFunctions> functions_;
   std::string missing_;
+  std::optional<bool> is_present_;  // in one of the usual folders
 };
 
 }  // namespace tessera::jit

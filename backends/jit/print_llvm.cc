@@ -1,10 +1,13 @@
 #include "print_llvm.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "expression_levels.h"
+#include "kept_value.h"
+#include "lane_forms.h"
 #include "print_memory.h"
 #include "print_operation.h"
 #include "print_reduction.h"
@@ -19,22 +22,7 @@ using plugin::Instruction;
 namespace {
 
 constexpr size_t kMaxInstructions = 32'768;
-// Up to so many instructions, a loop computes several vectors at a time.
-constexpr size_t kSmallBody = 12;
-constexpr size_t kMediumBody = 40;
-// From so many on, all vectors are masked, if that costs nothing: there is half as much to compile.
-constexpr size_t kLargeBody = 160;
-
 constexpr const char* kParameters = "ptr %bases, ptr %strides, ptr %sizes";
-
-// Instructions that compute something.
-size_t body_size(const FusedGroup& group) {
-  return static_cast<size_t>(
-      std::ranges::count_if(group.instructions, [](const Instruction& instruction) {
-        return instruction.operation != TESSERA_EXPRESSION_CONSTANT &&
-               instruction.operation != TESSERA_EXPRESSION_OPERAND;
-      }));
-}
 
 int lanes_of(const FusedGroup& group, const Target& target) {
   int bytes = 1;
@@ -47,13 +35,7 @@ int lanes_of(const FusedGroup& group, const Target& target) {
 // What one iteration of the loop along Lane computes: `index` is its first point.
 struct Lanes {
   std::vector<std::string> indices;  // of each vector
-  std::string mask;                  // "": all lanes
-};
-
-// One form of the loop along Lane.
-struct LaneLoop {
-  int vectors = 1;
-  bool is_masked = false;
+  std::vector<std::string> masks;    // of each vector; "": all lanes
 };
 
 // A value while the body that computes it is printed.
@@ -70,14 +52,9 @@ class KernelPrinter {
         shape_(shape),
         target_(target),
         levels_(expression_levels(group, shape)),
+        kept_(kept_value(group, shape, levels_)),
         lanes_(lanes_of(group, target)),
-        printed_(group.instructions.size()) {
-    const size_t size = body_size(group);
-    const int vectors = size <= kSmallBody ? 4 : size <= kMediumBody ? 2 : 1;
-    if (size <= kLargeBody || !target.has_masks()) lane_loops_.push_back({vectors, false});
-    if (vectors > 1 && !target.has_masks()) lane_loops_.push_back({1, false});
-    lane_loops_.push_back({1, true});
-  }
+        printed_(group.instructions.size()) {}
 
   std::string print() {
     print_function(kKernelName);
@@ -114,6 +91,12 @@ class KernelPrinter {
     }
   }
 
+  std::string load_pointer(size_t index) {
+    const std::string address =
+        writer_.value("getelementptr ptr, ptr %bases, i64 " + std::to_string(index));
+    return writer_.value("load ptr, ptr " + address + ", align 8");
+  }
+
   std::string load_number(const std::string& array, size_t index) {
     const std::string address =
         writer_.value("getelementptr i64, ptr " + array + ", i64 " + std::to_string(index));
@@ -131,7 +114,7 @@ class KernelPrinter {
     loop(kRow, [&] {
       compute(levels_.position_of(kRow));
       if (!levels_.is_lane_kept()) return print_row();
-      for_lanes([&] {
+      for_lanes(forms_of_all(), [&] {
         compute(levels_.position_of(kLane));
         print_row();
       });
@@ -143,15 +126,14 @@ class KernelPrinter {
     pointers_.clear();
     strides_.assign(access_count() * kLoopCount, "");
     for (size_t index = 0; index < access_count(); ++index) {
-      const std::string address =
-          writer_.value("getelementptr ptr, ptr %bases, i64 " + std::to_string(index));
-      pointers_.push_back(writer_.value("load ptr, ptr " + address + ", align 8"));
+      pointers_.push_back(load_pointer(index));
       for (size_t each = 0; each < kLoopCount; ++each) {
         if (shape_.steps[index][each] != Step::Other) continue;
         const size_t at = index * kLoopCount + each;
         strides_[at] = load_number("%strides", at);
       }
     }
+    if (kept_) pointers_.push_back(load_pointer(access_count()));
     for (size_t each = 0; each < kLoopCount; ++each) sizes_[each] = load_number("%sizes", each);
   }
 
@@ -186,24 +168,32 @@ class KernelPrinter {
   template <class Body>
   void loop(Loop which, const Body& body) {
     const std::vector<std::string> outside = pointers_;
+    const std::string kept_stride =
+        kept_ && which == kRow ? load_number("%strides", access_count() * kLoopCount + kRow) : "";
     count_loop(new_counter(), sizes_[which], 1, [&](const std::string& index) {
+      const auto advance = [&](std::string& pointer, const std::string& step) {
+        const std::string offset = writer_.value("mul nsw i64 " + index + ", " + step);
+        pointer = writer_.value("getelementptr i8, ptr " + pointer + ", i64 " + offset);
+      };
       for (size_t each = 0; each < access_count(); ++each) {
-        if (shape_.steps[each][which] == Step::Zero) continue;
-        const std::string offset =
-            writer_.value("mul nsw i64 " + index + ", " + stride(each, which));
-        pointers_[each] =
-            writer_.value("getelementptr i8, ptr " + pointers_[each] + ", i64 " + offset);
+        if (shape_.steps[each][which] != Step::Zero) advance(pointers_[each], stride(each, which));
       }
+      if (!kept_stride.empty()) advance(pointers_.back(), kept_stride);
       body();
     });
     pointers_ = outside;
   }
 
+  // The forms of a loop along Lane in which all vectors are computed.
+  std::vector<LaneForm> forms_of_all() const {
+    return lane_forms(loop_body(group_, levels_.is_vector), shape_.has_reduced(), target_);
+  }
+
   // The loops along Lane, first of several vectors, then of the rest.
   template <class Body>
-  void for_lanes(const Body& body) {
+  void for_lanes(const std::vector<LaneForm>& forms, const Body& body) {
     const std::string counter = new_counter();
-    for (const LaneLoop& form : lane_loops_) {
+    for (const LaneForm& form : forms) {
       const int step = form.vectors * lanes_;
       std::string limit = sizes_[kLane];
       if (!form.is_masked) {
@@ -211,16 +201,20 @@ class KernelPrinter {
       }
       count_loop(counter, limit, step, [&](const std::string& index) {
         lane_state_ = {};
-        for (int vector = 0; vector < form.vectors; ++vector) {
-          lane_state_.indices.push_back(vector == 0
-                                            ? index
-                                            : writer_.value("add nuw nsw i64 " + index + ", " +
-                                                            std::to_string(vector * lanes_)));
-        }
-        if (form.is_masked) lane_state_.mask = print_mask(writer_, index, sizes_[kLane], lanes_);
+        for (int vector = 0; vector < form.vectors; ++vector) add_vector(index, vector, form);
         body();
       });
     }
+  }
+
+  void add_vector(const std::string& first, int vector, const LaneForm& form) {
+    std::string index = first;
+    if (vector > 0) {
+      index = writer_.value("add nuw nsw i64 " + first + ", " + std::to_string(vector * lanes_));
+    }
+    lane_state_.masks.push_back(
+        form.is_masked ? print_mask(writer_, index, sizes_[kLane], lanes_, vector > 0) : "");
+    lane_state_.indices.push_back(std::move(index));
   }
 
   // --- One point of the kept loops ---------------------------------------------------------------
@@ -239,11 +233,13 @@ class KernelPrinter {
         everywhere.push_back(index);
     }
     if (!everywhere.empty()) {
+      reads_kept_ = kept_.has_value();
       std::vector<bool> needed(group_.instructions.size(), false);
       for (const size_t index : everywhere) {
         mark_needed(static_cast<size_t>(group_.results[index].instruction), needed);
       }
-      for_reduced(needed, [&] { store_results(everywhere); });
+      for_reduced(needed, forms_of(needed), [&] { store_results(everywhere); });
+      reads_kept_ = false;
       lane_state_ = kept_lanes;
     }
     std::vector<size_t> once;
@@ -271,18 +267,10 @@ class KernelPrinter {
     }
   }
 
-  // Marks what must be computed in the reduced loops for instruction `id`.
   void mark_needed(size_t id, std::vector<bool>& needed) const {
-    std::vector<size_t> open = {id};
-    while (!open.empty()) {
-      const size_t each = open.back();
-      open.pop_back();
-      if (!levels_.is_reduced[each] || needed[each]) continue;
-      needed[each] = true;
-      for (int index = 0; index < plugin::argument_count(instruction(each).operation); ++index) {
-        open.push_back(static_cast<size_t>(instruction(each).arguments[index]));
-      }
-    }
+    std::optional<size_t> known;
+    if (reads_kept_) known = kept_->instruction;
+    jit::mark_needed(group_, levels_, id, known, needed);
   }
 
   void compute_needed(const std::vector<bool>& needed, Loop loop) {
@@ -292,35 +280,50 @@ class KernelPrinter {
     }
   }
 
+  // The forms of a reduced loop along Lane.
+  std::vector<LaneForm> forms_of(const std::vector<bool>& needed) const {
+    return lane_forms(loop_body(group_, needed), false, target_);
+  }
+
   // Prints `body` inside the reduced loops, after what it needs.
   template <class Body>
-  void for_reduced(const std::vector<bool>& needed, const Body& body, size_t depth = 0) {
+  void for_reduced(const std::vector<bool>& needed, const std::vector<LaneForm>& forms,
+                   const Body& body, size_t depth = 0) {
     if (depth == levels_.reduced_loops.size()) return body();
     const Loop which = levels_.reduced_loops[depth];
     const auto inside = [&] {
       compute_needed(needed, which);
-      for_reduced(needed, body, depth + 1);
+      for_reduced(needed, forms, body, depth + 1);
     };
-    which == kLane ? for_lanes(inside) : loop(which, inside);
+    which == kLane ? for_lanes(forms, inside) : loop(which, inside);
   }
 
   // Computes the reductions of one depth.
   void print_pass(int depth) {
-    std::vector<Accumulator> accumulators;
+    std::vector<size_t> reductions;
     std::vector<bool> needed(group_.instructions.size(), false);
-    const size_t vectors = levels_.is_lane_kept() ? lane_state_.indices.size()
-                                                  : static_cast<size_t>(lane_loops_[0].vectors);
     for (size_t id = 0; id < group_.instructions.size(); ++id) {
       if (!plugin::is_reduction(instruction(id)) || levels_.depth[id] != depth) continue;
       mark_needed(argument_of(id), needed);
+      reductions.push_back(id);
+    }
+    const std::vector<LaneForm> forms = forms_of(needed);
+    const size_t vectors = levels_.is_lane_kept() ? lane_state_.indices.size()
+                                                  : static_cast<size_t>(forms.front().vectors);
+    std::vector<Accumulator> accumulators;
+    for (const size_t id : reductions) {
       accumulators.push_back(new_accumulator(writer_, group_, id, vectors, lanes_));
     }
-    for_reduced(needed, [&] {
-      const std::string mask = levels_.is_lane_kept() ? "" : lane_state_.mask;
+    for_reduced(needed, forms, [&] {
+      if (depth == levels_.passes) {
+        store_kept();
+        prefetch_next_row(needed);
+      }
       for (const Accumulator& accumulator : accumulators) {
         const size_t argument = argument_of(accumulator.instruction);
         for (size_t vector = 0; vector < lane_state_.indices.size(); ++vector) {
-          print_accumulation(writer_, accumulator, vector, vector_of(argument, vector), mask);
+          print_accumulation(writer_, accumulator, vector, vector_of(argument, vector),
+                             levels_.is_lane_kept() ? "" : lane_state_.masks[vector]);
         }
       }
     });
@@ -339,6 +342,7 @@ class KernelPrinter {
 
   void print_instruction(size_t id) {
     const Instruction& given = instruction(id);
+    if (reads_kept_ && id == kept_->instruction) return load_kept();
     if (given.operation == TESSERA_EXPRESSION_CONSTANT) {
       return set_scalar(id, print_constant(writer_, given.data_type, given.bits));
     }
@@ -398,7 +402,7 @@ class KernelPrinter {
             .pointer = pointers_[index],
             .index = lane_state_.indices[vector],
             .stride = is_strided ? stride(index, kLane) : "",
-            .mask = lane_state_.mask,
+            .mask = lane_state_.masks[vector],
             .lanes = lanes_};
   }
 
@@ -413,6 +417,45 @@ class KernelPrinter {
     printed_[id].vectors.clear();
     for (size_t vector = 0; vector < lane_state_.indices.size(); ++vector) {
       printed_[id].vectors.push_back(print_vector_load(writer_, place_of(index, vector)));
+    }
+  }
+
+  VectorPlace kept_place(size_t vector) const {
+    return {.type = &type_of(kept_->instruction),
+            .pointer = pointers_.back(),
+            .index = lane_state_.indices[vector],
+            .stride = "",
+            .mask = lane_state_.masks[vector],
+            .lanes = lanes_};
+  }
+
+  void store_kept() {
+    if (!kept_) return;
+    for (size_t vector = 0; vector < lane_state_.indices.size(); ++vector) {
+      print_vector_store(writer_, kept_place(vector), vector_of(kept_->instruction, vector), false);
+    }
+  }
+
+  void load_kept() {
+    std::vector<std::string>& vectors = printed_[kept_->instruction].vectors;
+    vectors.clear();
+    for (size_t vector = 0; vector < lane_state_.indices.size(); ++vector) {
+      vectors.push_back(print_vector_load(writer_, kept_place(vector)));
+    }
+  }
+
+  // What the loop has read, one row further: the first pass over the next row finds it in the
+  // cache. Tensors that do not exceed the caches gain nothing.
+  void prefetch_next_row(const std::vector<bool>& needed) {
+    if (!is_streaming_ || levels_.is_lane_kept()) return;
+    for (size_t id = 0; id < group_.instructions.size(); ++id) {
+      if (!needed[id] || instruction(id).operation != TESSERA_EXPRESSION_OPERAND) continue;
+      const auto index = static_cast<size_t>(instruction(id).index);
+      const auto& steps = shape_.steps[index];
+      if (steps[kRow] != Step::Other || steps[kLane] != Step::One) continue;
+      for (size_t vector = 0; vector < lane_state_.indices.size(); ++vector) {
+        print_prefetch(writer_, place_of(index, vector), stride(index, kRow));
+      }
     }
   }
 
@@ -441,11 +484,13 @@ class KernelPrinter {
   const KernelShape& shape_;
   const Target& target_;
   ExpressionLevels levels_;
+  std::optional<KeptValue> kept_;
   int lanes_;
   bool is_streaming_ = false;
+  bool reads_kept_ = false;  // in the pass that writes results
   IrWriter writer_;
-  std::vector<LaneLoop> lane_loops_;
-  std::vector<std::string> pointers_;  // of each access, in the present iteration
+  // Of each access, then of the row of the kept value, in the present iteration.
+  std::vector<std::string> pointers_;
   std::vector<std::string> strides_;
   std::array<std::string, kLoopCount> sizes_;
   Lanes lane_state_;

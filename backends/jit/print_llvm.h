@@ -6,7 +6,8 @@
 //   void kernel(std::byte* const* bases, const int64_t* strides, const int64_t* sizes)
 //
 // `bases` has the first element of each access (operands, then results); `strides` has kLoopCount
-// strides in bytes for each access; `sizes` has one size, at least 1, for each Loop.
+// strides in bytes for each access; `sizes` has one size, at least 1, for each Loop. If there is a
+// kept value (kept_value.h), `bases` and `strides` have one access more: the memory of its rows.
 #pragma once
 
 #include <string>

@@ -119,6 +119,12 @@ void print_vector_store(IrWriter& writer, const VectorPlace& place, const std::s
               {{text.type, stored}, {"ptr", address}, {"i32", text.align}, text.mask});
 }
 
+void print_prefetch(IrWriter& writer, const VectorPlace& place, const std::string& distance) {
+  const std::string address =
+      writer.value("getelementptr i8, ptr " + first_address(writer, place) + ", i64 " + distance);
+  writer.call("", "llvm.prefetch.p0", {{"ptr", address}, {"i32", "0"}, {"i32", "3"}, {"i32", "1"}});
+}
+
 std::string print_scalar_load(IrWriter& writer, const IrType& type, const std::string& pointer) {
   const std::string loaded = writer.value("load " + std::string(type.memory) + ", ptr " + pointer +
                                           ", align " + std::to_string(type.bytes));
@@ -132,8 +138,9 @@ void print_scalar_store(IrWriter& writer, const IrType& type, const std::string&
 }
 
 std::string print_mask(IrWriter& writer, const std::string& index, const std::string& size,
-                       int lanes) {
-  const std::string rest = writer.value("sub nsw i64 " + size + ", " + index);
+                       int lanes, bool may_be_behind) {
+  std::string rest = writer.value("sub nsw i64 " + size + ", " + index);
+  if (may_be_behind) rest = writer.call("i64", "llvm.smax.i64", {{"i64", rest}, {"i64", "0"}});
   const std::string count =
       writer.call("i64", "llvm.umin.i64", {{"i64", rest}, {"i64", std::to_string(lanes)}});
   const std::string narrow = writer.value("trunc i64 " + count + " to i8");

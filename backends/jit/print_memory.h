@@ -24,12 +24,16 @@ std::string print_vector_load(IrWriter& writer, const VectorPlace& place);
 void print_vector_store(IrWriter& writer, const VectorPlace& place, const std::string& value,
                         bool is_streaming);
 
+// Asks for the elements `distance` bytes behind those of the vector, which need not exist.
+void print_prefetch(IrWriter& writer, const VectorPlace& place, const std::string& distance);
+
 std::string print_scalar_load(IrWriter& writer, const IrType& type, const std::string& pointer);
 void print_scalar_store(IrWriter& writer, const IrType& type, const std::string& pointer,
                         const std::string& value);
 
-// A mask of the lanes whose points from `index` on are below `size`.
+// A mask of the lanes whose points from `index` on are below `size`. `may_be_behind`: `index`
+// itself may be more than `size`.
 std::string print_mask(IrWriter& writer, const std::string& index, const std::string& size,
-                       int lanes);
+                       int lanes, bool may_be_behind);
 
 }  // namespace tessera::jit

@@ -103,12 +103,14 @@ std::string print_all(IrWriter& writer, const Accumulator& accumulator, int32_t 
   const Combine combine = [&](const std::string& left, const std::string& right, int lanes) {
     return print_combination(writer, operation, accumulator.data_type, left, right, lanes);
   };
-  const std::vector<std::string> vectors = load_all(writer, accumulator, variables);
-  std::string total = vectors[0];
-  for (size_t vector = 1; vector < vectors.size(); ++vector) {
-    total = combine(total, vectors[vector], accumulator.lanes);
+  // In pairs, so that few operations wait for each other.
+  std::vector<std::string> vectors = load_all(writer, accumulator, variables);
+  for (size_t count = vectors.size(); count > 1; count = (count + 1) / 2) {
+    for (size_t pair = 0; pair < count / 2; ++pair) {
+      vectors[pair] = combine(vectors[pair], vectors[count - 1 - pair], accumulator.lanes);
+    }
   }
-  return print_across_lanes(writer, accumulator.data_type, total, accumulator.lanes, combine);
+  return print_across_lanes(writer, accumulator.data_type, vectors[0], accumulator.lanes, combine);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "tessera/backend.h"
 
@@ -57,17 +58,35 @@ std::string level_of_processor() { return ""; }
 
 #endif
 
-// Bytes of the largest cache that the processor reports; 0 if it reports none.
+// What a file of the system says of a cache: a number, and a letter for its unit; 0 if there is no
+// such file.
+int64_t number_in_file(const std::string& path) {
+  std::ifstream file(path);
+  int64_t number = 0;
+  char unit = ' ';
+  if (!(file >> number)) return 0;
+  file >> unit;
+  return number * (unit == 'K' ? 1 << 10 : unit == 'M' ? 1 << 20 : 1);
+}
+
+// Bytes of the last cache of the first core; 0 if the system does not tell. sysconf() may report
+// the sum of all caches of the processor, of which a virtual machine has a part.
 int64_t last_cache_bytes() {
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-  int64_t largest = 0;
-  for (const int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
-    largest = std::max<int64_t>(largest, sysconf(level));
+  constexpr int kMaxCaches = 8;
+  int64_t bytes = 0;
+  int64_t highest = 0;
+  for (int cache = 0; cache < kMaxCaches; ++cache) {
+    const std::string folder =
+        "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(cache) + "/";
+    const int64_t level = number_in_file(folder + "level");
+    if (level <= highest) continue;
+    highest = level;
+    bytes = number_in_file(folder + "size");
   }
-  return largest;
-#else
-  return 0;
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  if (bytes == 0) bytes = std::max<int64_t>(0, sysconf(_SC_LEVEL3_CACHE_SIZE));
 #endif
+  return bytes;
 }
 
 }  // namespace

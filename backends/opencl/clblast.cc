@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "devices.h"
 #include "products.h"
 #include "stage.h"
 
@@ -226,7 +227,7 @@ std::string explain_no_clblast() {
   }
 }
 
-double clblast_build_seconds(const DeviceFacts& device, const Blobs& blobs) {
+double clblast_build_seconds(const DeviceFacts& device, const plugin::Blobs& blobs) {
   constexpr double kSeconds = 6;
   return blobs.get(compiled_key(device)) ? 0 : kSeconds;
 }

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "blobs.h"
+#include "tessera/backend_blobs.h"
 
 namespace tessera::opencl {
 
@@ -28,6 +28,6 @@ std::string explain_no_clblast();
 
 // An estimate of how long CLBlast compiles for its first product on this device: nothing if an
 // earlier process did it, because then the driver has the programs.
-double clblast_build_seconds(const DeviceFacts& device, const Blobs& blobs);
+double clblast_build_seconds(const DeviceFacts& device, const plugin::Blobs& blobs);
 
 }  // namespace tessera::opencl

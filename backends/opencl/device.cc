@@ -93,7 +93,7 @@ Shared<cl_context> create_context(const std::shared_ptr<const Runtime>& runtime,
 }  // namespace
 
 OpenedDevice::OpenedDevice(std::shared_ptr<const Runtime> opened_runtime, const FoundDevice& found,
-                           const Blobs& kept_blobs)
+                           const plugin::Blobs& kept_blobs)
     : runtime(std::move(opened_runtime)),
       facts(found.facts),
       blobs(kept_blobs),

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <utility>
 
-#include "blobs.h"
 #include "programs.h"
 #include "runtime.h"
 
@@ -16,11 +15,11 @@ namespace tessera::opencl {
 // A device that is in use: its context, and the programs that were built for it.
 struct OpenedDevice {
   OpenedDevice(std::shared_ptr<const Runtime> opened_runtime, const FoundDevice& found,
-               const Blobs& kept_blobs);
+               const plugin::Blobs& kept_blobs);
 
   std::shared_ptr<const Runtime> runtime;
   DeviceFacts facts;
-  Blobs blobs;
+  plugin::Blobs blobs;
   cl_device_id id;
   Shared<cl_context> context;
   Programs programs;
@@ -32,11 +31,11 @@ struct OpenedDevice {
 // Opens the device when it is first used: describing it must cost little.
 class Device : public plugin::DeviceInterface {
  public:
-  Device(DeviceFacts facts, std::shared_ptr<LazyRuntime> runtime, Blobs blobs)
+  Device(DeviceFacts facts, std::shared_ptr<LazyRuntime> runtime, plugin::Blobs blobs)
       : facts_(std::move(facts)), runtime_(std::move(runtime)), blobs_(blobs) {}
 
   const DeviceFacts& facts() const { return facts_; }
-  const Blobs& blobs() const { return blobs_; }
+  const plugin::Blobs& blobs() const { return blobs_; }
   // Throws Failure (TESSERA_DEVICE_FAILED) if this device is gone, or if this process is a child of
   // the one that opened it.
   const std::shared_ptr<OpenedDevice>& opened();
@@ -80,7 +79,7 @@ class Device : public plugin::DeviceInterface {
 
   DeviceFacts facts_;
   std::shared_ptr<LazyRuntime> runtime_;
-  Blobs blobs_;
+  plugin::Blobs blobs_;
   std::mutex mutex_;
   std::shared_ptr<OpenedDevice> opened_;
 };

@@ -207,7 +207,7 @@ std::optional<std::vector<DeviceFacts>> devices_from_text(const std::string& tex
   return devices;
 }
 
-std::vector<DeviceFacts> known_devices(LazyRuntime& runtime, const Blobs& blobs) {
+std::vector<DeviceFacts> known_devices(LazyRuntime& runtime, const plugin::Blobs& blobs) {
   const std::string key = "devices/" + digest(drivers_stamp());
   if (const auto stored = blobs.get(key)) {
     if (auto devices = devices_from_text(*stored)) return *std::move(devices);

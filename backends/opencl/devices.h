@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "blobs.h"
 #include "runtime.h"
+#include "tessera/backend_blobs.h"
 
 namespace tessera::opencl {
 
@@ -22,10 +22,13 @@ std::vector<DeviceFacts> selected_devices(const std::vector<DeviceFacts>& all,
 
 // All devices; one that cannot compile a program has the reason in explain_unusable. Throws Failure
 // (TESSERA_UNSUPPORTED) if there is no OpenCL or no device.
-std::vector<DeviceFacts> known_devices(LazyRuntime& runtime, const Blobs& blobs);
+std::vector<DeviceFacts> known_devices(LazyRuntime& runtime, const plugin::Blobs& blobs);
 
 // Device facts as text and back; nullopt if the text is something else.
 std::string devices_as_text(const std::vector<DeviceFacts>& devices);
 std::optional<std::vector<DeviceFacts>> devices_from_text(const std::string& text);
+
+// 32 hex digits that differ for different texts, for keys of blobs.
+std::string digest(const std::string& text);
 
 }  // namespace tessera::opencl

@@ -31,7 +31,7 @@ plugin::Device described(const std::shared_ptr<Device>& device) {
 
 Opencl::Opencl(const tessera_host* host) {
   const auto runtime = std::make_shared<LazyRuntime>();
-  const Blobs blobs(host);
+  const plugin::Blobs blobs(host);
   const char* selection = std::getenv("TESSERA_OPENCL_DEVICE");
   for (const DeviceFacts& facts :
        selected_devices(known_devices(*runtime, blobs), selection == nullptr ? "" : selection)) {
@@ -70,5 +70,5 @@ TESSERA_PLUGIN(tessera::opencl::Opencl)
 
 // For tests: how many programs this process has compiled from source.
 TESSERA_EXPORT uint64_t tessera_opencl_built_programs() {
-  return tessera::opencl::Programs::built_count();
+  return static_cast<uint64_t>(tessera::opencl::Programs::counts().compiled);
 }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "device.h"
+#include "programs.h"
 #include "tessera/backend.h"
 
 namespace tessera::opencl {
@@ -18,6 +20,9 @@ class Opencl : public plugin::Backend {
   plugin::Description describe() override;
   void propose(const plugin::Graph& graph, const plugin::ProposeOptions& options,
                plugin::Proposals& proposals) override;
+  std::optional<plugin::CompileCounts> compile_counts() const override {
+    return Programs::counts();
+  }
 
  private:
   std::vector<std::shared_ptr<Device>> devices_;

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <chrono>
+#include <utility>
+
+#include "devices.h"
 
 namespace tessera::opencl {
 
@@ -17,15 +21,33 @@ constexpr const char* kExactDivision = " -cl-fp32-correctly-rounded-divide-sqrt"
 // Fused groups compare values with themselves, and drivers print how many warnings there are.
 constexpr const char* kNoWarnings = " -w";
 constexpr size_t kMaxLogLength = 600;
+// From so many on, programs that no kernel uses are forgotten.
+constexpr size_t kMaxIdlePrograms = 1024;
 
-std::atomic<uint64_t>& counter() {
-  static std::atomic<uint64_t> count = 0;
-  return count;
+struct Counters {
+  std::atomic<int64_t> asked = 0;
+  std::atomic<int64_t> compiled = 0;
+  std::atomic<int64_t> loaded = 0;
+  std::atomic<int64_t> compile_nanoseconds = 0;
+};
+
+Counters& counters() {
+  static Counters all;
+  return all;
 }
 
 }  // namespace
 
-uint64_t Programs::built_count() { return counter().load(); }
+plugin::CompileCounts Programs::counts() {
+  const Counters& all = counters();
+  const int64_t compiled = all.compiled;
+  const int64_t loaded = all.loaded;
+  return {.kernels = all.asked,
+          .unique = compiled + loaded,
+          .compiled = compiled,
+          .loaded = loaded,
+          .compile_seconds = 1e-9 * static_cast<double>(all.compile_nanoseconds)};
+}
 
 std::string Programs::options_of(const ProgramSource& source) const {
   std::string options = kOptions;
@@ -34,26 +56,55 @@ std::string Programs::options_of(const ProgramSource& source) const {
   return options;
 }
 
-Shared<cl_program> Programs::get(const ProgramSource& source) {
-  // Held while the driver compiles: compilers of drivers do one program at a time anyway.
+std::shared_ptr<Programs::Entry> Programs::entry_of(const ProgramSource& source) {
   const std::lock_guard lock(mutex_);
-  const auto found = programs_.find(source);
-  if (found != programs_.end()) return found->second;
+  std::shared_ptr<Entry>& entry = programs_[source];
+  if (entry != nullptr) return entry;
+  entry = std::make_shared<Entry>();
+  const std::shared_ptr<Entry> made = entry;
+  if (programs_.size() > kMaxIdlePrograms) drop_unused();
+  return made;
+}
+
+// Programs of kernels, and entries that threads wait for, have other owners.
+void Programs::drop_unused() {
+  std::erase_if(programs_, [](const auto& item) {
+    const std::shared_ptr<Entry>& entry = item.second;
+    return entry.use_count() == 1 && (entry->program == nullptr || entry->program.use_count() == 1);
+  });
+}
+
+Shared<cl_program> Programs::get(const ProgramSource& source) {
+  const std::shared_ptr<Entry> entry = entry_of(source);
+  const std::lock_guard lock(entry->mutex);
+  const bool is_known = entry->failure || entry->program != nullptr;
+  if (!is_known && !load_stored(source, *entry)) {
+    const plugin::BlobClaim claim(blobs_, key_of(source));
+    // Another process may have compiled it meanwhile.
+    if (!load_stored(source, *entry)) compile(source, *entry);
+  }
+  if (entry->failure) throw Failure(*entry->failure);
+  ++counters().asked;
+  return entry->program;
+}
+
+bool Programs::load_stored(const ProgramSource& source, Entry& entry) {
   const std::string key = key_of(source);
-  Shared<cl_program> program;
-  if (const auto accepted = accepted_.find(key); accepted != accepted_.end()) {
-    program = load(accepted->second, options_of(source));
-    accepted_.erase(accepted);
+  if (const auto accepted = take_accepted(key)) {
+    entry.program = load(*accepted, options_of(source));
   }
-  if (program == nullptr) {
-    if (const auto stored = blobs_.get(key)) program = load(*stored, options_of(source));
+  if (entry.program == nullptr) {
+    if (const auto stored = blobs_.get(key)) entry.program = load(*stored, options_of(source));
   }
-  if (program == nullptr) {
-    program = compile(source);
-    if (const auto binary = binary_of(program.get())) blobs_.put(key, *binary);
-  }
-  programs_.emplace(source, program);
-  return program;
+  if (entry.program == nullptr) return false;
+  ++counters().loaded;
+  return true;
+}
+
+std::optional<std::string> Programs::take_accepted(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto accepted = accepted_.extract(key);
+  return accepted.empty() ? std::nullopt : std::optional(std::move(accepted.mapped()));
 }
 
 std::string Programs::key_of(const ProgramSource& source) const {
@@ -102,20 +153,27 @@ Shared<cl_program> Programs::load(const std::string& binary, const std::string& 
   return status == CL_SUCCESS ? program : nullptr;
 }
 
-Shared<cl_program> Programs::compile(const ProgramSource& source) {
+void Programs::compile(const ProgramSource& source, Entry& entry) {
   const Functions& cl = runtime_->cl;
   const char* text = source.text.c_str();
   cl_int status = CL_SUCCESS;
   cl_program made = cl.clCreateProgramWithSource(context_.get(), 1, &text, nullptr, &status);
   check(status, "clCreateProgramWithSource");
   Shared<cl_program> program = shared(runtime_, made, &Functions::clReleaseProgram);
-  ++counter();
+  ++counters().compiled;
+  const auto begin = std::chrono::steady_clock::now();
   status = cl.clBuildProgram(made, 1, &device_, options_of(source).c_str(), nullptr, nullptr);
+  const auto passed = std::chrono::steady_clock::now() - begin;
+  counters().compile_nanoseconds += std::chrono::nanoseconds(passed).count();
   if (status != CL_SUCCESS) {
-    throw Failure(TESSERA_DEVICE_FAILED, "the OpenCL driver cannot build a program: " +
-                                             status_text(status) + " " + build_log(made));
+    const Failure failure(TESSERA_DEVICE_FAILED, "the OpenCL driver cannot build a program: " +
+                                                     status_text(status) + " " + build_log(made));
+    if (status != CL_BUILD_PROGRAM_FAILURE) throw Failure(failure);
+    entry.failure = failure;
+    return;
   }
-  return program;
+  entry.program = std::move(program);
+  if (const auto binary = binary_of(made)) blobs_.put(key_of(source), *binary);
 }
 
 std::optional<std::string> Programs::binary_of(cl_program program) {

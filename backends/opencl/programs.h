@@ -1,4 +1,4 @@
-// Programs of OpenCL: built from source once, kept as a blob, and loaded in later processes.
+// Programs of OpenCL: built from source once, kept as a blob, and loaded in other processes.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "blobs.h"
 #include "runtime.h"
+#include "tessera/backend_blobs.h"
 
 namespace tessera::opencl {
 
@@ -30,7 +30,7 @@ class Programs {
  public:
   // A blob is used only for the same device (`facts`) and driver.
   Programs(std::shared_ptr<const Runtime> runtime, Shared<cl_context> context, cl_device_id device,
-           const DeviceFacts& facts, Blobs blobs)
+           const DeviceFacts& facts, plugin::Blobs blobs)
       : runtime_(std::move(runtime)),
         context_(std::move(context)),
         device_(device),
@@ -38,8 +38,10 @@ class Programs {
         divides_exactly_(facts.divides_exactly),
         blobs_(blobs) {}
 
-  // The program with this source. Throws Failure (TESSERA_DEVICE_FAILED) with the compiler's first
-  // message if it cannot be built.
+  // The program with this source. Threads and processes that ask for the same one at once wait for
+  // one compilation, as far as the host stores blobs. Throws Failure (TESSERA_DEVICE_FAILED) with
+  // the compiler's first message if it cannot be built; the same one again in this process. Later
+  // processes try again, because a driver may also fail for lack of space.
   Shared<cl_program> get(const ProgramSource& source);
 
   // The programs with these sources as bytes, for accept() in another process; nullopt if the
@@ -48,15 +50,26 @@ class Programs {
   // Takes binaries that save() returned. Those that the driver refuses are compiled again.
   void accept(std::string_view bytes);
 
-  // How many programs this process has compiled from source, for all devices.
-  static uint64_t built_count();
+  // What this process has compiled and loaded, for all devices.
+  static plugin::CompileCounts counts();
 
  private:
+  struct Entry {
+    std::mutex mutex;  // held while the program is loaded or compiled
+    Shared<cl_program> program;
+    std::optional<plugin::Failure> failure;
+  };
+
+  std::shared_ptr<Entry> entry_of(const ProgramSource& source);
+  void drop_unused();
   std::string options_of(const ProgramSource& source) const;
   std::string key_of(const ProgramSource& source) const;
+  std::optional<std::string> take_accepted(const std::string& key);
+  // Both fill in the entry; load_stored() returns false if there is nothing that can be loaded.
+  bool load_stored(const ProgramSource& source, Entry& entry);
+  void compile(const ProgramSource& source, Entry& entry);
   // Null if the driver refuses the binary.
   Shared<cl_program> load(const std::string& binary, const std::string& options);
-  Shared<cl_program> compile(const ProgramSource& source);
   std::optional<std::string> binary_of(cl_program program);
   std::string build_log(cl_program program);
 
@@ -65,9 +78,9 @@ class Programs {
   cl_device_id device_;
   std::string identity_;
   bool divides_exactly_;
-  Blobs blobs_;
-  std::mutex mutex_;
-  std::map<ProgramSource, Shared<cl_program>> programs_;
+  plugin::Blobs blobs_;
+  std::mutex mutex_;  // of the members below; never held while the driver compiles
+  std::map<ProgramSource, std::shared_ptr<Entry>> programs_;
   std::map<std::string, std::string> accepted_;  // binaries by key
 };
 

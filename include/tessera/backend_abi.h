@@ -311,7 +311,18 @@ enum {
   /* A NaN or an infinity in an input may reach output elements that do not read it, for example
    * within a tile of Winograd's algorithm. The host refuses candidates without this flag that do
    * this. */
-  TESSERA_CANDIDATE_SPREADS_NAN = 128
+  TESSERA_CANDIDATE_SPREADS_NAN = 128,
+  /* Computes several nodes in one pass over memory. Without measured prices, the host prefers the
+   * largest of such groups, whatever the order of backends, unless a library fuses a node of it with
+   * one that no such group computes (an activation with a convolution). */
+  TESSERA_CANDIDATE_ONE_PASS = 256,
+  /* The kernel is compiled while Tessera runs and then kept by the host (put_blob), so that later
+   * processes only load it. `build_seconds` is the time to compile it. */
+  TESSERA_CANDIDATE_COMPILED = 512,
+  /* Of a COMPILED candidate: it is not kept yet, so building it means to compile it. Without
+   * measured prices it is not chosen at first, but compiled behind the runs if there are enough of
+   * them, unless the user named its backend. */
+  TESSERA_CANDIDATE_TO_COMPILE = 1024
 };
 
 typedef struct tessera_build_options {

@@ -81,6 +81,17 @@ struct tessera_host {
   int32_t (*fuse_nodes)(const tessera_graph* graph, const int32_t* nodes, int32_t node_count,
                         uint32_t expression_version, tessera_fused_group_visitor visitor,
                         void* user, tessera_error* error);
+
+  /* So that several threads and processes that want one blob make it once: claim_blob returns 1 if
+   * the caller alone may make the blob of this key now. It then asks get_blob again, because
+   * another one may have made it meanwhile, makes and puts the blob if it is still missing, and
+   * calls release_blob, also after a failure. Until then, others that claim the key wait: threads
+   * of this process, and other processes of this user if the host stores the blob for them. If a
+   * process ends, its claims end too. Returns 0 if waiting takes too long or claims are impossible:
+   * then the caller makes the blob anyway and must not call release_blob. A thread must not claim a
+   * key that it has. */
+  int32_t (*claim_blob)(const tessera_host* host, const char* key);
+  void (*release_blob)(const tessera_host* host, const char* key);
 };
 
 /* --- What a plug-in exports ------------------------------------------------------------------- */

@@ -76,6 +76,34 @@ CacheFileDescription describe_cache(const std::filesystem::path& file);
 // The cache files of a folder, sorted by name, valid or not; none if there is no such folder.
 std::vector<std::filesystem::path> list_caches(const std::filesystem::path& folder);
 
+// The files of one kind in a folder.
+struct CacheKindDescription {
+  // "caches" (plans and prices of a model), "prices" (of all models), "models" (read and
+  // rewritten), "packs" (packed weights), "kernels" (saved as a whole) or "blobs" (what plug-ins
+  // keep, such as compiled programs).
+  std::string kind;
+  std::string backend;  // of kernels and blobs; "" if the file cannot be used
+  int64_t files = 0;
+  int64_t bytes = 0;
+  // Those that cannot be used: they are damaged, were made on another processor, or are not
+  // authenticated by this user's key. Of packs, only the head is checked; of models nothing.
+  int64_t unusable = 0;
+  int64_t oldest_use_ns = 0;  // since 1970
+  int64_t newest_use_ns = 0;
+};
+
+struct CacheFolderDescription {
+  std::filesystem::path folder;
+  // The limits of what bind() writes there, beyond which it removes the least recently used files.
+  int64_t max_files = 0;
+  int64_t max_bytes = 0;
+  std::vector<CacheKindDescription> kinds;  // those that the folder has
+};
+
+// Counts the files of a folder, which is the user's if it has a key, and checks them. There are no
+// kinds if there is no such folder.
+CacheFolderDescription describe_cache_folder(const std::filesystem::path& folder);
+
 struct PrunedCaches {
   int64_t files = 0;
   int64_t bytes = 0;

@@ -20,13 +20,13 @@ namespace tessera {
 struct Backends::State {
   explicit State(const std::filesystem::path& folder)
       : registry(std::make_shared<const ops::Registry>(ops::make_registry())),
-        services(std::make_shared<HostServices>(
-            Log::Callback(),
-            [](const std::string& key) { return find_blob(user_cache_folder(), key); })),
+        blobs(std::make_shared<StoredBlobs>(user_cache_folder)),
+        services(std::make_shared<HostServices>(Log::Callback(), keeper_of(blobs))),
         set(catalog(), absent_backends(), folder, services) {}
 
   std::shared_ptr<const ops::Registry> registry;  // without the ops that plug-ins define
-  std::shared_ptr<HostServices> services;
+  std::shared_ptr<StoredBlobs> blobs;
+  std::shared_ptr<HostServices> services;  // with these blobs
   BackendSet set;
   Store store;                            // artifacts of binds with these backends
   std::once_flag has_warned_of_slowness;  // for the warning that only the reference can be used

@@ -1,5 +1,7 @@
 // Model::bind(): looks up a known plan and verifies it if it is untrusted, or searches for a plan;
 // builds it; and keeps the results.
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -30,6 +32,15 @@
 namespace tessera {
 namespace {
 
+constexpr double kSecondsToOpenCompiler = 0.03;
+constexpr double kMaxRuns = 1e15;
+
+// Throws Cancelled if a plan that is built in the background is no longer needed.
+void require_wanted(CancellationToken& end) {
+  if (!end.is_cancelled()) return;
+  throw Error(ErrorKind::Cancelled, "the faster plan", "it is no longer needed");
+}
+
 // Returns a callback that reports to on_progress what bind() waits for.
 std::function<bool(const std::string& what)> waiting_reporter(const BindOptions& options) {
   return [&options](const std::string& what) {
@@ -50,10 +61,14 @@ class Model::State::Binder {
         more_(more),
         clock_(stage_reporter(options_)),
         is_optimized_(is_optimizing(options_)) {
+    if (is_optimized_ && !options_.cache.frozen) {
+      may_store_ = model.backends.state_->blobs->permit_storing();
+    }
     clock_.begin("specialise");
     pool_.emplace(options_.threads);
     wanted_ = plan_options(options_, model.backends.state_->set);
     wanted_.log = &model.log;
+    wanted_.shared_kernels = &store_.kernels();
     if (!is_optimized_ && options_.tune.cost_table.empty()) return;
     costs_ = known_costs(options_.tune.cost_table);
     wanted_.pricing = pricing_options(options_, costs_);
@@ -139,6 +154,7 @@ class Model::State::Binder {
   }
 
   Executor executor(PlanResult result, std::shared_ptr<const CacheRecord> record, bool is_cached) {
+    const std::optional<CompilationGain> gain = result.compilation_gain;
     auto state =
         std::make_unique<Executor::State>(model_.shared_from_this(), options_, std::move(result));
     state->has_prices = wanted_.pricing.costs != nullptr;
@@ -148,7 +164,17 @@ class Model::State::Binder {
     state->stages = clock_.take();
     state->bound_at = clock_.origin();
     if (is_cached) begin_swap(*state);
+    if (gain && may_swap(options_)) compile_behind(*state, *gain);
     return Executor(std::move(state));
+  }
+
+  // Prepares a swap to kernels that are compiled after so many runs that the same number of runs
+  // with them would pay for it.
+  void compile_behind(Executor::State& state, const CompilationGain& gain) {
+    const double runs = (kSecondsToOpenCompiler + gain.compile_seconds) / gain.seconds_per_run;
+    state.swap_to([model = model_.shared_from_this(), options = state.options](
+                      CancellationToken& end) { return model->compile_in_background(options, end); },
+                  1 + static_cast<int64_t>(std::min(runs, kMaxRuns)));
   }
 
   // Prepares a swap if another plan is faster or may be; it is measured and built in the background
@@ -175,6 +201,7 @@ class Model::State::Binder {
   const std::vector<LoadedCache>& more_;
   StageClock clock_;
   bool is_optimized_;
+  std::shared_ptr<const void> may_store_;  // blobs of plug-ins
   std::optional<ThreadPool> pool_;
   tuning::CostTable costs_;
   PlanOptions wanted_;
@@ -200,7 +227,7 @@ void Model::State::note_bound(PlanResult& result,
 }
 
 void Model::State::keep_blobs() {
-  tessera::keep_blobs(user_cache_folder(), backends.state_->services->take_new_blobs());
+  backends.state_->blobs->keep(backends.state_->services->take_new_blobs());
 }
 
 std::string Model::State::verify_untrusted_plan(const BindOptions& options, PlanOptions& wanted,
@@ -234,11 +261,13 @@ std::string Model::State::verify_untrusted_plan(const BindOptions& options, Plan
 std::optional<NextPlan> Model::State::retune_in_background(const BindOptions& given,
                                                            CancellationToken& end) {
   BindOptions options = given;
+  const std::shared_ptr<const void> may_store = backends.state_->blobs->permit_storing();
   options.on_progress = [&end](const TuneProgress&) { return !end.is_cancelled(); };
   ThreadPool pool(options.threads);
   StageClock clock([](const auto&...) {});
   PlanOptions wanted = plan_options(options, backends.state_->set);
   wanted.find_stored_kernel = stored_kernel_finder();
+  wanted.shared_kernels = &backends.state_->store.kernels();
   tuning::CostTable costs;
   wanted.pricing = pricing_options(options, costs);
   Store& store = backends.state_->store;
@@ -293,7 +322,8 @@ void Model::State::set_bench(const BindOptions& options, PlanOptions& wanted, Th
     return tuning::start_worker(
         choose_plugins(backends.state_->set, options),
         {.threads = pool.threads(),
-         .candidate_timeout_seconds = options.limits.candidate_timeout_seconds},
+         .candidate_timeout_seconds = options.limits.candidate_timeout_seconds,
+         .services = backends.state_->services},
         log);
   };
 }
@@ -346,18 +376,37 @@ std::optional<PlanResult> Model::State::build_known(const BindOptions& options,
   return is_there ? std::optional(std::move(result)) : std::nullopt;
 }
 
+std::optional<NextPlan> Model::State::compile_in_background(const BindOptions& options,
+                                                            CancellationToken& end) {
+  const auto check_wanted = [&end](const auto&...) { require_wanted(end); };
+  ThreadPool pool(options.threads);
+  StageClock clock(check_wanted);
+  std::shared_ptr<const void> may_store;
+  if (!options.cache.frozen) may_store = backends.state_->blobs->permit_storing();
+  PlanOptions wanted = plan_options(options, backends.state_->set);
+  wanted.shared_kernels = &backends.state_->store.kernels();
+  wanted.check_wanted = check_wanted;
+  wanted.compiles = true;
+  PlanResult result = build_anew(options, wanted, nullptr, pool, clock);
+  check_weights();
+  if (!options.cache.frozen) keep_blobs();
+  const std::lock_guard lock(mutex);
+  release_packed_constants(loaded.graph, result.built);
+  return NextPlan{.plan = std::move(result)};
+}
+
 std::optional<NextPlan> Model::State::build_in_background(const BindOptions& options,
                                                           const tuning::KnownPlan& plan,
                                                           CancellationToken& end) {
-  const auto check_wanted = [&end](const auto&...) {
-    if (!end.is_cancelled()) return;
-    throw Error(ErrorKind::Cancelled, "the faster plan", "it is no longer needed");
-  };
+  const auto check_wanted = [&end](const auto&...) { require_wanted(end); };
   ThreadPool pool(options.threads);
   StageClock clock(check_wanted);
+  std::shared_ptr<const void> may_store;
+  if (!options.cache.frozen) may_store = backends.state_->blobs->permit_storing();
   PlanOptions wanted = plan_options(options, backends.state_->set);
   wanted.check_wanted = check_wanted;
   wanted.find_stored_kernel = stored_kernel_finder();
+  wanted.shared_kernels = &backends.state_->store.kernels();
   std::optional<PlanResult> result = build_known(options, wanted, plan, pool, clock);
   check_weights();
   if (result) {

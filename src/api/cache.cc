@@ -21,6 +21,7 @@
 #include "cache/stored_file.h"
 #include "cache/user_key.h"
 #include "price/cost_sections.h"
+#include "store/count_stored.h"
 #include "store/explain_cache.h"
 
 namespace tessera {
@@ -276,6 +277,17 @@ CacheFileDescription describe_cache(const std::filesystem::path& file) {
                                     .made_ns = section.made_ns});
   }
   return description;
+}
+
+CacheFolderDescription describe_cache_folder(const std::filesystem::path& folder) {
+  return count_stored(folder, user_cache_folder(), [](const std::filesystem::path& file) {
+    try {
+      cache::read_cache_file(file, nullptr);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  });
 }
 
 std::vector<std::filesystem::path> list_caches(const std::filesystem::path& folder) {

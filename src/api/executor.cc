@@ -260,9 +260,9 @@ void Executor::set_time_limit(double seconds) {
   state_->context.set_time_limit(std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
 }
 
-void Executor::State::swap_to(PlanSwap::Build build) {
+void Executor::State::swap_to(PlanSwap::Build build, int64_t runs) {
   swapped = &plan();
-  swap = std::make_unique<PlanSwap>(std::move(build));
+  swap = std::make_unique<PlanSwap>(std::move(build), runs);
 }
 
 void Executor::wait_for_swap() {

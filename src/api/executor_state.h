@@ -69,9 +69,9 @@ struct Executor::State {
   template <class AnyOrTensor>
   std::vector<Tensor> inputs_in_order(const std::map<std::string, AnyOrTensor>& given) const;
 
-  // Calls `build` in the background to make a faster plan for the current shapes, beginning before
-  // the second run.
-  void swap_to(PlanSwap::Build build);
+  // Calls `build` in the background to make a faster plan for the current shapes, after so many
+  // runs.
+  void swap_to(PlanSwap::Build build, int64_t runs = 1);
   // Swaps to the faster plan if it is ready.
   void swap_before_run();
   void take_swap();

@@ -127,6 +127,10 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
                                               const tuning::KnownPlan& plan,
                                               CancellationToken& end);
 
+  // Compiles the kernels that a choice without prices left out, and builds the plan with them, in
+  // the background of an executor. Throws Cancelled if `end` is cancelled.
+  std::optional<NextPlan> compile_in_background(const BindOptions& wanted, CancellationToken& end);
+
   // Makes a plan for the shapes in `options`, for an executor that was bound to other shapes. It
   // measures nothing and writes nothing. It chooses by price, preferring `reused`, the choice for
   // the other shapes; if `reused` is null, it chooses in the order of the backends. Kernels of

@@ -21,7 +21,7 @@ void PlanSwap::begin() {
 }
 
 bool PlanSwap::is_ready_before_run() {
-  if (std::exchange(has_run_, true)) begin();
+  if (runs_left_-- <= 0) begin();
   return task_ != nullptr && task_->is_done();
 }
 

@@ -1,6 +1,7 @@
 // The faster plan to which an executor swaps. It is built in the background of the runs.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,10 +27,11 @@ class PlanSwap {
  public:
   // Runs in a thread of its own. Returns nullopt if there is no better plan.
   using Build = std::function<std::optional<NextPlan>(CancellationToken& end)>;
-  explicit PlanSwap(Build build) : build_(std::move(build)) {}
+  // Begins to build after `runs`, at least 1: a program may end after the first.
+  explicit PlanSwap(Build build, int64_t runs = 1) : runs_left_(runs), build_(std::move(build)) {}
 
-  // Called before each run. Begins to build before the second run, because a program may end after
-  // the first. Returns whether the build has ended.
+  // Called before each run. Begins to build if there were enough runs. Returns whether the build
+  // has ended.
   bool is_ready_before_run();
   // Begins to build unless it has begun, and waits for the end of the build.
   void wait();
@@ -44,7 +46,7 @@ class PlanSwap {
  private:
   void begin();
 
-  bool has_run_ = false;
+  int64_t runs_left_;  // before it begins
   Build build_;
   std::shared_ptr<Built> built_;          // filled by the task
   std::unique_ptr<BackgroundTask> task_;  // null before it begins, and if the process is ending

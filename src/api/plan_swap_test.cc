@@ -34,6 +34,21 @@ TEST(PlanSwap, BeginsBeforeTheSecondRun) {
   EXPECT_EQ(built.failure, "");
 }
 
+TEST(PlanSwap, BeginsAfterAsManyRunsAsItIsTold) {
+  std::atomic<int> builds = 0;
+  PlanSwap swap(
+      [&](CancellationToken&) -> std::optional<NextPlan> {
+        ++builds;
+        return std::nullopt;
+      },
+      20);
+  for (int run = 0; run < 20; ++run) EXPECT_FALSE(swap.is_ready_before_run());
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(builds, 0);
+  while (!swap.is_ready_before_run()) std::this_thread::yield();
+  EXPECT_EQ(builds, 1);
+}
+
 TEST(PlanSwap, WaitingBuildsWhatNoRunHasBegun) {
   PlanSwap swap([](CancellationToken&) -> std::optional<NextPlan> { return plan_with(3); });
   swap.wait();

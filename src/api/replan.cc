@@ -32,6 +32,7 @@ PlanResult Model::State::replan(const BindOptions& options, const tuning::Reused
   const auto plugins = choose_plugins(known.set, options);
   PlanOptions wanted = plan_options(options, known.set);
   wanted.log = &log;
+  wanted.shared_kernels = &known.store.kernels();
   wanted.siblings = std::move(siblings);
   tuning::CostTable costs;
   if (reused != nullptr) {

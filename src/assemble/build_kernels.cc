@@ -25,13 +25,33 @@ bool load(KernelBuild& build) {
   return true;
 }
 
+void load_or_build(KernelBuild& build, const ThreadPool& pool) {
+  if (load(build) || build.released_weight) return;
+  try {
+    build.kernel = std::make_shared<const Kernel>(build.candidate->build(pool.threads()));
+  } catch (const Error& error) {
+    build.failure = "its kernel could not be built: " + error.message();
+  }
+}
+
+// Takes the kernel of another plan, or makes it while others that want it wait.
+void share_or_build(KernelBuild& build, const ThreadPool& pool) {
+  const std::lock_guard lock(build.shared->mutex);
+  build.kernel = build.shared->kernel.lock();
+  build.is_shared = build.kernel != nullptr;
+  if (build.is_shared) return;
+  load_or_build(build, pool);
+  if (build.kernel == nullptr) return;
+  build.kernel = with_candidate(std::move(build.kernel), *build.candidate);
+  build.shared->kernel = build.kernel;
+}
+
 void build_one(KernelBuild& build, ThreadPool& pool) {
   pool.execute([&] {
-    if (load(build) || build.released_weight) return;
-    try {
-      build.kernel = std::make_shared<const Kernel>(build.candidate->build(pool.threads()));
-    } catch (const Error& error) {
-      build.failure = "its kernel could not be built: " + error.message();
+    if (build.shared != nullptr) {
+      share_or_build(build, pool);
+    } else {
+      load_or_build(build, pool);
     }
   });
 }

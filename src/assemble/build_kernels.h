@@ -18,6 +18,7 @@ struct KernelBuild {
   int index = -1;                        // of the candidate among the offers
   const Candidate* candidate = nullptr;  // must have a kernel
   std::optional<StoredKernel> stored;    // saved kernel; if it cannot be loaded, it is built
+  std::shared_ptr<SharedKernel> shared;  // taken from there, or put there; null: not shared
   // A released weight that building needs, but loading does not.
   std::optional<ReleasedWeight> released_weight;
   // The result: a kernel, or a sentence that says why there is none; neither if `released_weight`
@@ -25,6 +26,7 @@ struct KernelBuild {
   std::shared_ptr<const Kernel> kernel;
   std::string failure;
   bool is_loaded = false;
+  bool is_shared = false;  // another plan had it
 };
 
 // Called before each kernel that the calling thread builds, with the number of kernels begun before

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "assemble/shared_kernels.h"
 #include "backend/packs.h"
 
 namespace tessera {
@@ -211,14 +212,8 @@ std::shared_ptr<const Kernel> KernelsInUse::find(const Candidate& candidate, con
     const Candidate& built = plan.offers.candidates[old];
     const KernelMatch match(built, plan.graph, *plan.layouts, candidate, graph, layouts);
     if (!match.is_whole()) continue;
-    // The kernel may refer to its candidate, which would be destroyed with the other plan.
-    struct KernelWithCandidate {
-      std::shared_ptr<const Kernel> kernel;
-      std::shared_ptr<const tessera_candidate> abi;
-    };
-    const auto held = std::make_shared<const KernelWithCandidate>(
-        KernelWithCandidate{plan.kernels[entry->second.step], built.abi});
-    return {held, held->kernel.get()};
+    // Its candidate would be destroyed with the other plan.
+    return with_candidate(plan.kernels[entry->second.step], built);
   }
   return nullptr;
 }

@@ -32,9 +32,11 @@ AssembledKernels PlanAssembler::build(const Placement& placement, BuiltPlan& bas
       reused_.insert(index);
       continue;
     }
+    StoredKernels::Found found = stored_.find(candidate, base.graph, *base.layouts);
     builds.push_back({.index = index,
                       .candidate = &candidate,
-                      .stored = stored_.find(candidate, base.graph, *base.layouts),
+                      .stored = std::move(found.stored),
+                      .shared = std::move(found.shared),
                       .released_weight = find_released_weight(base.graph, candidate.absorbed)});
   }
   build_kernels(builds, pool_, watcher);
@@ -43,6 +45,7 @@ AssembledKernels PlanAssembler::build(const Placement& placement, BuiltPlan& bas
     if (build.kernel != nullptr) {
       kernels_.emplace(build.index, std::move(build.kernel));
       if (build.is_loaded) loaded_.insert(build.index);
+      if (build.is_shared) reused_.insert(build.index);
       continue;
     }
     if (build.released_weight) {

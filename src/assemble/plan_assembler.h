@@ -34,13 +34,14 @@ class PlanAssembler {
                 const StoredKernels& stored)
       : pool_(pool), packs_(packs), in_use_(in_use), stored_(stored) {}
 
-  // Builds or loads the kernels of `placement`, except those that it already has and those that it
-  // finds in `in_use`. Adds refusals for candidates that could not be built to `base`, which must
-  // have graph, layouts and offers. For `watcher` see build_kernels().
+  // Builds or loads the kernels of `placement`, except those that it already has, that it finds in
+  // `in_use`, or that another model of this process uses. Adds refusals for candidates that could
+  // not be built to `base`, which must have graph, layouts and offers. For `watcher` see
+  // build_kernels().
   AssembledKernels build(const Placement& placement, BuiltPlan& base,
                          const BuildWatcher& watcher = {});
 
-  // The number of kernels of `placement` that were found in `in_use`.
+  // The number of kernels of `placement` that another plan had.
   int count_reused(const Placement& placement) const;
   // The number of kernels of `placement` that were loaded from bytes.
   int count_loaded(const Placement& placement) const;

@@ -13,6 +13,8 @@ namespace tessera {
 namespace {
 
 constexpr const char* kKeyStart = "kernel;";
+// The key of a kernel takes time, which grows with the graph. Others are as well built again.
+constexpr double kSecondsWorthSharing = 0.01;
 
 }  // namespace
 
@@ -48,11 +50,16 @@ std::optional<std::string> StoredKernels::key_of(const Candidate& candidate, con
   return kKeyStart + candidate.backend() + ";" + cache::digest_text(all);
 }
 
-std::optional<StoredKernel> StoredKernels::find(const Candidate& candidate, const Graph& graph,
-                                                const LayoutTable& layouts) const {
-  if (!find_ || !candidate.load) return std::nullopt;
+StoredKernels::Found StoredKernels::find(const Candidate& candidate, const Graph& graph,
+                                         const LayoutTable& layouts) const {
+  const bool is_shared = shared_ != nullptr && candidate.build_seconds >= kSecondsWorthSharing;
+  if ((!find_ && !is_shared) || !candidate.load) return {};
   const std::optional<std::string> key = key_of(candidate, graph, layouts);
-  return key ? find_(*key) : std::nullopt;
+  if (!key) return {};
+  Found found;
+  if (is_shared) found.shared = shared_->of(*key, candidate.plugin.get());
+  if (find_) found.stored = find_(*key);
+  return found;
 }
 
 std::vector<SavableKernel> StoredKernels::savable(const BuiltPlan& built) const {

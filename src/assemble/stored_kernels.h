@@ -1,4 +1,5 @@
-// Built kernels that libraries save as bytes, stored so that a later process need not build them.
+// Built kernels that libraries save as bytes: other models of this process share them, and later
+// processes load them.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "assemble/shared_kernels.h"
 #include "backend/candidates.h"
 #include "backend/layouts.h"
 #include "engine/built_plan.h"
@@ -37,22 +39,27 @@ bool is_kernel_of(const std::string& key, const std::string& backend);
 // `registry` must outlive this.
 class StoredKernels {
  public:
-  // `find` may be null: nothing is stored. For `precision` and `nan` see PlanOptions.
+  // `find` may be null: nothing is stored. `shared` has the kernels of all models whose build takes
+  // a while; null: each model has its own. It must outlive this. For `precision` and `nan` see PlanOptions.
   StoredKernels(const ops::Registry& registry, int threads, int precision, int nan,
-                FindStoredKernel find)
+                FindStoredKernel find, SharedKernels* shared = nullptr)
       : registry_(registry),
         threads_(threads),
         precision_(precision),
         nan_(nan),
-        find_(std::move(find)) {}
+        find_(std::move(find)),
+        shared_(shared) {}
 
-  // The stored kernel of the candidate; nullopt if there is none.
-  std::optional<StoredKernel> find(const Candidate& candidate, const Graph& graph,
-                                   const LayoutTable& layouts) const;
-
-  // The kernels of a plan that can be stored. The key of each covers everything that it depends on:
-  // the computation of its group, absorbed constants, the candidate, the exact build of its
+  // What is known of the kernel of a candidate. Its key covers everything that the kernel depends
+  // on: the computation of its group, absorbed constants, the candidate, the exact build of its
   // library, threads, precision and NaN rule.
+  struct Found {
+    std::shared_ptr<SharedKernel> shared;  // null: it is not shared
+    std::optional<StoredKernel> stored;
+  };
+  Found find(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts) const;
+
+  // The kernels of a plan that can be stored, with their keys.
   std::vector<SavableKernel> savable(const BuiltPlan& built) const;
 
  private:
@@ -64,6 +71,7 @@ class StoredKernels {
   int precision_;
   int nan_;
   FindStoredKernel find_;
+  SharedKernels* shared_;
 };
 
 }  // namespace tessera

@@ -68,6 +68,9 @@ struct Candidate {
   bool has_kernel() const { return !is_view() && !is_joint(); }
   // Whether it may be chosen only after its time was measured.
   bool is_measured_only() const { return (flags & TESSERA_CANDIDATE_MEASURED_ONLY) != 0; }
+  // Whether its kernel is compiled once and then kept, and whether that is still to be done.
+  bool is_compiled() const { return (flags & TESSERA_CANDIDATE_COMPILED) != 0; }
+  bool is_to_compile() const { return (flags & TESSERA_CANDIDATE_TO_COMPILE) != 0; }
 };
 
 struct Refusal {

@@ -15,6 +15,9 @@
 namespace tessera {
 namespace {
 
+// How often another process is asked whether it still makes a blob.
+constexpr std::chrono::milliseconds kClaimPoll(5);
+
 template <class Item>
 const Item* item_at(const std::vector<Item>& items, int32_t index) {
   return index < 0 || static_cast<size_t>(index) >= items.size()
@@ -99,7 +102,7 @@ std::optional<std::string> HostServices::get_blob(const std::string& key) {
     const auto found = blobs_.find(key);
     if (found != blobs_.end()) return found->second;
   }
-  std::optional<std::string> stored = find_blob_ ? find_blob_(key) : std::nullopt;
+  std::optional<std::string> stored = keeper_.find ? keeper_.find(key) : std::nullopt;
   if (!stored) return std::nullopt;
   // Another thread may have put a newer one meanwhile.
   const std::lock_guard lock(mutex_);
@@ -107,11 +110,17 @@ std::optional<std::string> HostServices::get_blob(const std::string& key) {
 }
 
 void HostServices::put_blob(const std::string& key, std::string bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [blob, is_new] = blobs_.try_emplace(key);
+    if (!is_new && blob->second == bytes) return;
+    blob->second = bytes;
+    new_.insert(key);
+  }
+  if (!keeper_.keep || !keeper_.keep(key, bytes)) return;
+  // If another thread has put other bytes meanwhile, theirs are still to be kept.
   const std::lock_guard lock(mutex_);
-  const auto [blob, is_new] = blobs_.try_emplace(key);
-  if (!is_new && blob->second == bytes) return;
-  blob->second = std::move(bytes);
-  new_.insert(key);
+  if (blobs_.at(key) == bytes) new_.erase(key);
 }
 
 std::map<std::string, std::string> HostServices::take_new_blobs() {
@@ -119,6 +128,53 @@ std::map<std::string, std::string> HostServices::take_new_blobs() {
   std::map<std::string, std::string> taken;
   for (const std::string& key : std::exchange(new_, {})) taken[key] = blobs_.at(key);
   return taken;
+}
+
+BlobClaim HostServices::try_claim(const std::string& key) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!claimed_.insert(key).second) return nullptr;
+  }
+  // Ends the claim, whatever happens below.
+  BlobClaim mine(static_cast<const void*>(this), [this, key](const void*) { end_claim(key); });
+  if (!keeper_.try_claim) return mine;
+  BlobClaim theirs = keeper_.try_claim(key);
+  if (theirs == nullptr) return nullptr;
+  return std::make_shared<const std::pair<BlobClaim, BlobClaim>>(std::move(mine),
+                                                                 std::move(theirs));
+}
+
+void HostServices::end_claim(const std::string& key) {
+  {
+    const std::lock_guard lock(mutex_);
+    claimed_.erase(key);
+  }
+  claim_has_ended_.notify_all();
+}
+
+bool HostServices::claim(const std::string& key) {
+  const auto deadline = std::chrono::steady_clock::now() + max_claim_wait_;
+  while (true) {
+    BlobClaim claim = try_claim(key);
+    if (claim != nullptr) {
+      const std::lock_guard lock(mutex_);
+      held_[key] = std::move(claim);
+      return true;
+    }
+    // Other processes do not notify, so they are asked again.
+    std::unique_lock lock(mutex_);
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    claim_has_ended_.wait_for(lock, kClaimPoll);
+  }
+}
+
+void HostServices::release(const std::string& key) {
+  BlobClaim claim;  // ends after the lock, which ending it needs
+  const std::lock_guard lock(mutex_);
+  if (const auto held = held_.find(key); held != held_.end()) {
+    claim = std::move(held->second);
+    held_.erase(held);
+  }
 }
 
 HostTable::HostTable(std::shared_ptr<HostServices> services, std::string owner)
@@ -233,6 +289,19 @@ void HostTable::fill_services() {
     or_else(false, [&] {
       table.services_->put_blob(table.owner_ + "/" + key,
                                 std::string(static_cast<const char*>(bytes), size));
+      return true;
+    });
+  };
+  abi_.claim_blob = [](const tessera_host* host, const char* key) -> int32_t {
+    if (key == nullptr) return 0;
+    HostTable& table = of(host);
+    return or_else(0, [&] { return table.services_->claim(table.owner_ + "/" + key) ? 1 : 0; });
+  };
+  abi_.release_blob = [](const tessera_host* host, const char* key) {
+    if (key == nullptr) return;
+    HostTable& table = of(host);
+    or_else(false, [&] {
+      table.services_->release(table.owner_ + "/" + key);
       return true;
     });
   };

@@ -2,8 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backend/run_context.h"
@@ -45,6 +51,59 @@ TEST_F(Host, ABlobThatCannotBeTakenIsNotThere) {
   int32_t found = 1;
   EXPECT_NO_THROW(found = host_->get_blob(host_, "key", visit, nullptr));
   EXPECT_EQ(found, 0);
+}
+
+TEST_F(Host, OneThreadAtATimeMakesABlob) {
+  std::atomic<int> made = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([&] {
+      ASSERT_EQ(host_->claim_blob(host_, "key"), 1);
+      if (!services_->get_blob("mine/key")) {
+        ++made;
+        host_->put_blob(host_, "key", "abc", 3);
+      }
+      host_->release_blob(host_, "key");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(host_->claim_blob(host_, nullptr), 0);
+  EXPECT_NO_THROW(host_->release_blob(host_, "never claimed"));
+}
+
+TEST_F(Host, WaitsForOthersThatMakeABlobButNotForEver) {
+  // Another process has it until it was asked twice.
+  int asked = 0;
+  const BlobKeeper keeper = {.try_claim = [&](const std::string&) -> BlobClaim {
+    return ++asked < 3 ? nullptr : std::make_shared<const char>();
+  }};
+  HostServices services({}, keeper);
+  EXPECT_TRUE(services.claim("key"));
+  EXPECT_EQ(asked, 3);
+  const BlobKeeper busy = {.try_claim = [](const std::string&) -> BlobClaim { return nullptr; }};
+  HostServices impatient({}, busy, std::chrono::milliseconds(20));
+  EXPECT_FALSE(impatient.claim("key"));
+  EXPECT_EQ(impatient.try_claim("key"), nullptr) << "and nothing of it is left";
+}
+
+TEST_F(Host, BlobsThatAreKeptAtOnceAreNotNew) {
+  std::map<std::string, std::string> kept;
+  const BlobKeeper keeper = {.find = [&](const std::string& key) -> std::optional<std::string> {
+                               return kept.contains(key) ? std::optional(kept.at(key))
+                                                         : std::nullopt;
+                             },
+                             .keep =
+                                 [&](const std::string& key, const std::string& bytes) {
+                                   if (key == "mine/a") kept[key] = bytes;
+                                   return key == "mine/a";
+                                 }};
+  HostServices services({}, keeper);
+  services.put_blob("mine/a", "text");
+  services.put_blob("mine/b", "text");
+  EXPECT_EQ(services.take_new_blobs().count("mine/a"), 0U);
+  EXPECT_EQ(kept.size(), 1U);
+  EXPECT_EQ(HostServices({}, keeper).get_blob("mine/a"), "text");
 }
 
 TEST_F(Host, ABlobForWhichThereIsNoMemoryIsNotKept) {

@@ -215,7 +215,14 @@ std::optional<tessera_compile_counts> Plugin::compile_counts() const {
   counts.kernels = -1;
   abi_.compile_counts(abi_.self, &counts);
   if (counts.kernels < 0) return std::nullopt;
+  counts.compiled += compiled_elsewhere_;
+  counts.compile_seconds += seconds_elsewhere_;
   return counts;
+}
+
+void Plugin::add_compiled_elsewhere(int64_t codes, double seconds) const {
+  compiled_elsewhere_ += codes;
+  seconds_elsewhere_ += seconds;
 }
 
 void Plugin::release() {

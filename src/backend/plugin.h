@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -43,6 +45,8 @@ class Plugin {
   const tessera_host* host() const { return host_.abi(); }
   // nullopt if it compiles nothing.
   std::optional<tessera_compile_counts> compile_counts() const;
+  // Adds what another process compiled for this one to compile_counts().
+  void add_compiled_elsewhere(int64_t codes, double seconds) const;
   // Whether it was opened before this process was forked. Its threads and devices are the parent's.
   bool is_forked() const { return opened_in_ != ::getpid(); }
   // Held while propose() runs.
@@ -62,6 +66,8 @@ class Plugin {
   std::string ingredients_;
   pid_t opened_in_ = ::getpid();
   mutable std::mutex propose_mutex_;
+  mutable std::atomic<int64_t> compiled_elsewhere_ = 0;
+  mutable std::atomic<double> seconds_elsewhere_ = 0;
 };
 
 // What is wrong with the description of a plug-in, or "".

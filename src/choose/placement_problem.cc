@@ -62,6 +62,7 @@ PlacementProblem make_problem(const Graph& graph, const Offers& offers,
   for (const Candidate& candidate : offers.candidates) {
     PlacementCandidate& made = problem.candidates.emplace_back();
     made.preference = candidate.preference;
+    made.is_one_pass = (candidate.flags & TESSERA_CANDIDATE_ONE_PASS) != 0;
     made.seconds = candidate.optimistic_seconds;
     for (const NodeId node : candidate.nodes) made.nodes.push_back(node.index);
     if (candidate.is_view()) made.sharing = PlacementCandidate::Sharing::View;

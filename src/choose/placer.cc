@@ -19,12 +19,33 @@ constexpr double kMinGain = 0.97;
 // About half a second. A margin that takes longer is not computed.
 constexpr double kMarginCells = 5e8;
 
+// An estimate of what a run saves for each byte that kernels no longer read or write, which are in
+// the caches mostly, and for each step that it no longer has.
+constexpr double kSecondsPerByte = 1 / 40e9;
+constexpr double kSecondsPerStep = 0.2e-6;
+
 // The sum of `values`, by candidate, over `placement`; 0 if `values` is empty.
 double sum_of(const std::vector<double>& values, const Placement& placement) {
   double sum = 0;
   if (values.empty()) return sum;
   for (const int index : placement.chosen) sum += values[static_cast<size_t>(index)];
   return sum;
+}
+
+// What moving data and starting kernels take in a run; not what they compute.
+double seconds_of_passes(const PlacementProblem& problem, const Placement& placement) {
+  double seconds = 0;
+  for (const int index : placement.chosen) {
+    const PlacementCandidate& candidate = problem.candidates[static_cast<size_t>(index)];
+    if (candidate.sharing != PlacementCandidate::Sharing::None) continue;
+    seconds += kSecondsPerStep;
+    for (const auto* ports : {&candidate.inputs, &candidate.outputs}) {
+      for (const PlacementPort& port : *ports) {
+        seconds += kSecondsPerByte * static_cast<double>(port.bytes);
+      }
+    }
+  }
+  return seconds;
 }
 
 }  // namespace
@@ -42,6 +63,7 @@ Placer::Placer(const Graph& graph, const Offers& offers, const LayoutTable& layo
   for (const Candidate& candidate : offers.candidates) {
     is_single_threaded_.push_back(has_others && candidate.threads == 1);
     is_measured_only_.push_back(candidate.is_measured_only());
+    compile_seconds_.push_back(candidate.is_to_compile() ? candidate.build_seconds : 0);
   }
   update_forbidden();
 }
@@ -64,6 +86,7 @@ std::vector<bool> Placer::forbidden() const {
   for (size_t index = 0; index < failed_to_build_.size(); ++index) {
     if (failed_to_build_[index]) is_forbidden[index] = true;
     if (!has_prices_ && is_measured_only_[index]) is_forbidden[index] = true;
+    if (!has_prices_ && !may_compile_ && compile_seconds_[index] > 0) is_forbidden[index] = true;
     if (!is_excluded_.empty() && is_excluded_[index]) is_forbidden[index] = true;
     if (!is_oversized_.empty() && is_oversized_[index]) is_forbidden[index] = true;
   }
@@ -117,12 +140,29 @@ Placement Placer::in_order() const {
   PlacementProblem problem = problem_;
   for (size_t index = 0; index < is_single_threaded_.size(); ++index) {
     if (is_single_threaded_[index] || is_measured_only_[index]) problem.is_forbidden[index] = true;
+    if (!may_compile_ && compile_seconds_[index] > 0) problem.is_forbidden[index] = true;
   }
   try {
     return choose_in_order(problem, places_);
   } catch (const Uncovered&) {
     return {};
   }
+}
+
+std::optional<CompilationGain> Placer::compilation_gain(const Placement& chosen) const {
+  const auto is_to_compile = [](double seconds) { return seconds > 0; };
+  if (has_prices_ || may_compile_ || std::ranges::none_of(compile_seconds_, is_to_compile)) {
+    return std::nullopt;
+  }
+  Placer compiling = *this;
+  compiling.allow_compiling();
+  const Placement compiled = compiling.in_order();
+  CompilationGain gain{
+      .seconds_per_run =
+          seconds_of_passes(problem_, chosen) - seconds_of_passes(problem_, compiled),
+      .compile_seconds = sum_of(compile_seconds_, compiled)};
+  const bool is_gain = gain.compile_seconds > 0 && gain.seconds_per_run > 0;
+  return is_gain ? std::optional(gain) : std::nullopt;
 }
 
 Placement Placer::solve() {

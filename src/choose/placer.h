@@ -17,6 +17,12 @@
 
 namespace tessera {
 
+// What compiling kernels behind the runs could save, estimated without measurements.
+struct CompilationGain {
+  double seconds_per_run = 0;
+  double compile_seconds = 0;
+};
+
 // Holds the problem, the candidates that are forbidden in it, and its newest solution.
 class Placer {
  public:
@@ -27,6 +33,12 @@ class Placer {
   // Limits the time of a solution; when it is over, the best placement found so far is used. 0:
   // solving ends after a bounded effort, which is the same on every machine.
   void set_solve_time_limit(double seconds) { max_seconds_ = seconds; }
+
+  // Without prices, kernels that must be compiled first may be chosen as well.
+  void allow_compiling() {
+    may_compile_ = true;
+    update_forbidden();
+  }
 
   // Later choices use these prices.
   void set_prices(const PricedOffers& prices);
@@ -66,6 +78,9 @@ class Placer {
   // The placement that choose() returns without prices. Empty if some node has only candidates that
   // need prices to be chosen.
   Placement in_order() const;
+  // What the choice without prices would gain over `chosen` if kernels were compiled for it;
+  // nullopt if nothing, or if they may be compiled anyway.
+  std::optional<CompilationGain> compilation_gain(const Placement& chosen) const;
   // The cheapest placement by price. Empty if there is none, or none was found.
   Placement solve();
   // A cheap placement, found with a greedy cover and a local search. Empty if that leaves a node
@@ -121,6 +136,8 @@ class Placer {
   std::vector<double> amortized_build_seconds_;  // by candidate: amortized, included in prices
   bool keeps_sparse_storage_;
   std::vector<bool> is_measured_only_;    // by candidate
+  std::vector<double> compile_seconds_;   // by candidate: 0 unless it must be compiled first
+  bool may_compile_ = false;              // without prices
   std::vector<bool> is_single_threaded_;  // by candidate: on one thread, while others use all
   std::vector<bool> is_refused_;          // by candidate: by prices
   std::vector<bool> failed_to_build_;     // by candidate

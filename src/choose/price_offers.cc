@@ -17,6 +17,9 @@ namespace {
 // times do not include this, because the compiler is already loaded. A plan of several regions
 // counts it for each of them.
 constexpr double kSecondsToLoad = 0.03;
+// The time to load a kernel that was compiled once and kept: what building it costs in later
+// processes, for which build times are counted.
+constexpr double kSecondsToLoadCompiled = 5e-4;
 
 PlanPort describe_port(const tuning::TuningTask& task, ValueId value, LayoutId layout,
                        const tessera_pack* pack) {
@@ -120,6 +123,10 @@ void PricedOffers::look_up_builds() {
   for (size_t index = 0; index < build_seconds_.size(); ++index) {
     const Candidate& candidate = task_.offers.candidates[index];
     if (!candidate.has_kernel()) continue;
+    if (candidate.is_compiled()) {
+      build_seconds_[index] = kSecondsToLoadCompiled;
+      continue;
+    }
     const tuning::Cost* cost = prices_.candidates[index].cost;
     const auto others = known.find(candidate.backend());
     if (cost != nullptr) {

@@ -1,6 +1,7 @@
 #include "codegen/find_groups.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -17,6 +18,7 @@ constexpr int kNoGroup = -1;
 struct GrowingGroup {
   std::vector<int32_t> nodes;  // ascending
   IterationSpace space;
+  int64_t part_elements = 0;
 };
 
 // Grows groups node by node, in the order of the graph.
@@ -44,22 +46,25 @@ class GroupFinder {
  private:
   const Node& node_at(NodeId id) const { return graph_.graph[id]; }
 
-  NodeId producer_of(ValueId value) const {
-    return value.is_none() ? NodeId{} : graph_.producers[static_cast<size_t>(value.index)];
-  }
+  NodeId producer_of(ValueId value) const { return graph_.producer(value); }
 
   int group_of(NodeId node) const {
     return node.is_none() ? kNoGroup : group_of_[static_cast<size_t>(node.index)];
   }
 
+  // Whether a group computes a value: output 0, or any output of a Slice.
+  bool is_computed(ValueId value) const {
+    const NodeId producer = producer_of(value);
+    if (group_of(producer) == kNoGroup) return false;
+    return graph_.role(producer).kind == FusionKind::Slice || node_at(producer).outputs[0] == value;
+  }
+
   void add(NodeId id) {
-    if (graph_.roles[static_cast<size_t>(id.index)].kind == FusionKind::None) return;
+    if (graph_.role(id).kind == FusionKind::None) return;
     // The groups that make its inputs; the latest first, because it is the nearest.
     std::set<int, std::greater<>> makers;
     for (const ValueId input : node_at(id).inputs) {
-      const NodeId producer = producer_of(input);
-      const bool is_first_output = !producer.is_none() && node_at(producer).outputs[0] == input;
-      if (is_first_output && group_of(producer) != kNoGroup) makers.insert(group_of(producer));
+      if (is_computed(input)) makers.insert(group_of(producer_of(input)));
     }
     if (makers.size() > 1 && join(id, {makers.begin(), makers.end()})) return;
     for (const int maker : makers) {
@@ -69,16 +74,54 @@ class GroupFinder {
   }
 
   void begin_group(NodeId id) {
-    std::optional<GroupSpace> space;
-    if (!add_node(graph_, id, space)) return;
+    const FusionKind kind = graph_.role(id).kind;
+    const std::vector<ValueId>& inputs = node_at(id).inputs;
+    const bool is_one_value = std::ranges::all_of(inputs, [&](ValueId each) {  //
+      return each == inputs[0];
+    });
+    // What joins other tensors only moves them.
+    if (kind == FusionKind::View || (kind == FusionKind::Concat && !is_one_value)) return;
+    const Partition whole = {element_count(space_dims(graph_, id)), 0};
+    const std::optional<Partition> demanded = demanded_partition(graph_, id, false);
+    std::optional<GroupSpace> space = first_space(graph_, id, demanded.value_or(whole));
+    if (!space || !add_node(graph_, id, *space)) return;
     group_of_[static_cast<size_t>(id.index)] = static_cast<int>(groups_.size());
-    groups_.push_back({{id.index}, space->space});
-    set_level(id, *space);
+    groups_.push_back({{id.index}, space->space, space->part_elements});
+    set_levels(id, *space);
   }
 
-  void set_level(NodeId id, const GroupSpace& space) {
-    const ValueId output = node_at(id).outputs[0];
-    levels_[static_cast<size_t>(output.index)] = space.levels.at(output);
+  void set_levels(NodeId id, const GroupSpace& space) {
+    for (const ValueId output : node_at(id).outputs) {
+      const auto level = space.levels.find(output);
+      if (level == space.levels.end()) continue;
+      levels_[static_cast<size_t>(output.index)] = level->second;
+    }
+  }
+
+  // One space for what the members and the node compute; nullopt if there is none.
+  std::optional<GroupSpace> joint_space(NodeId id, const std::vector<int>& members) const {
+    const bool is_input_inside = is_member(group_of(producer_of(node_at(id).inputs[0])), members);
+    std::optional<Partition> partition = demanded_partition(graph_, id, is_input_inside);
+    std::vector<GroupSpace> spaces;
+    for (const int member : members) {
+      const GrowingGroup& group = groups_[static_cast<size_t>(member)];
+      spaces.push_back({group.space, group.part_elements, {}});
+      const Partition own = spaces.back().partition();
+      partition = partition ? common_partition(*partition, own) : own;
+      if (!partition) return std::nullopt;
+    }
+    for (GroupSpace& space : spaces) {
+      if (!space.cut(*partition)) return std::nullopt;
+      if (&space == spaces.data()) continue;
+      const bool is_reduced = spaces[0].space.has_reduction() || space.space.has_reduction();
+      if (is_reduced && partition->part_elements != 0) return std::nullopt;
+      if (!spaces[0].space.add_space(space.space)) return std::nullopt;
+    }
+    for (const ValueId input : node_at(id).inputs) {
+      if (!is_member(group_of(producer_of(input)), members) || !is_computed(input)) continue;
+      spaces[0].levels[input] = levels_[static_cast<size_t>(input.index)];
+    }
+    return std::move(spaces[0]);
   }
 
   // Makes one group of `members` and the node, if that is a group; else changes nothing.
@@ -86,25 +129,15 @@ class GroupFinder {
     size_t nodes = 1;
     for (const int member : members) nodes += groups_[static_cast<size_t>(member)].nodes.size();
     if (nodes > kMaxNodes) return false;
-    std::optional<GroupSpace> probe =
-        GroupSpace{groups_[static_cast<size_t>(members[0])].space, {}};
-    for (size_t index = 1; index < members.size(); ++index) {
-      const IterationSpace& other = groups_[static_cast<size_t>(members[index])].space;
-      if (!probe->space.add_space(other)) return false;
-    }
-    for (const ValueId input : node_at(id).inputs) {
-      if (std::find(members.begin(), members.end(), group_of(producer_of(input))) !=
-          members.end()) {
-        probe->levels[input] = levels_[static_cast<size_t>(input.index)];
-      }
-    }
-    if (!add_node(graph_, id, probe) || !is_convex(id, members)) return false;
+    std::optional<GroupSpace> space = joint_space(id, members);
+    if (!space || !add_node(graph_, id, *space) || !is_convex(id, members)) return false;
     GrowingGroup& first = groups_[static_cast<size_t>(members[0])];
     for (size_t index = 1; index < members.size(); ++index) absorb(members[0], members[index]);
     first.nodes.push_back(id.index);
-    first.space = probe->space;
+    first.space = space->space;
+    first.part_elements = space->part_elements;
     group_of_[static_cast<size_t>(id.index)] = members[0];
-    set_level(id, *probe);
+    set_levels(id, *space);
     return true;
   }
 
@@ -271,15 +304,37 @@ class GroupList {
  private:
   FusionKind kind(int32_t node) const { return graph_.roles[static_cast<size_t>(node)].kind; }
 
-  // Views that no other node of the group reads need no kernel.
+  // How often nodes outside of the group read a value, for `reads` inside.
+  bool is_read_outside(ValueId value, int reads) const {
+    return graph_.use_counts[static_cast<size_t>(value.index)] > reads;
+  }
+
+  // Views that no other node of the group reads need no kernel. Neither do parts of a value that
+  // the group must write as a whole anyway.
   void trim_views(std::vector<int32_t>& nodes) const {
-    std::set<ValueId> read;
+    std::map<ValueId, int> reads;
+    for (const int32_t node : nodes) {
+      for (const ValueId input : graph_.graph[NodeId{node}].inputs) ++reads[input];
+    }
+    const auto is_needed = [&](const Node& node, FusionKind kind) {
+      if (kind != FusionKind::View && kind != FusionKind::Slice) return true;
+      const auto is_read = [&](ValueId output) { return reads.contains(output); };
+      if (std::ranges::any_of(node.outputs, is_read)) return true;
+      const ValueId input = node.inputs[0];
+      const auto makes = [&](int32_t each) { return graph_.producer(input) == NodeId{each}; };
+      return kind == FusionKind::Slice && !is_read_outside(input, reads.at(input)) &&
+             std::ranges::any_of(nodes, makes);
+    };
     std::vector<int32_t> kept;
     for (size_t at = nodes.size(); at-- > 0;) {
       const Node& node = graph_.graph[NodeId{nodes[at]}];
-      if (kind(nodes[at]) == FusionKind::View && !read.contains(node.outputs[0])) continue;
-      read.insert(node.inputs.begin(), node.inputs.end());
-      kept.push_back(nodes[at]);
+      if (is_needed(node, kind(nodes[at]))) {
+        kept.push_back(nodes[at]);
+        continue;
+      }
+      for (const ValueId input : node.inputs) {
+        if (--reads[input] == 0) reads.erase(input);
+      }
     }
     std::reverse(kept.begin(), kept.end());
     nodes = std::move(kept);
@@ -290,7 +345,7 @@ class GroupList {
     int computing = 0;
     bool is_normalization = false;
     for (const int32_t node : nodes) {
-      computing += kind(node) != FusionKind::View ? 1 : 0;
+      computing += kind(node) != FusionKind::View && kind(node) != FusionKind::Slice ? 1 : 0;
       is_normalization |= kind(node) == FusionKind::Normalization;
     }
     return computing > 1 || is_normalization;
@@ -341,16 +396,29 @@ class GroupList {
   std::vector<plugin::FusedGroup> groups_;
 };
 
-}  // namespace
-
-std::vector<plugin::FusedGroup> find_groups(const FusionGraph& graph) {
+void add_groups(const FusionGraph& graph, GroupList& list) {
   const std::vector<std::vector<int32_t>> found = GroupFinder(graph).find();
-  GroupList list(graph);
   for (const std::vector<int32_t>& nodes : found) list.add(nodes);
   // A part of a group that was cut out as a graph of its own may consist of nodes that only others
   // connected; it is still one group.
   if (found.size() > 1) list.add_whole_graph();
   for (const std::vector<int32_t>& nodes : found) list.add_parts(nodes);
+}
+
+}  // namespace
+
+std::vector<plugin::FusedGroup> find_groups(const FusionGraph& graph) {
+  GroupList list(graph);
+  add_groups(graph, list);
+  FusionGraph without_parts = graph;
+  bool has_parts = false;
+  for (FusionRole& role : without_parts.roles) {
+    if (role.kind != FusionKind::Slice && role.kind != FusionKind::Concat) continue;
+    role = {};
+    has_parts = true;
+  }
+  // Cutting tensors keeps out reductions, and layouts with blocks.
+  if (has_parts) add_groups(without_parts, list);
   // Two ways may lead to one part.
   std::vector<plugin::FusedGroup> groups = list.take();
   std::set<std::vector<int32_t>> seen;

@@ -181,6 +181,91 @@ TEST_F(FindGroups, EqualGroupsHaveEqualTexts) {
   EXPECT_EQ(texts.size(), 1U);
 }
 
+// --- Parts ---------------------------------------------------------------------------------------
+
+Attributes range(int64_t axis, int64_t start, int64_t end) {
+  Attributes attributes = attribute("axes", std::vector<int64_t>{axis});
+  attributes.set("starts", std::vector<int64_t>{start});
+  attributes.set("ends", std::vector<int64_t>{end});
+  return attributes;
+}
+
+// x * c + concat(-x[:, 4:], x[:, :4]) * s.
+GraphBuilder rotary(GraphBuilder graph) {
+  graph.input("x", float_type({{3, 8}})).input("c", float_type({{8}}));
+  graph.input("s", float_type({{8}})).node("cosine", "Mul", {"x", "c"}, {"xc"});
+  graph.node("low", "Slice", {"x"}, {"l"}, range(1, 0, 4));
+  graph.node("high", "Slice", {"x"}, {"h"}, range(1, 4, 8)).node("neg", "Neg", {"h"}, {"n"});
+  graph.node("half", "Concat", {"n", "l"}, {"r"}, attribute("axis", int64_t{-1}));
+  graph.node("sine", "Mul", {"r", "s"}, {"rs"}).node("add", "Add", {"xc", "rs"}, {"z"});
+  return graph.output("z");
+}
+
+TEST_F(FindGroups, ARotaryEmbeddingIsOneGroup) {
+  const Graph made = typed(rotary(builder(9)));
+  EXPECT_THAT(groups_of(made), ElementsAre("cosine low high neg half sine add", "cosine sine add"));
+  const plugin::FusedGroup group = find_groups(FusionGraph(made))[0];
+  EXPECT_THAT(group.dims, ElementsAre(3, 4));
+  EXPECT_EQ(group.operands.size(), 6U) << "two parts of x, of c and of s";
+  ASSERT_EQ(group.results.size(), 2U);
+  EXPECT_EQ(group.outputs.size(), 1U);
+  EXPECT_EQ(group.results[0].offset + group.results[1].offset, 4);
+  EXPECT_EQ(group.bytes, 4 * (24 + 8 + 8 + 24));
+}
+
+TEST_F(FindGroups, ASliceOfWhatOthersMakeReadsOnlyItsPart) {
+  GraphBuilder graph = builder(9);
+  graph.input("x", float_type({{3, 8}})).node("part", "Slice", {"x"}, {"p"}, range(1, 2, 6));
+  graph.node("a", "Relu", {"p"}, {"r"}).node("b", "Neg", {"r"}, {"z"}).output("z");
+  const Graph made = typed(graph);
+  EXPECT_THAT(groups_of(made), ElementsAre("part a b", "a b"));
+  const plugin::FusedGroup group = find_groups(FusionGraph(made))[0];
+  EXPECT_EQ(group.bytes, 4 * (12 + 12));
+  EXPECT_FALSE(group.operands[0].is_whole);
+}
+
+TEST_F(FindGroups, WhatOnlyMovesElementsIsNone) {
+  GraphBuilder graph = builder(9);
+  graph.input("x", float_type({{3, 8}}));
+  graph.node("low", "Slice", {"x"}, {"l"}, range(1, 0, 4));
+  graph.node("high", "Slice", {"x"}, {"h"}, range(1, 4, 8));
+  graph.node("swap", "Concat", {"h", "l"}, {"z"}, attribute("axis", int64_t{1})).output("z");
+  EXPECT_THAT(groups_of(typed(graph)), IsEmpty());
+}
+
+// A reduction cannot follow a Concat, so there are two ways to form groups.
+TEST_F(FindGroups, AConcatBeforeAReductionIsAChoice) {
+  GraphBuilder graph = builder(13);
+  graph.input("x", float_type({{3, 8}})).input("y", float_type({{3, 4}}));
+  graph.node("a", "Relu", {"x"}, {"a1"});
+  graph.node("join", "Concat", {"a1", "y"}, {"j"}, attribute("axis", int64_t{1}));
+  graph.node("b", "Neg", {"j"}, {"b1"}).node("soft", "Softmax", {"b1"}, {"z"}).output("z");
+  EXPECT_THAT(groups_of(typed(graph)), ElementsAre("a join b", "soft", "b soft"));
+}
+
+TEST_F(FindGroups, TooManyPartsCut) {
+  GraphBuilder graph = builder(9);
+  graph.input("x", float_type({{3, 17}})).input("y", float_type({{3, 1}}));
+  graph.node("a", "Relu", {"x"}, {"a1"}).node("b", "Neg", {"a1"}, {"b1"});
+  graph.node("join", "Concat", {"b1", "y"}, {"j"}, attribute("axis", int64_t{1}));
+  graph.node("c", "Relu", {"j"}, {"z"}).output("z");
+  EXPECT_THAT(groups_of(typed(graph)), ElementsAre("a b"));
+}
+
+TEST_F(FindGroups, PartsThatOthersReadAreOutputs) {
+  GraphBuilder graph = builder(9);
+  graph.input("x", float_type({{3, 8}})).node("a", "Relu", {"x"}, {"r"});
+  Attributes sizes = attribute("split", std::vector<int64_t>{2, 6});
+  sizes.set("axis", int64_t{1});
+  graph.node("cut", "Split", {"r"}, {"l", "h"}, sizes).node("b", "Neg", {"l"}, {"z"});
+  graph.output("z").output("h");
+  const Graph made = typed(graph);
+  EXPECT_THAT(groups_of(made), ElementsAre("a cut b"));
+  const plugin::FusedGroup group = find_groups(FusionGraph(made))[0];
+  EXPECT_EQ(group.outputs.size(), 2U);
+  EXPECT_EQ(group.results.size(), 4U) << "h has three parts";
+}
+
 TEST_F(FindGroups, TenThousandNodesInARow) {
   GraphBuilder graph = builder();
   graph.input("v0", float_type({{16}})).input("y", float_type({{16}}));
@@ -255,6 +340,57 @@ GraphBuilder random_graph(GraphBuilder graph, std::mt19937& random) {
   return graph;
 }
 
+// Random elementwise ops, slices and joins over matrices with any number of columns.
+GraphBuilder random_parts(GraphBuilder graph, std::mt19937& random) {
+  const auto draw = [&](size_t count) {
+    return static_cast<size_t>(
+        std::uniform_int_distribution<int>(0, static_cast<int>(count) - 1)(random));
+  };
+  struct Matrix {
+    std::string name;
+    int64_t columns;
+  };
+  std::vector<Matrix> made = {{"x", 12}, {"y", 12}, {"w", 4}};
+  graph.input("x", float_type({{5, 12}})).input("y", float_type({{5, 12}}));
+  graph.input("w", float_type({{5, 4}}));
+  const int64_t units[] = {1, 2, 3, 4, 6};
+  for (size_t at = 0, count = 4 + draw(20); at < count; ++at) {
+    const std::string name = "n" + std::to_string(at);
+    const std::string out = "v" + std::to_string(at);
+    const Matrix left = made[draw(made.size())];
+    const Matrix right = made[draw(made.size())];
+    const int64_t unit = units[draw(std::size(units))];
+    const size_t what = draw(8);
+    if (what < 2) {
+      graph.node(name, what == 0 ? "Neg" : "Abs", {left.name}, {out});
+      made.push_back({out, left.columns});
+    } else if (what < 4 && left.columns == right.columns) {
+      graph.node(name, "Add", {left.name, right.name}, {out});
+      made.push_back({out, left.columns});
+    } else if (what == 4 && left.columns + right.columns <= 36) {
+      graph.node(name, "Concat", {left.name, right.name}, {out}, attribute("axis", int64_t{1}));
+      made.push_back({out, left.columns + right.columns});
+    } else if (what < 7 && left.columns % unit == 0 && left.columns > unit) {
+      const auto units_in = static_cast<size_t>(left.columns / unit);
+      const size_t first = draw(units_in);
+      const size_t last = first + 1 + draw(units_in - first);
+      const auto start = static_cast<int64_t>(first) * unit;
+      const auto end = static_cast<int64_t>(last) * unit;
+      graph.node(name, "Slice", {left.name}, {out}, range(1, start, end));
+      made.push_back({out, end - start});
+    } else if (left.columns % 2 == 0) {
+      graph.node(name, "Split", {left.name}, {out, out + "b"}, attribute("axis", int64_t{1}));
+      made.push_back({out, left.columns / 2});
+      made.push_back({out + "b", left.columns / 2});
+    }
+  }
+  for (size_t at = 0; at < 3; ++at) {
+    const std::string& name = made[made.size() - 1 - at].name;
+    if (name[0] == 'v') graph.output(name);
+  }
+  return graph;
+}
+
 // Whether a path leads from the group through other nodes into it.
 bool is_convex(const Graph& graph, const std::vector<int32_t>& nodes) {
   const std::vector<NodeId> makers = producers(graph);
@@ -326,7 +462,9 @@ std::map<ValueId, Tensor> run(const Graph& graph, const ops::Registry& registry,
     for (const ValueId input : node.inputs) inputs.push_back(values.at(input));
     const std::vector<Tensor> outputs =
         ops::evaluate(*registry.find("", node.op), node, inputs, pool);
-    values[node.outputs[0]] = outputs[0];
+    for (size_t output = 0; output < outputs.size(); ++output) {
+      values[node.outputs[output]] = outputs[output];
+    }
   }
   return values;
 }
@@ -342,6 +480,29 @@ void expect_equal(const Tensor& found, const Tensor& expected, const std::string
   }
 }
 
+// Computes each group by its expression, and compares it with the reference.
+void expect_equal_results(const Graph& graph, const std::vector<plugin::FusedGroup>& groups,
+                          const std::map<ValueId, Tensor>& values, const std::string& where) {
+  for (const plugin::FusedGroup& group : groups) {
+    EXPECT_TRUE(is_convex(graph, group.nodes)) << where;
+    std::vector<const void*> inputs;
+    for (const int32_t value : group.inputs) inputs.push_back(values.at({value}).data());
+    std::vector<Tensor> results;
+    std::vector<void*> outputs;
+    for (const int32_t value : group.outputs) {
+      results.emplace_back(DataType::Float32, known_dims(graph, {value}));
+      // What no result writes is found, too.
+      for (float& element : results.back().mutable_as<float>()) element = 1e30F;
+    }
+    for (Tensor& result : results) outputs.push_back(result.mutable_data());
+    evaluate_group(group, inputs, outputs);
+    for (size_t port = 0; port < results.size(); ++port) {
+      expect_equal(results[port], values.at({group.outputs[port]}),
+                   where + " value " + graph[ValueId{group.outputs[port]}].name);
+    }
+  }
+}
+
 TEST_F(FindGroups, RandomGraphsGiveLegalGroupsWithEqualResults) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
@@ -349,24 +510,24 @@ TEST_F(FindGroups, RandomGraphsGiveLegalGroupsWithEqualResults) {
     const std::map<ValueId, Tensor> values = run(graph, registry_, random);
     const std::vector<plugin::FusedGroup> groups = find_groups(FusionGraph(graph));
     EXPECT_TRUE(can_all_run(graph, groups)) << "seed " << seed;
-    for (const plugin::FusedGroup& group : groups) {
-      EXPECT_TRUE(is_convex(graph, group.nodes)) << "seed " << seed;
-      std::vector<const void*> inputs;
-      for (const int32_t value : group.inputs) inputs.push_back(values.at({value}).data());
-      std::vector<Tensor> results;
-      std::vector<void*> outputs;
-      for (const int32_t value : group.outputs) {
-        results.emplace_back(DataType::Float32, known_dims(graph, {value}));
-      }
-      for (Tensor& result : results) outputs.push_back(result.mutable_data());
-      evaluate_group(group, inputs, outputs);
-      for (size_t port = 0; port < results.size(); ++port) {
-        expect_equal(
-            results[port], values.at({group.outputs[port]}),
-            "seed " + std::to_string(seed) + " value " + graph[ValueId{group.outputs[port]}].name);
-      }
-    }
+    expect_equal_results(graph, groups, values, "seed " + std::to_string(seed));
   }
+}
+
+TEST_F(FindGroups, RandomPartsGiveLegalGroupsWithEqualResults) {
+  size_t with_parts = 0;
+  for (uint32_t seed = 0; seed < 1000; ++seed) {
+    std::mt19937 random(seed);
+    const Graph graph = typed(random_parts(builder(9), random));
+    const std::map<ValueId, Tensor> values = run(graph, registry_, random);
+    const std::vector<plugin::FusedGroup> groups = find_groups(FusionGraph(graph));
+    EXPECT_TRUE(can_all_run(graph, groups)) << "seed " << seed;
+    expect_equal_results(graph, groups, values, "seed " + std::to_string(seed));
+    with_parts += std::ranges::any_of(groups, [](const plugin::FusedGroup& group) {
+      return group.results.size() > group.outputs.size();
+    });
+  }
+  EXPECT_GT(with_parts, 200U);
 }
 
 }  // namespace

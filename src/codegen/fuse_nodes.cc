@@ -15,171 +15,194 @@ constexpr size_t kMaxInstructions = 6'000;
 constexpr size_t kMaxAccesses = 48;
 constexpr int kMaxReductionDepth = 3;
 
-bool is_inside(const GroupSpace& group, ValueId value) { return group.levels.contains(value); }
+// How values of some dimensions lie on the points of a group.
+struct Place {
+  PartedSpace parted;
+  int64_t parts = 1;
+  std::vector<AxisRun> runs;  // by dimension
+};
 
-// The rank of the space of a node, and its dimensions.
-std::vector<int64_t> space_dims(const FusionGraph& graph, NodeId node) {
-  const FusionKind kind = graph.roles[static_cast<size_t>(node.index)].kind;
-  const bool is_of_input = kind == FusionKind::Reduction || kind == FusionKind::View;
-  const Node& found = graph.graph[node];
-  return known_dims(graph.graph, is_of_input ? found.inputs[0] : found.outputs[0]);
+std::optional<Place> place_of(const GroupSpace& group, std::span<const int64_t> dims, Level level) {
+  std::optional<PartedSpace> parted = group.parted(dims, level);
+  if (!parted) return std::nullopt;
+  std::optional<std::vector<AxisRun>> runs = parted->space.runs(dims, level);
+  if (!runs) return std::nullopt;
+  return Place{*std::move(parted), group.parts(dims, level), *std::move(runs)};
 }
 
-// The level of an elementwise node: that of the inputs that have its dimensions. nullopt if the
-// inputs do not fit.
-std::optional<Level> elementwise_level(const FusionGraph& graph, NodeId node,
-                                       const std::vector<int64_t>& dims, const GroupSpace& group) {
-  const FusionRole& role = graph.roles[static_cast<size_t>(node.index)];
-  const Node& found = graph.graph[node];
-  bool is_row = false;
-  bool is_point = false;
-  for (size_t index = 0; index < found.inputs.size(); ++index) {
-    if (role.input_dims[index].empty() || !is_inside(group, found.inputs[index])) continue;
-    const bool is_row_input = group.levels.at(found.inputs[index]) == Level::Row;
-    (role.input_dims[index] == dims && is_row_input ? is_row : is_point) = true;
+// Where a tensor has the elements of a place: `strides` by dimension, 0 along those in which it is
+// broadcast.
+struct Elements {
+  int64_t offset = 0;
+  std::vector<int64_t> strides;
+};
+
+Elements row_major(std::span<const int64_t> dims) {
+  Elements elements;
+  elements.strides.resize(dims.size());
+  int64_t stride = 1;
+  for (size_t dim = dims.size(); dim-- > 0; stride *= dims[dim]) {
+    elements.strides[dim] = dims[dim] == 1 ? 0 : stride;
   }
-  if (is_row && !is_point) return Level::Row;
-  // If one point is reduced to one, both levels have the same dimensions.
-  for (size_t index = 0; index < found.inputs.size(); ++index) {
-    const std::vector<int64_t>& input_dims = role.input_dims[index];
-    if (input_dims.empty() || !is_inside(group, found.inputs[index])) continue;
-    const Level level = group.levels.at(found.inputs[index]);
-    if (!group.space.broadcasts(input_dims, level, dims)) return std::nullopt;
+  return elements;
+}
+
+// The access of one part.
+plugin::FusedAccess access_of(const Place& place, const Elements& elements, int64_t part,
+                              DataType type) {
+  plugin::FusedAccess access;
+  access.data_type = static_cast<int32_t>(type);
+  access.offset = elements.offset;
+  const std::vector<int64_t>& axes = place.parted.space.axes();
+  access.strides.assign(axes.size(), 0);
+  for (size_t dim = 0; dim < place.runs.size(); ++dim) {
+    int64_t stride = elements.strides[dim];
+    for (size_t axis = place.runs[dim].last; axis-- > place.runs[dim].first;) {
+      access.strides[axis] = stride;
+      stride *= axes[axis];
+    }
   }
-  return Level::Point;
+  if (place.parts == 1) return access;
+  const auto axis = static_cast<std::ptrdiff_t>(place.parted.axis);
+  access.offset += part * access.strides[place.parted.axis];
+  access.strides.erase(access.strides.begin() + axis);
+  return access;
 }
-
-bool add_view(const FusionGraph& graph, const Node& node, GroupSpace& group) {
-  const Level level = group.levels.at(node.inputs[0]);
-  const std::vector<int64_t> dims = known_dims(graph.graph, node.outputs[0]);
-  const bool fits = level == Level::Point ? group.space.add_shape(dims)
-                                          : group.space.runs(dims, Level::Row).has_value();
-  group.levels[node.outputs[0]] = level;
-  return fits;
-}
-
-bool add_reduction(const FusionGraph& graph, NodeId id, GroupSpace& group) {
-  const FusionRole& role = graph.roles[static_cast<size_t>(id.index)];
-  const Node& node = graph.graph[id];
-  // What a reduction reads besides its first input comes from outside.
-  for (size_t index = 0; index < node.inputs.size(); ++index) {
-    if (!is_inside(group, node.inputs[index])) continue;
-    if (index > 0 || group.levels.at(node.inputs[index]) != Level::Point) return false;
-  }
-  const std::vector<int64_t> dims = space_dims(graph, id);
-  if (!group.space.add_shape(dims) || !group.space.reduce(dims, role.reduced_axes)) return false;
-  const bool is_reduction = role.kind == FusionKind::Reduction;
-  group.levels[node.outputs[0]] = is_reduction ? Level::Row : Level::Point;
-  if (!is_reduction) return true;
-  return group.space.runs(known_dims(graph.graph, node.outputs[0]), Level::Row).has_value();
-}
-
-bool has_reduction(FusionKind kind) {
-  return kind == FusionKind::Reduction || kind == FusionKind::Normalization;
-}
-
-}  // namespace
-
-FusionGraph::FusionGraph(const Graph& given)
-    : graph(given), producers(tessera::producers(given)), use_counts(tessera::use_counts(given)) {
-  roles.reserve(given.nodes.size());
-  for (const Node& node : given.nodes) roles.push_back(fusion_role(given, node));
-}
-
-std::vector<int64_t> known_dims(const Graph& graph, ValueId value) {
-  std::vector<int64_t> dims;
-  for (const Dim& dim : *graph[value].type.shape) dims.push_back(dim.value());
-  if (dims.empty()) dims.push_back(1);
-  return dims;
-}
-
-bool add_node(const FusionGraph& graph, NodeId id, std::optional<GroupSpace>& group) {
-  const FusionRole& role = graph.roles[static_cast<size_t>(id.index)];
-  const Node& node = graph.graph[id];
-  if (role.kind == FusionKind::None) return false;
-  if (!group) {
-    // A view is free outside of a group.
-    if (role.kind == FusionKind::View) return false;
-    group = GroupSpace{IterationSpace(space_dims(graph, id)), {}};
-  }
-  if (role.kind == FusionKind::View) {
-    return is_inside(*group, node.inputs[0]) && add_view(graph, node, *group);
-  }
-  if (has_reduction(role.kind)) return add_reduction(graph, id, *group);
-  const std::vector<int64_t> dims = known_dims(graph.graph, node.outputs[0]);
-  const std::optional<Level> level = elementwise_level(graph, id, dims, *group);
-  if (!level) return false;
-  group->levels[node.outputs[0]] = *level;
-  return *level == Level::Row ? group->space.runs(dims, Level::Row).has_value()
-                              : group->space.add_shape(dims);
-}
-
-// --- Instructions --------------------------------------------------------------------------------
-
-namespace {
 
 // Appends the instructions of the nodes of a group, whose space is known.
 class GroupLowering {
  public:
+  using Parts = std::vector<InstructionId>;
+
   GroupLowering(const FusionGraph& graph, const GroupSpace& space) : graph_(graph), space_(space) {}
 
   // False if an input cannot be read at the points.
   bool lower(NodeId id) {
     const Node& node = graph_.graph[id];
-    const FusionRole& role = graph_.roles[static_cast<size_t>(id.index)];
-    if (role.kind == FusionKind::View) {
-      instructions_of_[node.outputs[0]] = instructions_of_.at(node.inputs[0]);
-      return true;
+    switch (graph_.role(id).kind) {
+      case FusionKind::View:
+        instructions_of_[node.outputs[0]] = instructions_of_.at(node.inputs[0]);
+        return true;
+      case FusionKind::Slice:
+        return lower_slice(id);
+      case FusionKind::Concat:
+        return lower_concat(id);
+      default:
+        return lower_computation(id);
     }
-    NodeArguments arguments = {.inputs = {}, .reduced_elements = space_.space.row_points()};
-    const std::vector<int64_t> dims = space_dims(graph_, id);
-    const Level level =
-        role.kind == FusionKind::Elementwise ? space_.levels.at(node.outputs[0]) : Level::Point;
-    for (size_t index = 0; index < node.inputs.size(); ++index) {
-      const std::vector<int64_t>& input_dims = role.input_dims[index];
-      InstructionId argument = -1;
-      if (!input_dims.empty()) {
-        const std::optional<InstructionId> found =
-            read(node.inputs[index], input_dims, dims, level);
-        if (!found) return false;
-        argument = *found;
-      }
-      arguments.inputs.push_back(argument);
-    }
-    instructions_of_[node.outputs[0]] = lower_node(graph_.graph, node, arguments, builder_);
-    return true;
   }
 
-  InstructionId instruction_of(ValueId value) const { return instructions_of_.at(value); }
+  const Parts& instructions_of(ValueId value) const { return instructions_of_.at(value); }
   const ExpressionBuilder& builder() const { return builder_; }
   const std::vector<std::pair<ValueId, plugin::FusedAccess>>& operands() const { return operands_; }
 
  private:
-  std::optional<InstructionId> read(ValueId value, const std::vector<int64_t>& dims,
-                                    const std::vector<int64_t>& node_dims, Level level) {
+  bool lower_computation(NodeId id) {
+    const Node& node = graph_.graph[id];
+    const bool is_elementwise = graph_.role(id).kind == FusionKind::Elementwise;
+    const Level level = is_elementwise ? space_.levels.at(node.outputs[0]) : Level::Point;
+    const std::vector<int64_t> dims = space_dims(graph_, id);
+    const std::optional<Place> place = place_of(space_, dims, level);
+    if (!place) return false;
+    Parts& parts = instructions_of_[node.outputs[0]];
+    for (int64_t part = 0; part < place->parts; ++part) {
+      NodeArguments arguments = {.inputs = {}, .reduced_elements = space_.space.row_points()};
+      for (size_t index = 0; index < node.inputs.size(); ++index) {
+        const std::optional<InstructionId> argument = argument_of(id, index, dims, *place, part);
+        if (!argument) return false;
+        arguments.inputs.push_back(*argument);
+      }
+      parts.push_back(lower_node(graph_.graph, node, arguments, builder_));
+    }
+    return true;
+  }
+
+  // -1 for an input that is not read element by element.
+  std::optional<InstructionId> argument_of(NodeId id, size_t index,
+                                           const std::vector<int64_t>& dims, const Place& place,
+                                           int64_t part) {
+    const ValueId value = graph_.graph[id].inputs[index];
+    const std::vector<int64_t>& input_dims = graph_.role(id).input_dims[index];
+    if (input_dims.empty()) return -1;
     const auto inside = instructions_of_.find(value);
-    if (inside != instructions_of_.end()) return inside->second;
-    const std::optional<InstructionId> constant = read_constant(value);
-    if (constant) return constant;
-    const std::optional<std::vector<AxisRun>> runs = space_.space.runs(node_dims, level);
-    if (!runs) return std::nullopt;
-    plugin::FusedAccess access;
-    access.data_type = static_cast<int32_t>(graph_.graph[value].type.element);
-    access.strides.assign(space_.space.axes().size(), 0);
-    // A Row has one element for all points of the reduced axes, so only its own axes count.
-    const std::vector<int64_t>& axes = space_.space.axes();
-    int64_t stride = 1;
-    for (size_t dim = dims.size(); dim-- > 0;) {
-      if (dims[dim] == 1) continue;
-      const AxisRun run = (*runs)[dim];
-      if (dims[dim] != node_dims[dim] || run.is_empty()) return std::nullopt;
-      for (size_t axis = run.last; axis-- > run.first;) {
-        access.strides[axis] = stride;
-        stride *= axes[axis];
+    if (inside != instructions_of_.end()) {
+      const bool is_single = inside->second.size() == 1;
+      return inside->second[is_single ? 0 : static_cast<size_t>(part)];
+    }
+    for (size_t dim = 0; dim < dims.size(); ++dim) {
+      if (input_dims[dim] == 1) continue;
+      if (input_dims[dim] != dims[dim] || place.runs[dim].is_empty()) return std::nullopt;
+    }
+    const bool is_whole = place.parts == 1 && space_.space.has_one_shape() &&
+                          input_dims == space_.space.axes() &&
+                          known_dims(graph_.graph, value) == input_dims;
+    return read(value, place, row_major(input_dims), part, is_whole);
+  }
+
+  bool lower_slice(NodeId id) {
+    const Node& node = graph_.graph[id];
+    const FusionRole& role = graph_.role(id);
+    const auto inside = instructions_of_.find(node.inputs[0]);
+    for (size_t output = 0; output < node.outputs.size(); ++output) {
+      Parts parts;
+      if (inside != instructions_of_.end()) {
+        const std::optional<std::vector<int64_t>> taken = parts_taken(graph_, id, output, space_);
+        if (!taken) return false;
+        for (const int64_t part : *taken) parts.push_back(part_of(inside->second, part));
+      } else {
+        const std::vector<int64_t> dims = known_dims(graph_.graph, node.outputs[output]);
+        Elements elements = row_major(role.input_dims[0]);
+        for (size_t dim = 0; dim < dims.size(); ++dim) {
+          const SliceRange& range = role.slices[output][dim];
+          elements.offset += range.start * elements.strides[dim];
+          elements.strides[dim] *= range.step;
+        }
+        if (!read_parts(node.inputs[0], dims, elements, parts)) return false;
+      }
+      instructions_of_[node.outputs[output]] = std::move(parts);
+    }
+    return true;
+  }
+
+  bool lower_concat(NodeId id) {
+    const Node& node = graph_.graph[id];
+    Parts parts;
+    for (const ValueId input : node.inputs) {
+      const auto inside = instructions_of_.find(input);
+      if (inside != instructions_of_.end()) {
+        parts.insert(parts.end(), inside->second.begin(), inside->second.end());
+      } else {
+        const std::vector<int64_t> dims = known_dims(graph_.graph, input);
+        if (!read_parts(input, dims, row_major(dims), parts)) return false;
       }
     }
-    access.is_whole = level == Level::Point && space_.space.has_one_shape() && dims == axes &&
-                      known_dims(graph_.graph, value) == axes;
+    instructions_of_[node.outputs[0]] = std::move(parts);
+    return true;
+  }
+
+  static InstructionId part_of(const Parts& parts, int64_t part) {
+    return parts[static_cast<size_t>(part)];
+  }
+
+  // Appends an operand for each part of a value that lies on the points as one of `dims` does.
+  bool read_parts(ValueId value, const std::vector<int64_t>& dims, const Elements& elements,
+                  Parts& parts) {
+    const std::optional<Place> place = place_of(space_, dims, Level::Point);
+    if (!place) return false;
+    const bool is_whole = place->parts == 1 && space_.space.has_one_shape() &&
+                          dims == space_.space.axes() && known_dims(graph_.graph, value) == dims;
+    for (int64_t part = 0; part < place->parts; ++part) {
+      parts.push_back(read(value, *place, elements, part, is_whole));
+    }
+    return true;
+  }
+
+  InstructionId read(ValueId value, const Place& place, const Elements& elements, int64_t part,
+                     bool is_whole) {
+    const std::optional<InstructionId> constant = read_constant(value);
+    if (constant) return *constant;
+    plugin::FusedAccess access = access_of(place, elements, part, graph_.graph[value].type.element);
+    access.is_whole = is_whole;
     return add_operand(value, std::move(access));
   }
 
@@ -197,7 +220,8 @@ class GroupLowering {
 
   InstructionId add_operand(ValueId value, plugin::FusedAccess access) {
     for (size_t index = 0; index < operands_.size(); ++index) {
-      if (operands_[index].first == value && operands_[index].second.strides == access.strides) {
+      const auto& [other, earlier] = operands_[index];
+      if (other == value && earlier.offset == access.offset && earlier.strides == access.strides) {
         return builder_.operand(static_cast<int32_t>(index), graph_.graph[value].type.element);
       }
     }
@@ -209,7 +233,7 @@ class GroupLowering {
   const FusionGraph& graph_;
   const GroupSpace& space_;
   ExpressionBuilder builder_;
-  std::map<ValueId, InstructionId> instructions_of_;
+  std::map<ValueId, Parts> instructions_of_;
   std::vector<std::pair<ValueId, plugin::FusedAccess>> operands_;
 };
 
@@ -223,33 +247,39 @@ std::vector<ValueId> results_of(const FusionGraph& graph, std::span<const NodeId
   }
   std::vector<ValueId> results;
   for (const NodeId node : nodes) {
-    const ValueId value = graph.graph[node].outputs[0];
-    const auto found = reads.find(value);
-    const int inside = found == reads.end() ? 0 : found->second;
-    if (graph.use_counts[static_cast<size_t>(value.index)] > inside) results.push_back(value);
+    for (const ValueId value : graph.graph[node].outputs) {
+      if (value.is_none()) continue;
+      const auto found = reads.find(value);
+      const int inside = found == reads.end() ? 0 : found->second;
+      if (graph.use_counts[static_cast<size_t>(value.index)] > inside) results.push_back(value);
+    }
   }
   return results;
 }
 
-plugin::FusedAccess result_access(const FusionGraph& graph, const GroupSpace& group,
-                                  ValueId value) {
+// What is written: a part of a value.
+struct Result {
+  ValueId value;
+  plugin::FusedAccess access;
+  InstructionId instruction = -1;
+};
+
+std::vector<Result> accesses_of(const FusionGraph& graph, const GroupLowering& lowering,
+                                const GroupSpace& group, ValueId value) {
   const std::vector<int64_t> dims = known_dims(graph.graph, value);
   const Level level = group.levels.at(value);
-  const std::optional<std::vector<AxisRun>> runs = group.space.runs(dims, level);
-  TESSERA_CHECK(runs.has_value(), "the space was refined for the dimensions of each result");
-  const std::vector<int64_t>& axes = group.space.axes();
-  plugin::FusedAccess access;
-  access.data_type = static_cast<int32_t>(graph.graph[value].type.element);
-  access.strides.assign(axes.size(), 0);
-  int64_t stride = 1;
-  for (size_t dim = dims.size(); dim-- > 0;) {
-    for (size_t axis = (*runs)[dim].last; axis-- > (*runs)[dim].first;) {
-      access.strides[axis] = stride;
-      stride *= axes[axis];
-    }
+  const std::optional<Place> place = place_of(group, dims, level);
+  TESSERA_CHECK(place.has_value(), "the space was refined for the dimensions of each result");
+  const GroupLowering::Parts& parts = lowering.instructions_of(value);
+  std::vector<Result> results;
+  for (int64_t part = 0; part < place->parts; ++part) {
+    plugin::FusedAccess access =
+        access_of(*place, row_major(dims), part, graph.graph[value].type.element);
+    access.is_whole = level == Level::Point && place->parts == 1 && group.space.has_one_shape() &&
+                      dims == group.space.axes();
+    results.push_back({value, std::move(access), parts[static_cast<size_t>(part)]});
   }
-  access.is_whole = level == Level::Point && group.space.has_one_shape() && dims == axes;
-  return access;
+  return results;
 }
 
 // What tells apart two accesses besides the value: their type and the axes that they pass through.
@@ -268,9 +298,24 @@ int32_t port_of(std::vector<int32_t>& ports, ValueId value) {
   return static_cast<int32_t>(ports.size() - 1);
 }
 
-int64_t bytes_of(const Graph& graph, const std::vector<int32_t>& values) {
+// What a group moves at least. Of a tensor that is cut, only some elements may be read.
+int64_t bytes_of(const FusionGraph& graph, const plugin::FusedGroup& group) {
+  std::vector<int64_t> read(group.inputs.size(), 0);
+  for (const plugin::FusedAccess& access : group.operands) {
+    int64_t bytes = element_bytes(static_cast<DataType>(access.data_type));
+    for (size_t axis = 0; axis < group.dims.size(); ++axis) {
+      if (access.strides[axis] != 0) bytes *= group.dims[axis];
+    }
+    read[static_cast<size_t>(access.port)] += bytes;
+  }
+  const auto all = [&](int32_t value) {
+    return type_bytes(graph.graph[ValueId{value}].type).value_or(0);
+  };
   int64_t bytes = 0;
-  for (const int32_t value : values) bytes += type_bytes(graph[ValueId{value}].type).value_or(0);
+  for (size_t port = 0; port < group.inputs.size(); ++port) {
+    bytes += std::min(read[port], all(group.inputs[port]));
+  }
+  for (const int32_t value : group.outputs) bytes += all(value);
   return bytes;
 }
 
@@ -282,13 +327,17 @@ void set_expression(const FusionGraph& graph, const GroupLowering& lowering,
   for (const auto& [value, access] : lowering.operands()) {
     operand_traits.push_back(trait_of(access));
   }
-  std::vector<plugin::FusedAccess> accesses;
+  std::vector<Result> accesses;
+  for (const ValueId value : results) {
+    for (Result& result : accesses_of(graph, lowering, space, value)) {
+      accesses.push_back(std::move(result));
+    }
+  }
   std::vector<std::string> result_traits;
   std::vector<InstructionId> numbers;
-  for (const ValueId value : results) {
-    accesses.push_back(result_access(graph, space, value));
-    result_traits.push_back(trait_of(accesses.back()));
-    numbers.push_back(lowering.instruction_of(value));
+  for (const Result& result : accesses) {
+    result_traits.push_back(trait_of(result.access));
+    numbers.push_back(result.instruction);
   }
   const CanonicalExpression expression =
       canonical(lowering.builder().instructions(), numbers, operand_traits, result_traits);
@@ -297,10 +346,10 @@ void set_expression(const FusionGraph& graph, const GroupLowering& lowering,
     group.operands.push_back(access);
     group.operands.back().port = port_of(group.inputs, value);
   }
-  for (size_t index = 0; index < results.size(); ++index) {
-    const auto old = static_cast<size_t>(expression.result_order[index]);
-    group.results.push_back(accesses[old]);
-    group.results.back().port = port_of(group.outputs, results[old]);
+  for (size_t index = 0; index < accesses.size(); ++index) {
+    const Result& old = accesses[static_cast<size_t>(expression.result_order[index])];
+    group.results.push_back(old.access);
+    group.results.back().port = port_of(group.outputs, old.value);
     group.results.back().instruction = expression.results[index];
   }
   for (const Instruction& instruction : expression.instructions) {
@@ -319,7 +368,9 @@ void set_expression(const FusionGraph& graph, const GroupLowering& lowering,
 void add_unread_inputs(const FusionGraph& graph, std::span<const NodeId> nodes,
                        plugin::FusedGroup& group) {
   std::set<ValueId> made;
-  for (const NodeId node : nodes) made.insert(graph.graph[node].outputs[0]);
+  for (const NodeId node : nodes) {
+    made.insert(graph.graph[node].outputs.begin(), graph.graph[node].outputs.end());
+  }
   for (const NodeId node : nodes) {
     for (const ValueId input : graph.graph[node].inputs) {
       if (input.is_none() || made.contains(input) || graph.graph[input].is_constant()) continue;
@@ -341,16 +392,41 @@ std::string explain_size(const plugin::FusedGroup& group) {
   return "";
 }
 
+// How the nodes of a group together cut their tensors; nullopt if they contradict each other.
+std::optional<Partition> partition_of(const FusionGraph& graph, std::span<const NodeId> nodes) {
+  std::set<ValueId> made;
+  std::optional<Partition> partition = Partition{element_count(space_dims(graph, nodes[0])), 0};
+  for (const NodeId node : nodes) {
+    const Node& found = graph.graph[node];
+    const bool is_input_inside = made.contains(found.inputs[0]);
+    made.insert(found.outputs.begin(), found.outputs.end());
+    const std::optional<Partition> demanded = demanded_partition(graph, node, is_input_inside);
+    if (demanded) partition = common_partition(*partition, *demanded);
+    if (!partition) return std::nullopt;
+  }
+  return partition;
+}
+
+std::optional<GroupSpace> space_of(const FusionGraph& graph, std::span<const NodeId> nodes) {
+  const std::optional<Partition> partition = partition_of(graph, nodes);
+  if (!partition) return std::nullopt;
+  std::optional<GroupSpace> space = first_space(graph, nodes[0], *partition);
+  for (size_t index = 0; space && index < nodes.size(); ++index) {
+    if (!add_node(graph, nodes[index], *space)) return std::nullopt;
+  }
+  return space;
+}
+
 }  // namespace
 
 FusedNodes fuse_nodes(const FusionGraph& graph, std::span<const NodeId> nodes) {
-  std::optional<GroupSpace> space;
+  if (nodes.empty()) return {{}, "has no nodes"};
   for (const NodeId node : nodes) {
-    const FusionRole& role = graph.roles[static_cast<size_t>(node.index)];
+    const FusionRole& role = graph.role(node);
     if (role.kind == FusionKind::None) return {{}, role.refusal};
-    if (!add_node(graph, node, space)) return {{}, "does not fit into one pass with the others"};
   }
-  if (!space) return {{}, "has no nodes"};
+  const std::optional<GroupSpace> space = space_of(graph, nodes);
+  if (!space) return {{}, "does not fit into one pass with the others"};
   GroupLowering lowering(graph, *space);
   for (const NodeId node : nodes) {
     if (!lowering.lower(node)) return {{}, "reads a tensor in a way that one pass cannot"};
@@ -364,7 +440,7 @@ FusedNodes fuse_nodes(const FusionGraph& graph, std::span<const NodeId> nodes) {
   set_expression(graph, lowering, *space, results_of(graph, nodes), group);
   add_unread_inputs(graph, nodes, group);
   group.flops = group.points() * static_cast<int64_t>(group.instructions.size());
-  group.bytes = bytes_of(graph.graph, group.inputs) + bytes_of(graph.graph, group.outputs);
+  group.bytes = bytes_of(graph, group);
   std::string refusal = explain_size(group);
   if (!refusal.empty()) return {{}, std::move(refusal)};
   return {std::move(group), ""};

@@ -91,6 +91,9 @@ std::string explain_types(const Graph& graph, const Node& node, const FusionRow&
     return std::find(dims.begin(), dims.end(), 0) != dims.end() ? "has no elements" : "";
   };
   std::string reason = explain_value(node.outputs[0]);
+  for (size_t index = 1; row.kind == FusionKind::Slice && index < node.outputs.size(); ++index) {
+    if (reason.empty()) reason = explain_value(node.outputs[index]);
+  }
   for (const ValueId id : node.inputs) {
     if (reason.empty()) reason = explain_value(id);
   }
@@ -134,8 +137,8 @@ std::optional<T> single_element(const Graph& graph, ValueId value, DataType type
 std::vector<FusionRow> fusion_rows() {
   std::vector<FusionRow> rows(std::begin(kViewRows), std::end(kViewRows));
   for (const std::span<const FusionRow> family :
-       {activation_rows(), binary_rows(), cast_rows(), normalization_rows(), power_rows(),
-        reduction_rows(), selection_rows(), unary_rows()}) {
+       {activation_rows(), binary_rows(), cast_rows(), normalization_rows(), part_rows(),
+        power_rows(), reduction_rows(), selection_rows(), unary_rows()}) {
     rows.insert(rows.end(), family.begin(), family.end());
   }
   return rows;
@@ -145,7 +148,7 @@ FusionRole fusion_role(const Graph& graph, const Node& node) {
   const FusionRow* row = find_row(node);
   if (row == nullptr) return refused("no expression computes this op");
   std::string reason = explain_types(graph, node, *row);
-  if (reason.empty()) reason = explain_outputs(graph, node);
+  if (reason.empty() && row->kind != FusionKind::Slice) reason = explain_outputs(graph, node);
   if (!reason.empty()) return refused(std::move(reason));
   FusionRole role;
   role.kind = row->kind;

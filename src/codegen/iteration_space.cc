@@ -94,6 +94,41 @@ bool IterationSpace::add_space(const IterationSpace& other) {
   return !other.has_reduction_ || reduce(shape, other.reduced_);
 }
 
+std::optional<size_t> IterationSpace::first_inner_axis(int64_t inner) const {
+  size_t axis = axes_.size();
+  int64_t points = 1;
+  while (points < inner && axis > 0) points *= axes_[--axis];
+  return points == inner ? std::optional(axis) : std::nullopt;
+}
+
+std::optional<PartedSpace> IterationSpace::with_parts(int64_t count, int64_t inner) const {
+  const std::optional<size_t> axis = first_inner_axis(inner);
+  if (!axis) return std::nullopt;
+  PartedSpace parted = {*this, *axis};
+  const auto at = static_cast<std::ptrdiff_t>(*axis);
+  parted.space.axes_.insert(parted.space.axes_.begin() + at, count);
+  parted.space.reduced_.insert(parted.space.reduced_.begin() + at, false);
+  parted.space.points_ *= count;
+  parted.space.has_one_shape_ = false;
+  return parted;
+}
+
+std::optional<IterationSpace> IterationSpace::part(int64_t count, int64_t inner) const {
+  const std::optional<size_t> last = first_inner_axis(inner);
+  if (!last) return std::nullopt;
+  // Refining drops axes of one point, but not that of several parts.
+  size_t axis = *last;
+  while (axis > 0 && axes_[axis - 1] == 1) --axis;
+  if (count != 1 && (axis == 0 || axes_[axis - 1] != count)) return std::nullopt;
+  IterationSpace space = *this;
+  if (count == 1) return space;
+  const auto at = static_cast<std::ptrdiff_t>(axis - 1);
+  space.axes_.erase(space.axes_.begin() + at);
+  space.reduced_.erase(space.reduced_.begin() + at);
+  space.points_ /= count;
+  return space;
+}
+
 std::optional<std::vector<AxisRun>> IterationSpace::runs(std::span<const int64_t> dims,
                                                          Level level) const {
   std::vector<AxisRun> found(dims.size());

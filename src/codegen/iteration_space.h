@@ -22,6 +22,8 @@ struct AxisRun {
 
 // Axes that are fine enough for the dimensions of all tensors that were added: a tensor of 6x4 and
 // one of 2x3x4 have the axes 2, 3, 4. Tensors of one shape keep their own dimensions as axes.
+struct PartedSpace;
+
 class IterationSpace {
  public:
   // The space of tensors with these dimensions, of which none is 0.
@@ -47,6 +49,13 @@ class IterationSpace {
   // not fit; this space is then undefined.
   bool add_space(const IterationSpace& other);
 
+  // The space of tensors that consist of `count` parts, each with the points of this space, as
+  // chunks of `inner` elements that take turns: this space with one more axis, which is not
+  // reduced. nullopt if `inner` elements are not what some of the last axes pass through.
+  std::optional<PartedSpace> with_parts(int64_t count, int64_t inner) const;
+  // The space of one of `count` such parts; nullopt if no axis passes through them.
+  std::optional<IterationSpace> part(int64_t count, int64_t inner) const;
+
   // The axes of each dimension; nullopt if the dimensions do not fit the axes of that level.
   std::optional<std::vector<AxisRun>> runs(std::span<const int64_t> dims, Level level) const;
 
@@ -58,6 +67,8 @@ class IterationSpace {
 
  private:
   void set_axes(std::vector<int64_t> axes);
+  // The first of the axes that together have `inner` points; nullopt if there are none.
+  std::optional<size_t> first_inner_axis(int64_t inner) const;
 
   std::vector<int64_t> axes_;
   std::vector<bool> reduced_;
@@ -65,6 +76,11 @@ class IterationSpace {
   int64_t row_points_ = 1;
   bool has_reduction_ = false;
   bool has_one_shape_ = true;
+};
+
+struct PartedSpace {
+  IterationSpace space;
+  size_t axis = 0;  // passes through the parts
 };
 
 }  // namespace tessera::codegen

@@ -46,10 +46,10 @@ struct FusionRow {
   FusionKind kind = FusionKind::None;
   ops::TypeSet types;  // of input 0
   // Appends the instructions of output 0. A result of another type than the output is converted as
-  // Cast does. Null for views.
+  // Cast does. Null for ops that move elements.
   InstructionId (*lower)(const Lowering& lowering) = nullptr;
-  // Sets `input_dims` and `reduced_axes` of a role whose types and space are known. Returns why the
-  // node has no role, or "".
+  // Sets `input_dims`, `reduced_axes`, `slices` and `concat_axis` of a role whose types and space
+  // are known. Returns why the node has no role, or "".
   std::string (*place)(const Graph& graph, const Node& node, FusionRole& role) = nullptr;
   // 16-bit floats: 1 ulp of their type if `float32` allows any error.
   ErrorBound float32 = {};
@@ -62,6 +62,7 @@ std::span<const FusionRow> activation_rows();
 std::span<const FusionRow> binary_rows();
 std::span<const FusionRow> cast_rows();
 std::span<const FusionRow> normalization_rows();
+std::span<const FusionRow> part_rows();
 std::span<const FusionRow> power_rows();
 std::span<const FusionRow> reduction_rows();
 std::span<const FusionRow> selection_rows();

@@ -1,5 +1,5 @@
-// The elementwise ops that choose or combine several inputs: Clip, Max, Mean, Min, PRelu, Sum,
-// Where.
+// The elementwise ops that choose, combine or broadcast their inputs: Clip, Expand, Max, Mean, Min,
+// PRelu, Sum, Where.
 #include <bit>
 #include <cmath>
 #include <string>
@@ -136,6 +136,17 @@ std::string place_bounds(const Graph& graph, const Node& node, FusionRole& role)
   return "";
 }
 
+// --- Expand --------------------------------------------------------------------------------------
+
+Id lower_expand(const Lowering& lowering) { return lowering.input(0); }
+
+// The shape decides only what the type rule knows already.
+std::string place_expanded(const Graph& graph, const Node& node, FusionRole& role) {
+  const size_t rank = dims_of(graph, node.outputs[0]).size();
+  role.input_dims[0] = padded(dims_of(graph, node.inputs[0]), rank);
+  return "";
+}
+
 // --- The table -----------------------------------------------------------------------------------
 
 constexpr FusionKind kElementwise = FusionKind::Elementwise;
@@ -155,6 +166,7 @@ constexpr FusionRow kRows[] = {
      .lower = lower_clip,
      .place = place_bounds,
      .since = 11},
+    {"Expand", kElementwise, ops::kAllTypes, lower_expand, place_expanded},
     {"Max", kElementwise, ops::kNumericTypes, lower_extreme<true>, place_broadcast},
     {"Mean", kElementwise, ops::kFloatTypes, lower_sum, place_broadcast},
     {"Min", kElementwise, ops::kNumericTypes, lower_extreme<false>, place_broadcast},

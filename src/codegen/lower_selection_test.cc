@@ -19,6 +19,11 @@ std::vector<LoweringCase> variadic_cases() {
   return cases;
 }
 
+CaseInput matrix_shape() {
+  const Tensor shape = Tensor::from<int64_t>(DataType::Int64, {2}, kMatrix);
+  return {.dims = {2}, .type = DataType::Int64, .constant = shape};
+}
+
 Tensor nan_bound() { return ops::floats({}, {std::nanf("")}); }
 
 TEST(LowerSelection, ComputesWhatTheReferenceDoes) {
@@ -27,6 +32,8 @@ TEST(LowerSelection, ComputesWhatTheReferenceDoes) {
   const std::vector<LoweringCase> others = {
       {"Where", 16, {{kMatrix, Values::Any, DataType::Bool}, {kMatrix}, {kRow}}},
       {"Where", 9, {{kRow, Values::Any, DataType::Bool}, {{50, 1}}, {{1}}}},
+      {"Expand", 13, {{kRow}, matrix_shape()}},
+      {"Expand", 8, {{{50, 1}}, matrix_shape()}},
       {"PRelu", 16, {{kMatrix}, {kRow}}},
       {"PRelu", 9, {{{4, 3, 5}}, {{3, 1}}}},
       {"PRelu", 6, {{{4, 3, 5}}, {{3}}}},

@@ -165,11 +165,12 @@ class PlanBuilder {
               .nan = options.nan},
         in_use_(options.siblings),
         stored_(registry, pool.threads(), options.precision, options.nan,
-                options.find_stored_kernel),
+                options.find_stored_kernel, options.shared_kernels),
         placer_(base_.graph, base_.offers, *base_.layouts, options.keeps_sparse_storage),
         assembler_(pool, packs, in_use_, stored_),
         fitter_(base_.graph, base_.offers, *base_.layouts, options.memory_budget_bytes) {
     placer_.set_solve_time_limit(pricing_.solve_budget_seconds);
+    if (options.compiles) placer_.allow_compiling();
   }
 
   BuildOutcome build() {
@@ -239,8 +240,11 @@ class PlanBuilder {
 
   Choice choose(Mode mode) {
     switch (mode) {
-      case Mode::InOrder:
-        return {.placement = choose_and_build()};
+      case Mode::InOrder: {
+        Choice choice{.placement = choose_and_build()};
+        if (!released_weight_) result_.compilation_gain = placer_.compilation_gain(choice.placement);
+        return choice;
+      }
       case Mode::Measured:
         return choose_by_measuring();
       case Mode::Reused:
@@ -267,7 +271,9 @@ class PlanBuilder {
       const Placement placement = choose_covering(placer_, base_.offers, base_.graph);
       if (fitter_.restrict_to_budget(placement, placer_)) continue;
       watcher_("build");
-      AssembledKernels kernels = assembler_.build(placement, base_);
+      AssembledKernels kernels = assembler_.build(placement, base_, [this](size_t, size_t) {
+        if (options_.check_wanted) options_.check_wanted();
+      });
       released_weight_ = std::move(kernels.released_weight);
       if (kernels.failed.empty() || released_weight_) return placement;
       for (const int index : kernels.failed) placer_.forbid(index);

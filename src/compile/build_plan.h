@@ -14,6 +14,7 @@
 #include "backend/plugin.h"
 #include "base/log.h"
 #include "base/parallel.h"
+#include "choose/placer.h"
 #include "choose/price_offers.h"
 #include "choose/select_offers.h"
 #include "engine/built_plan.h"
@@ -28,6 +29,8 @@ struct PlanOptions {
   int precision = TESSERA_PRECISION_FLOAT32;
   int nan = TESSERA_NAN_EXACT;  // TESSERA_NAN_
   bool fuses = true;            // find groups for kernels that are compiled
+  // Without prices, kernels that must be compiled first may be chosen.
+  bool compiles = false;
   OfferSelection selection;
   bool returns_step_outputs = false;  // after the graph's outputs and kept values
   bool keeps_sparse_storage = false;  // error if a kernel reads a sparse value as dense
@@ -35,8 +38,9 @@ struct PlanOptions {
   // The executor's plans for other shapes, whose kernels may be reused.
   std::vector<const BuiltPlan*> siblings = {};
   FindStoredKernel find_stored_kernel = {};  // null: none are stored
-  // Called before each kernel of a known plan is built; throws if the plan is no longer needed.
-  // Null: it is always needed.
+  SharedKernels* shared_kernels = nullptr;   // of all models; null: each model has its own
+  // Called before each kernel of a plan in the background is built; throws if the plan is no longer
+  // needed. Null: it is always needed.
   std::function<void()> check_wanted = {};
   const Log* log = nullptr;  // gets a warning for each sparse value that becomes dense; may be null
   PricingOptions pricing;
@@ -51,7 +55,7 @@ struct PlanResult {
   std::vector<ValueId> step_outputs;  // the results after those of the graph, if requested
   int64_t pack_bytes = 0;
   int kernels = 0;
-  int reused_kernels = 0;  // number of these that a sibling uses
+  int reused_kernels = 0;  // number of these that another plan uses
   int loaded_kernels = 0;  // number of these that were loaded from a store
   // The next five members are empty if no prices are known.
   std::vector<CandidateDescription> candidates;
@@ -66,6 +70,8 @@ struct PlanResult {
   std::optional<BuiltPlan> startup_plan;
   tuning::ReusedChoice reused;  // the choice and its costs, for binds to other shapes
   bool is_known_plan = false;   // the plan was found before
+  // Without prices: what another plan, whose kernels must be compiled first, could save.
+  std::optional<CompilationGain> compilation_gain;
 };
 
 // A plan, or a released weight that must be read again because the build needs its elements.

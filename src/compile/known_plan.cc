@@ -217,7 +217,7 @@ std::optional<BuildOutcome> build_known_plan(const Graph& graph, const ops::Regi
   result.reused = tuning::make_reusable(task, *chosen);
   const KernelsInUse in_use(options.siblings);
   const StoredKernels stored(registry, pool.threads(), options.precision, options.nan,
-                             options.find_stored_kernel);
+                             options.find_stored_kernel, options.shared_kernels);
   PlanAssembler assembler(pool, packs, in_use, stored);
   const auto before_each_kernel = [&](size_t, size_t) {
     if (options.check_wanted) options.check_wanted();

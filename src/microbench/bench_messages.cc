@@ -30,7 +30,7 @@ constexpr uint64_t kStageBits = 8;
 
 }  // namespace
 
-std::string build_identity() { return "tessera " TESSERA_VERSION ", messages 2"; }
+std::string build_identity() { return "tessera " TESSERA_VERSION ", messages 3"; }
 
 int64_t now_us() {
   return std::chrono::duration_cast<std::chrono::microseconds>(

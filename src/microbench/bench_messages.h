@@ -17,16 +17,22 @@ namespace tessera::tuning {
 enum class BenchMessage : uint32_t {
   Start = 1,    // StartRequest with the file of a ProgressPage -> build_identity()
   Load = 2,     // GroupCase with a file of its tensors -> nothing
-  Build = 3,    // CandidateKey -> Outcome
+  Build = 3,    // CandidateKey -> BuildAnswer
   Check = 4,    // CandidateKey -> Checked
   Run = 5,      // RunRequest -> Outcome
   Drop = 6,     // CandidateKey -> nothing
   Convert = 7,  // ConversionKey -> Outcome
   Failure = 8,  // in place of an answer: ErrorText
+  // Questions of the worker before it answers; the parent answers them at once (shared_blobs.h).
+  FindBlob = 9,      // key -> bytes, if there are any
+  KeepBlob = 10,     // BlobBytes -> whether they are kept
+  ClaimBlob = 11,    // key -> ClaimAnswer
+  ReleaseBlob = 12,  // key -> whether it was claimed
 };
 
-// A worker with longer answers is broken.
-inline constexpr int64_t kMaxAnswerBytes = int64_t{1} << 20;
+// A worker with longer answers is broken. Only blobs are long; it does not send those that are
+// longer.
+inline constexpr int64_t kMaxAnswerBytes = int64_t{64} << 20;
 // The limit for a graph without its tensors.
 inline constexpr int64_t kMaxRequestBytes = int64_t{1} << 30;
 
@@ -47,6 +53,24 @@ struct RunRequest {
   CandidateKey key;
   Weights weights = Weights::Cold;
 };
+
+// The work of a plug-in's compiler in the worker.
+struct CompiledCodes {
+  int64_t count = 0;
+  double seconds = 0;
+};
+
+struct BuildAnswer {
+  Outcome outcome;
+  CompiledCodes compiled;  // for it, by the candidate's backend
+};
+
+struct BlobBytes {
+  std::string key;
+  std::string bytes;
+};
+
+enum class ClaimAnswer : uint8_t { Held, Busy, Impossible };
 
 struct ErrorText {
   uint32_t kind = 0;  // ErrorKind
@@ -124,6 +148,23 @@ void transfer(Archive& archive, Outcome& outcome) {
   auto& [seconds, reason, is_lost, is_unknown, was_preempted, slowdown, often] = outcome;
   archive(seconds, reason, is_lost, is_unknown, was_preempted, slowdown, often);
 }
+
+template <class Archive>
+void transfer(Archive& archive, CompiledCodes& compiled) {
+  archive(compiled.count, compiled.seconds);
+}
+
+template <class Archive>
+void transfer(Archive& archive, BuildAnswer& answer) {
+  archive(answer.outcome, answer.compiled);
+}
+
+template <class Archive>
+void transfer(Archive& archive, BlobBytes& blob) {
+  archive(blob.key, blob.bytes);
+}
+
+constexpr bool is_enumerator(ClaimAnswer answer) { return answer <= ClaimAnswer::Impossible; }
 
 template <class Archive>
 void transfer(Archive& archive, Checked& checked) {

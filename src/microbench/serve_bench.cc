@@ -14,6 +14,7 @@
 #include "base/shared_bytes.h"
 #include "microbench/bench_messages.h"
 #include "microbench/group_bench.h"
+#include "microbench/shared_blobs.h"
 #include "ops/registry.h"
 #include "tessera/error.h"
 
@@ -49,7 +50,8 @@ class Server {
     while (true) {
       Message request;
       if (channel_.receive(request, Deadline::max()) != Delivery::Done) return;
-      if (channel_.send(answer(request), Deadline::max()) != Delivery::Done) return;
+      blobs_.begin_request();
+      if (blobs_.send_answer(answer(request)) != Delivery::Done) return;
     }
   }
 
@@ -88,7 +90,7 @@ class Server {
         bench_->load(unpack_case(request));
         return {.kind = request.kind};
       case BenchMessage::Build:
-        return make(request.kind, bench_->build(read<CandidateKey>(request)));
+        return make(request.kind, build(read<CandidateKey>(request)));
       case BenchMessage::Check:
         return make(request.kind, bench_->check(read<CandidateKey>(request)));
       case BenchMessage::Run: {
@@ -106,23 +108,39 @@ class Server {
     }
   }
 
+  BuildAnswer build(const CandidateKey& key) {
+    const CompiledCodes before = compiled_by(key.backend);
+    const Outcome outcome = bench_->build(key);
+    const CompiledCodes after = compiled_by(key.backend);
+    return {outcome, {after.count - before.count, after.seconds - before.seconds}};
+  }
+
+  CompiledCodes compiled_by(const std::string& backend) const {
+    for (const std::shared_ptr<const Plugin>& plugin : plugins_) {
+      if (plugin->name() != backend) continue;
+      const std::optional<tessera_compile_counts> counts = plugin->compile_counts();
+      if (counts) return {counts->compiled, counts->compile_seconds};
+    }
+    return {};
+  }
+
   std::string start(Message& message) {
     const auto request = read<StartRequest>(message);
     if (request.identity != build_identity() || message.files.empty()) return build_identity();
     limit_memory(request.memory_bytes);
     page_.emplace(std::move(message.files[0]));
     // The parent gets these messages from its own plug-ins.
-    const auto services = std::make_shared<HostServices>([](const std::string&) {});
-    std::vector<std::shared_ptr<const Plugin>> plugins;
-    for (const PluginRef& location : request.plugins) plugins.push_back(open(location, services));
+    const auto services =
+        std::make_shared<HostServices>([](const std::string&) {}, blobs_.keeper());
+    for (const PluginRef& location : request.plugins) plugins_.push_back(open(location, services));
     registry_ = ops::make_registry();
-    for (const std::shared_ptr<const Plugin>& plugin : plugins) {
+    for (const std::shared_ptr<const Plugin>& plugin : plugins_) {
       for (ops::Op& op : make_ops(plugin->abi(), plugin)) {
         // If two plug-ins provide the same op, the first one wins.
         if (registry_.find(op.domain, op.name) == nullptr) registry_.add(std::move(op));
       }
     }
-    bench_ = std::make_unique<GroupBench>(std::move(plugins), registry_, request.threads);
+    bench_ = std::make_unique<GroupBench>(plugins_, registry_, request.threads);
     auto* page = static_cast<ProgressPage*>(page_->data());
     bench_->guard([page](BenchStage stage, double announced_seconds) {
       page->announced_build_us =
@@ -133,7 +151,9 @@ class Server {
   }
 
   MessageChannel channel_;
+  ParentBlobs blobs_{channel_};
   std::optional<SharedPage> page_;
+  std::vector<std::shared_ptr<const Plugin>> plugins_;
   ops::Registry registry_;
   std::unique_ptr<GroupBench> bench_;
 };

@@ -16,6 +16,7 @@
 #include "base/module_folder.h"
 #include "base/shared_bytes.h"
 #include "microbench/bench_messages.h"
+#include "microbench/shared_blobs.h"
 #include "tessera/error.h"
 
 namespace tessera::tuning {
@@ -29,6 +30,7 @@ constexpr double kMaxBuildSeconds = 7200;  // for everything that one request bu
 constexpr double kAnswerSeconds = 10;      // from the first byte of an answer to its last
 constexpr double kPollSeconds = 0.05;      // interval of checking the progress of a silent worker
 constexpr int kMaxRuns = 100;              // within one request
+constexpr int64_t kMaxCompiled = 100'000;  // codes within one request
 // The worker's own threads and buffers come in addition to this share.
 constexpr double kMemoryShare = 0.9;
 
@@ -56,8 +58,9 @@ struct Worker {
   ChildProcess process;
   MessageChannel channel;
   SharedPage page;
-  std::set<CandidateKey> touched;  // built in it at any time
-  std::set<CandidateKey> built;    // and still built
+  std::optional<WorkerBlobs> blobs;  // none after its end
+  std::set<CandidateKey> touched;    // built in it at any time
+  std::set<CandidateKey> built;      // and still built
 };
 
 // The result of one exchange: an answer, or why the process was lost.
@@ -99,6 +102,7 @@ struct WorkerBench::State {
   template <class Content>
   Reply ask(BenchMessage kind, const Content& content);
   Reply exchange(const Message& request);
+  Delivery answer_question(const Message& question);
   double limit_of(BenchStage stage) const;
   std::string explain_late(BenchStage stage) const;
   bool is_alive();
@@ -108,12 +112,14 @@ struct WorkerBench::State {
   template <class Result, class Content>
   Result request(BenchMessage kind, const CandidateKey* key, const Content& content);
   template <class Result>
-  std::optional<Result> read_result(Reply& reply);
+  std::optional<Result> read_result(Reply& reply, const std::string& backend);
+  Outcome read_built(ByteReader& reader, const std::string& backend);
   Outcome ensure_built(const CandidateKey& key);
 
   WorkerOptions options;
-  std::vector<PluginRef> plugins;
-  std::optional<Message> group;  // as sent; its file can be sent again
+  std::vector<std::shared_ptr<const Plugin>> opened;  // here
+  std::vector<PluginRef> plugins;                     // the same for the worker
+  std::optional<Message> group;                       // as sent; its file can be sent again
   std::unique_ptr<Worker> worker;
   int64_t peak_bytes = 0;  // of the largest process so far
 };
@@ -128,7 +134,8 @@ void WorkerBench::State::start() {
   // NOLINTNEXTLINE(modernize-make-unique)
   worker.reset(new Worker{.process = {options.program, {}, std::move(its), options.wait},
                           .channel = {std::move(mine), kMaxAnswerBytes, false},
-                          .page = std::move(page)});
+                          .page = std::move(page),
+                          .blobs = WorkerBlobs(options.services)});
   const auto available = static_cast<double>(std::min(available_memory_bytes(), int64_t{1} << 50));
   StartRequest start = {.identity = build_identity(),
                         .plugins = plugins,
@@ -225,6 +232,10 @@ Reply WorkerBench::State::exchange(const Message& request) {
     }
     if (delivery == Delivery::Done) {
       delivery = worker->channel.receive(reply.answer, in(kAnswerSeconds));
+      if (delivery == Delivery::Done && WorkerBlobs::is_question(reply.answer)) {
+        delivery = answer_question(reply.answer);
+        continue;
+      }
       const bool is_expected = reply.answer.kind == request.kind ||
                                reply.answer.kind == static_cast<uint32_t>(BenchMessage::Failure);
       if (delivery == Delivery::Done && is_expected) return reply;
@@ -248,8 +259,18 @@ Reply WorkerBench::State::exchange(const Message& request) {
   return reply;
 }
 
+// A worker that asks for something else than blobs is broken.
+Delivery WorkerBench::State::answer_question(const Message& question) {
+  try {
+    return worker->channel.send(worker->blobs->answer(question), in(kAnswerSeconds));
+  } catch (const Error&) {
+    return Delivery::Damaged;
+  }
+}
+
 // If the process cannot be ended, measuring continues with another one.
 void WorkerBench::State::end_process() {
+  worker->blobs.reset();
   if (!worker->process.kill(options.kill_patience).is_left_behind) return;
   if (options.log == nullptr) return;
   options.log->warn("process " + std::to_string(worker->process.id()) +
@@ -276,9 +297,23 @@ bool is_credible(const Checked& checked) {
 
 }  // namespace
 
+// The answer to a Build request, whose compiled codes count as those of the backend here.
+Outcome WorkerBench::State::read_built(ByteReader& reader, const std::string& backend) {
+  BuildAnswer answer;
+  reader(answer);
+  const auto& [count, seconds] = answer.compiled;
+  if (count < 0 || count > kMaxCompiled || !(seconds >= 0 && seconds <= kMaxBuildSeconds)) {
+    ByteReader::fail("an invalid number of compiled codes");
+  }
+  for (const std::shared_ptr<const Plugin>& plugin : opened) {
+    if (plugin->name() == backend) plugin->add_compiled_elsewhere(count, seconds);
+  }
+  return answer.outcome;
+}
+
 // Returns the result. If the answer is a failure or invalid, returns nullopt and sets `reply.loss`.
 template <class Result>
-std::optional<Result> WorkerBench::State::read_result(Reply& reply) {
+std::optional<Result> WorkerBench::State::read_result(Reply& reply, const std::string& backend) {
   if (std::string failure = explain_failure(reply); !failure.empty()) {
     // The other bench ran out of memory, which is attributed to the candidate.
     reply.loss = "could not be measured: " + failure;
@@ -292,7 +327,13 @@ std::optional<Result> WorkerBench::State::read_result(Reply& reply) {
   try {
     ByteReader reader(reply.answer.payload);
     Result result;
-    reader(result);
+    if constexpr (std::is_same_v<Result, Outcome>) {
+      const bool is_build = reply.answer.kind == static_cast<uint32_t>(BenchMessage::Build);
+      if (is_build) result = read_built(reader, backend);
+      if (!is_build) reader(result);
+    } else {
+      reader(result);
+    }
     reader.expect_end();
     return is_credible(result) && !result.is_lost ? std::optional(result) : reject();
   } catch (const Error&) {
@@ -314,6 +355,7 @@ Outcome WorkerBench::State::ensure_built(const CandidateKey& key) {
 template <class Result, class Content>
 Result WorkerBench::State::request(BenchMessage kind, const CandidateKey* key,
                                    const Content& content) {
+  const std::string backend = key != nullptr ? key->backend : "";
   // If the process has ended while it was idle, no candidate is to blame.
   if (!is_alive()) replace();
   for (bool is_again = false;; is_again = true) {
@@ -331,7 +373,7 @@ Result WorkerBench::State::request(BenchMessage kind, const CandidateKey* key,
     }
     reply = ask(kind, content);
     if (reply.loss.empty()) {
-      if (std::optional<Result> result = read_result<Result>(reply)) {
+      if (std::optional<Result> result = read_result<Result>(reply, backend)) {
         if (kind == BenchMessage::Build && result->is_fine()) worker->built.insert(*key);
         return *std::move(result);
       }
@@ -359,6 +401,7 @@ WorkerBench::WorkerBench(std::span<const std::shared_ptr<const Plugin>> plugins,
     }
     state_->options.program = std::move(found.path);
   }
+  state_->opened.assign(plugins.begin(), plugins.end());
   for (const std::shared_ptr<const Plugin>& plugin : plugins) {
     state_->plugins.push_back({plugin->name(), plugin->file().string()});
   }

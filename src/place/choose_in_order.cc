@@ -19,6 +19,7 @@ constexpr int kNone = -1;
 struct Group {
   std::vector<int> nodes;
   int preference = 0;
+  bool is_one_pass = false;  // of several nodes; then all candidates are
   std::vector<int> candidates;  // ascending
 };
 
@@ -28,8 +29,11 @@ bool is_allowed(const PlacementProblem& problem, size_t candidate) {
   return problem.is_forbidden.empty() || !problem.is_forbidden[candidate];
 }
 
-// Groups in the order in which they are tried: by preference, then larger groups first, then by
-// nodes.
+bool is_one_pass(const PlacementCandidate& candidate) {
+  return candidate.is_one_pass && candidate.nodes.size() > 1;
+}
+
+// Groups by preference, then larger groups first, then by nodes.
 std::vector<Group> collect_groups(const PlacementProblem& problem) {
   std::vector<int> order;
   for (size_t index = 0; index < problem.candidates.size(); ++index) {
@@ -37,7 +41,8 @@ std::vector<Group> collect_groups(const PlacementProblem& problem) {
   }
   const auto rank = [&](int index) {
     const PlacementCandidate& candidate = problem.candidates[at(index)];
-    return std::tuple(candidate.preference, -static_cast<int64_t>(candidate.nodes.size()));
+    return std::tuple(candidate.preference, -static_cast<int64_t>(candidate.nodes.size()),
+                      !is_one_pass(candidate));
   };
   std::stable_sort(order.begin(), order.end(), [&](int left, int right) {
     if (rank(left) != rank(right)) return rank(left) < rank(right);
@@ -47,11 +52,34 @@ std::vector<Group> collect_groups(const PlacementProblem& problem) {
   for (const int index : order) {
     const PlacementCandidate& candidate = problem.candidates[at(index)];
     const bool is_new = groups.empty() || groups.back().nodes != candidate.nodes ||
-                        groups.back().preference != candidate.preference;
-    if (is_new) groups.push_back({candidate.nodes, candidate.preference, {}});
+                        groups.back().preference != candidate.preference ||
+                        groups.back().is_one_pass != is_one_pass(candidate);
+    if (is_new) {
+      groups.push_back({candidate.nodes, candidate.preference, is_one_pass(candidate), {}});
+    }
     groups.back().candidates.push_back(index);
   }
   return groups;
+}
+
+// Moves one-pass groups behind the groups that they cannot replace, and before all others, in which
+// a node or a few write what others then read again. Among one-pass groups, the largest come first.
+void order_by_passes(std::vector<Group>& groups, size_t node_count) {
+  std::vector<bool> is_fusible(node_count, false);
+  for (const Group& group : groups) {
+    if (!group.is_one_pass) continue;
+    for (const int node : group.nodes) is_fusible[at(node)] = true;
+  }
+  const auto rank = [&](const Group& group) {
+    if (group.is_one_pass) return 1;
+    const bool is_replaceable =
+        std::ranges::all_of(group.nodes, [&](int node) { return is_fusible[at(node)]; });
+    return is_replaceable ? 2 : 0;
+  };
+  std::ranges::stable_sort(groups, [&](const Group& left, const Group& right) {
+    if (rank(left) != rank(right)) return rank(left) < rank(right);
+    return left.is_one_pass && right.is_one_pass && left.nodes.size() > right.nodes.size();
+  });
 }
 
 class PreferencePlacer {
@@ -130,7 +158,9 @@ class PreferencePlacer {
 Placement choose_in_order(const PlacementProblem& problem,
                           const std::vector<std::string>& node_names) {
   PreferencePlacer placer(problem);
-  placer.accept_groups(collect_groups(problem));
+  std::vector<Group> groups = collect_groups(problem);
+  order_by_passes(groups, problem.nodes.size());
+  placer.accept_groups(std::move(groups));
   const int uncovered = placer.first_uncovered();
   if (uncovered != kNone) {
     throw Uncovered(uncovered, node_names[at(uncovered)]);

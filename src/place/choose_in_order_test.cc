@@ -50,6 +50,40 @@ TEST(ChooseInOrder, TakesTheLargerGroupOfOneBackend) {
   EXPECT_THAT(choose(problem), ElementsAre(0, 3));
 }
 
+PlacementCandidate one_pass(std::vector<int> nodes, int preference) {
+  PlacementCandidate candidate = covering(std::move(nodes), 0, preference, 1);
+  candidate.is_one_pass = true;
+  return candidate;
+}
+
+TEST(ChooseInOrder, TakesTheLargestGroupOfOnePassWhateverItsBackend) {
+  PlacementProblem problem = chain(3);
+  problem.candidates = {covering({0}, 0, 0, 1), covering({1}, 0, 0, 1), covering({2}, 0, 0, 1),
+                        one_pass({0, 1}, 1),    one_pass({0, 1, 2}, 2)};
+  EXPECT_THAT(choose(problem), ElementsAre(4));
+  problem.is_forbidden = {false, false, false, false, true};
+  EXPECT_THAT(choose(problem), ElementsAre(3, 2));
+  // Of equal groups, that of the preferred backend.
+  problem.candidates.push_back(one_pass({0, 1}, 0));
+  problem.is_forbidden.push_back(false);
+  EXPECT_THAT(choose(problem), ElementsAre(5, 2));
+}
+
+TEST(ChooseInOrder, FusesWithAProductBeforeItFusesInOnePass) {
+  PlacementProblem problem = chain(4);
+  // Node 0 is a product, with which the first backend can fuse node 1.
+  problem.candidates = {covering({0}, 0, 0, 1), covering({0, 1}, 0, 0, 1), covering({1}, 0, 0, 1),
+                        covering({2}, 0, 0, 1), covering({3}, 0, 0, 1),    one_pass({1, 2, 3}, 1),
+                        one_pass({2, 3}, 1)};
+  EXPECT_THAT(choose(problem), ElementsAre(1, 6));
+}
+
+TEST(ChooseInOrder, ASingleNodeInOnePassHasNoPrivilege) {
+  PlacementProblem problem = chain(1);
+  problem.candidates = {covering({0}, 0, 0, 1), one_pass({0}, 1)};
+  EXPECT_THAT(choose(problem), ElementsAre(0));
+}
+
 TEST(ChooseInOrder, WeighsConversionsAgainstTimes) {
   PlacementProblem problem = chain(2);
   // The second node's input exists in layout 1: 1.5 s there beats 1 s and a conversion.

@@ -31,6 +31,8 @@ struct PlacementCandidate {
   enum class Sharing : uint8_t { None, View, Joint };
   Sharing sharing = Sharing::None;
   int preference = 0;  // lower is better, regardless of the price
+  // Computes its nodes in one pass over memory (TESSERA_CANDIDATE_ONE_PASS).
+  bool is_one_pass = false;
   double seconds = 0;
   std::vector<int> nodes;  // ascending
   std::vector<PlacementPort> inputs;
@@ -112,8 +114,10 @@ int fed_layout(const PlacementProblem& problem, int value);
 // path from the layouts in which it exists.
 double predicted_seconds(const PlacementProblem& problem, const Placement& placement);
 
-// Chooses in two stages. First, for each node, it accepts groups by ascending preference value,
-// larger groups first, as long as the accepted groups form no cycle. Then, in the order in which
+// Chooses in two stages. First it accepts groups, as long as they form no cycle, in this order:
+// groups with a node that no one-pass group of several nodes computes, by ascending preference
+// value, larger groups first; one-pass groups of several nodes, larger groups first, whatever their
+// preference; all others, as the first ones. Then, in the order in which
 // the groups run, it takes for each group the candidate with the lowest sum of seconds, conversions
 // of its inputs and forced copies; of equal ones the earlier. Pure. Throws Uncovered for a node
 // that has no candidate, or whose candidates conflict with groups that were accepted earlier.

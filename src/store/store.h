@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "assemble/shared_kernels.h"
 #include "base/log.h"
 #include "cache/file_lock.h"
 #include "compile/build_plan.h"
@@ -108,6 +109,8 @@ class Store {
 
   // The prices of candidates that this process knows, shared by all models.
   tuning::SharedCosts& prices() { return prices_; }
+  // The kernels of all models.
+  SharedKernels& kernels() { return kernels_; }
   // Adds the user's prices in `folder` to prices(), once; does nothing if `folder` is "".
   void read_users_prices(const std::filesystem::path& folder,
                          const std::vector<cache::Ingredient>& machine,
@@ -122,6 +125,7 @@ class Store {
  private:
   ProcessPlanCache plans_;
   tuning::SharedCosts prices_;
+  SharedKernels kernels_;
   std::once_flag are_users_prices_read_;
 };
 

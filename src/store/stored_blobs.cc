@@ -1,8 +1,11 @@
 #include "store/stored_blobs.h"
 
 #include <system_error>
+#include <utility>
 
 #include "base/processor.h"
+#include "cache/file_lock.h"
+#include "cache/fingerprint.h"
 #include "cache/pack_file.h"
 #include "cache/stored_file.h"
 #include "cache/user_folder.h"
@@ -38,20 +41,59 @@ std::optional<std::string> find_blob(const std::filesystem::path& folder, const 
                      static_cast<size_t>(found->size));
 }
 
-void keep_blobs(const std::filesystem::path& folder,
-                const std::map<std::string, std::string>& blobs) {
-  if (folder.empty() || blobs.empty()) return;
+bool keep_blob(const std::filesystem::path& folder, const std::string& key,
+               const std::string& bytes) {
+  if (folder.empty()) return false;
   const std::optional<cache::UserKey> user = cache::make_key(folder);
-  if (!user) return;
-  for (const auto& [key, bytes] : blobs) {
-    const std::filesystem::path path = file_of(folder, key);
-    if (!cache::make_private_folder(path.parent_path()).empty()) continue;
-    cache::sweep(path.parent_path());
-    const std::string name = pack_key(key);
-    const cache::StoredPack one{name, bytes};
-    cache::write_packs(path, {&one, 1}, processor_model(), *user);
-  }
+  const std::filesystem::path path = file_of(folder, key);
+  if (!user || !cache::make_private_folder(path.parent_path()).empty()) return false;
+  cache::sweep(path.parent_path());
+  const std::string name = pack_key(key);
+  const cache::StoredPack one{name, bytes};
+  return cache::write_packs(path, {&one, 1}, processor_model(), *user).empty();
+}
+
+std::shared_ptr<const void> StoredBlobs::permit_storing() {
+  ++permits_;
+  return {static_cast<const void*>(this), [this](const void*) { --permits_; }};
+}
+
+std::optional<std::string> StoredBlobs::find(const std::string& key) const {
+  return find_blob(find_folder_(), key);
+}
+
+bool StoredBlobs::keep_new(const std::string& key, const std::string& bytes) {
+  if (permits_ == 0 || !keep_blob(find_folder_(), key, bytes)) return false;
+  has_grown_ = true;
+  return true;
+}
+
+// The lock is in the user's folder, from which sweep() removes it if its holder was killed.
+BlobClaim StoredBlobs::try_claim(const std::string& key) const {
+  const BlobClaim of_nothing = std::make_shared<const char>();
+  const std::filesystem::path folder = find_folder_();
+  if (permits_ == 0 || folder.empty()) return of_nothing;
+  if (!cache::make_private_folder(folder).empty()) return of_nothing;
+  cache::FileLock::Attempt attempt =
+      cache::FileLock::try_lock(folder / ("." + cache::digest_text(pack_key(key)) + ".lock"));
+  if (attempt.lock) return std::make_shared<const cache::FileLock>(*std::move(attempt.lock));
+  return attempt.holder.empty() ? of_nothing : nullptr;
+}
+
+void StoredBlobs::keep(const std::map<std::string, std::string>& blobs) {
+  const std::filesystem::path folder = find_folder_();
+  if (folder.empty()) return;
+  for (const auto& [key, bytes] : blobs) has_grown_ = keep_blob(folder, key, bytes) || has_grown_;
+  if (!has_grown_.exchange(false)) return;
+  cache::sweep(folder);
   cache::prune(cache::list_kept_files(folder), cache::kUserLimits);
+}
+
+BlobKeeper keeper_of(const std::shared_ptr<StoredBlobs>& blobs) {
+  return {.find = [blobs](const std::string& key) { return blobs->find(key); },
+          .keep = [blobs](const std::string& key,
+                          const std::string& bytes) { return blobs->keep_new(key, bytes); },
+          .try_claim = [blobs](const std::string& key) { return blobs->try_claim(key); }};
 }
 
 }  // namespace tessera

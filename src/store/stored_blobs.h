@@ -3,10 +3,15 @@
 // or damaged.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+
+#include "backend/host.h"
 
 namespace tessera {
 
@@ -14,9 +19,39 @@ namespace tessera {
 // none that this user's key authenticates. `folder` "" has none. Thread-safe.
 std::optional<std::string> find_blob(const std::filesystem::path& folder, const std::string& key);
 
-// Stores blobs by key. If that fails, later processes only have to make them again. Thread-safe;
-// several processes may store at the same time.
-void keep_blobs(const std::filesystem::path& folder,
-                const std::map<std::string, std::string>& blobs);
+// Stores one blob, without regard to the limits of the folder. Returns false if that fails: then
+// later processes only have to make it again. Thread-safe; several processes may store at the same
+// time.
+bool keep_blob(const std::filesystem::path& folder, const std::string& key,
+               const std::string& bytes);
+
+// The store of one process, for HostServices. Thread-safe.
+class StoredBlobs {
+ public:
+  using FindFolder = std::function<std::filesystem::path()>;  // "": nothing is kept
+
+  explicit StoredBlobs(FindFolder find_folder) : find_folder_(std::move(find_folder)) {}
+
+  // While anybody holds a permit, new blobs are stored at once, and claims hold for all processes
+  // of this user. Otherwise nothing is written.
+  std::shared_ptr<const void> permit_storing();
+
+  // See BlobKeeper.
+  std::optional<std::string> find(const std::string& key) const;
+  bool keep_new(const std::string& key, const std::string& bytes);
+  BlobClaim try_claim(const std::string& key) const;
+
+  // Stores also these blobs, and removes the least recently used files beyond the limits of the
+  // folder.
+  void keep(const std::map<std::string, std::string>& blobs);
+
+ private:
+  FindFolder find_folder_;
+  std::atomic<int> permits_ = 0;
+  std::atomic<bool> has_grown_ = false;  // since the last keep()
+};
+
+// The store as HostServices uses it; the functions keep it alive.
+BlobKeeper keeper_of(const std::shared_ptr<StoredBlobs>& blobs);
 
 }  // namespace tessera

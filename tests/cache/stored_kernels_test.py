@@ -1,7 +1,8 @@
 """Kernels that a library can serialise are kept with the packs, and the next process loads them."""
 
-
+import onnx
 import pytest
+from onnx import helper
 from settled import wait_until_settled
 
 BIND = """
@@ -83,3 +84,36 @@ def test_kernels_are_shipped_with_packs(start, settled, tmp_path):
         path.unlink()
     load = BIND.replace("executor = ", f"model.load_cache({str(file)!r})\nexecutor = ")
     assert start(model, load)[1:3] == [1, output]
+
+
+def test_another_model_with_the_same_region_builds_nothing(start, settled, tmp_path):
+    model = settled()
+    start(model)
+    graph = onnx.load(model)
+    graph.graph.node[-1].output[0] = "difference"
+    graph.graph.node.append(helper.make_node("Neg", ["difference"], ["y"], "negative"))
+    other = tmp_path / "other.onnx"
+    onnx.save(graph, other)
+    wait_until_settled()
+    pinned = BIND.replace(
+        '[tessera.Pin("*", "openvino")]',
+        '[*(tessera.Pin(name, "openvino") for name in ("conv0", "relu", "conv1", "sub")), '
+        'tessera.Pin("negative", "reference")]')
+    kernels, loaded, _, _ = start(other, pinned)
+    assert (kernels, loaded) == (2, 1), "the region is loaded; Neg has a kernel of the reference"
+
+
+def test_models_of_one_process_have_one_kernel_for_the_same_region(start, settled, make_model):
+    first = settled()
+    # The same network under other names.
+    second = make_model("renamed.onnx", prefix="other_")
+    both = BIND[:BIND.index("plan = ")].replace(
+        "model = tessera.load(sys.argv[1])",
+        "backends = tessera.Backends()\nmodel = tessera.load(sys.argv[1], backends=backends)") + f"""
+again = tessera.load({str(second)!r}, backends=backends)
+other = again.bind(shapes={{"x": list(x.shape)}}, threads=1, backends=["openvino", "reference"],
+                   pins=[tessera.Pin("*", "openvino")], optimize=False)
+plan = other.shapes().plans[0]
+print(json.dumps([plan.kernels, plan.reused_kernels, bool((other.run({{"x": x}})[0] == y).all())]))
+"""
+    assert start(first, both) == [1, 1, True]

@@ -185,6 +185,7 @@ def run_all(ask, model, tmp_path, bin_dir):
     # Measures again, because a bind that knows all times writes no file.
     ask("tessera tune", "tune", model, *SHAPE, *QUICK, "--cache-dir", folder)
     ask("tessera cache ls", "cache", "ls", "--cache-dir", folder)
+    ask("tessera cache stats", "cache", "stats", "--cache-dir", folder)
     file, = folder.glob("*.cache")
     ask("tessera cache show", "cache", "show", file)
     ask("tessera cache fingerprint", "cache", "fingerprint", model, *SHAPE, *QUICK)

@@ -69,6 +69,7 @@ COMMANDS = {
     "plan-memory": ("plan-memory buffers.csv --capacity 150", {1}),
     "backends": ("backends", {0}),
     "cache ls": ("cache ls --cache-dir caches", {0}),
+    "cache stats": ("cache stats --cache-dir caches", {0}),
     "cache fingerprint": ("cache fingerprint model.onnx", {0}),
     "cache why-miss": ("cache why-miss model.onnx", {1}),
     "cache verify": ("cache verify --cache-dir caches", {0}),

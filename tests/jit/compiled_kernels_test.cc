@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "lane_forms.h"
 #include "random_group.h"
 
 namespace tessera::jit {
@@ -20,7 +21,8 @@ class CompiledKernels : public testing::Test {
     for (const std::string& level : kLevels) {
       has_level = has_level || level == highest;
       if (has_level) {
-        stores_.push_back(std::make_shared<KernelStore>(target_of_level(level), Blobs(), "test"));
+        stores_.push_back(
+            std::make_shared<KernelStore>(target_of_level(level), plugin::Blobs(), "test"));
       }
     }
     missing_ = stores_.front()->explain_missing_compiler();
@@ -109,7 +111,7 @@ TEST_F(CompiledKernels, ShareLongAxesAndManyRowsBetweenThreads) {
 TEST_F(CompiledKernels, StreamResultsThatExceedTheCache) {
   Target target = stores_.front()->target();
   target.cached_bytes = 1000;
-  const auto store = std::make_shared<KernelStore>(target, Blobs(), "test");
+  const auto store = std::make_shared<KernelStore>(target, plugin::Blobs(), "test");
   // Rows of the first are aligned, those of the second are not.
   for (const int64_t columns : {1'024, 1'027}) {
     GroupBuilder builder({5, columns});
@@ -126,8 +128,82 @@ TEST_F(CompiledKernels, StreamResultsThatExceedTheCache) {
   }
 }
 
+std::string small_numbers(size_t count) {
+  std::mt19937 random(9);
+  std::string bytes(count * sizeof(float), '\0');
+  for (size_t index = 0; index < count; ++index) {
+    const auto value = static_cast<float>(random() % 3);
+    std::memcpy(bytes.data() + index * sizeof(float), &value, sizeof(value));
+  }
+  return bytes;
+}
+
+// The form of softmax, with whole numbers: a value that costs much is summed and written.
+plugin::FusedGroup group_with_kept_value(std::vector<int64_t> dims) {
+  GroupBuilder builder(std::move(dims));
+  builder.group.reduced_axes = uint64_t{1} << (builder.group.dims.size() - 1);
+  const int32_t x = builder.operand(TESSERA_FLOAT32);
+  const int32_t largest = builder.append(TESSERA_EXPRESSION_REDUCE_MAX, TESSERA_FLOAT32, {x});
+  int32_t value = builder.append(TESSERA_EXPRESSION_SUBTRACT, TESSERA_FLOAT32, {x, largest});
+  for (int step = 0; step < 8; ++step) {
+    const int32_t number = builder.number(TESSERA_FLOAT32, step % 2 == 0 ? 3 : -1);
+    value = builder.append(TESSERA_EXPRESSION_ADD, TESSERA_FLOAT32, {value, number});
+  }
+  const int32_t sum = builder.append(TESSERA_EXPRESSION_REDUCE_SUM, TESSERA_FLOAT32, {value});
+  builder.result(builder.append(TESSERA_EXPRESSION_ADD, TESSERA_FLOAT32, {value, sum}));
+  return builder.group;
+}
+
+// Short rows are kept in memory of the kernel, long ones in the row of the result.
+TEST_F(CompiledKernels, KeepValuesOfRowsForTheLastPass) {
+  for (const int64_t columns : {1, 17, 130, 4'096, 4'097, 20'000}) {
+    for (const int64_t cached_bytes : {int64_t{1} << 30, int64_t{1000}}) {
+      RandomCase given = {group_with_kept_value({7, columns}), {}, {.threads = 2}};
+      given.inputs = {small_numbers(static_cast<size_t>(7 * columns))};
+      for (const std::shared_ptr<KernelStore>& each : stores_) {
+        Target target = each->target();
+        target.cached_bytes = cached_bytes;
+        EXPECT_TRUE(check(given, std::make_shared<KernelStore>(target, Blobs(), "test")));
+      }
+    }
+  }
+}
+
+TEST_F(CompiledKernels, ComputeKeptValuesOnce) {
+  const plugin::FusedGroup group = group_with_kept_value({7, 130});
+  const std::vector<KernelPart> parts = kernel_parts(group, "", stores_.front()->target());
+  const std::string text = parts.at(0).print();
+  size_t subtractions = 0;
+  for (size_t at = text.find("fsub <16"); at != std::string::npos;
+       at = text.find("fsub <16", at + 1)) {
+    ++subtractions;
+  }
+  if (stores_.front()->target().vector_bytes != 64) GTEST_SKIP() << "has other vectors";
+  // Of one pass: each vector of its two forms of loops.
+  const std::vector<LaneForm> forms = lane_forms({9, 9, 1}, false, stores_.front()->target());
+  EXPECT_EQ(subtractions, static_cast<size_t>(forms[0].vectors + forms[1].vectors));
+}
+
+TEST(LaneForms, HaveManyVectorsIfFewWaitForEachOther) {
+  const Target wide = target_of_level("x86-64-v4");
+  const LoopBody short_chain = {.instructions = 40, .critical_path = 35, .live_values = 3};
+  EXPECT_EQ(lane_forms(short_chain, false, wide).front().vectors, 8);
+  EXPECT_EQ(lane_forms(short_chain, true, wide).front().vectors, 4);
+  // Registers are few.
+  EXPECT_EQ(lane_forms({40, 35, 20}, false, wide).front().vectors, 2);
+  EXPECT_EQ(lane_forms(short_chain, false, target_of_level("x86-64-v3")).front().vectors, 4);
+  // What is compiled is bounded.
+  const LoopBody chain = {.instructions = 1'100, .critical_path = 1'100, .live_values = 1};
+  EXPECT_EQ(lane_forms(chain, false, wide).front().vectors, 4);
+  EXPECT_EQ(lane_forms({6'000, 6'000, 1}, false, wide).front().vectors, 1);
+  EXPECT_EQ(lane_forms({1'100, 200, 1}, false, wide).front().vectors, 1);
+  for (const LoopBody& body : {short_chain, chain}) {
+    EXPECT_TRUE(lane_forms(body, false, wide).back().is_masked);
+  }
+}
+
 TEST_F(CompiledKernels, ComputeLongChainsAsOneKernel) {
-  for (const int64_t points : {1, 1'024}) {
+  for (const int64_t points : {1, 31, 100, 1'024}) {
     GroupBuilder builder({points});
     int32_t value = builder.operand(TESSERA_FLOAT32);
     for (int index = 0; index < 1'100; ++index) {
@@ -222,7 +298,8 @@ TEST_F(CompiledKernels, AreLoadedInAnotherProcessWithoutACompiler) {
   const auto group = std::make_shared<const plugin::FusedGroup>(given.group);
   const auto built = build_fused_kernel(group, given.settings.layout, stores_.front());
   const std::string bytes = built->save().value();
-  const auto other = std::make_shared<KernelStore>(stores_.front()->target(), Blobs(), "test");
+  const auto other =
+      std::make_shared<KernelStore>(stores_.front()->target(), plugin::Blobs(), "test");
   const auto loaded = load_fused_kernel(group, bytes, other);
   EXPECT_EQ(other->counts().compiled, 0);
   EXPECT_EQ(run_kernel(*loaded, *group, given.inputs, given.settings),

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -28,10 +29,22 @@ struct TestHost {
       static_cast<TestHost*>(self->host_state)->blobs[key] =
           std::string(static_cast<const char*>(bytes), size);
     };
+    host.claim_blob = [](const tessera_host* self, const char* /*key*/) -> int32_t {
+      auto* test = static_cast<TestHost*>(self->host_state);
+      ++test->claims;
+      test->blobs.merge(test->held_back);
+      return 1;
+    };
+    host.release_blob = [](const tessera_host* self, const char* /*key*/) {
+      ++static_cast<TestHost*>(self->host_state)->releases;
+    };
   }
 
   tessera_host host = {};
   std::map<std::string, std::string> blobs;
+  std::map<std::string, std::string> held_back;  // found after the next claim
+  int claims = 0;
+  int releases = 0;
 };
 
 constexpr const char* kWrongText = "define void @kernel(";
@@ -44,7 +57,7 @@ class KernelStores : public testing::Test {
   }
 
   KernelStore new_store(const std::string& revision = "test") {
-    return {target_, Blobs(&host_.host), revision};
+    return {target_, plugin::Blobs(&host_.host), revision};
   }
 
   struct Given {
@@ -191,6 +204,40 @@ TEST_F(KernelStores, KeepWhatIsUsed) {
   }
   EXPECT_EQ(get(store, given()), kept);
   EXPECT_EQ(store.counts().compiled, 1);
+}
+
+// Two architectures need two compilations; two devices of one architecture load the same code.
+TEST_F(KernelStores, CompileOnceForEachArchitecture) {
+  const Given wanted = given();
+  KernelStore first = new_store();
+  KernelStore second = new_store();
+  EXPECT_NE(get(first, wanted), get(second, wanted));
+  EXPECT_EQ(first.counts().compiled + second.counts().compiled, 1);
+  EXPECT_EQ(first.counts().loaded + second.counts().loaded, 1);
+  KernelStore other(target_of_level("x86-64-v3"), plugin::Blobs(&host_.host), "test");
+  get(other, wanted);
+  EXPECT_EQ(other.counts().compiled, 1);
+  EXPECT_EQ(other.counts().loaded, 0);
+  EXPECT_EQ(host_.blobs.size(), 2U);
+}
+
+// What another process compiles while this one waits for its claim is loaded.
+TEST_F(KernelStores, WaitForAnotherProcessThatCompilesTheSame) {
+  KernelStore other = new_store();
+  get(other, given());
+  host_.held_back.swap(host_.blobs);
+  KernelStore store = new_store();
+  EXPECT_NE(get(store, given()), nullptr);
+  EXPECT_EQ(store.counts().compiled, 0);
+  EXPECT_EQ(host_.claims, 2);
+  EXPECT_EQ(host_.releases, 2);
+}
+
+TEST_F(KernelStores, CompileForHostsThatKnowNoClaims) {
+  host_.host.struct_size = offsetof(tessera_host, claim_blob);
+  KernelStore store = new_store();
+  EXPECT_NE(get(store, given()), nullptr);
+  EXPECT_EQ(host_.claims, 0);
 }
 
 }  // namespace

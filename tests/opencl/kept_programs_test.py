@@ -2,29 +2,30 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 from onnx import TensorProto, helper, save
 
-# Binds and runs a model on OpenCL. Prints how many programs were built from source, whether PoCL was
-# loaded just to describe the backends, and the first element of the result.
+# Binds and runs a model on OpenCL. Prints how many programs were built from source, also by the
+# process that measures; whether PoCL was loaded just to describe the backends; and the first element
+# of the result.
 PROCESS = """
-import ctypes, json, sys
+import json, sys
 import numpy as np
 import tessera
 model_path, optimize, rows = sys.argv[1], sys.argv[2] == "1", int(sys.argv[3])
 backends = tessera.Backends()
-[opencl] = [backend for backend in backends.describe() if backend.name == "opencl"]
+backends.describe()
 is_loaded = "libpocl" in open("/proc/self/maps").read()
 model = tessera.load(model_path, backends=backends)
 executor = model.bind(backends=["opencl", "reference"], optimize=optimize,
                       pins=[tessera.Pin("*", "opencl")], tune_budget_seconds=5)
 y, = executor.run(np.full((rows, 8), 2, np.float32))
-built = ctypes.CDLL(str(opencl.file)).tessera_opencl_built_programs
-built.restype = ctypes.c_int64
-print(json.dumps({"built": built(), "is_loaded": is_loaded, "y": float(y.flat[0])}))
+[counts] = executor.compiled
+print(json.dumps({"built": counts.compiled, "is_loaded": is_loaded, "y": float(y.flat[0])}))
 """
 
 
@@ -37,18 +38,26 @@ def needs_opencl(why_unusable):
 @pytest.fixture
 def run(bin_dir, tmp_path):
     """Runs PROCESS with the user's folder in `tmp_path`."""
+    return lambda *arguments, **options: result_of(start(*arguments, **options))
 
-    def call(model, optimize=True, rows=4):
+
+def result_of(process):
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return json.loads(out)
+
+
+@pytest.fixture
+def start(bin_dir, tmp_path):
+    def call(model, optimize=True, rows=4, text=PROCESS):
         environment = {**os.environ, "PYTHONPATH": str(bin_dir.parent / "python"),
                        "XDG_CACHE_HOME": str(tmp_path / "user"),
                        "TESSERA_CACHE_DIR": str(tmp_path / "project"),
                        # PoCL's own cache must not help.
                        "POCL_KERNEL_CACHE": "0"}
-        done = subprocess.run([sys.executable, "-c", PROCESS, model, str(int(optimize)),
-                               str(rows)],
-                              check=True, capture_output=True, text=True, env=environment,
-                              timeout=300)
-        return json.loads(done.stdout)
+        return subprocess.Popen([sys.executable, "-c", text, model, str(int(optimize)), str(rows)],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env=environment)
 
     return call
 
@@ -92,3 +101,35 @@ def test_without_leave_to_measure_nothing_is_written(run, tmp_path):
     result = run(save_chain(tmp_path / "model.onnx", "Neg"), optimize=False)
     assert result["built"] > 0
     assert not list((tmp_path / "user").rglob("kernel.packs"))
+
+
+@pytest.mark.alone
+def test_processes_that_bind_at_once_build_once(run, start, tmp_path):
+    alone = run(save_chain(tmp_path / "alone.onnx", "Neg", "Abs"))["built"]
+    shutil.rmtree(tmp_path / "user")
+    # Models of their own: of one model, the second process would wait for the plan.
+    models = [save_chain(tmp_path / f"{rows}.onnx", "Neg", "Abs", rows=rows) for rows in (5, 6, 7)]
+    started = [start(model, rows=rows) for model, rows in zip(models, (5, 6, 7))]
+    assert sum(result_of(process)["built"] for process in started) == alone
+
+
+THREADS = PROCESS[:PROCESS.index("model = ")] + """
+import threading
+models = [tessera.load(model_path, backends=backends) for _ in range(4)]
+executors = [None] * 4
+def bind(at):
+    executors[at] = models[at].bind(backends=["opencl", "reference"], optimize=False,
+                                    pins=[tessera.Pin("*", "opencl")])
+threads = [threading.Thread(target=bind, args=[at]) for at in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+[counts] = executors[0].compiled
+print(json.dumps({"built": counts.compiled, "asked": counts.kernels}))
+"""
+
+
+def test_threads_that_bind_at_once_build_once(run, start, tmp_path):
+    model = save_chain(tmp_path / "model.onnx", "Neg", "Abs")
+    alone = run(model, optimize=False)["built"]
+    threads = result_of(start(model, optimize=False, text=THREADS))
+    assert threads["built"] == alone

@@ -93,6 +93,9 @@ void answer_badly(const std::string& mode, uint32_t kind, uint64_t seed) {
   if (mode == "bad_failure") {
     write_raw(frame({.kind = static_cast<uint32_t>(BenchMessage::Failure), .payload = "x"}));
   }
+  if (mode == "bad_question") {
+    write_raw(frame({.kind = static_cast<uint32_t>(BenchMessage::FindBlob), .payload = "x"}));
+  }
   if (mode == "flipped_bits") {
     char& letter = good[seed % good.size()];
     letter = static_cast<char>(static_cast<unsigned char>(letter) ^ 1U << (seed / good.size() % 8));

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -279,6 +281,55 @@ TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
   EXPECT_THAT(bench.check(group.keys[0]).reason, HasSubstr("memory"));
   ASSERT_THAT(bench.build(group.keys.at(1)).reason, IsEmpty());
   EXPECT_THAT(bench.check(group.keys[1]).reason, IsEmpty());
+}
+
+// --- What it compiles ----------------------------------------------------------------------------
+
+class WorkerCompiler : public testing::Test {
+ protected:
+  ~WorkerCompiler() override { ::unsetenv("TESSERA_TEST_COMPILER"); }
+
+  WorkerOptions with_services() const {
+    WorkerOptions wanted = options();
+    wanted.build_timeout_seconds = 1;
+    wanted.services = services_;
+    return wanted;
+  }
+
+  std::shared_ptr<HostServices> services_ = services();
+  std::vector<std::shared_ptr<const Plugin>> plugins_ = {
+      Plugin::open(TESSERA_COMPILER_PLUGIN, services_)};
+  Group group_ = make_group("LeakyRelu(3x4) alpha=0.5", plugins_);
+  const std::string key_ = "plug-in 'compiler.so'/leaky/0.500000";
+};
+
+TEST_F(WorkerCompiler, SharesItsBlobsWithThisProcessAndLaterWorkers) {
+  for (int worker = 0; worker < 2; ++worker) {
+    WorkerBench bench(plugins_, with_services());
+    bench.load(group_.group);
+    ASSERT_THAT(bench.build(group_.keys.at(0)).reason, IsEmpty());
+    EXPECT_EQ(services_->get_blob(key_), "0.500000");
+    EXPECT_EQ(plugins_[0]->compile_counts()->compiled, 1) << "by the first worker";
+    EXPECT_NE(services_->try_claim(key_), nullptr);
+  }
+}
+
+TEST_F(WorkerCompiler, CompilesWithoutServices) {
+  WorkerOptions alone = with_services();
+  alone.services = nullptr;
+  WorkerBench bench(plugins_, alone);
+  bench.load(group_.group);
+  EXPECT_THAT(bench.build(group_.keys.at(0)).reason, IsEmpty());
+  EXPECT_EQ(services_->get_blob(key_), std::nullopt);
+}
+
+TEST_F(WorkerCompiler, IsStoppedInTimeAndThenClaimsNothing) {
+  ::setenv("TESSERA_TEST_COMPILER", "hangs", 1);
+  WorkerBench bench(plugins_, with_services());
+  bench.load(group_.group);
+  const Outcome built = bench.build(group_.keys.at(0));
+  EXPECT_THAT(built.reason, HasSubstr("took longer than 1 s to build"));
+  EXPECT_NE(services_->try_claim(key_), nullptr);
 }
 
 // --- The process ---------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ const BadAnswer kBadAnswers[] = {
     {"wrong_number", "invalid answer"},    {"wrong_kind", "invalid answer"},
     {"foreign_content", "invalid answer"}, {"not_a_number", "invalid answer"},
     {"negative_time", "invalid answer"},   {"bad_failure", "invalid answer"},
-    {"nothing", "ended with exit code 0"},
+    {"bad_question", "invalid answer"},    {"nothing", "ended with exit code 0"},
 };
 
 class WorkerAnswer : public testing::TestWithParam<BadAnswer> {};

@@ -76,6 +76,7 @@ Candidate candidate_of(const ProposeContext& context, const std::vector<int32_t>
   Candidate candidate;
   candidate.nodes = nodes;
   candidate.algorithm = nodes.size() == 1 ? "elements" : "elements_in_one_pass";
+  if (nodes.size() > 1) candidate.flags = TESSERA_CANDIDATE_ONE_PASS;
   const std::string layout =
       group_program.can_be_dense ? TESSERA_LAYOUT_ANY_DENSE : TESSERA_LAYOUT_DEFAULT;
   double bytes = static_cast<double>(group_program.program.result.dense_bytes());

@@ -280,6 +280,7 @@ void offer_form(ProposeContext& context, const Steps& steps, const std::vector<i
   problem.is_centred = is_centred;
   candidate.nodes = nodes;
   std::sort(candidate.nodes.begin(), candidate.nodes.end());
+  candidate.flags = TESSERA_CANDIDATE_ONE_PASS;
   candidate.outputs.push_back({.value = result.id()});
   add(context, problem, std::move(candidate));
 }

@@ -239,6 +239,7 @@ void offer_prepared(ProposeContext& context, int32_t scaling, int32_t addition, 
   }
   if (x.type() != type || (mask && mask->id() == x.id())) return;
   std::sort(candidate.nodes.begin(), candidate.nodes.end());
+  if (candidate.nodes.size() > 1) candidate.flags = TESSERA_CANDIDATE_ONE_PASS;
   candidate.inputs.push_back({.value = x.id()});
   if (mask) candidate.inputs.push_back({.value = mask->id()});
   candidate.outputs.push_back({.value = last.output(0).id()});

@@ -1,0 +1,36 @@
+#include "assemble/shared_kernels.h"
+
+#include <algorithm>
+
+namespace tessera {
+
+std::shared_ptr<SharedKernel> SharedKernels::of(const std::string& key, const Plugin* plugin) {
+  const std::lock_guard lock(mutex_);
+  if (kernels_.size() >= next_drop_) drop_unused();
+  std::shared_ptr<SharedKernel>& kernel = kernels_[{key, plugin}];
+  if (kernel == nullptr) kernel = std::make_shared<SharedKernel>();
+  return kernel;
+}
+
+// Nobody else can get at what only this map refers to. Dropping seldom keeps of() fast.
+void SharedKernels::drop_unused() {
+  std::erase_if(kernels_, [](const auto& item) {
+    return item.second.use_count() == 1 && item.second->kernel.expired();
+  });
+  next_drop_ = std::max<size_t>(next_drop_, 2 * kernels_.size());
+}
+
+std::shared_ptr<const Kernel> with_candidate(std::shared_ptr<const Kernel> kernel,
+                                             const Candidate& candidate) {
+  // The kernel is released first.
+  struct KernelWithCandidate {
+    std::shared_ptr<const Plugin> plugin;
+    std::shared_ptr<const tessera_candidate> abi;
+    std::shared_ptr<const Kernel> kernel;
+  };
+  const auto held = std::make_shared<const KernelWithCandidate>(
+      KernelWithCandidate{candidate.plugin, candidate.abi, std::move(kernel)});
+  return {held, held->kernel.get()};
+}
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+// The kernels of all models of a process, so that models which contain the same region have one
+// kernel for it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "backend/candidates.h"
+#include "backend/kernel.h"
+
+namespace tessera {
+
+// One kernel, as long as some plan uses it.
+struct SharedKernel {
+  std::mutex mutex;  // held while the kernel is built, for which others wait
+  std::weak_ptr<const Kernel> kernel;
+};
+
+// Thread-safe.
+class SharedKernels {
+ public:
+  // The place of the kernel with this key of StoredKernels, which covers everything that a kernel
+  // depends on. Plug-ins that were opened twice do not share.
+  std::shared_ptr<SharedKernel> of(const std::string& key, const Plugin* plugin);
+
+ private:
+  void drop_unused();
+
+  std::mutex mutex_;
+  std::map<std::pair<std::string, const Plugin*>, std::shared_ptr<SharedKernel>> kernels_;
+  size_t next_drop_ = 64;  // the number of kernels at which unused ones are dropped
+};
+
+// A kernel that keeps its candidate, to which it may refer.
+std::shared_ptr<const Kernel> with_candidate(std::shared_ptr<const Kernel> kernel,
+                                             const Candidate& candidate);
+
+}  // namespace tessera

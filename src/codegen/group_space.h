@@ -1,0 +1,88 @@
+// The space on which the nodes of a group compute: which nodes fit, and how their values lie on it.
+//
+// A group may cut tensors into parts and put them together again (Slice, Split, Concat). Then its
+// points are those of one part: x of 2x8, of which Slice takes [:, 4:], has two parts with the
+// points 2x4, and Slice takes the second one. The parts of a tensor are chunks of `part_elements`
+// consecutive elements that take turns, so a value of n times as many elements as the space has
+// points has n parts. A kernel computes all parts of a value at one point.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "codegen/fusion_role.h"
+#include "codegen/iteration_space.h"
+#include "graph/graph.h"
+
+namespace tessera::codegen {
+
+// A graph with what fusing asks about it again and again. The graph must outlive it.
+struct FusionGraph {
+  explicit FusionGraph(const Graph& graph);
+
+  const FusionRole& role(NodeId node) const { return roles[static_cast<size_t>(node.index)]; }
+  NodeId producer(ValueId value) const {
+    return value.is_none() ? NodeId{} : producers[static_cast<size_t>(value.index)];
+  }
+
+  const Graph& graph;
+  std::vector<FusionRole> roles;  // by node
+  std::vector<NodeId> producers;  // by value
+  std::vector<int> use_counts;    // by value
+};
+
+// The dimensions of a value whose type is known; {1} for a scalar.
+std::vector<int64_t> known_dims(const Graph& graph, ValueId value);
+// The rank of the space of a node, and its dimensions.
+std::vector<int64_t> space_dims(const FusionGraph& graph, NodeId node);
+
+// How tensors are cut.
+struct Partition {
+  int64_t points = 0;         // of a part
+  int64_t part_elements = 0;  // consecutive elements of a part; 0: each tensor is one part
+};
+
+// What a node demands that cuts or joins values; nullopt for others. A node that takes one part of
+// what is made outside of its group demands nothing.
+std::optional<Partition> demanded_partition(const FusionGraph& graph, NodeId node,
+                                            bool is_input_inside);
+// The coarsest partition that is finer than both; nullopt if there is none.
+std::optional<Partition> common_partition(const Partition& left, const Partition& right);
+
+// A space, and the level of each value that the nodes on it compute.
+struct GroupSpace {
+  IterationSpace space;             // of one part
+  int64_t part_elements = 0;        // never with a reduction
+  std::map<ValueId, Level> levels;  // of the outputs of each node
+
+  Partition partition() const { return {space.points(), part_elements}; }
+  // Cuts all values as `target` says. Returns false if they cannot be cut so; the group is then
+  // undefined.
+  bool cut(const Partition& target);
+  // How many parts a value of these dimensions has; 0 if it does not consist of parts.
+  int64_t parts(std::span<const int64_t> dims, Level level) const;
+  // The space of such a value, with an axis for several parts; nullopt if it has no parts. The axis
+  // of a single part is the number of axes.
+  std::optional<PartedSpace> parted(std::span<const int64_t> dims, Level level) const;
+  // Refines the space for values with an element for each point of some parts.
+  bool add_shape(std::span<const int64_t> dims);
+};
+
+// The empty space of a group that begins with this node, cut as `target` says. nullopt if there is
+// none.
+std::optional<GroupSpace> first_space(const FusionGraph& graph, NodeId node,
+                                      const Partition& target);
+
+// Extends `group` by a node. A View reads one of its values. Returns false if the node does not
+// fit; `group` is then undefined. The group must be cut as the node demands.
+bool add_node(const FusionGraph& graph, NodeId node, GroupSpace& group);
+
+// The parts of input 0 that make up output `output` of a Slice of the group; nullopt if the output
+// does not consist of whole parts.
+std::optional<std::vector<int64_t>> parts_taken(const FusionGraph& graph, NodeId node,
+                                                size_t output, const GroupSpace& group);
+
+}  // namespace tessera::codegen
