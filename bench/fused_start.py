@@ -7,9 +7,10 @@ these processes run one after the other, each once for `optimize=False` and once
 
   off           fuse=False, without stored artifacts; "off again" is a second process
   on            with fused groups, without stored artifacts; "on again" is a second process
-  other models  other graphs of the same groups, with what "on" stored: compiles nothing
-  many groups   graphs with many unconnected groups of a few kinds, without stored artifacts:
-                compiles each kind once
+  other models  other graphs of the same groups, with the kernels that a process stored which waits
+                for all compilations behind its runs: compiles nothing
+  many groups   graphs with many unconnected groups of a few kinds, without stored artifacts; waits
+                for all compilations: each kind is compiled once
 
 Times are medians over rounds, ratios are medians of the ratios within a round, and brackets are the
 95 % interval of that median by bootstrap. Outputs are compared with those of "off". Exit codes: 1,
@@ -122,7 +123,7 @@ def measure(task):
     import numpy as np
     import tessera
 
-    seconds = {"load": 0, "bind": 0, "first_run": 0, "runs": 0}
+    seconds = {"load": 0, "bind": 0, "first_run": 0, "wait": 0, "runs": 0}
     stages, compiled, sums, fused = {}, {}, [], 0
 
     def timed(part, call):
@@ -141,6 +142,8 @@ def measure(task):
         feeds = {value.name: np.linspace(-2, 2, value.shape[0], dtype=np.float32)
                  for value in executor.inputs}
         outputs = timed("first_run", lambda: executor.run(feeds))
+        if task["waits"]:
+            timed("wait", executor.wait_for_swap)
         timed("runs", lambda: run_again(executor, feeds))
         sums.append(sum(float(np.abs(output).mean()) for output in outputs))
         for stage in executor.stages:
@@ -163,13 +166,13 @@ class Runner:
         self.files = files
         self.folder = folder
 
-    def process(self, files, caches, mode, fuses, runs):
+    def process(self, files, caches, mode, fuses=True, runs=1, waits=False):
         """The result of measure() in a process of its own, and its wall time."""
         options = {"threads": self.arguments.threads[0], "fuse": fuses, **MODES[mode]}
         if self.arguments.backends:
             options["backends"] = self.arguments.backends.split(",")
-        task = {"files": [str(file) for file in files], "runs": runs, "options": options,
-                "module_dir": str(self.arguments.module_dir)}
+        task = {"files": [str(file) for file in files], "runs": runs, "waits": waits,
+                "options": options, "module_dir": str(self.arguments.module_dir)}
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("TESSERA_")}
         environment |= {"XDG_CACHE_HOME": str(caches / "user"),
@@ -183,10 +186,13 @@ class Runner:
         return {**json.loads(done.stdout), "wall": wall}
 
     def row(self, name, mode, caches):
-        set_of_models = {"other models": "others", "many groups": "many"}.get(name, "models")
-        runs = 1 if name == "many groups" else self.arguments.runs
-        return self.process(self.files[set_of_models], caches, mode,
-                            not name.startswith("off"), runs)
+        if name == "many groups":
+            return self.process(self.files["many"], caches, mode, waits=True)
+        if name == "other models":
+            self.process(self.files["models"], caches, mode, waits=True)
+            return self.process(self.files["others"], caches, mode, runs=self.arguments.runs)
+        return self.process(self.files["models"], caches, mode, not name.startswith("off"),
+                            self.arguments.runs)
 
     def round(self, mode, number):
         """Row -> its result."""
@@ -236,7 +242,11 @@ def complaints_of(mode, rounds, summary):
                 if abs(found - expected) > TOLERANCE * max(1, abs(expected)):
                     complaints.append(f"{mode}, {row}: graph {index} gives {found}, without fusion "
                                       f"{expected}")
-    for row, most in (("on again", 0), ("other models", 0), ("many groups", KINDS_OF_MANY)):
+    # Without prices, kernels are compiled behind the runs, if there are enough of them.
+    limits = {"other models": 0, "many groups": KINDS_OF_MANY}
+    if mode == "default":
+        limits["on again"] = 0
+    for row, most in limits.items():
         if summary[row]["most_compiled"] > most:
             complaints.append(f"{mode}, {row}: compiled {summary[row]['most_compiled']} kernels, "
                               f"expected at most {most}")
