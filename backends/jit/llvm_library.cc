@@ -16,8 +16,8 @@ constexpr const char* kLibraries[] = {
     "libLLVM.so.19.1", "libLLVM-19.so.1", "libLLVM.so.18.1", "libLLVM-18.so.1",
     "libLLVM-17.so.1", "libLLVM-16.so.1", "libLLVM-15.so.1",
 };
-constexpr const char* kFolders[] = {"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64",
-                                    "/usr/lib", "/usr/local/lib"};
+constexpr const char* kFolders[] = {"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu",
+                                    "/usr/lib64", "/usr/lib", "/usr/local/lib"};
 constexpr const char* kInstall = "(Debian: apt-get install libllvm19)";
 
 bool is_in_usual_folder() {
