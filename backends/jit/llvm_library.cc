@@ -18,7 +18,8 @@ constexpr const char* kLibraries[] = {
 };
 constexpr const char* kFolders[] = {"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu",
                                     "/usr/lib64", "/usr/lib", "/usr/local/lib"};
-constexpr const char* kInstall = "(Debian: apt-get install libllvm19)";
+constexpr const char* kNoLibrary =
+    "no LLVM of versions 15 to 19 can be loaded (Debian: apt-get install libllvm19)";
 
 bool is_in_usual_folder() {
   for (const char* folder : kFolders) {
@@ -88,9 +89,7 @@ std::string LlvmLibrary::explain_missing() {
     missing_.clear();
     return "";
   }
-  if (missing_.empty()) {
-    missing_ = std::string("no LLVM of versions 15 to 19 can be loaded ") + kInstall;
-  }
+  if (missing_.empty()) missing_ = kNoLibrary;
   return missing_;
 }
 

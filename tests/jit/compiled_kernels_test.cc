@@ -163,7 +163,7 @@ TEST_F(CompiledKernels, KeepValuesOfRowsForTheLastPass) {
       for (const std::shared_ptr<KernelStore>& each : stores_) {
         Target target = each->target();
         target.cached_bytes = cached_bytes;
-        EXPECT_TRUE(check(given, std::make_shared<KernelStore>(target, Blobs(), "test")));
+        EXPECT_TRUE(check(given, std::make_shared<KernelStore>(target, plugin::Blobs(), "test")));
       }
     }
   }
