@@ -1,6 +1,7 @@
 // Kernels of fused groups: compiled code in the loops of C++.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,7 +15,9 @@ namespace tessera::jit {
 // One loop nest of a kernel.
 struct KernelPart {
   std::string source;
-  KernelStore::Print print;  // refers to the group and the target
+  // Both refer to the group and the target.
+  KernelStore::Print print;
+  std::function<void()> check_printable;  // throws what `print` throws
 };
 
 // What a kernel of the group consists of if whole tensors are in `layout`. Throws Failure

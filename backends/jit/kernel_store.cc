@@ -161,20 +161,6 @@ std::shared_ptr<const ReadyKernel> KernelStore::get(const std::string& source, c
   return entry->ready;
 }
 
-void KernelStore::check(const std::string& source, const Print& print) {
-  const std::shared_ptr<Entry> entry = entry_of(source);
-  const std::lock_guard lock(entry->mutex);
-  if (entry->failure) throw Failure(*entry->failure);
-  if (entry->ready != nullptr || entry->is_printable) return;
-  try {
-    print();
-  } catch (const Failure& failure) {
-    entry->failure = failure;
-    throw;
-  }
-  entry->is_printable = true;
-}
-
 bool KernelStore::has(const std::string& source) {
   std::shared_ptr<Entry> entry;
   {

@@ -60,8 +60,6 @@ class KernelStore {
   // Throws Failure if it cannot be compiled; the same one again for the same source, unless LLVM
   // was missing.
   std::shared_ptr<const ReadyKernel> get(const std::string& source, const Print& print);
-  // Throws the Failure of `print` if it throws one; calls it at most once for each source.
-  void check(const std::string& source, const Print& print);
   // Whether get() needs no compiler.
   bool has(const std::string& source);
   // Adds a kernel that an earlier process made. Throws Failure if its code cannot be loaded.
@@ -82,7 +80,6 @@ class KernelStore {
     std::mutex mutex;  // held while the kernel is looked up or compiled
     std::shared_ptr<const ReadyKernel> ready;
     std::optional<plugin::Failure> failure;
-    bool is_printable = false;
   };
 
   std::shared_ptr<Entry> entry_of(const std::string& source);

@@ -16,8 +16,8 @@ constexpr const char* kLibraries[] = {
     "libLLVM.so.19.1", "libLLVM-19.so.1", "libLLVM.so.18.1", "libLLVM-18.so.1",
     "libLLVM-17.so.1", "libLLVM-16.so.1", "libLLVM-15.so.1",
 };
-constexpr const char* kFolders[] = {"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64",
-                                    "/usr/lib", "/usr/local/lib"};
+constexpr const char* kFolders[] = {"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu",
+                                    "/usr/lib64", "/usr/lib", "/usr/local/lib"};
 constexpr const char* kNoLibrary =
     "no LLVM of versions 15 to 19 can be loaded (Debian: apt-get install libllvm19)";
 

@@ -347,7 +347,7 @@ class KernelPrinter {
       return set_scalar(id, print_constant(writer_, given.data_type, given.bits));
     }
     if (given.operation == TESSERA_EXPRESSION_OPERAND) return load_operand(id);
-    check_divisor(given);
+    check_divisor(group_, given);
     if (plugin::is_reduction(given)) return copy_value(id);
     if (!levels_.is_vector[id]) {
       return set_scalar(id, print_operation(writer_, target_, given, arguments_of(id, 0, 1), 1));
@@ -366,21 +366,6 @@ class KernelPrinter {
       printed_[id].vectors = printed_[argument].vectors;
     } else {
       set_scalar(id, printed_[argument].scalar);
-    }
-  }
-
-  void check_divisor(const Instruction& given) const {
-    if (given.operation != TESSERA_EXPRESSION_REMAINDER &&
-        (given.operation != TESSERA_EXPRESSION_DIVIDE || ir_type(given.data_type).is_float)) {
-      return;
-    }
-    const Instruction& divisor = instruction(static_cast<size_t>(given.arguments[1]));
-    const int bits = 8 * ir_type(given.data_type).bytes;
-    const uint64_t all = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
-    const bool is_minus_one = ir_type(given.data_type).is_signed && (divisor.bits & all) == all;
-    if (divisor.operation != TESSERA_EXPRESSION_CONSTANT || (divisor.bits & all) == 0 ||
-        is_minus_one) {
-      throw Failure(TESSERA_UNSUPPORTED, "divides integers by constants other than 0 and -1 only");
     }
   }
 
@@ -527,13 +512,17 @@ std::string kernel_source(const FusedGroup& group, const KernelShape& shape) {
   return source;
 }
 
-std::string print_llvm(const FusedGroup& group, const KernelShape& shape, const Target& target) {
+void check_size(const FusedGroup& group) {
   if (group.instructions.size() > kMaxInstructions) {
     throw Failure(TESSERA_UNSUPPORTED,
                   "has too many instructions to compile as one kernel: expected at most " +
                       std::to_string(kMaxInstructions) + ", found " +
                       std::to_string(group.instructions.size()));
   }
+}
+
+std::string print_llvm(const FusedGroup& group, const KernelShape& shape, const Target& target) {
+  check_size(group);
   return KernelPrinter(group, shape, target).print();
 }
 

@@ -27,6 +27,9 @@ constexpr const char* kStreamName = "kernel_stream";
 // for each instruction.
 std::string kernel_source(const plugin::FusedGroup& group, const KernelShape& shape);
 
+// Throws Failure (TESSERA_UNSUPPORTED) if the group is too large to compile in a reasonable time.
+void check_size(const plugin::FusedGroup& group);
+
 // Throws Failure (TESSERA_UNSUPPORTED) with the reason if the group has an operation or a type that
 // the target cannot compute exactly, or if it is too large to compile in a reasonable time.
 std::string print_llvm(const plugin::FusedGroup& group, const KernelShape& shape,

@@ -313,8 +313,8 @@ enum {
    * this. */
   TESSERA_CANDIDATE_SPREADS_NAN = 128,
   /* Computes several nodes in one pass over memory. Without measured prices, the host prefers the
-   * largest of such groups, whatever the order of backends, unless a library fuses a node of it with
-   * one that no such group computes (an activation with a convolution). */
+   * largest of such groups, whatever the order of backends, unless a library fuses a node of it
+   * with one that no such group computes (an activation with a convolution). */
   TESSERA_CANDIDATE_ONE_PASS = 256,
   /* The kernel is compiled while Tessera runs and then kept by the host (put_blob), so that later
    * processes only load it. `build_seconds` is the time to compile it. */

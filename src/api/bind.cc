@@ -172,9 +172,11 @@ class Model::State::Binder {
   // with them would pay for it.
   void compile_behind(Executor::State& state, const CompilationGain& gain) {
     const double runs = (kSecondsToOpenCompiler + gain.compile_seconds) / gain.seconds_per_run;
-    state.swap_to([model = model_.shared_from_this(), options = state.options](
-                      CancellationToken& end) { return model->compile_in_background(options, end); },
-                  1 + static_cast<int64_t>(std::min(runs, kMaxRuns)));
+    state.swap_to(
+        [model = model_.shared_from_this(), options = state.options](CancellationToken& end) {
+          return model->compile_in_background(options, end);
+        },
+        1 + static_cast<int64_t>(std::min(runs, kMaxRuns)));
   }
 
   // Prepares a swap if another plan is faster or may be; it is measured and built in the background

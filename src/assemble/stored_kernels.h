@@ -40,7 +40,8 @@ bool is_kernel_of(const std::string& key, const std::string& backend);
 class StoredKernels {
  public:
   // `find` may be null: nothing is stored. `shared` has the kernels of all models whose build takes
-  // a while; null: each model has its own. It must outlive this. For `precision` and `nan` see PlanOptions.
+  // a while; null: each model has its own. It must outlive this. For `precision` and `nan` see
+  // PlanOptions.
   StoredKernels(const ops::Registry& registry, int threads, int precision, int nan,
                 FindStoredKernel find, SharedKernels* shared = nullptr)
       : registry_(registry),

@@ -157,10 +157,9 @@ std::optional<CompilationGain> Placer::compilation_gain(const Placement& chosen)
   Placer compiling = *this;
   compiling.allow_compiling();
   const Placement compiled = compiling.in_order();
-  CompilationGain gain{
-      .seconds_per_run =
-          seconds_of_passes(problem_, chosen) - seconds_of_passes(problem_, compiled),
-      .compile_seconds = sum_of(compile_seconds_, compiled)};
+  CompilationGain gain{.seconds_per_run = seconds_of_passes(problem_, chosen) -
+                                          seconds_of_passes(problem_, compiled),
+                       .compile_seconds = sum_of(compile_seconds_, compiled)};
   const bool is_gain = gain.compile_seconds > 0 && gain.seconds_per_run > 0;
   return is_gain ? std::optional(gain) : std::nullopt;
 }

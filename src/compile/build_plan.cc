@@ -242,7 +242,8 @@ class PlanBuilder {
     switch (mode) {
       case Mode::InOrder: {
         Choice choice{.placement = choose_and_build()};
-        if (!released_weight_) result_.compilation_gain = placer_.compilation_gain(choice.placement);
+        if (!released_weight_)
+          result_.compilation_gain = placer_.compilation_gain(choice.placement);
         return choice;
       }
       case Mode::Measured:

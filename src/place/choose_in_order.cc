@@ -19,7 +19,7 @@ constexpr int kNone = -1;
 struct Group {
   std::vector<int> nodes;
   int preference = 0;
-  bool is_one_pass = false;  // of several nodes; then all candidates are
+  bool is_one_pass = false;     // of several nodes; then all candidates are
   std::vector<int> candidates;  // ascending
 };
 

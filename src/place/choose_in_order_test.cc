@@ -59,7 +59,7 @@ PlacementCandidate one_pass(std::vector<int> nodes, int preference) {
 TEST(ChooseInOrder, TakesTheLargestGroupOfOnePassWhateverItsBackend) {
   PlacementProblem problem = chain(3);
   problem.candidates = {covering({0}, 0, 0, 1), covering({1}, 0, 0, 1), covering({2}, 0, 0, 1),
-                        one_pass({0, 1}, 1),    one_pass({0, 1, 2}, 2)};
+                        one_pass({0, 1}, 1), one_pass({0, 1, 2}, 2)};
   EXPECT_THAT(choose(problem), ElementsAre(4));
   problem.is_forbidden = {false, false, false, false, true};
   EXPECT_THAT(choose(problem), ElementsAre(3, 2));

@@ -177,22 +177,6 @@ TEST_F(KernelStores, NeverUseTheKernelOfAnotherSource) {
   EXPECT_EQ(later.counts().compiled, 1);
 }
 
-TEST_F(KernelStores, RememberWhatCannotBePrinted) {
-  KernelStore store = new_store();
-  int calls = 0;
-  const auto refuse = [&]() -> std::string {
-    ++calls;
-    throw plugin::Failure(TESSERA_UNSUPPORTED, "has no text");
-  };
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    EXPECT_THROW(store.check("refused", refuse), plugin::Failure);
-  }
-  EXPECT_EQ(calls, 1);
-  store.check(given().source, [&] { return given().text; });
-  store.check(given().source, refuse);
-  EXPECT_EQ(store.counts().compiled, 0);
-}
-
 // As many sources as make the store forget those that nobody uses.
 TEST_F(KernelStores, KeepWhatIsUsed) {
   KernelStore store = new_store();
