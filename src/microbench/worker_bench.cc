@@ -58,9 +58,9 @@ struct Worker {
   ChildProcess process;
   MessageChannel channel;
   SharedPage page;
-  std::optional<WorkerBlobs> blobs;  // none after its end
-  std::set<CandidateKey> touched;    // built in it at any time
-  std::set<CandidateKey> built;      // and still built
+  WorkerBlobs blobs;
+  std::set<CandidateKey> touched;  // built in it at any time
+  std::set<CandidateKey> built;    // and still built
 };
 
 // The result of one exchange: an answer, or why the process was lost.
@@ -238,6 +238,7 @@ Reply WorkerBench::State::exchange(const Message& request) {
       }
       const bool is_expected = reply.answer.kind == request.kind ||
                                reply.answer.kind == static_cast<uint32_t>(BenchMessage::Failure);
+      if (delivery == Delivery::Done) worker->blobs.end_claims();
       if (delivery == Delivery::Done && is_expected) return reply;
       if (delivery == Delivery::Done) delivery = Delivery::Damaged;
     }
@@ -262,7 +263,7 @@ Reply WorkerBench::State::exchange(const Message& request) {
 // A worker that asks for something else than blobs is broken.
 Delivery WorkerBench::State::answer_question(const Message& question) {
   try {
-    return worker->channel.send(worker->blobs->answer(question), in(kAnswerSeconds));
+    return worker->channel.send(worker->blobs.answer(question), in(kAnswerSeconds));
   } catch (const Error&) {
     return Delivery::Damaged;
   }
@@ -270,7 +271,7 @@ Delivery WorkerBench::State::answer_question(const Message& question) {
 
 // If the process cannot be ended, measuring continues with another one.
 void WorkerBench::State::end_process() {
-  worker->blobs.reset();
+  worker->blobs.end_claims();
   if (!worker->process.kill(options.kill_patience).is_left_behind) return;
   if (options.log == nullptr) return;
   options.log->warn("process " + std::to_string(worker->process.id()) +
