@@ -162,7 +162,7 @@ def test_another_model_loads_a_kernel_that_was_saved_as_a_whole(tessera, library
         wait_until_settled()
         executor = tessera.load(model, backends=backends).bind(
             backends=["compiler", "reference"], pins=[tessera.Pin("leaky*", "compiler")],
-            optimize=True, swap=False)
+            optimize=True, swap=False, threads=1)
         loaded.append(executor.shapes().plans[0].loaded_kernels)
     assert loaded == [0, 1]
 
