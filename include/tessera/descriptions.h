@@ -151,8 +151,8 @@ struct CompileDescription {
   std::string backend;
   int64_t kernels = 0;            // of groups; several may share one code
   int64_t unique = 0;             // different codes among them
-  int64_t compiled = 0;           // codes that the compiler made
-  int64_t loaded_from_store = 0;  // codes that an earlier process had compiled
+  int64_t compiled = 0;           // codes that the compiler made, here or in the worker process
+  int64_t loaded_from_store = 0;  // codes that another process had compiled
   double compile_seconds = 0;
 };
 

@@ -141,8 +141,8 @@ class CompileDescription:
     backend: str
     kernels: int  # of groups; several may share one code
     unique: int  # different codes among them
-    compiled: int  # codes that the compiler made
-    loaded_from_store: int  # codes that an earlier process had compiled
+    compiled: int  # codes that the compiler made, here or in the process that measures
+    loaded_from_store: int  # codes that another process had compiled
     compile_seconds: float
 
 

@@ -40,7 +40,7 @@ class ParentBlobs {
   bool is_asked_ = false;
 };
 
-// The parent's side: answers the questions of one worker, whose claims end with this object.
+// The parent's side: answers the questions of one worker.
 class WorkerBlobs {
  public:
   // Without `services` there are no blobs.
@@ -49,6 +49,8 @@ class WorkerBlobs {
   static bool is_question(const Message& message);
   // Throws Corrupt if the message is damaged.
   Message answer(const Message& question);
+  // Call when the worker has answered a request, and when it is lost: it claims nothing then.
+  void end_claims() { claims_.clear(); }
 
  private:
   bool keep(const BlobBytes& blob);

@@ -58,9 +58,9 @@ struct Worker {
   ChildProcess process;
   MessageChannel channel;
   SharedPage page;
-  std::optional<WorkerBlobs> blobs;  // none after its end
-  std::set<CandidateKey> touched;    // built in it at any time
-  std::set<CandidateKey> built;      // and still built
+  WorkerBlobs blobs;
+  std::set<CandidateKey> touched;  // built in it at any time
+  std::set<CandidateKey> built;    // and still built
 };
 
 // The result of one exchange: an answer, or why the process was lost.
@@ -102,6 +102,7 @@ struct WorkerBench::State {
   template <class Content>
   Reply ask(BenchMessage kind, const Content& content);
   Reply exchange(const Message& request);
+  Delivery await_answer(uint32_t kind, Message& answer);
   Delivery answer_question(const Message& question);
   double limit_of(BenchStage stage) const;
   std::string explain_late(BenchStage stage) const;
@@ -208,41 +209,45 @@ std::string WorkerBench::State::explain_late(BenchStage stage) const {
          (stage == BenchStage::Build ? " to build" : " to prepare its inputs and weights");
 }
 
-Reply WorkerBench::State::exchange(const Message& request) {
-  auto* page = static_cast<ProgressPage*>(worker->page.data());
-  page->announced_build_us = 0;
-  page->enter(BenchStage::Prepare);
+// Waits for the answer to a request of the kind, as long as the stages of the worker may take.
+// Answers its questions meanwhile.
+Delivery WorkerBench::State::await_answer(uint32_t kind, Message& answer) {
+  const auto* page = static_cast<const ProgressPage*>(worker->page.data());
   const int64_t start_us = now_us();
   const double max_seconds =
       kPrepareSeconds + kMaxBuildSeconds + kMaxRuns * options.candidate_timeout_seconds;
-  Reply reply;
-  Delivery delivery = worker->channel.send(request, in(kPrepareSeconds));
-  Progress progress;
-  while (delivery == Delivery::Done) {
-    progress = page->read();
+  while (true) {
+    const Progress progress = page->read();
     // Clamped, so that a worker with false times gains nothing.
     const int64_t since_us = std::clamp(progress.since_us, start_us, now_us());
     const double passed = static_cast<double>(now_us() - since_us) * 1e-6;
     const double whole = static_cast<double>(now_us() - start_us) * 1e-6;
     const double left = std::min(limit_of(progress.stage) - passed, max_seconds - whole);
-    delivery = left > 0 ? worker->channel.wait(in(std::min(left, kPollSeconds))) : Delivery::Late;
-    if (delivery == Delivery::Late && left > 0) {
-      delivery = Delivery::Done;
-      continue;
+    if (left <= 0) return Delivery::Late;
+    Delivery delivery = worker->channel.wait(in(std::min(left, kPollSeconds)));
+    if (delivery == Delivery::Late) continue;
+    if (delivery == Delivery::Done) delivery = worker->channel.receive(answer, in(kAnswerSeconds));
+    if (delivery == Delivery::Done && WorkerBlobs::is_question(answer)) {
+      delivery = answer_question(answer);
+      if (delivery == Delivery::Done) continue;
     }
-    if (delivery == Delivery::Done) {
-      delivery = worker->channel.receive(reply.answer, in(kAnswerSeconds));
-      if (delivery == Delivery::Done && WorkerBlobs::is_question(reply.answer)) {
-        delivery = answer_question(reply.answer);
-        continue;
-      }
-      const bool is_expected = reply.answer.kind == request.kind ||
-                               reply.answer.kind == static_cast<uint32_t>(BenchMessage::Failure);
-      if (delivery == Delivery::Done && is_expected) return reply;
-      if (delivery == Delivery::Done) delivery = Delivery::Damaged;
-    }
+    if (delivery != Delivery::Done) return delivery;
+    worker->blobs.end_claims();
+    const bool is_expected =
+        answer.kind == kind || answer.kind == static_cast<uint32_t>(BenchMessage::Failure);
+    return is_expected ? Delivery::Done : Delivery::Damaged;
   }
-  progress = page->read();
+}
+
+Reply WorkerBench::State::exchange(const Message& request) {
+  auto* page = static_cast<ProgressPage*>(worker->page.data());
+  page->announced_build_us = 0;
+  page->enter(BenchStage::Prepare);
+  Reply reply;
+  Delivery delivery = worker->channel.send(request, in(kPrepareSeconds));
+  if (delivery == Delivery::Done) delivery = await_answer(request.kind, reply.answer);
+  if (delivery == Delivery::Done) return reply;
+  const Progress progress = page->read();
   // If the socket was closed, the end of the process will be known soon; processes that it started
   // may keep the socket open.
   const std::optional<ProcessEnd> end = worker->process.wait(
@@ -262,7 +267,7 @@ Reply WorkerBench::State::exchange(const Message& request) {
 // A worker that asks for something else than blobs is broken.
 Delivery WorkerBench::State::answer_question(const Message& question) {
   try {
-    return worker->channel.send(worker->blobs->answer(question), in(kAnswerSeconds));
+    return worker->channel.send(worker->blobs.answer(question), in(kAnswerSeconds));
   } catch (const Error&) {
     return Delivery::Damaged;
   }
@@ -270,7 +275,7 @@ Delivery WorkerBench::State::answer_question(const Message& question) {
 
 // If the process cannot be ended, measuring continues with another one.
 void WorkerBench::State::end_process() {
-  worker->blobs.reset();
+  worker->blobs.end_claims();
   if (!worker->process.kill(options.kill_patience).is_left_behind) return;
   if (options.log == nullptr) return;
   options.log->warn("process " + std::to_string(worker->process.id()) +

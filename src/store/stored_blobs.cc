@@ -70,7 +70,7 @@ bool StoredBlobs::keep_new(const std::string& key, const std::string& bytes) {
 
 // The lock is in the user's folder, from which sweep() removes it if its holder was killed.
 BlobClaim StoredBlobs::try_claim(const std::string& key) const {
-  const BlobClaim of_nothing = std::make_shared<const char>();
+  BlobClaim of_nothing = std::make_shared<const char>();
   const std::filesystem::path folder = find_folder_();
   if (permits_ == 0 || folder.empty()) return of_nothing;
   if (!cache::make_private_folder(folder).empty()) return of_nothing;

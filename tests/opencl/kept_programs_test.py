@@ -36,7 +36,7 @@ def needs_opencl(why_unusable):
 
 
 @pytest.fixture
-def run(bin_dir, tmp_path):
+def run(start):
     """Runs PROCESS with the user's folder in `tmp_path`."""
     return lambda *arguments, **options: result_of(start(*arguments, **options))
 
@@ -49,6 +49,8 @@ def result_of(process):
 
 @pytest.fixture
 def start(bin_dir, tmp_path):
+    """Starts PROCESS, or another text."""
+
     def call(model, optimize=True, rows=4, text=PROCESS):
         environment = {**os.environ, "PYTHONPATH": str(bin_dir.parent / "python"),
                        "XDG_CACHE_HOME": str(tmp_path / "user"),
