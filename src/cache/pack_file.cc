@@ -111,15 +111,16 @@ std::string encode_packs(std::span<const StoredPack> packs, const std::string& p
 }
 
 std::string write_packs(const std::filesystem::path& file, std::span<const StoredPack> packs,
-                        const std::string& processor, const UserKey& key) {
+                        const std::string& processor, const UserKey& key, Durability durability) {
   const Head head = head_of(packs, processor, key);
-  return replace_file_by(file, [&](int descriptor) {
+  const auto write = [&](int descriptor) {
     std::string reason;
     write_all(packs, head, [&](std::string_view part) {
       if (reason.empty()) reason = write_bytes(descriptor, part);
     });
     return reason;
-  });
+  };
+  return replace_file_by(file, write, durability);
 }
 
 PackFile::Opened PackFile::open(const std::filesystem::path& path, const std::string& processor,

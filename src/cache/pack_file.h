@@ -16,6 +16,7 @@
 
 #include "base/file_handle.h"
 #include "base/file_stamp.h"
+#include "cache/stored_file.h"
 #include "cache/user_key.h"
 
 namespace tessera::cache {
@@ -32,7 +33,8 @@ std::string encode_packs(std::span<const StoredPack> packs, const std::string& p
 // Writes the same to `file` without holding all of it in memory. Returns the reason of a failure,
 // or "".
 std::string write_packs(const std::filesystem::path& file, std::span<const StoredPack> packs,
-                        const std::string& processor, const UserKey& key);
+                        const std::string& processor, const UserKey& key,
+                        Durability durability = Durability::Synced);
 
 // Thread-safe.
 class PackFile {

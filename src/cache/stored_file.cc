@@ -209,7 +209,8 @@ std::string replace_file(const std::filesystem::path& file,
 }
 
 std::string replace_file_by(const std::filesystem::path& file,
-                            const std::function<std::string(int descriptor)>& write) {
+                            const std::function<std::string(int descriptor)>& write,
+                            Durability durability) {
   const std::filesystem::path folder = folder_of(file);
   const std::filesystem::path staged = folder / ("." + file.filename().string() + ".new");
   const auto [handle, refusal] = open_exclusively(staged);
@@ -221,13 +222,14 @@ std::string replace_file_by(const std::filesystem::path& file,
     ::unlink(staged.c_str());
     throw;
   }
-  if (reason.empty() && ::fsync(handle.get()) != 0) reason = last_error();
+  const bool is_synced = durability == Durability::Synced;
+  if (reason.empty() && is_synced && ::fsync(handle.get()) != 0) reason = last_error();
   if (reason.empty() && ::rename(staged.c_str(), file.c_str()) != 0) reason = last_error();
   if (!reason.empty()) {
     ::unlink(staged.c_str());
     return reason;
   }
-  sync_folder(folder);
+  if (is_synced) sync_folder(folder);
   return {};
 }
 

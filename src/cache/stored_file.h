@@ -62,10 +62,19 @@ std::string explain_foreign_folder(const std::filesystem::path& folder);
 std::string replace_file(const std::filesystem::path& file,
                          const std::function<std::string()>& make_bytes);
 
+// Whether a file survives if the machine fails soon after it was written.
+enum class Durability : uint8_t {
+  Synced,
+  // Not synced, which takes most of the time of a small file. Only for files that authenticate what
+  // they hold, and that are made again if they are missing.
+  Unsynced
+};
+
 // The same for contents too large for memory: `write` writes to the open file and returns the
 // reason of a failure, or "".
 std::string replace_file_by(const std::filesystem::path& file,
-                            const std::function<std::string(int descriptor)>& write);
+                            const std::function<std::string(int descriptor)>& write,
+                            Durability durability = Durability::Synced);
 
 // Writes all bytes at the current position of the file. Returns the reason of a failure, or "".
 std::string write_bytes(int descriptor, std::string_view bytes);

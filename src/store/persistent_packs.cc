@@ -191,7 +191,8 @@ bool PersistentPacks::keep_kernels(const std::vector<SavableKernel>& kernels) {
     try {
       const std::string bytes = kernel.kernel->save();
       const cache::StoredPack one{kernel.key, bytes};
-      write_file(kernel_folder(kernel.key) / kKernelFile, {&one, 1});
+      // There may be many, and each is soon made again.
+      write_file(kernel_folder(kernel.key) / kKernelFile, {&one, 1}, cache::Durability::Unsynced);
     } catch (const Error&) {
       continue;
     }
@@ -242,10 +243,11 @@ void PersistentPacks::drop_damaged() {
 
 // If the file cannot be written, the next process only has to do the work again.
 void PersistentPacks::write_file(const std::filesystem::path& path,
-                                 std::span<const cache::StoredPack> packs) {
+                                 std::span<const cache::StoredPack> packs,
+                                 cache::Durability durability) {
   if (!cache::make_private_folder(path.parent_path()).empty()) return;
   cache::sweep(path.parent_path());
-  if (!cache::write_packs(path, packs, processor_model(), *key_).empty()) return;
+  if (!cache::write_packs(path, packs, processor_model(), *key_, durability).empty()) return;
   cache::PackFile::Opened written =
       cache::PackFile::open(path, processor_model(), *key_, std::nullopt);
   if (written.file != nullptr && written.file->is_sound()) add_file(path, std::move(written.file));
@@ -259,7 +261,8 @@ void PersistentPacks::keep(LoadedModel& model, const PackStore& packs,
   std::string names;
   for (const cache::StoredPack& pack : wanted) names += pack.key + "\n";
   if (!wanted.empty()) {
-    write_file(packs_folder_ / (short_digest(names) + cache::kPacksEnding), wanted);
+    write_file(packs_folder_ / (short_digest(names) + cache::kPacksEnding), wanted,
+               cache::Durability::Synced);
   }
   const bool has_new_kernels = keep_kernels(kernels);
   if (wanted.empty() && !has_new_kernels) return;

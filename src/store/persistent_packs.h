@@ -69,7 +69,8 @@ class PersistentPacks {
   bool has_key() const;
   bool has_key_or_makes_one();
   bool is_stored(const std::string& key) const;
-  void write_file(const std::filesystem::path& path, std::span<const cache::StoredPack> packs);
+  void write_file(const std::filesystem::path& path, std::span<const cache::StoredPack> packs,
+                  cache::Durability durability);
   void add_file(const std::filesystem::path& path, std::shared_ptr<cache::PackFile> file);
   void drop_damaged();
 

@@ -50,7 +50,8 @@ bool keep_blob(const std::filesystem::path& folder, const std::string& key,
   cache::sweep(path.parent_path());
   const std::string name = pack_key(key);
   const cache::StoredPack one{name, bytes};
-  return cache::write_packs(path, {&one, 1}, processor_model(), *user).empty();
+  return cache::write_packs(path, {&one, 1}, processor_model(), *user, cache::Durability::Unsynced)
+      .empty();
 }
 
 std::shared_ptr<const void> StoredBlobs::permit_storing() {
