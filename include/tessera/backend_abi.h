@@ -312,16 +312,13 @@ enum {
    * within a tile of Winograd's algorithm. The host refuses candidates without this flag that do
    * this. */
   TESSERA_CANDIDATE_SPREADS_NAN = 128,
-  /* Computes several nodes in one pass over memory. Without measured prices, the host prefers the
-   * largest of such groups, whatever the order of backends, unless a library fuses a node of it
-   * with one that no such group computes (an activation with a convolution). */
+  /* Computes several nodes in one pass over memory. If nothing is measured and no backend is named,
+   * the largest of such groups is chosen, whatever its backend. */
   TESSERA_CANDIDATE_ONE_PASS = 256,
   /* The kernel is compiled while Tessera runs and then kept by the host (put_blob), so that later
    * processes only load it. `build_seconds` is the time to compile it. */
   TESSERA_CANDIDATE_COMPILED = 512,
-  /* Of a COMPILED candidate: it is not kept yet, so building it means to compile it. Without
-   * measured prices it is not chosen at first, but compiled behind the runs if there are enough of
-   * them, unless the user named its backend. */
+  /* Not kept yet. If nothing is measured, it is compiled behind the runs. */
   TESSERA_CANDIDATE_TO_COMPILE = 1024
 };
 

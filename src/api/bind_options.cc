@@ -91,8 +91,9 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
                                                                   : TESSERA_PRECISION_FLOAT32;
   wanted.nan = options.run.nan == NanMode::Fast ? TESSERA_NAN_FAST : TESSERA_NAN_EXACT;
   wanted.fuses = options.run.fuse;
-  // Who names a library wants its kernels from the first run on.
+  // Who names libraries, or brings one, wants their kernels from the first run on.
   wanted.compiles = !wanted_backends(options).empty();
+  wanted.follows_order = wanted.compiles || set.has_third_party();
   for (const Pin& pin : options.run.pins) {
     wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
   }

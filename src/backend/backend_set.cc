@@ -389,6 +389,11 @@ std::vector<RememberedPlugin> BackendSet::remembered() const {
   return all;
 }
 
+bool BackendSet::has_third_party() const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(entries_, [](const Entry& entry) { return entry.known == nullptr; });
+}
+
 std::vector<std::shared_ptr<const Plugin>> BackendSet::third_party_plugins() {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<const Plugin>> found;

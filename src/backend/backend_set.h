@@ -77,6 +77,8 @@ class BackendSet {
 
   // The backend that `name` is an alias of; else `name`.
   std::string resolve_alias(const std::string& name) const;
+  // Whether there are plug-ins that are not in the catalog, usable or not.
+  bool has_third_party() const;
   // Plug-ins that are not in the catalog: models may use their ops.
   std::vector<std::shared_ptr<const Plugin>> third_party_plugins();
 

@@ -68,6 +68,11 @@ Placer::Placer(const Graph& graph, const Offers& offers, const LayoutTable& layo
   update_forbidden();
 }
 
+void Placer::follow_order() {
+  for (PlacementCandidate& candidate : problem_.candidates) candidate.is_one_pass = false;
+  is_solved_ = false;
+}
+
 void Placer::set_prices(const PricedOffers& prices) {
   prices.apply(problem_);
   is_refused_ = problem_.is_forbidden;

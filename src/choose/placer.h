@@ -34,6 +34,8 @@ class Placer {
   // solving ends after a bounded effort, which is the same on every machine.
   void set_solve_time_limit(double seconds) { max_seconds_ = seconds; }
 
+  // Without prices, groups that one pass computes get no privilege.
+  void follow_order();
   // Without prices, kernels that must be compiled first may be chosen as well.
   void allow_compiling() {
     may_compile_ = true;

@@ -170,6 +170,7 @@ class PlanBuilder {
         assembler_(pool, packs, in_use_, stored_),
         fitter_(base_.graph, base_.offers, *base_.layouts, options.memory_budget_bytes) {
     placer_.set_solve_time_limit(pricing_.solve_budget_seconds);
+    if (options.follows_order) placer_.follow_order();
     if (options.compiles) placer_.allow_compiling();
   }
 

@@ -29,7 +29,9 @@ struct PlanOptions {
   int precision = TESSERA_PRECISION_FLOAT32;
   int nan = TESSERA_NAN_EXACT;  // TESSERA_NAN_
   bool fuses = true;            // find groups for kernels that are compiled
-  // Without prices, kernels that must be compiled first may be chosen.
+  // Without prices: whether the order of backends counts more than how many nodes one pass
+  // computes, and whether kernels that must be compiled first may be chosen.
+  bool follows_order = false;
   bool compiles = false;
   OfferSelection selection;
   bool returns_step_outputs = false;  // after the graph's outputs and kept values
