@@ -29,7 +29,7 @@ struct Found {
   bool is_usable = true;
 };
 
-// The backend of "plug-in 'backend_jit.so'" or "backend 'jit'", as HostTable names the owners of
+// The backend of "plug-in 'backend_mylib.so'" or "backend 'mylib'", as HostTable names the owners of
 // blobs.
 std::string backend_of_owner(const std::string& owner) {
   const size_t begin = owner.find('\'');
