@@ -29,8 +29,8 @@ struct Found {
   bool is_usable = true;
 };
 
-// The backend of "plug-in 'backend_NAME.so'" or "backend 'NAME'", as HostTable names the owners of
-// blobs.
+// The backend of "plug-in 'backend_mylib.so'" or "backend 'mylib'", as HostTable names the owners
+// of blobs.
 std::string backend_of_owner(const std::string& owner) {
   const size_t begin = owner.find('\'');
   const size_t end = owner.rfind('\'');

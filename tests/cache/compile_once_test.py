@@ -153,6 +153,8 @@ def test_models_of_one_process_share_a_kernel_that_is_saved_as_a_whole(tessera, 
 def test_another_model_loads_a_kernel_that_was_saved_as_a_whole(tessera, library, tmp_path,
                                                                monkeypatch):
     monkeypatch.setenv("TESSERA_TEST_COMPILER", "saves")
+    # Else nothing is kept of models that are loaded.
+    monkeypatch.delenv("TESSERA_OPTIMIZE")
     loaded = []
     for also in ([], ["Neg"]):
         # These share nothing but the user's folder, like processes.
