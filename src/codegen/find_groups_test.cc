@@ -166,6 +166,14 @@ TEST_F(FindGroups, WhatIsRepeatedAlongRowsIsInside) {
   }
 }
 
+TEST_F(FindGroups, AComputedScalarKeepsNoReductionOut) {
+  GraphBuilder graph = builder(13);
+  graph.input("x", float_type({{4, 8}})).input("s", float_type({{1}}));
+  graph.node("e", "Exp", {"s"}, {"e1"}).node("scale", "Mul", {"x", "e1"}, {"m"});
+  graph.node("soft", "Softmax", {"m"}, {"z"}).output("z");
+  EXPECT_THAT(groups_of(typed(graph)), ElementsAre("scale soft", "soft"));
+}
+
 TEST_F(FindGroups, ViewsAreInsideButNotAtTheEnd) {
   GraphBuilder graph = builder();
   graph.input("x", float_type({{2, 6}})).input("y", float_type({{2, 3, 2}}));

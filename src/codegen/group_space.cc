@@ -209,6 +209,8 @@ std::optional<RepeatedRows> demanded_rows(const FusionGraph& graph, NodeId id, s
   RepeatedRows rows = {space_dims(graph, id), 0};
   if (dims.empty() || dims == rows.dims) return std::nullopt;
   while (rows.first < dims.size() && dims[rows.first] == rows.dims[rows.first]) ++rows.first;
+  // A single element would forbid reductions over some of the dimensions only.
+  if (product(std::span(dims).first(rows.first)) == 1) return std::nullopt;
   const auto is_one = [](int64_t dim) { return dim == 1; };
   const auto repeated = std::span(dims).subspan(rows.first);
   return std::ranges::all_of(repeated, is_one) ? std::optional(std::move(rows)) : std::nullopt;

@@ -59,8 +59,8 @@ struct RepeatedRows {
   size_t first = 0;           // the first dimension along which elements are repeated
 };
 
-// What input `index` of an elementwise node demands; nullopt if it is not repeated, or not only
-// along the last dimensions.
+// What input `index` of an elementwise node demands; nullopt if it is not repeated, is a single
+// element, or is not repeated along the last dimensions only.
 std::optional<RepeatedRows> demanded_rows(const FusionGraph& graph, NodeId node, size_t index);
 
 // A space, and the level of each value that the nodes on it compute.
