@@ -114,8 +114,7 @@ typedef struct tessera_fused_access {
 /* A group is data: nothing in it depends on names. Results of instructions that depend on no
  * operand that varies along a reduced axis, except through a reduction, are the same for all points
  * along these axes. A result with stride 0 along the reduced axes is written once for all of them.
- * Each element of an output is written by one result; several results may write parts of one
- * output, at different offsets. */
+ * Each element of an output is written by one result; several results may write to one output. */
 typedef struct tessera_fused_group {
   uint32_t struct_size;
   uint32_t expression_version;

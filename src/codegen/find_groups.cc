@@ -13,6 +13,8 @@ constexpr size_t kMaxNodes = 1'536;
 constexpr int kMaxVisits = 512;
 // How many first nodes other backends fuse with a product or a convolution.
 constexpr size_t kMaxFirstNodes = 3;
+// Of a group whose values are repeated along rows of another one.
+constexpr size_t kMaxRepeatedNodes = 16;
 constexpr int kNoGroup = -1;
 
 struct GrowingGroup {
@@ -106,6 +108,8 @@ class GroupFinder {
     for (const int member : members) {
       const GrowingGroup& group = groups_[static_cast<size_t>(member)];
       spaces.push_back({group.space, group.part_elements, {}});
+      const std::optional<RepeatedRows> rows = repeated_rows(id, member);
+      if (rows && !spaces.back().stretch(*rows)) return std::nullopt;
       const Partition own = spaces.back().partition();
       partition = partition ? common_partition(*partition, own) : own;
       if (!partition) return std::nullopt;
@@ -119,10 +123,43 @@ class GroupFinder {
     }
     for (const ValueId input : node_at(id).inputs) {
       if (!is_member(group_of(producer_of(input)), members) || !is_computed(input)) continue;
-      spaces[0].levels[input] = levels_[static_cast<size_t>(input.index)];
+      const bool is_row = repeated_rows(id, group_of(producer_of(input))).has_value();
+      spaces[0].levels[input] = is_row ? Level::Row : levels_[static_cast<size_t>(input.index)];
     }
     return std::move(spaces[0]);
   }
+
+  // How the node repeats the values of a group that reduces nothing, if nobody else reads them.
+  std::optional<RepeatedRows> repeated_rows(NodeId id, int group) const {
+    const GrowingGroup& member = groups_[static_cast<size_t>(group)];
+    if (member.space.has_reduction() || member.nodes.size() > kMaxRepeatedNodes) {
+      return std::nullopt;
+    }
+    std::optional<RepeatedRows> rows;
+    const std::vector<ValueId>& inputs = node_at(id).inputs;
+    for (size_t index = 0; index < inputs.size() && !rows; ++index) {
+      if (is_computed(inputs[index]) && group_of(producer_of(inputs[index])) == group) {
+        rows = demanded_rows(graph_, id, index);
+      }
+    }
+    return rows && are_read_by(id, member.nodes) ? rows : std::nullopt;
+  }
+
+  // Whether only the nodes themselves and `id` read what they compute.
+  bool are_read_by(NodeId id, const std::vector<int32_t>& nodes) const {
+    std::map<ValueId, int> reads;
+    for (const int32_t node : nodes) {
+      for (const ValueId input : node_at({node}).inputs) ++reads[input];
+    }
+    for (const ValueId input : node_at(id).inputs) ++reads[input];
+    return std::ranges::all_of(nodes, [&](int32_t node) {
+      return std::ranges::all_of(node_at({node}).outputs, [&](ValueId output) {
+        return output.is_none() || reads[output] == graph_.use_counts[output_index(output)];
+      });
+    });
+  }
+
+  static size_t output_index(ValueId value) { return static_cast<size_t>(value.index); }
 
   // Makes one group of `members` and the node, if that is a group; else changes nothing.
   bool join(NodeId id, const std::vector<int>& members) {
@@ -131,6 +168,9 @@ class GroupFinder {
     if (nodes > kMaxNodes) return false;
     std::optional<GroupSpace> space = joint_space(id, members);
     if (!space || !add_node(graph_, id, *space) || !is_convex(id, members)) return false;
+    for (const int member : members) {
+      if (repeated_rows(id, member)) make_rows(member);
+    }
     GrowingGroup& first = groups_[static_cast<size_t>(members[0])];
     for (size_t index = 1; index < members.size(); ++index) absorb(members[0], members[index]);
     first.nodes.push_back(id.index);
@@ -139,6 +179,14 @@ class GroupFinder {
     group_of_[static_cast<size_t>(id.index)] = members[0];
     set_levels(id, *space);
     return true;
+  }
+
+  void make_rows(int group) {
+    for (const int32_t node : groups_[static_cast<size_t>(group)].nodes) {
+      for (const ValueId output : node_at({node}).outputs) {
+        if (!output.is_none()) levels_[output_index(output)] = Level::Row;
+      }
+    }
   }
 
   void absorb(int into, int from) {

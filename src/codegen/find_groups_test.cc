@@ -144,6 +144,36 @@ TEST_F(FindGroups, AnotherAxisCuts) {
   EXPECT_THAT(groups_of(typed(graph)), ElementsAre("a", "b"));
 }
 
+// A gate has one element for each row, without a reduction.
+TEST_F(FindGroups, WhatIsRepeatedAlongRowsIsInside) {
+  for (const bool is_read_by_others : {false, true}) {
+    GraphBuilder graph = builder(13);
+    graph.input("x", float_type({{2, 4, 3, 3}})).input("s", float_type({{2, 4, 1, 1}}));
+    graph.node("a", "Relu", {"x"}, {"a1"}).node("g", "HardSigmoid", {"s"}, {"g1"});
+    graph.node("h", "Neg", {"g1"}, {"h1"}).node("scale", "Mul", {"a1", "h1"}, {"m"});
+    graph.node("b", "Neg", {"m"}, {"z"}).output("z");
+    if (is_read_by_others) graph.output("g1");
+    const Graph made = typed(graph);
+    if (is_read_by_others) {
+      EXPECT_THAT(groups_of(made), ElementsAre("a scale b", "g h"));
+      continue;
+    }
+    EXPECT_THAT(groups_of(made), ElementsAre("a g h scale b"));
+    const plugin::FusedGroup group = find_groups(FusionGraph(made))[0];
+    EXPECT_EQ(group.reduced_axes, 0U);
+    EXPECT_EQ(group.operands.size(), 2U);
+    EXPECT_EQ(std::ranges::count_if(group.operands, &plugin::FusedAccess::is_whole), 1);
+  }
+}
+
+TEST_F(FindGroups, AComputedScalarKeepsNoReductionOut) {
+  GraphBuilder graph = builder(13);
+  graph.input("x", float_type({{4, 8}})).input("s", float_type({{1}}));
+  graph.node("e", "Exp", {"s"}, {"e1"}).node("scale", "Mul", {"x", "e1"}, {"m"});
+  graph.node("soft", "Softmax", {"m"}, {"z"}).output("z");
+  EXPECT_THAT(groups_of(typed(graph)), ElementsAre("scale soft", "soft"));
+}
+
 TEST_F(FindGroups, ViewsAreInsideButNotAtTheEnd) {
   GraphBuilder graph = builder();
   graph.input("x", float_type({{2, 6}})).input("y", float_type({{2, 3, 2}}));

@@ -1,11 +1,11 @@
 #include "codegen/fuse_nodes.h"
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <set>
 #include <utility>
 
-#include "base/check.h"
+#include "codegen/group_lowering.h"
 
 namespace tessera::codegen {
 namespace {
@@ -14,228 +14,6 @@ namespace {
 constexpr size_t kMaxInstructions = 6'000;
 constexpr size_t kMaxAccesses = 48;
 constexpr int kMaxReductionDepth = 3;
-
-// How values of some dimensions lie on the points of a group.
-struct Place {
-  PartedSpace parted;
-  int64_t parts = 1;
-  std::vector<AxisRun> runs;  // by dimension
-};
-
-std::optional<Place> place_of(const GroupSpace& group, std::span<const int64_t> dims, Level level) {
-  std::optional<PartedSpace> parted = group.parted(dims, level);
-  if (!parted) return std::nullopt;
-  std::optional<std::vector<AxisRun>> runs = parted->space.runs(dims, level);
-  if (!runs) return std::nullopt;
-  return Place{*std::move(parted), group.parts(dims, level), *std::move(runs)};
-}
-
-// Where a tensor has the elements of a place: `strides` by dimension, 0 along those in which it is
-// broadcast.
-struct Elements {
-  int64_t offset = 0;
-  std::vector<int64_t> strides;
-};
-
-Elements row_major(std::span<const int64_t> dims) {
-  Elements elements;
-  elements.strides.resize(dims.size());
-  int64_t stride = 1;
-  for (size_t dim = dims.size(); dim-- > 0; stride *= dims[dim]) {
-    elements.strides[dim] = dims[dim] == 1 ? 0 : stride;
-  }
-  return elements;
-}
-
-// The access of one part.
-plugin::FusedAccess access_of(const Place& place, const Elements& elements, int64_t part,
-                              DataType type) {
-  plugin::FusedAccess access;
-  access.data_type = static_cast<int32_t>(type);
-  access.offset = elements.offset;
-  const std::vector<int64_t>& axes = place.parted.space.axes();
-  access.strides.assign(axes.size(), 0);
-  for (size_t dim = 0; dim < place.runs.size(); ++dim) {
-    int64_t stride = elements.strides[dim];
-    for (size_t axis = place.runs[dim].last; axis-- > place.runs[dim].first;) {
-      access.strides[axis] = stride;
-      stride *= axes[axis];
-    }
-  }
-  if (place.parts == 1) return access;
-  const auto axis = static_cast<std::ptrdiff_t>(place.parted.axis);
-  access.offset += part * access.strides[place.parted.axis];
-  access.strides.erase(access.strides.begin() + axis);
-  return access;
-}
-
-// Appends the instructions of the nodes of a group, whose space is known.
-class GroupLowering {
- public:
-  using Parts = std::vector<InstructionId>;
-
-  GroupLowering(const FusionGraph& graph, const GroupSpace& space) : graph_(graph), space_(space) {}
-
-  // False if an input cannot be read at the points.
-  bool lower(NodeId id) {
-    const Node& node = graph_.graph[id];
-    switch (graph_.role(id).kind) {
-      case FusionKind::View:
-        instructions_of_[node.outputs[0]] = instructions_of_.at(node.inputs[0]);
-        return true;
-      case FusionKind::Slice:
-        return lower_slice(id);
-      case FusionKind::Concat:
-        return lower_concat(id);
-      default:
-        return lower_computation(id);
-    }
-  }
-
-  const Parts& instructions_of(ValueId value) const { return instructions_of_.at(value); }
-  const ExpressionBuilder& builder() const { return builder_; }
-  const std::vector<std::pair<ValueId, plugin::FusedAccess>>& operands() const { return operands_; }
-
- private:
-  bool lower_computation(NodeId id) {
-    const Node& node = graph_.graph[id];
-    const bool is_elementwise = graph_.role(id).kind == FusionKind::Elementwise;
-    const Level level = is_elementwise ? space_.levels.at(node.outputs[0]) : Level::Point;
-    const std::vector<int64_t> dims = space_dims(graph_, id);
-    const std::optional<Place> place = place_of(space_, dims, level);
-    if (!place) return false;
-    Parts& parts = instructions_of_[node.outputs[0]];
-    for (int64_t part = 0; part < place->parts; ++part) {
-      NodeArguments arguments = {.inputs = {}, .reduced_elements = space_.space.row_points()};
-      for (size_t index = 0; index < node.inputs.size(); ++index) {
-        const std::optional<InstructionId> argument = argument_of(id, index, dims, *place, part);
-        if (!argument) return false;
-        arguments.inputs.push_back(*argument);
-      }
-      parts.push_back(lower_node(graph_.graph, node, arguments, builder_));
-    }
-    return true;
-  }
-
-  // -1 for an input that is not read element by element.
-  std::optional<InstructionId> argument_of(NodeId id, size_t index,
-                                           const std::vector<int64_t>& dims, const Place& place,
-                                           int64_t part) {
-    const ValueId value = graph_.graph[id].inputs[index];
-    const std::vector<int64_t>& input_dims = graph_.role(id).input_dims[index];
-    if (input_dims.empty()) return -1;
-    const auto inside = instructions_of_.find(value);
-    if (inside != instructions_of_.end()) {
-      const bool is_single = inside->second.size() == 1;
-      return inside->second[is_single ? 0 : static_cast<size_t>(part)];
-    }
-    for (size_t dim = 0; dim < dims.size(); ++dim) {
-      if (input_dims[dim] == 1) continue;
-      if (input_dims[dim] != dims[dim] || place.runs[dim].is_empty()) return std::nullopt;
-    }
-    const bool is_whole = place.parts == 1 && space_.space.has_one_shape() &&
-                          input_dims == space_.space.axes() &&
-                          known_dims(graph_.graph, value) == input_dims;
-    return read(value, place, row_major(input_dims), part, is_whole);
-  }
-
-  bool lower_slice(NodeId id) {
-    const Node& node = graph_.graph[id];
-    const FusionRole& role = graph_.role(id);
-    const auto inside = instructions_of_.find(node.inputs[0]);
-    for (size_t output = 0; output < node.outputs.size(); ++output) {
-      Parts parts;
-      if (inside != instructions_of_.end()) {
-        const std::optional<std::vector<int64_t>> taken = parts_taken(graph_, id, output, space_);
-        if (!taken) return false;
-        for (const int64_t part : *taken) parts.push_back(part_of(inside->second, part));
-      } else {
-        const std::vector<int64_t> dims = known_dims(graph_.graph, node.outputs[output]);
-        Elements elements = row_major(role.input_dims[0]);
-        for (size_t dim = 0; dim < dims.size(); ++dim) {
-          const SliceRange& range = role.slices[output][dim];
-          elements.offset += range.start * elements.strides[dim];
-          elements.strides[dim] *= range.step;
-        }
-        if (!read_parts(node.inputs[0], dims, elements, parts)) return false;
-      }
-      instructions_of_[node.outputs[output]] = std::move(parts);
-    }
-    return true;
-  }
-
-  bool lower_concat(NodeId id) {
-    const Node& node = graph_.graph[id];
-    Parts parts;
-    for (const ValueId input : node.inputs) {
-      const auto inside = instructions_of_.find(input);
-      if (inside != instructions_of_.end()) {
-        parts.insert(parts.end(), inside->second.begin(), inside->second.end());
-      } else {
-        const std::vector<int64_t> dims = known_dims(graph_.graph, input);
-        if (!read_parts(input, dims, row_major(dims), parts)) return false;
-      }
-    }
-    instructions_of_[node.outputs[0]] = std::move(parts);
-    return true;
-  }
-
-  static InstructionId part_of(const Parts& parts, int64_t part) {
-    return parts[static_cast<size_t>(part)];
-  }
-
-  // Appends an operand for each part of a value that lies on the points as one of `dims` does.
-  bool read_parts(ValueId value, const std::vector<int64_t>& dims, const Elements& elements,
-                  Parts& parts) {
-    const std::optional<Place> place = place_of(space_, dims, Level::Point);
-    if (!place) return false;
-    const bool is_whole = place->parts == 1 && space_.space.has_one_shape() &&
-                          dims == space_.space.axes() && known_dims(graph_.graph, value) == dims;
-    for (int64_t part = 0; part < place->parts; ++part) {
-      parts.push_back(read(value, *place, elements, part, is_whole));
-    }
-    return true;
-  }
-
-  InstructionId read(ValueId value, const Place& place, const Elements& elements, int64_t part,
-                     bool is_whole) {
-    const std::optional<InstructionId> constant = read_constant(value);
-    if (constant) return *constant;
-    plugin::FusedAccess access = access_of(place, elements, part, graph_.graph[value].type.element);
-    access.is_whole = is_whole;
-    return add_operand(value, std::move(access));
-  }
-
-  // A constant of one element is part of the expression.
-  std::optional<InstructionId> read_constant(ValueId value) {
-    const Value& found = graph_.graph[value];
-    if (!found.is_constant() || found.constant.elements() != 1) return std::nullopt;
-    const Tensor tensor = elements_of(found);
-    if (!tensor.has_elements()) return std::nullopt;
-    uint64_t bits = 0;
-    std::memcpy(&bits, tensor.data(), static_cast<size_t>(element_bytes(tensor.type())));
-    if (tensor.type() == DataType::Bool) bits = bits != 0 ? 1 : 0;
-    return builder_.constant_bits(tensor.type(), bits);
-  }
-
-  InstructionId add_operand(ValueId value, plugin::FusedAccess access) {
-    for (size_t index = 0; index < operands_.size(); ++index) {
-      const auto& [other, earlier] = operands_[index];
-      if (other == value && earlier.offset == access.offset && earlier.strides == access.strides) {
-        return builder_.operand(static_cast<int32_t>(index), graph_.graph[value].type.element);
-      }
-    }
-    operands_.emplace_back(value, std::move(access));
-    return builder_.operand(static_cast<int32_t>(operands_.size() - 1),
-                            graph_.graph[value].type.element);
-  }
-
-  const FusionGraph& graph_;
-  const GroupSpace& space_;
-  ExpressionBuilder builder_;
-  std::map<ValueId, Parts> instructions_of_;
-  std::vector<std::pair<ValueId, plugin::FusedAccess>> operands_;
-};
 
 // The values that somebody outside of the group reads, in the order of their nodes.
 std::vector<ValueId> results_of(const FusionGraph& graph, std::span<const NodeId> nodes) {
@@ -253,31 +31,6 @@ std::vector<ValueId> results_of(const FusionGraph& graph, std::span<const NodeId
       const int inside = found == reads.end() ? 0 : found->second;
       if (graph.use_counts[static_cast<size_t>(value.index)] > inside) results.push_back(value);
     }
-  }
-  return results;
-}
-
-// What is written: a part of a value.
-struct Result {
-  ValueId value;
-  plugin::FusedAccess access;
-  InstructionId instruction = -1;
-};
-
-std::vector<Result> accesses_of(const FusionGraph& graph, const GroupLowering& lowering,
-                                const GroupSpace& group, ValueId value) {
-  const std::vector<int64_t> dims = known_dims(graph.graph, value);
-  const Level level = group.levels.at(value);
-  const std::optional<Place> place = place_of(group, dims, level);
-  TESSERA_CHECK(place.has_value(), "the space was refined for the dimensions of each result");
-  const GroupLowering::Parts& parts = lowering.instructions_of(value);
-  std::vector<Result> results;
-  for (int64_t part = 0; part < place->parts; ++part) {
-    plugin::FusedAccess access =
-        access_of(*place, row_major(dims), part, graph.graph[value].type.element);
-    access.is_whole = level == Level::Point && place->parts == 1 && group.space.has_one_shape() &&
-                      dims == group.space.axes();
-    results.push_back({value, std::move(access), parts[static_cast<size_t>(part)]});
   }
   return results;
 }
@@ -320,22 +73,21 @@ int64_t bytes_of(const FusionGraph& graph, const plugin::FusedGroup& group) {
 }
 
 // Fills in operands, results and instructions in their canonical order.
-void set_expression(const FusionGraph& graph, const GroupLowering& lowering,
-                    const GroupSpace& space, const std::vector<ValueId>& results,
+void set_expression(const GroupLowering& lowering, const std::vector<ValueId>& results,
                     plugin::FusedGroup& group) {
   std::vector<std::string> operand_traits;
   for (const auto& [value, access] : lowering.operands()) {
     operand_traits.push_back(trait_of(access));
   }
-  std::vector<Result> accesses;
+  std::vector<PartResult> accesses;
   for (const ValueId value : results) {
-    for (Result& result : accesses_of(graph, lowering, space, value)) {
+    for (PartResult& result : lowering.results(value)) {
       accesses.push_back(std::move(result));
     }
   }
   std::vector<std::string> result_traits;
   std::vector<InstructionId> numbers;
-  for (const Result& result : accesses) {
+  for (const PartResult& result : accesses) {
     result_traits.push_back(trait_of(result.access));
     numbers.push_back(result.instruction);
   }
@@ -347,7 +99,7 @@ void set_expression(const FusionGraph& graph, const GroupLowering& lowering,
     group.operands.back().port = port_of(group.inputs, value);
   }
   for (size_t index = 0; index < accesses.size(); ++index) {
-    const Result& old = accesses[static_cast<size_t>(expression.result_order[index])];
+    const PartResult& old = accesses[static_cast<size_t>(expression.result_order[index])];
     group.results.push_back(old.access);
     group.results.back().port = port_of(group.outputs, old.value);
     group.results.back().instruction = expression.results[index];
@@ -407,14 +159,51 @@ std::optional<Partition> partition_of(const FusionGraph& graph, std::span<const 
   return partition;
 }
 
+// The space of rows for the first inner value that is repeated along rows.
+std::optional<GroupSpace> row_space_of(const FusionGraph& graph, std::span<const NodeId> nodes) {
+  std::set<ValueId> made;
+  for (const NodeId node : nodes) {
+    const Node& found = graph.graph[node];
+    for (size_t index = 0; index < found.inputs.size(); ++index) {
+      if (!made.contains(found.inputs[index])) continue;
+      const std::optional<RepeatedRows> rows = demanded_rows(graph, node, index);
+      if (rows) return space_of_rows(*rows);
+    }
+    made.insert(found.outputs.begin(), found.outputs.end());
+  }
+  return std::nullopt;
+}
+
+bool add_nodes(const FusionGraph& graph, std::span<const NodeId> nodes,
+               std::optional<GroupSpace>& space) {
+  return space && std::ranges::all_of(nodes, [&](NodeId node) {  //
+           return add_node(graph, node, *space);
+         });
+}
+
 std::optional<GroupSpace> space_of(const FusionGraph& graph, std::span<const NodeId> nodes) {
   const std::optional<Partition> partition = partition_of(graph, nodes);
   if (!partition) return std::nullopt;
   std::optional<GroupSpace> space = first_space(graph, nodes[0], *partition);
-  for (size_t index = 0; space && index < nodes.size(); ++index) {
-    if (!add_node(graph, nodes[index], *space)) return std::nullopt;
+  if (add_nodes(graph, nodes, space)) return space;
+  if (partition->part_elements != 0) return std::nullopt;
+  space = row_space_of(graph, nodes);
+  return add_nodes(graph, nodes, space) ? space : std::nullopt;
+}
+
+// Without a reduction, axes are reduced only in order to compute rows once. Returns false if a
+// result is a row.
+bool drop_needless_reduction(plugin::FusedGroup& group) {
+  if (group.reduced_axes == 0) return true;
+  if (std::ranges::any_of(group.instructions, plugin::is_reduction)) return true;
+  for (size_t axis = 0; axis < group.dims.size(); ++axis) {
+    if (!group.is_reduced(axis) || group.dims[axis] == 1) continue;
+    for (const plugin::FusedAccess& result : group.results) {
+      if (result.strides[axis] == 0) return false;
+    }
   }
-  return space;
+  group.reduced_axes = 0;
+  return true;
 }
 
 }  // namespace
@@ -437,7 +226,8 @@ FusedNodes fuse_nodes(const FusionGraph& graph, std::span<const NodeId> nodes) {
   for (size_t axis = 0; axis < group.dims.size(); ++axis) {
     if (space->space.reduced()[axis]) group.reduced_axes |= uint64_t{1} << axis;
   }
-  set_expression(graph, lowering, *space, results_of(graph, nodes), group);
+  set_expression(lowering, results_of(graph, nodes), group);
+  if (!drop_needless_reduction(group)) return {{}, "writes rows, but reduces nothing"};
   add_unread_inputs(graph, nodes, group);
   group.flops = group.points() * static_cast<int64_t>(group.instructions.size());
   group.bytes = bytes_of(graph, group);

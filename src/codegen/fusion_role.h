@@ -26,6 +26,8 @@ struct SliceRange {
   int64_t start = 0;
   int64_t step = 1;  // at least 1
   int64_t count = 1;
+
+  auto operator<=>(const SliceRange&) const = default;
 };
 
 struct FusionRole {
@@ -39,6 +41,9 @@ struct FusionRole {
   // Normalization, Slice, Concat) or of input 0 (Reduction, View). The dimensions of what a Slice
   // or a Concat reads are its own.
   std::vector<std::vector<int64_t>> input_dims;
+  // The dimensions of the space if they are others than those above, with as many points: those of
+  // GroupNormalization, which reduces over a part of the channels. Else empty.
+  std::vector<int64_t> space_dims;
   // By axis of the space; of Reduction and Normalization. At least one axis of more than one
   // element is reduced. Else empty.
   std::vector<bool> reduced_axes;

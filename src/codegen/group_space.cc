@@ -42,11 +42,20 @@ std::optional<Level> elementwise_level(const FusionGraph& graph, NodeId node,
   return Level::Point;
 }
 
+// Whether a node that reads nothing from the group computes rows.
+bool computes_rows(const FusionGraph& graph, NodeId id, const std::vector<int64_t>& dims,
+                   const GroupSpace& group) {
+  const auto is_read_inside = [&](ValueId input) { return is_inside(group, input); };
+  return group.space.has_reduction() && product(dims) != group.space.points() &&
+         std::ranges::none_of(graph.graph[id].inputs, is_read_inside);
+}
+
 bool add_elementwise(const FusionGraph& graph, NodeId id, GroupSpace& group) {
   const ValueId output = graph.graph[id].outputs[0];
   const std::vector<int64_t> dims = known_dims(graph.graph, output);
-  const std::optional<Level> level = elementwise_level(graph, id, dims, group);
+  std::optional<Level> level = elementwise_level(graph, id, dims, group);
   if (!level) return false;
+  if (computes_rows(graph, id, dims, group)) level = Level::Row;
   group.levels[output] = *level;
   return *level == Level::Row ? group.space.runs(dims, Level::Row).has_value()
                               : group.add_shape(dims);
@@ -72,6 +81,10 @@ bool add_reduction(const FusionGraph& graph, NodeId id, GroupSpace& group) {
   }
   const std::vector<int64_t> dims = space_dims(graph, id);
   if (!group.space.add_shape(dims) || !group.space.reduce(dims, role.reduced_axes)) return false;
+  if (!role.space_dims.empty() &&
+      !group.space.add_shape(known_dims(graph.graph, node.outputs[0]))) {
+    return false;
+  }
   const bool is_reduction = role.kind == FusionKind::Reduction;
   group.levels[node.outputs[0]] = is_reduction ? Level::Row : Level::Point;
   if (!is_reduction) return true;
@@ -190,6 +203,40 @@ std::optional<Partition> common_partition(const Partition& left, const Partition
   return Partition{points, elements};
 }
 
+std::optional<RepeatedRows> demanded_rows(const FusionGraph& graph, NodeId id, size_t index) {
+  if (graph.role(id).kind != FusionKind::Elementwise) return std::nullopt;
+  const std::vector<int64_t>& dims = graph.role(id).input_dims[index];
+  RepeatedRows rows = {space_dims(graph, id), 0};
+  if (dims.empty() || dims == rows.dims) return std::nullopt;
+  while (rows.first < dims.size() && dims[rows.first] == rows.dims[rows.first]) ++rows.first;
+  // A single element would forbid reductions over some of the dimensions only.
+  if (product(std::span(dims).first(rows.first)) == 1) return std::nullopt;
+  const auto is_one = [](int64_t dim) { return dim == 1; };
+  const auto repeated = std::span(dims).subspan(rows.first);
+  return std::ranges::all_of(repeated, is_one) ? std::optional(std::move(rows)) : std::nullopt;
+}
+
+bool GroupSpace::stretch(const RepeatedRows& rows) {
+  if (space.has_reduction() || part_elements != 0) return false;
+  const std::span<const int64_t> dims = rows.dims;
+  if (product(dims.first(rows.first)) != space.points()) return false;
+  IterationSpace stretched = space_of_rows(rows).space;
+  std::vector<int64_t> kept = space.axes();
+  kept.resize(std::max(kept.size(), dims.size()), 1);
+  const bool is_same =
+      std::ranges::equal(std::span(kept).first(rows.first), dims.first(rows.first)) &&
+      kept.size() == dims.size();
+  if (!is_same) {
+    std::vector<int64_t> refined = space.axes();
+    refined.insert(refined.end(), dims.begin() + static_cast<std::ptrdiff_t>(rows.first),
+                   dims.end());
+    if (!stretched.add_shape(refined)) return false;
+  }
+  space = std::move(stretched);
+  for (auto& [value, level] : levels) level = Level::Row;
+  return true;
+}
+
 bool GroupSpace::cut(const Partition& target) {
   if (target.part_elements == part_elements) return target.points == space.points();
   if (target.part_elements == 0 || space.has_reduction()) return false;
@@ -285,6 +332,7 @@ std::vector<int64_t> known_dims(const Graph& graph, ValueId value) {
 }
 
 std::vector<int64_t> space_dims(const FusionGraph& graph, NodeId node) {
+  if (!graph.role(node).space_dims.empty()) return graph.role(node).space_dims;
   const FusionKind kind = graph.role(node).kind;
   const bool is_of_input = kind == FusionKind::Reduction || kind == FusionKind::View;
   const Node& found = graph.graph[node];
@@ -295,6 +343,14 @@ std::optional<GroupSpace> first_space(const FusionGraph& graph, NodeId node,
                                       const Partition& target) {
   GroupSpace group = {IterationSpace(space_dims(graph, node)), 0, {}};
   if (!group.cut(target)) return std::nullopt;
+  return group;
+}
+
+GroupSpace space_of_rows(const RepeatedRows& rows) {
+  GroupSpace group = {IterationSpace(rows.dims), 0, {}};
+  std::vector<bool> reduced(rows.dims.size(), false);
+  std::fill(reduced.begin() + static_cast<std::ptrdiff_t>(rows.first), reduced.end(), true);
+  group.space.reduce(rows.dims, reduced);
   return group;
 }
 

@@ -52,6 +52,17 @@ std::optional<Partition> demanded_partition(const FusionGraph& graph, NodeId nod
 // The coarsest partition that is finer than both; nullopt if there is none.
 std::optional<Partition> common_partition(const Partition& left, const Partition& right);
 
+// How often each element of an inner value is read along the last dimensions of a node: the gate of
+// squeeze-and-excite, of [2, 16, 1, 1], for an image of [2, 16, 7, 7].
+struct RepeatedRows {
+  std::vector<int64_t> dims;  // of the node
+  size_t first = 0;           // the first dimension along which elements are repeated
+};
+
+// What input `index` of an elementwise node demands; nullopt if it is not repeated, is a single
+// element, or is not repeated along the last dimensions only.
+std::optional<RepeatedRows> demanded_rows(const FusionGraph& graph, NodeId node, size_t index);
+
 // A space, and the level of each value that the nodes on it compute.
 struct GroupSpace {
   IterationSpace space;             // of one part
@@ -62,6 +73,9 @@ struct GroupSpace {
   // Cuts all values as `target` says. Returns false if they cannot be cut so; the group is then
   // undefined.
   bool cut(const Partition& target);
+  // Makes each point a row. Returns false, and changes nothing, if a point is a row or a part
+  // already, or if there are not as many points as rows.
+  bool stretch(const RepeatedRows& rows);
   // How many parts a value of these dimensions has; 0 if it does not consist of parts.
   int64_t parts(std::span<const int64_t> dims, Level level) const;
   // The space of such a value, with an axis for several parts; nullopt if it has no parts. The axis
@@ -75,6 +89,9 @@ struct GroupSpace {
 // none.
 std::optional<GroupSpace> first_space(const FusionGraph& graph, NodeId node,
                                       const Partition& target);
+
+// The same for a group in which elements are repeated without a reduction.
+GroupSpace space_of_rows(const RepeatedRows& rows);
 
 // Extends `group` by a node. A View reads one of its values. Returns false if the node does not
 // fit; `group` is then undefined. The group must be cut as the node demands.

@@ -49,7 +49,7 @@ struct Cut {
 TEST(GroupSpace, IsCutIntoChunksOrNeighbours) {
   const Cut rows[] = {
       {"halves of rows", {3, 8}, {12, 4}, {3, 4}},
-      {"neighbours", {3, 8}, {12, 1}, {12}},
+      {"neighbours", {3, 8}, {12, 1}, {3, 4}},
       {"halves of columns", {4, 8}, {16, 16}, {2, 8}},
       {"nothing", {3, 8}, {24, 0}, {3, 8}},
       {"across rows", {3, 8}, {8, 8}, {8}},
@@ -65,7 +65,7 @@ TEST(GroupSpace, IsCutIntoChunksOrNeighbours) {
       if (axis != 1) axes.push_back(axis);
     }
     EXPECT_EQ(group.space.points(), row.target.points) << row.name;
-    if (row.name != std::string("neighbours")) EXPECT_EQ(axes, row.axes) << row.name;
+    EXPECT_EQ(axes, row.axes) << row.name;
   }
 }
 
@@ -127,7 +127,8 @@ TEST(GroupSpace, ASliceTakesParts) {
     std::optional<GroupSpace> group = first_space(graph, {0}, demanded.value_or(whole));
     const bool fits = group && add_node(graph, {0}, *group) && add_node(graph, {1}, *group);
     ASSERT_EQ(fits, row.parts.has_value()) << row.name;
-    if (fits) EXPECT_EQ(parts_taken(graph, {1}, 0, *group), row.parts) << row.name;
+    if (!fits) continue;
+    EXPECT_EQ(parts_taken(graph, {1}, 0, *group), row.parts) << row.name;
   }
 }
 

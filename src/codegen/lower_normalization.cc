@@ -121,11 +121,34 @@ std::string place_instance(const Graph& graph, const Node& node, FusionRole& rol
   return place_rows(graph, node, 2, -1, role);
 }
 
-// The space has the axes of the input, so a group of channels must be one channel or all of them.
+// A group of several, but not all, channels needs an axis for the groups, and one for the channels
+// of a group. The parameters are those of groups (version 18) or of channels.
+void place_groups_of_channels(const Graph& graph, const Node& node, int64_t groups,
+                              FusionRole& role) {
+  std::vector<int64_t> dims = dims_of(graph, node.inputs[0]);
+  const int64_t channels = dims[1] / groups;
+  dims[1] = groups;
+  dims.insert(dims.begin() + 2, channels);
+  for (size_t index = 1; index < node.inputs.size(); ++index) {
+    std::vector<int64_t> parameter(dims.size(), 1);
+    parameter[1] = groups;
+    if (element_count(dims_of(graph, node.inputs[index])) != groups) parameter[2] = channels;
+    role.input_dims[index] = std::move(parameter);
+  }
+  role.reduced_axes.assign(dims.size(), true);
+  std::fill_n(role.reduced_axes.begin(), 2, false);
+  role.input_dims[0] = dims;
+  role.space_dims = std::move(dims);
+}
+
 std::string place_group(const Graph& graph, const Node& node, FusionRole& role) {
   const int64_t groups = node.attributes.get_int("num_groups");
-  const std::vector<int64_t> dims = dims_of(graph, node.inputs[0]);
-  if (groups != 1 && groups != dims[1]) return "has groups of several, but not all, channels";
+  const int64_t channels = dims_of(graph, node.inputs[0])[1];
+  if (groups != 1 && groups != channels) {
+    if (groups < 1 || channels % groups != 0) return "has groups that do not divide its channels";
+    place_groups_of_channels(graph, node, groups, role);
+    return "";
+  }
   place_channels(graph, node, role);
   return place_rows(graph, node, groups == 1 ? 1 : 2, -1, role);
 }

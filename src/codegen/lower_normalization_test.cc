@@ -52,6 +52,8 @@ TEST(LowerNormalization, ComputesWhatTheReferenceDoes) {
         {"GroupNormalization", 18, {data, vector(5), vector(5)}, groups(5)},
         {"GroupNormalization", 21, {data, vector(5), vector(5)}, groups(1)},
         {"GroupNormalization", 21, {data, vector(5), vector(5)}, groups(5)},
+        {"GroupNormalization", 18, {{{3, 6, 8}, values}, vector(2), vector(2)}, groups(2)},
+        {"GroupNormalization", 21, {{{3, 6, 4, 2}, values}, vector(6), vector(6)}, groups(3)},
         {"BatchNormalization", 9, {data, vector(5), vector(5), vector(5), positive}},
         {"BatchNormalization", 14, {{{40, 5}, values}, vector(5), vector(5), vector(5), positive}},
         {"BatchNormalization",

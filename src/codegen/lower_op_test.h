@@ -248,8 +248,10 @@ inline TestPoints points_of(std::vector<int64_t> dims, const FusionRole& role) {
 inline std::vector<uint64_t> compute_expression(const NodeUnderTest& test, const FusionRole& role) {
   const Node& node = test.node();
   const bool is_reduction = role.kind == FusionKind::Reduction;
-  const TestPoints points =
-      points_of(is_reduction ? test.inputs[0].dims() : test.expected.dims(), role);
+  const TestPoints points = points_of(!role.space_dims.empty() ? role.space_dims
+                                      : is_reduction           ? test.inputs[0].dims()
+                                                               : test.expected.dims(),
+                                      role);
   ExpressionBuilder builder;
   NodeArguments arguments = {.inputs = {}, .reduced_elements = points.row};
   std::vector<Column> operands;
