@@ -22,7 +22,7 @@ constexpr int kLargeBody = 160;
 constexpr int kMaxRepeatedInstructions = 4'800;
 constexpr int kMaxRepeatedBranches = 600;
 // More live vectors than registers: constants and some values are read from memory.
-constexpr int kLiveVectors = 48;
+constexpr int kLiveVectors = 56;
 constexpr int kLiveVectorsOfFewRegisters = 16;
 
 bool computes(const Instruction& instruction) {
