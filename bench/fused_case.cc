@@ -92,7 +92,7 @@ FusedCase function(const std::string& op) {
 
 std::vector<FusedCase> fused_cases() {
   return {
-      {"a * b + c",
+      {"2 * x + 3",
        [](CaseGraph& graph) {
          graph.constant("two", number(2)).constant("three", number(3));
          graph.node("Mul", {"x", "two"}, {"a"}).node("Add", {"a", "three"}, {"y"});
