@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Fused groups that are compiled (backend jit), beside the same nodes on Tessera's own kernels, ONNX
-Runtime and OpenVINO: GELU, SiLU, softmax, layer and RMS normalization at three sizes, and a chain
-of 1,100 adds and multiplications, which is one kernel.
+"""Fused groups that are compiled (backend jit), beside the same nodes on Tessera's own kernels,
+oneDNN (through Tessera), ONNX Runtime and OpenVINO: GELU, SiLU, softmax, layer and RMS normalization
+at three sizes, and a chain of 1,100 adds and multiplications, which is one kernel.
 
-All runtimes take turns in one process, and are called through Python. The times are medians of runs
-in microseconds; that of memcpy is the limit of what only moves data. With more than one thread, the
-threads of ONNX Runtime spin while the others run."""
+All are called through Python, in one process. They take turns in blocks, and a block begins only when
+no thread computes any more, because threads of ONNX Runtime spin after a run. The times are medians
+of runs in microseconds; that of memcpy is the limit of what only moves data. With --memory new, each
+run returns arrays of its own; with bound, each run writes to the same memory, which was bound
+before."""
 
 import argparse
 import json
@@ -13,13 +15,13 @@ import pathlib
 import statistics
 import sys
 import tempfile
-import time
 
 import compare
 
 COLUMNS = 512
 SIZES = {"16 KiB": 4096, "1 MiB": 262_144, "64 MiB": 16_777_216}
 CHAIN = 1100
+BLOCK_SECONDS = 0.05
 
 
 def rows_of_groups():
@@ -67,38 +69,89 @@ def save_model(path, rows, shape):
               path)
 
 
-def make_runs(path, inputs, threads):
-    """Name -> a function that runs the model once."""
+class Copy:
+    """numpy.copyto() into memory that was written before."""
+
+    def __init__(self, source):
+        import numpy as np
+
+        self.source = source
+        self.target = np.zeros_like(source)
+
+    def run(self):
+        import numpy as np
+
+        np.copyto(self.target, self.source)
+
+
+class BoundOnnxRuntime:
+    """A session of ONNX Runtime with bound memory."""
+
+    def __init__(self, runtime, inputs, output):
+        import onnxruntime
+
+        self.session = runtime.session
+        self.binding = self.session.io_binding()
+        for name, array in inputs.items():
+            self.binding.bind_ortvalue_input(
+                name, onnxruntime.OrtValue.ortvalue_from_numpy(array))
+        self.output = onnxruntime.OrtValue.ortvalue_from_numpy(output)
+        self.binding.bind_ortvalue_output("y", self.output)
+
+    def run(self):
+        self.session.run_with_iobinding(self.binding)
+        return [self.output.numpy()]
+
+
+class BoundOpenVino:
+    """A request of OpenVINO whose results are views of its own memory."""
+
+    def __init__(self, runtime):
+        self.runtime = runtime
+
+    def run(self):
+        results = self.runtime.request.infer(
+            self.runtime.inputs, share_inputs=True, share_outputs=True)
+        return [results[port] for port in self.runtime.outputs]
+
+
+def load(path, inputs, threads, is_bound):
+    """Name -> an object whose run() computes the model once."""
     import numpy as np
     import runtimes
 
-    loaded = {
-        "jit": runtimes.Tessera(path, inputs, threads, ["jit", "reference"]),
-        "native": runtimes.Tessera(path, inputs, threads, ["native", "reference"]),
-        "ONNX Runtime": runtimes.OnnxRuntime(path, inputs, threads),
-        "OpenVINO": runtimes.OpenVino(path, inputs, threads),
-    }
-    expected = np.asarray(loaded["ONNX Runtime"].run()[0])
-    for name in ("jit", "native"):
-        difference = runtimes.explain_difference([expected], [np.asarray(loaded[name].run()[0])])
+    backends = {"jit": "jit", "native": "native", "oneDNN": "onednn"}
+    loaded = {name: runtimes.Tessera(path, inputs, threads, [backend, "reference"])
+              for name, backend in backends.items()}
+    onnx_runtime = runtimes.OnnxRuntime(path, inputs, threads)
+    openvino = runtimes.OpenVino(path, inputs, threads)
+    if is_bound:
+        for runtime in loaded.values():
+            runtime.executor.bind_output("y", np.zeros_like(inputs["x"]))
+        onnx_runtime = BoundOnnxRuntime(onnx_runtime, inputs, np.zeros_like(inputs["x"]))
+        openvino = BoundOpenVino(openvino)
+    return {**loaded, "ONNX Runtime": onnx_runtime, "OpenVINO": openvino}
+
+
+def check(loaded):
+    import numpy as np
+    import runtimes
+
+    expected = np.array(loaded["ONNX Runtime"].run()[0])
+    for name, runtime in loaded.items():
+        difference = runtimes.explain_difference([expected], [np.asarray(runtime.run()[0])])
         if difference:
             sys.exit(f"fused: {name} differs from ONNX Runtime: {difference}")
-    runs = {name: runtime.run for name, runtime in loaded.items()}
-    target = np.empty_like(inputs["x"])
-    runs["memcpy"] = lambda: np.copyto(target, inputs["x"])
-    return runs
 
 
-def measure(runs, seconds):
-    """Name -> median microseconds of runs in turns."""
-    times = {name: [] for name in runs}
-    begin = time.perf_counter()
-    while len(times["jit"]) < 5 or time.perf_counter() - begin < seconds:
-        for name, run in runs.items():
-            start = time.perf_counter_ns()
-            run()
-            times[name].append((time.perf_counter_ns() - start) / 1000)
-    return {name: statistics.median(of_name) for name, of_name in times.items()}
+def median_times(loaded, seconds):
+    """Name -> median microseconds of a run."""
+    import measure_process
+
+    for runtime in loaded.values():
+        measure_process.warm_up(runtime)
+    times = measure_process.measure(loaded, seconds, BLOCK_SECONDS, seed=0)
+    return {name: 1e6 * statistics.median(of_name) for name, of_name in times.items()}
 
 
 def cases():
@@ -113,9 +166,12 @@ def cases():
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: bench/fused.py --threads 1 --seconds 1")
+        epilog="example: bench/fused.py --threads 2 --memory bound")
     parser.add_argument("--threads", type=int, default=1, help="(default: 1)")
-    parser.add_argument("--seconds", type=float, default=1, help="for each row (default: 1)")
+    parser.add_argument("--seconds", type=float, default=0.3,
+                        help="for each runtime of a row (default: 0.3)")
+    parser.add_argument("--memory", choices=["new", "bound"], default="new",
+                        help="of the outputs (default: new)")
     parser.add_argument("--only", default="", help="rows whose names begin so")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
@@ -123,6 +179,7 @@ def main():
     compare.enter_environment(module_dir)
     sys.path.insert(0, str(module_dir))
     import numpy as np
+    import openvino  # noqa: F401  its copy of oneTBB is the newest, and is used by all
 
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -132,9 +189,10 @@ def main():
                 continue
             save_model(path, nodes, shape)
             x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-            rows.append({"row": name,
-                         **measure(make_runs(path, {"x": x}, arguments.threads),
-                                   arguments.seconds)})
+            loaded = load(path, {"x": x}, arguments.threads, arguments.memory == "bound")
+            check(loaded)
+            loaded["memcpy"] = Copy(x)
+            rows.append({"row": name, **median_times(loaded, arguments.seconds)})
             if not arguments.json:
                 if len(rows) == 1:
                     print("| group | " + " | ".join(list(rows[0])[1:]) + " |")
@@ -142,7 +200,8 @@ def main():
                 values = [f"{value:,.1f}" for value in list(rows[-1].values())[1:]]
                 print(f"| {name} | " + " | ".join(values) + " |", flush=True)
     if arguments.json:
-        print(json.dumps({"threads": arguments.threads, "rows_us": rows}, indent=2))
+        print(json.dumps({"threads": arguments.threads, "memory": arguments.memory,
+                          "rows_us": rows}, indent=2))
 
 
 if __name__ == "__main__":

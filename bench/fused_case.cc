@@ -72,6 +72,18 @@ void make_rms_norm(CaseGraph& graph) {
   graph.node("Div", {"x", "r"}, {"n"}).node("Mul", {"n", "gain"}, {"y"});
 }
 
+// Multiplications by 0.5 and additions of it.
+void make_chain(CaseGraph& graph) {
+  constexpr int kNodes = 1100;
+  graph.constant("half", number(0.5F));
+  std::string last = "x";
+  for (int node = 0; node < kNodes; ++node) {
+    const std::string next = node + 1 == kNodes ? "y" : "v" + std::to_string(node);
+    graph.node(node % 2 == 0 ? "Mul" : "Add", {last, "half"}, {next});
+    last = next;
+  }
+}
+
 FusedCase function(const std::string& op) {
   return {op, [op](CaseGraph& graph) { graph.node(op, {"x"}, {"y"}); }};
 }
@@ -80,7 +92,7 @@ FusedCase function(const std::string& op) {
 
 std::vector<FusedCase> fused_cases() {
   return {
-      {"a * b + c",
+      {"2 * x + 3",
        [](CaseGraph& graph) {
          graph.constant("two", number(2)).constant("three", number(3));
          graph.node("Mul", {"x", "two"}, {"a"}).node("Add", {"a", "three"}, {"y"});
@@ -102,6 +114,7 @@ std::vector<FusedCase> fused_cases() {
          graph.node("Softplus", {"x"}, {"a"}).node("Tanh", {"a"}, {"b"});
          graph.node("Mul", {"x", "b"}, {"y"});
        }},
+      {"1100 in a row", make_chain},
       function("Tanh"),
       function("Exp"),
       function("Erf"),

@@ -89,6 +89,20 @@ bool is_written_everywhere(const KernelShape& shape, size_t access) {
          (shape.is_lane_reduced && steps[kLane] != Step::Zero);
 }
 
+bool is_used_later(const FusedGroup& group, const ExpressionLevels& levels, size_t id) {
+  for (const plugin::FusedAccess& result : group.results) {
+    if (static_cast<size_t>(result.instruction) == id) return true;
+  }
+  for (size_t each = id + 1; each < group.instructions.size(); ++each) {
+    if (!levels.is_reduced[each] && levels.depth[each] == levels.depth[id]) continue;
+    const Instruction& instruction = group.instructions[each];
+    for (int index = 0; index < plugin::argument_count(instruction.operation); ++index) {
+      if (static_cast<size_t>(instruction.arguments[index]) == id) return true;
+    }
+  }
+  return false;
+}
+
 ExpressionLevels expression_levels(const FusedGroup& group, const KernelShape& shape) {
   ExpressionLevels levels;
   levels.kept_loops.push_back(kRow);

@@ -35,7 +35,8 @@ constexpr int64_t kPiecePoints = 256;
 // Of each access, then of the rows of a kept value.
 using Bases = std::array<std::byte*, kMaxAccesses + 1>;
 
-// Kept values of a row that is not longer stay in the first cache.
+// Rows that are passed through several times stay in the first cache if they are not longer.
+constexpr int64_t kBlockBytes = 8 << 10;
 constexpr int64_t kKeptBytes = 16 << 10;
 
 void finish_streaming() {
@@ -55,9 +56,9 @@ class NestRunner {
         accesses_(group.operands.size() + group.results.size()),
         operands_(group.operands.size()) {
     for (const OuterAxis& axis : loops_.outer) rows_ *= axis.size;
-    find_kept(group);
     rows_ *= loops_.sizes[kRow];
     row_points_ = loops_.sizes[kReducedOuter] * loops_.sizes[kReducedInner] * loops_.sizes[kLane];
+    plan_blocks(group);
     seconds_per_point_ = kSecondsPerInstruction * static_cast<double>(group.instructions.size()) +
                          kSecondsPerAccess * static_cast<double>(accesses_);
   }
@@ -98,22 +99,35 @@ class NestRunner {
   }
 
  private:
-  void find_kept(const FusedGroup& group) {
+  // The rows of a block, and the memory of their kept values.
+  void plan_blocks(const FusedGroup& group) {
+    int64_t row_bytes = 0;
+    for (size_t operand = 0; operand < operands_; ++operand) {
+      if (loops_.strides[operand * kLoopCount + kRow] == 0) continue;
+      row_bytes += row_points_ * plugin::element_bytes(group.operands[operand].data_type);
+    }
     const std::optional<KeptValue> kept =
         kept_value(group, loops_.shape, expression_levels(group, loops_.shape));
-    if (!kept) return;
-    const size_t access = operands_ + kept->result;
-    loops_.strides.resize((accesses_ + 1) * kLoopCount, 0);
-    const int64_t bytes = plugin::element_bytes(group.results[kept->result].data_type);
-    if (loops_.sizes[kLane] * bytes <= kKeptBytes) return;
-    kept_result_ = static_cast<int>(access);
-    loops_.strides[accesses_ * kLoopCount + kRow] = loops_.strides[access * kLoopCount + kRow];
+    if (kept) {
+      const size_t access = operands_ + kept->result;
+      const int64_t kept_bytes =
+          loops_.sizes[kLane] * plugin::element_bytes(group.results[kept->result].data_type);
+      const bool fits = kept_bytes <= kKeptBytes;
+      if (!fits) kept_result_ = static_cast<int>(access);
+      const int64_t stride = loops_.strides[access * kLoopCount + kRow];
+      loops_.strides.push_back(fits ? 0 : stride);
+      loops_.strides.push_back(fits ? kept_bytes : stride);
+      row_bytes = std::max(row_bytes, kept_bytes);
+    }
+    block_rows_ =
+        std::clamp<int64_t>(kBlockBytes / std::max<int64_t>(row_bytes, 1), 1, kMaxBlockRows);
   }
 
   // Lanes [lane, lane + lanes) of some rows, which are counted through all kept loops but Lane.
   void run_rows(const Bases& first, int64_t begin, int64_t end, int64_t lane, int64_t lanes,
                 bool streams) const {
-    std::array<int64_t, kLoopCount> sizes = loops_.sizes;
+    std::array<int64_t, kLoopCount + 1> sizes;
+    std::ranges::copy(loops_.sizes, sizes.begin());
     sizes[kLane] = lanes;
     alignas(kStreamAlignment) std::array<std::byte, kKeptBytes> kept;
     Bases bases;
@@ -128,6 +142,8 @@ class NestRunner {
       move_to(begin / loops_.sizes[kRow], bases);
       bases[accesses_] = kept_result_ < 0 ? kept.data() : bases[static_cast<size_t>(kept_result_)];
       const bool streams_now = streams && is_aligned(bases, sizes[kRow]);
+      // Memory is read and written at once if each row is written before the next one is read.
+      sizes[kLoopCount] = streams_now ? 1 : block_rows_;
       KernelFunction* function = streams_now ? kernel_->code.stream() : kernel_->code.kernel();
       function(bases.data(), loops_.strides.data(), sizes.data());
       begin += sizes[kRow];
@@ -162,6 +178,7 @@ class NestRunner {
   int64_t rows_ = 1;
   int64_t row_points_ = 1;
   double seconds_per_point_ = 0;
+  int64_t block_rows_ = 1;
   int kept_result_ = -1;  // the access whose rows have the kept values of long rows
 };
 

@@ -55,6 +55,18 @@ std::string IrWriter::variable(const std::string& type) {
   return name;
 }
 
+std::string IrWriter::counter(const std::string& first) {
+  std::string counter = variable("i64");
+  line("store i64 " + first + ", ptr " + counter);
+  return counter;
+}
+
+std::string IrWriter::advanced(const std::string& pointer, const std::string& index,
+                               const std::string& step) {
+  const std::string offset = value("mul nsw i64 " + index + ", " + step);
+  return value("getelementptr i8, ptr " + pointer + ", i64 " + offset);
+}
+
 std::string IrWriter::new_label() { return "b" + std::to_string(count_++); }
 
 std::string IrWriter::call(const std::string& result, const std::string& intrinsic,

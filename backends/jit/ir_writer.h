@@ -37,6 +37,30 @@ class IrWriter {
   void line(const std::string& text) { body_ += "  " + text + "\n"; }
   // The name of a new local variable; promoted to a register later.
   std::string variable(const std::string& type);
+  // A variable for count_loop() that begins with a number.
+  std::string counter(const std::string& first);
+  // Prints body(number) in a loop over a counter from its present value, while it is below `limit`.
+  template <class Body>
+  void count_loop(const std::string& counter, const std::string& limit, const std::string& step,
+                  const Body& body) {
+    const std::string inside = new_label();
+    const std::string after = new_label();
+    const auto go_on = [&](const std::string& number) {
+      const std::string is_inside = value("icmp slt i64 " + number + ", " + limit);
+      line("br i1 " + is_inside + ", label %" + inside + ", label %" + after);
+    };
+    go_on(value("load i64, ptr " + counter));
+    start_block(inside);
+    const std::string number = value("load i64, ptr " + counter);
+    body(number);
+    const std::string next = value("add nuw nsw i64 " + number + ", " + step);
+    line("store i64 " + next + ", ptr " + counter);
+    go_on(next);
+    start_block(after);
+  }
+  // A pointer moved by `index` steps of `step` bytes.
+  std::string advanced(const std::string& pointer, const std::string& index,
+                       const std::string& step);
   std::string new_label();
   void start_block(const std::string& label) { body_ += label + ":\n"; }
 

@@ -11,6 +11,7 @@ namespace tessera::jit {
 
 using plugin::Candidate;
 using plugin::Failure;
+using plugin::FusedAccess;
 using plugin::FusedGroup;
 
 namespace {
@@ -69,6 +70,15 @@ void Jit::offer(plugin::ProposeContext& context, const FusedGroup& given) const 
   }
   Candidate candidate = plugin::fused_candidate(context.graph(), given, kAlgorithm,
                                                 {.whole = layout_of_whole(given)});
+  // Compiled code accesses elements wherever they can be, so nothing is copied to other addresses.
+  for (const FusedAccess& operand : given.operands) {
+    candidate.inputs[static_cast<size_t>(operand.port)].alignment_bytes =
+        plugin::element_bytes(operand.data_type);
+  }
+  for (const FusedAccess& result : given.results) {
+    candidate.outputs[static_cast<size_t>(result.port)].alignment_bytes =
+        plugin::element_bytes(result.data_type);
+  }
   candidate.optimistic_seconds = context.optimistic_seconds(static_cast<double>(given.flops),
                                                             static_cast<double>(given.bytes));
   candidate.flags = TESSERA_CANDIDATE_ONE_PASS | TESSERA_CANDIDATE_COMPILED;

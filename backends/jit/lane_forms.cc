@@ -13,7 +13,7 @@ namespace {
 constexpr int kSmallBody = 12;
 // An operation takes about four cycles, and four can begin in each: many vectors keep all units
 // busy, fewer suffice if an iteration is long.
-constexpr int kMediumBody = 64;
+constexpr int kMediumBody = 80;
 constexpr int kLongBody = 120;
 // From so many instructions on, all vectors are masked, if that costs nothing: there is half as
 // much to compile.
@@ -22,7 +22,7 @@ constexpr int kLargeBody = 160;
 constexpr int kMaxRepeatedInstructions = 4'800;
 constexpr int kMaxRepeatedBranches = 600;
 // More live vectors than registers: constants and some values are read from memory.
-constexpr int kLiveVectors = 48;
+constexpr int kLiveVectors = 64;
 constexpr int kLiveVectorsOfFewRegisters = 16;
 
 bool computes(const Instruction& instruction) {

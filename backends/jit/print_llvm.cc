@@ -1,6 +1,7 @@
 #include "print_llvm.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -111,15 +112,85 @@ class KernelPrinter {
     writer_.begin_function(name, kParameters);
     load_arguments();
     compute(-1);
+    levels_.is_lane_kept() ? print_kept_lanes() : print_row_blocks();
+    writer_.end_function();
+  }
+
+  void print_kept_lanes() {
     loop(kRow, [&] {
       compute(levels_.position_of(kRow));
-      if (!levels_.is_lane_kept()) return print_row();
       for_lanes(forms_of_all(), [&] {
         compute(levels_.position_of(kLane));
-        print_row();
+        for (int pass = 1; pass <= levels_.passes; ++pass) print_reductions(pass);
+        print_results();
       });
     });
-    writer_.end_function();
+  }
+
+  // Each pass goes through some rows before the next pass begins, so that the end of a reduction,
+  // which is many operations one after another, does not keep the next row waiting.
+  void print_row_blocks() {
+    const std::string block = load_number("%sizes", kLoopCount);
+    saved_.clear();
+    writer_.count_loop(writer_.counter("0"), sizes_[kRow], block, [&](const std::string& first) {
+      const std::string next = writer_.value("add nuw nsw i64 " + first + ", " + block);
+      const std::string end =
+          writer_.call("i64", "llvm.umin.i64", {{"i64", next}, {"i64", sizes_[kRow]}});
+      for (int pass = 1; pass <= levels_.passes + 1; ++pass) {
+        loop_over_block(first, end, [&] {
+          compute(levels_.position_of(kRow));
+          load_saved();
+          if (pass > levels_.passes) return print_results();
+          print_reductions(pass);
+          save_scalars(pass);
+        });
+      }
+    });
+  }
+
+  template <class Body>
+  void loop_over_block(const std::string& first, const std::string& end, const Body& body) {
+    const std::vector<std::string> outside = pointers_;
+    writer_.count_loop(writer_.counter(first), end, "1", [&](const std::string& row) {
+      for (size_t each = 0; each < access_count(); ++each) {
+        if (shape_.steps[each][kRow] == Step::Zero) continue;
+        pointers_[each] = writer_.advanced(pointers_[each], row, stride(each, kRow));
+      }
+      row_of_block_ = writer_.value("sub nuw nsw i64 " + row + ", " + first);
+      if (kept_) {
+        const size_t strides = access_count() * kLoopCount;
+        const std::string begin = writer_.advanced(
+            pointers_.back(), first, load_number("%strides", strides + kKeptBlockStride));
+        pointers_.back() = writer_.advanced(begin, row_of_block_,
+                                            load_number("%strides", strides + kKeptRowStride));
+      }
+      body();
+      pointers_ = outside;
+    });
+  }
+
+  std::string saved_place(size_t id) {
+    return writer_.value("getelementptr " + std::string(type_of(id).value) + ", ptr " +
+                         saved_.at(id) + ", i64 " + row_of_block_);
+  }
+
+  // Keeps what became known after the reductions of one depth for the later passes over a row.
+  void save_scalars(int depth) {
+    for (size_t id = 0; id < group_.instructions.size(); ++id) {
+      if (levels_.is_reduced[id] || levels_.depth[id] != depth ||
+          !is_used_later(group_, levels_, id))
+        continue;
+      const std::string type(type_of(id).value);
+      saved_[id] = writer_.variable("[" + std::to_string(kMaxBlockRows) + " x " + type + "]");
+      writer_.line("store " + type + " " + printed_[id].scalar + ", ptr " + saved_place(id));
+    }
+  }
+
+  void load_saved() {
+    for (const auto& [id, array] : saved_) {
+      const std::string type(type_of(id).value);
+      set_scalar(id, writer_.value("load " + type + ", ptr " + saved_place(id)));
+    }
   }
 
   void load_arguments() {
@@ -137,48 +208,15 @@ class KernelPrinter {
     for (size_t each = 0; each < kLoopCount; ++each) sizes_[each] = load_number("%sizes", each);
   }
 
-  // Prints `body` in a loop over `counter` from its present value, while it is below `limit`.
-  template <class Body>
-  void count_loop(const std::string& counter, const std::string& limit, int step,
-                  const Body& body) {
-    const std::string inside = writer_.new_label();
-    const std::string after = writer_.new_label();
-    const auto go_on = [&](const std::string& value) {
-      const std::string is_inside = writer_.value("icmp slt i64 " + value + ", " + limit);
-      writer_.line("br i1 " + is_inside + ", label %" + inside + ", label %" + after);
-    };
-    go_on(writer_.value("load i64, ptr " + counter));
-    writer_.start_block(inside);
-    const std::string index = writer_.value("load i64, ptr " + counter);
-    body(index);
-    const std::string next =
-        writer_.value("add nuw nsw i64 " + index + ", " + std::to_string(step));
-    writer_.line("store i64 " + next + ", ptr " + counter);
-    go_on(next);
-    writer_.start_block(after);
-  }
-
-  std::string new_counter() {
-    const std::string counter = writer_.variable("i64");
-    writer_.line("store i64 0, ptr " + counter);
-    return counter;
-  }
-
   // A loop other than Lane. Inside, pointers_ are those of its iteration.
   template <class Body>
   void loop(Loop which, const Body& body) {
     const std::vector<std::string> outside = pointers_;
-    const std::string kept_stride =
-        kept_ && which == kRow ? load_number("%strides", access_count() * kLoopCount + kRow) : "";
-    count_loop(new_counter(), sizes_[which], 1, [&](const std::string& index) {
-      const auto advance = [&](std::string& pointer, const std::string& step) {
-        const std::string offset = writer_.value("mul nsw i64 " + index + ", " + step);
-        pointer = writer_.value("getelementptr i8, ptr " + pointer + ", i64 " + offset);
-      };
+    writer_.count_loop(writer_.counter("0"), sizes_[which], "1", [&](const std::string& index) {
       for (size_t each = 0; each < access_count(); ++each) {
-        if (shape_.steps[each][which] != Step::Zero) advance(pointers_[each], stride(each, which));
+        if (shape_.steps[each][which] == Step::Zero) continue;
+        pointers_[each] = writer_.advanced(pointers_[each], index, stride(each, which));
       }
-      if (!kept_stride.empty()) advance(pointers_.back(), kept_stride);
       body();
     });
     pointers_ = outside;
@@ -192,14 +230,14 @@ class KernelPrinter {
   // The loops along Lane, first of several vectors, then of the rest.
   template <class Body>
   void for_lanes(const std::vector<LaneForm>& forms, const Body& body) {
-    const std::string counter = new_counter();
+    const std::string counter = writer_.counter("0");
     for (const LaneForm& form : forms) {
       const int step = form.vectors * lanes_;
       std::string limit = sizes_[kLane];
       if (!form.is_masked) {
         limit = writer_.value("sub nsw i64 " + limit + ", " + std::to_string(step - 1));
       }
-      count_loop(counter, limit, step, [&](const std::string& index) {
+      writer_.count_loop(counter, limit, std::to_string(step), [&](const std::string& index) {
         lane_state_ = {};
         for (int vector = 0; vector < form.vectors; ++vector) add_vector(index, vector, form);
         body();
@@ -219,18 +257,21 @@ class KernelPrinter {
 
   // --- One point of the kept loops ---------------------------------------------------------------
 
-  void print_row() {
+  // The reductions of one depth, and what is known after them.
+  void print_reductions(int depth) {
     const Lanes kept_lanes = lane_state_;
-    const int innermost = static_cast<int>(levels_.kept_loops.size()) - 1;
-    for (int pass = 0; pass < levels_.passes; ++pass) {
-      print_pass(pass + 1);
-      lane_state_ = kept_lanes;
-      compute_after(pass + 1, innermost);
-    }
+    print_pass(depth);
+    lane_state_ = kept_lanes;
+    compute_after(depth, static_cast<int>(levels_.kept_loops.size()) - 1);
+  }
+
+  void print_results() {
+    const Lanes kept_lanes = lane_state_;
     std::vector<size_t> everywhere;
+    std::vector<size_t> once;
     for (size_t index = 0; index < group_.results.size(); ++index) {
-      if (is_written_everywhere(shape_, group_.operands.size() + index))
-        everywhere.push_back(index);
+      const bool is_everywhere = is_written_everywhere(shape_, group_.operands.size() + index);
+      (is_everywhere ? everywhere : once).push_back(index);
     }
     if (!everywhere.empty()) {
       reads_kept_ = kept_.has_value();
@@ -241,10 +282,6 @@ class KernelPrinter {
       for_reduced(needed, forms_of(needed), [&] { store_results(everywhere); });
       reads_kept_ = false;
       lane_state_ = kept_lanes;
-    }
-    std::vector<size_t> once;
-    for (size_t index = 0; index < group_.results.size(); ++index) {
-      if (!is_written_everywhere(shape_, group_.operands.size() + index)) once.push_back(index);
     }
     store_results(once);
   }
@@ -317,7 +354,7 @@ class KernelPrinter {
     for_reduced(needed, forms, [&] {
       if (depth == levels_.passes) {
         store_kept();
-        prefetch_next_row(needed);
+        prefetch_next_rows(needed);
       }
       for (const Accumulator& accumulator : accumulators) {
         const size_t argument = argument_of(accumulator.instruction);
@@ -431,15 +468,17 @@ class KernelPrinter {
 
   // What the loop has read, one row further: the first pass over the next row finds it in the
   // cache. Tensors that do not exceed the caches gain nothing.
-  void prefetch_next_row(const std::vector<bool>& needed) {
+  void prefetch_next_rows(const std::vector<bool>& needed) {
     if (!is_streaming_ || levels_.is_lane_kept()) return;
     for (size_t id = 0; id < group_.instructions.size(); ++id) {
       if (!needed[id] || instruction(id).operation != TESSERA_EXPRESSION_OPERAND) continue;
       const auto index = static_cast<size_t>(instruction(id).index);
       const auto& steps = shape_.steps[index];
       if (steps[kRow] != Step::Other || steps[kLane] != Step::One) continue;
+      const std::string distance = writer_.value("mul nsw i64 " + stride(index, kRow) + ", " +
+                                                 load_number("%sizes", kLoopCount));
       for (size_t vector = 0; vector < lane_state_.indices.size(); ++vector) {
-        print_prefetch(writer_, place_of(index, vector), stride(index, kRow));
+        print_prefetch(writer_, place_of(index, vector), distance);
       }
     }
   }
@@ -480,6 +519,8 @@ class KernelPrinter {
   std::array<std::string, kLoopCount> sizes_;
   Lanes lane_state_;
   std::vector<Printed> printed_;  // by instruction
+  std::string row_of_block_;
+  std::map<size_t, std::string> saved_;  // arrays of scalars of a block's rows, by instruction
 };
 
 }  // namespace

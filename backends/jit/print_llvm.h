@@ -6,8 +6,11 @@
 //   void kernel(std::byte* const* bases, const int64_t* strides, const int64_t* sizes)
 //
 // `bases` has the first element of each access (operands, then results); `strides` has kLoopCount
-// strides in bytes for each access; `sizes` has one size, at least 1, for each Loop. If there is a
-// kept value (kept_value.h), `bases` and `strides` have one access more: the memory of its rows.
+// strides in bytes for each access; `sizes` has one size, at least 1, for each Loop, and after them
+// the number of rows, at most kMaxBlockRows, through which each pass goes at a time if the lanes
+// are reduced. If there is a kept value (kept_value.h), `bases` has the memory of its rows, too,
+// and `strides` has kKeptBlockStride and kKeptRowStride, which are between blocks of rows (divided
+// by the number of rows) and between the rows of a block.
 #pragma once
 
 #include <string>
@@ -18,6 +21,10 @@
 namespace tessera::jit {
 
 using KernelFunction = void(std::byte* const* bases, const int64_t* strides, const int64_t* sizes);
+
+constexpr int64_t kMaxBlockRows = 8;
+constexpr size_t kKeptBlockStride = 0;
+constexpr size_t kKeptRowStride = 1;
 
 constexpr const char* kKernelName = "kernel";
 // The same, but it writes past the caches; only if KernelShape::is_streaming.

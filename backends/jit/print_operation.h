@@ -26,6 +26,10 @@ std::string print_operation(IrWriter& writer, const Target& target,
                             const plugin::Instruction& instruction,
                             const std::vector<Argument>& arguments, int lanes);
 
+// Throws Failure (TESSERA_UNSUPPORTED) if the instruction divides integers by anything but a
+// constant other than 0 and -1.
+void check_divisor(const plugin::FusedGroup& group, const plugin::Instruction& instruction);
+
 // The bits of a constant as a scalar.
 std::string print_constant(IrWriter& writer, int32_t data_type, uint64_t bits);
 

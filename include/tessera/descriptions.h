@@ -294,7 +294,7 @@ struct DeviceMemoryDescription {
 };
 
 // The positions of inner values and workspaces in the arena of the host. It has no inputs, and no
-// outputs, which are new memory in each run.
+// outputs, whose memory belongs to the caller of each run.
 struct MemoryDescription {
   int64_t arena_bytes = 0;
   int64_t lower_bound_bytes = 0;    // largest sum of live blocks in this order of steps

@@ -50,6 +50,11 @@ class Tensor {
   static Tensor over(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
                      void* data);
 
+  // Refers to elements in memory that only this tensor and its copies use; `owner` is released after
+  // the last of them.
+  static Tensor owning(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
+                       void* data);
+
   // Elements in memory of a device, `offset_bytes` from the beginning of `storage`. Throws
   // InvalidArgument if they do not fit. Backends makes such tensors (tessera/tessera.h).
   static Tensor on_device(DataType type, std::vector<int64_t> dims,

@@ -78,10 +78,16 @@ Tensor::Tensor(DataType type, std::vector<int64_t> dims, std::shared_ptr<const v
       owner_(std::move(owner)),
       data_(data) {}
 
-Tensor Tensor::over(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
-                    void* data) {
+Tensor Tensor::owning(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
+                      void* data) {
   Tensor tensor(type, std::move(dims), std::move(owner), data);
   tensor.is_writable_ = true;
+  return tensor;
+}
+
+Tensor Tensor::over(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
+                    void* data) {
+  Tensor tensor = owning(type, std::move(dims), std::move(owner), data);
   tensor.is_borrowed_ = true;
   return tensor;
 }

@@ -370,7 +370,7 @@ void IoBinding::check_overlaps() const {
   }
 }
 
-Tensor IoBinding::new_memory(const OutputMemory& memory) const {
+Tensor IoBinding::new_memory(OutputMemory& memory) const {
   const PlanBuffer& buffer = built_.plan.buffers[at(memory.slot->buffer)];
   if (buffer.device != kHostDevice) {
     return new_tensor(built_.layouts->device(buffer.device), buffer.type->element,
@@ -379,7 +379,7 @@ Tensor IoBinding::new_memory(const OutputMemory& memory) const {
   // The size of sparse storage is known in bytes.
   const bool is_sparse = built_.layouts->sparse_form(buffer.layout).has_value();
   return is_sparse ? Tensor(DataType::UInt8, {buffer.bytes})
-                   : Tensor(buffer.type->element, buffer.type->dims);
+                   : memory.runs.take(buffer.type->element, buffer.type->dims);
 }
 
 // Of the same size, and in the same memory.

@@ -1,5 +1,5 @@
 // Decides in which memory the inputs and results of a run are: in memory that the caller bound, or
-// in memory that is allocated in each run.
+// in memory that nobody else refers to: new, or that of an earlier result that was dropped.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/recycled_memory.h"
 #include "engine/built_plan.h"
 #include "engine/execution_context.h"
 #include "engine/step_program.h"
@@ -79,7 +80,8 @@ class IoBinding {
   struct OutputMemory {
     const MemorySlot* slot = nullptr;
     std::vector<size_t> results;
-    Tensor own;            // new in each run, or staging
+    Tensor own;            // of this run alone, or staging
+    RecycledMemory runs;   // from which `own` is taken
     int direct = -1;       // the result to whose bound memory the steps write; -1: to `own`
     bool is_kept = false;  // `own` is staging memory for all runs
   };
@@ -102,7 +104,7 @@ class IoBinding {
   bool is_direct(size_t result, const MemorySlot& slot);
   void check_overlaps() const;
   bool is_pair(size_t input, size_t result) const;
-  Tensor new_memory(const OutputMemory& memory) const;
+  Tensor new_memory(OutputMemory& memory) const;
   Tensor new_staging(const Tensor& like) const;
   const Tensor& source_of(const Result& result) const;
   bool is_on_one_device(const StateAccess& access) const;

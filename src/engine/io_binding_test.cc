@@ -106,6 +106,24 @@ TEST_F(IoBindings, MixWithWhatIsGivenForOneRun) {
   EXPECT_EQ(elements(again[0]), (std::vector<float>{1, 1, 1, 1}));
 }
 
+TEST_F(IoBindings, WriteToMemoryOfResultsThatWereDropped) {
+  input("x", {1 << 15});
+  relu("x", "y");
+  output("y");
+  PlanRunner& runner = this->runner({});
+  std::vector<Tensor> first = runner.run(inputs_);
+  const void* const memory = first[0].data();
+  const std::vector<float> expected = elements(first[0]);
+  EXPECT_TRUE(first[0].is_sole_owner());
+  const std::vector<Tensor> second = runner.run(inputs_);
+  EXPECT_NE(second[0].data(), memory);
+  EXPECT_EQ(elements(first[0]), expected);
+  first.clear();
+  const std::vector<Tensor> third = runner.run(inputs_);
+  EXPECT_EQ(third[0].data(), memory);
+  EXPECT_EQ(elements(third[0]), expected);
+}
+
 TEST_F(IoBindings, TakeAnyAddressThatElementsCanHave) {
   input("x", {4});
   relu("x", "y");

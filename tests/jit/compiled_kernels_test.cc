@@ -154,6 +154,23 @@ plugin::FusedGroup group_with_kept_value(std::vector<int64_t> dims) {
   return builder.group;
 }
 
+TEST_F(CompiledKernels, AcceptAnyAddressThatElementsCanHave) {
+  Target target = stores_.front()->target();
+  target.cached_bytes = 1000;
+  const auto store = std::make_shared<KernelStore>(target, Blobs(), "test");
+  RandomCase given = {group_with_kept_value({7, 5'000}), {}, {.threads = 2}};
+  given.inputs = {small_numbers(7 * 5'000)};
+  for (const size_t offset : {0, 4, 16, 60}) {
+    given.settings.address_offset = offset;
+    EXPECT_TRUE(check(given, store));
+  }
+  for (uint32_t seed = 0; seed < 30; ++seed) {
+    RandomCase any = random_elementwise_case(seed);
+    any.settings.address_offset = 8;
+    check(any, stores_[seed % stores_.size()]);
+  }
+}
+
 // Short rows are kept in memory of the kernel, long ones in the row of the result.
 TEST_F(CompiledKernels, KeepValuesOfRowsForTheLastPass) {
   for (const int64_t columns : {1, 17, 130, 4'096, 4'097, 20'000}) {

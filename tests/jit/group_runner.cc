@@ -61,13 +61,13 @@ int64_t element_bytes_of(const std::vector<FusedAccess>& accesses, int32_t port)
   return 1;
 }
 
-// Memory between guard bytes, aligned as the contract says.
+// Memory between guard bytes, aligned as the contract says, or `offset` bytes behind that.
 class GuardedBuffer {
  public:
-  explicit GuardedBuffer(size_t bytes)
-      : bytes_(bytes), storage_(bytes + 2 * kGuardBytes + 64, kGuard) {
+  GuardedBuffer(size_t bytes, size_t offset)
+      : bytes_(bytes), storage_(bytes + 2 * kGuardBytes + 64 + offset, kGuard) {
     const auto address = reinterpret_cast<uintptr_t>(storage_.data()) + kGuardBytes;
-    begin_ = (address + 63) / 64 * 64 - reinterpret_cast<uintptr_t>(storage_.data());
+    begin_ = (address + 63) / 64 * 64 - reinterpret_cast<uintptr_t>(storage_.data()) + offset;
   }
   char* data() { return storage_.data() + begin_; }
   size_t bytes() const { return bytes_; }
@@ -234,7 +234,7 @@ Tensors run_kernel(plugin::Kernel& kernel, const FusedGroup& group, const Tensor
     const size_t bytes = layout.empty()
                              ? inputs[port].size()
                              : size * static_cast<size_t>(storage_elements(group.dims, layout));
-    GuardedBuffer& buffer = memory.emplace_back(bytes);
+    GuardedBuffer& buffer = memory.emplace_back(bytes, settings.address_offset);
     std::memset(buffer.data(), 0, bytes);
     for (size_t element = 0; element < inputs[port].size() / size; ++element) {
       const auto at = layout.empty() ? element
@@ -257,7 +257,7 @@ Tensors run_kernel(plugin::Kernel& kernel, const FusedGroup& group, const Tensor
         static_cast<size_t>(layout.empty() ? port_bytes(group, group.results, number)
                                            : element_bytes_of(group.results, number) *
                                                  storage_elements(group.dims, layout));
-    GuardedBuffer& buffer = memory.emplace_back(bytes);
+    GuardedBuffer& buffer = memory.emplace_back(bytes, settings.address_offset);
     std::memset(buffer.data(), kGuard, bytes);
     taken.push_back(buffer_of(buffer, group.dims, TESSERA_REQUEST_WRITE));
   }

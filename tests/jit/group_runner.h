@@ -48,6 +48,8 @@ struct RunSettings {
   std::string layout;  // of whole tensors
   int32_t threads = 1;
   bool is_in_place = false;  // output 0 has the buffer of input 0
+  // All buffers begin so many bytes behind an aligned address.
+  size_t address_offset = 0;
 };
 
 // Runs a kernel on copies of `inputs` in the layout, between guard bytes, and returns the outputs

@@ -1,0 +1,28 @@
+// Memory of tensors of one type and size, which is used again once nobody refers to it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tessera/tensor.h"
+
+namespace tessera {
+
+// To touch new pages for the first time takes longer than to write to them. Keeps the memory of one
+// tensor at most that is not in use. Tensors may outlive this object. Thread-safe, except that
+// take() is called by one thread at a time.
+class RecycledMemory {
+ public:
+  RecycledMemory();
+
+  // A tensor whose elements nobody else refers to, with any values. Small tensors, and those of
+  // another type or size than the one before, are new. Throws OutOfMemory.
+  Tensor take(DataType type, const std::vector<int64_t>& dims);
+
+ private:
+  struct Unused;
+
+  std::shared_ptr<Unused> unused_;
+};
+
+}  // namespace tessera
