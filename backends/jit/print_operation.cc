@@ -283,22 +283,6 @@ std::string print_operation(IrWriter& writer, const Target& target, const Instru
   return OperationPrinter(writer, target, instruction, arguments, lanes).print();
 }
 
-void check_divisor(const plugin::FusedGroup& group, const Instruction& instruction) {
-  if (instruction.operation != TESSERA_EXPRESSION_REMAINDER &&
-      (instruction.operation != TESSERA_EXPRESSION_DIVIDE ||
-       ir_type(instruction.data_type).is_float)) {
-    return;
-  }
-  const Instruction& divisor = group.instructions[static_cast<size_t>(instruction.arguments[1])];
-  const int bits = 8 * ir_type(instruction.data_type).bytes;
-  const uint64_t all = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
-  const bool is_minus_one = ir_type(instruction.data_type).is_signed && (divisor.bits & all) == all;
-  if (divisor.operation != TESSERA_EXPRESSION_CONSTANT || (divisor.bits & all) == 0 ||
-      is_minus_one) {
-    throw Failure(TESSERA_UNSUPPORTED, "divides integers by constants other than 0 and -1 only");
-  }
-}
-
 std::string print_constant(IrWriter& writer, int32_t data_type, uint64_t bits) {
   const IrType& type = ir_type(data_type);
   if (type.value == "i1") return bits != 0 ? "true" : "false";

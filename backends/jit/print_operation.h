@@ -16,10 +16,6 @@ struct Argument {
   int32_t data_type = TESSERA_FLOAT32;
 };
 
-// Throws Failure (TESSERA_UNSUPPORTED) if the instruction divides integers by something else than a
-// constant, or by 0 or -1.
-void check_divisor(const plugin::FusedGroup& group, const plugin::Instruction& instruction);
-
 // Throws Failure (TESSERA_UNSUPPORTED) if the operation does not exist for these types, or if the
 // target cannot compute it exactly without a library.
 std::string print_operation(IrWriter& writer, const Target& target,

@@ -50,8 +50,8 @@ class Tensor {
   static Tensor over(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
                      void* data);
 
-  // Refers to elements in memory that only this tensor and its copies use; `owner` is released after
-  // the last of them.
+  // Refers to elements in memory that only this tensor and its copies use; `owner` is released
+  // after the last of them.
   static Tensor owning(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
                        void* data);
 
