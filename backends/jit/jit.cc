@@ -62,7 +62,7 @@ void Jit::offer(plugin::ProposeContext& context, const FusedGroup& given) const 
   for (const KernelPart& part : kernel_parts(given, TESSERA_LAYOUT_DEFAULT, store_->target())) {
     if (store_->has(part.source)) continue;
     is_stored = false;
-    part.check_printable();
+    store_->check(part.source, part.check_printable);
   }
   if (!is_stored) {
     const std::string missing = store_->explain_absent_compiler();

@@ -175,6 +175,17 @@ bool KernelStore::has(const std::string& source) {
   return stored(source).has_value();
 }
 
+void KernelStore::check(const std::string& source, const std::function<void()>& check_printable) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (printable_.contains(source)) return;
+  }
+  check_printable();
+  const std::lock_guard lock(mutex_);
+  if (printable_.size() >= kMaxIdleEntries) printable_.clear();
+  printable_.insert(source);
+}
+
 std::shared_ptr<const ReadyKernel> KernelStore::accept(KernelRecord record) {
   const std::shared_ptr<Entry> entry = entry_of(record.source);
   const std::lock_guard lock(entry->mutex);

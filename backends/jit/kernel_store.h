@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -62,6 +63,9 @@ class KernelStore {
   std::shared_ptr<const ReadyKernel> get(const std::string& source, const Print& print);
   // Whether get() needs no compiler.
   bool has(const std::string& source);
+  // Calls `check`, which throws Failure if the kernel has no text, unless it has one for certain:
+  // models ask again and again for the same kernels.
+  void check(const std::string& source, const std::function<void()>& check_printable);
   // Adds a kernel that an earlier process made. Throws Failure if its code cannot be loaded.
   std::shared_ptr<const ReadyKernel> accept(KernelRecord record);
 
@@ -98,6 +102,7 @@ class KernelStore {
   LlvmLibrary llvm_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>> entries_;  // by source
+  std::set<std::string> printable_;                        // sources
   std::atomic<int64_t> kernels_ = 0;
   std::atomic<int64_t> compiled_ = 0;
   std::atomic<int64_t> compile_nanoseconds_ = 0;

@@ -526,20 +526,14 @@ class KernelPrinter {
 }  // namespace
 
 std::string kernel_source(const FusedGroup& group, const KernelShape& shape) {
-  std::string source;
-  const auto append = [&source](auto number) { source += ' ' + std::to_string(number); };
-  for (const Instruction& instruction : group.instructions) {
-    append(instruction.operation);
-    append(instruction.data_type);
-    for (int index = 0; index < plugin::argument_count(instruction.operation); ++index) {
-      append(instruction.arguments[index]);
-    }
-    if (instruction.operation == TESSERA_EXPRESSION_OPERAND) append(instruction.index);
-    if (instruction.operation == TESSERA_EXPRESSION_CONSTANT) append(instruction.bits);
-    source += '\n';
-  }
+  static_assert(sizeof(Instruction) == 32, "an instruction has no padding");
+  std::string source(reinterpret_cast<const char*>(group.instructions.data()),
+                     group.instructions.size() * sizeof(Instruction));
   source += "results";
-  for (const FusedAccess& result : group.results) append(result.instruction);
+  for (const FusedAccess& result : group.results) {
+    source += ' ';
+    source += std::to_string(result.instruction);
+  }
   source += "\nloops";
   if (shape.has_reduced_outer) source += " outer";
   if (shape.has_reduced_inner) source += " inner";

@@ -30,8 +30,8 @@ constexpr const char* kKernelName = "kernel";
 // The same, but it writes past the caches; only if KernelShape::is_streaming.
 constexpr const char* kStreamName = "kernel_stream";
 
-// What decides the text that print_llvm() returns for one target, in a short form: numbers, a line
-// for each instruction.
+// What decides the text that print_llvm() returns for one target, in a short form: the bytes of the
+// instructions, and a line about the loops.
 std::string kernel_source(const plugin::FusedGroup& group, const KernelShape& shape);
 
 // Throws Failure (TESSERA_UNSUPPORTED) if the group is too large to compile in a reasonable time.

@@ -157,7 +157,7 @@ plugin::FusedGroup group_with_kept_value(std::vector<int64_t> dims) {
 TEST_F(CompiledKernels, AcceptAnyAddressThatElementsCanHave) {
   Target target = stores_.front()->target();
   target.cached_bytes = 1000;
-  const auto store = std::make_shared<KernelStore>(target, Blobs(), "test");
+  const auto store = std::make_shared<KernelStore>(target, plugin::Blobs(), "test");
   RandomCase given = {group_with_kept_value({7, 5'000}), {}, {.threads = 2}};
   given.inputs = {small_numbers(7 * 5'000)};
   for (const size_t offset : {0, 4, 16, 60}) {

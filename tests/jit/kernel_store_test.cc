@@ -177,6 +177,21 @@ TEST_F(KernelStores, NeverUseTheKernelOfAnotherSource) {
   EXPECT_EQ(later.counts().compiled, 1);
 }
 
+TEST_F(KernelStores, CheckAgainOnlyWhatWasRefused) {
+  KernelStore store = new_store();
+  int calls = 0;
+  const auto refuse = [&] {
+    ++calls;
+    throw plugin::Failure(TESSERA_UNSUPPORTED, "has no text");
+  };
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_THROW(store.check("refused", refuse), plugin::Failure);
+  }
+  store.check("fine", [&] { ++calls; });
+  store.check("fine", refuse);
+  EXPECT_EQ(calls, 3);
+}
+
 // As many sources as make the store forget those that nobody uses.
 TEST_F(KernelStores, KeepWhatIsUsed) {
   KernelStore store = new_store();
