@@ -182,6 +182,11 @@ Placement Placer::solve() {
   return solved_.placement;
 }
 
+Placement Placer::solve_or_greedy() {
+  Placement solved = solve();
+  return solved.chosen.empty() ? greedy() : solved;
+}
+
 Placement Placer::greedy() const { return greedy(Placement{}); }
 
 Placement Placer::greedy(const Placement& known) const {

@@ -85,6 +85,8 @@ class Placer {
   std::optional<CompilationGain> compilation_gain(const Placement& chosen) const;
   // The cheapest placement by price. Empty if there is none, or none was found.
   Placement solve();
+  // solve(), or greedy() if the solver found no placement that can run within its effort.
+  Placement solve_or_greedy();
   // A cheap placement, found with a greedy cover and a local search. Empty if that leaves a node
   // uncovered.
   Placement greedy() const;

@@ -89,14 +89,14 @@ void MeasurementLoop::restrict_to_measured() {
     is_pending[index] = is_unmeasured(static_cast<int>(index));
   }
   placer.exclude(is_pending);
-  if (!placer.solve().chosen.empty()) return;
+  if (!placer.solve_or_greedy().chosen.empty()) return;
   // The time was over before every node had a measured candidate. Also allows the candidates of the
   // choice without prices.
   placer.exclude({});
   const Placement in_order = placer.in_order();
   for (const int index : in_order.chosen) is_pending[static_cast<size_t>(index)] = false;
   placer.exclude(std::move(is_pending));
-  if (!placer.solve().chosen.empty()) return;
+  if (!placer.solve_or_greedy().chosen.empty()) return;
   placer.exclude({});
   placer.solve();  // its lower bound is part of the description
 }
@@ -110,7 +110,7 @@ Placement MeasurementLoop::choose_buildable() {
     if (context_.fitter.restrict_to_budget(placement, placer)) {
       // Candidates that replace the forbidden ones may be unmeasured, because they could not win
       // before.
-      measure_potential_winners([&] { return placer.solve(); });
+      measure_potential_winners([&] { return placer.solve_or_greedy(); });
       restrict_to_measured();
       continue;
     }

@@ -93,7 +93,7 @@ class PlacementTuner {
     if (measures_all_) loop_.measure_all();
     const Placement known = placer_.preferred();
     const double max_seconds = seconds_to_measure();
-    loop_.measure_potential_winners([&] { return placer_.solve(); }, max_seconds);
+    loop_.measure_potential_winners([&] { return placer_.solve_or_greedy(); }, max_seconds);
     is_cut_short_ = tuner_.seconds() > max_seconds;
     // Candidates that were measured now may be better than the known plan.
     if (tuner_.measured() > 0) placer_.prefer({});
@@ -208,7 +208,7 @@ class PlacementTuner {
       record(best, *runner_of(best));
       // The remaining time is for the run-off.
       if (is_cut_short_) return;
-      loop_.measure_potential_winners([&] { return placer_.solve(); });
+      loop_.measure_potential_winners([&] { return placer_.solve_or_greedy(); });
       const Placement next = loop_.choose_buildable();
       if (next.chosen == best.chosen) return;
       best = next;
@@ -337,7 +337,7 @@ class PlacementTuner {
       loop_.restrict_to_measured();
       add(all, name + suffix, choose(), preference);
     };
-    add_chosen("solved", [&] { return placer_.solve(); }, {});
+    add_chosen("solved", [&] { return placer_.solve_or_greedy(); }, {});
     for (const auto& [name, preference] : alone) {
       add_chosen(
           name.substr(0, name.find(',')),
@@ -442,7 +442,7 @@ class PlacementTuner {
     if (placer_.build_seconds(best) < kSlowToBuild) return {};
     if (!tuner_.report(BindPhase::Choosing)) return {};
     prices_.set_runs_per_build(1);
-    loop_.measure_potential_winners([&] { return placer_.solve(); },
+    loop_.measure_potential_winners([&] { return placer_.solve_or_greedy(); },
                                     kShareOfStarting * tuner_.seconds());
     loop_.restrict_to_measured();
     time_on_its_own(placer_.solve());
