@@ -17,16 +17,16 @@ REFERENCE = ("--backends", "reference")
 RUN = ("run", "model.onnx", "--random", "1", *REFERENCE)
 
 
-def save_model(path, external=False):
+def save_model(path, external=False, columns=300):
     """softmax(picture + weight), with the nodes of two blocks."""
     value = helper.make_tensor_value_info
-    weight = onnx.numpy_helper.from_array(np.ones((2, 300), np.float32), "weight")
+    weight = onnx.numpy_helper.from_array(np.ones((2, columns), np.float32), "weight")
     graph = helper.make_graph(
         [helper.make_node("Add", ["picture", "weight"], ["sum"], name="layer1/add"),
          helper.make_node("Softmax", ["sum"], ["scores"], name="layer2/softmax")],
         "small",
-        [value("picture", TensorProto.FLOAT, [2, 300])],
-        [value("scores", TensorProto.FLOAT, [2, 300])],
+        [value("picture", TensorProto.FLOAT, [2, columns])],
+        [value("scores", TensorProto.FLOAT, [2, columns])],
         [weight])  # fmt: skip
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(made, path, save_as_external_data=external, location="weights.bin", size_threshold=0)
@@ -234,8 +234,10 @@ def test_a_model_comes_from_standard_input(call, folder):
     assert call("run", "-", *RUN[2:], stdin=None, input=model)[1].splitlines()[0] == given
 
 
-def test_a_model_from_standard_input_uses_caches(call, folder, tmp_path):
-    model = (folder / "model.onnx").read_bytes()
+def test_a_model_from_standard_input_uses_caches(call, tmp_path):
+    # What a small model came to is found again too soon to be worth a file.
+    save_model(tmp_path / "wide.onnx", columns=30_000)
+    model = (tmp_path / "wide.onnx").read_bytes()
     options = ("-", *REFERENCE, "--threads", "1", "--cache-dir", tmp_path)
 
     def piped(*arguments):
@@ -246,7 +248,7 @@ def test_a_model_from_standard_input_uses_caches(call, folder, tmp_path):
     assert piped("cache", "why-miss", *options)[0] == 0
     assert piped("run", *options, "--random", "1", "--frozen", "--optimize")[0] == 0
     # The same model has the same cache.
-    assert call("cache", "why-miss", "model.onnx", *options[1:])[0] == 0
+    assert call("cache", "why-miss", tmp_path / "wide.onnx", *options[1:])[0] == 0
 
 
 def test_what_is_no_model_on_standard_input(call, tmp_path):
