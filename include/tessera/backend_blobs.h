@@ -47,8 +47,8 @@ class Blobs {
 class BlobClaim {
  public:
   BlobClaim(const Blobs& blobs, std::string key) : host_(blobs.host_), key_(std::move(key)) {
-    const bool can_claim = host_ != nullptr && host_->struct_size >= kMinHostBytes &&
-                           host_->claim_blob != nullptr;
+    const bool can_claim =
+        host_ != nullptr && host_->struct_size >= kMinHostBytes && host_->claim_blob != nullptr;
     if (!can_claim || host_->claim_blob(host_, key_.c_str()) == 0) host_ = nullptr;
   }
   ~BlobClaim() {
