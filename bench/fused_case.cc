@@ -72,7 +72,7 @@ void make_rms_norm(CaseGraph& graph) {
   graph.node("Div", {"x", "r"}, {"n"}).node("Mul", {"n", "gain"}, {"y"});
 }
 
-// Multiplications by 0.5 and additions of it.
+// Alternately multiplies by 0.5 and adds 0.5.
 void make_chain(CaseGraph& graph) {
   constexpr int kNodes = 1100;
   graph.constant("half", number(0.5F));

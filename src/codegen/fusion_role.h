@@ -30,6 +30,9 @@ struct SliceRange {
   auto operator<=>(const SliceRange&) const = default;
 };
 
+// A value has at most so many parts, because a kernel computes all of them at each of its points.
+inline constexpr int64_t kMaxParts = 16;
+
 struct FusionRole {
   FusionKind kind = FusionKind::None;
   std::string refusal;  // of None: why; a sentence without a subject and a final stop

@@ -8,7 +8,6 @@ namespace tessera::codegen {
 namespace {
 
 // A kernel computes all parts at each point.
-constexpr int64_t kMaxParts = 16;
 
 bool is_inside(const GroupSpace& group, ValueId value) { return group.levels.contains(value); }
 

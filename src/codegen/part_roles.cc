@@ -1,5 +1,6 @@
 // The roles of ops that cut tensors or join them: Concat, Slice, Split.
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -11,9 +12,7 @@ namespace {
 
 using Integers = std::vector<int64_t>;
 
-// The kernel of a group computes all parts at each of its points (kMaxParts in group_space.cc), so
-// what has more is refused here, before groups try to take it in one by one.
-constexpr size_t kMaxParts = 16;
+// Refused here, before groups try to take in one part after the other.
 constexpr const char* kTooManyParts = "has more than 16 parts";
 
 // A list that is an attribute in some versions and an input in others; nullopt if it is known only
@@ -78,7 +77,7 @@ std::string place_slice(const Graph& graph, const Node& node, FusionRole& role) 
 std::string place_split(const Graph& graph, const Node& node, FusionRole& role) {
   place_first(graph, node, role);
   const std::vector<int64_t>& dims = role.input_dims[0];
-  if (node.outputs.size() > kMaxParts) return kTooManyParts;
+  if (std::ssize(node.outputs) > kMaxParts) return kTooManyParts;
   const std::optional<size_t> axis = axis_at(node.attributes.get_int("axis"), dims.size());
   if (!axis) return "has an axis that its input lacks";
   SliceRange range;
@@ -96,7 +95,7 @@ std::string place_split(const Graph& graph, const Node& node, FusionRole& role) 
 // --- Concat --------------------------------------------------------------------------------------
 
 std::string place_concat(const Graph& graph, const Node& node, FusionRole& role) {
-  if (node.inputs.size() > kMaxParts) return kTooManyParts;
+  if (std::ssize(node.inputs) > kMaxParts) return kTooManyParts;
   const size_t rank = dims_of(graph, node.outputs[0]).size();
   for (size_t index = 0; index < node.inputs.size(); ++index) {
     role.input_dims[index] = dims_of(graph, node.inputs[index]);
