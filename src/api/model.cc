@@ -300,7 +300,8 @@ PlanRequest Model::State::plan_request(const BindOptions& wanted,
       .folders = cache_folders(wanted),
       .key_folder = user_cache_folder(),
       .is_frozen = wanted.cache.frozen,
-      .looks_up = !wanted.cache.retune};
+      .looks_up = !wanted.cache.retune,
+      .budget_seconds = wanted.limits.tune_budget_seconds};
   request.given.insert(request.given.end(), loaded_caches.begin(), loaded_caches.end());
   return request;
 }

@@ -24,6 +24,7 @@ bool has_any_dense(const Candidate& candidate) {
 std::optional<Candidate> with_dense_layout(const Candidate& candidate, LayoutId layout,
                                            const tessera_graph& graph, const LayoutTable& layouts) {
   Candidate result = candidate;
+  result.is_any_dense = true;
   const auto settle = [&](auto& ports) {
     return std::all_of(ports.begin(), ports.end(), [&](auto& port) {
       if (port.layout != kAnyDense) return true;

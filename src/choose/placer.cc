@@ -199,6 +199,22 @@ Placement Placer::greedy(const Placement& known) const {
 }
 
 Placement Placer::single_backend(int preference) const {
+  const std::optional<PlacementProblem> problem = problem_of(preference);
+  return problem ? solve_placement(*problem).placement : Placement{};
+}
+
+Placement Placer::unsplit(int preference) const {
+  std::optional<PlacementProblem> problem = problem_of(preference);
+  if (!problem) return {};
+  for (PlacementCandidate& candidate : problem->candidates) candidate.is_one_pass = false;
+  try {
+    return choose_in_order(*problem, places_);
+  } catch (const Uncovered&) {
+    return {};
+  }
+}
+
+std::optional<PlacementProblem> Placer::problem_of(int preference) const {
   PlacementProblem problem = problem_;
   std::vector<bool> has_own(problem.nodes.size(), false);
   const auto is_forbidden = [&](size_t index) { return problem.is_forbidden[index]; };
@@ -209,7 +225,7 @@ Placement Placer::single_backend(int preference) const {
     has_any = true;
     for (const int node : candidate.nodes) has_own[static_cast<size_t>(node)] = true;
   }
-  if (!has_any) return {};
+  if (!has_any) return std::nullopt;
   for (size_t index = 0; index < problem.candidates.size(); ++index) {
     const PlacementCandidate& candidate = problem.candidates[index];
     if (candidate.preference == preference) continue;
@@ -220,7 +236,7 @@ Placement Placer::single_backend(int preference) const {
                     [&](int node) { return has_own[static_cast<size_t>(node)]; });
     if (takes_over || candidate.preference < preference) problem.is_forbidden[index] = true;
   }
-  return solve_placement(problem).placement;
+  return problem;
 }
 
 double Placer::price(const Placement& placement) const {

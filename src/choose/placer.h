@@ -94,6 +94,8 @@ class Placer {
   // which it has none use the backends that come after it. Views of all backends may be used. Empty
   // if the backend has no candidate, or there is no such placement.
   Placement single_backend(int preference) const;
+  // The same, but in the largest groups that the backend offers, not the cheapest ones.
+  Placement unsplit(int preference) const;
 
   // By candidate: whether it is forbidden.
   std::vector<bool> forbidden() const;
@@ -130,6 +132,8 @@ class Placer {
   // the plug-ins.
   Placement choose_without_prices();
   Placement greedy(const Placement& known) const;
+  // The problem of single_backend(); nullopt if the backend has no candidate.
+  std::optional<PlacementProblem> problem_of(int preference) const;
   // Recomputes which candidates are forbidden. The newest solution is then outdated.
   void update_forbidden();
 

@@ -12,20 +12,20 @@ namespace tessera::tuning {
 namespace {
 
 // The number of rounds of a candidate that is not far behind, and the maximum number.
-constexpr int kMinRounds = 7;
+constexpr int kMinRounds = 5;
 constexpr int kMaxRounds = 30;
 // After `rounds` rounds, a candidate that is `times` slower than the best one is dropped.
 struct FarBehind {
   int rounds = 0;
   double times = 0;
 };
-constexpr std::array<FarBehind, 3> kFarBehind = {{{1, 2}, {2, 1.5}, {4, 1.2}}};
+constexpr std::array<FarBehind, 3> kFarBehind = {{{1, 1.7}, {2, 1.4}, {3, 1.2}}};
 // An interval this narrow, apart from the variation between processes, needs no more rounds.
 constexpr double kNarrowWidth = 0.05;
 // The time limit for all rounds of a candidate after the minimum number, including overhead.
-constexpr double kSecondsForRounds = 0.04;
+constexpr double kSecondsForRounds = 0.02;
 // The time limit before that number, because the interval of a slow candidate stays wide anyway.
-constexpr double kMaxSeconds = 0.2;
+constexpr double kMaxSeconds = 0.1;
 
 // If several threads take longer than this, one thread cannot win by saving the cost of starting
 // them.
@@ -36,7 +36,7 @@ constexpr int kMaxRetries = 8;
 constexpr double kSecondsForRetries = 0.03;
 
 // For short kernels, a round is the minimum of several runs, because disturbances only slow down.
-int runs_of_round(double seconds) { return seconds < 2e-3 ? 3 : 1; }
+int runs_of_round(double seconds) { return seconds < 1e-4 ? 3 : seconds < 1e-3 ? 2 : 1; }
 
 std::string seconds_text(double seconds) {
   std::array<char, 32> text{};

@@ -16,6 +16,13 @@ using tuning::PhaseTimer;
 // Candidates whose price is within this factor of the chosen one's, for the same nodes, are
 // measured with it.
 constexpr double kCompetitorRatio = 1.05;
+// By this factor, more groups of a family are measured from one choice to the next: first few, whose
+// results tell much about the others, then many, because choosing takes time, too.
+constexpr double kGrowth = 1.3;
+// Measuring ends if it could make the choice faster by this part at most, and by so much more for
+// each second that tuning has taken: the longer it takes, the more it must promise.
+constexpr double kLittleGain = 0.01;
+constexpr double kGainPerSecond = 0.005;
 
 }  // namespace
 
@@ -54,12 +61,13 @@ void MeasurementLoop::measure(const Placement& placement) {
     if (is_unmeasured(index) && !is_fully_measured_[static_cast<size_t>(index)])
       unknown.push_back(index);
   }
-  tuner_.measure(unknown, {});
+  tuner_.measure_even_hopeless(unknown);
 }
 
 void MeasurementLoop::measure_potential_winners(const std::function<Placement()>& choose,
                                                 double max_seconds) {
   const Stopwatch stopwatch;
+  double groups_of_family = 1;
   while (tuner_.should_continue() && stopwatch.read().seconds < max_seconds) {
     const PhaseTimer::Scope running(tuner_.phases(), "choose");
     if (!tuner_.report(BindPhase::Choosing)) return;
@@ -68,15 +76,34 @@ void MeasurementLoop::measure_potential_winners(const std::function<Placement()>
     context_.placer.exclude({});
     const Placement placement = choose();
     if (placement.chosen.empty()) return;
-    const std::vector<int> candidates = unknown_candidates(placement);
+    const std::vector<int> candidates =
+        unknown_candidates(placement, static_cast<size_t>(groups_of_family));
+    groups_of_family *= kGrowth;
     const std::vector<NeededConversion> conversions = unknown_conversions();
     if (candidates.empty() && conversions.empty()) return;
+    if (conversions.empty() && can_gain_little(placement, choose)) return;
     tuner_.measure(candidates, conversions, max_seconds - stopwatch.read().seconds);
     // Each is requested only once, whatever the result.
     for (const int index : candidates) is_given_up_[static_cast<size_t>(index)] = true;
     for (const NeededConversion& conversion : conversions)
       requested_conversions_.insert(conversion.cost_key);
   }
+}
+
+// Whether the price of `placement`, a bound, is close to that of what can be chosen already.
+bool MeasurementLoop::can_gain_little(const Placement& placement,
+                                      const std::function<Placement()>& choose) {
+  Placer& placer = context_.placer;
+  const double bound = placer.price(placement);
+  std::vector<bool> is_excluded(context_.task.offers.candidates.size(), false);
+  for (size_t index = 0; index < is_excluded.size(); ++index) {
+    is_excluded[index] = is_pending(static_cast<int>(index));
+  }
+  placer.exclude(std::move(is_excluded));
+  const Placement measured = choose();
+  const double price = measured.chosen.empty() ? kNoLimit : placer.price(measured);
+  placer.exclude({});
+  return bound > (1 - kLittleGain - kGainPerSecond * tuner_.seconds()) * price;
 }
 
 void MeasurementLoop::restrict_to_measured() {
@@ -147,21 +174,33 @@ bool MeasurementLoop::is_pending(int candidate) const {
   return !is_given_up_[static_cast<size_t>(candidate)] && !context_.prices.is_measured(candidate);
 }
 
+bool MeasurementLoop::differs_in_dense_layout(int left, int right) const {
+  const std::vector<Candidate>& all = context_.task.offers.candidates;
+  const Candidate& one = all[static_cast<size_t>(left)];
+  const Candidate& other = all[static_cast<size_t>(right)];
+  return one.is_any_dense && other.is_any_dense && one.preference == other.preference &&
+         one.algorithm == other.algorithm && one.threads == other.threads;
+}
+
 // The unmeasured candidates of `placement`, and their competitors for the same nodes with about the
-// same price; they are measured in alternation. Of each family only candidates of one group are
+// same price; they are measured in alternation. Of each family only candidates of so many groups are
 // taken: their results improve the bounds of the others, which may then be unable to win.
-std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement) const {
+std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement,
+                                                     size_t groups_of_family) const {
   const PricedOffers& prices = context_.prices;
   std::vector<int> unknown;
-  std::map<std::string_view, const tuning::TuneGroup*> taken;
+  std::map<std::string_view, std::set<const tuning::TuneGroup*>> taken;
   for (const int chosen : placement.chosen) {
     if (!is_pending(chosen)) continue;
     const tuning::TuneGroup* group = group_of_.at(chosen);
     for (const int competitor : group->candidates) {
       if (!is_pending(competitor)) continue;
       if (prices.seconds(competitor) > kCompetitorRatio * prices.seconds(chosen)) continue;
-      const std::string_view family = families_[static_cast<size_t>(competitor)];
-      if (taken.try_emplace(family, group).first->second == group) unknown.push_back(competitor);
+      // The time in one dense layout tells that in the others, which are measured once chosen.
+      if (competitor != chosen && differs_in_dense_layout(competitor, chosen)) continue;
+      std::set<const tuning::TuneGroup*>& groups = taken[families_[static_cast<size_t>(competitor)]];
+      if (groups.size() < groups_of_family) groups.insert(group);
+      if (groups.contains(group)) unknown.push_back(competitor);
     }
   }
   return unknown;

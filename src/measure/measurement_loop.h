@@ -46,10 +46,11 @@ class MeasurementLoop {
 
   // Measures all candidates, and every conversion that could be needed.
   void measure_all();
-  // Measures the unmeasured candidates of `placement`.
+  // Measures the unmeasured candidates of `placement`, also those that cannot win.
   void measure(const Placement& placement);
   // Calls `choose` with bounds as prices and measures what the result uses, until all of it is
-  // measured, `max_seconds` are over, or the result is empty.
+  // measured, a choice among what is measured is hardly dearer, `max_seconds` are over, or the
+  // result is empty.
   void measure_potential_winners(const std::function<Placement()>& choose,
                                  double max_seconds = kNoLimit);
 
@@ -70,9 +71,12 @@ class MeasurementLoop {
   const tuning::Tuner& tuner() const { return tuner_; }
 
  private:
+  bool can_gain_little(const Placement& placement, const std::function<Placement()>& choose);
   bool is_unmeasured(int candidate) const;
   bool is_pending(int candidate) const;
-  std::vector<int> unknown_candidates(const Placement& placement) const;
+  // Of two candidates for the same nodes.
+  bool differs_in_dense_layout(int left, int right) const;
+  std::vector<int> unknown_candidates(const Placement& placement, size_t groups_of_family) const;
   std::vector<tuning::NeededConversion> unknown_conversions() const;
 
   TuningContext context_;

@@ -3,24 +3,29 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
+#include <random>
 
 namespace tessera {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Runs of a turn: the first loads the caches, and the minimum counts.
-constexpr int kRunsOfTurn = 3;
+// In a turn, one run loads the caches. Then there are at least so many timed runs, but one of a plan
+// that takes long, and more until they take so many seconds.
+constexpr size_t kMinRunsOfTurn = 3;
+constexpr size_t kMaxRunsOfTurn = 31;
+constexpr double kSecondsOfTurn = 1e-3;
+constexpr double kLongSeconds = 4e-3;
 // A run that takes longer than this must load most of its weights each time, so it is a turn by
 // itself.
-constexpr double kLongSeconds = 0.02;
+constexpr double kTurnOfOneRunSeconds = 0.02;
 // Plans that take longer than this run only as often as is necessary to notice disturbances.
 constexpr double kVeryLongSeconds = 0.05;
 constexpr int kRunsOfVeryLong = 5;
-// After this number of turns, plans that are slower than the fastest by this factor are skipped.
-constexpr size_t kMinTurnsToSkip = 3;
-constexpr double kFarBehind = 1.06;
+// The time limit of a race is that of so many plans at most.
+constexpr size_t kMaxFullyTimed = 3;
 
 // At least this many runs count, if that many were made.
 constexpr size_t kMinFastRuns = 3;
@@ -53,10 +58,17 @@ double run_once(PlanRunner& runner, std::span<const Tensor> inputs) {
 
 double run_turn(PlanRunner& runner, std::span<const Tensor> inputs) {
   const double first = run_once(runner, inputs);
-  if (first > kLongSeconds) return first;
-  double least = first;
-  for (int run = 1; run < kRunsOfTurn; ++run) least = std::min(least, run_once(runner, inputs));
-  return least;
+  if (first > kTurnOfOneRunSeconds) return first;
+  if (first > kLongSeconds) return run_once(runner, inputs);
+  std::vector<double> runs;
+  double spent = 0;
+  while (runs.size() < kMinRunsOfTurn || (spent < kSecondsOfTurn && runs.size() < kMaxRunsOfTurn)) {
+    runs.push_back(run_once(runner, inputs));
+    spent += runs.back();
+  }
+  const auto middle = runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2);
+  std::ranges::nth_element(runs, middle);
+  return *middle;
 }
 
 // The mean, with the interval of summarise().
@@ -67,21 +79,6 @@ tuning::Timing on_average(std::span<const double> samples) {
   timing.low = std::min(timing.low, timing.seconds);
   timing.high = std::max(timing.high, timing.seconds);
   return timing;
-}
-
-// By plan: whether it can no longer win.
-std::vector<bool> find_outpaced(const std::vector<std::vector<double>>& samples) {
-  std::vector<double> times;
-  for (const std::vector<double>& sample : samples) {
-    times.push_back(tuning::summarise(sample).seconds);
-  }
-  const double least = *std::min_element(times.begin(), times.end());
-  std::vector<bool> is_hopeless;
-  for (size_t index = 0; index < samples.size(); ++index) {
-    is_hopeless.push_back(samples[index].size() >= kMinTurnsToSkip &&
-                          times[index] > kFarBehind * least);
-  }
-  return is_hopeless;
 }
 
 }  // namespace
@@ -129,42 +126,44 @@ StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const R
   return times;
 }
 
-std::vector<tuning::Timing> time_runs(std::span<PlanRunner* const> runners,
-                                      std::span<const Tensor> inputs, const RunLimits& limits,
-                                      const RunWatcher& watcher) {
-  std::vector<std::vector<double>> samples(runners.size());
-  std::vector<bool> is_hopeless(runners.size(), false);
+bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
+              std::span<const Tensor> inputs, const RunLimits& limits, const RunWatcher& watcher) {
+  // The same in every process; the order only must not favour anybody.
+  std::minstd_rand random(1);
   const auto start = Clock::now();
-  const double seconds = limits.seconds * static_cast<double>(runners.size());
+  // Most contenders drop out early.
+  const double seconds =
+      limits.seconds * static_cast<double>(std::min(runners.size(), kMaxFullyTimed));
   size_t done = 0;
   size_t total = runners.size() * static_cast<size_t>(limits.min_runs);
-  bool is_stopped = false;
-  for (int turn = 0; turn < limits.max_runs; ++turn) {
-    if (turn > 0 && turn >= min_runs(limits, samples[0][0]) && seconds_since(start) > seconds)
-      break;
-    for (size_t position = 0; position < runners.size(); ++position) {
-      const size_t index = (position + static_cast<size_t>(turn)) % runners.size();
-      if (is_hopeless[index]) continue;
-      is_stopped = watcher && !watcher(index, std::min(done, total - 1), total);
-      if (is_stopped) break;
-      samples[index].push_back(run_turn(*runners[index], inputs));
+  const auto is_over = [&] {
+    const auto rounds = static_cast<int>(race.rounds());
+    if (rounds == 0) return false;
+    if (rounds >= limits.max_runs) return true;
+    const bool is_late = seconds_since(start) > seconds;
+    return race.is_decided() ? is_late || rounds >= limits.min_runs
+                             : is_late && rounds >= std::min(limits.min_runs, kRunsOfVeryLong);
+  };
+  while (!is_over()) {
+    const std::vector<size_t> running = race.running();
+    std::vector<size_t> order(running.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::shuffle(order, random);
+    std::vector<double> turns(running.size());
+    for (const size_t position : order) {
+      if (watcher && !watcher(running[position], std::min(done, total - 1), total)) {
+        return race.rounds() > 0;
+      }
+      turns[position] = run_turn(*runners[running[position]], inputs);
       ++done;
     }
-    if (is_stopped) break;
-    is_hopeless = find_outpaced(tuning::remove_block_effects(samples));
-    // Assumes that all turns take as long as the first. Plans that are skipped later make them
-    // shorter.
-    if (turn == 0) {
+    race.add_round(turns);
+    // Assumes that all rounds take as long as the first. Plans that drop out make them shorter.
+    if (race.rounds() == 1) {
       total = runners.size() * expected_runs(limits, seconds_since(start), seconds);
     }
   }
-  const auto has_not_run = [](const std::vector<double>& sample) { return sample.empty(); };
-  if (std::ranges::any_of(samples, has_not_run)) return {};
-  std::vector<tuning::Timing> timings;
-  for (const std::vector<double>& sample : tuning::remove_block_effects(samples)) {
-    timings.push_back(tuning::summarise(sample));
-  }
-  return timings;
+  return true;
 }
 
 }  // namespace tessera

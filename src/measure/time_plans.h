@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/plan_runner.h"
+#include "measure/race.h"
 #include "price/statistics.h"
 #include "tessera/tensor.h"
 
@@ -18,7 +19,7 @@ using RunWatcher = std::function<bool(size_t index, size_t done, size_t total)>;
 
 // How long to run each plan: at least a few times, then until the time is spent.
 struct RunLimits {
-  double seconds = 0.25;  // for each plan
+  double seconds = 0.15;  // for each plan
   int min_runs = 6;
   int max_runs = 60;
 };
@@ -35,11 +36,14 @@ struct StepTimes {
 StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const RunLimits& limits,
                      const RunWatcher& watcher = {});
 
-// Times whole runs of plans. The plans take turns, so that a disturbance affects all of them. In
-// each turn, a plan runs until its weights are in the caches again. If `watcher` stops it, the runs
-// up to then count. Returns nothing if not all plans have run.
-std::vector<tuning::Timing> time_runs(std::span<PlanRunner* const> runners,
-                                      std::span<const Tensor> inputs, const RunLimits& limits,
-                                      const RunWatcher& watcher = {});
+// Runs a race of plans, by contender, in rounds. In each round every plan that still takes part has a
+// turn, in random order; a turn is long enough to load its weights into the caches again and to run
+// some times, of which the median counts, as users see it. The race ends when it is decided, or when
+// `limits.seconds` for each plan are over; after that it goes on to `limits.min_runs` rounds only as
+// long as it stays undecided. Returns false if `watcher` stopped it before the first round was
+// complete; the rounds up to then count.
+bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
+              std::span<const Tensor> inputs, const RunLimits& limits,
+              const RunWatcher& watcher = {});
 
 }  // namespace tessera

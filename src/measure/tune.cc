@@ -81,7 +81,8 @@ struct Tuner::State {
         timed_own_bench_(make_timed_bench(own_bench_, phases_)) {}
 
   bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions,
-               double max_seconds) {
+               double max_seconds, bool skips_hopeless) {
+    skips_hopeless_ = skips_hopeless;
     is_paused_ = false;
     pause_at_seconds_ = seconds_since(start_) + max_seconds;
     const std::vector<PendingGroup> pending = collect_pending(candidates);
@@ -348,14 +349,11 @@ struct Tuner::State {
       trial.fallback = bench_ != nullptr ? timed_own_bench_.get() : nullptr;
       trial.bytes = buffer_bytes(candidate);
       trial.build_limit_seconds = build_limit(kBuildSeconds, candidate.build_seconds);
-      trial.is_single_threaded = candidate.threads == 1 && has_others && !options_.only_checks;
-      if (options_.only_checks) {
-        trial_candidates_.push_back(index);
-        continue;
-      }
+      trial_candidates_.push_back(index);
+      if (options_.only_checks || !skips_hopeless_) continue;
+      trial.is_single_threaded = candidate.threads == 1 && has_others;
       trial.bound_seconds = bound_seconds(pending.group->graph, task_.registry, speed_,
                                           trial.key.threads, task_.precision);
-      trial_candidates_.push_back(index);
     }
     return trials;
   }
@@ -492,6 +490,7 @@ struct Tuner::State {
   size_t done_in_group_ = 0;
   size_t total_ = 0;
   bool may_grow_ = false;  // further requests may follow
+  bool skips_hopeless_ = true;  // candidates whose bound exceeds the best time
   RemainingTime remaining_;
 };
 
@@ -505,7 +504,11 @@ Tuner::~Tuner() = default;
 
 bool Tuner::measure(std::span<const int> candidates, std::span<const NeededConversion> conversions,
                     double max_seconds) {
-  return state_->measure(candidates, conversions, max_seconds);
+  return state_->measure(candidates, conversions, max_seconds, true);
+}
+
+bool Tuner::measure_even_hopeless(std::span<const int> candidates) {
+  return state_->measure(candidates, {}, kNoLimit, false);
 }
 
 bool Tuner::should_continue() const { return state_->should_continue() && seconds_left() > 0; }

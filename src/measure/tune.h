@@ -84,6 +84,9 @@ class Tuner {
   bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions,
                double max_seconds = std::numeric_limits<double>::infinity());
 
+  // The same without a limit and without skipping candidates that cannot beat others.
+  bool measure_even_hopeless(std::span<const int> candidates);
+
   // Whether there is time left.
   bool should_continue() const;
   double seconds_left() const;  // infinity without a budget

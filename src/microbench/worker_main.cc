@@ -1,6 +1,7 @@
 // tessera-worker: the process in which measured libraries build and run kernels, and in which
 // plug-ins are verified. Only Tessera starts it; see worker_bench.h and verify_in_worker.h.
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -17,6 +18,10 @@
 namespace {
 
 using tessera::tuning::kVerifyArgument;
+
+// Freed memory up to this size stays with the process, because every candidate needs buffers of
+// about the same sizes, and pages that come from the system anew are expensive.
+constexpr int kKeptBytes = 1 << 25;
 
 bool is_socket(int descriptor) {
   struct stat found = {};
@@ -39,6 +44,8 @@ int main(int count, char** arguments) {
   if (!tessera::die_with_parent(parent)) return 1;
   // Child processes of libraries must not inherit the socket.
   ::fcntl(tessera::ChildProcess::kSocket, F_SETFD, FD_CLOEXEC);
+  ::mallopt(M_TRIM_THRESHOLD, kKeptBytes);
+  ::mallopt(M_MMAP_THRESHOLD, kKeptBytes);
   try {
     tessera::MessageChannel channel(tessera::FileHandle(tessera::ChildProcess::kSocket),
                                     tessera::tuning::kMaxRequestBytes, true);

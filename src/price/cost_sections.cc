@@ -196,7 +196,7 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
                         .bytes = write_cost_table(part)});
   }
   for (const PricedLibrary& library : libraries) {
-    if (!found.plan || found.plan_versions) break;
+    if (!found.plan || found.plan_versions || found.interrupted_seconds) break;
     sections.push_back({.type = library.backend,
                         .content = kFullyMeasuredContent,
                         .ingredients = fully_measured_key(binding, library),
@@ -206,13 +206,12 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
   const std::vector<cache::Ingredient> versions =
       found.plan_versions ? *found.plan_versions : versions_in_key(libraries);
   key.insert(key.end(), versions.begin(), versions.end());
-  if (!found.plan && found.interrupted_seconds) {
+  if (found.interrupted_seconds) {
     sections.push_back({.type = kPlanSection,
                         .content = kInterruptedContent,
-                        .ingredients = std::move(key),
+                        .ingredients = key,
                         .made_ns = now_ns,
                         .bytes = decimal_digits(*found.interrupted_seconds)});
-    return sections;
   }
   if (!found.plan) return sections;
   CostTable plan{.machine = found.costs.machine};
@@ -251,6 +250,7 @@ TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
   const std::vector<cache::Ingredient> versions = versions_in_key(libraries);
   TakenPlan taken;
   const cache::Section* best = nullptr;
+  std::vector<const cache::Section*> interrupted;
   bool is_exact = false;
   size_t min_count = std::numeric_limits<size_t>::max();
   for (const cache::Section& section : file.sections) {
@@ -266,6 +266,7 @@ TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
     }
     if (section.content == kInterruptedContent) {
       taken.interrupted_seconds = interrupted_seconds_of(section);
+      interrupted.push_back(&section);
       continue;
     }
     if (section.content != kCostsContent) continue;
@@ -277,7 +278,14 @@ TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
     is_exact = fits;
   }
   if (best == nullptr) return taken;
+  // A search that was completed later makes up for an interrupted one.
   taken.interrupted_seconds.reset();
+  for (const cache::Section* section : interrupted) {
+    const bool is_same = section->ingredients == best->ingredients;
+    if (is_same && section->made_ns >= best->made_ns) {
+      taken.interrupted_seconds = interrupted_seconds_of(*section);
+    }
+  }
   taken.plan = read_plan(*best, location_of(*best, location));
   taken.origin = best->origin;
   taken.seconds = best->seconds;

@@ -62,7 +62,8 @@ struct FoundCosts {
   // current ones: then the plan is stored for these, and no library counts as fully measured.
   std::optional<std::vector<cache::Ingredient>> plan_versions = {};
   double seconds = 0;  // total time spent on the search
-  // Set if there is no plan because the user stopped the search: the time spent until then.
+  // Set if the search ended before its end, because the user stopped it (then there is no plan) or
+  // because a budget was spent: the time spent until then.
   std::optional<double> interrupted_seconds = {};
 };
 
@@ -95,7 +96,8 @@ struct TakenPlan {
   // change. Such a plan runs if it can be built, and the new libraries compete.
   std::vector<cache::Ingredient> versions;
   std::string change;
-  // Set if there is no plan because the user stopped the search: the time spent until then.
+  // Set if the search ended before its end: the time spent until then. There may be a plan
+  // nevertheless, the best that was found in that time.
   std::optional<double> interrupted_seconds = {};
   // How the nearest other binding with a plan for this model differs; "" if there is none.
   std::string nearest;

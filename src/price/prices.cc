@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -26,8 +27,8 @@ constexpr double kSecondsToEnterArena = 5e-7;
 // For times below this, the cost of starting threads may dominate.
 constexpr double kSecondsToStartThreads = 2e-5;
 // The slack of a bound that is derived from several similar candidates, or from one.
-constexpr double kSlackOfSeveral = 1.15;
-constexpr double kSlackOfOne = 1.2;
+constexpr double kSlackOfSeveral = 1.05;
+constexpr double kSlackOfOne = 1.15;
 constexpr int kSeveral = 3;
 // The slack if the similar candidates have another size, another kind of kernel, or both.
 constexpr double kSlackOfOtherSizes = 1.5;
@@ -90,6 +91,18 @@ class Numbers {
 
  private:
   std::unordered_map<std::string, int> numbers_;
+};
+
+// Identifies candidates that differ only in the dense layout.
+struct DenseKey {
+  const std::vector<NodeId>* nodes = nullptr;
+  int preference = 0;
+  std::string_view algorithm;
+  int threads = 0;
+  bool operator<(const DenseKey& other) const {
+    return std::tie(*nodes, preference, algorithm, threads) <
+           std::tie(*other.nodes, other.preference, other.algorithm, other.threads);
+  }
 };
 
 class Pricer {
@@ -176,6 +189,10 @@ class Pricer {
     for (const int index : group.candidates) {
       const CandidatePrice& price = price_of(index);
       if (price.timing == nullptr || !offered(index).has_kernel()) continue;
+      if (offered(index).is_any_dense) {
+        double& least = dense_[dense_key(index)];
+        if (least == 0 || price.timing->seconds < least) least = price.timing->seconds;
+      }
       const double bound_of_it = bound(index);
       const double efficiency = bound_of_it / std::max(price.timing->seconds, bound_of_it);
       const int size = size_class(bound_of_it);
@@ -186,10 +203,20 @@ class Pricer {
     }
   }
 
+  DenseKey dense_key(int index) const {
+    const Candidate& candidate = offered(index);
+    return {&candidate.nodes, candidate.preference, candidate.algorithm, candidate.threads};
+  }
+
+  // For a candidate whose kernel was timed in another dense layout, that time: it is the same work.
   double loosened_bound(int index) const {
     const Candidate& candidate = offered(index);
     if (!candidate.has_kernel()) return 0;
     const double own_bound = bound(index);
+    if (candidate.is_any_dense) {
+      const auto found = dense_.find(dense_key(index));
+      if (found != dense_.end()) return std::max(own_bound, found->second);
+    }
     const auto by = [&](int name, int size, double slack) {
       const auto found = known_.find({name, size});
       if (found == known_.end()) return 0.0;
@@ -265,6 +292,7 @@ class Pricer {
   std::vector<CandidatePrice> prices_;
   double context_factor_ = 1;
   std::map<std::pair<int, int>, Efficiency> known_;  // by kind or family, and size
+  std::map<DenseKey, double> dense_;                 // least seconds in any dense layout
 };
 
 double route_seconds(const PricedRoute& route, const CostTable& table,

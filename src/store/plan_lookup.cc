@@ -52,7 +52,14 @@ void PlanLookup::look() {
   // A plan that this process found for these libraries precedes a plan of a file that is for other
   // libraries or untrusted.
   if (!found || is_given || is_as_good_as_can_be()) return;
-  plan_ = FoundPlan{.plan = std::move(found->plan), .record = std::move(found->record)};
+  plan_ = FoundPlan{.plan = std::move(found->plan),
+                    .cut_short_seconds = found->cut_short_seconds,
+                    .record = std::move(found->record)};
+}
+
+bool PlanLookup::is_to_resume() const {
+  if (!plan_ || !plan_->cut_short_seconds || request_.is_frozen) return false;
+  return request_.budget_seconds == 0 || request_.budget_seconds > *plan_->cut_short_seconds;
 }
 
 void PlanLookup::reject_untrusted(const std::string& reason) {
@@ -102,7 +109,7 @@ void PlanLookup::look_into(PriceSource read) {
   if (!source.type.empty() && source.type != tuning::kPlanSection) return;
   const std::string location = cache_location(source.path);
   tuning::TakenPlan taken = tuning::take_plan(source.file, request_.binding, versions(), location);
-  if (taken.interrupted_seconds) {
+  if (taken.interrupted_seconds && !taken.plan) {
     reasons_.push_back(explain_interrupted(*taken.interrupted_seconds, request_.is_frozen));
   } else if (!taken.plan) {
     reasons_.push_back(explain_no_plan(taken, location));
@@ -112,7 +119,11 @@ void PlanLookup::look_into(PriceSource read) {
                     .origin = taken.origin,
                     .seconds = taken.seconds,
                     .versions = std::move(taken.versions),
+                    .cut_short_seconds = taken.interrupted_seconds,
                     .file = source.path};
+  if (is_to_resume()) {
+    reasons_.push_back(explain_interrupted(*taken.interrupted_seconds, request_.is_frozen));
+  }
   if (taken.change.empty()) return;
   plan_->change = "the plan of " + location + " was found with other libraries, " + taken.change;
 }
@@ -210,7 +221,7 @@ CacheReport PlanLookup::describe() {
   const tuning::TakenCosts& known = prices();
   const LookupReport result = lookup_report();
   CacheReport report = result.report();
-  report.is_hit = plan_.has_value();
+  report.is_hit = plan_.has_value() && !is_to_resume();
   if (!report.is_hit) report.reason = result.reason();
   if (plan_) {
     report.types.push_back({.type = tuning::kPlanSection,
@@ -231,8 +242,10 @@ void PlanLookup::fill(tuning::CostTable& costs, PricingOptions& pricing) {
   tuning::merge(costs, prices().costs);
   costs.machine = tuning::this_machine();
   pricing.known_plan = plan_ ? std::optional(plan_->plan) : std::nullopt;
-  // If the libraries have changed, the known plan is only one of the plans that are tried.
-  pricing.relies_on_known_plan = request_.looks_up && (!plan_ || plan_->change.empty());
+  // If the libraries have changed, or not everything was tried, the known plan is only one of the
+  // plans that are tried.
+  pricing.relies_on_known_plan =
+      request_.looks_up && (!plan_ || (plan_->change.empty() && !is_to_resume()));
   if (request_.is_frozen) pricing.measures = false;
   for (const PriceSource& source : sources_) {
     for (const tuning::PricedLibrary& library : versions()) {

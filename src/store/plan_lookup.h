@@ -31,6 +31,8 @@ struct FoundPlan {
   double seconds = 0;                       // that the search for it took
   std::vector<cache::Ingredient> versions;  // of the libraries with which it was found
   std::string change;  // if they have changed since: how, in a sentence; otherwise ""
+  // If a budget ended the search for it: the time spent until then.
+  std::optional<double> cut_short_seconds = {};
   std::filesystem::path file;
   std::shared_ptr<const CacheRecord> record;  // if this process found it
 };
@@ -80,6 +82,9 @@ class PlanLookup {
   ProcessPlanCache& plans() const { return plans_; }
   const Log& log() const { return log_; }
   const std::optional<FoundPlan>& plan() const { return plan_; }
+  // Whether the search for the plan was cut short and may go on now, because there is more time for
+  // it than was spent before.
+  bool is_to_resume() const;
   const std::string& untrusted_rejection() const { return untrusted_rejection_; }
   const std::vector<PriceSource>& sources() const { return sources_; }
   // Reads the prices at the first call, because they are needed only if something is still to be

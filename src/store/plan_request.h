@@ -33,6 +33,8 @@ struct PlanRequest {
   std::filesystem::path key_folder;            // the folder of the user's key; "" for none
   bool is_frozen = false;
   bool looks_up = true;
+  // How long the bind may measure; 0: without a limit.
+  double budget_seconds = 0;
   // Whether to return untrusted plans too, as proposals that the caller verifies.
   bool takes_proposals = true;
 };

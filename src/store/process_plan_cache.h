@@ -30,6 +30,8 @@ class ProcessPlanCache {
   // A plan, and the record of its search.
   struct Found {
     tuning::KnownPlan plan;
+    // If a budget ended the search: the time spent until then.
+    std::optional<double> cut_short_seconds;
     std::shared_ptr<const CacheRecord> record;
   };
 

@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -63,15 +64,16 @@ std::optional<cache::FileLock> wait_for_lock(PlanLookup& lookup,
 }
 
 LookupResult answer(std::unique_ptr<PlanLookup> lookup, const KeepsWaiting& keeps_waiting) {
+  const auto is_known = [&] { return lookup->plan() && !lookup->is_to_resume(); };
   lookup->look();
-  if (lookup->plan()) return StoredPlan(std::move(lookup));
+  if (is_known()) return StoredPlan(std::move(lookup));
   if (lookup->request().is_frozen) lookup->fail_frozen();
   ProcessPlanCache::EntryLock turn = lookup->plans().lock_entry(lookup->entry_fingerprint());
   lookup->look();
-  if (lookup->plan()) return StoredPlan(std::move(lookup));
+  if (is_known()) return StoredPlan(std::move(lookup));
   std::optional<cache::FileLock> lock = wait_for_lock(*lookup, keeps_waiting);
   if (lock) lookup->look();
-  if (lookup->plan()) return StoredPlan(std::move(lookup));
+  if (is_known()) return StoredPlan(std::move(lookup));
   return PlanSearch(std::move(lookup), std::move(turn), std::move(lock));
 }
 
@@ -186,13 +188,16 @@ std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanRe
   });
   tuning::FoundCosts& found = finding->found;
   for (const auto& [type, seconds] : finding->known.seconds) found.seconds += seconds;
-  // An interrupted search has no plan that is worth keeping.
-  const bool is_interrupted = result.tuning.is_stopped && !result.tuning.is_out_of_time;
-  if (is_interrupted) {
-    found.interrupted_seconds = result.tuning.seconds;
-  } else {
-    found.plan = result.plan;
+  // A search that the user stopped has no plan that is worth keeping. One that spent its budget has
+  // one, which has to compete again when there is more time.
+  const bool is_stopped = result.tuning.is_stopped && !result.tuning.is_out_of_time;
+  const bool is_cut_short = result.tuning.is_out_of_time && lookup.request().budget_seconds > 0;
+  if (is_stopped || is_cut_short) {
+    const std::optional<FoundPlan>& before = lookup.plan();
+    const double spent = std::max(result.tuning.seconds, lookup.request().budget_seconds);
+    found.interrupted_seconds = spent + (before ? before->cut_short_seconds.value_or(0) : 0);
   }
+  if (!is_stopped) found.plan = result.plan;
   // If an untrusted plan was rejected, the result replaces it in the file; otherwise, the next
   // process would verify that plan again.
   const bool is_worth_saving =
@@ -211,7 +216,9 @@ std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanRe
     report.not_saved = "measuring took less time than writing a file";
     return contents;
   });
-  if (found.plan) lookup.plans().add(lookup.entry_fingerprint(), {*found.plan, kept});
+  if (found.plan) {
+    lookup.plans().add(lookup.entry_fingerprint(), {*found.plan, found.interrupted_seconds, kept});
+  }
   return kept;
 }
 
@@ -256,7 +263,8 @@ std::optional<LookupResult> Store::try_look_up(PlanRequest request, const Log& l
   });
   if (is_locked_elsewhere) return std::nullopt;
   lookup->look();
-  const bool is_known = lookup->plan() && lookup->plan()->change.empty();
+  const bool is_known =
+      lookup->plan() && lookup->plan()->change.empty() && !lookup->is_to_resume();
   if (is_known) return StoredPlan(std::move(lookup));
   return PlanSearch(std::move(lookup), std::move(turn), std::move(lock));
 }

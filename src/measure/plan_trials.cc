@@ -1,0 +1,78 @@
+#include "measure/plan_trials.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "measure/capture.h"
+
+namespace tessera {
+
+using tuning::PhaseTimer;
+
+namespace {
+
+// The time limit for running each plan of a short graph.
+constexpr double kSecondsOfShort = 0.005;
+// Times of steps in context only choose what is raced.
+constexpr double kSecondsOfRecording = 0.1;
+constexpr int kRunsOfRecording = 4;
+
+}  // namespace
+
+PlanTrials::PlanTrials(const TuningContext& context, tuning::Tuner& tuner, StepRecorder& recorder,
+                       std::vector<Tensor> inputs, bool is_short)
+    : base_(context.base),
+      threads_(context.task.threads),
+      placer_(context.placer),
+      assembler_(context.assembler),
+      tuner_(tuner),
+      recorder_(recorder),
+      inputs_(std::move(inputs)),
+      is_short_(is_short) {}
+
+RunLimits PlanTrials::limits() const {
+  RunLimits limits;
+  if (is_short_) limits.seconds = kSecondsOfShort;
+  limits.seconds = std::min(limits.seconds, tuner_.seconds_left() / 4);
+  return limits;
+}
+
+std::unique_ptr<PlanRunner> PlanTrials::runner_of(const Placement& placement) {
+  const PhaseTimer::Scope running(tuner_.phases(), "lay out");
+  tuner_.report(BindPhase::Packing);
+  BuiltPlan built = assembler_.lay_out(PlanAssembler::part_of(base_, placement), placement, {},
+                                       placer_.conversion_prices());
+  const std::optional<ReleasedWeight> released = assembler_.pack(built);
+  TESSERA_CHECK(!released, "who measures has all weights");
+  return std::make_unique<PlanRunner>(std::move(built), threads_);
+}
+
+void PlanTrials::record(const Placement& placement, PlanRunner& runner) {
+  const PhaseTimer::Scope running(tuner_.phases(), "run plans");
+  RunLimits limits = this->limits();
+  limits.seconds = std::min(limits.seconds, kSecondsOfRecording);
+  limits.min_runs = kRunsOfRecording;
+  recorder_.record(placement, runner, inputs(), limits, [&](size_t, size_t done, size_t total) {
+    return tuner_.report(BindPhase::TimingSteps, {}, done, total);
+  });
+}
+
+std::optional<tuning::Race> PlanTrials::race(const std::vector<PlanRunner*>& runners,
+                                             const std::vector<std::string>& names,
+                                             std::vector<double> extra_seconds) {
+  const PhaseTimer::Scope running(tuner_.phases(), "run plans");
+  tuning::Race race(std::move(extra_seconds));
+  const bool have_run =
+      run_race(race, runners, inputs(), limits(), [&](size_t index, size_t done, size_t total) {
+        return tuner_.report(BindPhase::Comparing, names[index], done, total);
+      });
+  return have_run ? std::optional(std::move(race)) : std::nullopt;
+}
+
+const std::vector<Tensor>& PlanTrials::inputs() {
+  if (inputs_.empty()) inputs_ = tuning::draw_inputs(base_.graph, 1);
+  return inputs_;
+}
+
+}  // namespace tessera

@@ -1,0 +1,53 @@
+// Lays out, packs and runs plans of whole graphs, to find out how long they take.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/plan_runner.h"
+#include "measure/measurement_loop.h"
+#include "measure/step_recorder.h"
+#include "measure/time_plans.h"
+#include "place/placement.h"
+#include "tessera/tensor.h"
+
+namespace tessera {
+
+class PlanTrials {
+ public:
+  // All must outlive this. Without `inputs`, runs get random ones.
+  PlanTrials(const TuningContext& context, tuning::Tuner& tuner, StepRecorder& recorder,
+             std::vector<Tensor> inputs, bool is_short);
+
+  // Whether runs take so little time that comparing them must not take long either.
+  bool is_short() const { return is_short_; }
+  // How long to run each plan, at most a quarter of the time that is left.
+  RunLimits limits() const;
+
+  // The plan of `placement`, whose kernels must be built, ready to run.
+  std::unique_ptr<PlanRunner> runner_of(const Placement& placement);
+
+  // Runs `runner`, the plan of `placement`, for the times of its steps; see StepRecorder.
+  void record(const Placement& placement, PlanRunner& runner);
+
+  // Races the plans, which are called `names`. Each time gets `extra_seconds` added. nullopt if it
+  // was stopped before all had run.
+  std::optional<tuning::Race> race(const std::vector<PlanRunner*>& runners,
+                                   const std::vector<std::string>& names,
+                                   std::vector<double> extra_seconds);
+
+ private:
+  const std::vector<Tensor>& inputs();
+
+  BuiltPlan& base_;
+  int threads_;
+  const Placer& placer_;
+  PlanAssembler& assembler_;
+  tuning::Tuner& tuner_;
+  StepRecorder& recorder_;
+  std::vector<Tensor> inputs_;
+  bool is_short_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,252 @@
+#include "measure/run_off.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/stopwatch.h"
+#include "measure/race.h"
+
+namespace tessera {
+namespace {
+
+// Contenders whose price exceeds that of the first by this factor are not run, except for the choice
+// without prices.
+constexpr double kMaxPriceRatio = 1.6;
+// Plans within this factor of the fastest, at most kMaxFinalists, are compared more closely, in at
+// most kFinalRounds rounds. No round begins after this share of the time spent before, or after
+// this many seconds if that is more.
+constexpr double kNearFastest = 1.06;
+constexpr size_t kMaxFinalists = 3;
+constexpr int kFinalRounds = 4;
+// Another round follows only if the last one found a plan that is faster by this factor.
+constexpr double kGainOfRound = 0.99;
+constexpr double kShareOfFinals = 0.1;
+constexpr double kSecondsOfFinals = 2;
+// A recording is repeated, at most this many times, if its runs are slower than those of the race
+// by this factor.
+constexpr double kMaxPreemptedRatio = 1.05;
+constexpr int kMaxRecordings = 4;
+// Limit on the time to measure what each backend alone achieves: this share of the time spent
+// before, or this many seconds if that is more. Users compare with the best single library.
+constexpr double kShareOfBackendsAlone = 0.1;
+constexpr double kSecondsOfBackendsAlone = 1;
+
+}  // namespace
+
+RunOff::RunOff(const TuningContext& context, MeasurementLoop& loop, PlanTrials& trials,
+               StepRecorder& recorder)
+    : base_(context.base),
+      placer_(context.placer),
+      fitter_(context.fitter),
+      loop_(loop),
+      tuner_(loop.tuner()),
+      trials_(trials),
+      recorder_(recorder) {}
+
+std::vector<Contender> RunOff::run(const Placement& best, const Placement& known) {
+  add_choices(best, known);
+  add_backends_alone();
+  // Happens if the time was over before all candidates of the choice were measured.
+  if (all_.empty()) return {};
+  std::vector<Contender*> racing;
+  for (Contender& contender : all_) racing.push_back(&contender);
+  if (!race(racing)) return {};
+  if (!trials_.is_short()) compare_finalists();
+  record_winner();
+  std::vector<Contender> sorted = std::move(all_);
+  const auto first = sorted.begin();
+  std::rotate(first, first + static_cast<std::ptrdiff_t>(winner_),
+              first + static_cast<std::ptrdiff_t>(winner_) + 1);
+  std::stable_sort(first + 1, sorted.end(), [](const Contender& left, const Contender& right) {
+    return left.timing.seconds < right.timing.seconds;
+  });
+  return sorted;
+}
+
+// --- Who takes part
+
+// Adds a contender if its placement is new and can be run, and if it can win by its price.
+void RunOff::add(const std::string& name, Placement placement, std::optional<int> alone) {
+  if (placement.chosen.empty()) return;
+  const bool is_new = std::none_of(all_.begin(), all_.end(), [&](const Contender& other) {
+    return other.placement.chosen == placement.chosen;
+  });
+  if (!is_new || !loop_.is_measured(placement)) return;
+  if (!fitter_.fits(placement, placer_)) return;
+  if (!loop_.build(placement).empty()) return;
+  std::unique_ptr<PlanRunner> runner = trials_.runner_of(placement);
+  all_.push_back({.name = name,
+                  .placement = std::move(placement),
+                  .alone = alone,
+                  .runner = std::move(runner)});
+}
+
+void RunOff::add_choices(const Placement& best, const Placement& known) {
+  placer_.exclude({});
+  const Placement in_order = placer_.in_order();
+  loop_.measure(in_order);
+  loop_.restrict_to_measured();
+  add("chosen", best);
+  add("known", known);
+  add("solved", if_promising(placer_.solve()));
+  add("greedy", if_promising(placer_.greedy()));
+  // Whatever its price, so that measuring never makes a model slower.
+  add("in order", in_order);
+}
+
+void RunOff::add_backends_alone() {
+  std::set<std::pair<int, std::string>> backends;
+  std::set<int> have_regions;
+  for (const Candidate& candidate : base_.offers.candidates) {
+    if (candidate.has_kernel()) backends.emplace(candidate.preference, candidate.backend());
+    if (candidate.is_measured_only()) have_regions.insert(candidate.preference);
+  }
+  const double share = kShareOfBackendsAlone * tuner_.seconds();
+  const double max_seconds = trials_.is_short() ? share : std::max(share, kSecondsOfBackendsAlone);
+  const Stopwatch stopwatch;
+  const auto add_best = [&](const std::string& name, int preference,
+                            const std::function<Placement()>& choose) {
+    loop_.measure_potential_winners([&] { return if_promising(choose()); },
+                                    max_seconds - stopwatch.read().seconds);
+    loop_.restrict_to_measured();
+    add(name, if_promising(choose()), preference);
+  };
+  for (const auto& [preference, backend] : backends) {
+    if (!tuner_.report(BindPhase::Choosing, backend + " alone")) return;
+    add_best(backend + " alone", preference,
+             [&, at = preference] { return placer_.single_backend(at); });
+    if (!have_regions.contains(preference)) continue;
+    // Parts are measured alone, with caches that are theirs alone, so the whole may be faster.
+    add_best(backend + " unsplit", preference,
+             [&, at = preference] { return placer_.unsplit(at); });
+  }
+}
+
+// Empty if the price of `placement` is too far from that of the first contender.
+Placement RunOff::if_promising(Placement placement) const {
+  const bool can_win =
+      placement.chosen.empty() || all_.empty() ||
+      placer_.price(placement) < kMaxPriceRatio * placer_.price(all_[0].placement);
+  return can_win ? std::move(placement) : Placement{};
+}
+
+// Times the steps of the finalists in context, if that was not done, and adds the placements that
+// are then chosen. Before, only the first contender was chosen with times in context; with such
+// times, placements similar to the other finalists could be as good. Returns whether a contender
+// was added.
+bool RunOff::add_in_context_choices(int round, double max_seconds) {
+  const Stopwatch stopwatch;
+  const size_t count = all_.size();
+  std::vector<std::pair<std::string, int>> alone;
+  for (const Contender* finalist : finalists(all_)) {
+    if (finalist->alone) alone.emplace_back(finalist->name, *finalist->alone);
+    if (!recorder_.has(finalist->placement)) trials_.record(finalist->placement, *finalist->runner);
+  }
+  const std::string suffix = ", round " + std::to_string(round + 2);
+  const auto add_chosen = [&](const std::string& name, const std::function<Placement()>& choose,
+                              std::optional<int> preference) {
+    loop_.measure_potential_winners(choose, max_seconds - stopwatch.read().seconds);
+    loop_.restrict_to_measured();
+    add(name + suffix, if_promising(choose()), preference);
+  };
+  add_chosen("solved", [&] { return placer_.solve_or_greedy(); }, {});
+  for (const auto& [name, preference] : alone) {
+    add_chosen(
+        name.substr(0, name.find(',')),
+        [&, at = preference] { return placer_.single_backend(at); }, preference);
+  }
+  return all_.size() > count;
+}
+
+// --- Races
+
+// Its measured time plus its amortized build time.
+double RunOff::price_of(const Contender& contender) const {
+  return contender.timing.seconds + placer_.amortized_build_seconds(contender.placement);
+}
+
+// Replaces the timings of `racing`, and sets the winner. Returns false, and changes nothing, if it
+// was stopped before all had run.
+bool RunOff::race(std::span<Contender* const> racing) {
+  std::vector<PlanRunner*> runners;
+  std::vector<std::string> names;
+  std::vector<double> extra_seconds;
+  for (const Contender* contender : racing) {
+    runners.push_back(contender->runner.get());
+    names.push_back(contender->name);
+    extra_seconds.push_back(placer_.amortized_build_seconds(contender->placement));
+  }
+  const std::optional<tuning::Race> race = trials_.race(runners, names, std::move(extra_seconds));
+  if (!race) return false;
+  const std::vector<tuning::Timing> timings = race->timings();
+  for (size_t index = 0; index < racing.size(); ++index) racing[index]->timing = timings[index];
+  winner_ = static_cast<size_t>(racing[race->winner()] - all_.data());
+  return true;
+}
+
+// The winner and those near it, in their order. All must have run.
+std::vector<Contender*> RunOff::finalists(std::span<Contender> all) const {
+  const Contender* const winner = &all_[winner_];
+  std::vector<Contender*> near;
+  for (Contender& contender : all) near.push_back(&contender);
+  const auto by_price = [&](const Contender* contender) {
+    return contender == winner ? 0 : price_of(*contender);
+  };
+  std::ranges::stable_sort(near, {}, by_price);
+  near.resize(std::min(near.size(), kMaxFinalists));
+  const double most = kNearFastest * price_of(*winner);
+  std::erase_if(near, [&](const Contender* one) { return price_of(*one) > most; });
+  std::ranges::sort(near);  // by address, which is their order
+  return near;
+}
+
+// Races the finalists of the first `known_count` contenders against the others, which are new. The
+// machine may be faster or slower than before, so the timings of those that do not race are scaled
+// by the change of the winner's. Returns false if it was stopped before all had run.
+bool RunOff::race_finalists(size_t known_count) {
+  const std::span<Contender> known = std::span(all_).first(known_count);
+  const std::vector<Contender*> best = finalists(known);
+  std::vector<Contender*> racing = best;
+  for (Contender& contender : std::span(all_).subspan(known_count)) racing.push_back(&contender);
+  const size_t old_winner = winner_;
+  const double old_seconds = all_[old_winner].timing.seconds;
+  if (!race(racing)) return false;
+  const double change = all_[old_winner].timing.seconds / old_seconds;
+  for (Contender& contender : known) {
+    if (std::ranges::find(best, &contender) != best.end()) continue;
+    tuning::Timing& timing = contender.timing;
+    for (double* part : {&timing.seconds, &timing.low, &timing.high}) *part *= change;
+  }
+  return true;
+}
+
+void RunOff::compare_finalists() {
+  const double max_seconds = std::max(kShareOfFinals * tuner_.seconds(), kSecondsOfFinals);
+  const Stopwatch stopwatch;
+  for (int round = 0; round < kFinalRounds && tuner_.should_continue(); ++round) {
+    const double seconds_left = max_seconds - stopwatch.read().seconds;
+    const size_t count = all_.size();
+    const size_t old_winner = winner_;
+    if (seconds_left <= 0 || !add_in_context_choices(round, seconds_left)) return;
+    if (!race_finalists(count)) {
+      all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(count), all_.end());
+      return;
+    }
+    // Nothing noticeably better was found nearby.
+    if (price_of(all_[winner_]) > kGainOfRound * price_of(all_[old_winner])) return;
+  }
+}
+
+// Makes the newest times in context those of the winner, from runs without disturbances: the sum
+// for its steps must be close to its time in the race.
+void RunOff::record_winner() {
+  const Contender& winner = all_[winner_];
+  const double max_seconds = kMaxPreemptedRatio * winner.timing.seconds;
+  for (int trial = 0; trial < kMaxRecordings && tuner_.should_continue(); ++trial) {
+    if (recorder_.is_newest(winner.placement) && recorder_.seconds() <= max_seconds) return;
+    trials_.record(winner.placement, *winner.runner);
+  }
+}
+
+}  // namespace tessera

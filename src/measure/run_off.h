@@ -1,0 +1,65 @@
+// Compares the times of whole plans, and takes the fastest.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/plan_runner.h"
+#include "measure/measurement_loop.h"
+#include "measure/plan_trials.h"
+#include "measure/step_recorder.h"
+#include "place/placement.h"
+#include "price/statistics.h"
+
+namespace tessera {
+
+// A plan that was run against others.
+struct Contender {
+  std::string name;
+  Placement placement;
+  std::optional<int> alone;  // the preference of its backend, if it is of one backend alone
+  std::unique_ptr<PlanRunner> runner;
+  tuning::Timing timing;
+};
+
+class RunOff {
+ public:
+  // All must outlive this.
+  RunOff(const TuningContext& context, MeasurementLoop& loop, PlanTrials& trials,
+         StepRecorder& recorder);
+
+  // Races the placement that is cheapest by price, `best`, against the one that was the fastest
+  // before, `known` (may be empty), other choices by price, the choice without prices, and what
+  // each backend achieves alone. Returns the fastest first (of equally fast ones, the first in this
+  // order), then the others by time. Empty if it was stopped before all had run.
+  std::vector<Contender> run(const Placement& best, const Placement& known);
+
+ private:
+  void add(const std::string& name, Placement placement, std::optional<int> alone = {});
+  void add_choices(const Placement& best, const Placement& known);
+  void add_backends_alone();
+  Placement if_promising(Placement placement) const;
+  bool add_in_context_choices(int round, double max_seconds);
+  bool race(std::span<Contender* const> racing);
+  bool race_finalists(size_t known_count);
+  void compare_finalists();
+  void record_winner();
+  double price_of(const Contender& contender) const;
+  std::vector<Contender*> finalists(std::span<Contender> all) const;
+
+  BuiltPlan& base_;
+  Placer& placer_;
+  BudgetFitter& fitter_;
+  MeasurementLoop& loop_;
+  tuning::Tuner& tuner_;
+  PlanTrials& trials_;
+  StepRecorder& recorder_;
+  std::vector<Contender> all_;
+  size_t winner_ = 0;  // index in all_; valid after a race
+};
+
+}  // namespace tessera
