@@ -234,7 +234,7 @@ std::optional<PlacementProblem> Placer::problem_of(int preference) const {
     const bool takes_over =
         std::any_of(candidate.nodes.begin(), candidate.nodes.end(),
                     [&](int node) { return has_own[static_cast<size_t>(node)]; });
-    if (takes_over || candidate.preference < preference) problem.is_forbidden[index] = true;
+    if (takes_over) problem.is_forbidden[index] = true;
   }
   return problem;
 }

@@ -91,7 +91,7 @@ class Placer {
   // uncovered.
   Placement greedy() const;
   // The cheapest placement with the candidates of one backend, given by its preference. Nodes for
-  // which it has none use the backends that come after it. Views of all backends may be used. Empty
+  // which it has none use any other backend. Views of all backends may be used. Empty
   // if the backend has no candidate, or there is no such placement.
   Placement single_backend(int preference) const;
   // The same, but in the largest groups that the backend offers, not the cheapest ones.

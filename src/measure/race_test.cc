@@ -39,16 +39,16 @@ TEST(Race, OneContenderWins) {
 
 TEST(Race, DropsWhoIsFarBehindAtOnce) {
   Race race({0, 0, 0});
-  race.add_round(std::vector<double>{1, 2.1, 1.9});
+  race.add_round(std::vector<double>{1, 4.1, 1.9});
   EXPECT_EQ(race.running(), (std::vector<size_t>{0, 2}));
-  race.add_round(std::vector<double>{1, 1.5});
+  race.add_round(std::vector<double>{1, 1.6});
   EXPECT_EQ(race.running(), (std::vector<size_t>{0}));
   EXPECT_TRUE(race.is_decided());
 }
 
 TEST(Race, OneDisturbedTurnDropsNobody) {
   Race race({0, 0});
-  race.add_round(std::vector<double>{1, 1.9});
+  race.add_round(std::vector<double>{1, 3.9});
   race.add_round(std::vector<double>{1, 0.9});
   EXPECT_EQ(race.running().size(), 2U);
 }
@@ -97,11 +97,11 @@ TEST(Race, ExtraSecondsCountForTheWinnerButNotForItsTime) {
 // Who dropped out ran in other rounds, here only in a slow one.
 TEST(Race, TimesOfThoseThatDroppedOutAreThoseOfTheWinnersRounds) {
   Race race({0, 0});
-  race.add_round(std::vector<double>{2, 6});
+  race.add_round(std::vector<double>{2, 10});
   for (int round = 0; round < 9; ++round) race.add_round(std::vector<double>{1});
   const std::vector<Timing> timings = race.timings();
   EXPECT_NEAR(timings[0].seconds, 1, 1e-9);
-  EXPECT_NEAR(timings[1].seconds, 3, 1e-9);
+  EXPECT_NEAR(timings[1].seconds, 5, 1e-9);
   EXPECT_EQ(timings[1].rounds, 1);
 }
 

@@ -99,12 +99,16 @@ void RunOff::add_backends_alone() {
   std::set<std::pair<int, std::string>> backends;
   std::set<int> have_regions;
   for (const Candidate& candidate : base_.offers.candidates) {
-    if (candidate.has_kernel()) backends.emplace(candidate.preference, candidate.backend());
+    // Who only fuses what is between other kernels has no plan of its own.
+    const bool is_one_pass = (candidate.flags & TESSERA_CANDIDATE_ONE_PASS) != 0;
+    if (candidate.has_kernel() && !is_one_pass) {
+      backends.emplace(candidate.preference, candidate.backend());
+    }
     if (candidate.is_measured_only()) have_regions.insert(candidate.preference);
   }
   const double share = kShareOfBackendsAlone * tuner_.seconds();
   const double max_seconds = trials_.is_short() ? share : std::max(share, kSecondsOfBackendsAlone);
-  const Stopwatch stopwatch;
+  Stopwatch stopwatch;
   const auto add_best = [&](const std::string& name, int preference,
                             const std::function<Placement()>& choose) {
     loop_.measure_potential_winners([&] { return if_promising(choose()); },
@@ -113,13 +117,17 @@ void RunOff::add_backends_alone() {
     add(name, if_promising(choose()), preference);
   };
   for (const auto& [preference, backend] : backends) {
-    if (!tuner_.report(BindPhase::Choosing, backend + " alone")) return;
-    add_best(backend + " alone", preference,
-             [&, at = preference] { return placer_.single_backend(at); });
     if (!have_regions.contains(preference)) continue;
+    if (!tuner_.report(BindPhase::Choosing, backend + " unsplit")) return;
     // Parts are measured alone, with caches that are theirs alone, so the whole may be faster.
     add_best(backend + " unsplit", preference,
              [&, at = preference] { return placer_.unsplit(at); });
+  }
+  stopwatch = Stopwatch();
+  for (const auto& [preference, backend] : backends) {
+    if (!tuner_.report(BindPhase::Choosing, backend + " alone")) return;
+    add_best(backend + " alone", preference,
+             [&, at = preference] { return placer_.single_backend(at); });
   }
 }
 

@@ -59,6 +59,7 @@ class PlacementTuner {
         trials_(context, tuner_, recorder_, options.tune.inputs, is_short_) {}
 
   TunedPlacement run() {
+    forget_contexts();
     if (measures_all_) loop_.measure_all();
     const Placement known = placer_.preferred();
     const double max_seconds = seconds_to_measure();
@@ -105,6 +106,15 @@ class PlacementTuner {
   }
 
  private:
+  // Times in the plans of other graphs say little about this one, where other kernels run before.
+  void forget_contexts() {
+    for (const std::optional<tuning::CostKey>& key : prices_.keys()) {
+      if (!key) continue;
+      const auto found = costs_.kernels.find(*key);
+      if (found != costs_.kernels.end()) found->second.in_context.reset();
+    }
+  }
+
   // Adds the overhead of a run, which is the same for every choice.
   void add_overhead(PlacementDescription& description) const {
     const double gap_seconds = description.gap * description.lower_bound_seconds;

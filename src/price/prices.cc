@@ -44,6 +44,8 @@ constexpr int kAnySize = std::numeric_limits<int>::max();
 // The range of the ratio of times in context to isolated times.
 constexpr double kMinContextFactor = 0.6;
 constexpr double kMaxContextFactor = 2;
+// A family whose kernels take this share of the time of all has its own ratio by half.
+constexpr double kShareOfDoubt = 0.1;
 
 // How near to their bounds similar candidates came.
 struct Efficiency {
@@ -53,6 +55,21 @@ struct Efficiency {
   void add(double efficiency) {
     best = std::max(best, efficiency);
     ++count;
+  }
+};
+
+// The seconds of kernels, timed alone and in a plan.
+struct Context {
+  double alone = 0;
+  double together = 0;
+
+  void add(double seconds_alone, double seconds_together) {
+    alone += seconds_alone;
+    together += seconds_together;
+  }
+  double factor() const {
+    if (!(alone > 0)) return 1;
+    return std::clamp(together / alone, kMinContextFactor, kMaxContextFactor);
   }
 };
 
@@ -120,13 +137,14 @@ class Pricer {
 
   std::vector<CandidatePrice> price_candidates() {
     for (const TuneGroup& group : groups_) look_up(group);
-    context_factor_ = find_context_factor();
+    find_context_factors();
     for (const TuneGroup& group : groups_) learn(group);
     for (const TuneGroup& group : groups_) price(group);
     return std::move(prices_);
   }
 
-  double context_factor() const { return context_factor_; }
+  // That of all kernels.
+  double context_factor() const { return all_contexts_.factor(); }
 
  private:
   CandidatePrice& price_of(int candidate) { return prices_[static_cast<size_t>(candidate)]; }
@@ -162,18 +180,33 @@ class Pricer {
     }
   }
 
-  double find_context_factor() const {
-    double alone = 0;
-    double together = 0;
-    for (const CandidatePrice& price : prices_) {
+  // Sums the times of what was timed both alone and in context: of each family, and of all kernels
+  // that are not regions.
+  void find_context_factors() {
+    for (size_t index = 0; index < prices_.size(); ++index) {
+      const CandidatePrice& price = prices_[index];
       if (price.timing == nullptr || !price.cost->in_context) continue;
       const Timing* timing = isolated(*price.cost);
       if (timing == nullptr) continue;
-      alone += timing->seconds;
-      together += price.timing->seconds;
+      const int candidate = static_cast<int>(index);
+      contexts_[kind(candidate).family].add(timing->seconds, price.timing->seconds);
+      if (offered(candidate).is_measured_only()) continue;
+      all_contexts_.add(timing->seconds, price.timing->seconds);
     }
-    if (!(alone > 0)) return 1;
-    return std::clamp(together / alone, kMinContextFactor, kMaxContextFactor);
+  }
+
+  // The expected ratio of the time in context to the isolated time: that of its family, and as far
+  // as little of that is known, that of all kernels. A region is so large that what runs before it
+  // hardly matters.
+  double context_factor(int candidate) const {
+    const auto found = contexts_.find(kind(candidate).family);
+    if (offered(candidate).is_measured_only()) {
+      return found == contexts_.end() ? 1 : found->second.factor();
+    }
+    Context context = found == contexts_.end() ? Context{} : found->second;
+    const double doubt = kShareOfDoubt * all_contexts_.alone;
+    context.add(doubt, doubt * all_contexts_.factor());
+    return context.factor();
   }
 
   const CandidateKind& kind(int candidate) const {
@@ -250,14 +283,15 @@ class Pricer {
   double guess(int index, double dearest) const {
     const Candidate& candidate = offered(index);
     if (!candidate.has_kernel()) return 0;
-    const double lower_bound = context_factor_ * loosened_bound(index);
+    const double lower_bound = context_factor(index) * loosened_bound(index);
     if (dearest > 0) return std::max(2 * dearest, lower_bound);
     return std::max(
         {kOverBound * bound(index), candidate.optimistic_seconds, kMinSeconds, lower_bound});
   }
 
-  double seconds_of(const CandidatePrice& price) const {
-    return price.timing->seconds * (price.cost->in_context ? 1 : context_factor_);
+  double seconds_of(int index) const {
+    const CandidatePrice& price = prices_[static_cast<size_t>(index)];
+    return price.timing->seconds * (price.cost->in_context ? 1 : context_factor(index));
   }
 
   bool is_guessed(int candidate) const {
@@ -270,14 +304,15 @@ class Pricer {
     for (const int index : group.candidates) {
       CandidatePrice& price = price_of(index);
       if (price.timing == nullptr) continue;
-      price.seconds = seconds_of(price);
+      price.seconds = seconds_of(index);
       dearest = std::max(dearest, price.seconds);
     }
     for (const int index : group.candidates) {
       CandidatePrice& price = price_of(index);
       if (price.timing == nullptr) {
         price.seconds =
-            is_guessed(index) ? guess(index, dearest) : context_factor_ * loosened_bound(index);
+            is_guessed(index) ? guess(index, dearest)
+                              : context_factor(index) * loosened_bound(index);
       }
       if (is_single_threaded(offered(index))) price.seconds += kSecondsToEnterArena;
     }
@@ -290,7 +325,8 @@ class Pricer {
   const CostTable& table_;
   const PriceOptions& options_;
   std::vector<CandidatePrice> prices_;
-  double context_factor_ = 1;
+  std::map<int, Context> contexts_;  // by family
+  Context all_contexts_;
   std::map<std::pair<int, int>, Efficiency> known_;  // by kind or family, and size
   std::map<DenseKey, double> dense_;                 // least seconds in any dense layout
 };
