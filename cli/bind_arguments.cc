@@ -39,8 +39,8 @@ void parse(const BindOption& option, const GivenOption& given, bool& value) {
   value = option.choices.empty() ? !given.is_negated : parse_choice_of(option, *given.value) == 1;
 }
 
-void parse(const BindOption& /*option*/, const GivenOption& given, std::optional<bool>& value) {
-  value = !given.is_negated;
+void parse(const BindOption& /*option*/, const GivenOption& given, std::optional<Optimize>& value) {
+  value = given.is_negated ? Optimize::Off : Optimize::Now;
 }
 
 void parse(const BindOption& option, const GivenOption& given, int& value) {

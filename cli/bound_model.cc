@@ -80,12 +80,15 @@ void add_model_options(CommandOptions command, CommandBits of, ModelArguments& a
 }
 
 ModelRequest::ModelRequest(const ModelArguments& arguments, MissingInputs missing,
-                           const BindOptions& preset)
+                           const BindOptions& preset, Measuring measuring)
     : arguments_(arguments),
       options_(bind_options_of(arguments.bind, preset)),
       backends_(backends_of(arguments.bind.backend_paths)) {
   if (arguments.seed) seed_ = parse_whole_number("--random", *arguments.seed);
   if (!seed_ && missing == MissingInputs::AreRandom) seed_ = kDefaultSeed;
+  // Takes the plan of a cache. It would measure only after the first of several runs.
+  const bool is_default = !options_.optimize && optimize_of(options_) == Optimize::Now;
+  if (is_default && measuring == Measuring::IfAsked) options_.optimize = Optimize::Behind;
 }
 
 LoadedModel ModelRequest::load(Clock::time_point origin, bool keeps_all_values) const {
@@ -98,7 +101,7 @@ LoadedModel ModelRequest::load(Clock::time_point origin, bool keeps_all_values) 
                                          .information_log = say_information,
                                          .backends = backends_,
                                          .threads = options_.threads,
-                                         .keeps_index = options_.optimize,
+                                         .keeps_index = optimize_of(options_) != Optimize::Off,
                                          .strict_stamps = arguments_.strict_stamps,
                                          .copies_weights = arguments_.copies_weights});
   });

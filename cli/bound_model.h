@@ -34,6 +34,9 @@ struct ModelArguments {
 // Whether inputs without a file are errors (unless --random is given), or get random numbers.
 enum class MissingInputs : uint8_t { AreErrors, AreRandom };
 
+// Whether a bind without --optimize or --no-optimize waits for measuring, if no cache has the plan.
+enum class Measuring : uint8_t { ByDefault, IfAsked };
+
 // Adds MODEL, --input, --random, --shape, --strict, --copy-weights, --strict-stamps
 // and those of add_bind_options().
 void add_model_options(CommandOptions command, CommandBits of, ModelArguments& arguments,
@@ -84,7 +87,8 @@ class ModelRequest {
  public:
   // Options that were not given are as in `preset`. Throws InvalidArgument for what does not parse.
   ModelRequest(const ModelArguments& arguments, MissingInputs missing,
-               const BindOptions& preset = without_swap());
+               const BindOptions& preset = without_swap(),
+               Measuring measuring = Measuring::ByDefault);
 
   // Times are measured from `origin`. Throws Error.
   LoadedModel load(Clock::time_point origin, bool keeps_all_values) const;

@@ -140,7 +140,8 @@ struct Session {
 };
 
 Session run_model(const RunArguments& arguments, const Tolerance& tolerance) {
-  const ModelRequest request(arguments.model, MissingInputs::AreErrors, BindOptions{});
+  const ModelRequest request(arguments.model, MissingInputs::AreErrors, BindOptions{},
+                             Measuring::IfAsked);
   const bool dumps_values = !arguments.dump_folder.empty();
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/dumps_values);

@@ -17,6 +17,8 @@ constexpr std::string_view kGap = "  ";
 constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
 // The minimum width to which a column is shortened.
 constexpr size_t kMinimumWidth = 8;
+// The maximum width of a column of names in a pipe.
+constexpr size_t kColumnsOfName = 40;
 // Indents the continuation lines of a row.
 constexpr std::string_view kFoldIndent = "    ";
 
@@ -245,18 +247,20 @@ void TextTable::add_row(const std::vector<std::string>& cells) {
   for (const std::string& cell : cells) row.push_back(printable(cell));
 }
 
-std::vector<size_t> TextTable::natural_widths() const {
+std::vector<size_t> TextTable::natural_widths(const TextStyle& style) const {
   std::vector<size_t> widths;
   for (size_t column = 0; column < columns_.size(); ++column) {
     size_t width = character_count(columns_[column].title);
     for (const auto& row : rows_) width = std::max(width, character_count(row[column]));
-    widths.push_back(width);
+    // In a pipe, a few names that are longer make their own lines longer, not all others.
+    const bool is_limited = !style.cuts_names && columns_[column].is_shortenable;
+    widths.push_back(is_limited ? std::min(width, kColumnsOfName) : width);
   }
   return widths;
 }
 
-std::vector<TextTable::Line> TextTable::lines_of(size_t available) const {
-  const std::vector<size_t> widths = natural_widths();
+std::vector<TextTable::Line> TextTable::lines_of(const TextStyle& style, size_t available) const {
+  const std::vector<size_t> widths = natural_widths(style);
   std::vector<size_t> least = widths;
   for (size_t column = 0; column < widths.size(); ++column) {
     if (columns_[column].is_shortenable) least[column] = std::min(widths[column], kMinimumWidth);
@@ -276,7 +280,7 @@ std::vector<TextTable::Line> TextTable::lines_of(size_t available) const {
 std::string TextTable::text(const TextStyle& style, std::string_view indent) const {
   const size_t available =
       style.cuts_names ? style.columns - indent.size() : std::numeric_limits<size_t>::max();
-  const std::vector<Line> lines = lines_of(available);
+  const std::vector<Line> lines = lines_of(style, available);
   std::string result;
   const auto add_row = [&](const auto& cell_of) {
     for (const Line& part : lines) {
@@ -285,7 +289,9 @@ std::string TextTable::text(const TextStyle& style, std::string_view indent) con
       for (size_t column = part.first; column < part.last; ++column) {
         const size_t width = part.widths[column - part.first];
         if (column > part.first) line += kGap;
-        line += padded(shorten(cell_of(column), width), width, columns_[column].align);
+        const std::string& cell = cell_of(column);
+        const bool is_complete = !style.cuts_names && columns_[column].is_shortenable;
+        line += padded(is_complete ? cell : shorten(cell, width), width, columns_[column].align);
       }
       line.erase(line.find_last_not_of(' ') + 1);
       // An empty continuation line is omitted.

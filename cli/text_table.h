@@ -60,7 +60,9 @@ enum class Align : uint8_t { Left, Right };
 struct Column {
   std::string title;
   Align align = Align::Left;
-  bool is_shortenable = false;  // may be shortened if the table is too wide
+  // Whether cells may be shortened if the table is too wide. In a pipe, where they are complete, long
+  // ones exceed their column.
+  bool is_shortenable = false;
 };
 
 // A table with a title line. Cells are made printable.
@@ -83,8 +85,8 @@ class TextTable {
     size_t last = 0;
     std::vector<size_t> widths;
   };
-  std::vector<size_t> natural_widths() const;
-  std::vector<Line> lines_of(size_t available) const;
+  std::vector<size_t> natural_widths(const TextStyle& style) const;
+  std::vector<Line> lines_of(const TextStyle& style, size_t available) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

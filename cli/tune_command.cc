@@ -50,7 +50,7 @@ Json tune_json(const TuneArguments& arguments, const Executor& executor) {
 
 CommandResult tune(TuneArguments arguments) {
   BindOptions preset = without_swap();
-  preset.optimize = true;
+  preset.optimize = Optimize::Now;
   preset.cache.retune = true;
   const ModelRequest request(arguments.model, MissingInputs::AreRandom, preset);
   // Before measuring: a result that cannot be written is not worth waiting for.

@@ -41,7 +41,9 @@ constexpr size_t kColumns = 100;
 
 // What Python calls each type of option.
 const char* type_text(const Field<bool>& /*field*/) { return "bool"; }
-const char* type_text(const Field<std::optional<bool>>& /*field*/) { return "bool | None"; }
+const char* type_text(const Field<std::optional<Optimize>>& /*field*/) {
+  return "bool | str | None";
+}
 const char* type_text(const Field<int>& /*field*/) { return "int"; }
 const char* type_text(const Field<int64_t>& /*field*/) { return "int"; }
 const char* type_text(const Field<double>& /*field*/) { return "float"; }
@@ -110,6 +112,8 @@ bool read(const BindOption& /*option*/, nb::handle given, Progress& /*callable*/
   return given.is_none() || PyCallable_Check(given.ptr()) != 0;
 }
 
+bool read(const BindOption& option, nb::handle given, std::optional<Optimize>& value);
+
 template <class Enum>
   requires std::is_enum_v<Enum>
 bool read(const BindOption& option, nb::handle given, Enum& value) {
@@ -126,6 +130,16 @@ bool read(const BindOption& option, nb::handle given, Enum& value) {
   }
   value = static_cast<Enum>(found - option.choices.begin());
   return true;
+}
+
+bool read(const BindOption& option, nb::handle given, std::optional<Optimize>& value) {
+  bool is_on = false;
+  if (given.is_none()) return true;
+  if (nb::try_cast(given, is_on)) {
+    value = is_on ? Optimize::Now : Optimize::Off;
+    return true;
+  }
+  return read(option, given, value.emplace());
 }
 
 void read_option(const BindOption& option, nb::handle given, BindOptions& options) {

@@ -195,6 +195,19 @@ struct LimitOptions {
   int most_shapes = 8;
 };
 
+// Whether and when what is not known yet is measured: kernels that could win are checked against the
+// reference and timed alone, then whole plans run against each other, and the fastest wins. That
+// takes seconds, once: results are known to all models on the same Backends, and through caches to
+// other processes.
+enum class Optimize : uint8_t {
+  Off,  // measure, read and write nothing; choose by the order of backends
+  Now,  // bind() waits for it, unless a cache has the plan
+  // bind() returns at once: with the plan of a cache, or else with that of Off. From the second run
+  // on, a thread of low priority measures while no run is going on, and the fastest plan replaces
+  // the first one, as with CacheOptions::swap. Without swap, nothing is measured.
+  Behind,
+};
+
 // What calls set most often is at the top; the rest is in groups:
 //   model.bind({.shapes = {{"x", {1, 3}}}, .threads = 1});
 //   model.bind({.threads = 1, .run = {.nan = NanMode::Fast}, .cache = {.frozen = true}});
@@ -210,12 +223,9 @@ struct BindOptions {
   // environment (names, separated by commas), else all, in the catalog's order, except those that
   // backends/catalog.json marks "only_if_named".
   std::vector<std::string> backends = {};
-  // Measure what is not known yet and could win: check it against the reference, time it alone and
-  // in the whole plan, and choose what is fastest. It takes seconds to a minute, once: results are
-  // known to all models on the same Backends, and through caches to other processes. False
-  // measures, reads and writes nothing. Not set: true, except for binds with a cost_table and with
-  // TESSERA_OPTIMIZE=0 in the environment.
-  std::optional<bool> optimize = {};
+  // Not set: Now, but Off for binds with a cost_table and with TESSERA_OPTIMIZE=0 in the environment;
+  // see optimize_of().
+  std::optional<Optimize> optimize = {};
   RunOptions run = {};
   TuningOptions tune = {};
   CacheOptions cache = {};
@@ -224,5 +234,8 @@ struct BindOptions {
   // to stop: what was measured counts, and nothing more is measured.
   std::function<bool(const TuneProgress&)> on_progress = {};
 };
+
+// BindOptions::optimize, or what it means if it is not set.
+Optimize optimize_of(const BindOptions& options);
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // Model::bind(): looks up a known plan and verifies it if it is untrusted, or searches for a plan;
-// builds it; and keeps the results.
+// builds it; and keeps the results. background_plans.cc has what follows behind the runs.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -35,12 +35,6 @@ namespace {
 constexpr double kSecondsToOpenCompiler = 0.03;
 constexpr double kMaxRuns = 1e15;
 
-// Throws Cancelled if a plan that is built in the background is no longer needed.
-void require_wanted(CancellationToken& end) {
-  if (!end.is_cancelled()) return;
-  throw Error(ErrorKind::Cancelled, "the faster plan", "it is no longer needed");
-}
-
 // Returns a callback that reports to on_progress what bind() waits for.
 std::function<bool(const std::string& what)> waiting_reporter(const BindOptions& options) {
   return [&options](const std::string& what) {
@@ -60,7 +54,8 @@ class Model::State::Binder {
         options_(with_lasting_stop(given)),
         more_(more),
         clock_(stage_reporter(options_)),
-        is_optimized_(is_optimizing(options_)) {
+        is_optimized_(is_optimizing(options_)),
+        waits_(optimize_of(options_) == Optimize::Now || options_.cache.frozen) {
     if (is_optimized_ && !options_.cache.frozen) {
       may_store_ = model.backends.state_->blobs->permit_storing();
     }
@@ -104,6 +99,7 @@ class Model::State::Binder {
   // for one.
   void look_up() {
     clock_.begin("look up");
+    if (!waits_) return find_known();
     take(store_.look_up(model_.plan_request(options_, more_, pool_->threads()),
                         waiting_reporter(options_), model_.log));
     model_.open_packs(*pool_);
@@ -116,12 +112,26 @@ class Model::State::Binder {
                                     waiting_reporter(options_)));
   }
 
+  // Takes a plan that is known already. Without one, this bind chooses as if it may not measure, and
+  // measuring follows behind the runs.
+  void find_known() {
+    stored_ = store_.find(model_.plan_request(options_, more_, pool_->threads()), model_.log);
+    model_.open_packs(*pool_);
+    wanted_.find_stored_kernel = model_.stored_kernel_finder();
+    if (stored_) return;
+    is_optimized_ = false;
+    measures_behind_ = true;
+    wanted_.pricing.measures = false;
+    if (options_.tune.cost_table.empty()) wanted_.pricing = {};
+  }
+
   // nullopt if there is no stored plan, if it can no longer be built, or if all candidates are to
   // be described.
   std::optional<PlanResult> build_stored() {
     if (!stored_ || options_.tune.describes_candidates) return std::nullopt;
     const tuning::KnownPlan& plan = stored_->plan();
     change_ = stored_->change();
+    is_to_resume_ = stored_->is_to_resume();
     if (!plan.startup_plan.empty() && may_swap(options_)) {
       std::optional<PlanResult> first =
           model_.build_known(options_, wanted_, plan.startup_plan.front(), *pool_, clock_);
@@ -163,8 +173,13 @@ class Model::State::Binder {
     state->cache = std::move(record);
     state->stages = clock_.take();
     state->bound_at = clock_.origin();
-    if (is_cached) begin_swap(*state);
-    if (gain && may_swap(options_)) compile_behind(*state, *gain);
+    if (measures_behind_) {
+      measure_behind(*state, {});
+    } else if (is_cached) {
+      begin_swap(*state);
+    } else if (gain && may_swap(options_)) {
+      compile_behind(*state, *gain);
+    }
     return Executor(std::move(state));
   }
 
@@ -179,17 +194,28 @@ class Model::State::Binder {
         1 + static_cast<int64_t>(std::min(runs, kMaxRuns)));
   }
 
+  // Prepares a swap to the plan that measuring finds, or to `faster` if it finds none.
+  void measure_behind(Executor::State& state, const std::optional<tuning::KnownPlan>& faster) {
+    if (!may_swap(options_)) return;
+    // The executor outlives its swap.
+    state.swap_to([model = model_.shared_from_this(), options = state.options, faster,
+                   &context = std::as_const(state.context)](CancellationToken& end) {
+      std::optional<NextPlan> best =
+          model->retune_in_background(options, end, [&context] { return context.is_running(); });
+      return best || !faster ? std::move(best) : model->build_in_background(options, *faster, end);
+    });
+  }
+
   // Prepares a swap if another plan is faster or may be; it is measured and built in the background
   // of the runs.
   void begin_swap(Executor::State& state) {
     std::shared_ptr<Model::State> model = model_.shared_from_this();
-    if (!change_.empty() && !options_.cache.frozen && may_swap(options_)) {
+    const bool may_measure = !options_.cache.frozen && may_swap(options_);
+    if (!change_.empty() && may_measure) {
       model_.information_log.warn(change_ + "; what these offer now is measured behind the runs");
-      state.swap_to([model, options = state.options, faster = faster_](CancellationToken& end) {
-        std::optional<NextPlan> best = model->retune_in_background(options, end);
-        return best || !faster ? std::move(best)
-                               : model->build_in_background(options, *faster, end);
-      });
+      measure_behind(state, faster_);
+    } else if (is_to_resume_ && may_measure) {
+      measure_behind(state, faster_);
     } else if (faster_) {
       state.swap_to([model, options = state.options, plan = *faster_](CancellationToken& end) {
         return model->build_in_background(options, plan, end);
@@ -203,6 +229,8 @@ class Model::State::Binder {
   const std::vector<LoadedCache>& more_;
   StageClock clock_;
   bool is_optimized_;
+  bool waits_;                    // for measuring, or for who measures
+  bool measures_behind_ = false;  // nothing is known, and this bind does not wait
   std::shared_ptr<const void> may_store_;  // blobs of plug-ins
   std::optional<ThreadPool> pool_;
   tuning::CostTable costs_;
@@ -210,6 +238,7 @@ class Model::State::Binder {
   std::optional<StoredPlan> stored_;
   std::optional<PlanSearch> search_;
   std::optional<tuning::KnownPlan> faster_;  // the plan to swap to
+  bool is_to_resume_ = false;  // the search for the stored plan was cut short
   std::string change_;  // which libraries changed since the stored plan was found
 };
 
@@ -258,52 +287,6 @@ std::string Model::State::verify_untrusted_plan(const BindOptions& options, Plan
     return cost.refusal.empty() && !cost.cold && !cost.warm;
   });
   return wrong;
-}
-
-std::optional<NextPlan> Model::State::retune_in_background(const BindOptions& given,
-                                                           CancellationToken& end) {
-  BindOptions options = given;
-  const std::shared_ptr<const void> may_store = backends.state_->blobs->permit_storing();
-  options.on_progress = [&end](const TuneProgress&) { return !end.is_cancelled(); };
-  ThreadPool pool(options.threads);
-  StageClock clock([](const auto&...) {});
-  PlanOptions wanted = plan_options(options, backends.state_->set);
-  wanted.find_stored_kernel = stored_kernel_finder();
-  wanted.shared_kernels = &backends.state_->store.kernels();
-  tuning::CostTable costs;
-  wanted.pricing = pricing_options(options, costs);
-  Store& store = backends.state_->store;
-  wanted.pricing.shared = &store.prices();
-  wanted.pricing.is_in_background = true;
-  wanted.pricing.wants_startup_plan = true;
-  std::optional<LookupResult> answer =
-      store.try_look_up(plan_request(options, {}, pool.threads()), log);
-  if (!answer) return std::nullopt;
-  std::optional<PlanResult> result;
-  std::shared_ptr<const CacheRecord> record;
-  // Another process may have measured and stored the plan meanwhile.
-  if (auto* const stored = std::get_if<StoredPlan>(&*answer)) {
-    result = build_known(options, wanted, stored->plan(), pool, clock);
-    if (!result) return std::nullopt;
-    check_weights();
-    record = std::move(*stored).keep(*result);
-  } else {
-    auto& search = std::get<PlanSearch>(*answer);
-    result = build_anew(options, wanted, &search, pool, clock);
-    store.prices().add(costs);
-    check_weights();
-    record = std::move(search).keep(*result, costs);
-    keep_users_prices(options, result->tuning.seconds, costs);
-  }
-  if (end.is_cancelled()) return std::nullopt;
-  if (result->is_known_plan || record->is_saved()) {
-    keep_stored(result->built, pool.threads(), wanted);
-  }
-  keep_blobs();
-  const std::lock_guard lock(mutex);
-  newest_cache = record;
-  release_packed_constants(loaded.graph, result->built);
-  return NextPlan{*std::move(result), std::move(record)};
 }
 
 PlanResult Model::State::build_with_weights(const std::function<BuildOutcome()>& build,
@@ -376,54 +359,6 @@ std::optional<PlanResult> Model::State::build_known(const BindOptions& options,
   };
   PlanResult result = build_with_weights(build, clock);
   return is_there ? std::optional(std::move(result)) : std::nullopt;
-}
-
-std::optional<NextPlan> Model::State::compile_in_background(const BindOptions& options,
-                                                            CancellationToken& end) {
-  const auto check_wanted = [&end](const auto&...) { require_wanted(end); };
-  ThreadPool pool(options.threads);
-  StageClock clock(check_wanted);
-  std::shared_ptr<const void> may_store;
-  if (!options.cache.frozen) may_store = backends.state_->blobs->permit_storing();
-  PlanOptions wanted = plan_options(options, backends.state_->set);
-  wanted.shared_kernels = &backends.state_->store.kernels();
-  wanted.check_wanted = check_wanted;
-  wanted.compiles = true;
-  PlanResult result = build_anew(options, wanted, nullptr, pool, clock);
-  check_weights();
-  if (!options.cache.frozen) keep_blobs();
-  const std::lock_guard lock(mutex);
-  release_packed_constants(loaded.graph, result.built);
-  return NextPlan{.plan = std::move(result)};
-}
-
-std::optional<NextPlan> Model::State::build_in_background(const BindOptions& options,
-                                                          const tuning::KnownPlan& plan,
-                                                          CancellationToken& end) {
-  const auto check_wanted = [&end](const auto&...) { require_wanted(end); };
-  ThreadPool pool(options.threads);
-  StageClock clock(check_wanted);
-  std::shared_ptr<const void> may_store;
-  if (!options.cache.frozen) may_store = backends.state_->blobs->permit_storing();
-  PlanOptions wanted = plan_options(options, backends.state_->set);
-  wanted.check_wanted = check_wanted;
-  wanted.find_stored_kernel = stored_kernel_finder();
-  wanted.shared_kernels = &backends.state_->store.kernels();
-  std::optional<PlanResult> result = build_known(options, wanted, plan, pool, clock);
-  check_weights();
-  if (result) {
-    if (!options.cache.frozen) {
-      keep_stored(result->built, pool.threads(), wanted);
-      keep_blobs();
-    }
-    const std::lock_guard lock(mutex);
-    release_packed_constants(loaded.graph, result->built);
-  }
-  if (!result) {
-    throw Error(ErrorKind::Unsupported, "the faster plan",
-                "one of its libraries no longer offers what it needs");
-  }
-  return NextPlan{.plan = *std::move(result)};
 }
 
 }  // namespace tessera

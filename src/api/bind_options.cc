@@ -52,10 +52,13 @@ tuning::FindLibraries find_libraries(std::shared_ptr<BackendSet> set, const Bind
   };
 }
 
-bool is_optimizing(const BindOptions& options) {
+Optimize optimize_of(const BindOptions& options) {
   if (options.optimize) return *options.optimize;
-  return options.tune.cost_table.empty() && is_optimize_wanted_by_environment();
+  const bool is_wanted = options.tune.cost_table.empty() && is_optimize_wanted_by_environment();
+  return is_wanted ? Optimize::Now : Optimize::Off;
 }
+
+bool is_optimizing(const BindOptions& options) { return optimize_of(options) != Optimize::Off; }
 
 int64_t runs_per_build(const std::string& optimize_for) {
   constexpr int64_t kMaxRuns = 1'000'000'000;

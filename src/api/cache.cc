@@ -243,7 +243,7 @@ void Executor::save_cache(const std::filesystem::path& file, const std::string& 
 void Executor::load_cache(const std::filesystem::path& file, const std::string& type) {
   BackendSet& set = state_->model->backends.state_->set;
   BindOptions options = state_->options;
-  options.optimize = true;
+  options.optimize = Optimize::Now;
   const LoadedCache given = read_given(file, type, set, state_->model->model_ingredients());
   check_has_plan(given, state_->model->plan_request(options, {}, threads()).binding);
   state_->model->take_packs(given);

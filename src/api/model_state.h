@@ -103,10 +103,11 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
                                     StageClock& clock);
   // Makes tuning measure in the worker process, unless TuningOptions::in_process is set.
   void set_bench(const BindOptions& wanted, PlanOptions& plan_options, ThreadPool& pool);
-  // Measures the candidates that a known plan did not consider, in the background of its runs, and
-  // chooses again. Returns nullopt if another thread or process is doing this, or if it was
-  // cancelled; prices that were measured until then are kept.
-  std::optional<NextPlan> retune_in_background(const BindOptions& wanted, CancellationToken& end);
+  // Measures what is not known yet, in the background of the runs of another plan, and chooses. It
+  // pauses while `is_busy` returns true, and waits if another thread or process measures the model.
+  // Returns nullopt if it was cancelled; prices that were measured until then are kept.
+  std::optional<NextPlan> retune_in_background(const BindOptions& wanted, CancellationToken& end,
+                                               const std::function<bool()>& is_busy);
 
   // bound_graph() with the elements of all weights. Reads the model again if some were released.
   Graph bound_graph_with_weights(const BindOptions& wanted, ThreadPool& pool);

@@ -67,6 +67,7 @@ constexpr uint8_t kCaching = kRunning | kCacheCommand;
 constexpr uint8_t kAll = kMeasuring | kCacheCommand;
 
 // Names of enumerators in their order.
+constexpr std::string_view kOptimizeModes[] = {"off", "now", "behind"};
 constexpr std::string_view kPrecisions[] = {"float32", "bfloat16"};
 constexpr std::string_view kNanModes[] = {"exact", "fast"};
 constexpr std::string_view kOffOn[] = {"off", "on"};
@@ -283,11 +284,13 @@ constexpr BindOption kOptions[] = {
      .keyword = "optimize",
      .field = field<&BindOptions::optimize>(),
      .help =
-         "True: check the kernels that could win against the reference, time them alone and in "
-         "the whole plan, and choose what is fastest, unless a cache has the plan. All models on "
-         "the same Backends share the results, and Executor.costs returns them. False: measure, "
-         "read and write nothing. None: True, except with a cost_table and with "
-         "TESSERA_OPTIMIZE=0 in the environment.",
+         "'now' or True: check the kernels that could win against the reference, time them alone "
+         "and in whole plans, and choose what is fastest, unless a cache has the plan. All models "
+         "on the same Backends share the results, and Executor.costs returns them. 'behind': "
+         "return at once, with the plan of a cache or else with that of 'off'; from the second run "
+         "on, measure at low priority while no run is going on, and swap to the fastest plan. "
+         "'off' or False: measure, read and write nothing. None: 'now', but 'off' with a "
+         "cost_table and with TESSERA_OPTIMIZE=0 in the environment.",
      .flag = {.name = "--optimize",
               .help =
                   "measure the kernels that could be fastest and choose by time, unless a cache "
@@ -295,7 +298,8 @@ constexpr BindOption kOptions[] = {
               .heading = kHow,
               .commands = kChoosing,
               .negation = "--no-optimize",
-              .negation_help = "measure nothing; read and write no cache"}},
+              .negation_help = "measure nothing; read and write no cache"},
+     .choices = kOptimizeModes},
     {.name = "frozen",
      .keyword = "frozen",
      .field = field<&CacheOptions::frozen>(),
@@ -438,7 +442,7 @@ constexpr BindOption kOptions[] = {
 // As Python writes a value.
 struct PythonText {
   std::string operator()(bool value) const { return value ? "True" : "False"; }
-  std::string operator()(const std::optional<bool>& value) const {
+  std::string operator()(const std::optional<Optimize>& value) const {
     return value ? (*this)(*value) : "None";
   }
   std::string operator()(int64_t value) const { return std::to_string(value); }

@@ -31,7 +31,7 @@ struct Field {
 
 // The types that options have. Command line and Python read each of them in one function.
 using TypedField = std::variant<
-    Field<bool>, Field<std::optional<bool>>, Field<int>, Field<int64_t>, Field<double>,
+    Field<bool>, Field<std::optional<Optimize>>, Field<int>, Field<int64_t>, Field<double>,
     Field<std::string>, Field<std::filesystem::path>, Field<Precision>, Field<NanMode>,
     Field<std::vector<std::string>>, Field<std::vector<Exclusion>>, Field<std::vector<Pin>>,
     Field<std::vector<StatePair>>, Field<std::map<std::string, std::string>>,

@@ -114,7 +114,7 @@ class SwitchedShapes : public testing::Test {
   Executor bind(int64_t rows, BindOptions options = {}) const {
     options.shapes = shapes_of(inputs_of(rows));
     options.threads = 1;
-    if (!options.optimize) options.optimize = false;
+    if (!options.optimize) options.optimize = Optimize::Off;
     return model_->bind(options);
   }
 
@@ -289,7 +289,7 @@ bool is_same(const CandidateDescription& left, const CandidateDescription& right
 }
 
 TEST_F(SwitchedShapes, GoByWhatWasMeasured) {
-  const BindOptions options = {.optimize = true,
+  const BindOptions options = {.optimize = Optimize::Now,
                                .tune = {.tune_all = true, .in_process = true},
                                .cache = {.cache_dir = folder_}};
   Executor executor = bind(64, options);

@@ -1,5 +1,6 @@
 #include "base/background_task.h"
 
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,6 +11,17 @@
 #include <vector>
 
 namespace tessera {
+
+namespace {
+
+constexpr int kLowPriority = 10;
+
+}  // namespace
+
+void lower_priority() {
+  // On Linux a thread has a priority of its own, and child processes inherit it.
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kLowPriority);
+}
 
 struct BackgroundTask::State {
   CancellationToken end;

@@ -23,6 +23,8 @@ constexpr int kFinalRounds = 4;
 constexpr double kGainOfRound = 0.99;
 constexpr double kShareOfFinals = 0.1;
 constexpr double kSecondsOfFinals = 2;
+// How often the choice without prices is made again after refusals.
+constexpr int kMaxRefusals = 5;
 // A recording is repeated, at most this many times, if its runs are slower than those of the race
 // by this factor.
 constexpr double kMaxPreemptedRatio = 1.05;
@@ -83,16 +85,28 @@ void RunOff::add(const std::string& name, Placement placement, std::optional<int
 }
 
 void RunOff::add_choices(const Placement& best, const Placement& known) {
-  placer_.exclude({});
-  const Placement in_order = placer_.in_order();
-  loop_.measure(in_order);
-  loop_.restrict_to_measured();
+  const Placement in_order = measured_in_order();
   add("chosen", best);
   add("known", known);
   add("solved", if_promising(placer_.solve()));
   add("greedy", if_promising(placer_.greedy()));
   // Whatever its price, so that measuring never makes a model slower.
   add("in order", in_order);
+}
+
+// The choice without prices, after all of it was measured. What is refused then is replaced.
+Placement RunOff::measured_in_order() {
+  Placement in_order;
+  for (int trial = 0; trial < kMaxRefusals; ++trial) {
+    placer_.exclude({});
+    Placement next = placer_.in_order();
+    if (next.chosen == in_order.chosen) break;
+    in_order = std::move(next);
+    loop_.measure(in_order);
+    loop_.restrict_to_measured();
+  }
+  loop_.restrict_to_measured();
+  return in_order;
 }
 
 void RunOff::add_backends_alone() {

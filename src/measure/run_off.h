@@ -41,6 +41,7 @@ class RunOff {
  private:
   void add(const std::string& name, Placement placement, std::optional<int> alone = {});
   void add_choices(const Placement& best, const Placement& known);
+  Placement measured_in_order();
   void add_backends_alone();
   Placement if_promising(Placement placement) const;
   bool add_in_context_choices(int round, double max_seconds);

@@ -250,6 +250,14 @@ LookupResult Store::look_up(PlanRequest request, const KeepsWaiting& keeps_waiti
   return answer(std::make_unique<PlanLookup>(std::move(request), plans_, log), keeps_waiting);
 }
 
+std::optional<StoredPlan> Store::find(PlanRequest request, const Log& log) {
+  request.takes_proposals = false;
+  auto lookup = std::make_unique<PlanLookup>(std::move(request), plans_, log);
+  lookup->look();
+  if (!lookup->plan()) return std::nullopt;
+  return StoredPlan(std::move(lookup));
+}
+
 std::optional<LookupResult> Store::try_look_up(PlanRequest request, const Log& log) {
   request.takes_proposals = false;
   auto lookup = std::make_unique<PlanLookup>(std::move(request), plans_, log);

@@ -50,6 +50,8 @@ class StoredPlan {
   // If the plan was found with other libraries than the current ones: how they differ, in a
   // sentence; otherwise "".
   const std::string& change() const { return lookup_->plan()->change; }
+  // See PlanLookup::is_to_resume().
+  bool is_to_resume() const { return lookup_->is_to_resume(); }
   // See PlanLookup::fill().
   void fill(tuning::CostTable& costs, PricingOptions& pricing) { lookup_->fill(costs, pricing); }
 
@@ -98,6 +100,9 @@ class Store {
   // Waits until the plan is known, or the caller may search for it. Throws CacheMiss if the plan is
   // not known and nothing may be measured. `log` must outlive the answer.
   LookupResult look_up(PlanRequest request, const KeepsWaiting& keeps_waiting, const Log& log);
+  // The plan if it is known now. Neither waits nor keeps others from searching. Ignores untrusted
+  // plans.
+  std::optional<StoredPlan> find(PlanRequest request, const Log& log);
   // For a bind in the background, while another plan runs. nullopt if somebody else searches for
   // the plan. Ignores untrusted plans, because a background bind does not verify them.
   std::optional<LookupResult> try_look_up(PlanRequest request, const Log& log);

@@ -56,7 +56,7 @@ Inputs read_inputs(const json& files) {
 
 Executor bind(const Model& model, const json& request, const Inputs& inputs) {
   BindOptions options;
-  options.optimize = false;
+  options.optimize = Optimize::Off;
   options.threads = request.value("threads", 1);
   options.run.keeps_denormals = request.value("keeps_denormals", false);
   options.backends = request.value("backends", std::vector<std::string>());

@@ -52,7 +52,7 @@ void run(const Model& model) {
   if (is_large(model.describe(shapes))) return;
   Executor executor = model.bind({.shapes = shapes,
                                   .threads = 1,
-                                  .optimize = false,
+                                  .optimize = Optimize::Off,
                                   .limits = {.memory_budget_bytes = 4 * kMaxBytes}});
   executor.set_time_limit(kMaxSeconds);
   std::map<std::string, Tensor> inputs;
