@@ -94,10 +94,14 @@ std::string contender_text(const std::string& name) {
   if (kind == "known") return "plan of an earlier tuning";
   if (kind == "solved") return "best by timed steps, " + (round.empty() ? "round 1" : round);
   if (kind == "greedy") return "fastest kernel of each node" + prices;
-  if (kind == "in order") return "first backend that can";
+  if (kind == "in order") return "what runs without measuring";
   constexpr std::string_view kAlone = " alone";
   if (kind.ends_with(kAlone)) {
     return "mostly " + kind.substr(0, kind.size() - kAlone.size()) + prices;
+  }
+  constexpr std::string_view kUnsplit = " unsplit";
+  if (kind.ends_with(kUnsplit)) {
+    return "largest groups of " + kind.substr(0, kind.size() - kUnsplit.size()) + prices;
   }
   return name;
 }

@@ -29,7 +29,7 @@ const char* margin_key(const CandidateDescription& candidate) {
 // Splits "solved, round 2" and "mylib alone" into their parts.
 Json contender_json(const ContenderDescription& contender, bool is_chosen) {
   constexpr std::string_view kRound = ", round ";
-  constexpr std::string_view kAlone = " alone";
+  constexpr std::string_view kOfOneBackend[] = {" alone", " unsplit"};
   std::string choice = contender.name;
   std::string backend;
   int round = 1;
@@ -37,9 +37,10 @@ Json contender_json(const ContenderDescription& contender, bool is_chosen) {
     round = std::atoi(choice.c_str() + at + kRound.size());
     choice.resize(at);
   }
-  if (choice.ends_with(kAlone)) {
-    backend = choice.substr(0, choice.size() - kAlone.size());
-    choice = "alone";
+  for (const std::string_view kind : kOfOneBackend) {
+    if (!choice.ends_with(kind)) continue;
+    backend = choice.substr(0, choice.size() - kind.size());
+    choice = kind.substr(1);
   }
   return {{"contender", json_key(choice)},
           {"backend", backend},

@@ -219,8 +219,9 @@ function contenderTexts({contender, backend, round}) {
     known: ["plan of an earlier tuning", ""],
     solved: ["best by timed steps", "the lowest sum of the times that steps took in whole plans"],
     greedy: ["fastest kernel of each node", "one node after the other, by the same times"],
-    in_order: ["first backend that can", "by no times: the first library that can compute a node"],
+    in_order: ["what runs without measuring", "by no times: in the order of libraries"],
     alone: [`mostly ${backend}`, `${backend} wherever it can, others where it cannot`],
+    unsplit: [`largest groups of ${backend}`, "the same, in as few parts as it offers"],
   }[contender] || [contender, ""];
   return round > 1 || contender === "solved" ? [`${name}, round ${Math.max(1, round)}`, means]
     : [name, means];

@@ -23,7 +23,9 @@ constexpr double kLongSeconds = 4e-3;
 constexpr double kTurnOfOneRunSeconds = 0.02;
 // Plans that take longer than this run only as often as is necessary to notice disturbances.
 constexpr double kVeryLongSeconds = 0.05;
-constexpr int kRunsOfVeryLong = 5;
+constexpr int kRunsOfVeryLong = 3;
+// Rounds of a race at least, of other plans.
+constexpr int kMinRounds = 5;
 // The time limit of a race is that of so many plans at most.
 constexpr size_t kMaxFullyTimed = 3;
 
@@ -136,13 +138,15 @@ bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
       limits.seconds * static_cast<double>(std::min(runners.size(), kMaxFullyTimed));
   size_t done = 0;
   size_t total = runners.size() * static_cast<size_t>(limits.min_runs);
+  double round_seconds = 0;
   const auto is_over = [&] {
     const auto rounds = static_cast<int>(race.rounds());
     if (rounds == 0) return false;
     if (rounds >= limits.max_runs) return true;
-    const bool is_late = seconds_since(start) > seconds;
-    return race.is_decided() ? is_late || rounds >= limits.min_runs
-                             : is_late && rounds >= std::min(limits.min_runs, kRunsOfVeryLong);
+    const bool are_very_long =
+        round_seconds > kVeryLongSeconds * static_cast<double>(runners.size());
+    return rounds >= (are_very_long ? kRunsOfVeryLong : kMinRounds) &&
+           (race.is_decided() || seconds_since(start) > seconds);
   };
   while (!is_over()) {
     const std::vector<size_t> running = race.running();
@@ -160,7 +164,8 @@ bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
     race.add_round(turns);
     // Assumes that all rounds take as long as the first. Plans that drop out make them shorter.
     if (race.rounds() == 1) {
-      total = runners.size() * expected_runs(limits, seconds_since(start), seconds);
+      round_seconds = seconds_since(start);
+      total = runners.size() * expected_runs(limits, round_seconds, seconds);
     }
   }
   return true;

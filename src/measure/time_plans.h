@@ -38,10 +38,9 @@ StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const R
 
 // Runs a race of plans, by contender, in rounds. In each round every plan that still takes part has a
 // turn, in random order; a turn is long enough to load its weights into the caches again and to run
-// some times, of which the median counts, as users see it. The race ends when it is decided, or when
-// `limits.seconds` for each plan are over; after that it goes on to `limits.min_runs` rounds only as
-// long as it stays undecided. Returns false if `watcher` stopped it before the first round was
-// complete; the rounds up to then count.
+// some times, of which the median counts, as users see it. After a few rounds, the race ends when it
+// is decided, or when `limits.seconds` for each plan are over. Returns false if `watcher` stopped it
+// before the first round was complete; the rounds up to then count.
 bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
               std::span<const Tensor> inputs, const RunLimits& limits,
               const RunWatcher& watcher = {});

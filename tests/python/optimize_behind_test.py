@@ -1,0 +1,129 @@
+"""optimize="behind": bind() returns at once, measuring follows behind the runs, and the result is
+swapped in and kept."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tessera
+
+SIZE = 384
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Products that take some milliseconds, so that whole plans are measured."""
+    random = numpy.random.default_rng(1)
+    nodes, weights, name = [], [], "x"
+    for index in range(8):
+        weight = random.standard_normal((SIZE, SIZE)).astype(numpy.float32) / SIZE ** 0.5
+        weights.append(numpy_helper.from_array(weight, f"w{index}"))
+        nodes.append(helper.make_node("MatMul", [name, f"w{index}"], [f"m{index}"]))
+        nodes.append(helper.make_node("Relu", [f"m{index}"], [f"r{index}"]))
+        name = f"r{index}"
+    values = [helper.make_tensor_value_info(of, TensorProto.FLOAT, [SIZE, SIZE])
+              for of in ("x", name)]
+    graph = helper.make_graph(nodes, "products", values[:1], values[1:], weights)
+    path = tmp_path_factory.mktemp("behind") / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
+                                ir_version=9), path)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("TESSERA_OPTIMIZE", raising=False)
+    return tmp_path / "cache"
+
+
+def feeds():
+    return {"x": numpy.ones((SIZE, SIZE), numpy.float32)}
+
+
+def test_the_plan_is_that_without_measuring_then_the_measured_one(model, folder):
+    loaded = tessera.load(model)
+    off = loaded.bind(threads=1, optimize="off")
+    executor = loaded.bind(threads=1, optimize="behind", cache_dir=folder)
+    steps = [(step.node, step.backend) for step in executor.plan().steps]
+    assert steps == [(step.node, step.backend) for step in off.plan().steps]
+    before = executor.run(feeds())[0]
+    executor.wait_for_swap()
+    assert "swap" in [stage.name for stage in executor.stages]
+    after = executor.run(feeds())[0]
+    numpy.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
+    assert executor.plan().placement.contenders
+    assert list(folder.glob("*.cache"))
+    again = tessera.load(model).bind(threads=1, optimize="behind", cache_dir=folder, frozen=True)
+    assert again.cache_report().is_hit
+
+
+def test_runs_start_it_and_take_the_result(model, folder):
+    executor = tessera.load(model).bind(threads=1, optimize="behind", cache_dir=folder)
+    deadline = time.monotonic() + 60
+    while "swap" not in [stage.name for stage in executor.stages]:
+        executor.run(feeds())
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_a_known_plan_is_used_at_once(model, folder):
+    tessera.load(model).bind(threads=1, optimize="now", cache_dir=folder)
+    executor = tessera.load(model).bind(threads=1, optimize="behind", cache_dir=folder)
+    assert executor.cache_report().is_hit
+    executor.wait_for_swap()
+
+
+def test_without_swap_nothing_is_measured(model, folder):
+    executor = tessera.load(model).bind(threads=1, optimize="behind", cache_dir=folder, swap=False)
+    executor.wait_for_swap()
+    executor.run(feeds())
+    assert not list(folder.glob("*.cache"))
+
+
+@pytest.mark.parametrize("given, known", [(True, "now"), ("now", "now"), (False, "off"),
+                                          ("off", "off")])
+def test_truth_values_keep_their_meaning(model, folder, given, known):
+    executor = tessera.load(model).bind(threads=1, optimize=given, cache_dir=folder)
+    assert bool(list(folder.glob("*.cache"))) == (known == "now")
+    assert (executor.plan().placement is not None) == (known == "now")
+
+
+@pytest.mark.parametrize("given, text", [
+    ("later", "optimize: expected 'off' or 'now' or 'behind', found 'later'"),
+])
+def test_other_words_are_refused(model, given, text):
+    with pytest.raises(tessera.Error) as caught:
+        tessera.load(model).bind(optimize=given)
+    assert text in str(caught.value)
+
+
+def test_nothing_is_left_when_the_process_ends_while_it_measures(model, folder):
+    program = textwrap.dedent("""
+        import os, sys, time
+        import numpy, tessera
+        executor = tessera.load(sys.argv[1]).bind(threads=1, optimize="behind",
+                                                  cache_dir=sys.argv[2])
+        feeds = {"x": numpy.ones((%d, %d), numpy.float32)}
+        executor.run(feeds)
+        executor.run(feeds)
+        time.sleep(0.3)
+        print(os.getpid(), flush=True)
+    """ % (SIZE, SIZE))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", program, model, folder], text=True, timeout=60,
+                          capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert time.monotonic() - start < 30
+    # The measuring process is called with the number of its parent.
+    listed = subprocess.run(["ps", "-eo", "stat,args"], text=True, capture_output=True, check=True)
+    worker = "tessera-worker " + done.stdout.strip()
+    assert not [line for line in listed.stdout.splitlines()
+                if line.rstrip().endswith(worker) and not line.startswith("Z")]
