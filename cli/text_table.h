@@ -60,8 +60,8 @@ enum class Align : uint8_t { Left, Right };
 struct Column {
   std::string title;
   Align align = Align::Left;
-  // Whether cells may be shortened if the table is too wide. In a pipe, where they are complete, long
-  // ones exceed their column.
+  // Whether cells may be shortened if the table is too wide. In a pipe, where they are complete,
+  // long ones exceed their column.
   bool is_shortenable = false;
 };
 

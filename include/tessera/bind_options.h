@@ -195,10 +195,10 @@ struct LimitOptions {
   int most_shapes = 8;
 };
 
-// Whether and when what is not known yet is measured: kernels that could win are checked against the
-// reference and timed alone, then whole plans run against each other, and the fastest wins. That
-// takes seconds, once: results are known to all models on the same Backends, and through caches to
-// other processes.
+// Whether and when what is not known yet is measured: kernels that could win are checked against
+// the reference and timed alone, then whole plans run against each other, and the fastest wins.
+// That takes seconds, once: results are known to all models on the same Backends, and through
+// caches to other processes.
 enum class Optimize : uint8_t {
   Off,  // measure, read and write nothing; choose by the order of backends
   Now,  // bind() waits for it, unless a cache has the plan
@@ -223,8 +223,8 @@ struct BindOptions {
   // environment (names, separated by commas), else all, in the catalog's order, except those that
   // backends/catalog.json marks "only_if_named".
   std::vector<std::string> backends = {};
-  // Not set: Now, but Off for binds with a cost_table and with TESSERA_OPTIMIZE=0 in the environment;
-  // see optimize_of().
+  // Not set: Now, but Off for binds with a cost_table and with TESSERA_OPTIMIZE=0 in the
+  // environment; see optimize_of().
   std::optional<Optimize> optimize = {};
   RunOptions run = {};
   TuningOptions tune = {};

@@ -246,8 +246,8 @@ struct ContenderDescription {
   // plan of an earlier tuning; "solved": the cheapest by the prices from those runs; "greedy": by
   // the same prices, but node by node; "in order": without prices, as if nothing were
   // measured; "mylib alone": the cheapest that uses other backends only where this one has no
-  // kernel; "mylib unsplit": the same in its largest groups. "..., round 2": by the prices of a later
-  // round of runs.
+  // kernel; "mylib unsplit": the same in its largest groups. "..., round 2": by the prices of a
+  // later round of runs.
   std::string name;
   double seconds = 0;  // of a run
   double low = 0;      // its 95 % confidence interval

@@ -112,8 +112,8 @@ class Model::State::Binder {
                                     waiting_reporter(options_)));
   }
 
-  // Takes a plan that is known already. Without one, this bind chooses as if it may not measure, and
-  // measuring follows behind the runs.
+  // Takes a plan that is known already. Without one, this bind chooses as if it may not measure,
+  // and measuring follows behind the runs.
   void find_known() {
     stored_ = store_.find(model_.plan_request(options_, more_, pool_->threads()), model_.log);
     model_.open_packs(*pool_);
@@ -229,8 +229,8 @@ class Model::State::Binder {
   const std::vector<LoadedCache>& more_;
   StageClock clock_;
   bool is_optimized_;
-  bool waits_;                    // for measuring, or for who measures
-  bool measures_behind_ = false;  // nothing is known, and this bind does not wait
+  bool waits_;                             // for measuring, or for who measures
+  bool measures_behind_ = false;           // nothing is known, and this bind does not wait
   std::shared_ptr<const void> may_store_;  // blobs of plug-ins
   std::optional<ThreadPool> pool_;
   tuning::CostTable costs_;
@@ -238,7 +238,7 @@ class Model::State::Binder {
   std::optional<StoredPlan> stored_;
   std::optional<PlanSearch> search_;
   std::optional<tuning::KnownPlan> faster_;  // the plan to swap to
-  bool is_to_resume_ = false;  // the search for the stored plan was cut short
+  bool is_to_resume_ = false;                // the search for the stored plan was cut short
   std::string change_;  // which libraries changed since the stored plan was found
 };
 

@@ -41,8 +41,8 @@ struct Candidate {
   std::shared_ptr<const Plugin> plugin;
   std::shared_ptr<const tessera_candidate> abi;  // null for one made of a simple kernel
   int preference = 0;                            // index of its backend in the requested order
-  // Whether it was offered for any dense layout: with the same nodes, backend, algorithm and threads
-  // there are candidates for the other dense layouts, which do the same.
+  // Whether it was offered for any dense layout: with the same nodes, backend, algorithm and
+  // threads there are candidates for the other dense layouts, which do the same.
   bool is_any_dense = false;
   std::string algorithm;
   std::vector<NodeId> nodes;

@@ -22,8 +22,8 @@ class CancellationToken {
   int task_count_ = 0;
 };
 
-// Lets all other threads and processes of the machine precede the calling thread, and processes that
-// it starts.
+// Lets all other threads and processes of the machine precede the calling thread, and processes
+// that it starts.
 void lower_priority();
 
 // Owns a thread. One thread at a time may use the owner.

@@ -52,8 +52,8 @@ GuardPages::GuardPages(int64_t bytes) : bytes_(bytes) {
   }
   ask_for_huge_pages(pages_, static_cast<size_t>(pages_bytes_));
 #ifdef MADV_POPULATE_WRITE
-  // Every page will be written, and one call costs less than a fault for each. Older kernels refuse,
-  // which does no harm.
+  // Every page will be written, and one call costs less than a fault for each. Older kernels
+  // refuse, which does no harm.
   ::madvise(pages_, static_cast<size_t>(pages_bytes_), MADV_POPULATE_WRITE);
 #endif
 }

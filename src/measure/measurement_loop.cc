@@ -16,8 +16,8 @@ using tuning::PhaseTimer;
 // Candidates whose price is within this factor of the chosen one's, for the same nodes, are
 // measured with it.
 constexpr double kCompetitorRatio = 1.05;
-// By this factor, more groups of a family are measured from one choice to the next: first few, whose
-// results tell much about the others, then many, because choosing takes time, too.
+// By this factor, more groups of a family are measured from one choice to the next: first few,
+// whose results tell much about the others, then many, because choosing takes time, too.
 constexpr double kGrowth = 1.3;
 // Measuring ends if it could make the choice faster by this part at most, and by so much more for
 // each second that tuning has taken: the longer it takes, the more it must promise.
@@ -183,8 +183,8 @@ bool MeasurementLoop::differs_in_dense_layout(int left, int right) const {
 }
 
 // The unmeasured candidates of `placement`, and their competitors for the same nodes with about the
-// same price; they are measured in alternation. Of each family only candidates of so many groups are
-// taken: their results improve the bounds of the others, which may then be unable to win.
+// same price; they are measured in alternation. Of each family only candidates of so many groups
+// are taken: their results improve the bounds of the others, which may then be unable to win.
 std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement,
                                                      size_t groups_of_family) const {
   const PricedOffers& prices = context_.prices;
@@ -198,7 +198,8 @@ std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement,
       if (prices.seconds(competitor) > kCompetitorRatio * prices.seconds(chosen)) continue;
       // The time in one dense layout tells that in the others, which are measured once chosen.
       if (competitor != chosen && differs_in_dense_layout(competitor, chosen)) continue;
-      std::set<const tuning::TuneGroup*>& groups = taken[families_[static_cast<size_t>(competitor)]];
+      std::set<const tuning::TuneGroup*>& groups =
+          taken[families_[static_cast<size_t>(competitor)]];
       if (groups.size() < groups_of_family) groups.insert(group);
       if (groups.contains(group)) unknown.push_back(competitor);
     }

@@ -32,7 +32,7 @@ size_t excluded_means(size_t rounds) {
   const auto count = static_cast<double>(rounds);
   const double middle = count * (count + 1) / 4;
   const double deviation = std::sqrt(count * (count + 1) * (2 * count + 1) / 24);
-  return static_cast<size_t>(std::max(0.0, std::floor(middle - kQuantile * deviation)) );
+  return static_cast<size_t>(std::max(0.0, std::floor(middle - kQuantile * deviation)));
 }
 
 }  // namespace

@@ -58,9 +58,9 @@ class Race {
   size_t leader() const;
   bool can_win(size_t contender, size_t leader) const;
 
-  std::vector<double> extra_seconds_;                // by contender
-  std::vector<std::vector<double>> seconds_;         // by contender and round, without extra ones
-  std::vector<std::vector<double>> log_seconds_;     // the same, with them
+  std::vector<double> extra_seconds_;             // by contender
+  std::vector<std::vector<double>> seconds_;      // by contender and round, without extra ones
+  std::vector<std::vector<double>> log_seconds_;  // the same, with them
   std::vector<size_t> running_;
   size_t rounds_ = 0;
 };

@@ -10,8 +10,8 @@
 namespace tessera {
 namespace {
 
-// Contenders whose price exceeds that of the first by this factor are not run, except for the choice
-// without prices.
+// Contenders whose price exceeds that of the first by this factor are not run, except for the
+// choice without prices.
 constexpr double kMaxPriceRatio = 1.6;
 // Plans within this factor of the fastest, at most kMaxFinalists, are compared more closely, in at
 // most kFinalRounds rounds. No round begins after this share of the time spent before, or after
@@ -147,9 +147,8 @@ void RunOff::add_backends_alone() {
 
 // Empty if the price of `placement` is too far from that of the first contender.
 Placement RunOff::if_promising(Placement placement) const {
-  const bool can_win =
-      placement.chosen.empty() || all_.empty() ||
-      placer_.price(placement) < kMaxPriceRatio * placer_.price(all_[0].placement);
+  const bool can_win = placement.chosen.empty() || all_.empty() ||
+                       placer_.price(placement) < kMaxPriceRatio * placer_.price(all_[0].placement);
   return can_win ? std::move(placement) : Placement{};
 }
 
@@ -175,8 +174,8 @@ bool RunOff::add_in_context_choices(int round, double max_seconds) {
   add_chosen("solved", [&] { return placer_.solve_or_greedy(); }, {});
   for (const auto& [name, preference] : alone) {
     add_chosen(
-        name.substr(0, name.find(',')),
-        [&, at = preference] { return placer_.single_backend(at); }, preference);
+        name.substr(0, name.find(',')), [&, at = preference] { return placer_.single_backend(at); },
+        preference);
   }
   return all_.size() > count;
 }

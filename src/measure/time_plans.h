@@ -36,11 +36,11 @@ struct StepTimes {
 StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const RunLimits& limits,
                      const RunWatcher& watcher = {});
 
-// Runs a race of plans, by contender, in rounds. In each round every plan that still takes part has a
-// turn, in random order; a turn is long enough to load its weights into the caches again and to run
-// some times, of which the median counts, as users see it. After a few rounds, the race ends when it
-// is decided, or when `limits.seconds` for each plan are over. Returns false if `watcher` stopped it
-// before the first round was complete; the rounds up to then count.
+// Runs a race of plans, by contender, in rounds. In each round every plan that still takes part has
+// a turn, in random order; a turn is long enough to load its weights into the caches again and to
+// run some times, of which the median counts, as users see it. After a few rounds, the race ends
+// when it is decided, or when `limits.seconds` for each plan are over. Returns false if `watcher`
+// stopped it before the first round was complete; the rounds up to then count.
 bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
               std::span<const Tensor> inputs, const RunLimits& limits,
               const RunWatcher& watcher = {});

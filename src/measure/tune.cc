@@ -489,7 +489,7 @@ struct Tuner::State {
   size_t done_ = 0;
   size_t done_in_group_ = 0;
   size_t total_ = 0;
-  bool may_grow_ = false;  // further requests may follow
+  bool may_grow_ = false;       // further requests may follow
   bool skips_hopeless_ = true;  // candidates whose bound exceeds the best time
   RemainingTime remaining_;
 };

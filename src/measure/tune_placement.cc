@@ -192,8 +192,7 @@ class PlacementTuner {
   // Sets `best` to the winner and returns the times: the winner first.
   std::vector<ContenderDescription> compare_contenders(Placement& best, const Placement& known) {
     if (!tuner_.should_continue()) return {};
-    const std::vector<Contender> all =
-        RunOff(context_, loop_, trials_, recorder_).run(best, known);
+    const std::vector<Contender> all = RunOff(context_, loop_, trials_, recorder_).run(best, known);
     if (all.empty()) return {};
     best = all.front().placement;
     keep(all.front());

@@ -83,8 +83,8 @@ void pack(const MatrixOperand<Sum>& operand, int64_t product, Range lanes, Range
 using Doubles [[gnu::vector_size(kVectorBytes)]] = double;
 using Integers [[gnu::vector_size(kVectorBytes)]] = uint64_t;
 
-// Adds the product of two strips to a tile of the sums, whose rows are kBlockColumns apart. Each sum
-// adds its terms in order, so vectors of every width give the same bits.
+// Adds the product of two strips to a tile of the sums, whose rows are kBlockColumns apart. Each
+// sum adds its terms in order, so vectors of every width give the same bits.
 template <class Vector, class Sum>
 [[gnu::always_inline]] inline void add_product(const Sum* __restrict left,
                                                const Sum* __restrict right, int64_t depth,

@@ -310,9 +310,8 @@ class Pricer {
     for (const int index : group.candidates) {
       CandidatePrice& price = price_of(index);
       if (price.timing == nullptr) {
-        price.seconds =
-            is_guessed(index) ? guess(index, dearest)
-                              : context_factor(index) * loosened_bound(index);
+        price.seconds = is_guessed(index) ? guess(index, dearest)
+                                          : context_factor(index) * loosened_bound(index);
       }
       if (is_single_threaded(offered(index))) price.seconds += kSecondsToEnterArena;
     }

@@ -86,8 +86,8 @@ PriceBasis make_price_basis(const TuningTask& task, const std::vector<TuneGroup>
 
 // Prices of all candidates and conversions. A conversion of another size than the measured one is
 // scaled in proportion. A candidate on one thread of several also pays for leaving the pool. If
-// some candidates were timed in context, the isolated times of the others are scaled by the ratio of
-// their family, or of all. `table` must outlive the result.
+// some candidates were timed in context, the isolated times of the others are scaled by the ratio
+// of their family, or of all. `table` must outlive the result.
 Prices look_up_prices(const TuningTask& task, const std::vector<TuneGroup>& groups,
                       const PriceBasis& basis, const std::vector<std::optional<CostKey>>& keys,
                       const CostTable& table, const PriceOptions& options);

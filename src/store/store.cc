@@ -271,8 +271,7 @@ std::optional<LookupResult> Store::try_look_up(PlanRequest request, const Log& l
   });
   if (is_locked_elsewhere) return std::nullopt;
   lookup->look();
-  const bool is_known =
-      lookup->plan() && lookup->plan()->change.empty() && !lookup->is_to_resume();
+  const bool is_known = lookup->plan() && lookup->plan()->change.empty() && !lookup->is_to_resume();
   if (is_known) return StoredPlan(std::move(lookup));
   return PlanSearch(std::move(lookup), std::move(turn), std::move(lock));
 }
