@@ -158,11 +158,20 @@ void PartPacker::take_window_turn(int64_t enough, const SearchLimits& limits) {
   window_effort_ += windows_->effort_spent();
 }
 
-// All merged buffers have the first turns, and then every second one until they are refuted.
+// The two members that are always the same suffice for most problems. If one is refuted, its turns
+// go to random merges.
 PartPacker::MergedMember& PartPacker::next_merged() {
-  if (merged_turns_++ == 0) all_merged_ = make_merged({});
-  const bool is_early = merged_turns_ <= kTriesOfMerge;
-  if (!all_merged_.is_refuted && (is_early || merged_turns_ % 2 == 0)) return all_merged_;
+  if (merged_turns_ == 0) all_merged_ = make_merged({});
+  if (merged_turns_ == 1) {
+    pairs_merged_ = make_merged({.max_joined = 2, .stacks_equal_lifetimes = false});
+  }
+  const int64_t turn = merged_turns_++;
+  if (turn % 2 == 0 && !all_merged_.is_refuted) return all_merged_;
+  if (turn % 4 == 1 && !pairs_merged_.is_refuted) return pairs_merged_;
+  return next_random_merge();
+}
+
+PartPacker::MergedMember& PartPacker::next_random_merge() {
   const bool is_used_up = some_merged_.is_refuted || some_merged_.tries >= kTriesOfMerge;
   if (!some_merged_.search || is_used_up) {
     some_merged_ = make_merged(random_merge(++some_merged_count_));

@@ -54,6 +54,7 @@ class PartPacker {
   void take_whole_turn(int64_t enough, const SearchLimits& limits);
   void take_window_turn(int64_t enough, const SearchLimits& limits);
   MergedMember& next_merged();
+  MergedMember& next_random_merge();
   void adopt(std::vector<int64_t> offsets);
 
   const GridPart& part_;
@@ -61,8 +62,9 @@ class PartPacker {
   int64_t height_ = 0;
   int64_t least_ = 0;
   Member whole_;
-  MergedMember all_merged_;   // everything that fits together is merged
-  MergedMember some_merged_;  // a random share of it
+  MergedMember all_merged_;    // everything that fits together is merged
+  MergedMember pairs_merged_;  // only pairs of buffers
+  MergedMember some_merged_;   // a random share
   int64_t merged_turns_ = 0;
   int64_t some_merged_count_ = 0;  // the number of values that some_merged_ has had
   std::unique_ptr<WindowRefuter> windows_;

@@ -49,7 +49,8 @@ class OffsetSearch {
   OffsetSearch& operator=(const OffsetSearch&) = delete;
 
   // Tries to pack into `height` units. `seed` varies the order in which branches are tried. States
-  // that are proven impossible, and where branches failed, are remembered for later calls.
+  // that are proven impossible, and in which sections branches failed, are remembered for later
+  // calls.
   SearchResult search(int64_t height, const SearchLimits& limits, uint64_t seed,
                       const SearchHeuristics& heuristics = {});
 
@@ -119,7 +120,7 @@ class OffsetSearch {
   std::vector<int64_t> floors_;     // no more buffers will be placed below it
   std::vector<int64_t> loads_;      // the units of the buffers that are not placed
   std::vector<int64_t> crossings_;  // unplaced buffers that are also live in the section before
-  std::vector<double> failures_;    // how often a branch failed there, in all searches, plus one
+  std::vector<double> failures_;    // how often a branch failed there, recently, plus one
   std::vector<Change> trail_;
   std::vector<int> dirty_;  // sections to check again
   std::vector<bool> is_dirty_;
