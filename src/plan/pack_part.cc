@@ -59,6 +59,7 @@ SearchHeuristics next_heuristics(uint64_t seed) {
   // Both rules together are the best for most problems, but not for all.
   const uint64_t rules = bits / 2 % 8;
   return {.prefers_failed_sections = rules != 1,
+          .kept_failures = bits / 16 % 2 == 0 ? 0 : 0.8,
           .prefers_flush_buffers = rules != 2,
           .prefers_area = bits % 2 == 1};
 }

@@ -13,9 +13,6 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max() / 4;
 // The table of impossible states begins with the smaller size and grows up to the larger one.
 constexpr size_t kMinRememberedStates = size_t{1} << 15U;
 constexpr size_t kMaxRememberedStates = size_t{1} << 22U;
-// The share of the counted failures that the next search keeps. If it kept all, the first searches
-// would decide where all later ones branch.
-constexpr double kKeptFailures = 0.5;
 // The effort between two questions whether the search is over: some milliseconds.
 constexpr int64_t kEffortBetweenQuestions = 1'000'000;
 // The limit of nested decisions. Each takes some hundred bytes of stack, and a thread has only a
@@ -56,7 +53,7 @@ SearchResult OffsetSearch::search(int64_t height, const SearchLimits& limits, ui
   limits_ = limits;
   heuristics_ = heuristics;
   random_ = seed;
-  for (double& failures : failures_) failures = 1 + (failures - 1) * kKeptFailures;
+  for (double& failures : failures_) failures = 1 + (failures - 1) * heuristics.kept_failures;
   for (const int64_t load : loads_) {
     if (load > height) return SearchResult::Impossible;
   }

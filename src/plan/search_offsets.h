@@ -22,6 +22,9 @@ struct SearchHeuristics {
   // Branches in sections in which earlier branches often failed, as by the weighted degrees of
   // "Boosting Systematic Search by Weighting Constraints" (Boussemart et al., 2004).
   bool prefers_failed_sections = false;
+  // The share of the failures in earlier searches that still counts. If all did, the first searches
+  // would decide where all later ones branch.
+  double kept_failures = 0.5;
   // Tries buffers first that fill a valley from side to side, or end level with a neighbour.
   bool prefers_flush_buffers = false;
   // Tries buffers with a large area first; otherwise, buffers with a large size.

@@ -22,7 +22,11 @@ std::vector<SearchHeuristics> all_heuristics() {
   std::vector<SearchHeuristics> all;
   for (const bool failed : {false, true}) {
     for (const bool flush : {false, true}) {
-      for (const bool area : {false, true}) all.push_back({failed, flush, area});
+      for (const bool area : {false, true}) {
+        all.push_back({.prefers_failed_sections = failed,
+                       .prefers_flush_buffers = flush,
+                       .prefers_area = area});
+      }
     }
   }
   return all;
