@@ -1,10 +1,12 @@
 // `tessera plan-memory`: places buffers of known sizes and lifetimes in the smallest memory that it
 // finds.
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/json_output.h"
 #include "cli/memory_instance.h"
 #include "cli/named_argument.h"
@@ -17,17 +19,49 @@
 namespace tessera::cli {
 namespace {
 
-// Takes some seconds unless a proof is found earlier.
-constexpr int64_t kSearchEffort = 400'000'000;
+constexpr double kMaxSeconds = 86400;
 
 struct PlanMemoryArguments {
   std::string file;
   std::optional<std::string> capacity;
+  std::string time_limit = "60";
   bool is_json = false;
 };
 
-std::string text_of(const MemoryPlan& plan, double seconds, std::optional<int64_t> capacity,
+// How the search went.
+struct SearchReport {
+  MemoryPlan plan;
+  Span span;
+  bool is_out_of_time = false;
+  bool is_interrupted = false;
+};
+
+// Searches until the buffers fit into `capacity`, nothing smaller exists, the time limit passes, or
+// Ctrl-C is pressed.
+SearchReport search(const MemoryInstance& instance, int64_t capacity, double limit_seconds) {
+  SearchReport report;
+  Progress progress;
+  progress.show("searching for the smallest memory");
+  const Interrupt interrupt;
+  const Clock::time_point start = Clock::now();
+  const auto is_over = [&] {
+    report.is_interrupted = interrupt.is_interrupted() || Termination::was_requested();
+    report.is_out_of_time = milliseconds(Clock::now() - start) >= 1000 * limit_seconds;
+    return report.is_interrupted || report.is_out_of_time;
+  };
+  const PackingOptions options{.enough_bytes = capacity,
+                               .search_effort = std::numeric_limits<int64_t>::max(),
+                               .is_over = is_over};
+  report.plan = timed(start, report.span, [&] { return plan_memory(instance.requests, options); });
+  Termination::check();
+  if (report.is_interrupted) Progress::say("stopped early; this is the best so far");
+  return report;
+}
+
+std::string text_of(const SearchReport& report, std::optional<int64_t> capacity,
                     const TextStyle& style) {
+  const MemoryPlan& plan = report.plan;
+  const double seconds = milliseconds(report.span.duration) / 1000;
   constexpr size_t kLabelColumns = 13;
   std::string text =
       labelled(
@@ -37,7 +71,8 @@ std::string text_of(const MemoryPlan& plan, double seconds, std::optional<int64_
       labelled("lower bound",
                count_text(plan.lower_bound_bytes, "byte") + " live at one step, at most",
                kLabelColumns, style) +
-      labelled("time", time_text(seconds), kLabelColumns, style);
+      labelled("time", time_text(seconds) + (report.is_out_of_time ? ", the limit" : ""),
+               kLabelColumns, style);
   if (!capacity || plan.arena_bytes <= *capacity) return text;
   const std::string limit = count_text(*capacity, "byte");
   return text + wrapped(plan.is_smallest
@@ -51,22 +86,20 @@ CommandResult plan_memory_of(const PlanMemoryArguments& arguments) {
   if (arguments.capacity) {
     capacity = parse_byte_count("--capacity", *arguments.capacity, 1);
   }
+  const double limit_seconds =
+      parse_positive_number("--time-limit", arguments.time_limit, kMaxSeconds);
   const MemoryInstance instance = read_memory_instance(arguments.file);
-  Span span;
-  Progress progress;
-  progress.show("searching for the smallest memory");
-  const MemoryPlan plan = timed(Clock::now(), span, [&] {
-    return plan_memory(instance.requests,
-                       {.enough_bytes = capacity.value_or(0), .search_effort = kSearchEffort});
-  });
-  const double seconds = milliseconds(span.duration) / 1000;
+  const SearchReport report = search(instance, capacity.value_or(0), limit_seconds);
+  const MemoryPlan& plan = report.plan;
   const bool fits = !capacity || plan.arena_bytes <= *capacity;
   const Json json = {{"arena_bytes", plan.arena_bytes},
                      {"lower_bound_bytes", plan.lower_bound_bytes},
                      {"is_proven_smallest", plan.is_smallest},
-                     {"plan_us", microseconds(span.duration)}};
+                     {"is_stopped", report.is_interrupted || report.is_out_of_time},
+                     {"is_out_of_time", report.is_out_of_time},
+                     {"plan_us", microseconds(report.span.duration)}};
   return {fits ? kFine : kAnswerIsNo,
-          arguments.is_json ? json_text(json) : text_of(plan, seconds, capacity, stdout_style())};
+          arguments.is_json ? json_text(json) : text_of(report, capacity, stdout_style())};
 }
 
 }  // namespace
@@ -79,6 +112,9 @@ Command make_plan_memory_command(CommandOptions command) {
   command.add_option("--capacity", arguments->capacity,
                      "SIZE: stop as soon as the buffers fit into it, e.g. 512M or 1.5G;\n"
                      "exit code 1 if they do not fit; K is 1024 bytes, M 1024 K, and so on");
+  command.add_option("--time-limit", arguments->time_limit,
+                     "SECONDS: stop the search for a smaller memory after this time\n"
+                     "(default 60)");
   command.add_flag("--json", arguments->is_json, "print JSON");
   command.set_footer("Example:\n  tessera plan-memory buffers.csv --capacity 1M");
   return [arguments] { return plan_memory_of(*arguments); };

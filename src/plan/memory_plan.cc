@@ -3,105 +3,38 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <queue>
 #include <set>
 #include <utility>
 
-#include "plan/first_fit.h"
-#include "plan/merge_buffers.h"
+#include "plan/pack_part.h"
 #include "plan/packing_grid.h"
-#include "plan/search_offsets.h"
 
 namespace tessera {
 namespace {
 
-// The effort of the first try of a search, for each member of each section. It suffices to place
-// all buffers once and then to try some alternatives. Later tries may take small multiples of it.
-constexpr int64_t kTryEffort = 200;
-// Larger problems are only packed quickly, because the search keeps a list of members for each
-// section.
-constexpr int64_t kMaxSectionMembers = 1'000'000;
-// Packing the merged buffers may take one part in kShareOfMerged of the effort.
-constexpr int64_t kShareOfMerged = 8;
-constexpr size_t kMaxToMerge = 4000;
-
-// The length of try `number`, counted from 1, as a multiple of the first try: 1, 1, 2, 1, 1, 2, 4,
-// ..., as in "Optimal Speedup of Las Vegas Algorithms" (Luby, Sinclair, Zuckerman, 1993).
-int64_t try_length(int64_t number) {
-  int64_t power = 1;
-  while (power * 2 - 1 < number) power *= 2;
-  return power * 2 - 1 == number ? power : try_length(number - power + 1);
-}
-
-struct Packing {
-  std::vector<int64_t> offsets;
-  int64_t height = 0;
-  int64_t least = 0;  // proven lower bound of the height
-};
-
-int64_t section_members(const std::vector<GridBuffer>& buffers) {
-  int64_t members = 0;
-  for (const GridBuffer& buffer : buffers) members += buffer.end - buffer.first;
-  return members;
-}
-
-// The height to try next, in turns: the lowest that is not excluded, the middle between that and
-// the best, and just below the best. So the gap is halved if the lower bound is weak, and closed
-// step by step if it is strong.
-int64_t next_height(const Packing& best, int64_t least, int64_t number) {
-  switch (number % 3) {
-    case 1:
-      return least;
-    case 2:
-      return least + (best.height - 1 - least) / 2;
-    default:
-      return best.height - 1;
+// Lowers the highest part until the arena has `enough` units, is proven minimal, or the effort is
+// spent. The arena is as high as its highest part, so no other part matters.
+void search(std::vector<PartPacker>& packers, int64_t enough, const PackingOptions& options) {
+  std::priority_queue<std::pair<int64_t, size_t>> by_height;
+  for (size_t index = 0; index < packers.size(); ++index) {
+    by_height.emplace(packers[index].height(), index);
   }
-}
-
-// Lowers `best` until it has at most `enough` units, is proven minimal, or `effort` is spent.
-// Subtracts the work done from `effort`.
-void search_offsets(const std::vector<GridBuffer>& buffers, int64_t enough, int64_t& effort,
-                    Packing& best) {
-  if (best.height <= std::max(enough, best.least) || effort <= 0) return;
-  const int64_t members = section_members(buffers);
-  if (members > kMaxSectionMembers) return;
-  OffsetSearch search(buffers);
-  for (int64_t number = 1; effort > 0; ++number) {
-    const int64_t least = std::max(enough, best.least);
-    if (best.height <= least) return;
-    const int64_t height = next_height(best, least, number);
-    const int64_t limit = std::min(effort, kTryEffort * members * try_length(number));
-    const SearchResult result = search.search(height, limit, static_cast<uint64_t>(number));
-    effort -= std::max<int64_t>(search.effort_spent(), 1);
-    if (result == SearchResult::Impossible) best.least = height + 1;
-    if (result == SearchResult::Found) {
-      best.offsets = search.offsets();
-      best.height = height_of(buffers, best.offsets);
+  int64_t effort = options.search_effort;
+  const auto is_over = [&] { return effort <= 0 || (options.is_over && options.is_over()); };
+  while (!by_height.empty()) {
+    const size_t index = by_height.top().second;
+    PartPacker& highest = packers[index];
+    if (!highest.can_search()) return;
+    const int64_t height = highest.height();
+    while (highest.height() == height) {
+      enough = std::max(enough, highest.least());
+      if (height <= enough || is_over()) return;
+      effort -= highest.take_turn(enough, {.effort = effort, .is_over = options.is_over});
     }
+    by_height.pop();
+    by_height.emplace(highest.height(), index);
   }
-}
-
-Packing pack_quickly(const std::vector<GridBuffer>& buffers, int64_t enough, int64_t least) {
-  Packing packing{.offsets = pack_first_fit(buffers, enough), .least = least};
-  packing.height = height_of(buffers, packing.offsets);
-  return packing;
-}
-
-// Improves `best` by packing merged buffers. These have fewer possible packings, so if a height is
-// impossible for them, nothing is proven for `part`.
-void improve_merged(const GridPart& part, int64_t enough, int64_t& effort, Packing& best) {
-  const int64_t least = std::max(enough, best.least);
-  if (best.height <= least || part.buffers.size() > kMaxToMerge) return;
-  const MergedBuffers merged = merge_buffers(part.buffers);
-  if (merged.buffers.size() == part.buffers.size()) return;
-  int64_t some_effort = effort / kShareOfMerged;
-  effort -= some_effort;
-  Packing found = pack_quickly(merged.buffers, enough, part.load);
-  search_offsets(merged.buffers, enough, some_effort, found);
-  effort += std::max<int64_t>(some_effort, 0);
-  if (found.height >= best.height) return;
-  best.height = found.height;
-  best.offsets = offsets_of_parts(merged, found.offsets, part.buffers.size());
 }
 
 }  // namespace
@@ -110,24 +43,25 @@ MemoryPlan plan_memory(const std::vector<BufferRequest>& requests, const Packing
   const PackingGrid grid = make_grid(requests, options.alignment);
   MemoryPlan plan;
   plan.offsets.assign(requests.size(), 0);
-  if (grid.parts.empty()) return plan;
-  int64_t load = 0;
-  for (const GridPart& part : grid.parts) load = std::max(load, part.load);
-  int64_t enough = std::max(load, options.enough_bytes / grid.unit_bytes);
-  int64_t effort = options.search_effort;
-  int64_t height = 0;
+  int64_t load = grid.fixed_height;
+  for (const GridPart& part : grid.parts) load = std::max(load, part.units_below + part.load);
+  if (load == 0) return plan;
+  const int64_t enough = std::max(load, options.enough_bytes / grid.unit_bytes);
+  std::vector<PartPacker> packers;
+  packers.reserve(grid.parts.size());
+  for (const GridPart& part : grid.parts) packers.emplace_back(part, enough);
+  search(packers, enough, options);
+  for (const FixedRequest& fixed : grid.fixed) {
+    plan.offsets[fixed.request] = fixed.offset * grid.unit_bytes;
+  }
+  int64_t height = grid.fixed_height;
   int64_t least = load;
-  for (const GridPart& part : grid.parts) {
-    Packing best = pack_quickly(part.buffers, enough, part.load);
-    if (effort > 0) improve_merged(part, enough, effort, best);
-    search_offsets(part.buffers, enough, effort, best);
-    // The arena is as high as its highest part, so no part needs to be lower than the lower bound
-    // of another.
-    enough = std::max(enough, best.least);
-    least = std::max(least, best.least);
-    height = std::max(height, best.height);
-    for (size_t index = 0; index < part.requests.size(); ++index) {
-      plan.offsets[part.requests[index]] = best.offsets[index] * grid.unit_bytes;
+  for (size_t index = 0; index < packers.size(); ++index) {
+    const std::vector<size_t>& requests_of_part = grid.parts[index].requests;
+    least = std::max(least, packers[index].least());
+    height = std::max(height, packers[index].height());
+    for (size_t buffer = 0; buffer < requests_of_part.size(); ++buffer) {
+      plan.offsets[requests_of_part[buffer]] = packers[index].offset(buffer) * grid.unit_bytes;
     }
   }
   plan.arena_bytes = height * grid.unit_bytes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct PackingOptions {
   // of buffers to visit, at some nanoseconds each. 0: no search. Not a time limit, so that equal
   // requests get equal plans.
   int64_t search_effort = 4'000'000;
+  // If not null: called every few milliseconds; true ends the search with the best plan so far.
+  // Then equal requests may get different plans.
+  std::function<bool()> is_over;
 };
 
 struct MemoryPlan {
@@ -34,8 +38,8 @@ struct MemoryPlan {
 };
 
 // Packs `requests` into one arena, the smallest that is found: first by the quick packings of
-// first_fit.h, then by the exact search of search_offsets.h. Pure. Throws Error (InvalidModel) if
-// the sum of the sizes exceeds 64 bits.
+// first_fit.h, then by turns of exact searches (pack_part.h). Pure, except for `is_over`. Throws
+// Error (InvalidModel) if the sum of the sizes exceeds 64 bits.
 MemoryPlan plan_memory(const std::vector<BufferRequest>& requests,
                        const PackingOptions& options = {});
 

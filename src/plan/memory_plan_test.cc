@@ -232,6 +232,44 @@ TEST(PlanMemory, StopsWhereItIsEnough) {
   EXPECT_LE(plan_memory(requests, {.enough_bytes = quick_bytes - 1}).arena_bytes, quick_bytes - 1);
 }
 
+TEST(PlanMemory, EndsWhenItIsOver) {
+  std::mt19937 random(4);
+  const std::vector<BufferRequest> requests = cut_rectangle(random, 900, 100, 100'000);
+  int questions = 0;
+  const MemoryPlan plan =
+      plan_memory(requests, {.search_effort = std::numeric_limits<int64_t>::max(),
+                             .is_over = [&] { return ++questions > 20; }});
+  EXPECT_EQ(explain_violation(requests, plan), "");
+  EXPECT_FALSE(plan.is_smallest);
+  EXPECT_LE(questions, 23) << "it went on";
+  const MemoryPlan quick = plan_memory(requests, {.is_over = [] { return true; }});
+  EXPECT_EQ(quick.offsets, plan_memory(requests, {.search_effort = 0}).offsets);
+}
+
+TEST(PlanMemory, ProvesThatAKnotAmongOtherBuffersNeedsMore) {
+  // Seven buffers of which at most 500 bytes are live, but which need 600.
+  const std::vector<BufferRequest> knot = {{0, 1, 200}, {0, 2, 300}, {1, 4, 100}, {1, 3, 100},
+                                           {2, 4, 100}, {3, 6, 300}, {4, 6, 200}};
+  std::mt19937 random(9);
+  for (int round = 0; round < 20; ++round) {
+    // Rectangles of 500 bytes before and after it, and buffers that are live all the time.
+    std::vector<BufferRequest> requests;
+    for (int place = 0; place < 6; ++place) {
+      const std::vector<BufferRequest> some =
+          place == round % 6 ? knot : cut_rectangle(random, 12, 6, 500);
+      for (const BufferRequest& one : some) {
+        requests.push_back({one.lower + 6 * place, one.upper + 6 * place, one.bytes});
+      }
+    }
+    for (int index = 0; index < 5; ++index) requests.push_back({0, 36, 1 + below(random, 500)});
+    std::shuffle(requests.begin(), requests.end(), random);
+    const MemoryPlan plan = plan_memory(requests);
+    EXPECT_GT(plan.arena_bytes, plan.lower_bound_bytes);
+    EXPECT_TRUE(plan.is_smallest);
+    EXPECT_EQ(explain_violation(requests, plan), "");
+  }
+}
+
 TEST(PlanMemory, RefusesSizesThatExceed64Bits) {
   const int64_t most = std::numeric_limits<int64_t>::max();
   for (const std::vector<BufferRequest>& requests :

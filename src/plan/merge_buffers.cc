@@ -5,12 +5,12 @@
 #include <set>
 #include <utility>
 
+#include "plan/mixed_bits.h"
+
 namespace tessera {
 namespace {
 
-// The maximum number of buffers that are joined in one step, and the maximum number with equal
-// lifetime of which all subsets are tried.
-constexpr size_t kMaxJoined = 10;
+// The maximum number of buffers with equal lifetime of which all subsets are tried.
 constexpr size_t kMaxForAllSubsets = 10;
 // The maximum size of the subsets that are tried of larger groups.
 constexpr size_t kMaxOfLargeGroup = 2;
@@ -23,17 +23,19 @@ struct Stack {
 
 class Merger {
  public:
-  explicit Merger(std::span<const GridBuffer> buffers)
-      : buffers_(buffers.begin(), buffers.end()), is_merged_(buffers.size(), false) {
+  Merger(std::span<const GridBuffer> buffers, const MergeOptions& options)
+      : options_(options),
+        buffers_(buffers.begin(), buffers.end()),
+        is_merged_(buffers.size(), false) {
     for (size_t index = 0; index < buffers.size(); ++index) parts_.push_back({{index, 0}});
   }
 
   MergedBuffers run() {
     // The fewer buffers there are, the less likely it is that their heights are equal by accident.
     size_t joined = 2;
-    while (joined <= kMaxJoined) joined = join_neighbours(joined) ? 2 : joined + 1;
-    stack_equal_lifetimes();
-    MergedBuffers merged;
+    while (joined <= options_.max_joined) joined = join_neighbours(joined) ? 2 : joined + 1;
+    if (options_.stacks_equal_lifetimes) stack_equal_lifetimes();
+    MergedBuffers merged{.stacks_visited = stacks_visited_};
     for (size_t index = 0; index < buffers_.size(); ++index) {
       if (is_merged_[index]) continue;
       merged.buffers.push_back(buffers_[index]);
@@ -57,7 +59,8 @@ class Merger {
   // Calls `use` with each stack of up to `most` buffers of `group`.
   template <class Use>
   void visit_stacks(const std::vector<size_t>& group, size_t next, size_t most, Stack& stack,
-                    const Use& use) const {
+                    const Use& use) {
+    ++stacks_visited_;
     if (!stack.buffers.empty()) use(stack);
     if (stack.buffers.size() == most) return;
     for (; next < group.size(); ++next) {
@@ -70,7 +73,7 @@ class Merger {
   }
 
   template <class Use>
-  void visit_stacks(const std::vector<size_t>& group, size_t most, const Use& use) const {
+  void visit_stacks(const std::vector<size_t>& group, size_t most, const Use& use) {
     if (group.size() > kMaxForAllSubsets) most = std::min(most, kMaxOfLargeGroup);
     Stack stack;
     visit_stacks(group, 0, most, stack, use);
@@ -97,12 +100,28 @@ class Merger {
         if (later == beginning.end()) return;
         if (earlier.buffers.size() + later->second.buffers.size() > joined) return;
         if (!are_unjoined(earlier) || !are_unjoined(later->second)) return;
+        if (!is_selected(earlier, later->second)) return;
         join(earlier, later->second);
         has_joined = true;
       });
     }
     is_changed_.clear();
     return has_joined;
+  }
+
+  // Whether options_.share and options_.seed let these stacks be joined. Asked again, the answer is
+  // the same, so that later rounds do not join what an earlier one refused.
+  bool is_selected(const Stack& earlier, const Stack& later) const {
+    if (options_.share >= 1) return true;
+    uint64_t bits = mixed_bits(options_.seed);
+    for (const Stack* stack : {&earlier, &later}) {
+      for (const size_t buffer : stack->buffers) {
+        bits = mixed_bits(bits ^ static_cast<uint64_t>(buffers_[buffer].units));
+        bits = mixed_bits(bits ^ static_cast<uint64_t>(buffers_[buffer].first));
+      }
+    }
+    constexpr uint64_t kParts = 1024;
+    return static_cast<double>(bits % kParts) < options_.share * static_cast<double>(kParts);
   }
 
   // Whether no buffer of `stack` was joined with others in this round.
@@ -145,15 +164,19 @@ class Merger {
     is_merged_[part] = true;
   }
 
+  MergeOptions options_;
   std::vector<GridBuffer> buffers_;
   std::vector<std::vector<MergedPart>> parts_;
   std::vector<bool> is_merged_;
+  int64_t stacks_visited_ = 0;
   std::set<size_t> is_changed_;  // joined in this round
 };
 
 }  // namespace
 
-MergedBuffers merge_buffers(std::span<const GridBuffer> buffers) { return Merger(buffers).run(); }
+MergedBuffers merge_buffers(std::span<const GridBuffer> buffers, const MergeOptions& options) {
+  return Merger(buffers, options).run();
+}
 
 std::vector<int64_t> offsets_of_parts(const MergedBuffers& merged, std::span<const int64_t> offsets,
                                       size_t count) {

@@ -39,5 +39,23 @@ TEST(MergeBuffers, KnowsWhereThePartsLie) {
   EXPECT_EQ(offsets_of_parts(merged, offsets, 4), (std::vector<int64_t>{7, 7, 8, 10}));
 }
 
+TEST(MergeBuffers, MergesOnlyWhatTheOptionsAllow) {
+  // Ten pairs that fit together, and two buffers of equal lifetime.
+  std::vector<GridBuffer> buffers = {{0, 50, 1}, {0, 50, 2}};
+  for (int index = 0; index < 10; ++index) {
+    buffers.push_back({index, index + 20, 100 + index});
+    buffers.push_back({index + 20, index + 40, 100 + index});
+  }
+  EXPECT_EQ(merge_buffers(buffers).buffers.size(), 11);
+  EXPECT_EQ(merge_buffers(buffers, {.max_joined = 1}).buffers.size(), 21);
+  EXPECT_EQ(merge_buffers(buffers, {.stacks_equal_lifetimes = false}).buffers.size(), 12);
+  const MergeOptions half{.share = 0.5, .seed = 1};
+  const size_t count = merge_buffers(buffers, half).buffers.size();
+  EXPECT_GT(count, 11);
+  EXPECT_LT(count, 21);
+  EXPECT_EQ(merge_buffers(buffers, half).buffers.size(), count);
+  EXPECT_GT(merge_buffers(buffers).stacks_visited, 20);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,14 +1,20 @@
 #include "plan/packing_grid.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "tessera/error.h"
 
 namespace tessera {
 namespace {
+
+// Requests may be nested deeply. Without a limit, removing the longest again and again would take
+// quadratic time.
+constexpr int kMaxDepth = 32;
 
 // The size rounded up to the alignment.
 int64_t stored_bytes(int64_t bytes, int64_t alignment) {
@@ -70,20 +76,67 @@ void fill_part(GridPart& part, std::span<const BufferRequest> requests, int64_t 
   }
 }
 
+// Requests that are not fixed yet, in the order in which their lifetimes begin.
+struct Rest {
+  std::vector<size_t> requests;
+  int64_t units_below = 0;
+  int depth = 0;  // how often fixed requests were removed
+};
+
+// Splits requests into those that are connected by overlaps.
+std::vector<Rest> connected(Rest rest, std::span<const BufferRequest> requests) {
+  std::vector<Rest> components;
+  int64_t end = std::numeric_limits<int64_t>::min();  // of the last component
+  for (const size_t index : rest.requests) {
+    if (components.empty() || requests[index].lower >= end) {
+      components.push_back({.units_below = rest.units_below, .depth = rest.depth});
+    }
+    end = std::max(end, requests[index].upper);
+    components.back().requests.push_back(index);
+  }
+  return components;
+}
+
+// Removes the connected requests that are live as long as all together, and adds them to `grid`.
+// Returns whether there were any.
+bool fix_longest(Rest& rest, std::span<const BufferRequest> requests, int64_t alignment,
+                 PackingGrid& grid) {
+  const int64_t lower = requests[rest.requests.front()].lower;
+  int64_t upper = lower;
+  for (const size_t index : rest.requests) upper = std::max(upper, requests[index].upper);
+  const size_t removed = std::erase_if(rest.requests, [&](size_t index) {
+    const BufferRequest& request = requests[index];
+    if (request.lower != lower || request.upper != upper) return false;
+    grid.fixed.push_back({index, rest.units_below});
+    rest.units_below += stored_bytes(request.bytes, alignment) / grid.unit_bytes;
+    return true;
+  });
+  grid.fixed_height = std::max(grid.fixed_height, rest.units_below);
+  ++rest.depth;
+  return removed > 0;
+}
+
 }  // namespace
 
 PackingGrid make_grid(std::span<const BufferRequest> requests, int64_t alignment) {
   check_sizes(requests, alignment);
   PackingGrid grid{.unit_bytes = 0};
-  int64_t end = std::numeric_limits<int64_t>::min();  // of the last part
-  for (const size_t index : placed_requests(requests)) {
-    const BufferRequest& request = requests[index];
-    if (grid.parts.empty() || request.lower >= end) grid.parts.emplace_back();
-    end = std::max(end, request.upper);
-    grid.parts.back().requests.push_back(index);
-    grid.unit_bytes = std::gcd(grid.unit_bytes, stored_bytes(request.bytes, alignment));
+  Rest all{.requests = placed_requests(requests)};
+  for (const size_t index : all.requests) {
+    grid.unit_bytes = std::gcd(grid.unit_bytes, stored_bytes(requests[index].bytes, alignment));
   }
-  for (GridPart& part : grid.parts) fill_part(part, requests, alignment, grid.unit_bytes);
+  std::vector<Rest> rests = connected(std::move(all), requests);
+  while (!rests.empty()) {
+    Rest rest = std::move(rests.back());
+    rests.pop_back();
+    if (rest.depth < kMaxDepth && fix_longest(rest, requests, alignment, grid)) {
+      std::ranges::move(connected(std::move(rest), requests), std::back_inserter(rests));
+      continue;
+    }
+    GridPart part{.requests = std::move(rest.requests), .units_below = rest.units_below};
+    fill_part(part, requests, alignment, grid.unit_bytes);
+    grid.parts.push_back(std::move(part));
+  }
   return grid;
 }
 

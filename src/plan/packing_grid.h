@@ -24,11 +24,21 @@ struct GridPart {
   std::vector<GridBuffer> buffers;  // sections count from 0
   std::vector<size_t> requests;     // by buffer: index of the request
   int64_t load = 0;                 // the maximum number of units live at the same time
+  int64_t units_below = 0;          // of fixed requests, to be added to all offsets
+};
+
+// A request that is live as long as all others that are connected with it. In every packing, it
+// could be moved below them, so its offset is known. What is then left is often not connected.
+struct FixedRequest {
+  size_t request = 0;
+  int64_t offset = 0;  // units
 };
 
 struct PackingGrid {
   int64_t unit_bytes = 1;  // divides every size, and every offset of a packing without gaps
   std::vector<GridPart> parts;
+  std::vector<FixedRequest> fixed;
+  int64_t fixed_height = 0;  // units: the end of the highest fixed request
 };
 
 // Requests of 0 bytes are omitted. Throws like plan_memory().

@@ -4,27 +4,25 @@
 #include <limits>
 #include <utility>
 
+#include "plan/mixed_bits.h"
+
 namespace tessera {
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max() / 4;
-constexpr size_t kRememberedStates = size_t{1} << 17U;
+// The table of impossible states begins with the smaller size and grows up to the larger one.
+constexpr size_t kMinRememberedStates = size_t{1} << 15U;
+constexpr size_t kMaxRememberedStates = size_t{1} << 22U;
+// The effort between two questions whether the search is over: some milliseconds.
+constexpr int64_t kEffortBetweenQuestions = 1'000'000;
 // The limit of nested decisions. Each takes some hundred bytes of stack, and a thread has only a
 // few megabytes.
 constexpr int kMaxDecisions = 4000;
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood, 2014).
-uint64_t mixed(uint64_t value) {
-  value += 0x9e3779b97f4a7c15ULL;
-  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebULL;
-  return value ^ (value >> 31U);
-}
-
 uint64_t mixed(uint64_t one, int64_t other) {
-  return mixed(mixed(one) ^ static_cast<uint64_t>(other));
+  return mixed_bits(mixed_bits(one) ^ static_cast<uint64_t>(other));
 }
 
 bool is_alike(const GridBuffer& one, const GridBuffer& other) {
@@ -37,20 +35,25 @@ OffsetSearch::OffsetSearch(std::vector<GridBuffer> buffers) : buffers_(std::move
   int sections = 0;
   for (const GridBuffer& buffer : buffers_) sections = std::max(sections, buffer.end);
   members_.resize(at(sections));
+  beginning_.resize(at(sections));
   for (size_t index = 0; index < buffers_.size(); ++index) {
+    beginning_[at(buffers_[index].first)].push_back(static_cast<int>(index));
     for (int section = buffers_[index].first; section < buffers_[index].end; ++section) {
       members_[at(section)].push_back(static_cast<int>(index));
     }
   }
   is_dirty_.assign(at(sections), false);
-  impossible_.assign(kRememberedStates, 0);
+  failures_.assign(at(sections), 1);
+  impossible_.assign(kMinRememberedStates, 0);
 }
 
-SearchResult OffsetSearch::search(int64_t height, int64_t effort, uint64_t seed) {
+SearchResult OffsetSearch::search(int64_t height, const SearchLimits& limits, uint64_t seed,
+                                  const SearchHeuristics& heuristics) {
   reset(height);
-  effort_limit_ = effort;
-  seed_ = seed;
+  limits_ = limits;
+  heuristics_ = heuristics;
   random_ = seed;
+  for (double& failures : failures_) failures = 1 + (failures - 1) * heuristics.kept_failures;
   for (const int64_t load : loads_) {
     if (load > height) return SearchResult::Impossible;
   }
@@ -60,6 +63,8 @@ SearchResult OffsetSearch::search(int64_t height, int64_t effort, uint64_t seed)
 void OffsetSearch::reset(int64_t height) {
   height_ = height;
   effort_ = 0;
+  next_question_ = kEffortBetweenQuestions;
+  is_over_ = false;
   decisions_ = 0;
   trail_.clear();
   offsets_.assign(buffers_.size(), 0);
@@ -75,6 +80,20 @@ void OffsetSearch::reset(int64_t height) {
       if (section > buffer.first) ++crossings_[at(section)];
     }
   }
+}
+
+bool OffsetSearch::is_spent() {
+  if (limits_.is_over && effort_ >= next_question_) {
+    next_question_ = effort_ + kEffortBetweenQuestions;
+    is_over_ = is_over_ || limits_.is_over();
+  }
+  return is_over_ || effort_ > limits_.effort;
+}
+
+// Counts that the current branch is impossible because of `section`.
+bool OffsetSearch::fail_in(int section) {
+  ++failures_[at(section)];
+  return false;
 }
 
 void OffsetSearch::set(int64_t& target, int64_t value) {
@@ -97,7 +116,7 @@ void OffsetSearch::mark_dirty(int section) {
 bool OffsetSearch::raise_floor(int section, int64_t level) {
   if (level <= floors_[at(section)]) return true;
   set(floors_[at(section)], level);
-  if (level + loads_[at(section)] > height_) return false;
+  if (level + loads_[at(section)] > height_) return fail_in(section);
   for (const int buffer : members_[at(section)]) {
     if (!is_placed(buffer)) raise_buffer(buffer, level);
   }
@@ -126,7 +145,7 @@ bool OffsetSearch::check_section(int section) {
   int64_t units_above = 0;
   for (auto entry = by_level_.rbegin(); entry != by_level_.rend(); ++entry) {
     units_above += entry->second;
-    if (entry->first + units_above > height_) return false;
+    if (entry->first + units_above > height_) return fail_in(section);
   }
   return raise_floor(section, by_level_.front().first);
 }
@@ -177,7 +196,7 @@ int64_t OffsetSearch::level_on_others(int buffer) {
 bool OffsetSearch::skip(const Choice& choice) {
   for (const int buffer : choice.buffers) {
     const int64_t level = level_on_others(buffer);
-    if (level + buffers_[at(buffer)].units > height_) return false;
+    if (level + buffers_[at(buffer)].units > height_) return fail_in(choice.section);
     raise_buffer(buffer, level);
   }
   return propagate();
@@ -196,12 +215,11 @@ bool OffsetSearch::raise_unsupported(const Part& part) {
   while (has_raised) {
     has_raised = false;
     for (int section = part.begin; section < part.end; ++section) {
-      for (const int buffer : members_[at(section)]) {
-        if (is_placed(buffer) || buffers_[at(buffer)].first != section) continue;
-        if (is_supported(buffer)) continue;
+      for (const int buffer : beginning_[at(section)]) {
+        if (is_placed(buffer) || is_supported(buffer)) continue;
         const int64_t level = level_on_others(buffer);
         if (level <= lowest_[at(buffer)]) continue;
-        if (level + buffers_[at(buffer)].units > height_) return false;
+        if (level + buffers_[at(buffer)].units > height_) return fail_in(section);
         raise_buffer(buffer, level);
         has_raised = true;
       }
@@ -230,15 +248,34 @@ bool OffsetSearch::has_fillable_gap(const Part& part) {
     if (floors_[at(section)] == tops_[at(section)]) continue;
     effort_ += static_cast<int64_t>(members_[at(section)].size());
     for (const int buffer : members_[at(section)]) {
-      if (!is_placed(buffer) && fits_below_all_others(buffer)) return true;
+      if (is_placed(buffer) || !fits_below_all_others(buffer)) continue;
+      fail_in(section);
+      return true;
     }
   }
   return false;
 }
 
-// Of all sections in valleys, selects the one with the fewest buffers to try.
+// The number of buffers that can rest on the floor of `section`.
+int OffsetSearch::count_on_floor(int section) {
+  effort_ += static_cast<int64_t>(members_[at(section)].size());
+  int count = 0;
+  for (const int buffer : members_[at(section)]) {
+    count += !is_placed(buffer) && lowest_[at(buffer)] == floors_[at(section)] ? 1 : 0;
+  }
+  return count;
+}
+
+// The number of branches, or that for each failure in the section: the lowest is chosen.
+double OffsetSearch::choice_score(int section, int buffers) const {
+  if (!heuristics_.prefers_failed_sections) return buffers;
+  return (buffers + 1) / failures_[at(section)];  // one more branch: none of the buffers
+}
+
+// Of all sections in valleys, selects the one with the best score.
 OffsetSearch::Choice OffsetSearch::choose(const Part& part) {
-  Choice best;
+  Choice best{.section = -1};
+  double best_score = 0;
   for (int run = part.begin; run < part.end;) {
     const int64_t floor = floors_[at(run)];
     int run_end = run + 1;
@@ -246,29 +283,46 @@ OffsetSearch::Choice OffsetSearch::choose(const Part& part) {
     const bool is_valley = (run == part.begin || floors_[at(run - 1)] > floor) &&
                            (run_end == part.end || floors_[at(run_end)] > floor);
     for (int section = run; is_valley && section < run_end; ++section) {
-      Choice choice{.section = section};
-      effort_ += static_cast<int64_t>(members_[at(section)].size());
-      for (const int buffer : members_[at(section)]) {
-        if (!is_placed(buffer) && lowest_[at(buffer)] == floor) choice.buffers.push_back(buffer);
-      }
-      const bool is_first = best.buffers.empty();
-      if (is_first || choice.buffers.size() < best.buffers.size()) best = std::move(choice);
+      const double score = choice_score(section, count_on_floor(section));
+      if (best.section >= 0 && score >= best_score) continue;
+      best.section = section;
+      best_score = score;
     }
     run = run_end;
+  }
+  for (const int buffer : members_[at(best.section)]) {
+    const bool is_on_floor = lowest_[at(buffer)] == floors_[at(best.section)];
+    if (!is_placed(buffer) && is_on_floor) best.buffers.push_back(buffer);
   }
   return best;
 }
 
-// Sorts by area or by size, depending on the seed, the largest first, with random weights: a try
-// that begins badly ends early, and the next try begins differently.
+// How many sides of a buffer that rests on the floor of its valley touch a higher neighbour, or end
+// level with one: 0 to 4.
+int OffsetSearch::flush_sides(int buffer) const {
+  const GridBuffer& placed = buffers_[at(buffer)];
+  const int64_t top = lowest_[at(buffer)] + placed.units;
+  int sides = 0;
+  for (const int neighbour : {placed.first - 1, placed.end}) {
+    const bool is_edge = neighbour < 0 || at(neighbour) == members_.size();
+    const int64_t wall = is_edge ? kNever : floors_[at(neighbour)];
+    sides += (wall > lowest_[at(buffer)] ? 1 : 0) + (wall == top ? 1 : 0);
+  }
+  return sides;
+}
+
+// Sorts by area or by size, the largest first, with random weights: a try that begins badly ends
+// early, and the next try begins differently.
 void OffsetSearch::order(std::vector<int>& candidates) {
   std::vector<std::pair<double, int>> keys;
   for (const int buffer : candidates) {
     const GridBuffer& one = buffers_[at(buffer)];
-    random_ = mixed(random_);
-    const double luck = 0.5 + static_cast<double>(random_ % 1024) / 1024;
-    const double length = seed_ % 2 == 0 ? 1 : one.end - one.first;
-    keys.emplace_back(-luck * length * static_cast<double>(one.units), buffer);
+    random_ = mixed_bits(random_);
+    double weight = 0.5 + static_cast<double>(random_ % 1024) / 1024;
+    if (heuristics_.prefers_area) weight *= one.end - one.first;
+    // Each flush side counts as much as a size four times as large.
+    if (heuristics_.prefers_flush_buffers) weight *= 1 << 2 * flush_sides(buffer);
+    keys.emplace_back(-weight * static_cast<double>(one.units), buffer);
   }
   std::sort(keys.begin(), keys.end());
   for (size_t index = 0; index < keys.size(); ++index) candidates[index] = keys[index].second;
@@ -277,16 +331,26 @@ void OffsetSearch::order(std::vector<int>& candidates) {
 // A hash of the state. Two states with equal hashes leave the same packings, except for collisions
 // of 63 bits.
 uint64_t OffsetSearch::state_of(const Part& part) {
-  uint64_t state = mixed(static_cast<uint64_t>(height_));
+  uint64_t state = mixed_bits(static_cast<uint64_t>(height_));
   for (int section = part.begin; section < part.end; ++section) {
     state += mixed(static_cast<uint64_t>(section), tops_[at(section)]);
-    effort_ += static_cast<int64_t>(members_[at(section)].size());
-    for (const int buffer : members_[at(section)]) {
-      if (is_placed(buffer) || buffers_[at(buffer)].first != section) continue;
+    effort_ += static_cast<int64_t>(beginning_[at(section)].size()) + 1;
+    for (const int buffer : beginning_[at(section)]) {
+      if (is_placed(buffer)) continue;
       state += mixed(~static_cast<uint64_t>(buffer), lowest_[at(buffer)]);
     }
   }
   return state | 1U;  // 0 means empty
+}
+
+void OffsetSearch::remember(uint64_t state) {
+  if (remembered_ >= impossible_.size() && impossible_.size() < kMaxRememberedStates) {
+    std::vector<uint64_t> larger(impossible_.size() * 4, 0);
+    for (const uint64_t known : impossible_) larger[known / 2 % larger.size()] = known;
+    impossible_ = std::move(larger);
+  }
+  impossible_[state / 2 % impossible_.size()] = state;
+  ++remembered_;
 }
 
 // Ranges of sections that no unplaced buffer connects, the range with the least slack first.
@@ -323,17 +387,16 @@ SearchResult OffsetSearch::solve(const Part& part) {
     return SearchResult::Impossible;
   }
   const uint64_t state = state_of(part);
-  uint64_t& remembered = impossible_[state / 2 % kRememberedStates];
-  if (remembered == state) {
+  if (impossible_[state / 2 % impossible_.size()] == state) {
     undo_to(mark);
     return SearchResult::Impossible;
   }
-  if (effort_ > effort_limit_ || decisions_ == kMaxDecisions) return SearchResult::Unknown;
+  if (is_spent() || decisions_ == kMaxDecisions) return SearchResult::Unknown;
   ++decisions_;
   const SearchResult result = branch(part, choose(part));
   --decisions_;
   if (result == SearchResult::Impossible) {
-    remembered = state;
+    remember(state);
     undo_to(mark);
   }
   return result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,28 @@ enum class SearchResult : uint8_t {
   Found,
   Impossible,  // proven
   Unknown,     // the effort was spent before a proof or a packing was found
+};
+
+// Rules that guide the search. They decide in which order branches are tried, and so how soon a
+// packing or a proof is found, but not whether.
+struct SearchHeuristics {
+  // Branches in sections in which earlier branches often failed, as by the weighted degrees of
+  // "Boosting Systematic Search by Weighting Constraints" (Boussemart et al., 2004).
+  bool prefers_failed_sections = false;
+  // The share of the failures in earlier searches that still counts. If all did, the first searches
+  // would decide where all later ones branch.
+  double kept_failures = 0.5;
+  // Tries buffers first that fill a valley from side to side, or end level with a neighbour.
+  bool prefers_flush_buffers = false;
+  // Tries buffers with a large area first; otherwise, buffers with a large size.
+  bool prefers_area = false;
+};
+
+// The limits of one search.
+struct SearchLimits {
+  int64_t effort = 0;  // buffers to visit, roughly
+  std::function<bool()>
+      is_over;  // if not null: called every few milliseconds; true ends the search
 };
 
 // Decides whether buffers fit into a memory of a given height. A depth-first search in the manner
@@ -28,12 +51,15 @@ class OffsetSearch {
   OffsetSearch(const OffsetSearch&) = delete;
   OffsetSearch& operator=(const OffsetSearch&) = delete;
 
-  // Tries to pack into `height` units, visiting about `effort` buffers. `seed` varies the order in
-  // which branches are tried. States that are proven impossible are remembered for later calls.
-  SearchResult search(int64_t height, int64_t effort, uint64_t seed);
+  // Tries to pack into `height` units. `seed` varies the order in which branches are tried. States
+  // that are proven impossible, and in which sections branches failed, are remembered for later
+  // calls.
+  SearchResult search(int64_t height, const SearchLimits& limits, uint64_t seed,
+                      const SearchHeuristics& heuristics = {});
 
   // Of the last search.
   int64_t effort_spent() const { return effort_; }
+  int64_t height() const { return height_; }
   // After Found: one offset for each buffer.
   const std::vector<int64_t>& offsets() const { return offsets_; }
 
@@ -42,8 +68,7 @@ class OffsetSearch {
     int64_t* target;
     int64_t old;
   };
-  // A section whose floor is not above those of its neighbours, and the buffers that can rest on
-  // this floor.
+  // A section in a valley, and the buffers that can rest on its floor.
   struct Choice {
     int section = 0;
     std::vector<int> buffers;
@@ -55,6 +80,8 @@ class OffsetSearch {
   };
 
   void reset(int64_t height);
+  bool is_spent();
+  bool fail_in(int section);
   void set(int64_t& place, int64_t value);
   void undo_to(size_t mark);
   void mark_dirty(int section);
@@ -70,7 +97,11 @@ class OffsetSearch {
   bool fits_below_all_others(int buffer) const;
   bool has_fillable_gap(const Part& part);
   Choice choose(const Part& part);
+  int count_on_floor(int section);
+  double choice_score(int section, int buffers) const;
+  int flush_sides(int buffer) const;
   void order(std::vector<int>& candidates);
+  void remember(uint64_t state);
   uint64_t state_of(const Part& part);
   std::vector<Part> parts_of(int begin, int end) const;
   SearchResult solve_parts(int begin, int end);
@@ -81,7 +112,9 @@ class OffsetSearch {
 
   std::vector<GridBuffer> buffers_;
   std::vector<std::vector<int>> members_;  // by section: the buffers that are live in it
-  std::vector<int64_t> offsets_;           // by buffer, if it is placed
+  std::vector<std::vector<int>>
+      beginning_;                 // by section: the buffers whose lifetime begins with it
+  std::vector<int64_t> offsets_;  // by buffer, if it is placed
   // By buffer. All int64_t, so that one trail can undo all changes.
   std::vector<int64_t> is_placed_;
   std::vector<int64_t> lowest_;  // the lowest possible offset of a buffer that is not placed
@@ -90,16 +123,20 @@ class OffsetSearch {
   std::vector<int64_t> floors_;     // no more buffers will be placed below it
   std::vector<int64_t> loads_;      // the units of the buffers that are not placed
   std::vector<int64_t> crossings_;  // unplaced buffers that are also live in the section before
+  std::vector<double> failures_;    // how often a branch failed there, recently, plus one
   std::vector<Change> trail_;
   std::vector<int> dirty_;  // sections to check again
   std::vector<bool> is_dirty_;
   std::vector<uint64_t> impossible_;  // hashes of states; a table indexed by their bits; 0: empty
+  size_t remembered_ = 0;             // the number of states that were written to it
   std::vector<std::pair<int64_t, int64_t>> by_level_;
   int64_t height_ = 0;
   int64_t effort_ = 0;
-  int64_t effort_limit_ = 0;
+  SearchLimits limits_;
+  int64_t next_question_ = 0;  // the effort at which to call limits_.is_over again
+  bool is_over_ = false;
   int decisions_ = 0;  // current depth of nested decisions
-  uint64_t seed_ = 0;
+  SearchHeuristics heuristics_;
   uint64_t random_ = 0;
 };
 

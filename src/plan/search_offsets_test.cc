@@ -2,34 +2,85 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tessera {
 namespace {
 
 constexpr int64_t kPlenty = 1'000'000;
 
-// At most four units are live at the same time, but five are needed: the long buffers (1 and 3)
-// cannot be ordered so that each is above the buffers that are live with only one of them.
-std::vector<GridBuffer> pinwheel() {
-  return {{0, 2, 3}, {0, 4, 1}, {3, 5, 3}, {2, 6, 1}, {2, 3, 2}, {5, 6, 2}};
+// At most five units are live at the same time, but six are needed. In five, the buffers of three
+// units are at the two ends. Each leaves two units at one end: for the one, buffers 2 and 3 fill
+// them, for the other 2 and 4. Buffer 2 cannot be at both ends, so 3 and 4 are in the same unit
+// beside it, but both are live in section 2.
+std::vector<GridBuffer> knot() {
+  return {{0, 1, 2}, {0, 2, 3}, {1, 4, 1}, {1, 3, 1}, {2, 4, 1}, {3, 6, 3}, {4, 6, 2}};
+}
+
+// All combinations of heuristics.
+std::vector<SearchHeuristics> all_heuristics() {
+  std::vector<SearchHeuristics> all;
+  for (const bool failed : {false, true}) {
+    for (const bool flush : {false, true}) {
+      for (const bool area : {false, true}) {
+        all.push_back({.prefers_failed_sections = failed,
+                       .prefers_flush_buffers = flush,
+                       .prefers_area = area});
+      }
+    }
+  }
+  return all;
 }
 
 TEST(OffsetSearch, FindsWhatFitsAndProvesWhatDoesNot) {
-  const std::vector<GridBuffer> buffers = pinwheel();
+  const std::vector<GridBuffer> buffers = knot();
   OffsetSearch search(buffers);
   int64_t height = 1;
-  while (search.search(height, kPlenty, 1) == SearchResult::Impossible) ++height;
-  EXPECT_EQ(search.search(height, kPlenty, 1), SearchResult::Found);
+  while (search.search(height, {.effort = kPlenty}, 1) == SearchResult::Impossible) ++height;
+  EXPECT_EQ(search.search(height, {.effort = kPlenty}, 1), SearchResult::Found);
   EXPECT_EQ(height_of(buffers, search.offsets()), height);
+  EXPECT_EQ(height, 6);
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    EXPECT_EQ(search.search(height - 1, kPlenty, seed), SearchResult::Impossible);
-    EXPECT_EQ(search.search(height, kPlenty, seed), SearchResult::Found);
+    EXPECT_EQ(search.search(height - 1, {.effort = kPlenty}, seed), SearchResult::Impossible);
+    EXPECT_EQ(search.search(height, {.effort = kPlenty}, seed), SearchResult::Found);
   }
+}
+
+TEST(OffsetSearch, GivesTheSameAnswerWithAllHeuristics) {
+  for (const SearchHeuristics& heuristics : all_heuristics()) {
+    OffsetSearch search(knot());
+    EXPECT_EQ(search.search(5, {.effort = kPlenty}, 1, heuristics), SearchResult::Impossible);
+    EXPECT_EQ(search.search(6, {.effort = kPlenty}, 1, heuristics), SearchResult::Found);
+  }
+}
+
+TEST(OffsetSearch, EndsWhenItIsOver) {
+  // So many alternatives that a proof would take years.
+  std::vector<GridBuffer> buffers;
+  for (int index = 0; index < 200; ++index) {
+    buffers.push_back({index % 17, index % 17 + 3 + index % 5, 1000 + 7 * index});
+  }
+  int64_t load = 0;
+  for (int section = 0; section < 17; ++section) {
+    int64_t live = 0;
+    for (const GridBuffer& buffer : buffers) {
+      if (buffer.first <= section && section < buffer.end) live += buffer.units;
+    }
+    load = std::max(load, live);
+  }
+  OffsetSearch search(buffers);
+  int questions = 0;
+  const auto is_over = [&] { return ++questions == 3; };
+  const SearchLimits limits{.effort = int64_t{1} << 60, .is_over = is_over};
+  EXPECT_EQ(search.search(load + 1, limits, 1), SearchResult::Unknown);
+  EXPECT_EQ(questions, 3);
+  EXPECT_LT(search.effort_spent(), 10'000'000);
 }
 
 TEST(OffsetSearch, DoesNotKnowWhatItHadNoTimeFor) {
   OffsetSearch search({{0, 2, 1}, {1, 3, 1}, {2, 4, 1}, {0, 1, 1}, {3, 4, 1}});
-  EXPECT_EQ(search.search(2, 0, 1), SearchResult::Unknown);
-  EXPECT_EQ(search.search(2, kPlenty, 1), SearchResult::Found);
+  EXPECT_EQ(search.search(2, {.effort = 0}, 1), SearchResult::Unknown);
+  EXPECT_EQ(search.search(2, {.effort = kPlenty}, 1), SearchResult::Found);
 }
 
 TEST(OffsetSearch, EndsBeforeTheStackDoes) {
@@ -37,14 +88,14 @@ TEST(OffsetSearch, EndsBeforeTheStackDoes) {
   std::vector<GridBuffer> buffers;
   for (int index = 0; index < 6000; ++index) buffers.push_back({index, index + 2, 1 + index % 3});
   OffsetSearch search(buffers);
-  EXPECT_NE(search.search(5, int64_t{1} << 40, 1), SearchResult::Impossible);
+  EXPECT_NE(search.search(5, {.effort = int64_t{1} << 40}, 1), SearchResult::Impossible);
 }
 
 TEST(OffsetSearch, StacksWhatIsAlike) {
   const std::vector<GridBuffer> buffers(40, GridBuffer{0, 1, 1});
   OffsetSearch search(buffers);
-  EXPECT_EQ(search.search(39, kPlenty, 1), SearchResult::Impossible);
-  EXPECT_EQ(search.search(40, kPlenty, 1), SearchResult::Found);
+  EXPECT_EQ(search.search(39, {.effort = kPlenty}, 1), SearchResult::Impossible);
+  EXPECT_EQ(search.search(40, {.effort = kPlenty}, 1), SearchResult::Found);
 }
 
 }  // namespace

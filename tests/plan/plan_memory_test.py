@@ -1,14 +1,20 @@
 """`tessera plan-memory`: problems with known solutions, published problems, and invalid files."""
 
 import json
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from cut_rectangle import csv_text, cut_rectangle
 
-INSTANCES = sorted((Path(__file__).resolve().parents[3] / "shared" / "instances").glob("*.csv"))
+ROOT = Path(__file__).resolve().parents[2]
+INSTANCES = sorted((ROOT.parent / "shared" / "instances").glob("*.csv"))
+# Too large to be solved in the time that a test takes.
+HARD = csv_text(cut_rectangle(2000, steps=200, size=5000, seed=1))
 
 
 def plan_memory(binary, *arguments):
@@ -34,9 +40,11 @@ def test_a_rectangle_is_put_together_again(planned, count, seed):
     done = planned(csv_text(cut_rectangle(count, seed=seed)), "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert list(report) == ["format", "arena_bytes", "lower_bound_bytes", "is_proven_smallest", "plan_us"]
+    assert list(report) == ["format", "arena_bytes", "lower_bound_bytes", "is_proven_smallest",
+                            "is_stopped", "is_out_of_time", "plan_us"]
     assert report["arena_bytes"] == report["lower_bound_bytes"] == 1 << 20
     assert report["is_proven_smallest"] is True
+    assert report["is_stopped"] is False and report["is_out_of_time"] is False
 
 
 @pytest.mark.skipif(not INSTANCES, reason="no ../shared/instances")
@@ -50,6 +58,68 @@ def test_the_instances_of_others_fit(tessera_binary):
         assert report["lower_bound_bytes"] <= report["arena_bytes"] <= 1048576
         seconds += report["plan_us"] / 1e6
     assert seconds < 20
+
+
+def test_generated_problems_are_solved_or_proven_impossible(tessera_binary):
+    done = subprocess.run(
+        [sys.executable, ROOT / "bench" / "memory_instances.py", "--count", "18", "--time-limit",
+         "20", "--published", "", "--tessera", tessera_binary],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [*_, last] = done.stdout.splitlines()
+    kind, problems, solved, impossible, neither, *_ = last.split()
+    assert (kind, problems, solved, impossible, neither) == ("all", "18", "15", "3", "0")
+
+
+def test_the_search_ends_at_its_time_limit(planned):
+    start = time.monotonic()
+    done = planned(HARD, "--time-limit", "0.5", "--json")
+    assert time.monotonic() - start < 10
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["is_out_of_time"] is True and report["is_stopped"] is True
+    assert report["is_proven_smallest"] is False
+    assert report["plan_us"] >= 500_000
+    assert ", the limit" in planned(HARD, "--time-limit", "0.5").stdout
+    done = planned(HARD, "--time-limit", "0.5", "--capacity", "5000")
+    assert done.returncode == 1 and "No way was found" in done.stdout
+
+
+def start_search(tessera_binary, path):
+    """A process that has begun to search."""
+    path.write_text(HARD)
+    process = subprocess.Popen([tessera_binary, "plan-memory", path, "--json"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1)
+    return process
+
+
+@pytest.mark.alone
+def test_ctrl_c_gives_the_best_so_far(tessera_binary, tmp_path):
+    process = start_search(tessera_binary, tmp_path / "buffers.csv")
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=5)
+    assert process.returncode == 0
+    assert errors == "stopped early; this is the best so far\n"
+    report = json.loads(output)
+    assert report["is_stopped"] is True and report["is_out_of_time"] is False
+    assert report["arena_bytes"] > report["lower_bound_bytes"] == 5000
+
+
+@pytest.mark.alone
+def test_a_request_to_end_ends_the_search(tessera_binary, tmp_path):
+    process = start_search(tessera_binary, tmp_path / "buffers.csv")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=5)
+    assert process.returncode == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf", "x", "1e9"])
+def test_a_time_limit_that_is_none(planned, limit):
+    done = planned("id,lower,upper,size\na,0,1,1\n", "--time-limit=" + limit)
+    assert done.returncode == 2
+    assert "--time-limit" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
 
 
 def test_what_does_not_fit_says_how_high_it_is(planned):

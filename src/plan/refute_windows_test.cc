@@ -1,0 +1,38 @@
+#include "plan/refute_windows.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+// Needs six units in the sections [0, 6), although at most five are live in one.
+const std::vector<GridBuffer> kKnot = {{0, 1, 2}, {0, 2, 3}, {1, 4, 1}, {1, 3, 1},
+                                       {2, 4, 1}, {3, 6, 3}, {4, 6, 2}};
+
+bool is_refuted(const std::vector<GridBuffer>& buffers, int64_t height) {
+  WindowRefuter windows(buffers);
+  for (int turn = 0; turn < 1000; ++turn) {
+    if (windows.take_turn(height, {.effort = 1'000'000})) return true;
+    EXPECT_GE(windows.effort_spent(), 1);
+  }
+  return false;
+}
+
+TEST(WindowRefuter, FindsTheSectionsThatNeedMore) {
+  // The knot begins in section 10; long buffers with different ends are live during it.
+  std::vector<GridBuffer> buffers;
+  for (const GridBuffer& buffer : kKnot) {
+    buffers.push_back({buffer.first + 10, buffer.end + 10, buffer.units});
+  }
+  for (int index = 0; index < 8; ++index) buffers.push_back({index, 30 - index, 2});
+  EXPECT_TRUE(is_refuted(buffers, 21));
+  EXPECT_FALSE(is_refuted(buffers, 22));
+}
+
+TEST(WindowRefuter, FindsTooHighALoad) {
+  EXPECT_TRUE(is_refuted({{0, 2, 3}, {1, 3, 3}}, 5));
+  EXPECT_FALSE(is_refuted({{0, 2, 3}, {1, 3, 3}}, 6));
+}
+
+}  // namespace
+}  // namespace tessera
