@@ -73,8 +73,12 @@ def test_optimizing_is_the_default_and_the_environment_switches_it_off(call, mod
     assert not caches(work)
     code, _, errors = call("run", model, *SHAPE, "--random", "1", "--optimize", "--no-optimize")
     assert code == 2 and "--no-optimize" in errors
+    # One run is not worth measuring.
     assert call("run", model, *SHAPE, "--random", "1")[0] == 0
+    assert not caches(work)
+    assert call("run", model, *SHAPE, "--random", "1", "--optimize")[0] == 0
     assert len(caches(work)) == 1
+    assert call("bench", model, *SHAPE, "--seconds", "0.001", "--frozen")[0] == 0
 
 
 def test_another_model_reuses_prices_and_says_what_that_saved(call, model, make_model, work, needs_a_library):

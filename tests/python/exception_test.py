@@ -137,7 +137,7 @@ def test_a_type_error_names_the_keyword(tessera, doubling_model):
         ({"threads": 2**40}, "threads: expected a smaller int, found 1099511627776"),
         ({"on_progress": 5}, "on_progress: expected "),
         ({"nan": None}, "nan: expected str, found None"),
-        ({"optimize": 3}, r"optimize: expected bool \| None, found 3"),
+        ({"optimize": 3}, r"optimize: expected bool \| str \| None, found 3"),
     ):
         with pytest.raises(TypeError, match=text):
             model.bind({"x": [1, 3]}, **arguments)

@@ -12,8 +12,6 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-import tessera
-
 SIZE = 384
 
 
@@ -43,16 +41,22 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
+@pytest.fixture
+def loaded(tessera, model):
+    """Knows nothing of what other tests measured in this process."""
+    return lambda: loaded()
+
+
 def feeds():
     return {"x": numpy.ones((SIZE, SIZE), numpy.float32)}
 
 
-def test_the_plan_is_that_without_measuring_then_the_measured_one(model, folder):
-    loaded = tessera.load(model)
-    off = loaded.bind(threads=1, optimize="off")
-    executor = loaded.bind(threads=1, optimize="behind", cache_dir=folder)
-    steps = [(step.node, step.backend) for step in executor.plan().steps]
-    assert steps == [(step.node, step.backend) for step in off.plan().steps]
+def test_the_plan_is_that_without_measuring_then_the_measured_one(loaded, folder):
+    fresh = loaded()
+    off = fresh.bind(threads=1, optimize="off")
+    executor = fresh.bind(threads=1, optimize="behind", cache_dir=folder)
+    steps = [(step.name, step.backend) for step in executor.plan().steps]
+    assert steps == [(step.name, step.backend) for step in off.plan().steps]
     before = executor.run(feeds())[0]
     executor.wait_for_swap()
     assert "swap" in [stage.name for stage in executor.stages]
@@ -60,12 +64,12 @@ def test_the_plan_is_that_without_measuring_then_the_measured_one(model, folder)
     numpy.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
     assert executor.plan().placement.contenders
     assert list(folder.glob("*.cache"))
-    again = tessera.load(model).bind(threads=1, optimize="behind", cache_dir=folder, frozen=True)
+    again = loaded().bind(threads=1, optimize="behind", cache_dir=folder, frozen=True)
     assert again.cache_report().is_hit
 
 
-def test_runs_start_it_and_take_the_result(model, folder):
-    executor = tessera.load(model).bind(threads=1, optimize="behind", cache_dir=folder)
+def test_runs_start_it_and_take_the_result(loaded, folder):
+    executor = loaded().bind(threads=1, optimize="behind", cache_dir=folder)
     deadline = time.monotonic() + 60
     while "swap" not in [stage.name for stage in executor.stages]:
         executor.run(feeds())
@@ -73,15 +77,15 @@ def test_runs_start_it_and_take_the_result(model, folder):
         time.sleep(0.005)
 
 
-def test_a_known_plan_is_used_at_once(model, folder):
-    tessera.load(model).bind(threads=1, optimize="now", cache_dir=folder)
-    executor = tessera.load(model).bind(threads=1, optimize="behind", cache_dir=folder)
+def test_a_known_plan_is_used_at_once(loaded, folder):
+    loaded().bind(threads=1, optimize="now", cache_dir=folder)
+    executor = loaded().bind(threads=1, optimize="behind", cache_dir=folder)
     assert executor.cache_report().is_hit
     executor.wait_for_swap()
 
 
-def test_without_swap_nothing_is_measured(model, folder):
-    executor = tessera.load(model).bind(threads=1, optimize="behind", cache_dir=folder, swap=False)
+def test_without_swap_nothing_is_measured(loaded, folder):
+    executor = loaded().bind(threads=1, optimize="behind", cache_dir=folder, swap=False)
     executor.wait_for_swap()
     executor.run(feeds())
     assert not list(folder.glob("*.cache"))
@@ -89,8 +93,8 @@ def test_without_swap_nothing_is_measured(model, folder):
 
 @pytest.mark.parametrize("given, known", [(True, "now"), ("now", "now"), (False, "off"),
                                           ("off", "off")])
-def test_truth_values_keep_their_meaning(model, folder, given, known):
-    executor = tessera.load(model).bind(threads=1, optimize=given, cache_dir=folder)
+def test_truth_values_keep_their_meaning(loaded, folder, given, known):
+    executor = loaded().bind(threads=1, optimize=given, cache_dir=folder)
     assert bool(list(folder.glob("*.cache"))) == (known == "now")
     assert (executor.plan().placement is not None) == (known == "now")
 
@@ -98,13 +102,13 @@ def test_truth_values_keep_their_meaning(model, folder, given, known):
 @pytest.mark.parametrize("given, text", [
     ("later", "optimize: expected 'off' or 'now' or 'behind', found 'later'"),
 ])
-def test_other_words_are_refused(model, given, text):
+def test_other_words_are_refused(tessera, loaded, given, text):
     with pytest.raises(tessera.Error) as caught:
-        tessera.load(model).bind(optimize=given)
+        loaded().bind(optimize=given)
     assert text in str(caught.value)
 
 
-def test_nothing_is_left_when_the_process_ends_while_it_measures(model, folder):
+def test_nothing_is_left_when_the_process_ends_while_it_measures(tessera, model, folder):
     program = textwrap.dedent("""
         import os, sys, time
         import numpy, tessera
