@@ -106,7 +106,7 @@ bool MeasurementLoop::can_gain_little(const Placement& placement,
   return bound > (1 - kLittleGain - kGainPerSecond * tuner_.seconds()) * price;
 }
 
-void MeasurementLoop::restrict_to_measured() {
+void MeasurementLoop::restrict_to_measured(const Placement& allowed) {
   tuner_.report(BindPhase::Choosing);
   context_.prices.look_up_guesses();
   Placer& placer = context_.placer;
@@ -115,6 +115,7 @@ void MeasurementLoop::restrict_to_measured() {
   for (size_t index = 0; index < is_pending.size(); ++index) {
     is_pending[index] = is_unmeasured(static_cast<int>(index));
   }
+  for (const int index : allowed.chosen) is_pending[static_cast<size_t>(index)] = false;
   placer.exclude(is_pending);
   if (!placer.solve_or_greedy().chosen.empty()) return;
   // The time was over before every node had a measured candidate. Also allows the candidates of the

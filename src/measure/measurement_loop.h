@@ -54,9 +54,9 @@ class MeasurementLoop {
   void measure_potential_winners(const std::function<Placement()>& choose,
                                  double max_seconds = kNoLimit);
 
-  // Excludes unmeasured candidates from later choices if the measured ones can compute every node.
-  // If not, those of the choice without prices are allowed too, or else all.
-  void restrict_to_measured();
+  // Excludes unmeasured candidates, except those of `allowed`, from later choices if the others can
+  // compute every node. If not, those of the choice without prices are allowed too, or else all.
+  void restrict_to_measured(const Placement& allowed = {});
   // Calls restrict_to_measured() and returns the cheapest placement that fits into the memory
   // budget, with its kernels built.
   Placement choose_buildable();

@@ -48,7 +48,7 @@ RunOff::RunOff(const TuningContext& context, MeasurementLoop& loop, PlanTrials& 
 
 std::vector<Contender> RunOff::run(const Placement& best, const Placement& known) {
   add_choices(best, known);
-  add_backends_alone();
+  if (tuner_.should_continue()) add_backends_alone();
   // Happens if the time was over before all candidates of the choice were measured.
   if (all_.empty()) return {};
   std::vector<Contender*> racing;
@@ -68,13 +68,16 @@ std::vector<Contender> RunOff::run(const Placement& best, const Placement& known
 
 // --- Who takes part
 
-// Adds a contender if its placement is new and can be run, and if it can win by its price.
-void RunOff::add(const std::string& name, Placement placement, std::optional<int> alone) {
+// Adds a contender if its placement is new and can be run. Its kernels must have been checked,
+// except those of Kernels::Any.
+void RunOff::add(const std::string& name, Placement placement, std::optional<int> alone,
+                 Kernels kernels) {
   if (placement.chosen.empty()) return;
   const bool is_new = std::none_of(all_.begin(), all_.end(), [&](const Contender& other) {
     return other.placement.chosen == placement.chosen;
   });
-  if (!is_new || !loop_.is_measured(placement)) return;
+  const bool may_run = kernels == Kernels::Any || loop_.is_measured(placement);
+  if (!is_new || !may_run) return;
   if (!fitter_.fits(placement, placer_)) return;
   if (!loop_.build(placement).empty()) return;
   std::unique_ptr<PlanRunner> runner = trials_.runner_of(placement);
@@ -90,8 +93,10 @@ void RunOff::add_choices(const Placement& best, const Placement& known) {
   add("known", known);
   add("solved", if_promising(placer_.solve()));
   add("greedy", if_promising(placer_.greedy()));
-  // Whatever its price, so that measuring never makes a model slower.
-  add("in order", in_order);
+  // Whatever its price, so that measuring never makes a model slower; and, if there was no time to
+  // check all of it, as it runs in binds that do not measure.
+  const bool is_late = !tuner_.should_continue();
+  add("in order", in_order, {}, is_late ? Kernels::Any : Kernels::Checked);
 }
 
 // The choice without prices, after all of it was measured. What is refused then is replaced.

@@ -1,6 +1,7 @@
 // Compares the times of whole plans, and takes the fastest.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,7 +40,10 @@ class RunOff {
   std::vector<Contender> run(const Placement& best, const Placement& known);
 
  private:
-  void add(const std::string& name, Placement placement, std::optional<int> alone = {});
+  enum class Kernels : uint8_t { Checked, Any };
+
+  void add(const std::string& name, Placement placement, std::optional<int> alone = {},
+           Kernels kernels = Kernels::Checked);
   void add_choices(const Placement& best, const Placement& known);
   Placement measured_in_order();
   void add_backends_alone();

@@ -30,6 +30,9 @@ using Clock = std::chrono::steady_clock;
 
 // From this number of candidates on, measuring the processor's speed pays off.
 constexpr size_t kManyCandidates = 40;
+// Fast algorithms need a quarter of the operations that a bound counts (Winograd's F(4x4)). Less
+// time than that is an anomaly.
+constexpr double kFewestOperations = 0.25;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 double seconds_since(Clock::time_point start) {
@@ -122,6 +125,7 @@ struct Tuner::State {
     return report;
   }
 
+  bool is_cancelled() const { return is_cancelled_; }
   bool should_continue() const { return !report_.is_stopped && !has_failed_; }
   PhaseTimer& phases() { return phases_; }
 
@@ -397,7 +401,7 @@ struct Tuner::State {
     if (is_refused && !is_unsupported_layout(task_, candidate, *trial.cost)) ++report_.refused;
     const auto& timing = trial.cost->cold ? trial.cost->cold : trial.cost->warm;
     const bool is_view = trial.cost->build_seconds == 0 && timing && timing->seconds == 0;
-    if (timing && !is_view && timing->high < trial.bound_seconds) {
+    if (timing && !is_view && timing->high < kFewestOperations * trial.bound_seconds) {
       report_.notes.push_back(ops + " by " + key.backend + ":" + key.algorithm + " took " +
                               microseconds_text(timing->seconds) + ", less than the " +
                               microseconds_text(trial.bound_seconds) +
@@ -512,6 +516,7 @@ bool Tuner::measure_even_hopeless(std::span<const int> candidates) {
 }
 
 bool Tuner::should_continue() const { return state_->should_continue() && seconds_left() > 0; }
+bool Tuner::is_cancelled() const { return state_->is_cancelled(); }
 double Tuner::seconds_left() const { return state_->seconds_left(); }
 double Tuner::seconds() const { return state_->seconds(); }
 int Tuner::measured() const { return state_->measured(); }

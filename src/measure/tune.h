@@ -89,6 +89,8 @@ class Tuner {
 
   // Whether there is time left.
   bool should_continue() const;
+  // Whether the user stopped it.
+  bool is_cancelled() const;
   double seconds_left() const;  // infinity without a budget
 
   // Both as in the report, but cheaper.

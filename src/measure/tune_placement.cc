@@ -81,10 +81,10 @@ class PlacementTuner {
                          std::string(error.what()));
       }
     }
-    if (run_off.empty() && !tuner_.should_continue()) best = unraced(best, known);
+    if (run_off.empty() && !has_time_for_race()) best = unraced(best, known);
     // Brings prices up to date. Results of the last rounds about other placements no longer change
     // the choice.
-    if (has_run_) loop_.restrict_to_measured();
+    loop_.restrict_to_measured(best);
     Placement startup_plan;
     if (wants_startup_plan_ && has_run_) startup_plan = find_startup_plan(best);
     placer_.prefer(best);
@@ -155,7 +155,13 @@ class PlacementTuner {
     const bool has_sparse =
         std::any_of(base_.graph.values.begin(), base_.graph.values.end(),
                     [](const Value& value) { return value.sparse.has_value(); });
-    return !has_sparse && tuner_.should_continue();
+    return !has_sparse && has_time_for_race();
+  }
+
+  // Short plans are raced within milliseconds, also after the time for measuring is spent.
+  bool has_time_for_race() const {
+    const bool is_soon_over = is_short_ && tuner_.measured() > 0 && !tuner_.is_cancelled();
+    return tuner_.should_continue() || is_soon_over;
   }
 
   void refine_in_context(Placement& best) {
@@ -191,7 +197,7 @@ class PlacementTuner {
 
   // Sets `best` to the winner and returns the times: the winner first.
   std::vector<ContenderDescription> compare_contenders(Placement& best, const Placement& known) {
-    if (!tuner_.should_continue()) return {};
+    if (!has_time_for_race()) return {};
     const std::vector<Contender> all = RunOff(context_, loop_, trials_, recorder_).run(best, known);
     if (all.empty()) return {};
     best = all.front().placement;
@@ -227,7 +233,7 @@ class PlacementTuner {
       startup_plan = soonest->placement;
     }
     prices_.set_runs_per_build(runs_per_build_);
-    loop_.restrict_to_measured();
+    loop_.restrict_to_measured(best);
     return startup_plan;
   }
 

@@ -150,7 +150,8 @@ bool may_be_worse(const float* wanted, const float* given, const float* summed, 
   int is_worse = 0;
   for (size_t index = 0; index < kBlock; ++index) {
     const float sum = summed == nullptr ? 0 : std::fabs(summed[index]);
-    const float scale = std::max(std::max(std::fabs(wanted[index]), least_scale), sum);
+    float scale = std::max(std::fabs(wanted[index]), least_scale);
+    scale = std::max(scale, sum);
     // Zero, or NaN for a sum that is not finite; every comparison with NaN is false.
     const float difference = std::fabs(given[index] - wanted[index]) + 0 * sum;
     is_worse |= static_cast<int>(!(difference <= limit * scale));
