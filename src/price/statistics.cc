@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/check.h"
 
@@ -13,7 +14,6 @@ constexpr double kQuantile = 0.25;
 constexpr double kTail = 0.025;
 // From this number of samples on, both ends of the interval are inside the observed range.
 constexpr size_t kEnoughSamples = 9;
-constexpr int kPolishRounds = 4;
 
 // P(exactly `hits` of `count` samples lie below the quantile).
 double probability_of(size_t hits, size_t count) {
@@ -44,14 +44,6 @@ ExcludedSamples excluded_samples(size_t count) {
   if (excluded.above > 0) --excluded.above;
   if (excluded.below > 0) --excluded.below;
   return excluded;
-}
-
-// 0 for no numbers.
-double median(std::vector<double> numbers) {
-  if (numbers.empty()) return 0;
-  std::sort(numbers.begin(), numbers.end());
-  const size_t count = numbers.size();
-  return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
 }
 
 }  // namespace
@@ -90,36 +82,6 @@ Timing summarise(std::span<const double> seconds) {
   std::vector<Sample> samples;
   for (const double one : seconds) samples.push_back({.seconds = one});
   return summarise(samples);
-}
-
-std::vector<std::vector<double>> remove_block_effects(std::vector<std::vector<double>> seconds) {
-  std::vector<double> turns;  // log of each turn's slowdown relative to the median
-  for (const std::vector<double>& times : seconds) {
-    turns.resize(std::max(turns.size(), times.size()), 0);
-  }
-  // With a single contender, slow turns cannot be told from slow runs.
-  if (seconds.size() < 2 || turns.empty()) return seconds;
-  for (int round = 0; round < kPolishRounds; ++round) {
-    std::vector<std::vector<double>> rests(turns.size());
-    for (const std::vector<double>& times : seconds) {
-      std::vector<double> logarithms;
-      for (size_t turn = 0; turn < times.size(); ++turn) {
-        logarithms.push_back(std::log(times[turn]) - turns[turn]);
-      }
-      const double typical = median(logarithms);
-      for (size_t turn = 0; turn < times.size(); ++turn) {
-        rests[turn].push_back(std::log(times[turn]) - typical);
-      }
-    }
-    for (size_t turn = 0; turn < turns.size(); ++turn) turns[turn] = median(rests[turn]);
-  }
-  std::vector<double> sorted = turns;
-  std::sort(sorted.begin(), sorted.end());
-  const double fast = sorted[(sorted.size() - 1) / 4];
-  for (std::vector<double>& times : seconds) {
-    for (size_t turn = 0; turn < times.size(); ++turn) times[turn] /= std::exp(turns[turn] - fast);
-  }
-  return seconds;
 }
 
 }  // namespace tessera::tuning

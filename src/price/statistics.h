@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace tessera::tuning {
 
@@ -43,11 +42,5 @@ Timing summarise(std::span<const Sample> samples);
 
 // The same for times alone.
 Timing summarise(std::span<const double> seconds);
-
-// Removes the effect of slow turns that all contenders met: returns times by contender and turn, as
-// if the machine had been as fast in every turn as in the faster ones. Contenders that dropped out
-// have fewer times. A median polish of logarithms (Tukey, Exploratory Data Analysis, 1977, chapter
-// 11).
-std::vector<std::vector<double>> remove_block_effects(std::vector<std::vector<double>> seconds);
 
 }  // namespace tessera::tuning

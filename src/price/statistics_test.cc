@@ -62,31 +62,6 @@ TEST(Summarise, HoldsTheTrueQuartileNineteenTimesOfTwenty) {
 
 // The machine was half as fast in the second turn and from the fourth on; the last contender ran in
 // slow turns only.
-TEST(WithoutTurns, TakesOutWhatMetAll) {
-  const std::vector<std::vector<double>> polished =
-      remove_block_effects({{1.0, 2.0, 1.0, 2.0, 2.0, 1.0, 1.0},
-                            {1.1, 2.2, 1.1, 2.2, 2.2, 1.1, 1.1},
-                            {1.2, 2.4, 1.2, 2.4}});
-  for (const double time : polished[0]) EXPECT_NEAR(time, 1.0, 1e-9);
-  for (const double time : polished[1]) EXPECT_NEAR(time, 1.1, 1e-9);
-  for (const double time : polished[2]) EXPECT_NEAR(time, 1.2, 1e-9);
-}
-
-// A slow run of a single contender is kept, and does not make the others look faster.
-TEST(WithoutTurns, LeavesWhatMetOne) {
-  const std::vector<std::vector<double>> polished =
-      remove_block_effects({{1.0, 1.0, 1.0, 1.0}, {1.1, 1.1, 3.0, 1.1}, {1.2, 1.2, 1.2, 1.2}});
-  for (const double time : polished[0]) EXPECT_NEAR(time, 1.0, 1e-9);
-  EXPECT_NEAR(polished[1][2], 3.0, 1e-9);
-  EXPECT_NEAR(polished[1][3], 1.1, 1e-9);
-}
-
-TEST(WithoutTurns, CannotTellForOne) {
-  const std::vector<std::vector<double>> one = {{1.0, 2.0, 1.5}};
-  EXPECT_EQ(remove_block_effects(one), one);
-  EXPECT_TRUE(remove_block_effects({}).empty());
-  EXPECT_EQ(remove_block_effects({{}, {}}).size(), 2U) << "nobody has run yet";
-}
 
 }  // namespace
 }  // namespace tessera::tuning
