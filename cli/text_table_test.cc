@@ -112,8 +112,11 @@ TEST(TextTable, FillsTheTerminalAndNoMore) {
 TEST(TextTable, CutsNothingInAPipe) {
   TextTable table({{"name", Align::Left, true}, {"type"}});
   table.add_row({std::string(250, 'n'), "float32"});
-  EXPECT_EQ(table.text(kPipeStyle),
-            "name" + std::string(248, ' ') + "type\n" + std::string(250, 'n') + "  float32\n");
+  table.add_row({"short", "int64"});
+  // A long name moves what follows in its own line only.
+  EXPECT_EQ(table.text(kPipeStyle), "name" + std::string(38, ' ') + "type\n" +
+                                        std::string(250, 'n') + "  float32\n" + "short" +
+                                        std::string(37, ' ') + "int64\n");
 }
 
 TEST(TextTable, TakesSeveralLinesForARowThatIsTooWide) {

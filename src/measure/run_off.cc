@@ -12,7 +12,7 @@ namespace {
 
 // Contenders whose price exceeds that of the first by this factor are not run, except for the
 // choice without prices.
-constexpr double kMaxPriceRatio = 1.6;
+constexpr double kMaxPriceRatio = 1.35;
 // Plans within this factor of the fastest, at most kMaxFinalists, are compared more closely, in at
 // most kFinalRounds rounds. No round begins after this share of the time spent before, or after
 // this many seconds if that is more.
