@@ -294,7 +294,8 @@ constexpr BindOption kOptions[] = {
      .flag = {.name = "--optimize",
               .help =
                   "measure the kernels that could be fastest and choose by time, unless a cache "
-                  "has the plan (default, unless --costs or TESSERA_OPTIMIZE=0 is given)",
+                  "has the plan (default, unless --costs or TESSERA_OPTIMIZE=0 is given; run only "
+                  "uses what a cache has)",
               .heading = kHow,
               .commands = kChoosing,
               .negation = "--no-optimize",

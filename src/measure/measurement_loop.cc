@@ -20,9 +20,11 @@ constexpr double kCompetitorRatio = 1.05;
 // whose results tell much about the others, then many, because choosing takes time, too.
 constexpr double kGrowth = 1.3;
 // Measuring ends if it could make the choice faster by this part at most, and by so much more for
-// each second that tuning has taken: the longer it takes, the more it must promise.
+// each second that tuning has taken: the longer it takes, the more it must promise. A graph that
+// takes longer than kTypicalSeconds is worth more time in proportion.
 constexpr double kLittleGain = 0.01;
 constexpr double kGainPerSecond = 0.005;
+constexpr double kTypicalSeconds = 0.1;
 
 }  // namespace
 
@@ -101,9 +103,12 @@ bool MeasurementLoop::can_gain_little(const Placement& placement,
   }
   placer.exclude(std::move(is_excluded));
   const Placement measured = choose();
-  const double price = measured.chosen.empty() ? kNoLimit : placer.price(measured);
+  const double price = placer.price(measured);
   placer.exclude({});
-  return bound > (1 - kLittleGain - kGainPerSecond * tuner_.seconds()) * price;
+  // Not before every node has a measured candidate.
+  if (measured.chosen.empty()) return false;
+  const double seconds = tuner_.seconds() * std::min(1.0, kTypicalSeconds / price);
+  return bound > (1 - kLittleGain - kGainPerSecond * seconds) * price;
 }
 
 void MeasurementLoop::restrict_to_measured(const Placement& allowed) {

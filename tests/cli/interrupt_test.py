@@ -105,10 +105,11 @@ def test_measuring_stops_early_and_the_next_process_goes_on(tessera_binary, tuna
          "0.1", "--tune-budget", "2"], capture_output=True, text=True, check=True, timeout=120)
     reason = json.loads(next_one.stdout)["cache"]["reason"]
     assert re.fullmatch(r"interrupted after \d+\.\d s; measuring continues", reason), reason
-    # The results of the second process are used although the first one was interrupted.
+    # The results of the second process are used although the first one was interrupted. Without a
+    # budget, a process with more time would go on.
     third = subprocess.run(
         [tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1", "--seconds",
-         "0.1"], capture_output=True, text=True, check=True, timeout=120)
+         "0.1", "--tune-budget", "2"], capture_output=True, text=True, check=True, timeout=120)
     assert json.loads(third.stdout)["cache"]["is_hit"] is True
 
 

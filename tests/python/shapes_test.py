@@ -241,7 +241,7 @@ INTERRUPTED = """
 @pytest.fixture
 def long_model(save_model):
     """Some seconds of matrix products on the reference."""
-    size, steps = 192, 600
+    size, steps = 192, 3000
     return save_model(
         [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(steps)],
         [("v0", TensorProto.FLOAT, [size, size])],
