@@ -112,8 +112,6 @@ bool read(const BindOption& /*option*/, nb::handle given, Progress& /*callable*/
   return given.is_none() || PyCallable_Check(given.ptr()) != 0;
 }
 
-bool read(const BindOption& option, nb::handle given, std::optional<Optimize>& value);
-
 template <class Enum>
   requires std::is_enum_v<Enum>
 bool read(const BindOption& option, nb::handle given, Enum& value) {

@@ -28,7 +28,7 @@ constexpr auto kPollTime = std::chrono::milliseconds(50);
 constexpr auto kMaxPause = std::chrono::milliseconds(20);
 constexpr auto kPausePoll = std::chrono::microseconds(100);
 
-// Asks until nobody else measures the model any more; nullopt if the task was cancelled before.
+// Repeats the look-up while another thread or process measures the model. nullopt if cancelled.
 std::optional<LookupResult> wait_for_answer(
     const std::function<std::optional<LookupResult>()>& look_up, CancellationToken& end) {
   while (!end.is_cancelled()) {

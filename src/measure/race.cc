@@ -15,7 +15,7 @@ namespace {
 constexpr double kQuantile = 1.96;
 // With fewer rounds, no interval covers 95 %.
 constexpr size_t kMinRoundsOfInterval = 6;
-// Differences below this are noticed by nobody.
+// Plans that differ by less count as equally fast.
 constexpr double kEqual = 0.005;
 // A contender that was slower than the leader by this factor in each of so many rounds drops out.
 // Later, the interval decides.

@@ -42,12 +42,9 @@ class Race {
   // that leads.
   bool is_decided() const;
 
-  // After at least one round: the first contender, in their order, of which it is not known that
-  // another is faster, and which is as fast as the leader but for a difference that nobody notices.
+  // After at least one round: the first contender, in their order, that is at most half a percent
+  // slower than the leader, by a difference that may be noise.
   size_t winner() const;
-
-  // After at least one round: the ratio to the time of `other` in the rounds that both ran.
-  PairedRatio ratio(size_t contender, size_t other) const;
 
   // After at least one round, without the extra seconds: of the winner, the median of its times.
   // Of the others, that of the winner times their ratio to it, because contenders that dropped out
@@ -57,6 +54,8 @@ class Race {
  private:
   size_t leader() const;
   bool can_win(size_t contender, size_t leader) const;
+  // The ratio to the time of `other` in the rounds that both ran.
+  PairedRatio ratio(size_t contender, size_t other) const;
 
   std::vector<double> extra_seconds_;             // by contender
   std::vector<std::vector<double>> seconds_;      // by contender and round, without extra ones

@@ -93,13 +93,13 @@ void RunOff::add_choices(const Placement& best, const Placement& known) {
   add("known", known);
   add("solved", if_promising(placer_.solve()));
   add("greedy", if_promising(placer_.greedy()));
-  // Whatever its price, so that measuring never makes a model slower; and, if there was no time to
-  // check all of it, as it runs in binds that do not measure.
+  // It runs whatever its price, so that measuring never makes a model slower. If the time is over,
+  // its kernels may be unchecked, as they are in binds that do not measure.
   const bool is_late = !tuner_.should_continue();
   add("in order", in_order, {}, is_late ? Kernels::Any : Kernels::Checked);
 }
 
-// The choice without prices, after all of it was measured. What is refused then is replaced.
+// Measures the choice without prices, and chooses again while some of it is refused.
 Placement RunOff::measured_in_order() {
   Placement in_order;
   for (int trial = 0; trial < kMaxRefusals; ++trial) {
