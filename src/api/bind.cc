@@ -211,10 +211,10 @@ class Model::State::Binder {
   void begin_swap(Executor::State& state) {
     std::shared_ptr<Model::State> model = model_.shared_from_this();
     const bool may_measure = !options_.cache.frozen && may_swap(options_);
-    if (!change_.empty() && may_measure) {
-      model_.information_log.warn(change_ + "; what these offer now is measured behind the runs");
-      measure_behind(state, faster_);
-    } else if (is_to_resume_ && may_measure) {
+    if (may_measure && (!change_.empty() || is_to_resume_)) {
+      if (!change_.empty()) {
+        model_.information_log.warn(change_ + "; what these offer now is measured behind the runs");
+      }
       measure_behind(state, faster_);
     } else if (faster_) {
       state.swap_to([model, options = state.options, plan = *faster_](CancellationToken& end) {
