@@ -124,6 +124,10 @@ CacheReport ModelRequest::find_cache(const LoadedModel& loaded) const {
   return loaded.model.find_cache(options_for(loaded));
 }
 
+TuningQuote ModelRequest::quote_tuning(const LoadedModel& loaded) const {
+  return loaded.model.quote_tuning(options_for(loaded));
+}
+
 ModelVerification ModelRequest::verify(const LoadedModel& loaded) const {
   BindOptions options = options_for(loaded);
   const WatchedTuning watched(options, *progress_, "stopped early; not all is checked");

@@ -96,6 +96,9 @@ class ModelRequest {
   // Reports what a bind with `optimize` would find in caches.
   CacheReport find_cache(const LoadedModel& loaded) const;
 
+  // What a bind with optimize is expected to take and to gain.
+  TuningQuote quote_tuning(const LoadedModel& loaded) const;
+
   // Checks the candidates of all backends, with the options with which bind() binds.
   ModelVerification verify(const LoadedModel& loaded) const;
 

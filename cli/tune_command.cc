@@ -1,4 +1,5 @@
-// `tessera tune`: measures the candidates for a model, and writes their costs to a file.
+// `tessera tune`: measures the candidates for a model, and writes their costs to a file; or says
+// what that is expected to take and to gain.
 #include "cli/bound_model.h"
 #include "cli/command.h"
 #include "cli/costs_report.h"
@@ -9,6 +10,7 @@
 #include "cli/span.h"
 #include "cli/staged_files.h"
 #include "cli/text_table.h"
+#include "measure/quote.h"
 
 namespace tessera::cli {
 namespace {
@@ -16,6 +18,7 @@ namespace {
 struct TuneArguments {
   ModelArguments model;
   std::string output;
+  bool only_quotes = false;
   bool shows_table = false;
   bool is_json = false;
 };
@@ -48,10 +51,30 @@ Json tune_json(const TuneArguments& arguments, const Executor& executor) {
           {"conversions", to_json(plan.conversions)}};
 }
 
+// Binds nothing, and writes no file.
+CommandResult quote(const TuneArguments& arguments, BindOptions preset) {
+  for (const auto& [option, is_given] : {std::pair("--output", !arguments.output.empty()),
+                                         std::pair("--table", arguments.shows_table)}) {
+    if (!is_given) continue;
+    throw Error(ErrorKind::InvalidArgument, "command line",
+                std::string("--dry-run measures nothing, so there is nothing for ") + option +
+                    "; leave out one of the two");
+  }
+  // load() would keep an index of the model.
+  preset.optimize = Optimize::Off;
+  const ModelRequest request(arguments.model, MissingInputs::AreRandom, preset);
+  const LoadedModel loaded = request.load(Clock::now(), /*keeps_all_values=*/false);
+  const TuningQuote quote = request.quote_tuning(loaded);
+  return {kFine, arguments.is_json ? json_text({{"model", loaded.description.file},
+                                                {"quote", fields_json(quote)}})
+                                   : wrapped(quote_text(quote), stdout_style())};
+}
+
 CommandResult tune(TuneArguments arguments) {
   BindOptions preset = without_swap();
   preset.optimize = Optimize::Now;
   preset.cache.retune = true;
+  if (arguments.only_quotes) return quote(arguments, preset);
   const ModelRequest request(arguments.model, MissingInputs::AreRandom, preset);
   // Before measuring: a result that cannot be written is not worth waiting for.
   check_writable_file("--output", arguments.output);
@@ -78,6 +101,8 @@ Command make_tune_command(CommandOptions command) {
   add_bind_option(command, "cost_table", arguments->model.bind,
                   "of an earlier --output; its times are not measured again");
   add_bind_option(command, "tune_all", arguments->model.bind);
+  command.add_flag("--dry-run", arguments->only_quotes,
+                   "measure and write nothing; say what tuning is expected to take and to gain");
   command.add_flag("--table", arguments->shows_table, "print every candidate with its time");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");
   command.set_footer(

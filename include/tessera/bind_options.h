@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/descriptions.h"
 #include "tessera/tensor.h"
 
 namespace tessera {
@@ -85,6 +86,8 @@ struct TuneProgress {
   bool can_stop = false;
   // Whether results may add to `total`, and so to seconds_left.
   bool may_grow = false;
+  // When Starting: what measuring is expected to take and to gain. Not set in other phases.
+  std::optional<TuningQuote> quote = {};
 };
 
 // What to run on, and how kernels may compute.

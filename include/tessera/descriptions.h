@@ -222,6 +222,20 @@ struct ConversionDescription {
   std::string refusal;  // why it could not be measured
 };
 
+// What measuring is expected to take and to gain, from what is known before.
+struct TuningQuote {
+  bool is_known = false;   // a cache has the fastest plan, so nothing has to be measured
+  int candidates = 0;      // that will be measured
+  double seconds = 0;      // that measuring takes, at most LimitOptions::tune_budget_seconds
+  double run_seconds = 0;  // of a run of the plan without measurements, by estimates
+  // The share of a run that is likely to be saved, by what other models saved on this machine.
+  // nullopt: fewer than three were measured.
+  std::optional<double> gain_low = {};
+  std::optional<double> gain_high = {};
+  // So many runs save as much time as measuring takes; nullopt: not known, or nothing is saved.
+  std::optional<int64_t> runs = {};
+};
+
 // The measurements of bind().
 struct TuningDescription {
   int measured = 0;           // candidates and conversions
@@ -238,6 +252,12 @@ struct TuningDescription {
   int64_t peak_bytes = 0;
   std::map<std::string, double> phases;  // seconds by activity: "build", "check", "time"...
   std::vector<std::string> notes;        // remarks, a sentence each
+  // What was expected before. nullopt: nothing was measured, or the graph takes so little time that
+  // measuring it is over at once.
+  std::optional<TuningQuote> quote = {};
+  // The share of a run that the fastest plan saves, compared with the plan without measurements;
+  // nullopt: the two were not compared.
+  std::optional<double> gain = {};
 };
 
 // A placement that was run as a whole, in turns with others.

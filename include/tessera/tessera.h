@@ -290,6 +290,10 @@ class Model {
   // again).
   Executor bind(const BindOptions& options = {}) const;
 
+  // What a bind with optimize is expected to take and to gain. Measures and writes nothing. Throws
+  // as bind() does.
+  TuningQuote quote_tuning(const BindOptions& options = {}) const;
+
   // Compares all candidates of the backends for these shapes with the reference, on the tuning
   // inputs. Throws as bind() does.
   ModelVerification verify(const BindOptions& options = {}) const;

@@ -32,6 +32,7 @@ __all__ = [
     "StepRecord",
     "TuneProgress",
     "TuningDescription",
+    "TuningQuote",
     "ValueDescription",
 ]
 
@@ -235,6 +236,21 @@ class ConversionDescription:
 
 
 @dataclass(frozen=True)
+class TuningQuote:
+    """What measuring is expected to take and to gain, from what is known before."""
+
+    is_known: bool  # a cache has the fastest plan, so nothing has to be measured
+    candidates: int  # that will be measured
+    seconds: float  # that measuring takes, at most tune_budget_seconds
+    run_seconds: float  # of a run of the plan without measurements, by estimates
+    # The share of a run that is likely to be saved, by what other models saved on this machine.
+    # None: fewer than three were measured.
+    gain_low: float | None
+    gain_high: float | None
+    runs: int | None  # that save as much time as measuring takes; None: not known, or nothing saved
+
+
+@dataclass(frozen=True)
 class TuningDescription:
     """The measurements of bind()."""
 
@@ -250,6 +266,8 @@ class TuningDescription:
     peak_bytes: int  # peak resident memory of this and the measuring process
     phases: dict[str, float]  # seconds by activity: "build", "check", "time" and others
     notes: list[str]  # remarks, a sentence each
+    quote: TuningQuote | None  # what was expected before; None: nothing or hardly anything to do
+    gain: float | None  # share of a run saved, compared with the plan without measurements
 
 
 @dataclass(frozen=True)
@@ -265,6 +283,7 @@ class TuneProgress:
     seconds_allowed: float | None  # maximum time of the phase; None: no limit
     can_stop: bool  # bind() is measuring; the callback can end that by returning False
     may_grow: bool  # results may increase `total`, and thereby seconds_left
+    quote: TuningQuote | None  # when starting to measure; None in other phases
 
 
 @dataclass(frozen=True)

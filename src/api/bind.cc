@@ -319,6 +319,7 @@ PlanResult Model::State::build_anew(const BindOptions& options, PlanOptions& wan
   const auto plugins = choose_plugins(set, options);
   wanted.pricing.measures_short_here = set.third_party_plugins().empty();
   set_bench(options, wanted, pool);
+  wanted.pricing.find_gains = [&options] { return known_gains(options); };
   if (search != nullptr) {
     clock.begin("look up");
     search->fill(*wanted.pricing.costs, wanted.pricing);
@@ -337,6 +338,32 @@ PlanResult Model::State::build_anew(const BindOptions& options, PlanOptions& wan
                       [&](const std::string& stage) { clock.begin(stage); });
   };
   return build_with_weights(build, clock);
+}
+
+TuningQuote Model::quote_tuning(const BindOptions& given) const {
+  BindOptions options = with_lasting_stop(given);
+  options.optimize = Optimize::Now;
+  Store& store = state_->backends.state_->store;
+  BackendSet& set = state_->backends.state_->set;
+  ThreadPool pool(options.threads);
+  tuning::CostTable costs = known_costs(options.tune.cost_table);
+  PlanOptions wanted = plan_options(options, set);
+  wanted.pricing = pricing_options(options, costs);
+  wanted.pricing.find_gains = [&options] { return known_gains(options); };
+  if (!options.cache.retune) {
+    store.fill(state_->plan_request(options, {}, pool.threads()), state_->log, costs,
+               wanted.pricing);
+    state_->read_users_prices(options);
+    wanted.pricing.shared = &store.prices();
+  }
+  TuningQuote quote = quote_plan(state_->bound_graph(options, pool), *state_->registry,
+                                 choose_plugins(set, options), state_->packs, pool, wanted);
+  BindOptions without_retune = options;
+  without_retune.cache.retune = false;
+  const std::optional<StoredPlan> stored =
+      store.find(state_->plan_request(without_retune, {}, pool.threads()), state_->log);
+  quote.is_known = stored && stored->change().empty() && !stored->is_to_resume();
+  return quote;
 }
 
 std::optional<PlanResult> Model::State::build_known(const BindOptions& options,

@@ -4,6 +4,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "api/cache_ingredients.h"
+#include "cache/cache_folder.h"
+
 namespace tessera {
 namespace {
 
@@ -45,6 +48,16 @@ std::vector<std::filesystem::path> cache_folders(const BindOptions& options) {
   const std::filesystem::path user = user_cache_folder();
   if (!user.empty()) folders.push_back(user);
   return folders;
+}
+
+std::vector<double> known_gains(const BindOptions& options) {
+  const std::vector<cache::Ingredient> machine = machine_ingredients();
+  std::vector<double> all;
+  for (const std::filesystem::path& folder : cache_folders(options)) {
+    const std::vector<double> gains = cache::read_gains(folder, machine);
+    all.insert(all.end(), gains.begin(), gains.end());
+  }
+  return all;
 }
 
 }  // namespace tessera

@@ -17,4 +17,7 @@ bool is_optimize_wanted_by_environment();
 // options name something that is not a folder.
 std::vector<std::filesystem::path> cache_folders(const BindOptions& options);
 
+// The shares of a run that tuning saved, by model, as the caches of this machine note them.
+std::vector<double> known_gains(const BindOptions& options);
+
 }  // namespace tessera

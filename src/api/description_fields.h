@@ -290,6 +290,18 @@ inline constexpr auto kFields<ConversionDescription> = FieldList{
 };
 
 template <>
+inline constexpr auto kFields<TuningQuote> = FieldList{
+    "TuningQuote",
+    field("is_known", &TuningQuote::is_known),
+    field("candidates", &TuningQuote::candidates, "candidate_count"),
+    field("seconds", &TuningQuote::seconds, "tuning_us"),
+    field("run_seconds", &TuningQuote::run_seconds, "run_us"),
+    field("gain_low", &TuningQuote::gain_low),
+    field("gain_high", &TuningQuote::gain_high),
+    field("runs", &TuningQuote::runs, "run_count"),
+};
+
+template <>
 inline constexpr auto kFields<TuningDescription> = FieldList{
     "TuningDescription",
     field("measured", &TuningDescription::measured, "measured_count"),
@@ -305,6 +317,8 @@ inline constexpr auto kFields<TuningDescription> = FieldList{
     hidden_field("phases", &TuningDescription::phases),
     ComputedKey{"phases"},
     field("notes", &TuningDescription::notes),
+    field("quote", &TuningDescription::quote),
+    field("gain", &TuningDescription::gain),
 };
 
 template <>
@@ -420,6 +434,7 @@ inline constexpr auto kFields<TuneProgress> = FieldList{
     field("seconds_allowed", &TuneProgress::seconds_allowed),
     field("can_stop", &TuneProgress::can_stop),
     field("may_grow", &TuneProgress::may_grow),
+    field("quote", &TuneProgress::quote),
 };
 
 template <>

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "base/writable_path.h"
 #include "cache/stored_file.h"
+#include "measure/quote.h"
 
 namespace tessera {
 namespace {
@@ -19,11 +19,6 @@ constexpr double kMinSeconds = 1;
 // One flag for the process, not for each set of backends: one notice is enough for a user who loads
 // a hundred models.
 std::atomic<bool> is_reported = false;
-
-std::string duration_text(const std::optional<double>& seconds_allowed) {
-  if (!seconds_allowed) return "seconds to a minute, longer for large models";
-  return "at most " + std::to_string(std::lround(*seconds_allowed)) + " s";
-}
 
 // The absolute path of the first folder that can be written to; "" if there is none.
 std::string written_folder(const std::vector<std::filesystem::path>& folders) {
@@ -43,11 +38,11 @@ std::string written_folder(const std::vector<std::filesystem::path>& folders) {
 
 }  // namespace
 
-std::string measuring_notice(const std::optional<double>& seconds_allowed,
+std::string measuring_notice(const TuningQuote& quote,
                              const std::vector<std::filesystem::path>& folders) {
   const std::string folder = written_folder(folders);
-  return "the first bind of a model measures which kernels are the fastest, which takes " +
-         duration_text(seconds_allowed) + "; " +
+  return "the first bind of a model measures which kernels are the fastest: " + quote_text(quote) +
+         "; " +
          (folder.empty()
               ? "the plan cannot be kept, as no folder for caches can be written to"
               : "the plan is kept in '" + folder + "', and later binds measure nothing") +
@@ -59,9 +54,9 @@ ProgressCallback with_measuring_notice(ProgressCallback report,
   if (is_reported) return report;
   return [report = std::move(report), folders = std::move(folders),
           &log](const TuneProgress& progress) {
-    const bool is_long = !progress.seconds_allowed || *progress.seconds_allowed >= kMinSeconds;
-    if (progress.phase == BindPhase::Starting && is_long && !is_reported.exchange(true)) {
-      log.warn(measuring_notice(progress.seconds_allowed, folders));
+    const bool is_long = progress.quote && progress.quote->seconds >= kMinSeconds;
+    if (is_long && !is_reported.exchange(true)) {
+      log.warn(measuring_notice(*progress.quote, folders));
     }
     return !report || report(progress);
   };

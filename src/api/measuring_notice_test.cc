@@ -19,11 +19,14 @@ std::string kept_in(const cache::TemporaryFolder& folder) {
 
 TEST(MeasuringNotice, SaysHowLongWhereAndHowToSwitchItOff) {
   const cache::TemporaryFolder folder;
-  const std::string open = measuring_notice({}, {folder.path()});
-  EXPECT_THAT(open, HasSubstr("takes seconds to a minute, longer for large models;"));
+  const std::string open = measuring_notice({.seconds = 19.7}, {folder.path()});
+  EXPECT_THAT(open, HasSubstr("which kernels are the fastest: about 20 s, gain unknown"));
   EXPECT_THAT(open, HasSubstr(kept_in(folder)));
   EXPECT_THAT(open, HasSubstr("optimize=False, --no-optimize or TESSERA_OPTIMIZE=0"));
-  EXPECT_THAT(measuring_notice(19.7, {folder.path()}), HasSubstr("takes at most 20 s;"));
+  const TuningQuote quote{.seconds = 15, .gain_low = 0.15, .gain_high = 0.25, .runs = 2000};
+  EXPECT_THAT(
+      measuring_notice(quote, {folder.path()}),
+      HasSubstr("about 15 s, likely gain 15 to 25 %, pays back after 2,000 runs; the plan"));
 }
 
 TEST(MeasuringNotice, NamesTheFolderThatWillBeWrittenTo) {
@@ -42,13 +45,14 @@ std::string explain_wrong_notices() {
   const ProgressCallback count = [&](const TuneProgress&) { return ++call_count < 4; };
   const ProgressCallback report = with_measuring_notice(count, {"."}, log);
   report({.phase = BindPhase::Preparing});
-  report({.phase = BindPhase::Starting, .seconds_allowed = 0.1});
+  const TuneProgress starting{.phase = BindPhase::Starting, .quote = TuningQuote{.seconds = 30}};
+  report({.phase = BindPhase::Starting, .quote = TuningQuote{.seconds = 0.1}});
   if (!heard.empty()) return "a notice of what is soon over";
-  if (!report({.phase = BindPhase::Starting, .seconds_allowed = 30})) return "the answer is lost";
+  if (!report(starting)) return "the answer is lost";
   if (heard.size() != 1) return "no notice";
-  if (report({.phase = BindPhase::Starting})) return "the answer is lost";
+  if (report(starting)) return "the answer is lost";
   const ProgressCallback other = with_measuring_notice({}, {"elsewhere"}, log);
-  if (other && !other({.phase = BindPhase::Starting})) return "stopped by nobody";
+  if (other && !other(starting)) return "stopped by nobody";
   return heard.size() == 1 && call_count == 4 ? "" : "a second notice";
 }
 

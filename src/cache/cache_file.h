@@ -42,7 +42,7 @@ struct Section {
 
 struct CacheFile {
   std::vector<Ingredient> ingredients;
-  // Information for people, by name; nothing depends on it.
+  // Information for people and forecasts, by name; no result depends on it.
   std::vector<Ingredient> notes;
   std::vector<Section> sections;  // at most one per type, content and key
   bool operator==(const CacheFile&) const = default;

@@ -1,8 +1,12 @@
 #include "cache/cache_folder.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <functional>
 #include <map>
+#include <ranges>
+#include <system_error>
 #include <utility>
 
 #include "cache/stored_file.h"
@@ -58,6 +62,9 @@ Candidate look_at(const std::filesystem::path& path, const Fingerprint& wanted) 
 // library version.
 constexpr size_t kMaxPlans = 256;
 constexpr size_t kMaxVersions = 3;
+
+// Files that read_gains() reads.
+constexpr std::ptrdiff_t kMaxGains = 100;
 
 bool is_cache_name(const std::string& name) {
   const size_t ending = std::string_view(kEnding).size();
@@ -166,6 +173,27 @@ CacheFile read_cache_file(const std::filesystem::path& path, const UserKey* key)
                     : "it is not used: " + text.refusal);
   }
   return decode(*text.bytes, key, location_of(path));
+}
+
+std::vector<double> read_gains(const std::filesystem::path& folder,
+                               std::span<const Ingredient> machine) {
+  std::vector<double> gains;
+  for (const std::filesystem::path& path : list_folder(folder) | std::views::take(kMaxGains)) {
+    const FileText text = read_stored_file(path, kMaxFileBytes);
+    if (!text.bytes) continue;
+    try {
+      const CacheFile head = decode_head(*text.bytes, location_of(path));
+      const auto common = std::ranges::mismatch(head.ingredients, machine);
+      const std::string note = head.note(kGainNote);
+      double gain = 0;
+      const auto read = std::from_chars(note.data(), note.data() + note.size(), gain);
+      const bool is_share = read.ec == std::errc() && gain >= 0 && gain < 1;
+      if (common.in2 == machine.end() && is_share) gains.push_back(gain);
+    } catch (const Error&) {
+      continue;  // Damaged files count as missing.
+    }
+  }
+  return gains;
 }
 
 bool is_automatic(std::span<const char> bytes) {

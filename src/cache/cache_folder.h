@@ -66,6 +66,14 @@ constexpr const char* kBySaveCache = "save_cache";
 // The name of the note with the file of the model, for people.
 constexpr const char* kModelNote = "model file";
 
+// The name of the note with the share of a run that the newest tuning saved: "0.174".
+constexpr const char* kGainNote = "gain of tuning";
+
+// The gains that files of `folder` note whose ingredients begin with `machine`. Reads 100 files at
+// most, because they are read whole; their names are digests, so these are a random sample.
+std::vector<double> read_gains(const std::filesystem::path& folder,
+                               std::span<const Ingredient> machine);
+
 // Whether automatic saves of binds wrote it.
 bool is_automatic(std::span<const char> bytes);
 

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <fstream>
+#include <string>
+#include <vector>
+
 #include "cache/temporary_folder_test.h"
 #include "tessera/error.h"
 
@@ -55,6 +59,26 @@ TEST(CacheFolder, SectionsAreReplacedOneByOne) {
   const FoundCache again = found(folder, newer);
   EXPECT_EQ(again.file->find("one", "costs")->bytes, "newer");
   EXPECT_EQ(again.file->find("other", "costs")->bytes, "a");
+}
+
+TEST(CacheFolder, GainsAreThoseOfThisMachine) {
+  const TemporaryFolder folder;
+  const auto save = [&](const std::string& machine, const std::string& graph,
+                        const std::string& gain) {
+    CacheFile file{.ingredients = {{"processor", machine}, {"graph", graph}}};
+    file.set_note(kGainNote, gain);
+    saved(folder, file);
+  };
+  save("this", "a", "0.174");
+  save("this", "b", "0");
+  save("this", "c", "much");
+  save("this", "d", "7");
+  save("this", "e", "");
+  save("other", "a", "0.5");
+  std::ofstream(folder.path() / "0123456.cache") << "damaged";
+  const std::vector<Ingredient> machine = {{"processor", "this"}};
+  EXPECT_THAT(read_gains(folder.path(), machine), testing::UnorderedElementsAre(0.174, 0));
+  EXPECT_THAT(read_gains(folder.path() / "none", machine), testing::IsEmpty());
 }
 
 // Constructs a collision: copies the bytes of one file to the name of another.

@@ -13,6 +13,7 @@
 #include "compile/known_plan.h"
 #include "compile/storage_fallback.h"
 #include "compile/wanted_offers.h"
+#include "measure/quote.h"
 #include "measure/tune_placement.h"
 #include "price/cost_sections.h"
 #include "price/stored_plans.h"
@@ -172,6 +173,12 @@ class PlanBuilder {
     placer_.set_solve_time_limit(pricing_.solve_budget_seconds);
     if (options.follows_order) placer_.follow_order();
     if (options.compiles) placer_.allow_compiling();
+  }
+
+  TuningQuote quote() {
+    look_up_prices();
+    return quote_tuning({base_, task_, *prices_, plan_key_, placer_, fitter_, assembler_},
+                        pricing_);
   }
 
   BuildOutcome build() {
@@ -400,6 +407,14 @@ class PlanBuilder {
 };
 
 }  // namespace
+
+TuningQuote quote_plan(Graph graph, const ops::Registry& registry,
+                       std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
+                       ThreadPool& pool, const PlanOptions& options) {
+  const StageWatcher nobody = [](const std::string&) {};
+  return PlanBuilder(std::move(graph), registry, std::move(plugins), packs, pool, options, nobody)
+      .quote();
+}
 
 BuildOutcome build_plan(Graph graph, const ops::Registry& registry,
                         std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,

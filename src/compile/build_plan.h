@@ -76,6 +76,12 @@ struct PlanResult {
   std::optional<CompilationGain> compilation_gain;
 };
 
+// What build_plan() with the same arguments would take and gain, if it measures; `options.pricing`
+// must have costs. Throws as build_plan() does.
+TuningQuote quote_plan(Graph graph, const ops::Registry& registry,
+                       std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
+                       ThreadPool& pool, const PlanOptions& options);
+
 // A plan, or a released weight that must be read again because the build needs its elements.
 using BuildOutcome = std::variant<PlanResult, ReleasedWeight>;
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "measure/tune.h"
 #include "price/cost_table.h"
@@ -39,6 +41,9 @@ struct PricingOptions {
   int64_t runs_per_build = 0;
   // Also find a startup plan, if the chosen plan takes long to build.
   bool wants_startup_plan = false;
+  // Returns the shares of a run that tuning saved other models on this machine, for the quote.
+  // Null: they are not known.
+  std::function<std::vector<double>()> find_gains = {};
   double margin_search_seconds = 0;  // see BindOptions
   double solve_budget_seconds = 0;   // see BindOptions
   tuning::TuneOptions tune;

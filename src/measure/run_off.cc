@@ -97,6 +97,7 @@ void RunOff::add_choices(const Placement& best, const Placement& known) {
   // its kernels may be unchecked, as they are in binds that do not measure.
   const bool is_late = !tuner_.should_continue();
   add("in order", in_order, {}, is_late ? Kernels::Any : Kernels::Checked);
+  for (Contender& one : all_) one.is_in_order = one.placement.chosen == in_order.chosen;
 }
 
 // Measures the choice without prices, and chooses again while some of it is refused.

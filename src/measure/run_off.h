@@ -25,6 +25,7 @@ struct Contender {
   std::optional<int> alone;  // the preference of its backend, if it is of one backend alone
   std::unique_ptr<PlanRunner> runner;
   tuning::Timing timing;
+  bool is_in_order = false;  // the choice without prices, perhaps under another name
 };
 
 class RunOff {

@@ -147,7 +147,8 @@ struct Tuner::State {
   void begin() {
     table_.machine = this_machine();
     const PhaseTimer::Scope running(phases_, "start");
-    if (!has_begun_) report({.phase = BindPhase::Starting}, seconds_left());
+    if (!has_begun_)
+      report({.phase = BindPhase::Starting, .quote = options_.quote}, seconds_left());
     if (!has_begun_ && options_.start_bench) bench_ = options_.start_bench();
     if (!has_begun_ && bench_ != nullptr) timed_bench_ = make_timed_bench(*bench_, phases_);
     has_begun_ = true;

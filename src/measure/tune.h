@@ -41,6 +41,8 @@ struct TuneOptions {
   bool only_checks = false;
   // Measure the processor's speed if there is much to measure; else use a table of upper bounds.
   bool measures_speed = true;
+  // What all of this is expected to take and to gain; reported when measuring starts.
+  std::optional<TuningQuote> quote = {};
   // Called when a phase begins, and often while measuring. Returns false to stop; results so far
   // are kept.
   std::function<bool(const TuneProgress&)> on_progress;

@@ -9,6 +9,7 @@
 
 #include "measure/measurement_loop.h"
 #include "measure/plan_trials.h"
+#include "measure/quote.h"
 #include "measure/race.h"
 #include "measure/run_off.h"
 #include "measure/step_recorder.h"
@@ -21,9 +22,6 @@ namespace {
 using tuning::PhaseTimer;
 using tuning::Timing;
 
-// A graph that takes less than this gets little time for tuning.
-constexpr double kShortSeconds = 1e-3;
-constexpr double kBudgetOfShort = 0.1;
 constexpr double kMinBudget = 1e-6;
 constexpr int kContextRounds = 3;
 // Limit on the time to measure candidates of a startup plan: this share of the time spent before.
@@ -98,6 +96,8 @@ class PlacementTuner {
       result.description.contenders = std::move(run_off);
     }
     result.tuning = tuning::describe(tuner_.report());
+    result.tuning.quote = quote_;
+    result.tuning.gain = gain_;
     if (is_cut_short_) result.tuning.is_stopped = result.tuning.is_out_of_time = true;
     if (is_short_ && shared_ != nullptr) shared_->spend(result.tuning.seconds);
     result.tuning.offered = static_cast<int>(task_.offers.candidates.size());
@@ -131,7 +131,10 @@ class PlacementTuner {
     tuning::TuneOptions effort = options.tune;
     const Placement in_order = placer_.in_order();
     const double seconds = placer_.price(in_order) - placer_.amortized_build_seconds(in_order);
-    is_short_ = !in_order.chosen.empty() && seconds < kShortSeconds && !options.is_in_background;
+    is_short_ = is_short(in_order, seconds, options);
+    // A quote takes longer than it takes to tune a short graph.
+    const bool is_limited = is_short_ && !options.measures_all && effort.budget_seconds <= 0;
+    if (!is_limited) effort.quote = quote_ = quote_tuning(context_, options);
     if (!is_short_ || options.measures_all) return effort;
     if (options.measures_short_here) effort.start_bench = nullptr;
     effort.measures_speed = false;
@@ -195,6 +198,14 @@ class PlacementTuner {
                                 .timing = winner.timing};
   }
 
+  // Notes what the winner, the first of `all`, saves compared with the choice without prices.
+  void note_gain(const std::vector<Contender>& all) {
+    const auto found = std::ranges::find_if(all, &Contender::is_in_order);
+    if (found == all.end() || is_short_) return;
+    // Of plans that may be equally fast, the first wins, even if another one ran a bit faster.
+    gain_ = std::max(0.0, 1 - all.front().timing.seconds / found->timing.seconds);
+  }
+
   // Sets `best` to the winner and returns the times: the winner first.
   std::vector<ContenderDescription> compare_contenders(Placement& best, const Placement& known) {
     if (!has_time_for_race()) return {};
@@ -202,6 +213,7 @@ class PlacementTuner {
     if (all.empty()) return {};
     best = all.front().placement;
     keep(all.front());
+    note_gain(all);
     std::vector<ContenderDescription> described;
     for (const Contender& contender : all) {
       runs_.push_back({contender.placement, contender.timing.seconds});
@@ -270,6 +282,8 @@ class PlacementTuner {
   bool is_cut_short_ = false;  // the time for measuring ended
   tuning::SharedCosts* shared_ = nullptr;
   std::vector<std::string> notes_;
+  std::optional<TuningQuote> quote_;
+  std::optional<double> gain_;
   StepRecorder recorder_;
   MeasurementLoop loop_;
   tuning::Tuner& tuner_;  // of `loop_`
@@ -277,6 +291,10 @@ class PlacementTuner {
 };
 
 }  // namespace
+
+bool is_short(const Placement& in_order, double seconds, const PricingOptions& options) {
+  return !in_order.chosen.empty() && seconds < kShortSeconds && !options.is_in_background;
+}
 
 TunedPlacement tune_placement(const TuningContext& context, const PricingOptions& options) {
   return PlacementTuner(context, options).run();

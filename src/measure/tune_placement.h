@@ -9,6 +9,14 @@
 
 namespace tessera {
 
+// A graph that takes less than kShortSeconds gets kBudgetOfShort at most.
+inline constexpr double kShortSeconds = 1e-3;
+inline constexpr double kBudgetOfShort = 0.1;
+
+// Whether a graph takes so little time that tuning it gets little effort. `in_order` is the choice
+// without prices, which is predicted to take `seconds`.
+bool is_short(const Placement& in_order, double seconds, const PricingOptions& options);
+
 struct TunedPlacement {
   Placement placement;  // its kernels are built
   // If requested, and if the kernels of `placement` are slow to build: a placement that starts

@@ -61,7 +61,8 @@ struct FoundCosts {
   // The libraries with which the plan was found, as in versions_in_key(), if they differ from the
   // current ones: then the plan is stored for these, and no library counts as fully measured.
   std::optional<std::vector<cache::Ingredient>> plan_versions = {};
-  double seconds = 0;  // total time spent on the search
+  double seconds = 0;               // total time spent on the search
+  std::optional<double> gain = {};  // TuningDescription::gain
   // Set if the search ended before its end, because the user stopped it (then there is no plan) or
   // because a budget was spent: the time spent until then.
   std::optional<double> interrupted_seconds = {};

@@ -80,10 +80,13 @@ LookupResult answer(std::unique_ptr<PlanLookup> lookup, const KeepsWaiting& keep
 // Saves `contents` to the first folder that can be written to.
 void save(const PlanLookup& lookup, CacheRecord::Contents& contents) {
   const PlanRequest& request = lookup.request();
-  const cache::CacheFile file{
+  cache::CacheFile file{
       .ingredients = request.model,
       .notes = {{cache::kWrittenBy, cache::kByBind}, {cache::kModelNote, request.model_name}},
       .sections = tuning::to_sections(contents.found, contents.libraries, request.binding)};
+  if (contents.found.gain) {
+    file.set_note(cache::kGainNote, std::to_string(*contents.found.gain));
+  }
   const std::optional<cache::UserKey> key = cache::make_key(request.key_folder);
   if (!key && !request.key_folder.empty()) {
     const std::string reason = cache::find_or_make_key(request.key_folder).reason;
@@ -198,6 +201,7 @@ std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanRe
     found.interrupted_seconds = spent + (before ? before->cut_short_seconds.value_or(0) : 0);
   }
   if (!is_stopped) found.plan = result.plan;
+  if (!is_stopped && !is_cut_short) found.gain = result.tuning.gain;
   // If an untrusted plan was rejected, the result replaces it in the file; otherwise, the next
   // process would verify that plan again.
   const bool is_worth_saving =

@@ -1,5 +1,5 @@
-"""The first bind of a process that measures for more than a moment prints a notice: how long it
-measures, where the plan is kept, and how to switch measuring off. All other binds print nothing."""
+"""The first bind of a process that measures for more than a moment prints a notice: what
+that takes and gains, where the plan is kept, and how to switch measuring off. All other binds print nothing."""
 
 import os
 import pty
@@ -56,7 +56,7 @@ def test_python_hears_it_once_at_level_info(python, long_model, work):
     level, text = heard
     assert level == "INFO" and NOTICE in text
     assert f"the plan is kept in '{work / 'kept'}'" in text
-    assert "takes at most 2 s" in text
+    assert "the fastest: about 2 s, gain unknown" in text
     assert "optimize=False, --no-optimize or TESSERA_OPTIMIZE=0" in text
     assert list((work / "kept").glob("*.cache"))
     # The plan is known now.

@@ -64,6 +64,7 @@ COMMANDS = {
     "explain optimized": ("explain model.onnx --runs 1 --optimize --cache-dir none", {0}),
     "explain node": (f"explain model.onnx --runs 1 --costs costs.json --node {LONG}/relu", {0}),
     "tune": ("tune model.onnx --table --all", {0}),
+    "tune dry run": ("tune model.onnx --dry-run", {0}),
     "inspect": ("inspect model.onnx --passes --weights", {0}),
     "inspect memory": ("inspect model.onnx --memory", {0}),
     "plan-memory": ("plan-memory buffers.csv --capacity 150", {1}),

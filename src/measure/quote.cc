@@ -1,0 +1,149 @@
+#include "measure/quote.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "measure/tune_placement.h"
+
+namespace tessera {
+namespace {
+
+constexpr double kSecondsToStart = 2;
+constexpr double kSecondsOfCandidate = 0.012;
+constexpr double kRuns = 50;
+constexpr double kSecondsOfByte = 0.015 / 1e6;
+constexpr int kCandidatesOfWork = 2;
+
+constexpr size_t kMinGains = 3;
+constexpr double kLow = 0.1;
+constexpr double kHigh = 0.9;
+// A smaller gain does not pay.
+constexpr double kLeastGain = 0.005;
+constexpr double kMaxRuns = 1e12;
+
+// The value below which the next one is with this probability, if it is like the sorted ones, of
+// which there is at least one; at least the least and at most the largest of these.
+double quantile(const std::vector<double>& sorted, double probability) {
+  const auto count = static_cast<double>(sorted.size());
+  const double position = std::clamp(probability * (count + 1) - 1, 0.0, count - 1);
+  const auto lower = static_cast<size_t>(position);
+  const size_t upper = std::min(lower + 1, sorted.size() - 1);
+  return std::lerp(sorted[lower], sorted[upper], position - std::floor(position));
+}
+
+// The candidates that will be measured, by the work that they do.
+int count_candidates(const TuningContext& context, bool measures_all) {
+  struct Work {
+    std::set<tuning::CostKey> unknown;
+    bool is_known = false;
+  };
+  std::map<std::string_view, Work> works;
+  const std::vector<Candidate>& offered = context.task.offers.candidates;
+  for (size_t index = 0; index < offered.size(); ++index) {
+    const std::optional<tuning::CostKey>& key = context.prices.keys()[index];
+    if (!key || !offered[index].has_kernel()) continue;
+    Work& work = works[key->work];
+    if (context.prices.is_measured(static_cast<int>(index))) {
+      work.is_known = true;
+    } else {
+      work.unknown.insert(*key);
+    }
+  }
+  int count = 0;
+  for (const auto& [name, work] : works) {
+    const auto unknown = static_cast<int>(work.unknown.size());
+    if (measures_all) {
+      count += unknown;
+    } else if (!work.is_known) {
+      count += std::min(unknown, kCandidatesOfWork);
+    }
+  }
+  return count;
+}
+
+int64_t weight_bytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const Value& value : graph.values) {
+    if (value.is_constant()) bytes += value.constant.bytes();
+  }
+  return bytes;
+}
+
+// "3" for 3.4, "0.1" for 0.12.
+std::string seconds_text(double seconds) {
+  if (seconds >= 1) return std::to_string(std::lround(seconds));
+  return "0." + std::to_string(std::clamp(std::lround(10 * seconds), 1L, 9L));
+}
+
+// "2,300" for 2345: two digits are all that a quote knows.
+std::string rounded_text(int64_t count) {
+  int64_t unit = 1;
+  while (count / unit >= 100) unit *= 10;
+  std::string digits = std::to_string((count + unit / 2) / unit * unit);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<size_t>(at), ",");
+  }
+  return digits;
+}
+
+std::string gain_text(const TuningQuote& quote) {
+  if (!quote.gain_low || !quote.gain_high) {
+    return "gain unknown, as fewer than " + std::to_string(kMinGains) + " models were tuned here";
+  }
+  const std::string low = std::to_string(std::lround(100 * *quote.gain_low));
+  const std::string high = std::to_string(std::lround(100 * *quote.gain_high));
+  const std::string gain = "likely gain " + (low == high ? low : low + " to " + high) + " %";
+  if (!quote.runs) return gain + ", may not pay back";
+  return gain + ", pays back after " + rounded_text(*quote.runs) +
+         (*quote.runs == 1 ? " run" : " runs");
+}
+
+}  // namespace
+
+TuningQuote make_quote(const QuoteBasis& basis) {
+  TuningQuote quote{.candidates = basis.candidates, .run_seconds = basis.run_seconds};
+  quote.seconds = kSecondsToStart + kSecondsOfCandidate * basis.candidates +
+                  kRuns * basis.run_seconds +
+                  kSecondsOfByte * static_cast<double>(basis.weight_bytes);
+  if (basis.budget_seconds > 0) quote.seconds = std::min(quote.seconds, basis.budget_seconds);
+  if (basis.gains.size() < kMinGains) return quote;
+  std::vector<double> gains = basis.gains;
+  std::ranges::sort(gains);
+  quote.gain_low = quantile(gains, kLow);
+  quote.gain_high = quantile(gains, kHigh);
+  const double typical = quantile(gains, 0.5);
+  if (typical < kLeastGain || basis.run_seconds <= 0) return quote;
+  const double runs = std::ceil(quote.seconds / (typical * basis.run_seconds));
+  quote.runs = static_cast<int64_t>(std::min(runs, kMaxRuns));
+  return quote;
+}
+
+TuningQuote quote_tuning(const TuningContext& context, const PricingOptions& options) {
+  const Placement in_order = context.placer.in_order();
+  const double run_seconds =
+      context.placer.price(in_order) - context.placer.amortized_build_seconds(in_order);
+  QuoteBasis basis{.candidates = count_candidates(context, options.measures_all),
+                   .run_seconds = run_seconds,
+                   .weight_bytes = weight_bytes(context.base.graph),
+                   .budget_seconds = options.tune.budget_seconds};
+  const bool is_limited = basis.budget_seconds <= 0 && !options.measures_all;
+  if (is_limited && is_short(in_order, run_seconds, options)) basis.budget_seconds = kBudgetOfShort;
+  if (options.find_gains) basis.gains = options.find_gains();
+  return make_quote(basis);
+}
+
+std::string quote_text(const TuningQuote& quote) {
+  const std::string seconds = seconds_text(quote.seconds) + " s";
+  if (quote.is_known) {
+    return "nothing to measure, a cache has the fastest plan; measuring again takes about " +
+           seconds;
+  }
+  return "about " + seconds + ", " + gain_text(quote);
+}
+
+}  // namespace tessera
