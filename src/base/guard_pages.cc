@@ -4,11 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <utility>
 
+#include "base/check.h"
 #include "base/huge_pages.h"
 #include "tessera/error.h"
 
@@ -17,6 +20,8 @@ namespace {
 
 // More than any file has, and small enough that rounding up to pages does not overflow.
 constexpr int64_t kMaxBytes = int64_t{1} << 62;
+// What a pool keeps at most.
+constexpr int64_t kMaxUnusedBytes = int64_t{256} << 20;
 
 int64_t page_bytes() { return ::sysconf(_SC_PAGESIZE); }
 
@@ -41,6 +46,11 @@ void GuardPages::reserve() {
   if (found == MAP_FAILED) fail(bytes_);
   reserved_ = static_cast<std::byte*>(found);
   pages_ = reserved_ + page_bytes();
+  place(bytes_);
+}
+
+void GuardPages::place(int64_t bytes) {
+  bytes_ = bytes;
   data_ = pages_ + pages_bytes_ - round_up(bytes_, kAlignmentBytes);
 }
 
@@ -82,7 +92,8 @@ GuardPages::GuardPages(GuardPages&& other) noexcept
       pages_(other.pages_),
       pages_bytes_(other.pages_bytes_),
       data_(other.data_),
-      bytes_(other.bytes_) {}
+      bytes_(other.bytes_),
+      is_read_only_(other.is_read_only_) {}
 
 GuardPages& GuardPages::operator=(GuardPages&& other) noexcept {
   std::swap(reserved_, other.reserved_);
@@ -90,6 +101,7 @@ GuardPages& GuardPages::operator=(GuardPages&& other) noexcept {
   std::swap(pages_bytes_, other.pages_bytes_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(is_read_only_, other.is_read_only_);
   return *this;
 }
 
@@ -101,6 +113,40 @@ GuardPages::~GuardPages() {
 
 void GuardPages::forbid_writing() {
   if (::mprotect(pages_, static_cast<size_t>(pages_bytes_), PROT_READ) != 0) fail(bytes_);
+  is_read_only_ = true;
+}
+
+void GuardPages::reuse_for(int64_t bytes) {
+  TESSERA_CHECK(pages_for(bytes) == pages_bytes_, "pages are used again for as many");
+  if (is_read_only_) {
+    const int rights = PROT_READ | PROT_WRITE;
+    if (::mprotect(pages_, static_cast<size_t>(pages_bytes_), rights) != 0) fail(bytes);
+    is_read_only_ = false;
+  }
+  place(bytes);
+}
+
+GuardPages GuardPagePool::take(int64_t bytes) {
+  const int64_t wanted = GuardPages::pages_for(bytes);
+  // The newest are likely to be in the caches.
+  const auto found = std::find_if(unused_.rbegin(), unused_.rend(), [&](const GuardPages& pages) {
+    return pages.pages_bytes() == wanted;
+  });
+  if (found == unused_.rend()) return GuardPages(bytes);
+  GuardPages pages = std::move(*found);
+  unused_.erase(std::next(found).base());
+  unused_bytes_ -= wanted;
+  pages.reuse_for(bytes);
+  return pages;
+}
+
+void GuardPagePool::give_back(GuardPages pages) {
+  unused_bytes_ += pages.pages_bytes();
+  unused_.push_back(std::move(pages));
+  while (unused_bytes_ > kMaxUnusedBytes) {
+    unused_bytes_ -= unused_.front().pages_bytes();
+    unused_.pop_front();
+  }
 }
 
 }  // namespace tessera

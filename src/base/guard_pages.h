@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 
 namespace tessera {
 
@@ -15,7 +16,7 @@ class GuardPages {
 
   // Zero-filled, readable and writable. Throws OutOfMemory.
   explicit GuardPages(int64_t bytes);
-  // Maps what share_bytes() stored at `offset` of `file`, read-only: a write ends the process.
+  // Maps what SharedArena stored at `offset` of `file`, read-only: a write ends the process.
   // Throws DeviceFailed if the file does not contain it.
   GuardPages(int64_t bytes, int file, int64_t offset);
   GuardPages(GuardPages&& other) noexcept;
@@ -30,18 +31,38 @@ class GuardPages {
 
   // Makes the pages read-only: from now on a write ends the process.
   void forbid_writing();
+  // Places `bytes` of the same number of pages here instead, with any contents, writable. Only for
+  // pages that are not of a file.
+  void reuse_for(int64_t bytes);
+  // Without the guard pages.
+  int64_t pages_bytes() const { return pages_bytes_; }
 
   // Size in bytes of the whole pages that hold `bytes`, without the guard pages.
   static int64_t pages_for(int64_t bytes);
 
  private:
   void reserve();
+  void place(int64_t bytes);
 
   std::byte* reserved_ = nullptr;  // with both guard pages
   std::byte* pages_ = nullptr;
   int64_t pages_bytes_ = 0;
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
+  bool is_read_only_ = false;
+};
+
+// Guard pages that were used before, for others of the same size: the kernel takes longer to find
+// and clear new pages than a check to fill them. For one thread.
+class GuardPagePool {
+ public:
+  // With any contents. Throws OutOfMemory.
+  GuardPages take(int64_t bytes);
+  void give_back(GuardPages pages);
+
+ private:
+  std::deque<GuardPages> unused_;  // the oldest first
+  int64_t unused_bytes_ = 0;
 };
 
 }  // namespace tessera

@@ -61,11 +61,46 @@ TEST(GuardPages, MovesWithItsMemory) {
 
 TEST(GuardPages, RefusesMoreThanThereIs) { EXPECT_THROW(GuardPages(int64_t{1} << 60), Error); }
 
+TEST(GuardPagePool, UsesPagesAgainForTheSameNumberOfThem) {
+  GuardPagePool pool;
+  GuardPages first = pool.take(5000);
+  const std::byte* start = first.data() - first.slack_before();
+  first.forbid_writing();
+  pool.give_back(std::move(first));
+  const GuardPages other = pool.take(100);
+  EXPECT_NE(other.data() - other.slack_before(), start);
+  GuardPages again = pool.take(8000);
+  EXPECT_EQ(again.data() - again.slack_before(), start);
+  EXPECT_EQ(again.bytes(), 8000);
+  EXPECT_LT(again.slack_after(), GuardPages::kAlignmentBytes);
+  std::memset(again.data(), 1, 8000);
+  EXPECT_NE(pool.take(5000).data() - again.slack_before(), start);
+}
+
+TEST(GuardPagePool, KeepsNoMoreThanItMay) {
+  GuardPagePool pool;
+  // More than one of these is not kept.
+  const int64_t bytes = int64_t{200} << 20;
+  pool.give_back(pool.take(bytes));
+  pool.give_back(pool.take(bytes + 8192));
+  GuardPages again = pool.take(bytes);
+  EXPECT_EQ(again.bytes(), bytes);
+}
+
+TEST(FencedPagesDeathTest, PagesThatAreUsedAgainAreFenced) {
+  GuardPagePool pool;
+  pool.give_back(pool.take(5000));
+  const GuardPages again = pool.take(6000);
+  EXPECT_FAULT(*at(again, again.bytes() + again.slack_after()) = std::byte{1});
+  EXPECT_FAULT(*at(again, -again.slack_before() - 1) = std::byte{1});
+}
+
 TEST(FencedPagesDeathTest, MapsWhatIsSharedToBeReadOnly) {
   const std::string first(5000, 'a');
   const std::string second = "second";
   const std::span<const char> blocks[] = {first, {}, second};
-  const SharedBytes shared = share_bytes(blocks);
+  SharedArena arena;
+  const SharedBytes shared = arena.store(blocks);
   const GuardPages found(5000, shared.file.get(), shared.offsets[0]);
   const GuardPages last(6, shared.file.get(), shared.offsets[2]);
   EXPECT_EQ(std::memcmp(found.data(), first.data(), first.size()), 0);
@@ -78,7 +113,8 @@ TEST(FencedPagesDeathTest, MapsWhatIsSharedToBeReadOnly) {
 TEST(GuardPages, RefusesWhatAFileDoesNotHave) {
   const std::string text = "text";
   const std::span<const char> blocks[] = {text};
-  const SharedBytes shared = share_bytes(blocks);
+  SharedArena arena;
+  const SharedBytes shared = arena.store(blocks);
   EXPECT_THROW(GuardPages(5000, shared.file.get(), 0), Error);
   EXPECT_THROW(GuardPages(4, shared.file.get(), 4096), Error);
   EXPECT_THROW(GuardPages(4, shared.file.get(), -4096), Error);

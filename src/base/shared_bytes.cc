@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/guard_pages.h"
+#include "base/memory.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -17,20 +18,11 @@ namespace {
 
 constexpr const char* kPlace = "shared memory";
 
-int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+// An arena larger than this is made anew if its contents need less than this part of it.
+constexpr int64_t kLargeBytes = int64_t{64} << 20;
+constexpr int64_t kMaxExcess = 8;
 
-void write_at(int file, int64_t offset, std::span<const char> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(file, bytes.data(), bytes.size(), offset);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      throw Error(ErrorKind::OutOfMemory, kPlace,
-                  std::to_string(bytes.size()) + " bytes: " + std::strerror(errno));
-    }
-    offset += written;
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-}
+int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 FileHandle make_file() {
   FileHandle file(::memfd_create("tessera", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -45,39 +37,70 @@ bool is_sealed(const FileHandle& file, int seals) {
   return ::fcntl(file.get(), F_ADD_SEALS, seals | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
 }
 
-// F_SEAL_WRITE fails if the kernel happens to hold a reference to a page (page migration, access
-// tracking). Nobody has mapped the file for writing yet, so F_SEAL_FUTURE_WRITE is equivalent;
-// kernels before 5.1 do not have it.
-void seal(const FileHandle& file, bool against_writing) {
-  const bool is_done = against_writing ? is_sealed(file, F_SEAL_FUTURE_WRITE) ||
-                                             (errno == EINVAL && is_sealed(file, F_SEAL_WRITE))
-                                       : is_sealed(file, 0);
-  if (!is_done) {
-    throw Error(ErrorKind::DeviceFailed, kPlace,
-                std::string("could not be sealed: ") + std::strerror(errno));
-  }
+// Forbids to change the size and, with F_SEAL_FUTURE_WRITE, to write except by mappings that exist.
+// Kernels before 5.1 do not know the latter.
+void seal(const FileHandle& file, int seals) {
+  if (is_sealed(file, seals) || (errno == EINVAL && is_sealed(file, 0))) return;
+  throw Error(ErrorKind::DeviceFailed, kPlace,
+              std::string("could not be sealed: ") + std::strerror(errno));
+}
+
+// A mapping of the whole file for reading and writing.
+void* map(const FileHandle& file, int64_t bytes) {
+  void* found = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_POPULATE, file.get(), 0);
+  if (found != MAP_FAILED) return found;
+  throw Error(ErrorKind::DeviceFailed, kPlace,
+              std::string("could not be mapped: ") + std::strerror(errno));
 }
 
 }  // namespace
 
-SharedBytes share_bytes(std::span<const std::span<const char>> blocks) {
-  SharedBytes shared = {.file = make_file()};
+SharedArena::~SharedArena() { release(); }
+
+void SharedArena::release() {
+  if (data_ != nullptr) ::munmap(data_, static_cast<size_t>(bytes_));
+  data_ = nullptr;
+  bytes_ = 0;
+  file_ = FileHandle();
+}
+
+void SharedArena::make_room(int64_t bytes) {
+  const bool is_much_too_large = bytes_ > kLargeBytes && bytes_ / kMaxExcess > bytes;
+  if (bytes <= bytes_ && !is_much_too_large) return;
+  release();
+  // Linux would end a process rather than refuse.
+  if (bytes > available_memory_bytes()) {
+    throw Error(ErrorKind::OutOfMemory, kPlace,
+                "needs " + std::to_string(bytes) + " bytes, more than are available");
+  }
+  file_ = make_file();
+  // Gets the pages, too: a page that is missing later would be a signal, not an error.
+  if (::ftruncate(file_.get(), bytes) != 0 || ::fallocate(file_.get(), 0, 0, bytes) != 0) {
+    throw Error(ErrorKind::OutOfMemory, kPlace,
+                std::to_string(bytes) + " bytes: " + std::strerror(errno));
+  }
+  data_ = static_cast<char*>(map(file_, bytes));
+  bytes_ = bytes;
+  seal(file_, F_SEAL_FUTURE_WRITE);
+}
+
+SharedBytes SharedArena::store(std::span<const std::span<const char>> blocks) {
+  SharedBytes shared;
   int64_t end = 0;
   for (const std::span<const char>& block : blocks) {
     shared.offsets.push_back(end);
     end += GuardPages::pages_for(static_cast<int64_t>(block.size()));
   }
-  if (::ftruncate(shared.file.get(), end) != 0) {
-    throw Error(ErrorKind::OutOfMemory, kPlace,
-                std::to_string(end) + " bytes: " + std::strerror(errno));
-  }
+  make_room(end);
   for (size_t index = 0; index < blocks.size(); ++index) {
+    if (blocks[index].empty()) continue;
     const auto bytes = static_cast<int64_t>(blocks[index].size());
     const int64_t before =
         GuardPages::pages_for(bytes) - round_up(bytes, GuardPages::kAlignmentBytes);
-    write_at(shared.file.get(), shared.offsets[index] + before, blocks[index]);
+    std::memcpy(data_ + shared.offsets[index] + before, blocks[index].data(), blocks[index].size());
   }
-  seal(shared.file, /*against_writing=*/true);
+  shared.file = FileHandle(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
   return shared;
 }
 
@@ -87,18 +110,11 @@ SharedPage SharedPage::make() {
     throw Error(ErrorKind::DeviceFailed, kPlace,
                 std::string("has no room for a page: ") + std::strerror(errno));
   }
-  seal(file, /*against_writing=*/false);
+  seal(file, 0);
   return SharedPage(std::move(file));
 }
 
-SharedPage::SharedPage(FileHandle file) : file_(std::move(file)) {
-  void* found = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
-  if (found == MAP_FAILED) {
-    throw Error(ErrorKind::DeviceFailed, kPlace,
-                std::string("could not be mapped: ") + std::strerror(errno));
-  }
-  data_ = found;
-}
+SharedPage::SharedPage(FileHandle file) : file_(std::move(file)) { data_ = map(file_, kBytes); }
 
 SharedPage::SharedPage(SharedPage&& other) noexcept
     : file_(std::move(other.file_)), data_(std::exchange(other.data_, nullptr)) {}

@@ -12,12 +12,31 @@ namespace tessera {
 // Consecutive blocks of bytes. Each occupies whole pages of its own and ends at the position that
 // GuardPages expects.
 struct SharedBytes {
-  FileHandle file;               // in memory and sealed: nobody can change it
+  FileHandle file;               // in memory and sealed: who receives it cannot change it
   std::vector<int64_t> offsets;  // of each block's first page
 };
 
-// Throws OutOfMemory if the memory does not suffice, DeviceFailed if it cannot be shared.
-SharedBytes share_bytes(std::span<const std::span<const char>> blocks);
+// Holds blocks for another process, which only reads them, one set after the other. It keeps its
+// pages, because getting new ones takes longer than filling them.
+class SharedArena {
+ public:
+  SharedArena() = default;
+  SharedArena(const SharedArena&) = delete;
+  SharedArena& operator=(const SharedArena&) = delete;
+  ~SharedArena();
+
+  // Copies the blocks; those of earlier calls are overwritten. Throws OutOfMemory if the memory
+  // does not suffice, DeviceFailed if it cannot be shared.
+  SharedBytes store(std::span<const std::span<const char>> blocks);
+
+ private:
+  void make_room(int64_t bytes);
+  void release();
+
+  FileHandle file_;
+  char* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
 
 // A page of memory that two processes read and write, zero-filled at first. The file is sealed, so
 // neither process can change its size.

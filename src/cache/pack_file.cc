@@ -110,8 +110,8 @@ std::string encode_packs(std::span<const StoredPack> packs, const std::string& p
   return bytes;
 }
 
-std::string write_packs(const std::filesystem::path& file, std::span<const StoredPack> packs,
-                        const std::string& processor, const UserKey& key, Durability durability) {
+ReplacedFile write_packs(const std::filesystem::path& file, std::span<const StoredPack> packs,
+                         const std::string& processor, const UserKey& key, Durability durability) {
   const Head head = head_of(packs, processor, key);
   const auto write = [&](int descriptor) {
     std::string reason;

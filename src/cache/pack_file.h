@@ -30,11 +30,10 @@ struct StoredPack {
 // The bytes of a file. `processor` is the one on which the packs were made.
 std::string encode_packs(std::span<const StoredPack> packs, const std::string& processor,
                          const UserKey& key);
-// Writes the same to `file` without holding all of it in memory. Returns the reason of a failure,
-// or "".
-std::string write_packs(const std::filesystem::path& file, std::span<const StoredPack> packs,
-                        const std::string& processor, const UserKey& key,
-                        Durability durability = Durability::Synced);
+// Writes the same to `file` without holding all of it in memory.
+ReplacedFile write_packs(const std::filesystem::path& file, std::span<const StoredPack> packs,
+                         const std::string& processor, const UserKey& key,
+                         Durability durability = Durability::Synced);
 
 // Thread-safe.
 class PackFile {

@@ -24,8 +24,8 @@ UserKey key_of(uint8_t byte) {
 class PackFileTest : public testing::Test {
  protected:
   PackFileTest() {
-    const std::string reason = write_packs(path_, packs_, kHere, key_);
-    EXPECT_EQ(reason, "");
+    written_ = write_packs(path_, packs_, kHere, key_);
+    EXPECT_EQ(written_.refusal, "");
   }
   PackFile::Opened open(const std::optional<FileStamp>& trusted = std::nullopt) const {
     return PackFile::open(path_, kHere, key_, trusted);
@@ -42,6 +42,7 @@ class PackFileTest : public testing::Test {
   const TemporaryFolder folder_;
   const std::filesystem::path path_ = folder_ / "some.packs";
   const UserKey key_ = key_of(7);
+  ReplacedFile written_;
   const std::string small_ = "a small pack";
   const std::string large_ = std::string(5000, 'x') + "end";
   const std::vector<StoredPack> packs_ = {{"first", small_}, {"second", large_}};
@@ -64,6 +65,13 @@ TEST_F(PackFileTest, GivesWhatWasWritten) {
   EXPECT_THAT(opened.file->keys(), testing::ElementsAre("first", "second"));
   EXPECT_TRUE(opened.file->has("first"));
   EXPECT_FALSE(opened.file->has("third"));
+}
+
+TEST_F(PackFileTest, IsTrustedByTheStampWithWhichItWasWritten) {
+  ASSERT_TRUE(written_.stamp);
+  EXPECT_EQ(written_.stamp, stamp_of(path_));
+  write_packs(path_, packs_, kHere, key_);
+  EXPECT_NE(written_.stamp, stamp_of(path_)) << "another file of the same contents";
 }
 
 TEST_F(PackFileTest, IsTheSameFromMemory) {

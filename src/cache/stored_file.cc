@@ -204,17 +204,17 @@ std::string write_bytes(int descriptor, std::string_view bytes) {
 
 std::string replace_file(const std::filesystem::path& file,
                          const std::function<std::string()>& make_bytes) {
-  return replace_file_by(file,
-                         [&](int descriptor) { return write_bytes(descriptor, make_bytes()); });
+  const auto write = [&](int descriptor) { return write_bytes(descriptor, make_bytes()); };
+  return replace_file_by(file, write).refusal;
 }
 
-std::string replace_file_by(const std::filesystem::path& file,
-                            const std::function<std::string(int descriptor)>& write,
-                            Durability durability) {
+ReplacedFile replace_file_by(const std::filesystem::path& file,
+                             const std::function<std::string(int descriptor)>& write,
+                             Durability durability) {
   const std::filesystem::path folder = folder_of(file);
   const std::filesystem::path staged = folder / ("." + file.filename().string() + ".new");
   const auto [handle, refusal] = open_exclusively(staged);
-  if (!handle.is_open()) return refusal;
+  if (!handle.is_open()) return {refusal, std::nullopt};
   std::string reason;
   try {
     reason = write(handle.get());
@@ -227,10 +227,10 @@ std::string replace_file_by(const std::filesystem::path& file,
   if (reason.empty() && ::rename(staged.c_str(), file.c_str()) != 0) reason = last_error();
   if (!reason.empty()) {
     ::unlink(staged.c_str());
-    return reason;
+    return {reason, std::nullopt};
   }
   if (is_synced) sync_folder(folder);
-  return {};
+  return {"", stamp_of(handle.get())};
 }
 
 std::string make_private_folder(const std::filesystem::path& folder) {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/file_handle.h"
+#include "base/file_stamp.h"
 
 namespace tessera::cache {
 
@@ -70,11 +71,18 @@ enum class Durability : uint8_t {
   Unsynced
 };
 
+// What became of a file that was to be replaced: the reason of a failure, or "" and its stamp, by
+// which others see later whether somebody has written to it since.
+struct ReplacedFile {
+  std::string refusal;
+  std::optional<FileStamp> stamp;
+};
+
 // The same for contents too large for memory: `write` writes to the open file and returns the
 // reason of a failure, or "".
-std::string replace_file_by(const std::filesystem::path& file,
-                            const std::function<std::string(int descriptor)>& write,
-                            Durability durability = Durability::Synced);
+ReplacedFile replace_file_by(const std::filesystem::path& file,
+                             const std::function<std::string(int descriptor)>& write,
+                             Durability durability = Durability::Synced);
 
 // Writes all bytes at the current position of the file. Returns the reason of a failure, or "".
 std::string write_bytes(int descriptor, std::string_view bytes);

@@ -31,10 +31,6 @@ constexpr double kMaxSeconds = 0.1;
 // them.
 constexpr double kLongForOneThread = 5e-4;
 
-// The maximum number and total time of repetitions of disturbed runs.
-constexpr int kMaxRetries = 8;
-constexpr double kSecondsForRetries = 0.03;
-
 // For short kernels, a round is the minimum of several runs, because disturbances only slow down.
 int runs_of_round(double seconds) { return seconds < 1e-4 ? 3 : seconds < 1e-3 ? 2 : 1; }
 
@@ -55,26 +51,6 @@ bool is_narrow(std::span<const Sample> samples) {
 
 Sample sample_of(const Outcome& outcome) {
   return {outcome.seconds, outcome.slowdown, outcome.slowdown_p90};
-}
-
-void keep_faster(Sample& fastest, const Sample& other) {
-  if (other.seconds < fastest.seconds) fastest = other;
-}
-
-// Repeats disturbed runs, within limits on their number and time.
-template <class Run>
-Outcome run_without_preemption(const Run& run) {
-  Outcome outcome = run();
-  double spent = outcome.seconds;
-  for (int again = 0; outcome.was_preempted && again < kMaxRetries; ++again) {
-    if (spent > kSecondsForRetries) break;
-    const Outcome next = run();
-    if (!next.is_fine()) return next;
-    spent += next.seconds;
-    if (next.was_preempted && next.seconds > outcome.seconds) continue;
-    outcome = next;
-  }
-  return outcome;
 }
 
 class GroupMeasurement {
@@ -143,8 +119,14 @@ class GroupMeasurement {
     }
     trial.cost.emplace();
     if (!build(trial)) return;
-    const Checked checked = trial.bench->check(trial.key);
+    Checked checked = trial.bench->check(trial.key);
     if (checked.is_lost) lose(trial.bench);
+    if (!checked.is_fine() && limits_.add_magnitudes && limits_.add_magnitudes()) {
+      for (Trial& other : trials_) other.is_built = false;
+      if (!build(trial)) return;
+      checked = trial.bench->check(trial.key);
+      if (checked.is_lost) lose(trial.bench);
+    }
     trial.cost->error = checked.error;
     trial.cost->tolerance = checked.tolerance;
     if (!checked.is_fine()) return refuse(trial, checked.reason);
@@ -152,35 +134,31 @@ class GroupMeasurement {
       trial.is_dropped = true;
       return;
     }
-    // One run for first-time effects, and one that counts.
-    const std::optional<Sample> first = run_once(trial);
+    // One run for first-time effects, and a round that counts.
+    const std::optional<Sample> first = run(trial, 1);
     if (!first) return;
     if (first->seconds > limits_.candidate_timeout_seconds) {
       return refuse(trial, "one run took " + seconds_text(first->seconds) + ", expected at most " +
                                seconds_text(limits_.candidate_timeout_seconds));
     }
-    run_round(trial);
+    run_round(trial, first->seconds);
   }
 
-  std::optional<Sample> run_once(Trial& trial) {
-    const Outcome outcome =
-        run_without_preemption([&] { return trial.bench->run_once(trial.key, limits_.weights); });
+  // The fastest of `runs` runs.
+  std::optional<Sample> run(Trial& trial, int runs) {
+    const Outcome outcome = trial.bench->run(trial.key, limits_.weights, runs);
     if (outcome.is_fine()) return sample_of(outcome);
     if (outcome.is_lost) lose(trial.bench);
     refuse(trial, outcome.reason);
     return std::nullopt;
   }
 
-  void run_round(Trial& trial) {
+  // `seconds`: of a run, about.
+  void run_round(Trial& trial, double seconds) {
     if (!trial.is_built && !build(trial)) return;
     const auto start = std::chrono::steady_clock::now();
-    std::optional<Sample> fastest = run_once(trial);
+    const std::optional<Sample> fastest = run(trial, runs_of_round(seconds));
     if (!fastest) return;
-    for (int run = runs_of_round(fastest->seconds); run > 1; --run) {
-      const std::optional<Sample> again = run_once(trial);
-      if (!again) return;
-      keep_faster(*fastest, *again);
-    }
     trial.samples.push_back(*fastest);
     trial.spent_seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -209,7 +187,7 @@ class GroupMeasurement {
         if (is_done(trial)) continue;
         is_busy = true;
         if (!watcher_(trial, reported_best())) return false;
-        run_round(trial);
+        run_round(trial, typical(trial.samples));
         trial.is_finished = is_done(trial);
       }
       if (!is_busy) return true;
@@ -262,18 +240,15 @@ ConversionCost measure_conversion(Bench& bench, const ConversionKey& key, int64_
   ConversionCost cost{.bytes = bytes};
   std::vector<Sample> samples;
   double spent = 0;
-  const auto run = [&] {
-    const Outcome outcome = run_without_preemption([&] { return bench.convert_once(key); });
+  const auto run = [&](int runs) {
+    const Outcome outcome = bench.convert(key, runs);
     if (!outcome.is_fine()) cost.refusal = outcome.reason;
-    spent += outcome.seconds;
+    spent += runs * outcome.seconds;
     return sample_of(outcome);
   };
-  run();
+  const int runs = runs_of_round(run(1).seconds);
   while (cost.refusal.empty()) {
-    Sample fastest = run();
-    for (int again = runs_of_round(fastest.seconds); again > 1; --again)
-      keep_faster(fastest, run());
-    samples.push_back(fastest);
+    samples.push_back(run(runs));
     const bool is_enough =
         static_cast<int>(samples.size()) >= kMinRounds || spent > kSecondsForRounds;
     if (is_enough) break;

@@ -21,17 +21,17 @@ class TimedBench final : public Bench {
     const PhaseTimer::Scope running(phases_, "check");
     return bench_.check(key);
   }
-  Outcome run_once(const CandidateKey& key, Weights weights) override {
+  Outcome run(const CandidateKey& key, Weights weights, int runs) override {
     const PhaseTimer::Scope running(phases_, "time");
-    return bench_.run_once(key, weights);
+    return bench_.run(key, weights, runs);
   }
   void drop(const CandidateKey& key) override {
     const PhaseTimer::Scope running(phases_, "load");
     bench_.drop(key);
   }
-  Outcome convert_once(const ConversionKey& key) override {
+  Outcome convert(const ConversionKey& key, int runs) override {
     const PhaseTimer::Scope running(phases_, "time");
-    return bench_.convert_once(key);
+    return bench_.convert(key, runs);
   }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 // The time limit for running each plan of a short graph.
 constexpr double kSecondsOfShort = 0.005;
 // Times of steps in context only choose what is raced.
-constexpr double kSecondsOfRecording = 0.1;
+constexpr double kSecondsOfRecording = 0.06;
 constexpr int kRunsOfRecording = 3;
 
 }  // namespace
@@ -49,7 +49,7 @@ std::unique_ptr<PlanRunner> PlanTrials::runner_of(const Placement& placement) {
 }
 
 void PlanTrials::record(const Placement& placement, PlanRunner& runner) {
-  const PhaseTimer::Scope running(tuner_.phases(), "run plans");
+  const PhaseTimer::Scope running(tuner_.phases(), "time steps");
   RunLimits limits = this->limits();
   limits.seconds = std::min(limits.seconds, kSecondsOfRecording);
   limits.min_runs = kRunsOfRecording;
@@ -61,7 +61,7 @@ void PlanTrials::record(const Placement& placement, PlanRunner& runner) {
 std::optional<tuning::Race> PlanTrials::race(const std::vector<PlanRunner*>& runners,
                                              const std::vector<std::string>& names,
                                              std::vector<double> extra_seconds) {
-  const PhaseTimer::Scope running(tuner_.phases(), "run plans");
+  const PhaseTimer::Scope running(tuner_.phases(), "race");
   tuning::Race race(std::move(extra_seconds));
   const bool have_run =
       run_race(race, runners, inputs(), limits(), [&](size_t index, size_t done, size_t total) {

@@ -19,7 +19,7 @@ constexpr size_t kMinRoundsOfInterval = 6;
 constexpr double kEqual = 0.005;
 // A contender that was slower than the leader by this factor in each of so many rounds drops out.
 // Later, the interval decides.
-constexpr std::array<double, kMinRoundsOfInterval - 1> kFarBehind = {4, 1.5, 1.15, 1.08, 1.04};
+constexpr std::array<double, kMinRoundsOfInterval - 1> kFarBehind = {4, 1.25, 1.12, 1.07, 1.04};
 
 double median(std::vector<double> numbers) {
   std::ranges::sort(numbers);

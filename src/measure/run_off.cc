@@ -13,6 +13,9 @@ namespace {
 // Contenders whose price exceeds that of the first by this factor are not run, except for the
 // choice without prices.
 constexpr double kMaxPriceRatio = 1.35;
+// Candidates for what a backend alone achieves are measured only while the lower bound of its price
+// is within this factor.
+constexpr double kMaxBoundRatio = 1;
 // Plans within this factor of the fastest, at most kMaxFinalists, are compared more closely, in at
 // most kFinalRounds rounds. No round begins after this share of the time spent before, or after
 // this many seconds if that is more.
@@ -28,7 +31,7 @@ constexpr int kMaxRefusals = 5;
 // A recording is repeated, at most this many times, if its runs are slower than those of the race
 // by this factor.
 constexpr double kMaxPreemptedRatio = 1.05;
-constexpr int kMaxRecordings = 4;
+constexpr int kMaxRecordings = 2;
 // Limit on the time to measure what each backend alone achieves: this share of the time spent
 // before, or this many seconds if that is more. Users compare with the best single library.
 constexpr double kShareOfBackendsAlone = 0.1;
@@ -91,8 +94,8 @@ void RunOff::add_choices(const Placement& best, const Placement& known) {
   const Placement in_order = measured_in_order();
   add("chosen", best);
   add("known", known);
-  add("solved", if_promising(placer_.solve()));
-  add("greedy", if_promising(placer_.greedy()));
+  add("solved", if_promising(placer_.solve(), kMaxPriceRatio));
+  add("greedy", if_promising(placer_.greedy(), kMaxPriceRatio));
   // It runs whatever its price, so that measuring never makes a model slower. If the time is over,
   // its kernels may be unchecked, as they are in binds that do not measure.
   const bool is_late = !tuner_.should_continue();
@@ -131,10 +134,10 @@ void RunOff::add_backends_alone() {
   Stopwatch stopwatch;
   const auto add_best = [&](const std::string& name, int preference,
                             const std::function<Placement()>& choose) {
-    loop_.measure_potential_winners([&] { return if_promising(choose()); },
+    loop_.measure_potential_winners([&] { return if_promising(choose(), kMaxBoundRatio); },
                                     max_seconds - stopwatch.read().seconds);
     loop_.restrict_to_measured();
-    add(name, if_promising(choose()), preference);
+    add(name, if_promising(choose(), kMaxPriceRatio), preference);
   };
   for (const auto& [preference, backend] : backends) {
     if (!have_regions.contains(preference)) continue;
@@ -151,10 +154,10 @@ void RunOff::add_backends_alone() {
   }
 }
 
-// Empty if the price of `placement` is too far from that of the first contender.
-Placement RunOff::if_promising(Placement placement) const {
+// Empty if the price of `placement` is above that of the first contender by more than this factor.
+Placement RunOff::if_promising(Placement placement, double max_ratio) const {
   const bool can_win = placement.chosen.empty() || all_.empty() ||
-                       placer_.price(placement) < kMaxPriceRatio * placer_.price(all_[0].placement);
+                       placer_.price(placement) < max_ratio * placer_.price(all_[0].placement);
   return can_win ? std::move(placement) : Placement{};
 }
 
@@ -166,7 +169,7 @@ bool RunOff::add_in_context_choices(int round, double max_seconds) {
   const Stopwatch stopwatch;
   const size_t count = all_.size();
   std::vector<std::pair<std::string, int>> alone;
-  for (const Contender* finalist : finalists(all_)) {
+  for (const Contender* finalist : finalists()) {
     if (finalist->alone) alone.emplace_back(finalist->name, *finalist->alone);
     if (!recorder_.has(finalist->placement)) trials_.record(finalist->placement, *finalist->runner);
   }
@@ -175,7 +178,7 @@ bool RunOff::add_in_context_choices(int round, double max_seconds) {
                               std::optional<int> preference) {
     loop_.measure_potential_winners(choose, max_seconds - stopwatch.read().seconds);
     loop_.restrict_to_measured();
-    add(name + suffix, if_promising(choose()), preference);
+    add(name + suffix, if_promising(choose(), kMaxPriceRatio), preference);
   };
   add_chosen("solved", [&] { return placer_.solve_or_greedy(); }, {});
   for (const auto& [name, preference] : alone) {
@@ -213,10 +216,10 @@ bool RunOff::race(std::span<Contender* const> racing) {
 }
 
 // The winner and those near it, in their order. All must have run.
-std::vector<Contender*> RunOff::finalists(std::span<Contender> all) const {
+std::vector<Contender*> RunOff::finalists() {
   const Contender* const winner = &all_[winner_];
   std::vector<Contender*> near;
-  for (Contender& contender : all) near.push_back(&contender);
+  for (Contender& contender : all_) near.push_back(&contender);
   const auto by_price = [&](const Contender* contender) {
     return contender == winner ? 0 : price_of(*contender);
   };
@@ -228,21 +231,19 @@ std::vector<Contender*> RunOff::finalists(std::span<Contender> all) const {
   return near;
 }
 
-// Races the finalists of the first `known_count` contenders against the others, which are new. The
+// Races the winner of the first `known_count` contenders against the others, which are new. The
 // machine may be faster or slower than before, so the timings of those that do not race are scaled
 // by the change of the winner's. Returns false if it was stopped before all had run.
-bool RunOff::race_finalists(size_t known_count) {
-  const std::span<Contender> known = std::span(all_).first(known_count);
-  const std::vector<Contender*> best = finalists(known);
-  std::vector<Contender*> racing = best;
-  for (Contender& contender : std::span(all_).subspan(known_count)) racing.push_back(&contender);
+bool RunOff::race_against_winner(size_t known_count) {
   const size_t old_winner = winner_;
   const double old_seconds = all_[old_winner].timing.seconds;
+  std::vector<Contender*> racing = {&all_[old_winner]};
+  for (Contender& contender : std::span(all_).subspan(known_count)) racing.push_back(&contender);
   if (!race(racing)) return false;
   const double change = all_[old_winner].timing.seconds / old_seconds;
-  for (Contender& contender : known) {
-    if (std::ranges::find(best, &contender) != best.end()) continue;
-    tuning::Timing& timing = contender.timing;
+  for (size_t index = 0; index < known_count; ++index) {
+    if (index == old_winner) continue;
+    tuning::Timing& timing = all_[index].timing;
     for (double* part : {&timing.seconds, &timing.low, &timing.high}) *part *= change;
   }
   return true;
@@ -256,7 +257,7 @@ void RunOff::compare_finalists() {
     const size_t count = all_.size();
     const size_t old_winner = winner_;
     if (seconds_left <= 0 || !add_in_context_choices(round, seconds_left)) return;
-    if (!race_finalists(count)) {
+    if (!race_against_winner(count)) {
       all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(count), all_.end());
       return;
     }

@@ -48,14 +48,14 @@ class RunOff {
   void add_choices(const Placement& best, const Placement& known);
   Placement measured_in_order();
   void add_backends_alone();
-  Placement if_promising(Placement placement) const;
+  Placement if_promising(Placement placement, double max_ratio) const;
   bool add_in_context_choices(int round, double max_seconds);
   bool race(std::span<Contender* const> racing);
-  bool race_finalists(size_t known_count);
+  bool race_against_winner(size_t known_count);
   void compare_finalists();
   void record_winner();
   double price_of(const Contender& contender) const;
-  std::vector<Contender*> finalists(std::span<Contender> all) const;
+  std::vector<Contender*> finalists();
 
   BuiltPlan& base_;
   Placer& placer_;

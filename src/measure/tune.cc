@@ -302,16 +302,32 @@ struct Tuner::State {
     for (const ValueId id : made.graph.outputs) {
       made.outputs.push_back(values.at(by_name().at(made.graph[id].name)));
     }
-    const ScopedDenormals rule(options_.denormals);
-    const PhaseTimer::Scope running(phases_, "magnitudes");
-    made.magnitudes =
-        summed_magnitudes(made.graph, task_.registry, made.inputs, pool_, &known_magnitudes_);
     if (task_.nan == TESSERA_NAN_FAST) return made;
+    const ScopedDenormals rule(options_.denormals);
+    const PhaseTimer::Scope running(phases_, "special values");
     SpecialRun special =
         run_special_values(made.graph, task_.registry, made.inputs, pool_, &known_specials_);
     made.special_inputs = std::move(special.inputs);
     made.special_outputs = std::move(special.outputs);
     return made;
+  }
+
+  // Returns whether any are known.
+  bool add_magnitudes(GroupCase& group) {
+    const ScopedDenormals rule(options_.denormals);
+    const PhaseTimer::Scope running(phases_, "magnitudes");
+    group.magnitudes =
+        summed_magnitudes(group.graph, task_.registry, group.inputs, pool_, &known_magnitudes_);
+    return std::ranges::any_of(group.magnitudes,
+                               [](const Tensor& tensor) { return !tensor.is_empty(); });
+  }
+
+  void load(const GroupCase& group, const PendingGroup& pending) {
+    timed_own_bench_->load(group);
+    for (const int index : pending.candidates) {
+      own_bench_.offer(task_.offers.candidates[static_cast<size_t>(index)], task_.graph);
+    }
+    if (bench_ != nullptr) timed_bench_->load(group);
   }
 
   int64_t buffer_bytes(const Candidate& candidate) const {
@@ -367,18 +383,20 @@ struct Tuner::State {
     const std::string ops = ops_text(pending.group->graph);
     done_in_group_ = 0;
     if (!report_measuring(ops, 0)) return stop();
-    const GroupCase group = make_case(pending, values);
-    timed_own_bench_->load(group);
-    for (const int index : pending.candidates) {
-      own_bench_.offer(task_.offers.candidates[static_cast<size_t>(index)], task_.graph);
-    }
-    if (bench_ != nullptr) timed_bench_->load(group);
+    GroupCase group = make_case(pending, values);
+    load(group, pending);
     trial_candidates_.clear();
     std::vector<Trial> trials = make_trials(pending);
     const MeasureLimits limits{.weights = weights_of(*pending.group),
                                .candidate_timeout_seconds = options_.candidate_timeout_seconds,
                                .buffer_bytes = options_.buffer_bytes,
-                               .only_checks = options_.only_checks};
+                               .only_checks = options_.only_checks,
+                               .add_magnitudes = [&, has_tried = false]() mutable {
+                                 if (std::exchange(has_tried, true)) return false;
+                                 if (!add_magnitudes(group)) return false;
+                                 load(group, pending);
+                                 return true;
+                               }};
     const TrialWatcher watcher = [&](const Trial& trial, double best) {
       done_in_group_ = std::max(done_in_group_, count_done(trials));
       return report_measuring(ops + " " + trial.key.backend +

@@ -23,7 +23,7 @@ using tuning::PhaseTimer;
 using tuning::Timing;
 
 constexpr double kMinBudget = 1e-6;
-constexpr int kContextRounds = 3;
+constexpr int kContextRounds = 2;
 // Limit on the time to measure candidates of a startup plan: this share of the time spent before.
 constexpr double kShareOfStarting = 0.08;
 // The share of the remaining time that is reserved for running whole plans.

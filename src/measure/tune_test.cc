@@ -16,6 +16,7 @@
 namespace tessera::tuning {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing_plugins::Buffer;
 using testing_plugins::MirrorBackend;
@@ -266,6 +267,44 @@ TEST_F(Tunings, BoundWhatNobodyMeasuredByItsLike) {
   EXPECT_GE(guessed.candidates[static_cast<size_t>(plain)].seconds, learned);
 }
 
+// An op of an instruction that is fused to a product hardly changes its time, a longer one may.
+TEST_F(Tunings, BoundAProductByTheSameOneWithOtherOps) {
+  for (const auto& [op, is_short] : {std::pair{"Relu", true}, std::pair{"Tanh", false}}) {
+    SCOPED_TRACE(op);
+    GraphBuilder builder(registry_);
+    const Tensor weight(DataType::Float32, {16, 16});
+    builder.input("x", float_type(Shape{8, 16}))
+        .constant("w", weight)
+        .node("product", "MatMul", {"x", "w"}, {"y"})
+        .node("fused", op, {"y"}, {"z"})
+        .output("z");
+    graph_ = builder.graph();
+    for (const char* name : {"y", "z"}) {
+      graph_[find_value(graph_, name)].type = float_type(Shape{8, 16});
+    }
+    offer([](const auto&, Proposals&) {});
+    const auto candidate = [&](std::vector<NodeId> nodes, const char* output) {
+      return Candidate{
+          .plugin = plugins_.front(),
+          .nodes = std::move(nodes),
+          .inputs = {{.value = find_value(graph_, "x"), .layout = kDefaultLayout},
+                     {.value = find_value(graph_, "w"), .layout = kDefaultLayout}},
+          .outputs = {{.value = find_value(graph_, output), .layout = kDefaultLayout}}};
+    };
+    offers_.candidates = {candidate({{0}}, "y"), candidate({{0}, {1}}, "z")};
+    const TuningTask of = task();
+    const std::vector<TuneGroup> groups = collect_groups(of);
+    const auto keys = cost_keys(of, groups);
+    table_ = {};
+    table_.kernels[*keys[1]].warm = Timing{.seconds = 1, .low = 1, .high = 1, .rounds = 9};
+    const Prices prices = look_up_prices(
+        of, groups, make_price_basis(of, groups), keys, table_,
+        {.unmeasured = Unmeasured::Bounded, .conversion_seconds = [](int64_t) { return 8.0; }});
+    EXPECT_EQ(prices.candidates[0].seconds > 0.9, is_short);
+    EXPECT_LT(prices.candidates[0].seconds, 1);
+  }
+}
+
 TEST_F(Tunings, FindTheCandidatesOfAPlanAgain) {
   offer_relus();
   const std::vector<int> chosen = {4, 1};
@@ -338,18 +377,19 @@ TEST_F(Tunings, FindACandidateAgainForTheGroupAlone) {
   const CandidateKey key = bench_key(of, group.candidates[1]);
   EXPECT_TRUE(bench.build(key).is_fine());
   EXPECT_EQ(bench.check(key).reason, "");
-  EXPECT_GT(bench.run_once(key, Weights::Cold).seconds, 0);
-  EXPECT_GT(bench.run_once(key, Weights::Warm).seconds, 0);
+  EXPECT_GT(bench.run(key, Weights::Cold, 1).seconds, 0);
+  EXPECT_GT(bench.run(key, Weights::Warm, 1).seconds, 0);
   bench.drop(key);
   CandidateKey other = key;
   other.algorithm = "another";
   EXPECT_TRUE(bench.build(other).is_unknown);
   EXPECT_THAT(bench
-                  .convert_once({.backend = "mirror",
-                                 .from = "row_major",
-                                 .to = "nowhere",
-                                 .element = DataType::Float32,
-                                 .dims = {3}})
+                  .convert({.backend = "mirror",
+                            .from = "row_major",
+                            .to = "nowhere",
+                            .element = DataType::Float32,
+                            .dims = {3}},
+                           1)
                   .reason,
               HasSubstr("does not convert"));
 }
@@ -364,12 +404,12 @@ class FalteringBench final : public Bench {
     return {.seconds = 1e-3};
   }
   Checked check(const CandidateKey&) override { return {.tolerance = 1e-4}; }
-  Outcome run_once(const CandidateKey& key, Weights) override {
+  Outcome run(const CandidateKey& key, Weights, int) override {
     if (key.algorithm == "crashes") return {.reason = "it crashed", .is_lost = true};
     return {.seconds = key.algorithm == "slow" ? 2e-3 : 1e-3};
   }
   void drop(const CandidateKey&) override { ++drops; }
-  Outcome convert_once(const ConversionKey&) override { return {.seconds = 1e-6}; }
+  Outcome convert(const ConversionKey&, int) override { return {.seconds = 1e-6}; }
   int builds = 0;
   int drops = 0;
 };
@@ -418,6 +458,55 @@ TEST(MeasureGroup, BuildsTheOthersAgainWhereOneTookTheProcessWithIt) {
   // The good one was built twice, because its first kernel was lost with the process.
   EXPECT_EQ(bench.builds, 5);
   EXPECT_EQ(bench.drops, 2);
+}
+
+// Judges by the magnitudes of terms, if it has them.
+class StrictBench final : public Bench {
+ public:
+  void load(const GroupCase&) override {}
+  Outcome build(const CandidateKey&) override {
+    ++builds;
+    return {.seconds = 1e-3};
+  }
+  Checked check(const CandidateKey& key) override {
+    const bool is_inexact = key.algorithm == "inexact" && !has_magnitudes;
+    const bool is_fine = !is_inexact && key.algorithm != "wrong";
+    return {.reason = is_fine ? "" : "numbers: element 0"};
+  }
+  Outcome run(const CandidateKey&, Weights, int) override { return {.seconds = 1e-3}; }
+  void drop(const CandidateKey&) override {}
+  Outcome convert(const ConversionKey&, int) override { return {.seconds = 1e-6}; }
+  int builds = 0;
+  bool has_magnitudes = false;
+};
+
+TEST(MeasureGroup, AsksForMagnitudesOnceAndWhereTheyDecide) {
+  StrictBench bench;
+  int asked = 0;
+  const MeasureLimits limits{.add_magnitudes = [&] {
+    ++asked;
+    return !std::exchange(bench.has_magnitudes, true);
+  }};
+  const auto refusals = [&](std::initializer_list<const char*> algorithms) {
+    std::vector<Trial> trials(algorithms.size());
+    size_t index = 0;
+    for (const char* algorithm : algorithms) {
+      trials[index].key.algorithm = algorithm;
+      trials[index++].bench = &bench;
+    }
+    EXPECT_TRUE(measure_group(trials, limits, 1e9, [](const Trial&, double) { return true; }));
+    std::vector<std::string> all;
+    for (const Trial& trial : trials) all.push_back(trial.cost->refusal);
+    return all;
+  };
+  EXPECT_THAT(refusals({"exact"}), ElementsAre(""));
+  EXPECT_EQ(asked, 0);
+  bench.builds = 0;
+  EXPECT_THAT(refusals({"exact", "inexact", "wrong"}), ElementsAre("", "", "numbers: element 0"));
+  // For the inexact one, and in vain for the wrong one.
+  EXPECT_EQ(asked, 2);
+  // Kernels that were built before the group was loaded anew are built again.
+  EXPECT_EQ(bench.builds, 5);
 }
 
 TEST(MeasureGroup, LeavesOutWhatCannotWin) {

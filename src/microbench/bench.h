@@ -81,7 +81,7 @@ struct Outcome {
   // For build(): the plug-in's proposals for the group alone lack the candidate. Another bench may
   // know it.
   bool is_unknown = false;
-  // For run_once() and convert_once(): another process preempted this one, so `seconds` is too
+  // For run() and convert(): another process preempted this one, so `seconds` is too
   // long. Never true for a single thread, whose own CPU time is measured.
   bool was_preempted = false;
   // For the same: the slowdown of the cores relative to their best, during the run and exceeded one
@@ -92,8 +92,9 @@ struct Outcome {
 };
 
 struct Checked {
-  // The largest |found - expected|, relative to the sum of magnitudes of the terms; 0 if the result
-  // must be equal and is.
+  // The largest |found - expected|, relative to the expected number, a tenth of the largest of them
+  // or, if known, the sum of magnitudes of the terms, whatever is largest; 0 if the result must be
+  // equal and is.
   double error = 0;
   double tolerance = 0;
   std::string reason;  // why the candidate may not be used; "": it may
@@ -128,13 +129,15 @@ class Bench {
   // Runs it several times in guarded memory and judges the effects: numbers, NaN, out-of-bounds
   // writes, changed inputs, in-place rights, differences between runs. Call after build().
   virtual Checked check(const CandidateKey& key) = 0;
-  // Runs it once on its own buffers, which are kept until drop(). Call after build().
-  virtual Outcome run_once(const CandidateKey& key, Weights weights) = 0;
+  // Runs it `runs` times on its own buffers, which are kept until drop(), and returns the fastest
+  // run, because disturbances only slow down. Repeats runs that another process preempted, within
+  // limits on their number and time. Call after build().
+  virtual Outcome run(const CandidateKey& key, Weights weights, int runs) = 0;
   // Releases kernel, packs and buffers.
   virtual void drop(const CandidateKey& key) = 0;
 
-  // Runs one conversion of zeros; needs no group. Fails if no plug-in provides it.
-  virtual Outcome convert_once(const ConversionKey& key) = 0;
+  // The same for one conversion of zeros; needs no group. Fails if no plug-in provides it.
+  virtual Outcome convert(const ConversionKey& key, int runs) = 0;
 
   // The peak resident size of the separate process; 0 if it measures in this process.
   virtual int64_t peak_bytes() { return 0; }

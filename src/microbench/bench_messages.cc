@@ -5,7 +5,6 @@
 
 #include "base/byte_archive.h"
 #include "base/guard_pages.h"
-#include "base/shared_bytes.h"
 #include "graph/graph_archive.h"
 
 namespace tessera {
@@ -30,7 +29,7 @@ constexpr uint64_t kStageBits = 8;
 
 }  // namespace
 
-std::string build_identity() { return "tessera " TESSERA_VERSION ", messages 3"; }
+std::string build_identity() { return "tessera " TESSERA_VERSION ", messages 4"; }
 
 int64_t now_us() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -50,7 +49,7 @@ Progress ProgressPage::read() const {
           static_cast<int64_t>(both >> kStageBits)};
 }
 
-Message pack_case(const GroupCase& group) {
+Message pack_case(const GroupCase& group, SharedArena& arena) {
   ByteWriter writer;
   writer(group);
   std::vector<std::span<const char>> blocks;
@@ -61,7 +60,7 @@ Message pack_case(const GroupCase& group) {
   Message message = {.kind = static_cast<uint32_t>(BenchMessage::Load)};
   std::vector<BlockRange> places;
   if (!blocks.empty()) {
-    SharedBytes shared = share_bytes(blocks);
+    SharedBytes shared = arena.store(blocks);
     for (size_t index = 0; index < blocks.size(); ++index) {
       places.push_back({shared.offsets[index], static_cast<int64_t>(blocks[index].size())});
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/message_channel.h"
+#include "base/shared_bytes.h"
 #include "microbench/group_bench.h"
 
 namespace tessera::tuning {
@@ -21,7 +22,7 @@ enum class BenchMessage : uint32_t {
   Check = 4,    // CandidateKey -> Checked
   Run = 5,      // RunRequest -> Outcome
   Drop = 6,     // CandidateKey -> nothing
-  Convert = 7,  // ConversionKey -> Outcome
+  Convert = 7,  // ConvertRequest -> Outcome
   Failure = 8,  // in place of an answer: ErrorText
   // Questions of the worker before it answers; the parent answers them at once (shared_blobs.h).
   FindBlob = 9,      // key -> bytes, if there are any
@@ -52,6 +53,12 @@ struct StartRequest {
 struct RunRequest {
   CandidateKey key;
   Weights weights = Weights::Cold;
+  int runs = 1;
+};
+
+struct ConvertRequest {
+  ConversionKey key;
+  int runs = 1;
 };
 
 // The work of a plug-in's compiler in the worker.
@@ -102,8 +109,9 @@ int64_t now_us();
 
 // --- Payloads ------------------------------------------------------------------------------------
 
-// `files` receives the tensors, if there are any.
-Message pack_case(const GroupCase& group);
+// `files` receives the tensors, if there are any; they are in `arena`, as long as nothing else is
+// stored there.
+Message pack_case(const GroupCase& group, SharedArena& arena);
 GroupCase unpack_case(const Message& message);
 
 // Here and in bench_messages.cc, transfer() destructures structs of other files into all of their
@@ -134,13 +142,18 @@ constexpr bool is_enumerator(Weights weights) { return weights <= Weights::Warm;
 
 template <class Archive>
 void transfer(Archive& archive, RunRequest& request) {
-  archive(request.key, request.weights);
+  archive(request.key, request.weights, request.runs);
 }
 
 template <class Archive>
 void transfer(Archive& archive, ConversionKey& key) {
   auto& [backend, from, to, element, dims, threads] = key;
   archive(backend, from, to, element, dims, threads);
+}
+
+template <class Archive>
+void transfer(Archive& archive, ConvertRequest& request) {
+  archive(request.key, request.runs);
 }
 
 template <class Archive>

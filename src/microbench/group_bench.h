@@ -29,9 +29,9 @@ class GroupBench final : public Bench {
              int threads);
   ~GroupBench() override;
 
-  // For a process that only measures: reports the stages, and runs checks between guard pages
-  // (Guard::Pages), where a kernel that touches them ends the process. The tensors of all groups
-  // must be between guard pages too, as unpack_case() places them.
+  // For a process that only measures: reports the stages, and runs checks between guard pages,
+  // where a kernel that touches them ends the process. The tensors of all groups must be between
+  // guard pages too, as unpack_case() places them.
   void guard(StageWatcher watcher);
 
   void load(const GroupCase& group) override;
@@ -42,9 +42,9 @@ class GroupBench final : public Bench {
 
   Outcome build(const CandidateKey& key) override;
   Checked check(const CandidateKey& key) override;
-  Outcome run_once(const CandidateKey& key, Weights weights) override;
+  Outcome run(const CandidateKey& key, Weights weights, int runs) override;
   void drop(const CandidateKey& key) override;
-  Outcome convert_once(const ConversionKey& key) override;
+  Outcome convert(const ConversionKey& key, int runs) override;
 
  private:
   struct State;

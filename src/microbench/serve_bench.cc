@@ -95,13 +95,15 @@ class Server {
         return make(request.kind, bench_->check(read<CandidateKey>(request)));
       case BenchMessage::Run: {
         const auto run = read<RunRequest>(request);
-        return make(request.kind, bench_->run_once(run.key, run.weights));
+        return make(request.kind, bench_->run(run.key, run.weights, run.runs));
       }
       case BenchMessage::Drop:
         bench_->drop(read<CandidateKey>(request));
         return {.kind = request.kind};
-      case BenchMessage::Convert:
-        return make(request.kind, bench_->convert_once(read<ConversionKey>(request)));
+      case BenchMessage::Convert: {
+        const auto conversion = read<ConvertRequest>(request);
+        return make(request.kind, bench_->convert(conversion.key, conversion.runs));
+      }
       default:
         throw Error(ErrorKind::Corrupt, "message",
                     "expected a request, found kind " + std::to_string(request.kind));

@@ -120,6 +120,7 @@ struct WorkerBench::State {
   WorkerOptions options;
   std::vector<std::shared_ptr<const Plugin>> opened;  // here
   std::vector<PluginRef> plugins;                     // the same for the worker
+  SharedArena arena;                                  // of the tensors of `group`
   std::optional<Message> group;                       // as sent; its file can be sent again
   std::unique_ptr<Worker> worker;
   int64_t peak_bytes = 0;  // of the largest process so far
@@ -425,7 +426,7 @@ int64_t WorkerBench::peak_bytes() {
 }
 
 void WorkerBench::load(const GroupCase& group) {
-  state_->group = pack_case(group);
+  state_->group = pack_case(group, state_->arena);
   // If loading fails, previous work of the process may be the cause: a new process has no other
   // work.
   if (!state_->is_alive() || !state_->load_group().empty()) state_->replace();
@@ -441,9 +442,9 @@ Checked WorkerBench::check(const CandidateKey& key) {
   return state_->request<Checked>(BenchMessage::Check, &key, key);
 }
 
-Outcome WorkerBench::run_once(const CandidateKey& key, Weights weights) {
+Outcome WorkerBench::run(const CandidateKey& key, Weights weights, int runs) {
   TESSERA_CHECK(state_->group.has_value(), "a group is loaded before its candidates are run");
-  return state_->request<Outcome>(BenchMessage::Run, &key, RunRequest{key, weights});
+  return state_->request<Outcome>(BenchMessage::Run, &key, RunRequest{key, weights, runs});
 }
 
 void WorkerBench::drop(const CandidateKey& key) {
@@ -452,8 +453,8 @@ void WorkerBench::drop(const CandidateKey& key) {
   if (!state_->ask(BenchMessage::Drop, key).loss.empty()) state_->replace();
 }
 
-Outcome WorkerBench::convert_once(const ConversionKey& key) {
-  return state_->request<Outcome>(BenchMessage::Convert, nullptr, key);
+Outcome WorkerBench::convert(const ConversionKey& key, int runs) {
+  return state_->request<Outcome>(BenchMessage::Convert, nullptr, ConvertRequest{key, runs});
 }
 
 std::unique_ptr<WorkerBench> start_worker(std::span<const std::shared_ptr<const Plugin>> plugins,

@@ -50,9 +50,9 @@ class WorkerBench final : public Bench {
   void load(const GroupCase& group) override;
   Outcome build(const CandidateKey& key) override;
   Checked check(const CandidateKey& key) override;
-  Outcome run_once(const CandidateKey& key, Weights weights) override;
+  Outcome run(const CandidateKey& key, Weights weights, int runs) override;
   void drop(const CandidateKey& key) override;
-  Outcome convert_once(const ConversionKey& key) override;
+  Outcome convert(const ConversionKey& key, int runs) override;
   int64_t peak_bytes() override;
 
   // The id of the current process; for tests.

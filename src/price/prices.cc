@@ -36,6 +36,8 @@ constexpr double kSlackOfOtherKinds = 1.5;
 constexpr double kSlackOfOthers = 2;
 // Regions, parts of a graph that a library compiles as a whole, are all similar for this purpose.
 constexpr double kSlackOfRegions = 1.1;
+// The slack if the similar candidate computes the same product, with other ops fused to it.
+constexpr double kSlackOfSameProduct = 1.1;
 // The minimum time of any kernel; a view takes none.
 constexpr double kMinBoundSeconds = 2e-7;
 // The width of a size class of work, in binary logarithms.
@@ -46,6 +48,10 @@ constexpr double kMinContextFactor = 0.6;
 constexpr double kMaxContextFactor = 2;
 // A family whose kernels take this share of the time of all has its own ratio by half.
 constexpr double kShareOfDoubt = 0.1;
+
+// Elementwise ops that take about an instruction for each element.
+constexpr std::array<std::string_view, 7> kShortOps = {"Add", "Clip", "Max", "Min",
+                                                       "Mul", "Relu", "Sum"};
 
 // How near to their bounds similar candidates came.
 struct Efficiency {
@@ -226,6 +232,10 @@ class Pricer {
         double& least = dense_[dense_key(index)];
         if (least == 0 || price.timing->seconds < least) least = price.timing->seconds;
       }
+      if (kind(index).is_mostly_product) {
+        double& least = products_[{kind(index).family, kind(index).product}];
+        if (least == 0 || price.timing->seconds < least) least = price.timing->seconds;
+      }
       const double bound_of_it = bound(index);
       const double efficiency = bound_of_it / std::max(price.timing->seconds, bound_of_it);
       const int size = size_class(bound_of_it);
@@ -259,6 +269,10 @@ class Pricer {
     const int family = kind(index).family;
     if (candidate.is_measured_only()) {
       return std::max(own_bound, by(family, kAnySize, kSlackOfRegions));
+    }
+    const auto same_product = products_.find({family, kind(index).product});
+    if (same_product != products_.end()) {
+      return std::max(own_bound, same_product->second / kSlackOfSameProduct);
     }
     const int kind_of_it = kind(index).kind;
     const int size = size_class(own_bound);
@@ -328,6 +342,7 @@ class Pricer {
   Context all_contexts_;
   std::map<std::pair<int, int>, Efficiency> known_;  // by kind or family, and size
   std::map<DenseKey, double> dense_;                 // least seconds in any dense layout
+  std::map<std::pair<int, int>, double> products_;   // least seconds, by family and product
 };
 
 double route_seconds(const PricedRoute& route, const CostTable& table,
@@ -345,6 +360,24 @@ double route_seconds(const PricedRoute& route, const CostTable& table,
     }
   }
   return seconds;
+}
+
+// Sets `product` and `is_mostly_product`.
+void find_product(const TuningTask& task, const Candidate& candidate, CandidateKind& kind) {
+  int products = 0;
+  bool are_others_short = true;
+  for (const NodeId id : candidate.nodes) {
+    const Node& node = task.graph.nodes[static_cast<size_t>(id.index)];
+    if (task.registry.has_trait(node, ops::kProduct)) {
+      kind.product = id.index;
+      ++products;
+    } else {
+      are_others_short =
+          are_others_short && std::ranges::find(kShortOps, node.op) != kShortOps.end();
+    }
+  }
+  if (products != 1) kind.product = -1;
+  kind.is_mostly_product = products == 1 && are_others_short;
 }
 
 std::vector<CandidateKind> candidate_kinds(const TuningTask& task,
@@ -370,6 +403,7 @@ std::vector<CandidateKind> candidate_kinds(const TuningTask& task,
                          .family_on_all_threads = numbers.of(on_all[position]),
                          .kind = numbers.of(families[position] + text),
                          .bound_seconds = bounds[threads]};
+      find_product(task, candidate, kinds[position]);
     }
   }
   return kinds;

@@ -49,6 +49,8 @@ enum class Unmeasured : uint8_t {
   // A lower bound, so that everything that could win is chosen and then measured. Similar
   // candidates (backend, algorithm, ops with attributes, layouts, threads, about the same work)
   // come similarly near to their bounds: if some were measured, that ratio is applied, with slack.
+  // Ops of an instruction that are fused to a product change its time little: if a kernel was
+  // measured with others or none fused to the same product, its time is the bound, with slack.
   Bounded,
 };
 
@@ -62,10 +64,12 @@ struct PriceOptions {
 
 // Properties of a candidate that do not change with measurements.
 struct CandidateKind {
-  int family = 0;                 // index of its name in candidate_families()
-  int family_on_all_threads = 0;  // the same as if it ran on all threads
-  int kind = 0;                   // like family, but also distinguishes ops and attributes
-  double bound_seconds = 0;       // roofline bound for assumed_speed()
+  int family = 0;                  // index of its name in candidate_families()
+  int family_on_all_threads = 0;   // the same as if it ran on all threads
+  int kind = 0;                    // like family, but also distinguishes ops and attributes
+  int product = -1;                // the only node that is a product; -1: there is none, or several
+  bool is_mostly_product = false;  // the other nodes take an instruction for each element
+  double bound_seconds = 0;        // roofline bound for assumed_speed()
 };
 struct PricedRoute {
   std::vector<ConversionCostKey> steps;

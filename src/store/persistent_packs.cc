@@ -247,9 +247,12 @@ void PersistentPacks::write_file(const std::filesystem::path& path,
                                  cache::Durability durability) {
   if (!cache::make_private_folder(path.parent_path()).empty()) return;
   cache::sweep(path.parent_path());
-  if (!cache::write_packs(path, packs, processor_model(), *key_, durability).empty()) return;
+  const cache::ReplacedFile replaced =
+      cache::write_packs(path, packs, processor_model(), *key_, durability);
+  if (!replaced.refusal.empty()) return;
+  // What was just written need not be read; what somebody else has put in its place must be.
   cache::PackFile::Opened written =
-      cache::PackFile::open(path, processor_model(), *key_, std::nullopt);
+      cache::PackFile::open(path, processor_model(), *key_, replaced.stamp);
   if (written.file != nullptr && written.file->is_sound()) add_file(path, std::move(written.file));
 }
 

@@ -51,7 +51,7 @@ bool keep_blob(const std::filesystem::path& folder, const std::string& key,
   const std::string name = pack_key(key);
   const cache::StoredPack one{name, bytes};
   return cache::write_packs(path, {&one, 1}, processor_model(), *user, cache::Durability::Unsynced)
-      .empty();
+      .refusal.empty();
 }
 
 std::shared_ptr<const void> StoredBlobs::permit_storing() {

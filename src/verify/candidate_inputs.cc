@@ -41,11 +41,14 @@ CandidateInputs::CandidateInputs(const CandidateTrial& trial, Report& report,
       made_.push_back(others->made_[made_.size()]);
       continue;
     }
-    const bool is_fenced = trial.guard == Guard::Pages;
+    const bool is_fenced = trial.pages != nullptr;
     const StoredTensor plain = is_fenced ? store_in_guard_pages(tensor) : store(tensor);
     StoredTensor input = port.pack != nullptr ? pack(*port.pack, plain, report)
                                               : to_layout(trial.layouts, port.layout, plain,
-                                                          trial.pool, trial.guard);
+                                                          trial.pool, trial.pages);
+    if (trial.packs != nullptr) {
+      trial.packs->push_back(port.pack != nullptr ? input.memory : nullptr);
+    }
     if (is_fenced) {
       input.memory->forbid_writing();
       made_.push_back({.stored = std::move(input)});
@@ -59,8 +62,8 @@ StoredTensor CandidateInputs::pack(const tessera_pack& pack, const StoredTensor&
                                    Report& report) const {
   StoredTensor packed = plain;
   packed.memory =
-      std::make_shared<GuardedMemory>(pack.bytes, TESSERA_ALIGNMENT_BYTES, kGarbage, trial_.guard);
-  const bool is_fenced = trial_.guard == Guard::Pages;
+      std::make_shared<GuardedMemory>(pack.bytes, TESSERA_ALIGNMENT_BYTES, kGarbage, trial_.pages);
+  const bool is_fenced = trial_.pages != nullptr;
   const RunInput source = is_fenced ? RunInput{.stored = plain} : remembered(plain);
   RunContext context(trial_.pool);
   const tessera_buffer from = plain.abi();
@@ -83,7 +86,7 @@ StoredTensor CandidateInputs::pack(const tessera_pack& pack, const StoredTensor&
 
 bool CandidateInputs::is_shared(size_t input, const InputUse& use) const {
   const bool is_large = bytes(input) >= kLargeBytes;
-  return !use.is_written && (is_large || trial_.guard == Guard::Pages) &&
+  return !use.is_written && (is_large || trial_.pages != nullptr) &&
          use.alignment_bytes <= TESSERA_ALIGNMENT_BYTES;
 }
 
@@ -98,7 +101,7 @@ RunInput CandidateInputs::for_run(size_t input, const InputUse& use) const {
   if (is_shared(input, use)) return made_[input];
   StoredTensor copy = made;
   copy.memory =
-      std::make_shared<GuardedMemory>(made.memory->contents(), use.alignment_bytes, trial_.guard);
+      std::make_shared<GuardedMemory>(made.memory->contents(), use.alignment_bytes, trial_.pages);
   return remembered(std::move(copy));
 }
 

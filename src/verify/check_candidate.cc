@@ -103,7 +103,8 @@ class CandidateChecker {
                                .pool = pool_,
                                .location = trial_.location,
                                .precision = trial_.precision,
-                               .guard = trial_.guard,
+                               .pages = trial_.pages,
+                               .packs = nullptr,
                                .run_watcher = trial_.run_watcher,
                                .step_watcher = trial_.step_watcher};
     CandidateChecker special(trial, report_);
@@ -201,7 +202,7 @@ class CandidateChecker {
         continue;
       }
       StoredTensor output = make_storage(trial_.layouts, port.layout, type_of(expected(port.value)),
-                                         fill, port.alignment_bytes, trial_.guard);
+                                         fill, port.alignment_bytes, trial_.pages);
       if (request.has_strides && port.accepts_strides) {
         output = spread(trial_.layouts, output, fill, port.alignment_bytes).value_or(output);
       }
@@ -247,7 +248,7 @@ class CandidateChecker {
       const TensorType type = {expected(candidate_.outputs[index].value).type(),
                                {dims.begin(), dims.end()}};
       buffers.outputs[index] = make_storage(trial_.layouts, kDefaultLayout, type, kGarbage,
-                                            TESSERA_ALIGNMENT_BYTES, trial_.guard);
+                                            TESSERA_ALIGNMENT_BYTES, trial_.pages);
       return buffers.outputs[index]->memory->data();
     });
     std::string failure;
@@ -267,7 +268,7 @@ class CandidateChecker {
   // nullopt if it failed or wrote where it must not; either is reported.
   std::optional<Outcome> run(const Kernel& kernel, const Request& request, uint8_t fill) {
     Buffers buffers = make_buffers(request, fill);
-    GuardedMemory workspace(kernel.workspace_bytes(), TESSERA_ALIGNMENT_BYTES, fill, trial_.guard);
+    GuardedMemory workspace(kernel.workspace_bytes(), TESSERA_ALIGNMENT_BYTES, fill, trial_.pages);
     const std::string failure = call(kernel, request, buffers, workspace);
     report_.expect("runs", trial_.location, failure);
     if (!failure.empty()) return std::nullopt;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "backend/candidates.h"
 #include "backend/layouts.h"
@@ -25,9 +27,12 @@ struct CandidateTrial {
   // the kernel handles those is not judged.
   const std::vector<Tensor>* special = nullptr;
   SpecialValues special_kinds = SpecialValues::NaN;  // the kind of `special`
-  // With Guard::Pages, writing to an input ends the process too; the expected values must then be
-  // in read-only pages between guard pages, and are not copied.
-  Guard guard = Guard::Bytes;
+  // If given, memory lies between guard pages of it, and writing to an input ends the process too;
+  // the expected values must then be in read-only pages between guard pages, and are not copied.
+  GuardPagePool* pages = nullptr;
+  // If given, receives the packs that were made, in the order of the candidate's inputs (null where
+  // there is none), for others who want to read them.
+  std::vector<std::shared_ptr<GuardedMemory>>* packs = nullptr;
   // Called with true before each run of the kernel and with false after it.
   std::function<void(bool is_running)> run_watcher = {};
   // Called with the name of the check before the plug-in is called.

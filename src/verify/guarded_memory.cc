@@ -12,15 +12,17 @@ char guard_byte(int64_t offset) { return static_cast<char>(0xA0 + (offset * 7 & 
 
 }  // namespace
 
-GuardedMemory::GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fill, Guard guard)
-    : bytes_(bytes) {
-  place(alignment_bytes, guard);
+GuardedMemory::GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fill,
+                             GuardPagePool* pages)
+    : bytes_(bytes), pool_(pages) {
+  place(alignment_bytes);
   std::memset(data_, fill, static_cast<size_t>(bytes));
 }
 
-GuardedMemory::GuardedMemory(std::span<const char> contents, int64_t alignment_bytes, Guard guard)
-    : bytes_(std::ssize(contents)) {
-  place(alignment_bytes, guard);
+GuardedMemory::GuardedMemory(std::span<const char> contents, int64_t alignment_bytes,
+                             GuardPagePool* pages)
+    : bytes_(std::ssize(contents)), pool_(pages) {
+  place(alignment_bytes);
   if (!contents.empty()) std::memcpy(data_, contents.data(), contents.size());
 }
 
@@ -31,8 +33,12 @@ GuardedMemory::GuardedMemory(std::span<const char> contents, std::shared_ptr<con
       guard_bytes_before_(0),
       guard_bytes_after_(0) {}
 
-void GuardedMemory::place(int64_t alignment_bytes, Guard guard) {
-  if (guard == Guard::Bytes) {
+GuardedMemory::~GuardedMemory() {
+  if (pages_) pool_->give_back(std::move(*pages_));
+}
+
+void GuardedMemory::place(int64_t alignment_bytes) {
+  if (pool_ == nullptr) {
     lay_out_in_bytes(alignment_bytes);
   } else {
     lay_out_in_pages(alignment_bytes);
@@ -56,7 +62,7 @@ void GuardedMemory::lay_out_in_bytes(int64_t alignment_bytes) {
 
 void GuardedMemory::lay_out_in_pages(int64_t alignment_bytes) {
   const int64_t whole = (bytes_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
-  pages_.emplace(whole);
+  pages_.emplace(pool_->take(whole));
   data_ = reinterpret_cast<char*>(pages_->data());
   guard_bytes_before_ = std::min(kGuardBytes, pages_->slack_before());
   guard_bytes_after_ = whole - bytes_ + pages_->slack_after();

@@ -11,30 +11,30 @@
 
 namespace tessera::verification {
 
-// The protection around memory.
-enum class Guard : uint8_t {
-  Bytes,  // guard bytes that are checked later
-  // Guard bytes, as far as alignment leaves space for them, and then guard pages: any access to
-  // those, even a read, ends the process. For processes that may end.
-  Pages,
-};
-
-// `bytes` of memory with guards on both sides. Its start is a multiple of `alignment_bytes` (a
-// power of two between 1 and the page size). With Guard::Bytes it is not a multiple of a larger
-// power of two, so that a kernel that relies on more alignment than it asked for fails.
+// `bytes` of memory with guard bytes on both sides, which are checked later. Its start is a
+// multiple of `alignment_bytes` (a power of two between 1 and the page size), but not of a larger
+// power of two, so that a kernel that relies on more alignment than it asked for fails. With
+// `pages`, which must outlive it, there are guard bytes as far as alignment leaves space for them,
+// and then guard pages: any access to those, even a read, ends the process. For processes that may
+// end.
 class GuardedMemory {
  public:
   static constexpr int64_t kGuardBytes = 512;
 
-  GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fill, Guard guard = Guard::Bytes);
+  GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fill,
+                GuardPagePool* pages = nullptr);
   // A copy of `contents`.
   GuardedMemory(std::span<const char> contents, int64_t alignment_bytes,
-                Guard guard = Guard::Bytes);
+                GuardPagePool* pages = nullptr);
   // Refers to `contents`, which `owner` keeps alive, without a copy: they are in read-only pages
   // between guard pages.
   GuardedMemory(std::span<const char> contents, std::shared_ptr<const void> owner);
 
-  // With Guard::Pages: makes the pages read-only, so a write ends the process from now on.
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+  ~GuardedMemory();
+
+  // With guard pages: makes its pages read-only, so a write ends the process from now on.
   void forbid_writing() {
     if (pages_) pages_->forbid_writing();
   }
@@ -48,13 +48,14 @@ class GuardedMemory {
   std::string explain_damage() const;
 
  private:
-  void place(int64_t alignment_bytes, Guard guard);
+  void place(int64_t alignment_bytes);
   void lay_out_in_bytes(int64_t alignment_bytes);
   void lay_out_in_pages(int64_t alignment_bytes);
 
   int64_t bytes_;
-  std::unique_ptr<char[]> memory_;     // for Guard::Bytes
-  std::optional<GuardPages> pages_;    // for Guard::Pages
+  GuardPagePool* pool_ = nullptr;
+  std::unique_ptr<char[]> memory_;     // without guard pages
+  std::optional<GuardPages> pages_;    // from `pool_`
   std::shared_ptr<const void> owner_;  // of existing read-only pages
   char* data_ = nullptr;
   int64_t guard_bytes_before_ = kGuardBytes;

@@ -40,8 +40,9 @@ TEST(GuardedMemory, SeesEveryByteBeside) {
 }
 
 TEST(GuardedMemory, BetweenPagesShowsWhoWritesBesideIt) {
+  GuardPagePool pages;
   for (const int64_t bytes : {0, 1, 48, 64, 1000, 4096, 5000}) {
-    GuardedMemory memory(bytes, 64, 0xFF, Guard::Pages);
+    const GuardedMemory memory(bytes, 64, 0xFF, &pages);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.data()) % 64, 0U);
     EXPECT_EQ(memory.explain_damage(), "");
     if (bytes % 64 == 0) continue;
@@ -52,7 +53,8 @@ TEST(GuardedMemory, BetweenPagesShowsWhoWritesBesideIt) {
 }
 
 TEST(GuardedMemoryDeathTest, BetweenPagesEndsWhoGoesTooFar) {
-  GuardedMemory memory(128, 64, 0xFF, Guard::Pages);
+  GuardPagePool pages;
+  GuardedMemory memory(128, 64, 0xFF, &pages);
   volatile char* data = memory.data();
   EXPECT_DEATH(data[128] = 7, "");
   EXPECT_DEATH(static_cast<void>(data[128]), "");

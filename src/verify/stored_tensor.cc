@@ -23,10 +23,10 @@ tessera_buffer StoredTensor::abi(int32_t request) const {
 }
 
 StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const TensorType& type,
-                          uint8_t fill, int64_t alignment_bytes, Guard guard) {
+                          uint8_t fill, int64_t alignment_bytes, GuardPagePool* pages) {
   const std::optional<int64_t> bytes = layouts.storage_bytes(layout, type);
   TESSERA_CHECK(bytes.has_value(), "the layout of storage holds its type");
-  return {type, layout, std::make_shared<GuardedMemory>(*bytes, alignment_bytes, fill, guard)};
+  return {type, layout, std::make_shared<GuardedMemory>(*bytes, alignment_bytes, fill, pages)};
 }
 
 namespace {
@@ -120,11 +120,11 @@ Tensor read_row_major(const StoredTensor& stored) {
 }
 
 StoredTensor to_layout(const LayoutTable& layouts, LayoutId layout, const StoredTensor& from,
-                       ThreadPool& pool, Guard guard) {
+                       ThreadPool& pool, GuardPagePool* pages) {
   StoredTensor current = from;
   for (const ConversionStep& step : layouts.route(from.layout, layout, from.type)) {
     StoredTensor next =
-        make_storage(layouts, step.to, from.type, kGarbage, TESSERA_ALIGNMENT_BYTES, guard);
+        make_storage(layouts, step.to, from.type, kGarbage, TESSERA_ALIGNMENT_BYTES, pages);
     RunContext context(pool);
     pool.execute([&] {
       convert(step, "conversion", context, current.abi(), next.abi(TESSERA_REQUEST_WRITE));

@@ -31,7 +31,7 @@ struct StoredTensor {
 StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const TensorType& type,
                           uint8_t fill = kGarbage,
                           int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES,
-                          Guard guard = Guard::Bytes);
+                          GuardPagePool* pages = nullptr);
 
 // Row-major, with the elements of `tensor`.
 StoredTensor store(const Tensor& tensor);
@@ -54,7 +54,7 @@ TensorType type_of(const Tensor& tensor);
 
 // Converts along the route in the table. Throws Error if a conversion fails.
 StoredTensor to_layout(const LayoutTable& layouts, LayoutId layout, const StoredTensor& from,
-                       ThreadPool& pool, Guard guard = Guard::Bytes);
+                       ThreadPool& pool, GuardPagePool* pages = nullptr);
 
 // Whether each stored element is padding, found by converting a tensor without zeros.
 std::vector<bool> padding_of(const LayoutTable& layouts, LayoutId layout, const TensorType& type,

@@ -168,7 +168,7 @@ def test_a_plan_that_is_not_offered_any_more_is_passed_over(call, model, tuned):
 def test_where_time_went_is_told(tuned):
     tuning = tuned[0]["tuning"]
     assert sum(phase["phase_us"] for phase in tuning["phases"]) == pytest.approx(tuning["tuning_us"], abs=2e5)
-    assert {"build", "check", "time", "choose", "run_plans"} <= {
+    assert {"build", "check", "time", "choose", "time_steps", "race"} <= {
         phase["phase"] for phase in tuning["phases"]}
 
 

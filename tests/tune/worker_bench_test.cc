@@ -104,11 +104,11 @@ TEST(WorkerBench, FindsWhatTheBenchInThisProcessFinds) {
       EXPECT_EQ(found.reason, wanted.reason);
       EXPECT_EQ(found.error, wanted.error);
       EXPECT_EQ(found.tolerance, wanted.tolerance);
-      const Outcome run = there.run_once(key, Weights::Cold);
+      const Outcome run = there.run(key, Weights::Cold, 1);
       EXPECT_THAT(run.reason, IsEmpty());
       EXPECT_GE(run.seconds, 0);
       EXPECT_LT(run.seconds, 1);
-      EXPECT_THAT(there.run_once(key, Weights::Warm).reason, IsEmpty());
+      EXPECT_THAT(there.run(key, Weights::Warm, 1).reason, IsEmpty());
       there.drop(key);
     }
   }
@@ -151,9 +151,9 @@ TEST(WorkerBench, PricesConversionsWithoutAGroup) {
                              .to = "hostile:own",
                              .element = DataType::Float32,
                              .dims = {100, 7}};
-  EXPECT_THAT(bench.convert_once(key).reason, IsEmpty());
+  EXPECT_THAT(bench.convert(key, 1).reason, IsEmpty());
   EXPECT_THAT(
-      bench.convert_once({.backend = "hostile", .from = "row_major", .to = "elsewhere"}).reason,
+      bench.convert({.backend = "hostile", .from = "row_major", .to = "elsewhere"}, 1).reason,
       HasSubstr("does not convert"));
 }
 
@@ -229,7 +229,7 @@ TEST_P(WorkerMischief, CostsItsCandidateAndNothingElse) {
     EXPECT_EQ(checked.is_lost, given.is_lost);
   }
   EXPECT_THAT(bench.check(good).reason, IsEmpty());
-  EXPECT_THAT(bench.run_once(good, Weights::Cold).reason, IsEmpty());
+  EXPECT_THAT(bench.run(good, Weights::Cold, 1).reason, IsEmpty());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WorkerMischief, testing::ValuesIn(kMischiefs),
@@ -351,9 +351,9 @@ TEST(WorkerBench, LeavesAProcessBehindThatDoesNotEnd) {
   ASSERT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
   const int first = bench.process_id();
   ASSERT_EQ(::kill(first, SIGKILL), 0);
-  bench.run_once(group.keys[0], Weights::Warm);
+  bench.run(group.keys[0], Weights::Warm, 1);
   EXPECT_NE(bench.process_id(), first);
-  EXPECT_THAT(bench.run_once(group.keys[0], Weights::Warm).reason, IsEmpty());
+  EXPECT_THAT(bench.run(group.keys[0], Weights::Warm, 1).reason, IsEmpty());
   ASSERT_EQ(told.size(), 1U);
   EXPECT_THAT(told[0], HasSubstr("process " + std::to_string(first)));
   EXPECT_THAT(told[0], HasSubstr("is left behind"));
@@ -367,12 +367,12 @@ TEST(WorkerBench, GoesOnWhenItsProcessWasEnded) {
   ASSERT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
   const int first = bench.process_id();
   ASSERT_EQ(::kill(first, SIGKILL), 0);
-  const Outcome run = bench.run_once(group.keys[0], Weights::Warm);
+  const Outcome run = bench.run(group.keys[0], Weights::Warm, 1);
   // If the worker ended before the request, no candidate is blamed; if during the request, the
   // candidate is.
   EXPECT_TRUE(run.is_fine() || run.is_lost) << run.reason;
   EXPECT_NE(bench.process_id(), first);
-  EXPECT_THAT(bench.run_once(group.keys[0], Weights::Warm).reason, IsEmpty());
+  EXPECT_THAT(bench.run(group.keys[0], Weights::Warm, 1).reason, IsEmpty());
 }
 
 TEST(WorkerBench, EndsItsProcessWithItself) {

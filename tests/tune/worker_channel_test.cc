@@ -41,7 +41,7 @@ TEST_P(WorkerAnswer, IsALossAndNoMore) {
   WorkerBench bench({}, fake(GetParam().mode));
   const int first = bench.process_id();
   for (int time = 0; time < 2; ++time) {
-    const Outcome outcome = bench.convert_once(kAny);
+    const Outcome outcome = bench.convert(kAny, 1);
     EXPECT_TRUE(outcome.is_lost);
     EXPECT_THAT(outcome.reason, HasSubstr(GetParam().reason));
     EXPECT_NE(bench.process_id(), first);
@@ -55,7 +55,7 @@ TEST(WorkerAnswer, AnyBitMayFlip) {
   for (int seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
     WorkerBench bench({}, fake("flipped_bits:" + std::to_string(seed * 37)));
-    const Outcome outcome = bench.convert_once(kAny);
+    const Outcome outcome = bench.convert(kAny, 1);
     EXPECT_TRUE(outcome.is_lost);
     EXPECT_THAT(outcome.reason, AnyOf(HasSubstr("invalid answer"), HasSubstr("exit code 0")));
   }

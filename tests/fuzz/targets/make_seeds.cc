@@ -116,9 +116,10 @@ void add_messages(Corpus corpus, const std::filesystem::path& model) {
   const tuning::GroupCase group{.graph = load(model).graph};
   corpus.add("requests", frames_of(3, message_of(Start, start), message_of(Build, key),
                                    message_of(Run, tuning::RunRequest{key}),
-                                   message_of(Convert, tuning::ConversionKey{.dims = {2, 3}}),
+                                   message_of(Convert, tuning::ConvertRequest{{.dims = {2, 3}}}),
                                    message_of(VerifyMessage::Start, tuning::VerifyRequest{})));
-  corpus.add("group", frames_of(3, tuning::pack_case(group)));
+  SharedArena arena;
+  corpus.add("group", frames_of(3, tuning::pack_case(group, arena)));
   const tuning::VerifyNews news{.identity = "i", .name = "fast", .version = "1"};
   corpus.add("answers", frames_of(2, message_of(Run, tuning::Outcome{.seconds = 1}),
                                   message_of(Check, tuning::Checked{}),

@@ -87,7 +87,7 @@ void read_request(Message& message) {
     case BenchMessage::Run:
       return read<tuning::RunRequest>(message);
     case BenchMessage::Convert:
-      return read<tuning::ConversionKey>(message);
+      return read<tuning::ConvertRequest>(message);
     default:
       if (message.kind == static_cast<uint32_t>(VerifyMessage::Start)) {
         read<tuning::VerifyRequest>(message);
