@@ -132,6 +132,7 @@ struct Tuner::State {
   bool report(TuneProgress progress, double max_seconds) {
     if (!options_.on_progress) return true;
     progress.can_stop = true;
+    if (progress.phase == BindPhase::Starting) progress.quote = options_.quote;
     progress.seconds_left =
         remaining_.estimate(progress.phase, progress.done, progress.total, seconds());
     if (std::isfinite(max_seconds)) progress.seconds_allowed = std::max(0.0, max_seconds);
@@ -147,8 +148,7 @@ struct Tuner::State {
   void begin() {
     table_.machine = this_machine();
     const PhaseTimer::Scope running(phases_, "start");
-    if (!has_begun_)
-      report({.phase = BindPhase::Starting, .quote = options_.quote}, seconds_left());
+    if (!has_begun_) report({.phase = BindPhase::Starting}, seconds_left());
     if (!has_begun_ && options_.start_bench) bench_ = options_.start_bench();
     if (!has_begun_ && bench_ != nullptr) timed_bench_ = make_timed_bench(*bench_, phases_);
     has_begun_ = true;
@@ -543,7 +543,8 @@ TuneReport Tuner::report() const { return state_->report(); }
 PhaseTimer& Tuner::phases() { return state_->phases(); }
 bool Tuner::report(BindPhase phase, const std::string& what, size_t done, size_t total) {
   // Among the activities of others, only runs of plans are shortened when time runs out.
-  const bool is_bounded = phase == BindPhase::TimingSteps || phase == BindPhase::Comparing;
+  const bool is_bounded = phase == BindPhase::Starting || phase == BindPhase::TimingSteps ||
+                          phase == BindPhase::Comparing;
   return state_->report(
       {.what = what, .done = done, .total = total, .phase = phase},
       is_bounded ? state_->seconds_left() : std::numeric_limits<double>::infinity());

@@ -57,6 +57,8 @@ class PlacementTuner {
         trials_(context, tuner_, recorder_, options.tune.inputs, is_short_) {}
 
   TunedPlacement run() {
+    // Plans are raced even if all prices are known.
+    if (quote_) tuner_.report(BindPhase::Starting);
     forget_contexts();
     if (measures_all_) loop_.measure_all();
     const Placement known = placer_.preferred();
