@@ -16,7 +16,7 @@ namespace {
 constexpr double kSecondsOfShort = 0.005;
 // Times of steps in context only choose what is raced.
 constexpr double kSecondsOfRecording = 0.06;
-constexpr int kRunsOfRecording = 3;
+constexpr int kRunsOfRecording = 2;
 
 }  // namespace
 

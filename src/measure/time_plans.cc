@@ -33,7 +33,7 @@ constexpr size_t kMaxFullyTimed = 3;
 constexpr size_t kMinFastRuns = 3;
 
 int min_runs(const RunLimits& limits, double seconds) {
-  return seconds > kVeryLongSeconds ? kRunsOfVeryLong : limits.min_runs;
+  return seconds > kVeryLongSeconds ? std::min(kRunsOfVeryLong, limits.min_runs) : limits.min_runs;
 }
 
 // The approximate number of runs if one takes `seconds`.
