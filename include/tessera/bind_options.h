@@ -52,7 +52,7 @@ struct StatePair {
 // What binding is doing. Which phases come, and how often, depends on the model and on what is
 // known; from Starting to Comparing they belong to measuring.
 enum class BindPhase : uint8_t {
-  Waiting,      // for another process, which measures this model
+  Waiting,      // for a process that measures this model, or for others to compute less
   Preparing,    // caches are read, shapes set, backends asked what they can do
   Starting,     // the process that measures, and how fast the processor is
   Reference,    // reference kernels compute the values that candidates are compared with

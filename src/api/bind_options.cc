@@ -113,6 +113,13 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
 
 tuning::CostTable known_costs(const std::filesystem::path& file) {
   if (file.empty()) return {};
+  // No message should repeat all of it.
+  if (file.native().find('\n') != std::string::npos) {
+    throw Error(ErrorKind::InvalidArgument, "costs",
+                "expected the name of a file that `tessera tune --output` wrote, found a text of " +
+                    std::to_string(file.native().size()) +
+                    " bytes in several lines; if these are the costs, write them to a file");
+  }
   const std::string where = "costs '" + file.string() + "'";
   std::ifstream stream(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};

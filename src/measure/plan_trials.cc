@@ -53,9 +53,12 @@ void PlanTrials::record(const Placement& placement, PlanRunner& runner) {
   RunLimits limits = this->limits();
   limits.seconds = std::min(limits.seconds, kSecondsOfRecording);
   limits.min_runs = kRunsOfRecording;
-  recorder_.record(placement, runner, inputs(), limits, [&](size_t, size_t done, size_t total) {
-    return tuner_.report(BindPhase::TimingSteps, {}, done, total);
-  });
+  do {
+    tuner_.begin_undisturbed();
+    recorder_.record(placement, runner, inputs(), limits, [&](size_t, size_t done, size_t total) {
+      return tuner_.report(BindPhase::TimingSteps, {}, done, total);
+    });
+  } while (tuner_.should_repeat());
 }
 
 std::optional<tuning::Race> PlanTrials::race(const std::vector<PlanRunner*>& runners,
@@ -64,9 +67,12 @@ std::optional<tuning::Race> PlanTrials::race(const std::vector<PlanRunner*>& run
   const PhaseTimer::Scope running(tuner_.phases(), "race");
   tuning::Race race(std::move(extra_seconds));
   const bool have_run =
-      run_race(race, runners, inputs(), limits(), [&](size_t index, size_t done, size_t total) {
-        return tuner_.report(BindPhase::Comparing, names[index], done, total);
-      });
+      run_race(race, runners, inputs(), limits(),
+               [&](size_t index, size_t done, size_t total) {
+                 return tuner_.report(BindPhase::Comparing, names[index], done, total);
+               },
+               {.begin = [&] { tuner_.begin_undisturbed(); },
+                .should_repeat = [&] { return tuner_.should_repeat(); }});
   return have_run ? std::optional(std::move(race)) : std::nullopt;
 }
 

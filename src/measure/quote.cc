@@ -13,9 +13,9 @@
 namespace tessera {
 namespace {
 
-constexpr double kSecondsToStart = 2;
-constexpr double kSecondsOfCandidate = 0.012;
-constexpr double kRuns = 50;
+constexpr double kSecondsToStart = 1.5;
+constexpr double kSecondsOfCandidate = 0.008;
+constexpr double kRuns = 70;
 constexpr double kSecondsOfByte = 0.015 / 1e6;
 constexpr int kCandidatesOfWork = 2;
 

@@ -20,8 +20,8 @@ struct QuoteBasis {
   std::vector<double> gains;  // the shares of a run that tuning saved other models here
 };
 
-// Seconds: 2 s for the start and the races of whole plans, 12 ms for each candidate that is
-// measured, 50 runs of the model, and 15 ms for each megabyte of weights; at most the budget. On 17
+// Seconds: 1.5 s for the start and the races of whole plans, 8 ms for each candidate that is
+// measured, 70 runs of the model, and 15 ms for each megabyte of weights; at most the budget. On 17
 // networks of 2 to 200 ms on one thread, this was within a factor of 2 of the real time.
 //
 // Gain: what models tuned on this machine gained, without the least and the largest tenth of them;

@@ -9,13 +9,13 @@ using testing::DoubleNear;
 using testing::Optional;
 
 TEST(Quote, AddsUpWhatTuningDoes) {
-  EXPECT_NEAR(make_quote({}).seconds, 2, 1e-9);
-  EXPECT_NEAR(make_quote({.candidates = 100}).seconds, 3.2, 1e-9);
-  EXPECT_NEAR(make_quote({.run_seconds = 0.04}).seconds, 4, 1e-9);
-  EXPECT_NEAR(make_quote({.weight_bytes = 100'000'000}).seconds, 3.5, 1e-9);
+  EXPECT_NEAR(make_quote({}).seconds, 1.5, 1e-9);
+  EXPECT_NEAR(make_quote({.candidates = 100}).seconds, 2.3, 1e-9);
+  EXPECT_NEAR(make_quote({.run_seconds = 0.04}).seconds, 4.3, 1e-9);
+  EXPECT_NEAR(make_quote({.weight_bytes = 100'000'000}).seconds, 3, 1e-9);
   const TuningQuote all = make_quote(
       {.candidates = 100, .run_seconds = 0.04, .weight_bytes = 100'000'000, .budget_seconds = 60});
-  EXPECT_NEAR(all.seconds, 6.7, 1e-9);
+  EXPECT_NEAR(all.seconds, 6.6, 1e-9);
   EXPECT_EQ(all.candidates, 100);
   EXPECT_EQ(all.run_seconds, 0.04);
 }
@@ -29,7 +29,7 @@ TEST(Quote, KnowsNoGainFromTwoModels) {
   EXPECT_EQ(quote.gain_low, std::nullopt);
   EXPECT_EQ(quote.gain_high, std::nullopt);
   EXPECT_EQ(quote.runs, std::nullopt);
-  EXPECT_EQ(quote_text(quote), "about 3 s, gain unknown, as fewer than 3 models were tuned here");
+  EXPECT_EQ(quote_text(quote), "about 2 s, gain unknown, as fewer than 3 models were tuned here");
 }
 
 TEST(Quote, LeavesOutOneOfTenGainsAtEachEnd) {
@@ -38,9 +38,9 @@ TEST(Quote, LeavesOutOneOfTenGainsAtEachEnd) {
   const TuningQuote quote = make_quote(basis);
   EXPECT_THAT(quote.gain_low, Optional(DoubleNear(0.02, 1e-9)));
   EXPECT_THAT(quote.gain_high, Optional(DoubleNear(0.18, 1e-9)));
-  // 2.5 s of tuning; a tenth of 10 ms is saved in each run.
-  EXPECT_THAT(quote.runs, Optional(testing::AllOf(testing::Ge(2500), testing::Le(2501))));
-  EXPECT_EQ(quote_text(quote), "about 3 s, likely gain 2 to 18 %, pays back after 2,500 runs");
+  // 2.2 s of tuning; a tenth of 10 ms is saved in each run.
+  EXPECT_THAT(quote.runs, Optional(testing::AllOf(testing::Ge(2200), testing::Le(2201))));
+  EXPECT_EQ(quote_text(quote), "about 2 s, likely gain 2 to 18 %, pays back after 2,200 runs");
 }
 
 TEST(Quote, TakesTheWholeRangeOfFewGains) {
@@ -52,7 +52,7 @@ TEST(Quote, TakesTheWholeRangeOfFewGains) {
 TEST(Quote, NamesNoRunsIfHalfOfTheModelsGainedNothing) {
   const TuningQuote quote = make_quote({.run_seconds = 0.01, .gains = {0, 0, 0.004, 0.1}});
   EXPECT_EQ(quote.runs, std::nullopt);
-  EXPECT_EQ(quote_text(quote), "about 3 s, likely gain 0 to 10 %, may not pay back");
+  EXPECT_EQ(quote_text(quote), "about 2 s, likely gain 0 to 10 %, may not pay back");
 }
 
 TEST(Quote, HasATextWithFewDigits) {

@@ -129,15 +129,16 @@ StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const R
 }
 
 bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
-              std::span<const Tensor> inputs, const RunLimits& limits, const RunWatcher& watcher) {
+              std::span<const Tensor> inputs, const RunLimits& limits, const RunWatcher& watcher,
+              const RoundGuard& guard) {
   // The same in every process; the order only must not favour anybody.
   std::minstd_rand random(1);
-  const auto start = Clock::now();
   // Most contenders drop out early.
   const double seconds =
       limits.seconds * static_cast<double>(std::min(runners.size(), kMaxFullyTimed));
   size_t done = 0;
   size_t total = runners.size() * static_cast<size_t>(limits.min_runs);
+  double spent = 0;  // for the rounds that count
   double round_seconds = 0;
   const auto is_over = [&] {
     const auto rounds = static_cast<int>(race.rounds());
@@ -146,7 +147,7 @@ bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
     const bool are_very_long =
         round_seconds > kVeryLongSeconds * static_cast<double>(runners.size());
     return rounds >= (are_very_long ? kRunsOfVeryLong : kMinRounds) &&
-           (race.is_decided() || seconds_since(start) > seconds);
+           (race.is_decided() || spent > seconds);
   };
   while (!is_over()) {
     const std::vector<size_t> running = race.running();
@@ -154,6 +155,8 @@ bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::shuffle(order, random);
     std::vector<double> turns(running.size());
+    guard.begin();
+    const auto start = Clock::now();
     for (const size_t position : order) {
       if (watcher && !watcher(running[position], std::min(done, total - 1), total)) {
         return race.rounds() > 0;
@@ -161,10 +164,13 @@ bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
       turns[position] = run_turn(*runners[running[position]], inputs);
       ++done;
     }
+    const double taken = seconds_since(start);
+    if (guard.should_repeat()) continue;
     race.add_round(turns);
+    spent += taken;
     // Assumes that all rounds take as long as the first. Plans that drop out make them shorter.
     if (race.rounds() == 1) {
-      round_seconds = seconds_since(start);
+      round_seconds = taken;
       total = runners.size() * expected_runs(limits, round_seconds, seconds);
     }
   }

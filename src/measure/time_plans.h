@@ -24,6 +24,13 @@ struct RunLimits {
   int max_runs = 60;
 };
 
+// Around a round of a race: begin() before it, should_repeat() after it. The latter tells whether
+// the round does not count, because other processes disturbed it.
+struct RoundGuard {
+  std::function<void()> begin = [] {};
+  std::function<bool()> should_repeat = [] { return false; };
+};
+
 struct StepTimes {
   // By step of the plan; nullopt for those that do not run.
   std::vector<std::optional<tuning::Timing>> steps;
@@ -43,6 +50,6 @@ StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const R
 // stopped it before the first round was complete; the rounds up to then count.
 bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
               std::span<const Tensor> inputs, const RunLimits& limits,
-              const RunWatcher& watcher = {});
+              const RunWatcher& watcher = {}, const RoundGuard& guard = {});
 
 }  // namespace tessera

@@ -11,12 +11,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/check.h"
 #include "base/memory.h"
 #include "measure/capture.h"
 #include "measure/measure_group.h"
+#include "measure/quiet.h"
 #include "measure/remaining_time.h"
 #include "microbench/group_bench.h"
 #include "price/bounds.h"
@@ -34,6 +36,12 @@ constexpr size_t kManyCandidates = 40;
 // time than that is an anomaly.
 constexpr double kFewestOperations = 0.25;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+// A wait for other processes takes at most this share of the time that is left.
+constexpr double kMaxShareOfWait = 0.25;
+
+void sleep_for(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -81,7 +89,8 @@ struct Tuner::State {
         weights_(weights_between_runs(task.graph)),
         graph_bytes_(value_bytes(task.graph)),
         speed_(assumed_speed()),
-        timed_own_bench_(make_timed_bench(own_bench_, phases_)) {}
+        timed_own_bench_(make_timed_bench(own_bench_, phases_)),
+        quiet_(task.threads, {.read_load = [this] { return read_load(); }, .sleep = sleep_for}) {}
 
   bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions,
                double max_seconds, bool skips_hopeless) {
@@ -125,6 +134,17 @@ struct Tuner::State {
     return report;
   }
 
+  void begin_undisturbed() { quiet_.begin(); }
+
+  bool should_repeat() {
+    const PhaseTimer::Scope running(phases_, "wait");
+    return quiet_.should_repeat(kMaxShareOfWait * seconds_left(), [&] {
+      return report(
+          {.what = "waiting until other processes compute less", .phase = BindPhase::Waiting},
+          seconds_left());
+    });
+  }
+
   bool is_cancelled() const { return is_cancelled_; }
   bool should_continue() const { return !report_.is_stopped && !has_failed_; }
   PhaseTimer& phases() { return phases_; }
@@ -141,6 +161,10 @@ struct Tuner::State {
   }
 
  private:
+  ProcessorLoad read_load() const {
+    return read_processor_load(bench_ == nullptr ? -1 : bench_->process_id());
+  }
+
   // The bench for everything that it can measure.
   Bench& bench() { return bench_ != nullptr ? *timed_bench_ : *timed_own_bench_; }
 
@@ -355,6 +379,7 @@ struct Tuner::State {
 
   // Candidates for all threads come first: single-threaded ones are tried only if they could win.
   std::vector<Trial> make_trials(const PendingGroup& pending) {
+    trial_candidates_.clear();
     std::vector<int> order = pending.candidates;
     const auto threads = [&](int index) { return bench_key(task_, index).threads; };
     std::stable_sort(order.begin(), order.end(),
@@ -385,8 +410,7 @@ struct Tuner::State {
     if (!report_measuring(ops, 0)) return stop();
     GroupCase group = make_case(pending, values);
     load(group, pending);
-    trial_candidates_.clear();
-    std::vector<Trial> trials = make_trials(pending);
+    std::vector<Trial> trials;
     const MeasureLimits limits{.weights = weights_of(*pending.group),
                                .candidate_timeout_seconds = options_.candidate_timeout_seconds,
                                .buffer_bytes = options_.buffer_bytes,
@@ -403,9 +427,14 @@ struct Tuner::State {
                                   (trial.key.algorithm.empty() ? "" : ":" + trial.key.algorithm),
                               best);
     };
-    if (!measure_group(trials, limits, best_known(*pending.group), watcher)) {
-      stop();
-    }
+    do {
+      trials = make_trials(pending);
+      quiet_.begin();
+      if (!measure_group(trials, limits, best_known(*pending.group), watcher)) {
+        stop();
+        break;
+      }
+    } while (!options_.only_checks && should_repeat());
     for (size_t index = 0; index < trials.size(); ++index) {
       record(trials[index], trial_candidates_[index], ops);
     }
@@ -494,6 +523,7 @@ struct Tuner::State {
   PhaseTimer phases_;
   std::unique_ptr<Bench> timed_bench_;
   std::unique_ptr<Bench> timed_own_bench_;
+  QuietWaiter quiet_;
   bool has_speed_ = false;  // measured, not assumed
   bool has_begun_ = false;
   std::optional<Capture> capture_;
@@ -541,6 +571,9 @@ double Tuner::seconds() const { return state_->seconds(); }
 int Tuner::measured() const { return state_->measured(); }
 TuneReport Tuner::report() const { return state_->report(); }
 PhaseTimer& Tuner::phases() { return state_->phases(); }
+void Tuner::begin_undisturbed() { state_->begin_undisturbed(); }
+bool Tuner::should_repeat() { return state_->should_repeat(); }
+
 bool Tuner::report(BindPhase phase, const std::string& what, size_t done, size_t total) {
   // Among the activities of others, only runs of plans are shortened when time runs out.
   const bool is_bounded = phase == BindPhase::Starting || phase == BindPhase::TimingSteps ||

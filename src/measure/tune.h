@@ -105,6 +105,10 @@ class Tuner {
   // (0: unknown) units. Returns false if the user wants to stop; should_continue() is then false
   // too.
   bool report(BindPhase phase, const std::string& what = {}, size_t done = 0, size_t total = 0);
+  // For measurements of others. begin_undisturbed() comes before one; should_repeat() tells
+  // afterwards whether other processes disturbed it, and has waited for their end (quiet.h).
+  void begin_undisturbed();
+  bool should_repeat();
 
  private:
   struct State;

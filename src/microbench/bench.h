@@ -141,6 +141,8 @@ class Bench {
 
   // The peak resident size of the separate process; 0 if it measures in this process.
   virtual int64_t peak_bytes() { return 0; }
+  // That of the separate process; -1 if there is none.
+  virtual int process_id() const { return -1; }
 };
 
 }  // namespace tessera::tuning

@@ -56,7 +56,7 @@ class WorkerBench final : public Bench {
   int64_t peak_bytes() override;
 
   // The id of the current process; for tests.
-  int process_id() const;
+  int process_id() const override;
 
  private:
   struct State;

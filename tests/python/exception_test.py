@@ -176,3 +176,10 @@ def test_what_a_log_raises_is_raised(tessera, save_model, raised):
 
     with pytest.raises(raised, match="inner"):
         tessera.load(warning_model(save_model), log=log)
+
+
+def test_costs_in_place_of_their_file_are_not_repeated(tessera, doubling_model):
+    costs = '{\n "format": "tessera costs"\n}\n'
+    with pytest.raises(tessera.InvalidArgument, match="name of a file .* found a text of") as caught:
+        tessera.load(doubling_model).bind({"x": (2, 3)}, cost_table=costs)
+    assert "format" not in str(caught.value)
