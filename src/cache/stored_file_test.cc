@@ -103,10 +103,10 @@ TEST(StoredFile, KilledAtAnyMomentTheOldOneOrTheNewOneIsThere) {
   const std::string old_text(100'000, 'o');
   const std::string new_text(200'000, 'n');
   for (int round = 0; round < 60; ++round) {
-    ASSERT_EQ(replace_file(folder / "a", [&] { return old_text; }), "");
+    ASSERT_EQ(replace_file(folder / "a", [&] { return std::string(old_text); }), "");
     const pid_t child = ::fork();
     if (child == 0) {
-      while (true) replace_file(folder / "a", [&] { return new_text; });
+      while (true) replace_file(folder / "a", [&] { return std::string(new_text); });
     }
     std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
     ::kill(child, SIGKILL);

@@ -12,7 +12,8 @@ bool may_differ_more(const float* wanted, const float* given, const float* summe
   int is_worse = 0;
   for (size_t index = 0; index < kElementBlock; ++index) {
     const float sum = std::fabs(summed[index]);
-    const float scale = std::max(std::max(std::fabs(wanted[index]), least_scale), sum);
+    float scale = std::max(std::fabs(wanted[index]), least_scale);
+    scale = std::max(scale, sum);
     // Zero times a number that is not finite is NaN, and every comparison with NaN is false.
     const float difference = std::fabs(given[index] - wanted[index]) + 0 * sum;
     is_worse |= static_cast<int>(!(difference <= limit * scale));

@@ -155,10 +155,10 @@ int main(int argc, char** argv) {
   for (int index = 4; index < argc; ++index) {
     try {
       count_in_runs(argv[index], argv[1], std::atoi(argv[2]), std::atoi(argv[3]));
-      std::cout << R"({"total": )" << total << R"(, "library": )" << library << "}" << std::endl;
+      std::cout << R"({"total": )" << total << R"(, "library": )" << library << "}\n" << std::flush;
     } catch (const std::exception& error) {
       is_counting = false;
-      std::cout << R"({"error": )" << std::quoted(error.what()) << "}" << std::endl;
+      std::cout << R"({"error": )" << std::quoted(error.what()) << "}\n" << std::flush;
     }
   }
   return 0;
