@@ -2,6 +2,7 @@
 
 #include "backend/graph_view.h"
 #include "choose/price_offers.h"
+#include "measure/tune_all.h"
 #include "price/cost_table.h"
 
 namespace tessera {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 namespace tessera::tuning {
@@ -23,6 +24,14 @@ double seconds_between(const ProcessorLoad& from, const ProcessorLoad& to) {
 }
 
 }  // namespace
+
+QuietWaiter::System QuietWaiter::this_system(std::function<int()> helper) {
+  return {.read_load = [helper = std::move(helper)] { return read_processor_load(helper()); },
+          .sleep =
+              [](double seconds) {
+                std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+              }};
+}
 
 QuietWaiter::QuietWaiter(int threads, System system)
     : threads_(threads), system_(std::move(system)), first_(system_.read_load()) {}

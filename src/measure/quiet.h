@@ -18,6 +18,9 @@ class QuietWaiter {
     std::function<ProcessorLoad()> read_load;
     std::function<void(double seconds)> sleep;
   };
+  // This machine. `helper` tells which process works for this one, or -1.
+  static System this_system(std::function<int()> helper);
+
   // `threads`: the processors that measuring needs.
   QuietWaiter(int threads, System system);
 

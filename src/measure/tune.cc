@@ -7,11 +7,9 @@
 #include <cstdio>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -38,10 +36,6 @@ constexpr double kFewestOperations = 0.25;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 // A wait for other processes takes at most this share of the time that is left.
 constexpr double kMaxShareOfWait = 0.25;
-
-void sleep_for(double seconds) {
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-}
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -90,7 +84,9 @@ struct Tuner::State {
         graph_bytes_(value_bytes(task.graph)),
         speed_(assumed_speed()),
         timed_own_bench_(make_timed_bench(own_bench_, phases_)),
-        quiet_(task.threads, {.read_load = [this] { return read_load(); }, .sleep = sleep_for}) {}
+        quiet_(task.threads, QuietWaiter::this_system([this] {
+                 return bench_ == nullptr ? -1 : bench_->process_id();
+               })) {}
 
   bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions,
                double max_seconds, bool skips_hopeless) {
@@ -161,10 +157,6 @@ struct Tuner::State {
   }
 
  private:
-  ProcessorLoad read_load() const {
-    return read_processor_load(bench_ == nullptr ? -1 : bench_->process_id());
-  }
-
   // The bench for everything that it can measure.
   Bench& bench() { return bench_ != nullptr ? *timed_bench_ : *timed_own_bench_; }
 
@@ -593,19 +585,6 @@ TuningDescription describe(TuneReport report) {
           .peak_bytes = report.peak_bytes,
           .phases = std::move(report.phases),
           .notes = std::move(report.notes)};
-}
-
-TuneReport tune(const TuningTask& task, std::vector<std::shared_ptr<const Plugin>> plugins,
-                const TuneOptions& options, CostTable& table) {
-  const std::vector<TuneGroup> groups = collect_groups(task);
-  const std::vector<std::optional<CostKey>> keys = cost_keys(task, groups);
-  Tuner tuner(task, groups, keys, std::move(plugins), options, table);
-  std::vector<int> all(task.offers.candidates.size());
-  std::iota(all.begin(), all.end(), 0);
-  const std::vector<NeededConversion> conversions =
-      options.only_checks ? std::vector<NeededConversion>{} : needed_conversions(task);
-  tuner.measure(all, conversions);
-  return tuner.report();
 }
 
 }  // namespace tessera::tuning

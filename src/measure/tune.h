@@ -115,8 +115,4 @@ class Tuner {
   std::unique_ptr<State> state_;
 };
 
-// Measures all candidates and conversions of the task.
-TuneReport tune(const TuningTask& task, std::vector<std::shared_ptr<const Plugin>> plugins,
-                const TuneOptions& options, CostTable& table);
-
 }  // namespace tessera::tuning

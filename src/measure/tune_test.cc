@@ -1,5 +1,5 @@
 // Tunes small graphs with plug-ins defined here.
-#include "measure/tune.h"
+#include "measure/tune_all.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -18,6 +18,7 @@
 #include "base/contention_probe.h"
 #include "base/stopwatch.h"
 #include "microbench/device_bench.h"
+#include "microbench/fastest_run.h"
 #include "tessera/error.h"
 #include "verify/check_candidate.h"
 
@@ -41,35 +42,6 @@ Outcome attempt(const std::function<Outcome()>& body) {
   } catch (const std::bad_alloc&) {
     return {.reason = "there was not enough memory for it"};
   }
-}
-
-// The maximum number and total time of repetitions of a disturbed run.
-constexpr int kMaxRetries = 8;
-constexpr double kSecondsForRetries = 0.03;
-
-// Repeats disturbed runs, within limits on their number and time.
-Outcome run_without_preemption(const std::function<Outcome()>& run) {
-  Outcome outcome = run();
-  double spent = outcome.seconds;
-  for (int again = 0; outcome.was_preempted && again < kMaxRetries; ++again) {
-    if (spent > kSecondsForRetries) break;
-    const Outcome next = run();
-    if (!next.is_fine()) return next;
-    spent += next.seconds;
-    if (next.was_preempted && next.seconds > outcome.seconds) continue;
-    outcome = next;
-  }
-  return outcome;
-}
-
-// The fastest of so many runs, or the first that fails.
-Outcome fastest_of(int runs, const std::function<Outcome()>& run) {
-  Outcome fastest = run_without_preemption(run);
-  for (int more = 1; more < runs && fastest.is_fine(); ++more) {
-    const Outcome next = run_without_preemption(run);
-    if (!next.is_fine() || next.seconds < fastest.seconds) fastest = next;
-  }
-  return fastest;
 }
 
 // A run on the calling thread alone, without waiting, took its CPU time.
