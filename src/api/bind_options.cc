@@ -113,7 +113,7 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
 
 tuning::CostTable known_costs(const std::filesystem::path& file) {
   if (file.empty()) return {};
-  // No message should repeat all of it.
+  // These are the costs themselves, too long for a message.
   if (file.native().find('\n') != std::string::npos) {
     throw Error(ErrorKind::InvalidArgument, "costs",
                 "expected the name of a file that `tessera tune --output` wrote, found a text of " +

@@ -18,7 +18,8 @@ namespace {
 
 constexpr const char* kPlace = "shared memory";
 
-// An arena larger than this is made anew if its contents need less than this part of it.
+// An arena of more than kLargeBytes gives its memory back when the next contents are so many times
+// smaller.
 constexpr int64_t kLargeBytes = int64_t{64} << 20;
 constexpr int64_t kMaxExcess = 8;
 

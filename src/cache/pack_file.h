@@ -30,7 +30,7 @@ struct StoredPack {
 // The bytes of a file. `processor` is the one on which the packs were made.
 std::string encode_packs(std::span<const StoredPack> packs, const std::string& processor,
                          const UserKey& key);
-// Writes the same to `file` without holding all of it in memory.
+// Writes the same bytes to `file`, pack by pack, so that memory need not hold all of them.
 ReplacedFile write_packs(const std::filesystem::path& file, std::span<const StoredPack> packs,
                          const std::string& processor, const UserKey& key,
                          Durability durability = Durability::Synced);

@@ -103,7 +103,7 @@ void RunOff::add_choices(const Placement& best, const Placement& known) {
   for (Contender& one : all_) one.is_in_order = one.placement.chosen == in_order.chosen;
 }
 
-// Measures the choice without prices, and chooses again while some of it is refused.
+// The choice without prices, once its kernels were measured. If some are refused, it is made again.
 Placement RunOff::measured_in_order() {
   Placement in_order;
   for (int trial = 0; trial < kMaxRefusals; ++trial) {

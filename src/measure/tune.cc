@@ -36,6 +36,8 @@ constexpr double kFewestOperations = 0.25;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 // A wait for other processes takes at most this share of the time that is left.
 constexpr double kMaxShareOfWait = 0.25;
+// With a smaller budget there is no waiting, and no reading of loads, which takes a part of it.
+constexpr double kMinSecondsToWait = 0.5;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -83,10 +85,14 @@ struct Tuner::State {
         weights_(weights_between_runs(task.graph)),
         graph_bytes_(value_bytes(task.graph)),
         speed_(assumed_speed()),
-        timed_own_bench_(make_timed_bench(own_bench_, phases_)),
-        quiet_(task.threads, QuietWaiter::this_system([this] {
-                 return bench_ == nullptr ? -1 : bench_->process_id();
-               })) {}
+        timed_own_bench_(make_timed_bench(own_bench_, phases_)) {
+    const bool may_wait =
+        options_.budget_seconds <= 0 || options_.budget_seconds >= kMinSecondsToWait;
+    if (options_.only_checks || !may_wait) return;
+    quiet_.emplace(task.threads, QuietWaiter::this_system([this] {
+                     return bench_ == nullptr ? -1 : bench_->process_id();
+                   }));
+  }
 
   bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions,
                double max_seconds, bool skips_hopeless) {
@@ -130,11 +136,14 @@ struct Tuner::State {
     return report;
   }
 
-  void begin_undisturbed() { quiet_.begin(); }
+  void begin_undisturbed() {
+    if (quiet_) quiet_->begin();
+  }
 
   bool should_repeat() {
+    if (!quiet_) return false;
     const PhaseTimer::Scope running(phases_, "wait");
-    return quiet_.should_repeat(kMaxShareOfWait * seconds_left(), [&] {
+    return quiet_->should_repeat(kMaxShareOfWait * seconds_left(), [&] {
       return report(
           {.what = "waiting until other processes compute less", .phase = BindPhase::Waiting},
           seconds_left());
@@ -421,12 +430,12 @@ struct Tuner::State {
     };
     do {
       trials = make_trials(pending);
-      quiet_.begin();
+      begin_undisturbed();
       if (!measure_group(trials, limits, best_known(*pending.group), watcher)) {
         stop();
         break;
       }
-    } while (!options_.only_checks && should_repeat());
+    } while (should_repeat());
     for (size_t index = 0; index < trials.size(); ++index) {
       record(trials[index], trial_candidates_[index], ops);
     }
@@ -515,8 +524,8 @@ struct Tuner::State {
   PhaseTimer phases_;
   std::unique_ptr<Bench> timed_bench_;
   std::unique_ptr<Bench> timed_own_bench_;
-  QuietWaiter quiet_;
-  bool has_speed_ = false;  // measured, not assumed
+  std::optional<QuietWaiter> quiet_;  // nullopt if there is no time to wait
+  bool has_speed_ = false;            // measured, not assumed
   bool has_begun_ = false;
   std::optional<Capture> capture_;
   bool has_tried_all_ = false;

@@ -531,6 +531,8 @@ Checked GroupBench::check(const CandidateKey& key) {
   const Candidate on_host = hosted(entry.candidate, state_->layouts);
   std::optional<Kernel> hosted_kernel;
   if (is_on_device) hosted_kernel.emplace(hosted(built, entry.candidate, state_->layouts));
+  // Buffers of an earlier run may refer to the packs of an earlier check.
+  entry.buffers.reset();
   entry.packs.clear();
   const verification::CandidateTrial trial{
       .expected = state_->expected,

@@ -27,8 +27,9 @@ struct CandidateTrial {
   // the kernel handles those is not judged.
   const std::vector<Tensor>* special = nullptr;
   SpecialValues special_kinds = SpecialValues::NaN;  // the kind of `special`
-  // If given, memory lies between guard pages of it, and writing to an input ends the process too;
-  // the expected values must then be in read-only pages between guard pages, and are not copied.
+  // If given, all memory comes from this pool, so a kernel that touches what is beside a buffer, or
+  // writes to an input, ends the process. The expected values must then be in read-only pages
+  // between guard pages; they are not copied. If null, there are guard bytes around copies.
   GuardPagePool* pages = nullptr;
   // If given, receives the packs that were made, in the order of the candidate's inputs (null where
   // there is none), for others who want to read them.
