@@ -51,8 +51,8 @@ void* map(const FileHandle& file, int64_t bytes) {
   void* found = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
                        MAP_SHARED | MAP_POPULATE, file.get(), 0);
   if (found != MAP_FAILED) return found;
-  throw Error(ErrorKind::DeviceFailed, kPlace,
-              std::string("could not be mapped: ") + std::strerror(errno));
+  throw Error(ErrorKind::OutOfMemory, kPlace,
+              std::to_string(bytes) + " bytes could not be mapped: " + std::strerror(errno));
 }
 
 }  // namespace

@@ -463,7 +463,9 @@ std::unique_ptr<WorkerBench> start_worker(std::span<const std::shared_ptr<const 
   try {
     return std::make_unique<WorkerBench>(plugins, std::move(options));
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::DeviceFailed) throw;
+    const bool is_of_system =
+        error.kind() == ErrorKind::DeviceFailed || error.kind() == ErrorKind::OutOfMemory;
+    if (!is_of_system) throw;
     log.warn("libraries are measured in this process, which ends if one of them crashes: " +
              error.where() + ": " + error.message());
     return nullptr;
