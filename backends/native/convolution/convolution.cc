@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/families.h"
+#include "base/shared_parts.h"
 #include "base/window.h"
 #include "matmul/gemm_kernels.h"
 #include "tessera/backend_ops.h"
@@ -79,13 +80,14 @@ class ConvolutionKernel : public plugin::Kernel {
     const float* bias = problem_.has_bias ? inputs[2].as<const float>() : nullptr;
     float* to = outputs[0].as<float>();
     float* workspace = static_cast<float*>(context.workspace());
-    // Each slot has its own buffer and share of the parts.
+    SharedParts parts(parts_, slots_);
     context.parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
+        // Each slot has its own buffer.
         float* buffer = workspace == nullptr ? nullptr : workspace + slot * slot_floats();
-        for (int64_t part = parts_ * slot / slots_; part < parts_ * (slot + 1) / slots_; ++part) {
+        parts.for_each(slot, [&](int64_t part) {
           run_part(part, from, weights, bias, to, buffer);
-        }
+        });
       }
     });
   }

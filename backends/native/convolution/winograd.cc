@@ -29,7 +29,7 @@ constexpr int64_t kBlock = 16;
 
 // With fewer tiles, Winograd's algorithm does not pay, because the transformed weights that it
 // reads are two or four times as large.
-constexpr int64_t kMinTiles = 32;
+constexpr int64_t kMinTiles = 9;
 
 constexpr std::array kLayouts = {ChannelLayout::Nchw16c, ChannelLayout::Nhwc};
 
@@ -81,8 +81,6 @@ WinogradProblem problem_of(const Node& node) {
                              .output = {.rows = output[2], .columns = output[3]},
                              .pad_rows = window[1].pad_begin,
                              .pad_columns = window[2].pad_begin};
-  if (problem.tiles() < kMinTiles) problem.tile = 2;
-  if (problem.tiles() < kMinTiles) refuse("does not pay for an output with so few pixels");
   return problem;
 }
 
@@ -138,8 +136,15 @@ void offer_in(ProposeContext& context, const Group& group, WinogradProblem probl
 }
 
 void offer(ProposeContext& context, const Group& group) {
-  const WinogradProblem problem = problem_of(group.node);
-  for (const ChannelLayout layout : kLayouts) offer_in(context, group, problem, layout);
+  WinogradProblem problem = problem_of(group.node);
+  bool is_offered = false;
+  for (const int64_t tile : {4, 2}) {
+    problem.tile = tile;
+    if (problem.tiles() < kMinTiles) continue;
+    for (const ChannelLayout layout : kLayouts) offer_in(context, group, problem, layout);
+    is_offered = true;
+  }
+  if (!is_offered) refuse("does not pay for an output with so few pixels");
 }
 
 // Offers each match of a pattern: a Conv, perhaps an Add, perhaps a Relu.

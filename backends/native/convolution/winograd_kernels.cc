@@ -24,14 +24,14 @@ HWY_INLINE Vector scaled(float factor, Vector x, Vector sum) {
   return hn::MulAdd(hn::Set(Tag(), factor), x, sum);
 }
 
-// The transforms of one row or column of a tile, whose elements are `step` apart.
+// The transforms of one row or column of a tile.
 template <int kTile>
 struct Transform;
 
 template <>
 struct Transform<4> {
-  HWY_INLINE static void read(const Vector* from, int step, Vector (&to)[6]) {
-    const auto d = [&](int index) HWY_ATTR { return from[std::ptrdiff_t{index} * step]; };
+  HWY_INLINE static void read(const Vector* from, Vector (&to)[6]) {
+    const auto d = [&](int index) HWY_ATTR { return from[index]; };
     const Vector even = scaled(-4, d(2), d(4));
     const Vector odd = scaled(-4, d(1), d(3));
     const Vector even_half = hn::Sub(d(4), d(2));
@@ -43,8 +43,8 @@ struct Transform<4> {
     to[4] = scaled(-2, odd_half, even_half);
     to[5] = scaled(4, d(1), scaled(-5, d(3), d(5)));
   }
-  HWY_INLINE static void write(const Vector* from, int step, Vector (&to)[4]) {
-    const auto m = [&](int index) HWY_ATTR { return from[std::ptrdiff_t{index} * step]; };
+  HWY_INLINE static void write(const Vector* from, Vector (&to)[4]) {
+    const auto m = [&](int index) HWY_ATTR { return from[index]; };
     const Vector near_sum = hn::Add(m(1), m(2));
     const Vector near_difference = hn::Sub(m(1), m(2));
     const Vector far_sum = hn::Add(m(3), m(4));
@@ -58,15 +58,15 @@ struct Transform<4> {
 
 template <>
 struct Transform<2> {
-  HWY_INLINE static void read(const Vector* from, int step, Vector (&to)[4]) {
-    const auto d = [&](int index) HWY_ATTR { return from[std::ptrdiff_t{index} * step]; };
+  HWY_INLINE static void read(const Vector* from, Vector (&to)[4]) {
+    const auto d = [&](int index) HWY_ATTR { return from[index]; };
     to[0] = hn::Sub(d(0), d(2));
     to[1] = hn::Add(d(1), d(2));
     to[2] = hn::Sub(d(2), d(1));
     to[3] = hn::Sub(d(1), d(3));
   }
-  HWY_INLINE static void write(const Vector* from, int step, Vector (&to)[2]) {
-    const auto m = [&](int index) HWY_ATTR { return from[std::ptrdiff_t{index} * step]; };
+  HWY_INLINE static void write(const Vector* from, Vector (&to)[2]) {
+    const auto m = [&](int index) HWY_ATTR { return from[index]; };
     to[0] = hn::Add(hn::Add(m(0), m(1)), m(2));
     to[1] = hn::Sub(hn::Sub(m(1), m(2)), m(3));
   }
@@ -86,6 +86,38 @@ HWY_INLINE Range inside(int64_t first, int64_t length, int size) {
           static_cast<int>(std::clamp<int64_t>(length - first, 0, size))};
 }
 
+HWY_INLINE bool is_whole(const Range& range, int size) { return range.end - range.begin == size; }
+
+// Fetches the lines of the next tile of the same row, whose first `count` columns begin at `from`.
+template <int kForWriting, int kRows, int kColumns>
+HWY_INLINE void fetch(const WinogradFeatureMap& map, const float* from) {
+  for (int row = 0; row < kRows; ++row, from += map.columns * map.pixel) {
+    for (int column = 0; column < kColumns; ++column) {
+      __builtin_prefetch(from + column * map.pixel, kForWriting, 3);
+    }
+  }
+}
+
+// Transforms the pixels of 16 channels, or as many as a vector has.
+template <int kTile, class Load>
+HWY_INLINE void transform_pixels(int64_t plane, const Load& load, float* to) {
+  constexpr int kSize = kTile + static_cast<int>(kTaps) - 1;
+  Vector half[kSize * kSize];
+  Vector made[kSize];
+  for (int column = 0; column < kSize; ++column) {
+    Vector pixels[kSize];
+    for (int row = 0; row < kSize; ++row) pixels[row] = load(row, column);
+    Transform<kTile>::read(pixels, made);
+    for (int row = 0; row < kSize; ++row) half[row * kSize + column] = made[row];
+  }
+  for (int row = 0; row < kSize; ++row) {
+    Transform<kTile>::read(half + row * kSize, made);
+    for (int column = 0; column < kSize; ++column, to += plane) {
+      hn::StoreU(made[column], Tag(), to);
+    }
+  }
+}
+
 template <int kTile>
 void read(const WinogradFeatureMap& map, const WinogradTile& tile, const float* from, float* to) {
   constexpr int kSize = kTile + static_cast<int>(kTaps) - 1;
@@ -94,27 +126,82 @@ void read(const WinogradFeatureMap& map, const WinogradTile& tile, const float* 
   const Range columns = inside(tile.column, map.columns, kSize);
   const int64_t line = map.columns * map.pixel;
   const int64_t first = tile.row * line + tile.column * map.pixel;
+  if (is_whole(rows, kSize) && is_whole(columns, kSize)) {
+    for (int64_t channel = 0; channel < tile.channels; channel += lane_count()) {
+      const float* pixels = from + offset_of(map, channel) + first;
+      fetch<0, kSize, kTile>(map, pixels + kSize * map.pixel);
+      transform_pixels<kTile>(
+          tile.plane,
+          [&](int row, int column) HWY_ATTR {
+            return hn::LoadU(d, pixels + row * line + column * map.pixel);
+          },
+          to + channel);
+    }
+    return;
+  }
   Vector pixels[kSize * kSize];
-  Vector half[kSize * kSize];
   for (Vector& pixel : pixels) pixel = hn::Zero(d);
   for (int64_t channel = 0; channel < tile.channels; channel += lane_count()) {
     const int64_t start = offset_of(map, channel) + first;
+    fetch<0, kSize, kTile>(map, from + start + kSize * map.pixel);
     for (int row = rows.begin; row < rows.end; ++row) {
       for (int column = columns.begin; column < columns.end; ++column) {
         pixels[row * kSize + column] =
             hn::LoadU(d, from + (start + row * line + column * map.pixel));
       }
     }
-    Vector made[kSize];
+    transform_pixels<kTile>(
+        tile.plane, [&](int row, int column) HWY_ATTR { return pixels[row * kSize + column]; },
+        to + channel);
+  }
+}
+
+// The epilogue is known when compiled, because it is applied to each output.
+template <int kTile, bool kHasAddend, bool kHasRelu>
+void write_with(const WinogradFeatureMap& map, const WinogradTile& tile,
+                const WinogradEpilogue& epilogue, const float* from, float* to) {
+  constexpr int kSize = kTile + static_cast<int>(kTaps) - 1;
+  const Tag d;
+  const Range rows = inside(tile.row, map.rows, kTile);
+  const Range columns = inside(tile.column, map.columns, kTile);
+  const bool is_inside = is_whole(rows, kTile) && is_whole(columns, kTile);
+  const int64_t line = map.columns * map.pixel;
+  const int64_t first = tile.row * line + tile.column * map.pixel;
+  for (int64_t channel = 0; channel < tile.channels; channel += lane_count()) {
+    const Vector bias =
+        epilogue.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, epilogue.bias + channel);
+    const int64_t start = offset_of(map, channel) + first;
+    const auto store = [&](int row, int column, Vector sum) HWY_ATTR {
+      const int64_t position = start + row * line + column * map.pixel;
+      Vector result = hn::Add(sum, bias);
+      if (kHasAddend) result = hn::Add(result, hn::LoadU(d, epilogue.addend + position));
+      // A NaN stays.
+      if (kHasRelu) result = hn::IfThenZeroElse(hn::Lt(result, hn::Zero(d)), result);
+      hn::StoreU(result, d, to + position);
+    };
+    fetch<1, kTile, kTile>(map, to + start + kTile * map.pixel);
+    if (kHasAddend) fetch<0, kTile, kTile>(map, epilogue.addend + start + kTile * map.pixel);
+    Vector half[kTile * kSize];
+    Vector made[kTile];
     for (int column = 0; column < kSize; ++column) {
-      Transform<kTile>::read(pixels + column, kSize, made);
-      for (int row = 0; row < kSize; ++row) half[row * kSize + column] = made[row];
+      Vector positions[kSize];
+      for (int row = 0; row < kSize; ++row) {
+        positions[row] = hn::LoadU(d, from + (row * kSize + column) * tile.plane + channel);
+      }
+      Transform<kTile>::write(positions, made);
+      for (int row = 0; row < kTile; ++row) half[row * kSize + column] = made[row];
     }
-    for (int row = 0; row < kSize; ++row) {
-      Transform<kTile>::read(half + row * kSize, 1, made);
-      float* target = to + int64_t{row} * kSize * tile.plane + channel;
-      for (int column = 0; column < kSize; ++column) {
-        hn::StoreU(made[column], d, target + column * tile.plane);
+    if (is_inside) {
+      for (int row = 0; row < kTile; ++row) {
+        Transform<kTile>::write(half + row * kSize, made);
+        for (int column = 0; column < kTile; ++column) store(row, column, made[column]);
+      }
+      continue;
+    }
+    for (int row = rows.begin; row < rows.end; ++row) {
+      Transform<kTile>::write(half + row * kSize, made);
+      for (int column = columns.begin; column < columns.end; ++column) {
+        store(row, column, made[column]);
       }
     }
   }
@@ -123,38 +210,15 @@ void read(const WinogradFeatureMap& map, const WinogradTile& tile, const float* 
 template <int kTile>
 void write(const WinogradFeatureMap& map, const WinogradTile& tile,
            const WinogradEpilogue& epilogue, const float* from, float* to) {
-  constexpr int kSize = kTile + static_cast<int>(kTaps) - 1;
-  const Tag d;
-  const Range rows = inside(tile.row, map.rows, kTile);
-  const Range columns = inside(tile.column, map.columns, kTile);
-  const int64_t line = map.columns * map.pixel;
-  const int64_t first = tile.row * line + tile.column * map.pixel;
-  Vector positions[kSize * kSize];
-  Vector half[kTile * kSize];
-  for (int64_t channel = 0; channel < tile.channels; channel += lane_count()) {
-    for (int position = 0; position < kSize * kSize; ++position) {
-      positions[position] = hn::LoadU(d, from + position * tile.plane + channel);
-    }
-    Vector made[kTile];
-    for (int column = 0; column < kSize; ++column) {
-      Transform<kTile>::write(positions + column, kSize, made);
-      for (int row = 0; row < kTile; ++row) half[row * kSize + column] = made[row];
-    }
-    const Vector bias =
-        epilogue.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, epilogue.bias + channel);
-    const int64_t start = offset_of(map, channel) + first;
-    for (int row = rows.begin; row < rows.end; ++row) {
-      Transform<kTile>::write(half + row * kSize, 1, made);
-      for (int column = columns.begin; column < columns.end; ++column) {
-        const int64_t position = start + row * line + column * map.pixel;
-        Vector result = hn::Add(made[column], bias);
-        if (epilogue.addend != nullptr)
-          result = hn::Add(result, hn::LoadU(d, epilogue.addend + position));
-        // A NaN stays.
-        if (epilogue.has_relu) result = hn::IfThenZeroElse(hn::Lt(result, hn::Zero(d)), result);
-        hn::StoreU(result, d, to + position);
-      }
-    }
+  const bool has_addend = epilogue.addend != nullptr;
+  if (has_addend && epilogue.has_relu) {
+    write_with<kTile, true, true>(map, tile, epilogue, from, to);
+  } else if (has_addend) {
+    write_with<kTile, true, false>(map, tile, epilogue, from, to);
+  } else if (epilogue.has_relu) {
+    write_with<kTile, false, true>(map, tile, epilogue, from, to);
+  } else {
+    write_with<kTile, false, false>(map, tile, epilogue, from, to);
   }
 }
 

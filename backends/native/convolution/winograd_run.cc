@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/divide_up.h"
+#include "base/shared_parts.h"
 #include "convolution/winograd.h"
 #include "matmul/gemm_kernels.h"
 
@@ -24,12 +25,17 @@ constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 // The largest weights that leave room for the tiles in the cache of a core.
 constexpr int64_t kOwnWeightBytes = 1536 * 1024;
 
-// The largest size of the transformed tiles of one pass, and the least and largest number of tiles:
-// for fewer tiles, reading the weights does not pay.
+// The largest size of the transformed tiles of one pass, and the least and largest number of tiles
+// for which it is chosen: each pass reads all weights, which does not pay for fewer tiles, and pays
+// for few if the weights stay in the cache of a core.
 constexpr int64_t kPassBytes = 1024 * 1024;
 constexpr int64_t kSharedPassBytes = 8 * 1024 * 1024;
-constexpr int64_t kMinTiles = 24;
+constexpr int64_t kMinTiles = 64;
+constexpr int64_t kMinTilesOfOwnWeights = 24;
 constexpr int64_t kMaxTiles = 192;
+
+// Passes of each thread, if there are tiles enough, so that a thread on a slow core does fewer.
+constexpr int64_t kPassesOfSlot = 4;
 
 // Elements of a tile are whole cache lines apart, but not a power of two of them, because then they
 // would share cache sets.
@@ -45,15 +51,18 @@ struct Passes {
 
 Passes passes_of(const WinogradProblem& problem, int64_t threads) {
   Passes passes;
-  passes.is_shared = threads > 1 && problem.weight_bytes() > kOwnWeightBytes;
+  const bool has_own_weights = problem.weight_bytes() <= kOwnWeightBytes;
+  passes.is_shared = threads > 1 && !has_own_weights;
   const int64_t tile_bytes =
       problem.positions() * (problem.in_channels + problem.out_channels) * kFloatBytes;
   const int64_t wanted = (passes.is_shared ? kSharedPassBytes : kPassBytes) / tile_bytes;
-  const int64_t max_tiles = std::clamp(wanted, kMinTiles, kMaxTiles);
+  const int64_t min_tiles = has_own_weights ? kMinTilesOfOwnWeights : kMinTiles;
+  const int64_t max_tiles = std::clamp(wanted, min_tiles, kMaxTiles);
   passes.count = divide_up(problem.tiles(), max_tiles);
-  if (!passes.is_shared) {
-    // The same number of passes for each thread.
-    passes.count = divide_up(passes.count, threads) * threads;
+  if (threads > 1 && !passes.is_shared) {
+    const int64_t most = divide_up(problem.tiles(), min_tiles);
+    const int64_t slots = std::min(threads, problem.tiles());
+    passes.count = std::max({passes.count, std::min(most, kPassesOfSlot * threads), slots});
   }
   passes.tiles = divide_up(problem.tiles(), passes.count);
   passes.count = divide_up(problem.tiles(), passes.tiles);
@@ -99,16 +108,16 @@ class WinogradKernel : public plugin::Kernel {
       }
       return;
     }
+    SharedParts parts(passes_.count, passes_.slots);
     context.parallel_for(passes_.slots, 1, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
         float* own = buffer + slot * slot_floats(problem_, passes_);
-        for (int64_t number = passes_.count * slot / passes_.slots;
-             number < passes_.count * (slot + 1) / passes_.slots; ++number) {
+        parts.for_each(slot, [&](int64_t number) {
           const Pass pass = pass_of(number, own);
           read(run, pass, 0, pass.tiles);
           multiply(run, pass, 0, problem_.positions() * panels_);
           write(run, pass, 0, pass.tiles);
-        }
+        });
       }
     });
   }
@@ -179,12 +188,14 @@ class WinogradKernel : public plugin::Kernel {
       const int64_t position = index / panels_;
       const int64_t column = index % panels_ * gemm_loops_.panel;
       const int64_t width = std::min(gemm_loops_.panel, problem_.out_channels - column);
+      const float* weights =
+          run.weights + (position * problem_.out_channels + column) * problem_.in_channels;
       gemm_loops_.columns(
           {.left = pass.pixels + position * plane_floats(passes_.tiles, problem_.in_channels),
            .left_row_stride = problem_.in_channels,
-           .right =
-               run.weights + (position * problem_.out_channels + column) * problem_.in_channels,
+           .right = weights,
            .right_depth_stride = width,
+           .ahead = index + 1 < end ? weights + width * problem_.in_channels : nullptr,
            .rows = pass.tiles,
            .columns = width,
            .depth = problem_.in_channels,

@@ -40,6 +40,11 @@ HWY_INLINE Vector finished(const GemmEpilogue& epilogue, Vector sum, Vector adde
   return result;
 }
 
+// Whether the sums are the results.
+HWY_INLINE bool is_plain(const GemmEpilogue& epilogue) {
+  return epilogue.alpha == 1 && epilogue.addend == nullptr && !epilogue.has_relu;
+}
+
 // Applies the epilogue to `count` sums of a row, from `column` on, and stores them.
 HWY_INLINE void store_sums(const GemmBlock& part, int64_t row, int64_t column, Vector sum,
                            int64_t count) {
@@ -65,10 +70,13 @@ HWY_INLINE void store_sums(const GemmBlock& part, int64_t row, int64_t column, V
   }
 }
 
+constexpr int64_t kLineBytes = 64;
+constexpr int kSecondLevel = 2;  // of the caches: the first has no room for a second panel
+
 // kCount rows from `row` on by the first kUsed vectors of the panel. The last vector may be partial
-// unless the panel is padded.
-template <int kCount, int kUsed, bool kIsPadded>
-HWY_INLINE void multiply_rows(const GemmBlock& part, int64_t row) {
+// unless the panel is padded. With each step, kAhead cache lines are fetched from `ahead` on.
+template <int kCount, int kUsed, bool kIsPadded, int kAhead>
+HWY_INLINE void multiply_rows(const GemmBlock& part, int64_t row, const char* ahead) {
   const Tag d;
   const int64_t lanes = lane_count();
   const int64_t rest = part.columns - (kUsed - 1) * lanes;
@@ -93,6 +101,10 @@ HWY_INLINE void multiply_rows(const GemmBlock& part, int64_t row) {
     }
     left += part.left_depth_stride;
     right += part.right_depth_stride;
+    for (int line = 0; line < kAhead; ++line) {
+      __builtin_prefetch(ahead + line * kLineBytes, 0, kSecondLevel);
+    }
+    ahead += kAhead * kLineBytes;
   };
   if (is_whole) {
     for (int64_t depth = 0; depth < part.depth; ++depth) {
@@ -103,6 +115,15 @@ HWY_INLINE void multiply_rows(const GemmBlock& part, int64_t row) {
       step([&](const float* source) HWY_ATTR { return load_some(d, source, rest); });
     }
   }
+  if (is_whole && is_plain(part.epilogue) && part.columns == kUsed * lanes) {
+    float* to = part.to + row * part.to_row_stride;
+    for (int line = 0; line < kCount; ++line, to += part.to_row_stride) {
+      for (int vector = 0; vector < kUsed; ++vector) {
+        hn::StoreU(sums[line][vector], d, to + vector * lanes);
+      }
+    }
+    return;
+  }
   for (int line = 0; line < kCount; ++line) {
     for (int vector = 0; vector < kUsed; ++vector) {
       const int64_t column = vector * lanes;
@@ -111,19 +132,37 @@ HWY_INLINE void multiply_rows(const GemmBlock& part, int64_t row) {
   }
 }
 
-template <int kUsed, bool kIsPadded, int kCount = kRows>
-HWY_INLINE void multiply_rest(const GemmBlock& part, int64_t row, int64_t count) {
+template <int kUsed, bool kIsPadded, int kAhead, int kCount = kRows>
+HWY_INLINE void multiply_rest(const GemmBlock& part, int64_t row, int64_t count,
+                              const char* ahead) {
   if constexpr (kCount > 0) {
-    if (count == kCount) return multiply_rows<kCount, kUsed, kIsPadded>(part, row);
-    multiply_rest<kUsed, kIsPadded, kCount - 1>(part, row, count);
+    if (count == kCount) return multiply_rows<kCount, kUsed, kIsPadded, kAhead>(part, row, ahead);
+    multiply_rest<kUsed, kIsPadded, kAhead, kCount - 1>(part, row, count, ahead);
   }
 }
 
-template <int kUsed, bool kIsPadded>
+template <int kUsed, bool kIsPadded, int kAhead>
 void multiply(const GemmBlock& part) {
-  for (int64_t row = 0; row < part.rows; row += kRows) {
-    multiply_rest<kUsed, kIsPadded>(part, row, std::min<int64_t>(kRows, part.rows - row));
+  const auto* ahead = reinterpret_cast<const char*>(part.ahead);
+  for (int64_t row = 0; row < part.rows;) {
+    const int64_t left = part.rows - row;
+    int64_t count = std::min<int64_t>(kRows, left);
+    // One or two rows alone would wait for their own sums.
+    if (left > kRows && left < kRows + 3) count = left / 2;
+    multiply_rest<kUsed, kIsPadded, kAhead>(part, row, count, ahead);
+    row += count;
+    ahead += part.depth * kAhead * kLineBytes;
   }
+}
+
+// As many lines are fetched ahead with each step as a whole panel of the next needs.
+template <int kUsed, bool kIsPadded>
+void multiply_ahead(const GemmBlock& part) {
+  const int64_t lines = kUsed * lane_count() * static_cast<int64_t>(sizeof(float)) / kLineBytes;
+  const int64_t blocks = (part.rows + kRows - 1) / kRows;
+  if (blocks >= lines) return multiply<kUsed, kIsPadded, 1>(part);
+  if (2 * blocks >= lines) return multiply<kUsed, kIsPadded, 2>(part);
+  multiply<kUsed, kIsPadded, 4>(part);
 }
 
 template <bool kIsPadded, int kUsed = kVectors>
@@ -133,7 +172,10 @@ void multiply_panel(const GemmBlock& part) {
       return multiply_panel<kIsPadded, kUsed - 1>(part);
     }
   }
-  multiply<kUsed, kIsPadded>(part);
+  if constexpr (kUsed == kVectors) {
+    if (part.ahead != nullptr) return multiply_ahead<kUsed, kIsPadded>(part);
+  }
+  multiply<kUsed, kIsPadded, 0>(part);
 }
 
 // --- Dot products --------------------------------------------------------------------------------

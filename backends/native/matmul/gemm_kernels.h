@@ -24,6 +24,9 @@ struct GemmBlock {
   const float* right = nullptr;
   int64_t right_depth_stride = 0;   // between rows of a panel
   int64_t right_column_stride = 0;  // for dots: between columns, which are contiguous
+  // Memory that will be read next, as many bytes as the panel on the right has: it is brought into
+  // the cache meanwhile, in order. Null: none. It may lie outside of what may be read.
+  const float* ahead = nullptr;
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t depth = 0;

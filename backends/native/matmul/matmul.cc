@@ -169,6 +169,10 @@ class MatMulKernel : public plugin::Kernel {
                                                    : addend + row * problem.addend_row_stride +
                                                          column * problem.addend_column_stride;
     }
+    // The next panel is needed after the last rows of this one.
+    if (is_packed && row + part.rows == rows && tile + 1 < tiles_) {
+      part.ahead = part.right + loops_.panel * problem.depth;
+    }
     if (work_.form == Form::Dots) {
       loops_.dots(part);
     } else if (is_packed) {
