@@ -75,13 +75,13 @@ RandomGraph deep(Dice& dice, const ops::Registry& registry) {
 
 // 3 x 3 taps and `min_blocks` to `max_blocks` blocks of 16 channels, with nodes that can be fused.
 RandomGraph blocks(Dice& dice, const ops::Registry& registry, int64_t min_blocks,
-                   int64_t max_blocks) {
+                   int64_t max_blocks, int64_t min_side = 10, int64_t max_side = 30) {
   RandomGraph made(registry, 13);
   const int64_t images = dice.whole(1, 2);
   const int64_t in_channels = 16 * dice.whole(min_blocks, max_blocks);
   const int64_t out_channels = 16 * dice.whole(min_blocks, max_blocks);
-  const int64_t rows = dice.whole(10, 30);
-  const int64_t columns = dice.whole(10, 30);
+  const int64_t rows = dice.whole(min_side, max_side);
+  const int64_t columns = dice.whole(min_side, max_side);
   Sizes pads;
   for (int side = 0; side < 4; ++side) pads.push_back(dice.whole(0, 2));
   made.input("x", dice.tensor({images, in_channels, rows, columns}, -0.5F, 1));
@@ -127,7 +127,15 @@ TEST(NativeConvolution, WholeBlocks) {
   EXPECT_GE(totals.answered, 120);
   EXPECT_EQ(totals.largest, 3U);
 }
-// Weights so large that threads share each product.
+// Few tiles, whose weights threads divide among them.
+TEST(NativeConvolution, SmallMaps) {
+  const Totals totals = check_each_target(
+      155, 20,
+      [](Dice& dice, const ops::Registry& registry) { return blocks(dice, registry, 1, 13, 6, 9); },
+      kOfTransforms);
+  EXPECT_GE(totals.answered, 20);
+}
+// Weights that do not fit into the cache of a core.
 TEST(NativeConvolution, ManyChannels) {
   const Totals totals = check_each_target(
       154, 10,

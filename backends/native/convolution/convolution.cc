@@ -85,9 +85,8 @@ class ConvolutionKernel : public plugin::Kernel {
       for (int64_t slot = begin; slot < end; ++slot) {
         // Each slot has its own buffer.
         float* buffer = workspace == nullptr ? nullptr : workspace + slot * slot_floats();
-        parts.for_each(slot, [&](int64_t part) {
-          run_part(part, from, weights, bias, to, buffer);
-        });
+        parts.for_each(slot,
+                       [&](int64_t part) { run_part(part, from, weights, bias, to, buffer); });
       }
     });
   }

@@ -141,6 +141,7 @@ void offer(ProposeContext& context, const Group& group) {
   for (const int64_t tile : {4, 2}) {
     problem.tile = tile;
     if (problem.tiles() < kMinTiles) continue;
+    problem.panel = winograd_panel(problem, context.options().threads);
     for (const ChannelLayout layout : kLayouts) offer_in(context, group, problem, layout);
     is_offered = true;
   }

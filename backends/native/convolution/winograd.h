@@ -17,6 +17,7 @@ struct WinogradProblem {
   int64_t images = 1;
   int64_t in_channels = 0;
   int64_t out_channels = 0;
+  int64_t panel = 0;  // output channels of a panel of weights: see winograd_panel()
   WinogradFeatureMap input;
   WinogradFeatureMap output;
   int64_t pad_rows = 0;  // padding before the first row
@@ -38,6 +39,10 @@ struct WinogradProblem {
            static_cast<double>(in_channels * out_channels);
   }
 };
+
+// The number of output channels of a panel of weights: as many as the matrix products take at once,
+// or fewer if threads that share the panels get the same number so.
+int64_t winograd_panel(const WinogradProblem& problem, int64_t threads);
 
 // Transforms weights [out_channels, in_channels, 3, 3] and packs them into the panels of the matrix
 // products.

@@ -132,9 +132,8 @@ void read(const WinogradFeatureMap& map, const WinogradTile& tile, const float* 
       fetch<0, kSize, kTile>(map, pixels + kSize * map.pixel);
       transform_pixels<kTile>(
           tile.plane,
-          [&](int row, int column) HWY_ATTR {
-            return hn::LoadU(d, pixels + row * line + column * map.pixel);
-          },
+          [&](int row, int column)
+              HWY_ATTR { return hn::LoadU(d, pixels + row * line + column * map.pixel); },
           to + channel);
     }
     return;

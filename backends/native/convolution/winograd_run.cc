@@ -1,8 +1,8 @@
 // Runs Winograd's convolution for some tiles at a time: transforms their pixels, multiplies them by
 // the transformed weights, with one matrix product for each element of a tile, and transforms the
-// sums back. If the weights are small, each thread does all of this for its own tiles, so that the
-// data stays in its cache. If they are large, all threads share each product, so that the weights
-// are read once.
+// sums back. A unit of work is a pass, some tiles, by some panels of output channels. Threads share
+// the units and nothing else: each transforms the pixels of its units by itself, because to
+// transform them twice takes less time than to wait for another core and its cache.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -29,66 +29,87 @@ constexpr int64_t kOwnWeightBytes = 1536 * 1024;
 // for which it is chosen: each pass reads all weights, which does not pay for fewer tiles, and pays
 // for few if the weights stay in the cache of a core.
 constexpr int64_t kPassBytes = 1024 * 1024;
-constexpr int64_t kSharedPassBytes = 8 * 1024 * 1024;
 constexpr int64_t kMinTiles = 64;
 constexpr int64_t kMinTilesOfOwnWeights = 24;
 constexpr int64_t kMaxTiles = 192;
 
-// Passes of each thread, if there are tiles enough, so that a thread on a slow core does fewer.
+// Units for each thread, if there are enough, so that a thread on a slow core does fewer: passes of
+// their own, or panels of a pass whose pixels each thread transforms again.
 constexpr int64_t kPassesOfSlot = 4;
+constexpr int64_t kUnitsOfSlot = 2;
 
-// Elements of a tile are whole cache lines apart, but not a power of two of them, because then they
-// would share cache sets.
+// A cache line and a block of channels. Elements of a tile are whole lines apart, but not a power of
+// two of them, because then they would share cache sets.
 constexpr int64_t kLineFloats = 16;
 
-// How the tiles are divided into passes.
-struct Passes {
-  bool is_shared = false;
+// How the work is divided.
+struct Division {
   int64_t tiles = 0;  // of a pass
-  int64_t count = 0;
-  int64_t slots = 1;  // concurrent passes, each with its own buffers
+  int64_t passes = 0;
+  int64_t width = 0;        // of a panel
+  int64_t panels = 0;       // in all
+  int64_t unit_panels = 0;  // of a unit
+  int64_t units_of_pass = 0;
+  int64_t slots = 1;  // concurrent units, each with its own buffers
+
+  int64_t units() const { return passes * units_of_pass; }
+  int64_t unit_channels() const { return unit_panels * width; }
 };
 
-Passes passes_of(const WinogradProblem& problem, int64_t threads) {
-  Passes passes;
-  const bool has_own_weights = problem.weight_bytes() <= kOwnWeightBytes;
-  passes.is_shared = threads > 1 && !has_own_weights;
+// The number of passes.
+int64_t passes_of(const WinogradProblem& problem, int64_t threads) {
   const int64_t tile_bytes =
       problem.positions() * (problem.in_channels + problem.out_channels) * kFloatBytes;
-  const int64_t wanted = (passes.is_shared ? kSharedPassBytes : kPassBytes) / tile_bytes;
-  const int64_t min_tiles = has_own_weights ? kMinTilesOfOwnWeights : kMinTiles;
-  const int64_t max_tiles = std::clamp(wanted, min_tiles, kMaxTiles);
-  passes.count = divide_up(problem.tiles(), max_tiles);
-  if (threads > 1 && !passes.is_shared) {
-    const int64_t most = divide_up(problem.tiles(), min_tiles);
-    const int64_t slots = std::min(threads, problem.tiles());
-    passes.count = std::max({passes.count, std::min(most, kPassesOfSlot * threads), slots});
+  const int64_t min_tiles =
+      problem.weight_bytes() <= kOwnWeightBytes ? kMinTilesOfOwnWeights : kMinTiles;
+  const int64_t max_tiles = std::clamp(kPassBytes / tile_bytes, min_tiles, kMaxTiles);
+  const int64_t passes = divide_up(problem.tiles(), max_tiles);
+  if (threads == 1) return passes;
+  return std::max(passes, std::min(divide_up(problem.tiles(), min_tiles), kPassesOfSlot * threads));
+}
+
+Division division_of(const WinogradProblem& problem, int64_t threads) {
+  Division division;
+  division.passes = passes_of(problem, threads);
+  division.tiles = divide_up(problem.tiles(), division.passes);
+  division.passes = divide_up(problem.tiles(), division.tiles);
+  division.width = problem.panel;
+  division.panels = divide_up(problem.out_channels, division.width);
+  // One unit for each pass if these suffice.
+  const int64_t wanted = threads == 1 ? 1 : divide_up(kUnitsOfSlot * threads, division.passes);
+  division.unit_panels = divide_up(division.panels, std::min(wanted, division.panels));
+  // The transforms take whole blocks of channels.
+  if (division.width < kLineFloats) {
+    const int64_t panels_of_block = kLineFloats / division.width;
+    division.unit_panels = divide_up(division.unit_panels, panels_of_block) * panels_of_block;
   }
-  passes.tiles = divide_up(problem.tiles(), passes.count);
-  passes.count = divide_up(problem.tiles(), passes.tiles);
-  passes.slots = passes.is_shared ? 1 : std::min(threads, passes.count);
-  return passes;
+  division.units_of_pass = divide_up(division.panels, division.unit_panels);
+  division.slots = std::min(threads, division.units());
+  return division;
 }
 
 // The distance between elements of `tiles` transformed tiles.
 int64_t plane_floats(int64_t tiles, int64_t channels) { return tiles * channels + kLineFloats; }
 
-int64_t slot_floats(const WinogradProblem& problem, const Passes& passes) {
-  return problem.positions() * (plane_floats(passes.tiles, problem.in_channels) +
-                                plane_floats(passes.tiles, problem.out_channels));
+int64_t pixel_floats(const WinogradProblem& problem, const Division& division) {
+  return problem.positions() * plane_floats(division.tiles, problem.in_channels);
+}
+
+int64_t slot_floats(const WinogradProblem& problem, const Division& division) {
+  return pixel_floats(problem, division) +
+         problem.positions() * plane_floats(division.tiles, division.unit_channels());
 }
 
 class WinogradKernel : public plugin::Kernel {
  public:
   WinogradKernel(const WinogradProblem& problem, int64_t threads)
       : problem_(problem),
-        passes_(passes_of(problem, threads)),
+        division_(division_of(problem, threads)),
         loops_(find_winograd_loops(problem.tile)),
-        gemm_loops_(find_gemm_loops()),
-        panels_(divide_up(problem.out_channels, gemm_loops_.panel)) {}
+        gemm_loops_(find_gemm_loops()) {}
 
   int64_t workspace_bytes() const override {
-    return passes_.slots * slot_floats(problem_, passes_) * kFloatBytes;
+    return division_.slots * slot_floats(problem_, division_) * kFloatBytes;
   }
 
   void run(RunContext& context, std::span<const Buffer> inputs,
@@ -101,23 +122,11 @@ class WinogradKernel : public plugin::Kernel {
                          problem_.addend ? inputs[*problem_.addend].as<const float>() : nullptr,
                      .has_relu = problem_.has_relu},
         .to = outputs[0].as<float>()};
-    auto* buffer = static_cast<float*>(context.workspace());
-    if (passes_.is_shared) {
-      for (int64_t number = 0; number < passes_.count; ++number) {
-        run_together(context, run, pass_of(number, buffer));
-      }
-      return;
-    }
-    SharedParts parts(passes_.count, passes_.slots);
-    context.parallel_for(passes_.slots, 1, [&](int64_t begin, int64_t end) {
+    auto* workspace = static_cast<float*>(context.workspace());
+    SharedParts units(division_.units(), division_.slots);
+    context.parallel_for(division_.slots, 1, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
-        float* own = buffer + slot * slot_floats(problem_, passes_);
-        parts.for_each(slot, [&](int64_t number) {
-          const Pass pass = pass_of(number, own);
-          read(run, pass, 0, pass.tiles);
-          multiply(run, pass, 0, problem_.positions() * panels_);
-          write(run, pass, 0, pass.tiles);
-        });
+        run_slot(run, slot, units, workspace + slot * slot_floats(problem_, division_));
       }
     });
   }
@@ -130,27 +139,29 @@ class WinogradKernel : public plugin::Kernel {
     float* to = nullptr;
   };
 
-  // The tiles of one pass with their buffers.
-  struct Pass {
-    int64_t first = 0;
-    int64_t tiles = 0;
-    float* pixels = nullptr;  // transformed: [positions, tiles, in_channels]
-    float* sums = nullptr;    // [positions, tiles, out_channels]
+  // Some panels of the output channels.
+  struct Columns {
+    int64_t first = 0;  // channel
+    int64_t end = 0;
+    int64_t count() const { return end - first; }
   };
 
-  Pass pass_of(int64_t number, float* buffer) const {
-    const int64_t first = number * passes_.tiles;
-    return {first, std::min(passes_.tiles, problem_.tiles() - first), buffer,
-            buffer + problem_.positions() * plane_floats(passes_.tiles, problem_.in_channels)};
-  }
-
-  void run_together(RunContext& context, const Run& run, const Pass& pass) const {
-    context.parallel_for(pass.tiles, 1,
-                         [&](int64_t begin, int64_t end) { read(run, pass, begin, end); });
-    context.parallel_for(problem_.positions() * panels_, 1,
-                         [&](int64_t begin, int64_t end) { multiply(run, pass, begin, end); });
-    context.parallel_for(pass.tiles, 1,
-                         [&](int64_t begin, int64_t end) { write(run, pass, begin, end); });
+  void run_slot(const Run& run, int64_t slot, SharedParts& units, float* buffer) const {
+    float* pixels = buffer;                                    // [positions, tiles, in_channels]
+    float* sums = buffer + pixel_floats(problem_, division_);  // [positions, tiles, channels]
+    int64_t transformed = -1;  // the pass whose pixels are in the buffer
+    units.for_each(slot, [&](int64_t unit) {
+      const int64_t pass = unit / division_.units_of_pass;
+      const int64_t first = pass * division_.tiles;
+      const int64_t tiles = std::min(division_.tiles, problem_.tiles() - first);
+      const int64_t channel = unit % division_.units_of_pass * division_.unit_channels();
+      const Columns columns = {
+          channel, std::min(channel + division_.unit_channels(), problem_.out_channels)};
+      if (pass != transformed) read(run, first, tiles, pixels);
+      transformed = pass;
+      multiply(run, tiles, columns, pixels, sums);
+      write(run, first, tiles, columns, sums);
+    });
   }
 
   // The image of a tile and its first output pixel.
@@ -167,73 +178,80 @@ class WinogradKernel : public plugin::Kernel {
             tile % columns * problem_.tile};
   }
 
-  // Tiles [begin, end) of the pass.
-  void read(const Run& run, const Pass& pass, int64_t begin, int64_t end) const {
+  void read(const Run& run, int64_t first, int64_t tiles, float* pixels) const {
     const WinogradFeatureMap& map = problem_.input;
-    for (int64_t tile = begin; tile < end; ++tile) {
-      const TileOrigin origin = tile_origin(pass.first + tile);
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+      const TileOrigin origin = tile_origin(first + tile);
       loops_.read(map,
                   {.row = origin.row - problem_.pad_rows,
                    .column = origin.column - problem_.pad_columns,
                    .channels = problem_.in_channels,
-                   .plane = plane_floats(passes_.tiles, problem_.in_channels)},
+                   .plane = plane_floats(division_.tiles, problem_.in_channels)},
                   run.from + origin.image * map.rows * map.columns * problem_.in_channels,
-                  pass.pixels + tile * problem_.in_channels);
+                  pixels + tile * problem_.in_channels);
     }
   }
 
-  // Computes products [begin, end): one for each panel of each element of a tile.
-  void multiply(const Run& run, const Pass& pass, int64_t begin, int64_t end) const {
-    for (int64_t index = begin; index < end; ++index) {
-      const int64_t position = index / panels_;
-      const int64_t column = index % panels_ * gemm_loops_.panel;
-      const int64_t width = std::min(gemm_loops_.panel, problem_.out_channels - column);
-      const float* weights =
-          run.weights + (position * problem_.out_channels + column) * problem_.in_channels;
-      gemm_loops_.columns(
-          {.left = pass.pixels + position * plane_floats(passes_.tiles, problem_.in_channels),
-           .left_row_stride = problem_.in_channels,
-           .right = weights,
-           .right_depth_stride = width,
-           .ahead = index + 1 < end ? weights + width * problem_.in_channels : nullptr,
-           .rows = pass.tiles,
-           .columns = width,
-           .depth = problem_.in_channels,
-           .to = pass.sums + position * plane_floats(passes_.tiles, problem_.out_channels) + column,
-           .to_row_stride = problem_.out_channels});
+  // One product for each panel of each element of a tile.
+  void multiply(const Run& run, int64_t tiles, const Columns& columns, const float* pixels,
+                float* sums) const {
+    const auto weights_of = [&](int64_t position, int64_t column) {
+      return run.weights + (position * problem_.out_channels + column) * problem_.in_channels;
+    };
+    for (int64_t position = 0; position < problem_.positions(); ++position) {
+      for (int64_t column = columns.first; column < columns.end; column += division_.width) {
+        const int64_t width = std::min(division_.width, columns.end - column);
+        const bool is_last = column + width == columns.end;
+        gemm_loops_.columns(
+            {.left = pixels + position * plane_floats(division_.tiles, problem_.in_channels),
+             .left_row_stride = problem_.in_channels,
+             .right = weights_of(position, column),
+             .right_depth_stride = width,
+             .ahead = is_last ? weights_of(position + 1, columns.first)
+                              : weights_of(position, column + width),
+             .rows = tiles,
+             .columns = width,
+             .depth = problem_.in_channels,
+             .to = sums + position * plane_floats(division_.tiles, columns.count()) + column -
+                   columns.first,
+             .to_row_stride = columns.count()});
+      }
     }
   }
 
-  void write(const Run& run, const Pass& pass, int64_t begin, int64_t end) const {
+  void write(const Run& run, int64_t first, int64_t tiles, const Columns& columns,
+             const float* sums) const {
     const WinogradFeatureMap& map = problem_.output;
-    for (int64_t tile = begin; tile < end; ++tile) {
-      const TileOrigin origin = tile_origin(pass.first + tile);
-      const int64_t image = origin.image * map.rows * map.columns * problem_.out_channels;
+    const int64_t channel =
+        columns.first / map.block * map.block_stride + columns.first % map.block;
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+      const TileOrigin origin = tile_origin(first + tile);
+      const int64_t start = origin.image * map.rows * map.columns * problem_.out_channels + channel;
       WinogradEpilogue last = run.epilogue;
-      if (last.addend != nullptr) last.addend += image;
+      if (last.bias != nullptr) last.bias += columns.first;
+      if (last.addend != nullptr) last.addend += start;
       loops_.write(map,
                    {.row = origin.row,
                     .column = origin.column,
-                    .channels = problem_.out_channels,
-                    .plane = plane_floats(passes_.tiles, problem_.out_channels)},
-                   last, pass.sums + tile * problem_.out_channels, run.to + image);
+                    .channels = columns.count(),
+                    .plane = plane_floats(division_.tiles, columns.count())},
+                   last, sums + tile * columns.count(), run.to + start);
     }
   }
 
   WinogradProblem problem_;
-  Passes passes_;
+  Division division_;
   WinogradLoops loops_;
   GemmLoops gemm_loops_;
-  int64_t panels_ = 1;
 };
 
 // Packs transformed weights as [positions, panels of out_channels, in_channels].
-void pack_weights(const WinogradProblem& problem, int64_t panel, int64_t first, int64_t end,
-                  const float* from, float* to) {
+void pack_weights(const WinogradProblem& problem, int64_t first, int64_t end, const float* from,
+                  float* to) {
   std::array<float, 36> transformed;
   for (int64_t channel = first; channel < end; ++channel) {
-    const int64_t column = channel / panel * panel;
-    const int64_t width = std::min(panel, problem.out_channels - column);
+    const int64_t column = channel / problem.panel * problem.panel;
+    const int64_t width = std::min(problem.panel, problem.out_channels - column);
     for (int64_t depth = 0; depth < problem.in_channels; ++depth) {
       transform_weights(problem.tile,
                         from + (channel * problem.in_channels + depth) * kTaps * kTaps,
@@ -248,23 +266,31 @@ void pack_weights(const WinogradProblem& problem, int64_t panel, int64_t first, 
 
 }  // namespace
 
+int64_t winograd_panel(const WinogradProblem& problem, int64_t threads) {
+  const int64_t widest = find_gemm_loops().panel;
+  if (threads <= 1 || passes_of(problem, threads) >= threads) return widest;
+  for (int64_t panel = widest; panel >= widest / 2; panel -= kLineFloats) {
+    if (problem.out_channels % (panel * threads) == 0) return panel;
+  }
+  return widest;
+}
+
 plugin::Pack winograd_pack(const WinogradProblem& problem) {
-  const int64_t panel = find_gemm_loops().panel;
   plugin::Pack pack;
-  pack.id = "winograd" + std::to_string(problem.tile) + "_panels" + std::to_string(panel) + "_" +
-            std::to_string(problem.in_channels) + "_" + std::to_string(problem.out_channels);
+  pack.id = "winograd" + std::to_string(problem.tile) + "_panels" + std::to_string(problem.panel) +
+            "_" + std::to_string(problem.in_channels) + "_" + std::to_string(problem.out_channels);
   pack.bytes = problem.weight_bytes();
-  pack.pack = [problem, panel](RunContext& context, const Buffer& from, void* to) {
+  pack.pack = [problem](RunContext& context, const Buffer& from, void* to) {
     context.parallel_for(problem.out_channels, 8, [&](int64_t begin, int64_t end) {
-      pack_weights(problem, panel, begin, end, from.as<const float>(), static_cast<float*>(to));
+      pack_weights(problem, begin, end, from.as<const float>(), static_cast<float*>(to));
     });
   };
   return pack;
 }
 
 int64_t winograd_workspace_bytes(const WinogradProblem& problem, int32_t threads) {
-  const Passes passes = passes_of(problem, std::max(threads, 1));
-  return passes.slots * slot_floats(problem, passes) * kFloatBytes;
+  const Division division = division_of(problem, std::max(threads, 1));
+  return division.slots * slot_floats(problem, division) * kFloatBytes;
 }
 
 std::unique_ptr<plugin::Kernel> make_winograd_kernel(const WinogradProblem& problem,

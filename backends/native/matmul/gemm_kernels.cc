@@ -162,7 +162,7 @@ void multiply_ahead(const GemmBlock& part) {
   const int64_t blocks = (part.rows + kRows - 1) / kRows;
   if (blocks >= lines) return multiply<kUsed, kIsPadded, 1>(part);
   if (2 * blocks >= lines) return multiply<kUsed, kIsPadded, 2>(part);
-  multiply<kUsed, kIsPadded, 4>(part);
+  multiply<kUsed, kIsPadded, kUsed>(part);
 }
 
 template <bool kIsPadded, int kUsed = kVectors>
@@ -172,7 +172,7 @@ void multiply_panel(const GemmBlock& part) {
       return multiply_panel<kIsPadded, kUsed - 1>(part);
     }
   }
-  if constexpr (kUsed == kVectors) {
+  if constexpr (kUsed > 1) {
     if (part.ahead != nullptr) return multiply_ahead<kUsed, kIsPadded>(part);
   }
   multiply<kUsed, kIsPadded, 0>(part);
