@@ -110,6 +110,67 @@ RandomGraph blocks(Dice& dice, const ops::Registry& registry, int64_t min_blocks
   return made;
 }
 
+// One tap, any number of channels and strides, with the nodes that can be fused.
+RandomGraph pointwise(Dice& dice, const ops::Registry& registry) {
+  const int64_t version = dice.one_in(2) ? 14 : 10;  // of Clip: bounds as inputs or attributes
+  RandomGraph made(registry, version);
+  const int64_t images = dice.whole(1, 2);
+  const int64_t in_channels = dice.one_in(20) ? dice.whole(1500, 1700) : dice.whole(2, 80);
+  const int64_t out_channels = dice.whole(2, 200);
+  const int64_t stride = dice.one_in(2) ? dice.whole(1, 3) : 1;
+  const int64_t rows = dice.whole(1, 24);
+  const int64_t columns = dice.whole(2, 24);
+  made.input("x", dice.tensor({images, in_channels, rows, columns}, -0.5F, 1));
+  made.constant("w", dice.tensor({out_channels, in_channels, 1, 1}, -0.5F, 1));
+  std::vector<std::string> inputs = {"x", "w"};
+  if (dice.one_in(2)) {
+    made.operand(dice, "b", dice.tensor({out_channels}));
+    inputs.emplace_back("b");
+  }
+  Attributes attributes;
+  attributes.set("strides", Sizes{stride, stride});
+  made.builder.node("y", "Conv", inputs, {"y"}, attributes);
+  std::string last = "z";
+  switch (dice.whole(0, 6)) {
+    case 0:
+      last = "y";
+      break;
+    case 1:
+      made.builder.node("z", "Relu", {"y"}, {"z"});
+      break;
+    case 2:
+      made.input("r", dice.tensor({images, out_channels, (rows - 1) / stride + 1,
+                                   (columns - 1) / stride + 1}));
+      made.builder.node("s", "Add", {"r", "y"}, {"s"});
+      last = "s";
+      if (dice.one_in(2)) break;
+      last = "z";
+      made.builder.node("z", "Relu", {"s"}, {"z"});
+      break;
+    case 3:
+      made.builder.node("g", "Sigmoid", {"y"}, {"g"});
+      made.builder.node("z", "Mul", {"y", "g"}, {"z"});
+      break;
+    case 4:
+      made.builder.node("z", version < 14 ? "Relu" : "HardSwish", {"y"}, {"z"});
+      break;
+    default: {
+      if (version < 11) {
+        Attributes bounds;
+        bounds.set("min", 0.25F);
+        if (dice.one_in(2)) bounds.set("max", 1.5F);
+        made.builder.node("z", "Clip", {"y"}, {"z"}, bounds);
+        break;
+      }
+      made.constant("low", dice.tensor({}, -1, 0));
+      made.constant("high", dice.tensor({}, 0, 1));
+      made.builder.node("z", "Clip", {"y", "low", dice.one_in(2) ? "high" : ""}, {"z"});
+    }
+  }
+  made.builder.output(last);
+  return made;
+}
+
 // The transforms of Winograd's algorithm add numbers that are up to 100 times as large as the
 // result.
 constexpr Tolerance kOfTransforms = {.relative = 1e-4, .of_largest = 5e-5};
@@ -125,6 +186,11 @@ TEST(NativeConvolution, WholeBlocks) {
       [](Dice& dice, const ops::Registry& registry) { return blocks(dice, registry, 1, 3); },
       kOfTransforms);
   EXPECT_GE(totals.answered, 120);
+  EXPECT_EQ(totals.largest, 3U);
+}
+TEST(NativeConvolution, Pointwise) {
+  const Totals totals = check_each_target(156, 400, pointwise);
+  EXPECT_GE(totals.answered, 400);
   EXPECT_EQ(totals.largest, 3U);
 }
 // Few tiles, whose weights threads divide among them.

@@ -18,6 +18,9 @@ void propose_channel_normalizations(plugin::ProposeContext& context);
 // Conv in row-major order, fused with a following Relu.
 void propose_convolutions(plugin::ProposeContext& context);
 
+// Conv with one tap in nhwc, fused with a following sum and activation.
+void propose_pointwise_convolutions(plugin::ProposeContext& context);
+
 // 3 x 3 Conv by Winograd's algorithm, fused with a following sum and Relu.
 void propose_winograd_convolutions(plugin::ProposeContext& context);
 

@@ -112,7 +112,9 @@ class ConvolutionKernel : public plugin::Kernel {
     for (int64_t done = 0; done < depth; done += kMaxDepth) {
       block.depth = std::min(kMaxDepth, depth - done);
       block.left = weights + group * problem_.out_channels * depth + done;
-      block.epilogue = {.has_relu = problem_.has_relu && done + block.depth == depth};
+      const bool is_last = done + block.depth == depth;
+      block.epilogue = {.activation =
+                            problem_.has_relu && is_last ? Activation::Relu : Activation::None};
       if (done > 0) {
         block.epilogue.addend = block.to;
         block.epilogue.addend_row_stride = block.to_row_stride;

@@ -38,8 +38,8 @@ constexpr int64_t kMaxTiles = 192;
 constexpr int64_t kPassesOfSlot = 4;
 constexpr int64_t kUnitsOfSlot = 2;
 
-// A cache line and a block of channels. Elements of a tile are whole lines apart, but not a power of
-// two of them, because then they would share cache sets.
+// A cache line and a block of channels. Elements of a tile are whole lines apart, but not a power
+// of two of them, because then they would share cache sets.
 constexpr int64_t kLineFloats = 16;
 
 // How the work is divided.

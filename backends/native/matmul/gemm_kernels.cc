@@ -2,12 +2,14 @@
 #include "matmul/gemm_kernels.h"
 
 #include <algorithm>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "matmul/gemm_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 // After highway.h, and once for each instruction set too.
+#include "base/float_functions.h"
 #include "base/partial_vector.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -31,68 +33,160 @@ constexpr int kRows = 4;
 constexpr int kVectors = 2;
 #endif
 
-HWY_INLINE Vector finished(const GemmEpilogue& epilogue, Vector sum, Vector addend) {
-  const Tag d;
-  Vector result = hn::Mul(sum, hn::Set(d, epilogue.alpha));
-  if (epilogue.addend != nullptr) result = hn::MulAdd(addend, hn::Set(d, epilogue.beta), result);
-  // A NaN stays.
-  if (epilogue.has_relu) result = hn::IfThenZeroElse(hn::Lt(result, hn::Zero(d)), result);
-  return result;
+// `count` elements from `from` on: a whole vector if there are as many.
+HWY_INLINE Vector load_up_to(const float* from, int64_t count) {
+  return count >= lane_count() ? hn::LoadU(Tag(), from) : load_some(Tag(), from, count);
 }
 
-// Whether the sums are the results.
-HWY_INLINE bool is_plain(const GemmEpilogue& epilogue) {
-  return epilogue.alpha == 1 && epilogue.addend == nullptr && !epilogue.has_relu;
+HWY_INLINE void store_up_to(Vector vector, float* to, int64_t count) {
+  if (count >= lane_count()) {
+    hn::StoreU(vector, Tag(), to);
+  } else {
+    store_some(vector, Tag(), to, count);
+  }
 }
 
-// Applies the epilogue to `count` sums of a row, from `column` on, and stores them.
-HWY_INLINE void store_sums(const GemmBlock& part, int64_t row, int64_t column, Vector sum,
-                           int64_t count) {
+// The epilogues of most products, for which the sums stay in registers.
+enum class Common : uint8_t {
+  Plain,       // the sums are the results
+  Clipped,     // bias and clipping
+  SumsClipped  // bias, an addend for each result, and clipping
+};
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNoBias[hn::MaxLanes(Tag())] = {};
+
+// The columns of the last one of kUsed vectors, of which `columns` columns exist.
+template <int kUsed>
+HWY_INLINE int64_t last_columns(int64_t columns) {
+  return columns - (kUsed - 1) * lane_count();
+}
+
+template <Common kKind, int kCount, int kUsed>
+HWY_INLINE void store_common(const GemmBlock& part, int64_t row, int64_t columns,
+                             const Vector (&sums)[kCount][kUsed]) {
   const Tag d;
+  const int64_t lanes = lane_count();
+  const int64_t last = last_columns<kUsed>(columns);
   const GemmEpilogue& epilogue = part.epilogue;
-  const bool is_whole = count >= lane_count();
-  Vector addend = hn::Zero(d);
-  if (epilogue.addend != nullptr) {
-    const float* from =
-        epilogue.addend + row * epilogue.addend_row_stride + column * epilogue.addend_column_stride;
-    if (epilogue.addend_column_stride == 0) {
-      addend = hn::Set(d, *from);
-    } else {
-      addend = is_whole ? hn::LoadU(d, from) : load_some(d, from, count);
+  const bool has_limits =
+      epilogue.activation == Activation::Relu || epilogue.activation == Activation::Clip;
+  const bool is_relu = epilogue.activation == Activation::Relu;
+  const Vector low = hn::Set(d, !has_limits ? -kInfinity : is_relu ? 0.0F : epilogue.low);
+  const Vector high = hn::Set(d, !has_limits || is_relu ? kInfinity : epilogue.high);
+  Vector bias[kUsed];
+  for (int vector = 0; vector < kUsed; ++vector) {
+    const float* from = epilogue.bias == nullptr ? kNoBias : epilogue.bias + vector * lanes;
+    bias[vector] = load_up_to(from, vector + 1 < kUsed ? lanes : last);
+  }
+  const float* addend = epilogue.addend + row * epilogue.addend_row_stride;
+  float* to = part.to + row * part.to_row_stride;
+  for (int line = 0; line < kCount; ++line) {
+    for (int vector = 0; vector < kUsed; ++vector) {
+      const bool is_last = vector + 1 == kUsed;
+      Vector result = sums[line][vector];
+      if (kKind != Common::Plain) result = hn::Add(result, bias[vector]);
+      if (kKind == Common::SumsClipped) {
+        result = hn::Add(result, load_up_to(addend + vector * lanes, is_last ? last : lanes));
+      }
+      if (kKind != Common::Plain) {
+        // A NaN stays.
+        result = hn::IfThenElse(hn::Lt(result, low), low, result);
+        result = hn::IfThenElse(hn::Gt(result, high), high, result);
+      }
+      store_up_to(result, to + vector * lanes, is_last ? last : lanes);
+    }
+    addend += epilogue.addend_row_stride;
+    to += part.to_row_stride;
+  }
+}
+
+// Applies any epilogue to the sums of kCount rows from `row` on and kUsed vectors from `column` on,
+// of which `columns` columns exist, and stores the results.
+template <int kCount, int kUsed>
+HWY_NOINLINE void store_any(const GemmBlock& part, int64_t row, int64_t column, int64_t columns,
+                            const Vector (&sums)[kCount][kUsed]) {
+  const Tag d;
+  const int64_t lanes = lane_count();
+  const GemmEpilogue& epilogue = part.epilogue;
+  float* to = part.to + row * part.to_row_stride + column;
+  for (int line = 0; line < kCount; ++line, to += part.to_row_stride) {
+    const float* addend = epilogue.addend + (row + line) * epilogue.addend_row_stride;
+    for (int vector = 0; vector < kUsed; ++vector) {
+      const int64_t place = column + vector * lanes;
+      const int64_t count = std::min(lanes, columns - vector * lanes);
+      Vector result = hn::Mul(sums[line][vector], hn::Set(d, epilogue.alpha));
+      if (epilogue.bias != nullptr) {
+        result = hn::Add(result, load_up_to(epilogue.bias + place, count));
+      }
+      if (epilogue.addend != nullptr) {
+        const Vector added = epilogue.addend_column_stride == 0 ? hn::Set(d, *addend)
+                                                                : load_up_to(addend + place, count);
+        result = hn::MulAdd(added, hn::Set(d, epilogue.beta), result);
+      }
+      switch (epilogue.activation) {
+        case Activation::None:
+          break;
+        case Activation::Relu:
+          result = hn::IfThenZeroElse(hn::Lt(result, hn::Zero(d)), result);
+          break;
+        case Activation::Clip:
+          result = clamp(d, result, epilogue.low, epilogue.high);
+          break;
+        case Activation::Silu:
+          result = hn::Mul(result, sigmoid_of(d, result));
+          break;
+        case Activation::HardSwish:
+          result = hn::Mul(
+              result, clamp(d, hn::MulAdd(result, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F)), 0, 1));
+          break;
+      }
+      store_up_to(result, to + vector * lanes, count);
     }
   }
-  float* to = part.to + row * part.to_row_stride + column;
-  const Vector result = finished(epilogue, sum, addend);
-  if (is_whole) {
-    hn::StoreU(result, d, to);
+}
+
+template <int kCount, int kUsed>
+HWY_INLINE void store_sums(const GemmBlock& part, int64_t row, Vector (&sums)[kCount][kUsed]) {
+  const GemmEpilogue& epilogue = part.epilogue;
+  const bool has_activation = epilogue.activation != Activation::None;
+  const bool is_long =
+      epilogue.activation == Activation::Silu || epilogue.activation == Activation::HardSwish;
+  const bool is_sum = epilogue.addend_column_stride == 1 && epilogue.beta == 1;
+  if (is_long || epilogue.alpha != 1 || (epilogue.addend != nullptr && !is_sum)) {
+    store_any(part, row, 0, part.columns, sums);
+  } else if (epilogue.addend != nullptr) {
+    store_common<Common::SumsClipped>(part, row, part.columns, sums);
+  } else if (has_activation || epilogue.bias != nullptr) {
+    store_common<Common::Clipped>(part, row, part.columns, sums);
   } else {
-    store_some(result, d, to, count);
+    store_common<Common::Plain>(part, row, part.columns, sums);
   }
 }
 
 constexpr int64_t kLineBytes = 64;
 constexpr int kSecondLevel = 2;  // of the caches: the first has no room for a second panel
 
-// kCount rows from `row` on by the first kUsed vectors of the panel. The last vector may be partial
-// unless the panel is padded. With each step, kAhead cache lines are fetched from `ahead` on.
-template <int kCount, int kUsed, bool kIsPadded, int kAhead>
+// kCount rows from `row` on by the first kUsed vectors of the panel, of which the last one is
+// partial unless kIsWhole. With each step, kAhead cache lines are fetched from `ahead` on.
+template <int kCount, int kUsed, bool kIsWhole, int kAhead>
 HWY_INLINE void multiply_rows(const GemmBlock& part, int64_t row, const char* ahead) {
   const Tag d;
   const int64_t lanes = lane_count();
-  const int64_t rest = part.columns - (kUsed - 1) * lanes;
-  const bool is_whole = kIsPadded || rest >= lanes;
   Vector sums[kCount][kUsed];
   for (auto& line : sums) {
     for (Vector& sum : line) sum = hn::Zero(d);
   }
   const float* left = part.left + row * part.left_row_stride;
   const float* right = part.right;
-  const auto step = [&](auto load_last) HWY_ATTR {
+  for (int64_t depth = 0; depth < part.depth; ++depth) {
     Vector factors[kUsed];
     for (int vector = 0; vector + 1 < kUsed; ++vector) {
       factors[vector] = hn::LoadU(d, right + vector * lanes);
     }
-    factors[kUsed - 1] = load_last(right + (kUsed - 1) * lanes);
+    const float* last = right + (kUsed - 1) * lanes;
+    factors[kUsed - 1] =
+        kIsWhole ? hn::LoadU(d, last) : load_some(d, last, part.columns - (kUsed - 1) * lanes);
     for (int line = 0; line < kCount; ++line) {
       const Vector factor = hn::Set(d, left[line * part.left_row_stride]);
       for (int vector = 0; vector < kUsed; ++vector) {
@@ -105,43 +199,20 @@ HWY_INLINE void multiply_rows(const GemmBlock& part, int64_t row, const char* ah
       __builtin_prefetch(ahead + line * kLineBytes, 0, kSecondLevel);
     }
     ahead += kAhead * kLineBytes;
-  };
-  if (is_whole) {
-    for (int64_t depth = 0; depth < part.depth; ++depth) {
-      step([&](const float* source) HWY_ATTR { return hn::LoadU(d, source); });
-    }
-  } else {
-    for (int64_t depth = 0; depth < part.depth; ++depth) {
-      step([&](const float* source) HWY_ATTR { return load_some(d, source, rest); });
-    }
   }
-  if (is_whole && is_plain(part.epilogue) && part.columns == kUsed * lanes) {
-    float* to = part.to + row * part.to_row_stride;
-    for (int line = 0; line < kCount; ++line, to += part.to_row_stride) {
-      for (int vector = 0; vector < kUsed; ++vector) {
-        hn::StoreU(sums[line][vector], d, to + vector * lanes);
-      }
-    }
-    return;
-  }
-  for (int line = 0; line < kCount; ++line) {
-    for (int vector = 0; vector < kUsed; ++vector) {
-      const int64_t column = vector * lanes;
-      store_sums(part, row + line, column, sums[line][vector], part.columns - column);
-    }
-  }
+  store_sums(part, row, sums);
 }
 
-template <int kUsed, bool kIsPadded, int kAhead, int kCount = kRows>
+template <int kUsed, bool kIsWhole, int kAhead, int kCount = kRows>
 HWY_INLINE void multiply_rest(const GemmBlock& part, int64_t row, int64_t count,
                               const char* ahead) {
   if constexpr (kCount > 0) {
-    if (count == kCount) return multiply_rows<kCount, kUsed, kIsPadded, kAhead>(part, row, ahead);
-    multiply_rest<kUsed, kIsPadded, kAhead, kCount - 1>(part, row, count, ahead);
+    if (count == kCount) return multiply_rows<kCount, kUsed, kIsWhole, kAhead>(part, row, ahead);
+    multiply_rest<kUsed, kIsWhole, kAhead, kCount - 1>(part, row, count, ahead);
   }
 }
 
-template <int kUsed, bool kIsPadded, int kAhead>
+template <int kUsed, bool kIsWhole, int kAhead>
 void multiply(const GemmBlock& part) {
   const auto* ahead = reinterpret_cast<const char*>(part.ahead);
   for (int64_t row = 0; row < part.rows;) {
@@ -149,20 +220,20 @@ void multiply(const GemmBlock& part) {
     int64_t count = std::min<int64_t>(kRows, left);
     // One or two rows alone would wait for their own sums.
     if (left > kRows && left < kRows + 3) count = left / 2;
-    multiply_rest<kUsed, kIsPadded, kAhead>(part, row, count, ahead);
+    multiply_rest<kUsed, kIsWhole, kAhead>(part, row, count, ahead);
     row += count;
     ahead += part.depth * kAhead * kLineBytes;
   }
 }
 
 // As many lines are fetched ahead with each step as a whole panel of the next needs.
-template <int kUsed, bool kIsPadded>
+template <int kUsed>
 void multiply_ahead(const GemmBlock& part) {
   const int64_t lines = kUsed * lane_count() * static_cast<int64_t>(sizeof(float)) / kLineBytes;
   const int64_t blocks = (part.rows + kRows - 1) / kRows;
-  if (blocks >= lines) return multiply<kUsed, kIsPadded, 1>(part);
-  if (2 * blocks >= lines) return multiply<kUsed, kIsPadded, 2>(part);
-  multiply<kUsed, kIsPadded, kUsed>(part);
+  if (blocks >= lines) return multiply<kUsed, true, 1>(part);
+  if (2 * blocks >= lines) return multiply<kUsed, true, 2>(part);
+  multiply<kUsed, true, kUsed>(part);
 }
 
 template <bool kIsPadded, int kUsed = kVectors>
@@ -172,10 +243,14 @@ void multiply_panel(const GemmBlock& part) {
       return multiply_panel<kIsPadded, kUsed - 1>(part);
     }
   }
-  if constexpr (kUsed > 1) {
-    if (part.ahead != nullptr) return multiply_ahead<kUsed, kIsPadded>(part);
+  const bool is_whole = kIsPadded || part.columns == kUsed * lane_count();
+  if (!is_whole) {
+    multiply<kUsed, false, 0>(part);
+  } else if (part.ahead == nullptr) {
+    multiply<kUsed, true, 0>(part);
+  } else {
+    multiply_ahead<kUsed>(part);
   }
-  multiply<kUsed, kIsPadded, 0>(part);
 }
 
 // --- Dot products --------------------------------------------------------------------------------
@@ -216,7 +291,8 @@ HWY_INLINE void dot_columns(const GemmBlock& part, int64_t row, int64_t column) 
   for (int each = 0; each < kColumns; ++each) {
     Vector sum = sums[each][0];
     for (int part_sum = 1; part_sum < kSums; ++part_sum) sum = hn::Add(sum, sums[each][part_sum]);
-    store_sums(part, row, column + each, hn::SumOfLanes(d, sum), 1);
+    Vector result[1][1] = {{hn::SumOfLanes(d, sum)}};
+    store_any(part, row, column + each, 1, result);
   }
 }
 

@@ -6,14 +6,26 @@
 
 namespace tessera::native {
 
-// What is applied to each sum: sum * alpha + addend * beta, then perhaps Relu.
+// The last function of an epilogue. NaN stays NaN in all of them.
+enum class Activation : uint8_t {
+  None,
+  Relu,
+  Clip,      // to [low, high]
+  Silu,      // x * sigmoid(x)
+  HardSwish  // x * clip(x / 6 + 1 / 2, 0, 1)
+};
+
+// What is applied to each sum: activation(sum * alpha + bias + addend * beta).
 struct GemmEpilogue {
   float alpha = 1;
   float beta = 1;
+  const float* bias = nullptr;    // by column, for the first one; null: none
   const float* addend = nullptr;  // for the first sum; null: none
   int64_t addend_row_stride = 0;
   int64_t addend_column_stride = 0;  // 0 or 1
-  bool has_relu = false;
+  Activation activation = Activation::None;
+  float low = 0;
+  float high = 0;
 };
 
 // A block of the result: some rows of the left matrix by some columns of the right one.

@@ -11,6 +11,7 @@
 #include "base/families.h"
 #include "matmul/gemm_kernels.h"
 #include "matmul/matmul_problem.h"
+#include "matmul/packed_product.h"
 
 namespace tessera::native {
 
@@ -59,29 +60,8 @@ const char* form_name(Form form) {
   return "";
 }
 
-int64_t packed_floats(const MatMulProblem& problem, int64_t panel) {
-  return divide_up(problem.columns, panel) * panel * problem.depth;
-}
-
-// Packs [depth, columns] into panels: the columns of a panel side by side, padded with zeros.
-void pack(RunContext& context, const MatMulProblem& problem, int64_t panel, const float* from,
-          float* to) {
-  const int64_t panels = divide_up(problem.columns, panel);
-  const int64_t grain = int64_t{16} * 1024 / (panel * problem.depth + 1) + 1;
-  context.parallel_for(panels, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t index = begin; index < end; ++index) {
-      const int64_t count = std::min(panel, problem.columns - index * panel);
-      const float* columns = from + index * panel * problem.right_column_stride;
-      float* target = to + index * panel * problem.depth;
-      for (int64_t depth = 0; depth < problem.depth; ++depth, target += panel) {
-        const float* source = columns + depth * problem.right_depth_stride;
-        for (int64_t column = 0; column < count; ++column) {
-          target[column] = source[column * problem.right_column_stride];
-        }
-        std::fill(target + count, target + panel, 0.0F);
-      }
-    }
-  });
+PanelSource panels_of(const MatMulProblem& problem) {
+  return {problem.depth, problem.columns, problem.right_depth_stride, problem.right_column_stride};
 }
 
 // What a kernel computes; ports are indices of inputs.
@@ -98,7 +78,8 @@ struct Work {
 
 class MatMulKernel : public plugin::Kernel {
  public:
-  explicit MatMulKernel(Work work) : work_(std::move(work)), loops_(find_gemm_loops()) {
+  MatMulKernel(Work work, int64_t threads)
+      : work_(std::move(work)), threads_(threads), loops_(find_gemm_loops()) {
     const MatMulProblem& problem = work_.problem;
     tile_ = work_.form == Form::Dots ? std::min<int64_t>(problem.columns, 256) : loops_.panel;
     tiles_ = divide_up(problem.columns, tile_);
@@ -107,8 +88,7 @@ class MatMulKernel : public plugin::Kernel {
   int64_t workspace_bytes() const override { return workspace_for(work_); }
   static int64_t workspace_for(const Work& work) {
     if (work.form != Form::Repacked) return 0;
-    return packed_floats(work.problem, find_gemm_loops().panel) *
-           static_cast<int64_t>(sizeof(float));
+    return packed_floats(panels_of(work.problem)) * static_cast<int64_t>(sizeof(float));
   }
 
   void run(RunContext& context, std::span<const Buffer> inputs,
@@ -119,12 +99,15 @@ class MatMulKernel : public plugin::Kernel {
     float* to = outputs[0].as<float>();
     if (work_.form == Form::Repacked) {
       float* packed = static_cast<float*>(context.workspace());
-      pack(context, work_.problem, loops_.panel, right, packed);
+      pack_panels(context, panels_of(work_.problem), right, packed);
       right = packed;
     }
     const MatMulProblem& problem = work_.problem;
     const int64_t rows =
         work_.has_dynamic_rows ? inputs[0].elements() / problem.depth : problem.rows;
+    if (work_.form == Form::Packed && problem.count == 1) {
+      return run_packed(context, rows, {left + problem.left_offsets[0], right, to}, addend);
+    }
     const int64_t parts = tiles_ * divide_up(rows, kRowBlock);
     const double flops = 2 * static_cast<double>(rows) * static_cast<double>(problem.columns) *
                          static_cast<double>(problem.depth) / static_cast<double>(parts);
@@ -137,6 +120,31 @@ class MatMulKernel : public plugin::Kernel {
   }
 
  private:
+  GemmEpilogue epilogue_for(const float* addend) const {
+    const MatMulProblem& problem = work_.problem;
+    GemmEpilogue epilogue = {.alpha = problem.alpha,
+                             .beta = problem.beta,
+                             .addend = addend,
+                             .activation = work_.has_relu ? Activation::Relu : Activation::None};
+    epilogue.addend_row_stride =
+        work_.is_addend_whole ? problem.columns : problem.addend_row_stride;
+    epilogue.addend_column_stride = work_.is_addend_whole ? 1 : problem.addend_column_stride;
+    return epilogue;
+  }
+
+  void run_packed(RunContext& context, int64_t rows, PackedOperands operands,
+                  const float* addend) const {
+    const MatMulProblem& problem = work_.problem;
+    operands.epilogue = epilogue_for(addend);
+    run_packed_product(context,
+                       {.rows = rows,
+                        .columns = problem.columns,
+                        .depth = problem.depth,
+                        .left_row_stride = problem.left_row_stride,
+                        .left_depth_stride = problem.left_depth_stride},
+                       threads_, operands, nullptr);
+  }
+
   void run_part(int64_t index, int64_t rows, const float* left, const float* right,
                 const float* addend, float* to) const {
     const MatMulProblem& problem = work_.problem;
@@ -160,14 +168,11 @@ class MatMulKernel : public plugin::Kernel {
                  column * (is_packed ? problem.depth : problem.right_column_stride);
     const int64_t first = (product * rows + row) * problem.columns + column;
     part.to = to + first;
-    part.epilogue = {.alpha = problem.alpha, .beta = problem.beta, .has_relu = work_.has_relu};
+    part.epilogue = epilogue_for(addend);
     if (addend != nullptr) {
-      part.epilogue.addend_row_stride =
-          work_.is_addend_whole ? problem.columns : problem.addend_row_stride;
-      part.epilogue.addend_column_stride = work_.is_addend_whole ? 1 : problem.addend_column_stride;
-      part.epilogue.addend = work_.is_addend_whole ? addend + first
-                                                   : addend + row * problem.addend_row_stride +
-                                                         column * problem.addend_column_stride;
+      part.epilogue.addend += work_.is_addend_whole ? first
+                                                    : row * problem.addend_row_stride +
+                                                          column * problem.addend_column_stride;
     }
     // The next panel is needed after the last rows of this one.
     if (is_packed && row + part.rows == rows && tile + 1 < tiles_) {
@@ -183,6 +188,7 @@ class MatMulKernel : public plugin::Kernel {
   }
 
   Work work_;
+  int64_t threads_;
   GemmLoops loops_;
   int64_t tile_ = 1;
   int64_t tiles_ = 1;
@@ -279,7 +285,7 @@ class MatMulOffer {
     if (form == Form::Packed) {
       // The same value cannot be read packed and unpacked.
       if (work.right == 0 || group.addend == node_.input(1).id()) return;
-      candidate.inputs[work.right].pack = pack_of();
+      candidate.inputs[work.right].pack = panels_pack(panels_of(problem_));
     }
     if (group.addend >= 0) work.addend = port_of(candidate, group.addend);
     // C is an input of the node even if beta is 0.
@@ -298,8 +304,8 @@ class MatMulOffer {
                                            node_.input(1).type().dense_bytes() +
                                            node_.output(0).type().dense_bytes());
     candidate.optimistic_seconds = context_.optimistic_seconds(problem_.flops(), bytes);
-    candidate.build = [work](const plugin::BuildOptions&) {
-      return std::make_unique<MatMulKernel>(work);
+    candidate.build = [work](const plugin::BuildOptions& options) {
+      return std::make_unique<MatMulKernel>(work, options.threads);
     };
     context_.add(std::move(candidate));
   }
@@ -324,21 +330,6 @@ class MatMulOffer {
     }
     candidate.inputs.push_back({.value = value});
     return candidate.inputs.size() - 1;
-  }
-
-  plugin::Pack pack_of() const {
-    const int64_t panel = find_gemm_loops().panel;
-    const bool is_transposed =
-        problem_.right_depth_stride == 1 && problem_.right_column_stride != 1;
-    plugin::Pack pack_in_panels;
-    pack_in_panels.id = "panels" + std::to_string(panel) + (is_transposed ? "_turned" : "") + "_" +
-                        std::to_string(problem_.depth);
-    pack_in_panels.bytes = packed_floats(problem_, panel) * static_cast<int64_t>(sizeof(float));
-    pack_in_panels.pack = [problem = problem_, panel](RunContext& context, const Buffer& from,
-                                                      void* to) {
-      pack(context, problem, panel, from.as<const float>(), static_cast<float*>(to));
-    };
-    return pack_in_panels;
   }
 
   ProposeContext& context_;

@@ -1,0 +1,230 @@
+// A unit of work is a block of rows by some panels. The rows of a block stay in the cache of a core
+// while the panels pass, each of which is fetched while the one before it is multiplied.
+#include "matmul/packed_product.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/divide_up.h"
+#include "base/shared_parts.h"
+
+namespace tessera::native {
+
+using plugin::Buffer;
+using plugin::RunContext;
+
+namespace {
+
+constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+
+// The largest size of a block of rows, which leaves room for two panels in the second-level cache,
+// and its least and largest number of rows: multiples of what the loops hold in registers.
+constexpr int64_t kBlockBytes = 256 * 1024;
+constexpr int64_t kMinRows = 48;
+constexpr int64_t kMaxRows = 384;
+constexpr int64_t kRowUnit = 6;
+
+// Deeper sums are computed in parts, because a panel would not stay in the cache while the rows of
+// a block pass.
+constexpr int64_t kMaxDepth = 1536;
+
+// Units for each thread, if there are enough, so that a thread on a slow core does fewer.
+constexpr int64_t kUnitsOfSlot = 4;
+
+// The minimum number of floating-point operations for one thread.
+constexpr double kGrainFlops = 256 * 1024;
+
+struct Division {
+  int64_t rows = 0;  // of a block
+  int64_t blocks = 0;
+  int64_t panels = 0;
+  int64_t unit_panels = 0;
+  int64_t units_of_block = 0;
+  int64_t depth = 0;  // of a part
+  int64_t slots = 1;
+
+  int64_t units() const { return blocks * units_of_block; }
+};
+
+Division division_of(const PackedProduct& product, int64_t threads, int64_t panel) {
+  Division division;
+  division.panels = divide_up(product.columns, panel);
+  const auto worth = static_cast<int64_t>(product.flops() / kGrainFlops) + 1;
+  threads = std::clamp<int64_t>(threads, 1, worth);
+  const int64_t fitting = kBlockBytes / (product.depth * kFloatBytes + 1);
+  division.blocks = divide_up(product.rows, std::clamp(fitting, kMinRows, kMaxRows));
+  const int64_t wanted = threads == 1 ? 1 : kUnitsOfSlot * threads;
+  if (division.blocks * division.panels < wanted) {
+    const int64_t most = divide_up(product.rows, 2 * kRowUnit);
+    division.blocks = std::clamp(divide_up(wanted, division.panels), division.blocks,
+                                 std::max(most, division.blocks));
+  }
+  division.rows = divide_up(divide_up(product.rows, division.blocks), kRowUnit) * kRowUnit;
+  division.blocks = divide_up(product.rows, division.rows);
+  const int64_t units = std::clamp<int64_t>(divide_up(wanted, division.blocks), 1, division.panels);
+  division.unit_panels = divide_up(division.panels, units);
+  division.units_of_block = divide_up(division.panels, division.unit_panels);
+  const int64_t parts = std::max<int64_t>(divide_up(product.depth, kMaxDepth), 1);
+  division.depth = divide_up(product.depth, parts);
+  division.slots = std::min(threads, division.units());
+  return division;
+}
+
+class PackedRun {
+ public:
+  PackedRun(const PackedProduct& product, const Division& division, const GemmLoops& loops,
+            const PackedOperands& operands)
+      : product_(product), division_(division), loops_(loops), operands_(operands) {}
+
+  // `buffer` has room for the rows of a block, if they are gathered.
+  void run_slot(int64_t slot, SharedParts& units, float* buffer) const {
+    int64_t gathered = -1;  // the block in the buffer
+    units.for_each(slot, [&](int64_t unit) {
+      const int64_t block = unit / division_.units_of_block;
+      const int64_t row = block * division_.rows;
+      const int64_t rows = std::min(division_.rows, product_.rows - row);
+      if (product_.is_gathered && gathered != block) gather(row, rows, buffer);
+      gathered = block;
+      const int64_t panel = unit % division_.units_of_block * division_.unit_panels;
+      const int64_t end = std::min(panel + division_.unit_panels, division_.panels);
+      multiply(row, rows, panel, end, buffer);
+    });
+  }
+
+ private:
+  void gather(int64_t first, int64_t rows, float* buffer) const {
+    const auto bytes = static_cast<size_t>(product_.depth * kFloatBytes);
+    for (int64_t row = 0; row < rows; ++row) {
+      const float* from = operands_.left + product_.gathered.offset_of(first + row);
+      std::memcpy(buffer + row * product_.depth, from, bytes);
+    }
+  }
+
+  void multiply(int64_t row, int64_t rows, int64_t first, int64_t end, const float* buffer) const {
+    int64_t done = 0;
+    // Sums of nothing are zeros, to which the epilogue is applied too.
+    do {
+      for (int64_t panel = first; panel < end; ++panel) {
+        multiply_panel(row, rows, panel, done, panel + 1 < end ? panel + 1 : first, buffer);
+      }
+      done += division_.depth;
+    } while (done < product_.depth);
+  }
+
+  // The part of the sums from `done` on. `next` is the panel that follows.
+  void multiply_panel(int64_t row, int64_t rows, int64_t panel, int64_t done, int64_t next,
+                      const float* buffer) const {
+    const int64_t column = panel * loops_.panel;
+    const auto weights_of = [&](int64_t index) {
+      return operands_.right + (index * product_.depth + done) * loops_.panel;
+    };
+    GemmBlock block = {.right = weights_of(panel),
+                       .right_depth_stride = loops_.panel,
+                       .ahead = weights_of(next),
+                       .rows = rows,
+                       .columns = std::min(loops_.panel, product_.columns - column),
+                       .depth = std::min(division_.depth, product_.depth - done),
+                       .to = operands_.to + row * product_.columns + column,
+                       .to_row_stride = product_.columns,
+                       .epilogue = operands_.epilogue};
+    if (product_.is_gathered) {
+      block.left = buffer + done;
+      block.left_row_stride = product_.depth;
+    } else {
+      block.left_row_stride = product_.left_row_stride;
+      block.left_depth_stride = product_.left_depth_stride;
+      block.left = operands_.left + row * block.left_row_stride + done * block.left_depth_stride;
+    }
+    // A panel that is used again is in the cache.
+    if (next == panel) block.ahead = nullptr;
+    GemmEpilogue& epilogue = block.epilogue;
+    if (done + block.depth < product_.depth) epilogue.activation = Activation::None;
+    if (done > 0) {
+      // The first part has added all else.
+      epilogue.bias = nullptr;
+      epilogue.addend = block.to;
+      epilogue.beta = 1;
+      epilogue.addend_row_stride = product_.columns;
+      epilogue.addend_column_stride = 1;
+    } else {
+      if (epilogue.bias != nullptr) epilogue.bias += column;
+      if (epilogue.addend != nullptr) {
+        epilogue.addend +=
+            row * epilogue.addend_row_stride + column * epilogue.addend_column_stride;
+      }
+    }
+    loops_.padded(block);
+  }
+
+  const PackedProduct& product_;
+  const Division& division_;
+  const GemmLoops& loops_;
+  const PackedOperands& operands_;
+};
+
+int64_t slot_floats(const PackedProduct& product, const Division& division) {
+  return product.is_gathered ? division.rows * product.depth : 0;
+}
+
+}  // namespace
+
+int64_t packed_product_workspace_bytes(const PackedProduct& product, int64_t threads) {
+  const Division division = division_of(product, threads, find_gemm_loops().panel);
+  return division.slots * slot_floats(product, division) * kFloatBytes;
+}
+
+void run_packed_product(RunContext& context, const PackedProduct& product, int64_t threads,
+                        const PackedOperands& operands, void* workspace) {
+  const GemmLoops loops = find_gemm_loops();
+  const Division division = division_of(product, threads, loops.panel);
+  const PackedRun run(product, division, loops, operands);
+  SharedParts units(division.units(), std::max<int64_t>(division.slots, 1));
+  context.parallel_for(division.slots, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t slot = begin; slot < end; ++slot) {
+      float* buffer = workspace == nullptr
+                          ? nullptr
+                          : static_cast<float*>(workspace) + slot * slot_floats(product, division);
+      run.run_slot(slot, units, buffer);
+    }
+  });
+}
+
+int64_t packed_floats(const PanelSource& source) {
+  const int64_t panel = find_gemm_loops().panel;
+  return divide_up(source.columns, panel) * panel * source.depth;
+}
+
+void pack_panels(RunContext& context, const PanelSource& source, const float* from, float* to) {
+  const int64_t panel = find_gemm_loops().panel;
+  const int64_t panels = divide_up(source.columns, panel);
+  const int64_t grain = int64_t{16} * 1024 / (panel * source.depth + 1) + 1;
+  context.parallel_for(panels, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) {
+      const int64_t count = std::min(panel, source.columns - index * panel);
+      const float* columns = from + index * panel * source.column_stride;
+      float* target = to + index * panel * source.depth;
+      for (int64_t depth = 0; depth < source.depth; ++depth, target += panel) {
+        const float* line = columns + depth * source.depth_stride;
+        for (int64_t column = 0; column < count; ++column) {
+          target[column] = line[column * source.column_stride];
+        }
+        std::fill(target + count, target + panel, 0.0F);
+      }
+    }
+  });
+}
+
+plugin::Pack panels_pack(const PanelSource& source) {
+  const bool is_transposed = source.depth_stride == 1 && source.column_stride != 1;
+  plugin::Pack pack;
+  pack.id = "panels" + std::to_string(find_gemm_loops().panel) + (is_transposed ? "_turned" : "") +
+            "_" + std::to_string(source.depth);
+  pack.bytes = packed_floats(source) * kFloatBytes;
+  pack.pack = [source](RunContext& context, const Buffer& from, void* to) {
+    pack_panels(context, source, from.as<const float>(), static_cast<float*>(to));
+  };
+  return pack;
+}
+
+}  // namespace tessera::native
