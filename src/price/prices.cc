@@ -38,6 +38,8 @@ constexpr double kSlackOfOthers = 2;
 constexpr double kSlackOfRegions = 1.1;
 // The slack if the similar candidate computes the same product, with other ops fused to it.
 constexpr double kSlackOfSameProduct = 1.1;
+// How much a backend's own estimate can raise the bound of a candidate that nothing is known of.
+constexpr double kMaxEstimateRatio = 4;
 // The minimum time of any kernel; a view takes none.
 constexpr double kMinBoundSeconds = 2e-7;
 // The width of a size class of work, in binary logarithms.
@@ -139,10 +141,12 @@ class Pricer {
         keys_(keys),
         table_(table),
         options_(options),
-        prices_(task.offers.candidates.size()) {}
+        prices_(task.offers.candidates.size()),
+        estimates_(task.offers.candidates.size(), 1) {}
 
   std::vector<CandidatePrice> price_candidates() {
     for (const TuneGroup& group : groups_) look_up(group);
+    for (const TuneGroup& group : groups_) compare_estimates(group);
     find_context_factors();
     for (const TuneGroup& group : groups_) learn(group);
     for (const TuneGroup& group : groups_) price(group);
@@ -183,6 +187,26 @@ class Pricer {
       if (price.is_refused()) continue;
       const auto& in_context = found->second.in_context;
       price.timing = in_context ? &*in_context : isolated(found->second);
+    }
+  }
+
+  // How many times as long as its fastest candidate for the same nodes a backend expects each of its
+  // candidates to take. It knows how many operations its algorithms need.
+  void compare_estimates(const TuneGroup& group) {
+    std::map<std::string_view, double> least;  // by backend
+    for (const int index : group.candidates) {
+      const Candidate& candidate = offered(index);
+      if (!(candidate.optimistic_seconds > 0)) continue;
+      double& seconds = least[candidate.backend()];
+      if (seconds == 0 || candidate.optimistic_seconds < seconds) {
+        seconds = candidate.optimistic_seconds;
+      }
+    }
+    for (const int index : group.candidates) {
+      const Candidate& candidate = offered(index);
+      if (!(candidate.optimistic_seconds > 0)) continue;
+      estimates_[static_cast<size_t>(index)] =
+          std::min(candidate.optimistic_seconds / least[candidate.backend()], kMaxEstimateRatio);
     }
   }
 
@@ -282,7 +306,10 @@ class Pricer {
           by(family, size, kSlackOfOtherKinds), by(family, kAnySize, kSlackOfOthers)}) {
       if (bound > 0) return std::max(own_bound, bound);
     }
-    if (!is_single_threaded(candidate)) return own_bound;
+    // What its backend expects to be slower is tried later.
+    if (!is_single_threaded(candidate)) {
+      return own_bound * estimates_[static_cast<size_t>(index)];
+    }
     // One thread is not faster than all threads, apart from the cost of starting them.
     const int on_all = kind(index).family_on_all_threads;
     const double bound = std::max(by(on_all, size_class(own_bound / task_.threads), kSlackOfOne),
@@ -338,6 +365,7 @@ class Pricer {
   const CostTable& table_;
   const PriceOptions& options_;
   std::vector<CandidatePrice> prices_;
+  std::vector<double> estimates_;    // see compare_estimates()
   std::map<int, Context> contexts_;  // by family
   Context all_contexts_;
   std::map<std::pair<int, int>, Efficiency> known_;  // by kind or family, and size
