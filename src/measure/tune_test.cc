@@ -305,6 +305,36 @@ TEST_F(Tunings, BoundAProductByTheSameOneWithOtherOps) {
   }
 }
 
+// Where nothing was measured, the bound is raised for what its own backend expects to be slower.
+TEST_F(Tunings, TryFirstWhatItsBackendExpectsToBeFastest) {
+  offer([](const auto& graph, Proposals& proposals) {
+    for (const plugin::Node& node : graph.nodes()) {
+      if (node.op() != "Relu") continue;
+      for (const double seconds : {3e-3, 1e-3, 0.0, 1.0}) {
+        plugin::Candidate candidate = relu_candidate(node, TESSERA_LAYOUT_DEFAULT);
+        candidate.algorithm = "expects " + std::to_string(seconds);
+        candidate.optimistic_seconds = seconds;
+        proposals.add(std::move(candidate));
+      }
+    }
+  });
+  const TuningTask of = task();
+  const std::vector<TuneGroup> groups = collect_groups(of);
+  const Prices prices = look_up_prices(
+      of, groups, make_price_basis(of, groups), cost_keys(of, groups), table_,
+      {.unmeasured = Unmeasured::Bounded, .conversion_seconds = [](int64_t) { return 8.0; }});
+  std::map<std::string, double> seconds;
+  for (const int index : groups[0].candidates) {
+    const auto position = static_cast<size_t>(index);
+    seconds[offers_.candidates[position].algorithm] = prices.candidates[position].seconds;
+  }
+  const double least = seconds.at("expects 0.001000");
+  EXPECT_GT(least, 0);
+  EXPECT_NEAR(seconds.at("expects 0.003000"), 3 * least, 1e-12);
+  EXPECT_NEAR(seconds.at("expects 0.000000"), least, 1e-12);  // not known
+  EXPECT_NEAR(seconds.at("expects 1.000000"), 4 * least, 1e-12) << "an error of a backend counts";
+}
+
 TEST_F(Tunings, FindTheCandidatesOfAPlanAgain) {
   offer_relus();
   const std::vector<int> chosen = {4, 1};
