@@ -110,26 +110,9 @@ RandomGraph blocks(Dice& dice, const ops::Registry& registry, int64_t min_blocks
   return made;
 }
 
-// One tap, any number of channels and strides, with the nodes that can be fused.
-RandomGraph pointwise(Dice& dice, const ops::Registry& registry) {
-  const int64_t version = dice.one_in(2) ? 14 : 10;  // of Clip: bounds as inputs or attributes
-  RandomGraph made(registry, version);
-  const int64_t images = dice.whole(1, 2);
-  const int64_t in_channels = dice.one_in(20) ? dice.whole(1500, 1700) : dice.whole(2, 80);
-  const int64_t out_channels = dice.whole(2, 200);
-  const int64_t stride = dice.one_in(2) ? dice.whole(1, 3) : 1;
-  const int64_t rows = dice.whole(1, 24);
-  const int64_t columns = dice.whole(2, 24);
-  made.input("x", dice.tensor({images, in_channels, rows, columns}, -0.5F, 1));
-  made.constant("w", dice.tensor({out_channels, in_channels, 1, 1}, -0.5F, 1));
-  std::vector<std::string> inputs = {"x", "w"};
-  if (dice.one_in(2)) {
-    made.operand(dice, "b", dice.tensor({out_channels}));
-    inputs.emplace_back("b");
-  }
-  Attributes attributes;
-  attributes.set("strides", Sizes{stride, stride});
-  made.builder.node("y", "Conv", inputs, {"y"}, attributes);
+// Adds one of the groups of nodes that can be fused after "y", or none, and makes the last one the
+// output.
+void add_activation(Dice& dice, RandomGraph& made, int64_t version, const Sizes& sizes) {
   std::string last = "z";
   switch (dice.whole(0, 6)) {
     case 0:
@@ -139,8 +122,7 @@ RandomGraph pointwise(Dice& dice, const ops::Registry& registry) {
       made.builder.node("z", "Relu", {"y"}, {"z"});
       break;
     case 2:
-      made.input("r", dice.tensor({images, out_channels, (rows - 1) / stride + 1,
-                                   (columns - 1) / stride + 1}));
+      made.input("r", dice.tensor(sizes));
       made.builder.node("s", "Add", {"r", "y"}, {"s"});
       last = "s";
       if (dice.one_in(2)) break;
@@ -168,6 +150,64 @@ RandomGraph pointwise(Dice& dice, const ops::Registry& registry) {
     }
   }
   made.builder.output(last);
+}
+
+// One tap, any number of channels and strides, with the nodes that can be fused.
+RandomGraph pointwise(Dice& dice, const ops::Registry& registry) {
+  const int64_t version = dice.one_in(2) ? 14 : 10;  // of Clip: bounds as inputs or attributes
+  RandomGraph made(registry, static_cast<int>(version));
+  const int64_t images = dice.whole(1, 2);
+  const int64_t in_channels = dice.one_in(20) ? dice.whole(1500, 1700) : dice.whole(2, 80);
+  const int64_t out_channels = dice.whole(2, 200);
+  const int64_t stride = dice.one_in(2) ? dice.whole(1, 3) : 1;
+  const int64_t rows = dice.whole(1, 24);
+  const int64_t columns = dice.whole(2, 24);
+  made.input("x", dice.tensor({images, in_channels, rows, columns}, -0.5F, 1));
+  made.constant("w", dice.tensor({out_channels, in_channels, 1, 1}, -0.5F, 1));
+  std::vector<std::string> inputs = {"x", "w"};
+  if (dice.one_in(2)) {
+    made.operand(dice, "b", dice.tensor({out_channels}));
+    inputs.emplace_back("b");
+  }
+  Attributes attributes;
+  attributes.set("strides", Sizes{stride, stride});
+  made.builder.node("y", "Conv", inputs, {"y"}, attributes);
+  add_activation(dice, made, version,
+                 {images, out_channels, (rows - 1) / stride + 1, (columns - 1) / stride + 1});
+  return made;
+}
+
+// Each channel alone, with taps and strides for which there are loops and others, at the edges of
+// small maps too.
+RandomGraph depthwise(Dice& dice, const ops::Registry& registry) {
+  const int64_t version = dice.one_in(2) ? 14 : 10;
+  RandomGraph made(registry, static_cast<int>(version));
+  const int64_t images = dice.whole(1, 2);
+  const int64_t channels = dice.one_in(2) ? 16 * dice.whole(1, 9) : dice.whole(2, 70);
+  const int64_t taps = dice.pick(Sizes{3, 3, 5, 7});
+  const int64_t stride = dice.whole(1, 2);
+  const int64_t rows = dice.whole(taps, 18);
+  const int64_t columns = dice.whole(taps, 30);
+  made.input("x", dice.tensor({images, channels, rows, columns}, -0.5F, 1));
+  made.constant("w", dice.tensor({channels, 1, taps, taps}, -0.5F, 1));
+  std::vector<std::string> inputs = {"x", "w"};
+  if (dice.one_in(2)) {
+    made.operand(dice, "b", dice.tensor({channels}));
+    inputs.emplace_back("b");
+  }
+  Sizes pads;
+  const bool is_same = dice.one_in(2);
+  for (int side = 0; side < 4; ++side) {
+    pads.push_back(is_same ? taps / 2 : dice.whole(0, taps - 1));
+  }
+  Attributes attributes;
+  attributes.set("group", channels);
+  attributes.set("pads", pads);
+  attributes.set("strides", Sizes{stride, stride});
+  made.builder.node("y", "Conv", inputs, {"y"}, attributes);
+  add_activation(dice, made, version,
+                 {images, channels, (rows + pads[0] + pads[2] - taps) / stride + 1,
+                  (columns + pads[1] + pads[3] - taps) / stride + 1});
   return made;
 }
 
@@ -191,6 +231,11 @@ TEST(NativeConvolution, WholeBlocks) {
 TEST(NativeConvolution, Pointwise) {
   const Totals totals = check_each_target(156, 400, pointwise);
   EXPECT_GE(totals.answered, 400);
+  EXPECT_EQ(totals.largest, 3U);
+}
+TEST(NativeConvolution, Depthwise) {
+  const Totals totals = check_each_target(157, 600, depthwise);
+  EXPECT_GE(totals.answered, 600);
   EXPECT_EQ(totals.largest, 3U);
 }
 // Few tiles, whose weights threads divide among them.

@@ -18,6 +18,9 @@ void propose_channel_normalizations(plugin::ProposeContext& context);
 // Conv in row-major order, fused with a following Relu.
 void propose_convolutions(plugin::ProposeContext& context);
 
+// Conv of one channel to one, fused with a following activation.
+void propose_depthwise_convolutions(plugin::ProposeContext& context);
+
 // Conv with one tap in nhwc, fused with a following sum and activation.
 void propose_pointwise_convolutions(plugin::ProposeContext& context);
 

@@ -10,6 +10,7 @@
 
 #include "base/families.h"
 #include "base/window.h"
+#include "convolution/convolution_group.h"
 #include "layout/feature_map.h"
 #include "matmul/packed_product.h"
 #include "tessera/backend_ops.h"
@@ -69,29 +70,8 @@ class PointwiseKernel : public plugin::Kernel {
 
 // --- Offering ------------------------------------------------------------------------------------
 
-// The nodes of a convolution and of what is fused with it.
-struct Group {
-  Node node;
-  std::vector<int32_t> nodes;
-  int32_t result = -1;  // value
-  int32_t addend = -1;  // value
-  Activation activation = Activation::None;
-  float low = 0;
-  float high = 0;
-};
-
-void check_types(const Node& node) {
-  for (const Value& value : {node.input(0), node.input(1), node.output(0)}) {
-    if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
-      refuse("takes float32 tensors of known shape only");
-    }
-    if (value.type().elements() == 0) refuse("the convolution has no elements");
-  }
-  if (!node.input(1).is_constant()) refuse("packs constant weights only");
-}
-
 PackedProduct product_of(const Node& node) {
-  check_types(node);
+  check_convolution_types(node);
   const std::vector<int64_t> input = node.input(0).type().dims;
   const std::vector<int64_t> weights = node.input(1).type().dims;
   const std::vector<int64_t> output = node.output(0).type().dims;
@@ -119,16 +99,7 @@ PackedProduct product_of(const Node& node) {
   return product;
 }
 
-// Adds an input port, which must be the only one of its value, and returns its index.
-size_t add_input(Candidate& candidate, int32_t value, const char* layout) {
-  for (const plugin::InputPort& port : candidate.inputs) {
-    if (port.value == value) refuse("reads different values only");
-  }
-  candidate.inputs.push_back({.value = value, .layout = layout});
-  return candidate.inputs.size() - 1;
-}
-
-void offer(ProposeContext& context, const Group& group) {
+void offer(ProposeContext& context, const ConvolutionGroup& group) {
   const Node& node = group.node;
   Work work = {.product = product_of(node),
                .activation = group.activation,
@@ -148,11 +119,7 @@ void offer(ProposeContext& context, const Group& group) {
     work.bias = add_input(candidate, node.input(2).id(), TESSERA_LAYOUT_DEFAULT);
   }
   candidate.outputs.push_back({.value = group.result, .layout = nhwc});
-  if (group.addend >= 0) {
-    work.addend = add_input(candidate, group.addend, nhwc);
-    candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
-    candidate.outputs[0].in_place_input = static_cast<int32_t>(*work.addend);
-  }
+  if (group.addend >= 0) work.addend = add_addend(candidate, group, nhwc);
   candidate.workspace_bytes =
       packed_product_workspace_bytes(work.product, context.options().threads);
   const auto bytes =
@@ -165,59 +132,11 @@ void offer(ProposeContext& context, const Group& group) {
   context.add(std::move(candidate));
 }
 
-// Reads the activation from the last node of a match. Throws Failure if it is not supported.
-void set_activation(const Node& last, Group& group) {
-  if (last.op() == "Relu") {
-    group.activation = Activation::Relu;
-  } else if (last.op() == "HardSwish") {
-    group.activation = Activation::HardSwish;
-  } else if (last.op() == "Mul") {
-    group.activation = Activation::Silu;
-  } else if (last.op() == "Clip") {
-    const plugin::ClipBounds bounds = plugin::clip_bounds(last);
-    if (!bounds.min || !bounds.max) refuse("clips to constant bounds only");
-    group.activation = Activation::Clip;
-    group.low = static_cast<float>(*bounds.min);
-    group.high = static_cast<float>(*bounds.max);
-  }
-}
-
-void offer_matches(ProposeContext& context, const char* pattern) {
-  for (const auto& match : context.graph().match(pattern)) {
-    Group group = {.node = context.graph().node(match[0]), .nodes = match};
-    std::sort(group.nodes.begin(), group.nodes.end());
-    const Node last = context.graph().node(match.back());
-    group.result = last.output(0).id();
-    try {
-      const Node second = context.graph().node(match[1]);
-      if (second.op() == "Add") {
-        const int32_t sum = group.node.output(0).id();
-        const Value other = second.input(second.input(0).id() == sum ? 1 : 0);
-        if (other.id() == sum || other.is_constant() ||
-            other.type() != group.node.output(0).type()) {
-          continue;
-        }
-        group.addend = other.id();
-      }
-      set_activation(last, group);
-      offer(context, group);
-    } catch (const Failure& failure) {
-      context.refuse(match[0], failure.what());
-    }
-  }
-}
-
 }  // namespace
 
 void propose_pointwise_convolutions(ProposeContext& context) {
-  for (const char* pattern : {"c = Conv; s = Add(c, _); Relu(s)", "c = Conv; Add(c, _)",
-                              "c = Conv; Relu(c)", "c = Conv; s = Sigmoid(c); Mul(c, s)",
-                              "c = Conv; HardSwish(c)", "c = Conv; Clip(c, ...)"}) {
-    offer_matches(context, pattern);
-  }
-  context.for_each({"Conv"}, [&](const Node& node) {
-    offer(context, {.node = node, .nodes = {node.id()}, .result = node.output(0).id()});
-  });
+  for_each_convolution_group(context,
+                             [&](const ConvolutionGroup& group) { offer(context, group); });
 }
 
 }  // namespace tessera::native

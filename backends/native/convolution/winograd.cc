@@ -10,6 +10,7 @@
 
 #include "base/families.h"
 #include "base/window.h"
+#include "convolution/convolution_group.h"
 #include "layout/feature_map.h"
 #include "tessera/backend_ops.h"
 
@@ -35,31 +36,13 @@ constexpr std::array kLayouts = {ChannelLayout::Nchw16c, ChannelLayout::Nhwc};
 
 [[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
-// The nodes of a convolution and of what is fused with it.
-struct Group {
-  Node node;
-  std::vector<int32_t> nodes;
-  int32_t result = -1;  // value
-  int32_t addend = -1;  // value
-  bool has_relu = false;
-};
-
-void check_types(const Node& node) {
-  for (const Value& value : {node.input(0), node.input(1), node.output(0)}) {
-    if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
-      refuse("takes float32 tensors of known shape only");
-    }
-  }
-  if (!node.input(1).is_constant()) refuse("transforms constant weights only");
-}
-
 bool is_supported(const WindowAxis& axis) {
   return axis.kernel == kTaps && axis.stride == 1 && axis.dilation == 1;
 }
 
 // The problem, except for the fields that depend on the layout and on fused nodes.
 WinogradProblem problem_of(const Node& node) {
-  check_types(node);
+  check_convolution_types(node);
   const std::vector<int64_t> input = node.input(0).type().dims;
   const std::vector<int64_t> weights = node.input(1).type().dims;
   const std::vector<int64_t> output = node.output(0).type().dims;
@@ -91,16 +74,7 @@ void set_layout(ChannelLayout layout, int64_t channels, WinogradFeatureMap& map)
   map.block_stride = map.rows * map.columns * map.pixel;
 }
 
-// Adds an input port, which must be the only one of its value, and returns its index.
-size_t add_input(Candidate& candidate, int32_t value, const char* layout) {
-  for (const plugin::InputPort& port : candidate.inputs) {
-    if (port.value == value) refuse("reads different values only");
-  }
-  candidate.inputs.push_back({.value = value, .layout = layout});
-  return candidate.inputs.size() - 1;
-}
-
-void offer_in(ProposeContext& context, const Group& group, WinogradProblem problem,
+void offer_in(ProposeContext& context, const ConvolutionGroup& group, WinogradProblem problem,
               ChannelLayout layout) {
   const Node& node = group.node;
   set_layout(layout, problem.in_channels, problem.input);
@@ -118,11 +92,9 @@ void offer_in(ProposeContext& context, const Group& group, WinogradProblem probl
   }
   candidate.outputs.push_back({.value = group.result, .layout = layout_name(layout)});
   if (group.addend >= 0) {
-    problem.addend = add_input(candidate, group.addend, layout_name(layout));
-    candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
-    candidate.outputs[0].in_place_input = static_cast<int32_t>(*problem.addend);
+    problem.addend = add_addend(candidate, group, layout_name(layout));
   }
-  problem.has_relu = group.has_relu;
+  problem.has_relu = group.activation == Activation::Relu;
   const int32_t threads = context.options().threads;
   candidate.workspace_bytes = winograd_workspace_bytes(problem, threads);
   // Weights are fetched ahead, about twice as fast as what is read without.
@@ -136,8 +108,9 @@ void offer_in(ProposeContext& context, const Group& group, WinogradProblem probl
   context.add(std::move(candidate));
 }
 
-void offer(ProposeContext& context, const Group& group) {
+void offer(ProposeContext& context, const ConvolutionGroup& group) {
   WinogradProblem problem = problem_of(group.node);
+  if (group.activation != Activation::None && group.activation != Activation::Relu) return;
   bool is_offered = false;
   for (const int64_t tile : {4, 2}) {
     problem.tile = tile;
@@ -149,41 +122,11 @@ void offer(ProposeContext& context, const Group& group) {
   if (!is_offered) refuse("does not pay for an output with so few pixels");
 }
 
-// Offers each match of a pattern: a Conv, perhaps an Add, perhaps a Relu.
-void offer_matches(ProposeContext& context, const char* pattern) {
-  for (const auto& match : context.graph().match(pattern)) {
-    Group group = {.node = context.graph().node(match[0]), .nodes = match};
-    std::sort(group.nodes.begin(), group.nodes.end());
-    const Node last = context.graph().node(match.back());
-    group.result = last.output(0).id();
-    group.has_relu = last.op() == "Relu";
-    const Node second = context.graph().node(match[1]);
-    try {
-      if (second.op() == "Add") {
-        const int32_t sum = group.node.output(0).id();
-        const Value other = second.input(second.input(0).id() == sum ? 1 : 0);
-        if (other.id() == sum || other.is_constant() ||
-            other.type() != group.node.output(0).type()) {
-          continue;
-        }
-        group.addend = other.id();
-      }
-      offer(context, group);
-    } catch (const Failure& failure) {
-      context.refuse(match[0], failure.what());
-    }
-  }
-}
-
 }  // namespace
 
 void propose_winograd_convolutions(ProposeContext& context) {
-  offer_matches(context, "c = Conv; s = Add(c, _); Relu(s)");
-  offer_matches(context, "c = Conv; Add(c, _)");
-  offer_matches(context, "c = Conv; Relu(c)");
-  context.for_each({"Conv"}, [&](const Node& node) {
-    offer(context, {.node = node, .nodes = {node.id()}, .result = node.output(0).id()});
-  });
+  for_each_convolution_group(context,
+                             [&](const ConvolutionGroup& group) { offer(context, group); });
 }
 
 }  // namespace tessera::native

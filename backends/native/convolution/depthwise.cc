@@ -1,0 +1,186 @@
+// Conv of one channel to one, in layouts with contiguous channels, fused with a following
+// activation.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/divide_up.h"
+#include "base/families.h"
+#include "base/window.h"
+#include "convolution/convolution_group.h"
+#include "convolution/depthwise_kernels.h"
+#include "layout/feature_map.h"
+#include "tessera/backend_ops.h"
+
+namespace tessera::native {
+
+using plugin::Buffer;
+using plugin::Candidate;
+using plugin::Failure;
+using plugin::Node;
+using plugin::ProposeContext;
+using plugin::RunContext;
+using plugin::WindowAxis;
+
+namespace {
+
+// The minimum number of bytes of the output for one thread.
+constexpr int64_t kGrainBytes = 16 * 1024;
+
+// The rows that an output row reads, and itself, should stay in the first-level cache.
+constexpr int64_t kRowsBytes = 32 * 1024;
+
+constexpr int64_t kBlock = 16;  // channels of a block, and of a cache line
+
+constexpr std::array kLayouts = {ChannelLayout::Nhwc, ChannelLayout::Nchw16c};
+
+[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
+
+// What a kernel computes; ports are indices of inputs.
+struct Work {
+  DepthwiseProblem problem;
+  int64_t images = 1;
+  int64_t channels = 1;     // of an image; the problem has those that are computed together
+  bool is_blocked = false;  // in blocks of channels
+  std::optional<size_t> bias;
+
+  double flops() const {
+    return 2 *
+           static_cast<double>(images * channels * problem.rows.output * problem.columns.output) *
+           static_cast<double>(problem.rows.kernel * problem.columns.kernel);
+  }
+};
+
+class DepthwiseKernel : public plugin::Kernel {
+ public:
+  explicit DepthwiseKernel(const Work& work)
+      : work_(work), compute_row_(find_depthwise_row(work.problem)) {}
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    const DepthwiseProblem& problem = work_.problem;
+    const int64_t input_pixels = problem.rows.input * problem.columns.input;
+    const int64_t output_pixels = problem.rows.output * problem.columns.output;
+    const int64_t chunks = divide_up(work_.channels, problem.channels);
+    const float* bias = work_.bias ? inputs[*work_.bias].as<const float>() : nullptr;
+    const int64_t part_bytes = problem.columns.output * problem.channels * int64_t{sizeof(float)};
+    // A part is a row of outputs, for some channels; rows of the same channels are neighbours.
+    const int64_t parts = work_.images * chunks * problem.rows.output;
+    context.parallel_for(
+        parts, kGrainBytes / (part_bytes + 1) + 1, [&](int64_t begin, int64_t end) {
+          for (int64_t part = begin; part < end; ++part) {
+            const int64_t row = part % problem.rows.output;
+            const int64_t channel = part / problem.rows.output % chunks * problem.channels;
+            const int64_t image = part / problem.rows.output / chunks;
+            DepthwiseProblem own = problem;
+            own.channels = std::min(problem.channels, work_.channels - channel);
+            // In blocks, a chunk is a block.
+            const int64_t first = work_.is_blocked ? 0 : channel;
+            const int64_t before = image * work_.channels + channel - first;  // planes
+            compute_row_(own,
+                         {.from = inputs[0].as<const float>() + before * input_pixels + first,
+                          .weights = inputs[1].as<const float>() + channel,
+                          .weight_stride = work_.channels,
+                          .bias = bias == nullptr ? nullptr : bias + channel,
+                          .to = outputs[0].as<float>() + before * output_pixels + first +
+                                row * problem.columns.output * problem.pixel},
+                         row);
+          }
+        });
+  }
+
+ private:
+  Work work_;
+  DepthwiseRow compute_row_;
+};
+
+// --- Offering ------------------------------------------------------------------------------------
+
+Work work_of(const ConvolutionGroup& group) {
+  const Node& node = group.node;
+  check_convolution_types(node);
+  const std::vector<int64_t> input = node.input(0).type().dims;
+  const std::vector<int64_t> weights = node.input(1).type().dims;
+  const std::vector<int64_t> output = node.output(0).type().dims;
+  const int64_t groups = node.attributes().get_int("group", 1);
+  if (input.size() != 4 || groups != input[1] || groups != output[1] || groups == 1) {
+    refuse("is offered for 2-D convolutions of each channel alone only");
+  }
+  if (group.addend >= 0) refuse("adds nothing to a convolution of each channel alone");
+  const Window window =
+      window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
+  return {.problem = {.rows = window[1],
+                      .columns = window[2],
+                      .activation = group.activation,
+                      .low = group.low,
+                      .high = group.high},
+          .images = input[0],
+          .channels = input[1]};
+}
+
+// Weights [channels, 1, rows, columns] with the taps first.
+plugin::Pack taps_first_pack(const Work& work) {
+  const int64_t taps = work.problem.rows.kernel * work.problem.columns.kernel;
+  plugin::Pack pack;
+  pack.id = "taps_first_" + std::to_string(taps);
+  pack.bytes = taps * work.channels * int64_t{sizeof(float)};
+  pack.pack = [taps, channels = work.channels](RunContext&, const Buffer& from, void* to) {
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        static_cast<float*>(to)[tap * channels + channel] =
+            from.as<const float>()[channel * taps + tap];
+      }
+    }
+  };
+  return pack;
+}
+
+void offer_in(ProposeContext& context, const ConvolutionGroup& group, Work work,
+              ChannelLayout layout) {
+  work.is_blocked = layout == ChannelLayout::Nchw16c;
+  // The lanes behind the last channel would have to be cleared.
+  if (work.is_blocked && work.channels % kBlock != 0) return;
+  work.problem.pixel = work.is_blocked ? kBlock : work.channels;
+  const WindowAxis& columns = work.problem.columns;
+  const int64_t row_bytes =
+      (work.problem.rows.kernel * columns.input + columns.output) * int64_t{sizeof(float)};
+  const int64_t fitting = kRowsBytes / row_bytes / kBlock * kBlock;
+  work.problem.channels =
+      work.is_blocked ? kBlock : std::clamp(fitting, kBlock, std::max(kBlock, work.channels));
+  if (find_depthwise_row(work.problem) == nullptr) {
+    refuse("has 3, 5 or 7 taps along both axes, and equal strides of 1 or 2, without dilation");
+  }
+  const Node& node = group.node;
+  Candidate candidate;
+  candidate.nodes = group.nodes;
+  candidate.algorithm = "depthwise";
+  add_input(candidate, node.input(0).id(), layout_name(layout));
+  const size_t weights = add_input(candidate, node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
+  candidate.inputs[weights].pack = taps_first_pack(work);
+  if (node.input(2).is_present()) {
+    work.bias = add_input(candidate, node.input(2).id(), TESSERA_LAYOUT_DEFAULT);
+  }
+  candidate.outputs.push_back({.value = group.result, .layout = layout_name(layout)});
+  const auto bytes =
+      static_cast<double>(node.input(0).type().dense_bytes() + node.output(0).type().dense_bytes());
+  candidate.optimistic_seconds = context.optimistic_seconds(work.flops(), bytes);
+  candidate.build = [work](const plugin::BuildOptions&) {
+    return std::make_unique<DepthwiseKernel>(work);
+  };
+  context.add(std::move(candidate));
+}
+
+}  // namespace
+
+void propose_depthwise_convolutions(ProposeContext& context) {
+  for_each_convolution_group(context, [&](const ConvolutionGroup& group) {
+    const Work work = work_of(group);
+    for (const ChannelLayout layout : kLayouts) offer_in(context, group, work, layout);
+  });
+}
+
+}  // namespace tessera::native

@@ -1,0 +1,37 @@
+// The loops of depthwise.cc, compiled for every instruction set that Highway supports.
+#pragma once
+
+#include <cstdint>
+
+#include "base/window.h"
+#include "matmul/gemm_kernels.h"
+
+namespace tessera::native {
+
+// A depthwise convolution of one channel to one, for channels side by side. Distances count
+// elements.
+struct DepthwiseProblem {
+  plugin::WindowAxis rows;
+  plugin::WindowAxis columns;
+  int64_t channels = 0;  // side by side: of a pixel, or of a block
+  int64_t pixel = 0;     // between neighbouring pixels of input and output
+  Activation activation = Activation::None;
+  float low = 0;
+  float high = 0;
+};
+
+struct DepthwiseOperands {
+  const float* from = nullptr;     // the first pixel
+  const float* weights = nullptr;  // [taps, weight_stride]
+  int64_t weight_stride = 0;
+  const float* bias = nullptr;  // null: none
+  float* to = nullptr;          // the first pixel of the row
+};
+
+// Computes one row of outputs. Null if there are no loops for so many taps and such strides: for 3,
+// 5 and 7 taps along both axes, for equal strides of 1 and 2, without dilation.
+using DepthwiseRow = void (*)(const DepthwiseProblem& problem, const DepthwiseOperands& operands,
+                              int64_t row);
+DepthwiseRow find_depthwise_row(const DepthwiseProblem& problem);
+
+}  // namespace tessera::native
