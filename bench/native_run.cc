@@ -31,9 +31,9 @@ tessera_buffer buffer_at(void* data, int64_t bytes, DataType type,
 
 }  // namespace
 
-NativeBackend::NativeBackend() : registry_(ops::make_registry()) {
+NativeBackend::NativeBackend(const std::string& file) : registry_(ops::make_registry()) {
   const auto services = std::make_shared<HostServices>();
-  plugins_.push_back(Plugin::open(plugin_file("native"), services));
+  plugins_.push_back(Plugin::open(file.empty() ? plugin_file("native") : file, services));
   layout_plugins_ = plugins_;
   const std::string others = plugin_file("onednn");
   if (std::filesystem::exists(others)) layout_plugins_.push_back(Plugin::open(others, services));

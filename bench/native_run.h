@@ -19,7 +19,8 @@ namespace tessera::bench {
 // The plug-in, and the plug-ins that bring the layouts in which it works.
 class NativeBackend {
  public:
-  NativeBackend();
+  // `file`: the plug-in; "": that of this build.
+  explicit NativeBackend(const std::string& file = "");
 
   const ops::Registry& registry() const { return registry_; }
   const LayoutTable& layouts() const { return *layouts_; }
