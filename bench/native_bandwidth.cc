@@ -153,7 +153,7 @@ int run(const std::vector<std::string>& given) {
   if (!arguments.before.empty()) before.emplace(arguments.before);
   bool has_failed = false;
   std::vector<BandwidthCase> cases;
-  for (const auto& family : {copy_cases(), element_cases(), reduction_cases()})
+  for (const auto& family : {copy_cases(), conversion_cases(), element_cases(), reduction_cases()})
     cases.insert(cases.end(), family.begin(), family.end());
   for (const int threads : arguments.threads) {
     ThreadPool pool(threads);

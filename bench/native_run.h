@@ -33,7 +33,7 @@ class NativeBackend {
   std::unique_ptr<LayoutTable> layouts_;
 };
 
-// The kernel of the candidate that a case asks for, with its buffers.
+// The kernel of the candidate that a case asks for, or its conversion, with the buffers.
 class NativeRun {
  public:
   // Throws std::runtime_error with the existing candidates if there is none of this kind.
@@ -42,11 +42,11 @@ class NativeRun {
 
   // The size of all inputs and outputs as they are stored.
   int64_t bytes() const { return bytes_; }
-  std::string algorithm() const { return candidate_->algorithm; }
   void run();
 
  private:
   void choose(const NativeBackend& backend, const BandwidthCase& wanted);
+  void choose_conversion(const NativeBackend& backend, const BandwidthCase& wanted);
   void fill_buffers(const NativeBackend& backend, const BandwidthCase& wanted);
   tessera_buffer stored(const NativeBackend& backend, ValueId value, LayoutId layout);
   tessera_buffer add_buffer(ValueId value, int64_t bytes);
@@ -54,7 +54,8 @@ class NativeRun {
   ThreadPool& pool_;
   CaseGraph case_;
   Graph typed_;
-  std::optional<Candidate> candidate_;
+  std::optional<Candidate> candidate_;  // unless there is a conversion
+  std::optional<ConversionStep> conversion_;
   Kernel kernel_;
   RunContext context_;
   std::vector<Tensor> memory_;

@@ -12,6 +12,16 @@ namespace tessera::native {
 inline constexpr int64_t kStreamedCopyBytes = int64_t{8} << 20;
 // Transposes gain more: ordinary stores would read every line that they write.
 inline constexpr int64_t kStreamedTransposeBytes = int64_t{2} << 20;
+// If rows of a transposed matrix do not begin at lines, this many bytes of a row are collected
+// before they are streamed, so that few lines are written in two parts. That gains less.
+inline constexpr int64_t kStreamedRunBytes = 2048;
+
+// Whether the first lines of transposed rows that begin this many bytes apart compete for few sets
+// of the caches, which have addresses of the same offset in pages; or, if rows are this long, for
+// entries of the table of pages.
+inline bool have_competing_lines(int64_t stride_bytes) {
+  return stride_bytes % 512 == 0 || stride_bytes >= 128 * 1024;
+}
 
 // A transpose: a matrix that is read by rows and written by columns. Strides count elements.
 struct MatrixTranspose {

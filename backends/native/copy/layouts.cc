@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kElementBytes = 4;  // has_channels() accepts only float32
 // The minimum amount of work for one thread.
-constexpr int64_t kGrainUnits = int64_t{64} * 1024 / StridedCopy::kUnitBytes;
+constexpr int64_t kGrainBytes = int64_t{64} * 1024;
 
 struct Extent {
   int64_t images = 1;
@@ -111,9 +111,9 @@ class Converter {
       const StridedCopy copy = copy_of(range, extent, source, target, kernels_);
       const char* begin = from.as<const char>() + source.offset(range.first) * kElementBytes;
       char* result = to.as<char>() + target.offset(range.first) * kElementBytes;
-      context.parallel_for(copy.units(), kGrainUnits, [&](int64_t first, int64_t last) {
-        copy.run(first, last, begin, result);
-      });
+      context.parallel_for(
+          copy.units(), copy.units_of(kGrainBytes),
+          [&](int64_t first, int64_t last) { copy.run(first, last, begin, result); });
     }
     clear_padding(context, padding_of(extent, target), to.data, kElementBytes);
   }
