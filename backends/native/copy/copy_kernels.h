@@ -16,12 +16,9 @@ inline constexpr int64_t kStreamedTransposeBytes = int64_t{2} << 20;
 // before they are streamed, so that few lines are written in two parts. That gains less.
 inline constexpr int64_t kStreamedRunBytes = 2048;
 
-// Whether the first lines of transposed rows that begin this many bytes apart compete for few sets
-// of the caches, which have addresses of the same offset in pages; or, if rows are this long, for
-// entries of the table of pages.
-inline bool have_competing_lines(int64_t stride_bytes) {
-  return stride_bytes % 512 == 0 || stride_bytes >= 128 * 1024;
-}
+// Rows of a source that begin at least this many bytes apart are on different pages, and hardware
+// does not predict that a line of each is read.
+inline constexpr int64_t kFarRowBytes = 4096;
 
 // A transpose: a matrix that is read by rows and written by columns. Strides count elements.
 struct MatrixTranspose {
@@ -32,6 +29,8 @@ struct MatrixTranspose {
   int64_t rows = 0;       // of `from`
   int64_t columns = 0;    // of `from`
   bool is_streamed = false;
+  // The order of tiles: along the rows of `to`, or along those of `from`.
+  bool follows_result = false;
 };
 
 // The loops for elements of one size. Nothing needs to be aligned.

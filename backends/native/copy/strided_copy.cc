@@ -22,6 +22,9 @@ constexpr int64_t kMaxInlineRowBytes = 2048;
 // lines each way, more of them where they are written.
 constexpr int64_t kTileRowBytes = 1024;
 constexpr int64_t kTileColumnBytes = 256;
+// Strides between rows of a result whose lines compete with each other.
+constexpr int64_t kCompetingStrideBytes = 512;
+constexpr int64_t kLongStrideBytes = int64_t{128} * 1024;
 // repeat_row() doubles the pattern that it copies up to this size.
 constexpr int64_t kPatternBytes = 512;
 
@@ -163,6 +166,7 @@ StridedCopy::StridedCopy(LoopNest nest, int64_t element_bytes, const CopyKernels
   widen_elements();
   choose_form();
   is_streamed_ = is_worth_streaming(output_bytes);
+  follows_result_ = form_ == Form::Tiles && follows_result(output_bytes);
   loops_ = loops_for(kernels.loops, element_bytes_);
   rows_ = 1;
   for (int axis = 0; axis + 1 < nest_.rank; ++axis) {
@@ -222,6 +226,19 @@ bool StridedCopy::is_worth_streaming(int64_t output_bytes) const {
   if (has_aligned_rows()) return output_bytes >= kStreamedTransposeBytes;
   const int64_t row_bytes = nest_.axes[static_cast<size_t>(nest_.rank - 1)].count * element_bytes_;
   return output_bytes >= kStreamedCopyBytes && row_bytes >= kStreamedRunBytes;
+}
+
+// Whether a transpose follows the rows of its result. In the order of the source, one line of each
+// row after the other is written: rows that begin at few offsets in pages compete for few sets of
+// the caches, and very long rows for entries of the table of pages. If the result goes to memory
+// past the caches, the order of reading matters more.
+bool StridedCopy::follows_result(int64_t output_bytes) const {
+  const LoopNest::Axis& columns = nest_.axes[static_cast<size_t>(nest_.rank - 2)];
+  const LoopNest::Axis& rows = nest_.axes[static_cast<size_t>(nest_.rank - 1)];
+  const int64_t stride = columns.to * element_bytes_;
+  if (stride % kCompetingStrideBytes != 0 && stride < kLongStrideBytes) return false;
+  const bool is_in_memory = is_streamed_ && output_bytes >= kStreamedCopyBytes;
+  return !is_in_memory || rows.from * element_bytes_ >= kFarRowBytes;
 }
 
 // Whether all rows of the result of a transpose begin at lines if the result does.
@@ -418,6 +435,7 @@ void StridedCopy::run_tiles(int64_t begin, int64_t end, const char* from, char* 
     matrix.rows = std::min(tile_rows_, rows.count - row);
     matrix.columns = std::min(tile_columns_, columns.count - column);
     matrix.is_streamed = is_streamed_;
+    matrix.follows_result = follows_result_;
     loops_->transpose(matrix);
     if (++tile < tiles) continue;
     tile = 0;

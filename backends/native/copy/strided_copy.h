@@ -60,6 +60,7 @@ class StridedCopy {
   void widen_elements();
   void choose_form();
   bool is_worth_streaming(int64_t output_bytes) const;
+  bool follows_result(int64_t output_bytes) const;
   bool has_aligned_rows() const;
   void read_in_order();
   void plan_rows();
@@ -77,6 +78,7 @@ class StridedCopy {
   StreamLoop stream_ = nullptr;
   RowLoop row_loop_ = nullptr;
   bool is_streamed_ = false;
+  bool follows_result_ = false;  // Tiles: their order
   int64_t units_ = 0;
   int64_t unit_bytes_ = kUnitBytes;
   int64_t rows_ = 1;           // in all axes but the last one

@@ -428,14 +428,10 @@ HWY_INLINE void transpose_tile(const SourceBlock<T>& block, T* HWY_RESTRICT to, 
 
 #endif
 
-// How many tiles further along its rows the source is prefetched, if these rows are at least this
-// many bytes apart: hardware predicts no lines that are on other pages.
+// How many tiles further along its rows a source with far rows is prefetched.
 constexpr int64_t kAheadTiles = 4;
-constexpr int64_t kFarBytes = 4096;
 
-// Transposes a matrix tile by tile, in the order in which the source is stored. Where lines of the
-// result compete for few sets of the caches, in the order of the result: line after line of each
-// row.
+// Transposes a matrix tile by tile.
 template <class T>
 void transpose_directly(const MatrixTranspose& matrix, bool is_streamed) {
   constexpr int64_t kTile = kSide<T>;
@@ -461,7 +457,7 @@ void transpose_directly(const MatrixTranspose& matrix, bool is_streamed) {
   };
   // While the processor transposes one square, it already loads the next ones from a cache.
   const bool needs_next = !kIsOneSquare<T> || matrix.is_streamed;
-  if (!have_competing_lines(matrix.to_stride * kBytes)) {
+  if (!matrix.follows_result) {
     for (int64_t row = 0; row < matrix.rows; row += kTile) {
       for (int64_t column = 0; column < matrix.columns; column += kTile) {
         if (needs_next) prefetch(row + kTile, column);
@@ -470,7 +466,7 @@ void transpose_directly(const MatrixTranspose& matrix, bool is_streamed) {
     }
     return;
   }
-  const bool is_far = matrix.from_stride * kBytes >= kFarBytes;
+  const bool is_far = matrix.from_stride * kBytes >= kFarRowBytes;
   for (int64_t column = 0; column < matrix.columns; column += kTile) {
     for (int64_t row = 0; row < matrix.rows; row += kTile) {
       if (is_far) {
