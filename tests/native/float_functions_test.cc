@@ -116,8 +116,11 @@ double error_of(const Function& function, double got, double exact) {
                                                                                         : kInfinity;
   }
   if (function.flushes_subnormals && exact < kSmallestNormal * 1.4 && got == 0) return 0;
-  const double unit = std::ldexp(1.0, std::max(std::ilogb(exact) - 23, -149));
-  return std::fabs(got - exact) / unit;
+  // 2^(e - 23) for a result of exponent e, at least 2^-149. Faster than ilogb() and ldexp().
+  constexpr uint64_t kSmallestExponent = 1023 - 126;
+  const uint64_t exponent = std::bit_cast<uint64_t>(std::fabs(exact)) >> 52U;
+  const uint64_t unit = (std::max(exponent, kSmallestExponent) - 23) << 52U;
+  return std::fabs(got - exact) / std::bit_cast<double>(unit);
 }
 
 struct Worst {

@@ -117,9 +117,8 @@ class Conversion {
     const int64_t wide = std::max(source_.block, target_.block);
     const int64_t narrow = std::min(source_.block, target_.block);
     ranges_ = ranges_of(extent_.channels, wide, narrow == 1 ? wide : narrow);
-    const bool joins_blocks = source_.block > 1 && target_.block == 1 && target_.stride == 1 &&
-                              extent_.channels > source_.block;
-    if (joins_blocks && extent_.channels <= kFewBlocks * source_.block &&
+    const bool joins_blocks = source_.block > 1 && target_.block == 1 && target_.stride == 1;
+    if (joins_blocks && ranges_[0].outer > 1 && ranges_[0].outer <= kFewBlocks &&
         output_bytes() < kStreamedCopyBytes) {
       first_in_chunks_ = 0;
     } else if (extent_.channels % target_.block != 0) {
