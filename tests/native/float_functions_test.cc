@@ -195,7 +195,7 @@ TEST_P(NativeFunction, KeepsSpecialValues) {
   });
 }
 
-// Takes minutes for each function, so it runs only if it is asked for.
+// Takes up to half an hour for each function, so it runs only if it is asked for.
 TEST_P(NativeFunction, DISABLED_IsWithinItsBoundForAllFloats) {
   const Function& function = GetParam();
   for_each_target([&](const Loops& loops) {
