@@ -1,9 +1,11 @@
 // Times the kernels of the native backend and loops that only access memory, in turns in one
 // process, and prints the share of that limit that each kernel reaches.
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: tessera_bench_native [--only TEXT] [--mib SIZES] [--threads COUNTS] [--rounds N]\n"
+    "                            [--before PLUGIN]\n"
     "       tessera_bench_native --limits SIZES [--threads COUNTS] [--rounds N]\n"
     "\n"
     "Times kernels whose name holds TEXT, with a largest tensor of each of the SIZES (\"1,64\"), "
@@ -25,12 +28,17 @@ constexpr const char* kUsage =
     "each of the COUNTS of threads (\"1,2\"). What is printed: bytes read and written, the median\n"
     "of N rounds (15), and the percentage of the fastest loop that moves as many bytes.\n"
     "\n"
+    "--before takes another build of backend_native.so, whose kernels take turns with those of "
+    "this\n"
+    "build: a row ends with its time and with how many times as fast this build is.\n"
+    "\n"
     "--limits tells what the machine does at most instead, a line of JSON for each count of\n"
     "threads: the fastest copy and the fastest loop that reads, of SIZES in MiB read and written\n"
     "together, and multiply-adds in registers.\n";
 
 struct Arguments {
   std::string only;
+  std::string before;  // another build of the plug-in; "": none
   std::vector<double> mebibytes = {1, 64};
   std::vector<double> limit_mebibytes = {};  // if only these limits are wanted
   std::vector<int> threads = {1, 2};
@@ -55,6 +63,8 @@ Arguments read_arguments(const std::vector<std::string>& given) {
     const std::string& value = given[index + 1];
     if (given[index] == "--only") {
       arguments.only = value;
+    } else if (given[index] == "--before") {
+      arguments.before = value;
     } else if (given[index] == "--mib") {
       arguments.mebibytes = numbers_in(value);
     } else if (given[index] == "--limits") {
@@ -73,23 +83,34 @@ Arguments read_arguments(const std::vector<std::string>& given) {
   return arguments;
 }
 
-void time_case(const NativeBackend& backend, const BandwidthCase& wanted, int64_t bytes,
-               ThreadPool& pool, int rounds) {
+// `before`: another build of the backend, or null.
+void time_case(const NativeBackend& backend, const NativeBackend* before,
+               const BandwidthCase& wanted, int64_t bytes, ThreadPool& pool, int rounds) {
   NativeRun kernel(backend, wanted, bytes, pool);
+  std::optional<NativeRun> earlier;
+  if (before != nullptr) earlier.emplace(*before, wanted, bytes, pool);
   std::vector<LimitLoop> limits =
       wanted.limit == Limit::Copy ? copy_limits(kernel.bytes()) : read_limits(kernel.bytes());
   std::vector<Contender> contenders = {{[&] { kernel.run(); }, pool.threads()}};
   for (LimitLoop& limit : limits) contenders.push_back({[&] { limit.run(pool); }, pool.threads()});
+  if (earlier) contenders.push_back({[&] { earlier->run(); }, pool.threads()});
   const std::vector<double> medians = medians_in_turns(contenders, pool, rounds);
-  const auto fastest = std::min_element(medians.begin() + 1, medians.end());
+  const auto first_limit = medians.begin() + 1;
+  const auto fastest =
+      std::min_element(first_limit, first_limit + static_cast<std::ptrdiff_t>(limits.size()));
   const double seconds = medians.front();
   const double limit = *fastest;
   const auto moved = static_cast<double>(kernel.bytes());
-  std::printf("%-44s %8.2f MiB %d threads %10.1f us %6.1f GB/s, %5.1f %% of %s (%.1f GB/s)\n",
+  std::printf("%-44s %8.2f MiB %d threads %10.1f us %6.1f GB/s, %5.1f %% of %s (%.1f GB/s)",
               wanted.name.c_str(), moved / (1 << 20), pool.threads(), seconds * 1e6,
               moved / seconds * 1e-9, 100 * limit / seconds,
-              limits[static_cast<size_t>(fastest - medians.begin() - 1)].name().c_str(),
+              limits[static_cast<size_t>(fastest - first_limit)].name().c_str(),
               moved / limit * 1e-9);
+  if (earlier) {
+    std::printf(", before %.1f us, %.2f times as fast", medians.back() * 1e6,
+                medians.back() / seconds);
+  }
+  std::printf("\n");
   std::fflush(stdout);
 }
 
@@ -128,9 +149,11 @@ int run(const std::vector<std::string>& given) {
     return 0;
   }
   const NativeBackend backend;
+  std::optional<NativeBackend> before;
+  if (!arguments.before.empty()) before.emplace(arguments.before);
   bool has_failed = false;
   std::vector<BandwidthCase> cases;
-  for (const auto& family : {copy_cases(), element_cases(), reduction_cases()})
+  for (const auto& family : {copy_cases(), conversion_cases(), element_cases(), reduction_cases()})
     cases.insert(cases.end(), family.begin(), family.end());
   for (const int threads : arguments.threads) {
     ThreadPool pool(threads);
@@ -139,7 +162,7 @@ int run(const std::vector<std::string>& given) {
         if (wanted.name.find(arguments.only) == std::string::npos) continue;
         try {
           const auto bytes = static_cast<int64_t>(mebibytes * (1 << 20));
-          time_case(backend, wanted, bytes, pool, arguments.rounds);
+          time_case(backend, before ? &*before : nullptr, wanted, bytes, pool, arguments.rounds);
         } catch (const std::exception& exception) {
           std::printf("%s\n", exception.what());
           has_failed = true;

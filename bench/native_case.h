@@ -54,10 +54,12 @@ struct BandwidthCase {
   std::string layout = "row_major";  // of the first input and output
   std::string algorithm = "";        // of the candidate; "": any
   bool is_in_place = false;          // if the kernel supports it
+  std::string converted_to = "";     // if the input is only converted from `layout` to this one
   int opset = 21;
 };
 
 // One table for each family.
+std::vector<BandwidthCase> conversion_cases();
 std::vector<BandwidthCase> copy_cases();
 std::vector<BandwidthCase> element_cases();
 std::vector<BandwidthCase> reduction_cases();

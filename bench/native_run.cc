@@ -31,9 +31,9 @@ tessera_buffer buffer_at(void* data, int64_t bytes, DataType type,
 
 }  // namespace
 
-NativeBackend::NativeBackend() : registry_(ops::make_registry()) {
+NativeBackend::NativeBackend(const std::string& file) : registry_(ops::make_registry()) {
   const auto services = std::make_shared<HostServices>();
-  plugins_.push_back(Plugin::open(plugin_file("native"), services));
+  plugins_.push_back(Plugin::open(file.empty() ? plugin_file("native") : file, services));
   layout_plugins_ = plugins_;
   const std::string others = plugin_file("onednn");
   if (std::filesystem::exists(others)) layout_plugins_.push_back(Plugin::open(others, services));
@@ -45,9 +45,13 @@ NativeRun::NativeRun(const NativeBackend& backend, const BandwidthCase& wanted, 
     : pool_(pool), case_(backend.registry(), wanted.opset), context_(pool) {
   wanted.make(case_, bytes);
   typed_ = infer_types(case_.graph(), backend.registry(), Log());
-  choose(backend, wanted);
-  kernel_ = candidate_->build(pool.threads());
-  fill_buffers(backend, wanted);
+  if (wanted.converted_to.empty()) {
+    choose(backend, wanted);
+    kernel_ = candidate_->build(pool.threads());
+    fill_buffers(backend, wanted);
+  } else {
+    choose_conversion(backend, wanted);
+  }
   workspace_ = Tensor(DataType::UInt8, {kernel_.workspace_bytes()});
   context_.set_workspace(workspace_.mutable_data(), kernel_.workspace_bytes());
 }
@@ -72,6 +76,21 @@ void NativeRun::choose(const NativeBackend& backend, const BandwidthCase& wanted
   }
   for (const Refusal& refusal : offers.refusals) found += " refused: " + refusal.reason;
   throw std::runtime_error(wanted.name + ": no such candidate among:" + found);
+}
+
+void NativeRun::choose_conversion(const NativeBackend& backend, const BandwidthCase& wanted) {
+  const ValueId value = typed_.inputs.front();
+  const TensorType type = known_type(typed_[value].type).value();
+  const LayoutTable& layouts = backend.layouts();
+  const LayoutId from = layouts.find(wanted.layout).value();
+  const LayoutId to = layouts.find(wanted.converted_to).value();
+  const auto route = layouts.route(from, to, type);
+  if (route.size() != 1) throw std::runtime_error(wanted.name + ": no direct conversion");
+  conversion_ = route.front();
+  dims_.reserve(1000);  // buffers point into it
+  inputs_.push_back(stored(backend, value, from));
+  outputs_.push_back(add_buffer(value, layouts.storage_bytes(to, type).value()));
+  bytes_ = inputs_.front().bytes + outputs_.front().bytes;
 }
 
 tessera_buffer NativeRun::add_buffer(ValueId value, int64_t bytes) {
@@ -127,6 +146,9 @@ void NativeRun::fill_buffers(const NativeBackend& backend, const BandwidthCase& 
   }
 }
 
-void NativeRun::run() { kernel_.run("bench", context_, inputs_.data(), outputs_.data()); }
+void NativeRun::run() {
+  if (conversion_) return convert(*conversion_, "bench", context_, inputs_[0], outputs_[0]);
+  kernel_.run("bench", context_, inputs_.data(), outputs_.data());
+}
 
 }  // namespace tessera::bench

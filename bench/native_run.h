@@ -19,7 +19,8 @@ namespace tessera::bench {
 // The plug-in, and the plug-ins that bring the layouts in which it works.
 class NativeBackend {
  public:
-  NativeBackend();
+  // `file`: the plug-in; "": that of this build.
+  explicit NativeBackend(const std::string& file = "");
 
   const ops::Registry& registry() const { return registry_; }
   const LayoutTable& layouts() const { return *layouts_; }
@@ -32,7 +33,7 @@ class NativeBackend {
   std::unique_ptr<LayoutTable> layouts_;
 };
 
-// The kernel of the candidate that a case asks for, with its buffers.
+// The kernel of the candidate that a case asks for, or its conversion, with the buffers.
 class NativeRun {
  public:
   // Throws std::runtime_error with the existing candidates if there is none of this kind.
@@ -41,11 +42,11 @@ class NativeRun {
 
   // The size of all inputs and outputs as they are stored.
   int64_t bytes() const { return bytes_; }
-  std::string algorithm() const { return candidate_->algorithm; }
   void run();
 
  private:
   void choose(const NativeBackend& backend, const BandwidthCase& wanted);
+  void choose_conversion(const NativeBackend& backend, const BandwidthCase& wanted);
   void fill_buffers(const NativeBackend& backend, const BandwidthCase& wanted);
   tessera_buffer stored(const NativeBackend& backend, ValueId value, LayoutId layout);
   tessera_buffer add_buffer(ValueId value, int64_t bytes);
@@ -53,7 +54,8 @@ class NativeRun {
   ThreadPool& pool_;
   CaseGraph case_;
   Graph typed_;
-  std::optional<Candidate> candidate_;
+  std::optional<Candidate> candidate_;  // unless there is a conversion
+  std::optional<ConversionStep> conversion_;
   Kernel kernel_;
   RunContext context_;
   std::vector<Tensor> memory_;

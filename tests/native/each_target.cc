@@ -28,6 +28,16 @@ ChooseTargets find_choose_targets() {
 
 }  // namespace
 
+void for_each_target(const std::function<void()>& check) {
+  const ChooseTargets choose_targets = find_choose_targets();
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    choose_targets(target);
+    check();
+  }
+  choose_targets(0);
+}
+
 Totals check_each_target(uint64_t seed, int cases, const MakeCase& make,
                          const Tolerance& tolerance) {
   static const ChooseTargets choose_targets = find_choose_targets();

@@ -11,6 +11,8 @@
 
 #include <cstdint>
 
+#include "base/exponential.h"
+#include "base/scaling.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,32 +23,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 template <class D>
 using IntegersOf = hn::RebindToSigned<D>;
-
-// factors[0] + factors[1] x + factors[2] x^2 + ...
-template <class D, class V, size_t kCount>
-HWY_INLINE V polynomial(D d, V x, const float (&factors)[kCount]) {
-  V sum = hn::Set(d, factors[kCount - 1]);
-  for (size_t index = kCount - 1; index-- > 0;) {
-    sum = hn::MulAdd(sum, x, hn::Set(d, factors[index]));
-  }
-  return sum;
-}
-
-// Comparisons with NaN are false, so NaN stays NaN.
-template <class D, class V>
-HWY_INLINE V clamp_min(D d, V x, float low) {
-  const V bound = hn::Set(d, low);
-  return hn::IfThenElse(hn::Lt(x, bound), bound, x);
-}
-template <class D, class V>
-HWY_INLINE V clamp_max(D d, V x, float high) {
-  const V bound = hn::Set(d, high);
-  return hn::IfThenElse(hn::Gt(x, bound), bound, x);
-}
-template <class D, class V>
-HWY_INLINE V clamp(D d, V x, float low, float high) {
-  return clamp_max(d, clamp_min(d, x, low), high);
-}
 
 // 2^n for n in [-126, 128], where 128 gives infinity.
 template <class D, class I>
@@ -78,10 +54,15 @@ HWY_INLINE V exp_of_rest(D d, V x, I& n) {
 }
 
 template <class D, class V>
-HWY_INLINE V exp_of(D d, V x) {
+HWY_INLINE V exp_of(D d, V given) {
+  const V x = clamp(d, given, -104.0F, 89.0F);
+  if constexpr (kScalesAtOnce<D>) {
+    const auto exponent = binary_exponent_of(d, x);
+    return scaled(power_of_two_of(d, exponent.rest), exponent.n);
+  }
   const IntegersOf<D> di;
   auto n = hn::Zero(di);
-  const V rest = exp_of_rest(d, clamp(d, x, -104.0F, 89.0F), n);
+  const V rest = exp_of_rest(d, x, n);
   // In two steps: 2^n itself may overflow or underflow although the result does not.
   const auto half = hn::ShiftRight<1>(n);
   const V sum = hn::Add(hn::Set(d, 1.0F), rest);
@@ -91,6 +72,7 @@ HWY_INLINE V exp_of(D d, V x) {
 // exp(x) for x <= 0; a result that would be subnormal is 0.
 template <class D, class V>
 HWY_INLINE V exp_of_negative(D d, V x) {
+  if constexpr (kScalesAtOnce<D>) return exponential(d, x);
   const IntegersOf<D> di;
   auto n = hn::Zero(di);
   const V rest = exp_of_rest(d, clamp_min(d, x, -87.0F), n);
@@ -100,12 +82,21 @@ HWY_INLINE V exp_of_negative(D d, V x) {
 
 // exp(x) - 1.
 template <class D, class V>
-HWY_INLINE V expm1_of(D d, V x) {
-  const IntegersOf<D> di;
-  auto n = hn::Zero(di);
-  const V rest = exp_of_rest(d, clamp(d, x, -18.0F, 89.0F), n);
+HWY_INLINE V expm1_of(D d, V given) {
+  const V x = clamp(d, given, -18.0F, 89.0F);
+  V scale = hn::Set(d, 0.5F);
+  V rest = x;
   // 2^(n - 1), because 2^128 overflows although the result does not.
-  const V scale = power_of_two(d, hn::Sub(n, hn::Set(di, int32_t{1})));
+  if constexpr (kScalesAtOnce<D>) {
+    const auto exponent = binary_exponent_of(d, x);
+    rest = hn::Mul(power_slope(d, exponent.rest), exponent.rest);
+    scale = scaled(scale, exponent.n);
+  } else {
+    const IntegersOf<D> di;
+    auto n = hn::Zero(di);
+    rest = exp_of_rest(d, x, n);
+    scale = power_of_two(d, hn::Sub(n, hn::Set(di, int32_t{1})));
+  }
   const V half = hn::MulAdd(scale, rest, hn::Sub(scale, hn::Set(d, 0.5F)));
   return hn::Add(half, half);
 }
@@ -177,22 +168,26 @@ HWY_INLINE V erf_of(D d, V given) {
   return clamp(d, hn::Div(upper, polynomial(d, square, kLower)), -1.0F, 1.0F);
 }
 
-// 1 / (1 + exp(-x)), computed from exp(-|x|), which cannot overflow. Below -87 the result would be
-// subnormal and is 0, which is off by less than 1.2e-38.
+// 1 / (1 + exp(-x)). Below -87 the result would be subnormal and is 0, which is off by less than
+// 1.2e-38.
 template <class D, class V>
 HWY_INLINE V sigmoid_of(D d, V x) {
   const V one = hn::Set(d, 1.0F);
+  if constexpr (kScalesAtOnce<D>) {
+    // From 87 on, exp(-x) would be subnormal, and the sum is 1. Below -87, NaN and infinities in
+    // between do not matter.
+    const auto exponent = binary_exponent_of(d, clamp_max(d, x, 87.0F), -1);
+    const V lower = hn::Add(one, scaled(power_of_two_of(d, exponent.rest), exponent.n));
+    // Division of wide vectors is slow on most processors. AVX-512 approximates 1 / lower so well
+    // that one step of Newton's method makes all digits correct.
+    const V guess = hn::ApproximateReciprocal(lower);
+    const V result = hn::MulAdd(guess, hn::NegMulAdd(lower, guess, one), guess);
+    return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.0F)), result);
+  }
+  // From exp(-|x|), which cannot overflow.
   const V power = exp_of_negative(d, hn::Neg(hn::Abs(x)));
   const V upper = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), power, one);
-  const V lower = hn::Add(one, power);
-  if constexpr (HWY_TARGET > HWY_AVX3) {
-    return hn::Div(upper, lower);
-  } else {
-    // Division of wide vectors is slow. AVX-512 approximates 1 / lower so well that one step of
-    // Newton's method makes all digits correct.
-    const V guess = hn::ApproximateReciprocal(lower);
-    return hn::Mul(upper, hn::MulAdd(guess, hn::NegMulAdd(lower, guess, one), guess));
-  }
+  return hn::Div(upper, hn::Add(one, power));
 }
 
 // The largest angle that the parts of pi / 2 below reduce exactly: a multiple has 14 bits, a part

@@ -12,6 +12,13 @@ namespace tessera::native {
 inline constexpr int64_t kStreamedCopyBytes = int64_t{8} << 20;
 // Transposes gain more: ordinary stores would read every line that they write.
 inline constexpr int64_t kStreamedTransposeBytes = int64_t{2} << 20;
+// If rows of a transposed matrix do not begin at lines, this many bytes of a row are collected
+// before they are streamed, so that few lines are written in two parts. That gains less.
+inline constexpr int64_t kStreamedRunBytes = 2048;
+
+// Rows of a source that begin at least this many bytes apart are on different pages, and hardware
+// does not predict that a line of each is read.
+inline constexpr int64_t kFarRowBytes = 4096;
 
 // A transpose: a matrix that is read by rows and written by columns. Strides count elements.
 struct MatrixTranspose {
@@ -22,6 +29,8 @@ struct MatrixTranspose {
   int64_t rows = 0;       // of `from`
   int64_t columns = 0;    // of `from`
   bool is_streamed = false;
+  // The order of tiles: along the rows of `to`, or along those of `from`.
+  bool follows_result = false;
 };
 
 // The loops for elements of one size. Nothing needs to be aligned.

@@ -35,8 +35,8 @@ class CopyKernel : public plugin::Kernel {
       return copy.units() == copies_.front().units();
     });
     const int64_t units = ends_.empty() ? 0 : ends_.back();
-    grain_ = std::max(kGrainBytes / StridedCopy::kUnitBytes,
-                      units / (std::max(threads, 1) * kPiecesPerThread));
+    grain_ = units / (std::max(threads, 1) * kPiecesPerThread);
+    for (const StridedCopy& copy : copies_) grain_ = std::max(grain_, copy.units_of(kGrainBytes));
   }
 
   void run(RunContext& context, std::span<const Buffer> inputs,
@@ -95,7 +95,7 @@ class CopyKernel : public plugin::Kernel {
       const int64_t* strides = input.strides != nullptr ? input.strides : port_copy.strides.data();
       const StridedCopy copy = copy_of(port_copy, strides);
       const char* from = input.as<const char>() + port_copy.from_offset(strides) * element_bytes_;
-      context.parallel_for(copy.units(), kGrainBytes / StridedCopy::kUnitBytes,
+      context.parallel_for(copy.units(), copy.units_of(kGrainBytes),
                            [&](int64_t begin, int64_t end) {
                              copy.run(begin, end, from, target_of(port_copy, outputs));
                            });

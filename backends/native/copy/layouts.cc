@@ -1,10 +1,13 @@
 // The shared layouts with channels: conversions from one to another.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 
+#include "base/divide_up.h"
 #include "base/families.h"
 #include "copy/strided_copy.h"
 #include "layout/padding.h"
@@ -20,7 +23,7 @@ namespace {
 
 constexpr int64_t kElementBytes = 4;  // has_channels() accepts only float32
 // The minimum amount of work for one thread.
-constexpr int64_t kGrainUnits = int64_t{64} * 1024 / StridedCopy::kUnitBytes;
+constexpr int64_t kGrainBytes = int64_t{64} * 1024;
 
 struct Extent {
   int64_t images = 1;
@@ -71,6 +74,8 @@ struct ChannelRange {
   int64_t middle = 1;
   int64_t middle_step = 1;
   int64_t inner = 1;
+
+  int64_t channels() const { return outer * middle * inner; }
 };
 
 // The channels in whole blocks of both layouts, those in whole blocks of the layout with narrower
@@ -84,52 +89,140 @@ std::array<ChannelRange, 3> ranges_of(int64_t channels, int64_t wide, int64_t na
 }
 
 StridedCopy copy_of(const ChannelRange& range, const Extent& extent, const ChannelStrides& from,
-                    const ChannelStrides& to, const CopyKernels& kernels) {
+                    const ChannelStrides& to, const CopyKernels& kernels, int64_t output_bytes) {
   LoopNest nest;
   nest.add(extent.images, from.image_stride, to.image_stride);
   nest.add(range.outer, from.distance(range.outer_step), to.distance(range.outer_step));
   nest.add(range.middle, from.distance(range.middle_step), to.distance(range.middle_step));
   nest.add(range.inner, from.stride, to.stride);
   nest.add(extent.pixels, from.pixel_stride, to.pixel_stride);
-  return {nest, kElementBytes, kernels, extent.images * to.image_stride * kElementBytes};
+  return {nest, kElementBytes, kernels, output_bytes};
 }
+
+// A pixel of up to so many blocks of channels is too short for a call that copies its blocks: many
+// pixels of one block are copied at once.
+constexpr int64_t kFewBlocks = 8;
+
+// A conversion of one tensor.
+class Conversion {
+ public:
+  Conversion(const std::string& source_layout, const std::string& target_layout, const Buffer& from,
+             const Buffer& to, const CopyKernels& kernels)
+      : extent_(extent_of(from)),
+        source_(channel_strides_in(source_layout, extent_)),
+        target_(channel_strides_in(target_layout, extent_)),
+        from_(from.as<const char>()),
+        to_(to.as<char>()),
+        kernels_(kernels) {
+    const int64_t wide = std::max(source_.block, target_.block);
+    const int64_t narrow = std::min(source_.block, target_.block);
+    ranges_ = ranges_of(extent_.channels, wide, narrow == 1 ? wide : narrow);
+    const bool joins_blocks = source_.block > 1 && target_.block == 1 && target_.stride == 1;
+    if (joins_blocks && ranges_[0].outer > 1 && ranges_[0].outer <= kFewBlocks &&
+        output_bytes() < kStreamedCopyBytes) {
+      first_in_chunks_ = 0;
+    } else if (extent_.channels % target_.block != 0) {
+      first_in_chunks_ = 1;  // the first range has whole blocks only
+    }
+  }
+
+  void run(RunContext& context) const {
+    for (size_t index = 0; index < first_in_chunks_; ++index) {
+      if (ranges_[index].channels() > 0) run_range(context, ranges_[index]);
+    }
+    if (first_in_chunks_ < ranges_.size()) run_chunks(context);
+  }
+
+ private:
+  int64_t output_bytes() const { return extent_.images * target_.image_stride * kElementBytes; }
+
+  void run_range(RunContext& context, const ChannelRange& range) const {
+    const StridedCopy copy = copy_of(range, extent_, source_, target_, kernels_, output_bytes());
+    const char* from = from_ + source_.offset(range.first) * kElementBytes;
+    char* to = to_ + target_.offset(range.first) * kElementBytes;
+    context.parallel_for(copy.units(), copy.units_of(kGrainBytes),
+                         [&](int64_t begin, int64_t end) { copy.run(begin, end, from, to); });
+  }
+
+  // Copies the ranges from first_in_chunks_ on, some pixels at a time, so that they meet in a cache
+  // with each other and with the zeros of the padding.
+  void run_chunks(RunContext& context) const {
+    int64_t channels = 0;
+    for (size_t index = first_in_chunks_; index < ranges_.size(); ++index) {
+      channels += ranges_[index].channels();
+    }
+    // Whole lines of a row-major image.
+    constexpr int64_t kLinePixels = 64 / kElementBytes;
+    const int64_t pixels =
+        std::max<int64_t>(1, kGrainBytes / (channels * kElementBytes) / kLinePixels) * kLinePixels;
+    const int64_t chunks = divide_up(extent_.pixels, pixels);
+    const std::array<StridedCopy, 3> whole = chunk_copies(std::min(pixels, extent_.pixels));
+    const std::array<StridedCopy, 3> last = chunk_copies(extent_.pixels - (chunks - 1) * pixels);
+    context.parallel_for(extent_.images * chunks, 1, [&](int64_t begin, int64_t end) {
+      for (; begin < end; ++begin) {
+        const int64_t first = begin % chunks * pixels;
+        const int64_t count = std::min(pixels, extent_.pixels - first);
+        const int64_t image = begin / chunks;
+        const char* from =
+            from_ + (image * source_.image_stride + first * source_.pixel_stride) * kElementBytes;
+        char* to =
+            to_ + (image * target_.image_stride + first * target_.pixel_stride) * kElementBytes;
+        if (extent_.channels % target_.block != 0) clear_last_block(to, count);
+        const auto& copies = begin % chunks == chunks - 1 ? last : whole;
+        for (size_t index = first_in_chunks_; index < ranges_.size(); ++index) {
+          if (ranges_[index].channels() == 0) continue;
+          for (int64_t block = 0; block < ranges_[index].outer; ++block) {
+            const int64_t channel = ranges_[index].first + block * ranges_[index].outer_step;
+            copies[index].run(0, copies[index].units(),
+                              from + source_.offset(channel) * kElementBytes,
+                              to + target_.offset(channel) * kElementBytes);
+          }
+        }
+      }
+    });
+  }
+
+  // One outer step of each range in chunks.
+  std::array<StridedCopy, 3> chunk_copies(int64_t pixels) const {
+    std::array<StridedCopy, 3> copies;
+    for (size_t index = first_in_chunks_; index < ranges_.size(); ++index) {
+      if (ranges_[index].channels() == 0) continue;
+      ChannelRange block = ranges_[index];
+      block.outer = 1;
+      copies[index] =
+          copy_of(block, {1, extent_.channels, pixels}, source_, target_, kernels_, output_bytes());
+    }
+    return copies;
+  }
+
+  // Sets the last block of channels of `pixels` pixels to zero, as the contract demands for
+  // padding.
+  void clear_last_block(char* to, int64_t pixels) const {
+    const int64_t start = extent_.channels / target_.block * target_.block_stride;
+    std::memset(to + start * kElementBytes, 0,
+                static_cast<size_t>(pixels * target_.block * kElementBytes));
+  }
+
+  Extent extent_;
+  ChannelStrides source_;
+  ChannelStrides target_;
+  const char* from_;
+  char* to_;
+  const CopyKernels& kernels_;
+  std::array<ChannelRange, 3> ranges_;
+  size_t first_in_chunks_ = 3;  // all ranges before it are copied for all pixels at once
+};
 
 class Converter {
  public:
   Converter(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
 
   void operator()(RunContext& context, const Buffer& from, const Buffer& to) const {
-    const Extent extent = extent_of(from);
     if (from.elements() == 0) return;
-    const ChannelStrides source = channel_strides_in(from_, extent);
-    const ChannelStrides target = channel_strides_in(to_, extent);
-    const int64_t wide = std::max(source.block, target.block);
-    const int64_t narrow = std::min(source.block, target.block);
-    for (const ChannelRange& range :
-         ranges_of(extent.channels, wide, narrow == 1 ? wide : narrow)) {
-      if (range.outer * range.middle * range.inner == 0) continue;
-      const StridedCopy copy = copy_of(range, extent, source, target, kernels_);
-      const char* begin = from.as<const char>() + source.offset(range.first) * kElementBytes;
-      char* result = to.as<char>() + target.offset(range.first) * kElementBytes;
-      context.parallel_for(copy.units(), kGrainUnits, [&](int64_t first, int64_t last) {
-        copy.run(first, last, begin, result);
-      });
-    }
-    clear_padding(context, padding_of(extent, target), to.data, kElementBytes);
+    Conversion(from_, to_, from, to, kernels_).run(context);
   }
 
  private:
-  static Padding padding_of(const Extent& extent, const ChannelStrides& layout) {
-    if (layout.block == 1) return {};
-    const int64_t blocks = (extent.channels + layout.block - 1) / layout.block;
-    return {.images = extent.images,
-            .image_elements = layout.image_stride,
-            .last_block = (blocks - 1) * layout.block_stride,
-            .pixels = extent.pixels,
-            .block = layout.block,
-            .used_lanes = extent.channels - (blocks - 1) * layout.block};
-  }
-
   std::string from_;
   std::string to_;
   CopyKernels kernels_;

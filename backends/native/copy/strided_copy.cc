@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/divide_up.h"
+#include "base/streaming.h"
 #include "hwy/cache_control.h"
 
 namespace tessera::native {
@@ -17,10 +18,13 @@ constexpr int64_t kMaxElementBytes = 8;
 constexpr int64_t kLongRowBytes = 2 * StridedCopy::kUnitBytes;
 // Each longer row is copied by one call.
 constexpr int64_t kMaxInlineRowBytes = 2048;
-// The sides of the tiles of a transpose, in bytes: a few cache lines each way, so that prefetched
-// lines are used before they are evicted.
-constexpr int64_t kTileBytes = 256;
-constexpr int64_t kStreamedTileBytes = 2048;
+// The sides of the tiles of a transpose, in bytes of the result and of the source: a few cache
+// lines each way, more of them where they are written.
+constexpr int64_t kTileRowBytes = 1024;
+constexpr int64_t kTileColumnBytes = 256;
+// Strides between rows of a result whose lines compete with each other.
+constexpr int64_t kCompetingStrideBytes = 512;
+constexpr int64_t kLongStrideBytes = int64_t{128} * 1024;
 // repeat_row() doubles the pattern that it copies up to this size.
 constexpr int64_t kPatternBytes = 512;
 
@@ -161,8 +165,8 @@ StridedCopy::StridedCopy(LoopNest nest, int64_t element_bytes, const CopyKernels
   merge_axes();
   widen_elements();
   choose_form();
-  is_streamed_ =
-      output_bytes >= (form_ == Form::Tiles ? kStreamedTransposeBytes : kStreamedCopyBytes);
+  is_streamed_ = is_worth_streaming(output_bytes);
+  follows_result_ = form_ == Form::Tiles && follows_result(output_bytes);
   loops_ = loops_for(kernels.loops, element_bytes_);
   rows_ = 1;
   for (int axis = 0; axis + 1 < nest_.rank; ++axis) {
@@ -215,6 +219,31 @@ void StridedCopy::merge_axes() {
   }
   if (rank == 0) nest_.axes[static_cast<size_t>(rank++)] = {1, 1, 1};
   nest_.rank = rank;
+}
+
+bool StridedCopy::is_worth_streaming(int64_t output_bytes) const {
+  if (form_ != Form::Tiles) return output_bytes >= kStreamedCopyBytes;
+  if (has_aligned_rows()) return output_bytes >= kStreamedTransposeBytes;
+  const int64_t row_bytes = nest_.axes[static_cast<size_t>(nest_.rank - 1)].count * element_bytes_;
+  return output_bytes >= kStreamedCopyBytes && row_bytes >= kStreamedRunBytes;
+}
+
+// Whether a transpose follows the rows of its result. In the order of the source, one line of each
+// row after the other is written: rows that begin at few offsets in pages compete for few sets of
+// the caches, and very long rows for entries of the table of pages. If the result goes to memory
+// past the caches, the order of reading matters more.
+bool StridedCopy::follows_result(int64_t output_bytes) const {
+  const LoopNest::Axis& columns = nest_.axes[static_cast<size_t>(nest_.rank - 2)];
+  const LoopNest::Axis& rows = nest_.axes[static_cast<size_t>(nest_.rank - 1)];
+  const int64_t stride = columns.to * element_bytes_;
+  if (stride % kCompetingStrideBytes != 0 && stride < kLongStrideBytes) return false;
+  const bool is_in_memory = is_streamed_ && output_bytes >= kStreamedCopyBytes;
+  return !is_in_memory || rows.from * element_bytes_ >= kFarRowBytes;
+}
+
+// Whether all rows of the result of a transpose begin at lines if the result does.
+bool StridedCopy::has_aligned_rows() const {
+  return nest_.axes[static_cast<size_t>(nest_.rank - 2)].to * element_bytes_ % kLineBytes == 0;
 }
 
 // A few neighbouring elements are copied as one wider element.
@@ -282,17 +311,24 @@ void StridedCopy::plan_tiles() {
   const LoopNest::Axis& columns = nest_.axes[static_cast<size_t>(nest_.rank - 2)];
   const LoopNest::Axis& rows = nest_.axes[static_cast<size_t>(nest_.rank - 1)];
   rows_ /= columns.count;  // now the number of matrices
-  const int64_t side = (is_streamed_ ? kStreamedTileBytes : kTileBytes) / element_bytes_;
-  const int64_t area = side * side;
+  const bool has_runs = is_streamed_ && !has_aligned_rows();
+  const int64_t row_side = (has_runs ? kStreamedRunBytes : kTileRowBytes) / element_bytes_;
+  const int64_t column_side = kTileColumnBytes / element_bytes_;
+  const int64_t area = row_side * column_side;
   // Narrow matrices are split along their longer side only.
-  tile_rows_ = std::min(rows.count, std::max(side, area / std::max(side, columns.count)));
-  tile_columns_ = std::min(columns.count, std::max(side, area / std::max(side, rows.count)));
-  if (columns.count < side) tile_rows_ = std::min(rows.count, area / columns.count / side * side);
-  if (rows.count < side) tile_columns_ = std::min(columns.count, area / rows.count / side * side);
+  tile_rows_ = std::min(rows.count, row_side);
+  tile_columns_ = std::min(columns.count, column_side);
+  if (columns.count < column_side) {
+    tile_rows_ = std::min(rows.count, area / columns.count / row_side * row_side);
+  }
+  if (rows.count < row_side) {
+    tile_columns_ = std::min(columns.count, area / rows.count / column_side * column_side);
+  }
   row_tiles_ = divide_up(rows.count, tile_rows_);
   column_tiles_ = divide_up(columns.count, tile_columns_);
   const int64_t bytes = tile_rows_ * tile_columns_ * element_bytes_;
   rows_per_unit_ = std::max<int64_t>(1, kUnitBytes / bytes);
+  unit_bytes_ = rows_per_unit_ * bytes;
   units_ = divide_up(rows_ * row_tiles_ * column_tiles_, rows_per_unit_);
 }
 
@@ -399,6 +435,7 @@ void StridedCopy::run_tiles(int64_t begin, int64_t end, const char* from, char* 
     matrix.rows = std::min(tile_rows_, rows.count - row);
     matrix.columns = std::min(tile_columns_, columns.count - column);
     matrix.is_streamed = is_streamed_;
+    matrix.follows_result = follows_result_;
     loops_->transpose(matrix);
     if (++tile < tiles) continue;
     tile = 0;

@@ -3,6 +3,7 @@
 // for the host: plug-ins and host share only the contract.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -45,9 +46,11 @@ class StridedCopy {
   Form form() const { return form_; }
   const char* form_name() const;
 
-  // The work in units of roughly kUnitBytes, which threads share.
+  // The work in units, which threads share: roughly kUnitBytes each, more if they are tiles.
   static constexpr int64_t kUnitBytes = int64_t{16} * 1024;
   int64_t units() const { return units_; }
+  // As many units as copy this number of bytes.
+  int64_t units_of(int64_t bytes) const { return std::max<int64_t>(1, bytes / unit_bytes_); }
   // Copies units [begin, end).
   void run(int64_t begin, int64_t end, const void* from, void* to) const;
 
@@ -56,6 +59,9 @@ class StridedCopy {
   void merge_axes();
   void widen_elements();
   void choose_form();
+  bool is_worth_streaming(int64_t output_bytes) const;
+  bool follows_result(int64_t output_bytes) const;
+  bool has_aligned_rows() const;
   void read_in_order();
   void plan_rows();
   void plan_tiles();
@@ -72,7 +78,9 @@ class StridedCopy {
   StreamLoop stream_ = nullptr;
   RowLoop row_loop_ = nullptr;
   bool is_streamed_ = false;
+  bool follows_result_ = false;  // Tiles: their order
   int64_t units_ = 0;
+  int64_t unit_bytes_ = kUnitBytes;
   int64_t rows_ = 1;           // in all axes but the last one
   int64_t rows_per_unit_ = 1;  // for Tiles: tiles per unit
   int64_t parts_per_row_ = 1;  // if rows are longer than a unit

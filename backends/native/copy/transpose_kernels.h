@@ -12,6 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/partial_vector.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
@@ -142,6 +143,8 @@ struct SourceBlock {
 // Vectors whose size is not known at compile time cannot be in arrays, which tiles need.
 template <class T>
 constexpr int64_t kSide = 16;
+template <class T>
+constexpr bool kIsOneSquare = false;
 
 template <class T>
 void transpose_tile(const SourceBlock<T>& block, T* to, int64_t to_stride, int64_t /*writable*/,
@@ -169,6 +172,9 @@ constexpr int64_t kJoined = static_cast<int64_t>(sizeof(Wide<T>) / sizeof(T));
 // Rows and columns of a square.
 template <class T>
 constexpr int64_t kSquare = static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
+// Whether a tile is one square, whose elements need not be joined.
+template <class T>
+constexpr bool kIsOneSquare = kJoined<T> == 1 && kSquare<T> == kSide<T>;
 template <class T>
 using WideVector = hn::Vec<hn::ScalableTag<Wide<T> > >;
 
@@ -190,6 +196,28 @@ HWY_INLINE void transpose_blocks(V* vectors) {
   }
 }
 
+template <class V>
+struct BlockPair {
+  V even;
+  V odd;
+};
+
+// The even and the odd blocks of two vectors of four blocks.
+template <class W, class V>
+HWY_INLINE BlockPair<V> split_blocks(V first, V second) {
+#if HWY_TARGET <= HWY_AVX3
+  return {V{_mm512_shuffle_i32x4(first.raw, second.raw, 0x88)},
+          V{_mm512_shuffle_i32x4(first.raw, second.raw, 0xDD)}};
+#else
+  const hn::ScalableTag<W> d;
+  const V low = hn::ConcatLowerLower(d, second, first);
+  const V high = hn::ConcatUpperUpper(d, second, first);
+  const V even = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(high), low);
+  const V odd = hn::OddEvenBlocks(high, hn::SwapAdjacentBlocks(low));
+  return {even, odd};
+#endif
+}
+
 // Transposes a square: vector r holds row r, and in the end column r.
 template <class W, class V>
 HWY_INLINE void transpose_square(V* vectors) {
@@ -208,15 +236,14 @@ HWY_INLINE void transpose_square(V* vectors) {
   } else if constexpr (kBlocks == 4) {
     for (size_t index = 0; index < kCount; ++index) {
       V* position = vectors + index;
-      // Blocks 0 and 1 of two vectors each, then blocks 2 and 3.
-      const V even_low = hn::ConcatLowerLower(d, position[2 * kCount], position[0]);
-      const V odd_low = hn::ConcatLowerLower(d, position[3 * kCount], position[kCount]);
-      const V even_high = hn::ConcatUpperUpper(d, position[2 * kCount], position[0]);
-      const V odd_high = hn::ConcatUpperUpper(d, position[3 * kCount], position[kCount]);
-      position[0] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd_low), even_low);
-      position[kCount] = hn::OddEvenBlocks(odd_low, hn::SwapAdjacentBlocks(even_low));
-      position[2 * kCount] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd_high), even_high);
-      position[3 * kCount] = hn::OddEvenBlocks(odd_high, hn::SwapAdjacentBlocks(even_high));
+      const BlockPair<V> low = split_blocks<W>(position[0], position[kCount]);
+      const BlockPair<V> high = split_blocks<W>(position[2 * kCount], position[3 * kCount]);
+      const BlockPair<V> even = split_blocks<W>(low.even, high.even);
+      const BlockPair<V> odd = split_blocks<W>(low.odd, high.odd);
+      position[0] = even.even;
+      position[kCount] = odd.even;
+      position[2 * kCount] = even.odd;
+      position[3 * kCount] = odd.odd;
     }
   }
 #endif
@@ -294,6 +321,45 @@ HWY_INLINE void transpose_block(const SourceBlock<T>& block, T* to, int64_t to_s
   }
 }
 
+// Whether masked loads and stores access a part of a tile.
+template <class T>
+constexpr bool kMasksParts = kMasksMemory && kIsOneSquare<T>;
+
+// Transposes a part of a square; `writable` as in transpose_any_tile(). Masked loads and stores are
+// slow where lines are not in the first-level cache, so they access only what others must not.
+template <class T>
+HWY_INLINE void transpose_part(const SourceBlock<T>& block, T* to, int64_t to_stride,
+                               int64_t writable, bool is_streamed) {
+  const hn::ScalableTag<T> d;
+  const int64_t rows = std::min(block.rows, kSquare<T>);
+  const int64_t columns = std::min(block.columns, kSquare<T>);
+  const auto used_columns = hn::FirstN(d, static_cast<size_t>(columns));
+  const auto used_rows = hn::FirstN(d, static_cast<size_t>(rows));
+  hn::Vec<hn::ScalableTag<T> > vectors[static_cast<size_t>(kSquare<T>)];
+  for (int64_t row = 0; row < kSquare<T>; ++row) {
+    const int64_t start = std::min(row, rows - 1) * block.stride;
+    vectors[row] = block.stride > 0 && start + kSquare<T> <= block.readable
+                       ? hn::LoadU(d, block.from + start)
+                       : hn::MaskedLoad(used_columns, d, block.from + start);
+  }
+  transpose_square<T>(vectors);
+  // How many columns may be stored with the surplus lanes, which the next columns overwrite.
+  const int64_t whole = rows == kSquare<T>      ? columns
+                        : writable < kSquare<T> ? 0
+                                                : (writable - kSquare<T>) / to_stride + 1;
+  for (int64_t line = 0; line < kSquare<T>; ++line) {
+    if (line >= columns) continue;
+    T* target = to + line * to_stride;
+    if (line >= whole) {
+      hn::BlendedStore(vectors[line], used_rows, d, target);
+    } else if (is_streamed && rows == kSquare<T>) {
+      hn::Stream(vectors[line], d, target);
+    } else {
+      hn::StoreU(vectors[line], d, target);
+    }
+  }
+}
+
 // Copies `bytes` rounded up to whole blocks; the surplus bytes may be overwritten later.
 HWY_INLINE void copy_blocks(const void* from, void* to, int64_t bytes) {
   for (int64_t index = 0; index < bytes; index += static_cast<int64_t>(kBlockBytes)) {
@@ -305,10 +371,13 @@ HWY_INLINE void copy_blocks(const void* from, void* to, int64_t bytes) {
 // Transposes at most kSide rows and columns. Columns are written in order, and `writable` elements
 // from `to` on may be overwritten with intermediate data.
 template <class T>
-void transpose_tile(const SourceBlock<T>& block, T* HWY_RESTRICT to, int64_t to_stride,
-                    int64_t writable, bool is_streamed) {
+HWY_NOINLINE void transpose_any_tile(const SourceBlock<T>& block, T* HWY_RESTRICT to,
+                                     int64_t to_stride, int64_t writable, bool is_streamed) {
   const int64_t rows = std::min(block.rows, kSide<T>);
   const int64_t columns = std::min(block.columns, kSide<T>);
+  if constexpr (kMasksParts<T>) {
+    return transpose_part(block, to, to_stride, writable, is_streamed);
+  }
   const bool is_whole = rows == kSide<T> && columns == kSide<T>;
   if (is_whole && kSquare<T> == kSide<T>)
     return transpose_block<true>(block, to, to_stride, is_streamed);
@@ -347,42 +416,75 @@ void transpose_tile(const SourceBlock<T>& block, T* HWY_RESTRICT to, int64_t to_
   }
 }
 
+// The same, without a call for a whole square that is transposed at once.
+template <class T>
+HWY_INLINE void transpose_tile(const SourceBlock<T>& block, T* HWY_RESTRICT to, int64_t to_stride,
+                               int64_t writable, bool is_streamed) {
+  if (kIsOneSquare<T> && block.rows >= kSide<T> && block.columns >= kSide<T>) {
+    return transpose_block<true>(block, to, to_stride, is_streamed);
+  }
+  transpose_any_tile(block, to, to_stride, writable, is_streamed);
+}
+
 #endif
 
-// Transposes a matrix tile by tile, along the rows of the source. The tiles below are prefetched,
-// because hardware does not predict them.
+// How many tiles further along its rows a source with far rows is prefetched.
+constexpr int64_t kAheadTiles = 4;
+
+// Transposes a matrix tile by tile.
 template <class T>
 void transpose_directly(const MatrixTranspose& matrix, bool is_streamed) {
   constexpr int64_t kTile = kSide<T>;
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
   const T* from = static_cast<const T*>(matrix.from);
   T* to = static_cast<T*>(matrix.to);
   const int64_t readable = (matrix.rows - 1) * matrix.from_stride + matrix.columns;
   // Columns without gaps between them.
   const bool is_dense = matrix.to_stride == matrix.rows && matrix.rows < kTile;
   const int64_t writable = is_dense ? matrix.rows * matrix.columns : 0;
-  for (int64_t row = 0; row < matrix.rows; row += kTile) {
-    for (int64_t column = 0; column < matrix.columns; column += kTile) {
-      const int64_t start = row * matrix.from_stride + column;
-      for (int64_t line = row + kTile; line < std::min(row + 2 * kTile, matrix.rows); ++line) {
-        hwy::Prefetch(from + line * matrix.from_stride + column);
+  const auto transpose_at = [&](int64_t row, int64_t column) HWY_ATTR {
+    const int64_t start = row * matrix.from_stride + column;
+    const SourceBlock<T> block = {from + start, matrix.from_stride, readable - start,
+                                  matrix.rows - row, matrix.columns - column};
+    const int64_t position = column * matrix.to_stride + row;
+    transpose_tile(block, to + position, matrix.to_stride, writable - position, is_streamed);
+  };
+  const auto prefetch = [&](int64_t row, int64_t column) HWY_ATTR {
+    const int64_t end = std::min(row + kTile, matrix.rows);
+    for (int64_t line = row; line < end; ++line) {
+      hwy::Prefetch(from + line * matrix.from_stride + column);
+    }
+  };
+  // While the processor transposes one square, it already loads the next ones from a cache.
+  const bool needs_next = !kIsOneSquare<T> || matrix.is_streamed;
+  if (!matrix.follows_result) {
+    for (int64_t row = 0; row < matrix.rows; row += kTile) {
+      for (int64_t column = 0; column < matrix.columns; column += kTile) {
+        if (needs_next) prefetch(row + kTile, column);
+        transpose_at(row, column);
       }
-      const SourceBlock<T> block = {from + start, matrix.from_stride, readable - start,
-                                    matrix.rows - row, matrix.columns - column};
-      const int64_t position = column * matrix.to_stride + row;
-      transpose_tile(block, to + position, matrix.to_stride, writable - position, is_streamed);
+    }
+    return;
+  }
+  const bool is_far = matrix.from_stride * kBytes >= kFarRowBytes;
+  for (int64_t column = 0; column < matrix.columns; column += kTile) {
+    for (int64_t row = 0; row < matrix.rows; row += kTile) {
+      if (is_far) {
+        prefetch(row, column + kAheadTiles * kTile);
+      } else if (needs_next) {
+        prefetch(row + kTile, column);
+      }
+      transpose_at(row, column);
     }
   }
 }
-
-// Bytes of a row of the result that are collected before they are streamed.
-constexpr int64_t kRunBytes = 2048;
 
 // The same if rows of the result are not aligned to cache lines: long runs of a row are collected
 // first, so that few lines are written in two halves.
 template <class T>
 void transpose_by_runs(const MatrixTranspose& matrix) {
   constexpr int64_t kTile = kSide<T>;
-  constexpr auto kRun = kRunBytes / static_cast<int64_t>(sizeof(T));
+  constexpr auto kRun = kStreamedRunBytes / static_cast<int64_t>(sizeof(T));
   HWY_ALIGN T runs[static_cast<size_t>(kTile * kRun)];
   const T* from = static_cast<const T*>(matrix.from);
   T* to = static_cast<T*>(matrix.to);
@@ -402,9 +504,10 @@ void transpose_by_runs(const MatrixTranspose& matrix) {
         const int64_t start = (first + row) * matrix.from_stride + column;
         const SourceBlock<T> block = {from + start, matrix.from_stride, readable - start,
                                       count - row, columns};
+        const bool is_last = column + kTile >= matrix.columns;
+        const int64_t ahead = is_last ? kTile * matrix.from_stride : kTile;
         for (int64_t line = 0; line < std::min(kTile, count - row); ++line) {
-          if (column + kTile >= matrix.columns) break;
-          hwy::Prefetch(block.from + line * matrix.from_stride + kTile);
+          hwy::Prefetch(block.from + line * matrix.from_stride + ahead);
         }
         transpose_tile(block, runs + row, kRun, 0, false);
       }
