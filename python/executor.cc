@@ -100,13 +100,15 @@ nb::list run(SharedExecutor& shared, const nb::args& inputs) {
     tensors = in_order(inputs, shared.input_names);
   }
   std::vector<std::string> names;
+  const bool has_bound_output = !shared.bound_outputs.empty();
   std::vector<AnyTensor> results = interruptible(shared, [&](Executor& executor) {
     std::vector<AnyTensor> given = executor.run_any(tensors);
+    if (!has_bound_output) return given;
     // The plan, and with it the outputs of steps that may be fetched, can depend on the shapes.
     for (const ValueDescription& output : executor.outputs()) names.push_back(output.name);
     return given;
   });
-  std::vector<nb::object> bound(names.size());
+  std::vector<nb::object> bound(results.size());
   for (size_t index = 0; index < names.size(); ++index) {
     const auto found = shared.bound_outputs.find(names[index]);
     if (found != shared.bound_outputs.end()) bound[index] = found->second;

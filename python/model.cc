@@ -3,6 +3,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,7 +91,7 @@ struct LoadedModel {
 template <typename Source>
 LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
                       const Backends& backends, nb::callable warn, nb::callable inform, int threads,
-                      bool copies_weights, bool strict_stamps) {
+                      bool copies_weights, bool strict_stamps, std::set<std::string> free_inputs) {
   auto log = std::make_shared<PythonLog>(std::move(warn), std::move(inform));
   std::optional<Model> model;
   {
@@ -102,7 +104,8 @@ LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
                   .backends = backends,
                   .threads = threads,
                   .strict_stamps = strict_stamps,
-                  .copies_weights = copies_weights});
+                  .copies_weights = copies_weights,
+                  .free_inputs = std::move(free_inputs)});
   }
   log->raise_error();
   return {*std::move(model), std::move(log), std::nullopt};
@@ -110,10 +113,11 @@ LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
 
 LoadedModel load_bytes(const nb::bytes& bytes, bool is_strict, bool keeps_all_values,
                        const Backends& backends, nb::callable warn, nb::callable inform,
-                       int threads, bool copies_weights, bool strict_stamps) {
+                       int threads, bool copies_weights, bool strict_stamps,
+                       std::set<std::string> free_inputs) {
   return load_from(ModelBytes{.bytes = {bytes.c_str(), bytes.size()}}, is_strict, keeps_all_values,
                    backends, std::move(warn), std::move(inform), threads, copies_weights,
-                   strict_stamps);
+                   strict_stamps, std::move(free_inputs));
 }
 
 // A log is often a method of the object that owns the model. The garbage collector needs to see
@@ -285,10 +289,10 @@ void bind_model(nb::module_& module) {
   // The first overload that fits is used. Bytes come first, because they also convert to a path.
   module.def("load", &load_bytes, "model"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
              "backends"_a, "log"_a, "information_log"_a, "threads"_a, "copies_weights"_a,
-             "strict_stamps"_a, kLoad);
+             "strict_stamps"_a, "free_inputs"_a, kLoad);
   module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
              "keep_all_values"_a, "backends"_a, "log"_a, "information_log"_a, "threads"_a,
-             "copies_weights"_a, "strict_stamps"_a, kLoad);
+             "copies_weights"_a, "strict_stamps"_a, "free_inputs"_a, kLoad);
 }
 
 }  // namespace tessera::python

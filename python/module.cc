@@ -14,6 +14,7 @@
 #include "python/descriptions.h"
 #include "python/device_arrays.h"
 #include "python/executor.h"
+#include "python/metadata.h"
 #include "python/model.h"
 #include "python/sparse_arrays.h"
 #include "tessera/tessera.h"
@@ -120,11 +121,16 @@ NB_MODULE(_core, module) {
   nb::register_exception_translator(tessera::python::raise_error);
   module.def("version", &tessera::version, "The version of the library: three numbers with dots.");
   module.def("_description_fields", &tessera::python::description_fields);
+  module.def(
+      "optimizes_by_default", [] { return tessera::optimize_of({}) != tessera::Optimize::Off; },
+      "Whether bind() measures if nothing is said: False with TESSERA_OPTIMIZE=0 in the "
+      "environment.");
   tessera::python::bind_device_arrays(module);
   tessera::python::bind_backends(module);
   tessera::python::bind_placement_rules(module);
   tessera::python::bind_sparse_arrays(module);
   tessera::python::bind_executor(module);
   tessera::python::bind_model(module);
+  tessera::python::bind_metadata(module);
   tessera::python::end_background_tasks_at_exit();
 }

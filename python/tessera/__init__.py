@@ -15,7 +15,7 @@ Loading, binding and running release the interpreter's lock, so other Python thr
 import functools
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from . import descriptions
 from ._core import (
@@ -76,7 +76,6 @@ __all__ += descriptions.__all__
 
 __version__ = _version()
 
-
 @functools.cache
 def _default_backends() -> Backends:
     return Backends()
@@ -92,6 +91,7 @@ def load(
     threads: int = 0,
     copies_weights: bool = False,
     strict_stamps: bool = False,
+    free_inputs: Collection[str] = (),
 ) -> Model:
     """Loads an ONNX file, or the bytes of one, such as SerializeToString() returns. If bytes name
     files of external data, these must be in the working folder.
@@ -113,6 +113,8 @@ def load(
         processes, and used, only if the system granted a read lease on every file of the model
         while it was read; only the owner of a file gets one. Otherwise the index is not kept if a
         writer is noticed.
+    free_inputs: inputs that are fed in each run although the file has a value for them; otherwise
+        this value is a constant of the model.
 
     Raises InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or version that this
     build does not know) or OutOfMemory.
@@ -130,6 +132,7 @@ def load(
         threads=threads,
         copies_weights=copies_weights,
         strict_stamps=strict_stamps,
+        free_inputs=set(free_inputs),
     )
 
 

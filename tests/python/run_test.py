@@ -142,6 +142,32 @@ def test_a_model_can_be_the_bytes_of_a_file(tessera, doubling_model):
         tessera.load(b"model.onnx")
 
 
+def test_an_input_with_a_value_in_the_file_can_be_fed(tessera, save_model, monkeypatch):
+    path = save_model(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        [("x", TensorProto.FLOAT, [2]), ("w", TensorProto.FLOAT, [2])],
+        [("y", TensorProto.FLOAT, [2])],
+        [numpy_helper.from_array(np.array([10, 20], np.float32), "w")],
+    )
+    x = np.array([1, 2], np.float32)
+    # With an index of the model, which has the value of the file.
+    monkeypatch.delenv("TESSERA_OPTIMIZE")
+    for _ in range(2):
+        model = tessera.load(path)
+        assert [value.name for value in model.inputs] == ["x"]
+        assert model.bind(tune_budget_seconds=0.1).run(x)[0].tolist() == [11, 22]
+    for source in (path, path.read_bytes()):
+        model = tessera.load(source, free_inputs=["w"])
+        assert [value.name for value in model.inputs] == ["x", "w"]
+        executor = model.bind(optimize=False)
+        assert executor.run({"x": x, "w": 2 * x})[0].tolist() == [3, 6]
+        with pytest.raises(tessera.InvalidArgument, match="'w'"):
+            executor.run({"x": x})
+    expected = "free input 'x': expected an input for which the model's file has a value"
+    with pytest.raises(tessera.InvalidArgument, match=expected):
+        tessera.load(path, free_inputs=["x"])
+
+
 def test_lists_and_buffers_of_the_right_type_are_read(tessera, save_model):
     path = save_model(
         [helper.make_node("Add", ["x", "x"], ["y"])],
