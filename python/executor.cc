@@ -32,7 +32,12 @@ NamedTensors by_name(const nb::handle mapping) {
                   "expected the names of inputs as keys, found a key of type " +
                       nb::cast<std::string>(nb::type_name(key.type())));
     }
-    auto input = nb::cast<std::string>(key);
+    std::string input;
+    if (!nb::try_cast(key, input)) {
+      throw Error(ErrorKind::InvalidArgument, "inputs",
+                  "expected the names of inputs as keys, found text that is not Unicode: " +
+                      nb::cast<std::string>(nb::steal(PyObject_ASCII(key.ptr()))));
+    }
     AnyTensor tensor = to_any_tensor(mapping[key], location_of(input));
     tensors.emplace(std::move(input), std::move(tensor));
   }
