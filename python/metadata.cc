@@ -1,6 +1,7 @@
 #include "python/metadata.h"
 
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -93,7 +94,7 @@ void bind_metadata(nb::module_& module) {
   module.def("read_metadata", &read_bytes, "model"_a, kText);
   module.def("read_metadata", &read_file, "model"_a, kText);
   module.def("did_you_mean", &did_you_mean, "name"_a, "known"_a,
-             "\"; did you mean 'x'?\" for the end of a message; \"\" if no known name is near.");
+             R"("; did you mean 'x'?" for the end of a message; "" if no known name is near.)");
 }
 
 }  // namespace tessera::python

@@ -13,8 +13,10 @@ Loading, binding and running release the interpreter's lock, so other Python thr
 """
 
 import functools
+import importlib
 import logging
 import os
+import sys
 from collections.abc import Callable, Collection, Sequence
 
 from . import descriptions
@@ -75,6 +77,31 @@ __all__ = [
 __all__ += descriptions.__all__
 
 __version__ = _version()
+
+# Names of tessera.onnxruntime that are also attributes of this module. That module is imported when
+# one of them is first used, so `import tessera` stays fast.
+_ONNXRUNTIME_NAMES = (
+    "InferenceSession",
+    "IOBinding",
+    "OrtValue",
+    "RunOptions",
+    "SessionOptions",
+    "get_available_providers",
+)
+
+
+def __getattr__(name):
+    if name in _ONNXRUNTIME_NAMES:
+        return getattr(importlib.import_module("tessera.onnxruntime"), name)
+    if name in ("onnxruntime", "backend"):
+        return importlib.import_module(f"tessera.{name}")
+    raise AttributeError(f"module 'tessera' has no attribute '{name}'", name=name,
+                         obj=sys.modules[__name__])
+
+
+def __dir__():
+    return sorted({*globals(), *_ONNXRUNTIME_NAMES, "onnxruntime", "backend"})
+
 
 @functools.cache
 def _default_backends() -> Backends:

@@ -72,8 +72,8 @@ ModelMetadata metadata_of(const ByteSource& source) {
                          .graph_name = graph.name(),
                          .domain = model.domain(),
                          .description = model.doc_string(),
-                         .graph_description = graph.doc_string(),
-                         .version = model.model_version()};
+                         .graph_description = graph.doc_string()};
+  if (model.has_model_version()) metadata.version = model.model_version();
   for (const auto& entry : model.metadata_props()) {
     metadata.custom_metadata[entry.key()] = entry.value();
   }

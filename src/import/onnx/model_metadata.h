@@ -30,7 +30,7 @@ struct ModelMetadata {
   std::string domain;
   std::string description;
   std::string graph_description;
-  int64_t version = 0;
+  std::optional<int64_t> version;
   std::map<std::string, std::string> custom_metadata;
   std::vector<DeclaredValue> inputs;  // also those with an initializer
   std::vector<DeclaredValue> outputs;
