@@ -90,6 +90,19 @@ _ONNXRUNTIME_NAMES = (
 )
 
 
+# For editors and type checkers, which read this as true.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .onnxruntime import (
+        InferenceSession,
+        IOBinding,
+        OrtValue,
+        RunOptions,
+        SessionOptions,
+        get_available_providers,
+    )
+
+
 def __getattr__(name):
     if name in _ONNXRUNTIME_NAMES:
         return getattr(importlib.import_module("tessera.onnxruntime"), name)

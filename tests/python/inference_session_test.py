@@ -1,5 +1,6 @@
 """tessera.InferenceSession where it has a say of its own: bad input, threads, options, files."""
 
+import concurrent.futures
 import gc
 import importlib
 import json
@@ -200,13 +201,16 @@ def test_options_without_a_meaning_warn_once_and_never_fail(ort, tmp_path):
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
     options.add_free_dimension_override_by_denotation("DATA_BATCH", 1)
     with pytest.warns(UserWarning) as caught:
-        ort.InferenceSession(saved(tmp_path), options, disabled_optimizers=["A"])
+        session = ort.InferenceSession(
+            saved(tmp_path), options, [("CPUExecutionProvider", {"arena": 1})],
+            disabled_optimizers=["A"])
     assert len(caught) == 1
     assert caught[0].filename == __file__
     for name in ("inter_op_num_threads = 4", "enable_mem_pattern = False",
                  "optimized_model_filepath", "session.set_denormal_as_zero", "DATA_BATCH",
-                 "disabled_optimizers"):
+                 "disabled_optimizers", "arena = '1' of CPUExecutionProvider"):
         assert name in str(caught[0].message)
+    assert session.get_provider_options() == {"CPUExecutionProvider": {"arena": "1"}}
 
 
 def test_options_that_have_a_meaning_are_honoured(ort):
@@ -220,6 +224,9 @@ def test_options_that_have_a_meaning_are_honoured(ort):
     session = ort.InferenceSession(content, options)
     with pytest.raises(Exception, match="no cache|cache"):
         session.run(None, {"x": X})
+    assert "swap" not in options.bind_options()
+    options.use_deterministic_compute = True
+    assert options.bind_options()["swap"] is False
     options = ort.SessionOptions()
     options.add_session_config_entry("tessera.optimise", "now")
     session = ort.InferenceSession(content, options)
@@ -315,6 +322,29 @@ def test_a_provider_prefers_its_backend(ort, why_unusable, provider, tmp_path):
     assert backend in used or backend == "openvino"
 
 
+def test_providers_decide_which_backend_computes(ort, needs_native, monkeypatch, tmp_path):
+    """As if there were a provider of `native`, which is not the first by itself."""
+    monkeypatch.setitem(ort.providers._BACKENDS, "NativeExecutionProvider", "native")
+
+    def used(*change):
+        options = ort.SessionOptions()
+        options.enable_profiling = True
+        options.profile_file_prefix = str(tmp_path / f"profile{len(change)}")
+        session = ort.InferenceSession(saved(tmp_path), options,
+                                       [] if change else ["NativeExecutionProvider"])
+        if change:
+            session.run(None, {"x": X, "bias": np.zeros(3, np.float32)})
+            session.set_providers(*change)
+        start = len(session._profile._events)
+        session.run(None, {"x": X})
+        session.run(None, {"x": X, "bias": np.zeros(3, np.float32)})
+        events = json.loads(pathlib.Path(session.end_profiling()).read_text())[start:]
+        return {event["args"]["provider"] for event in events if event["cat"] == "Node"}
+
+    assert used() == {"native"}
+    assert used(["NativeExecutionProvider"]) == {"native"}
+
+
 def test_a_session_that_is_not_ended_writes_its_profile(ort, tmp_path):
     options = ort.SessionOptions()
     options.enable_profiling = True
@@ -358,12 +388,67 @@ def test_threads_share_a_session(ort, threads_of_a_run):
             if not np.allclose(actual, expected[at], rtol=1e-5, atol=1e-6):
                 wrong.append(at)
 
-    workers = [threading.Thread(target=work, args=(start,)) for start in range(6)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(6) as threads:
+            list(threads.map(work, range(6)))
+    finally:
+        sys.setswitchinterval(interval)
     assert wrong == []
+
+
+def test_any_set_of_initializers_can_be_overridden(ort):
+    defaults = {"scale": np.float32(2), "shift": np.float32(10)}
+    graph = helper.make_graph(
+        [helper.make_node("Mul", ["x", "scale"], ["product"]),
+         helper.make_node("Add", ["product", "shift"], ["y"])], "affine",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])
+         for name in ("x", *defaults)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
+        [numpy_helper.from_array(value.reshape(1), name) for name, value in defaults.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    session = ort.InferenceSession(model.SerializeToString())
+    for _ in range(2):
+        for given in ({}, {"scale": 3}, {"shift": 5}, {"scale": 4, "shift": 6}):
+            values = {**defaults, **given}
+            feed = {name: np.array([value], np.float32) for name, value in given.items()}
+            y, = session.run(None, {"x": np.array([7], np.float32), **feed})
+            assert y[0] == 7 * values["scale"] + values["shift"]
+    assert len(session._variants) == 3
+
+
+def test_a_pool_binds_as_many_executors_as_run_at_once(ort):
+    class Executor:
+        def run(self):
+            pass
+
+    bound = []
+
+    def bind(inputs):
+        bound.append(inputs)
+        if inputs == "wrong":
+            raise ValueError(inputs)
+        return Executor()
+
+    pool = importlib.import_module("tessera.onnxruntime.executor_pool")
+    cores = len(os.sched_getaffinity(0))
+    for threads, limit in ((0, 1), (cores, 1), (cores + 1, 1), (1, cores)):
+        bound.clear()
+        executors = pool.ExecutorPool(bind, threads)
+        with pytest.raises(ValueError, match="wrong"):
+            executors.choose("wrong")
+        busy = []
+        for index in range(limit):
+            executor = executors.choose(f"run {index}")
+            assert executors.choose("again") is executor, "it is idle"
+            executor.lock.acquire()
+            busy.append(executor)
+        assert len({id(executor) for executor in busy}) == limit
+        assert executors.choose("one more") in busy, "a thread waits for one of them"
+        busy[-1].lock.release()
+        assert executors.choose("idle") is busy[-1]
+        assert bound == ["wrong", *(f"run {index}" for index in range(limit))]
 
 
 def test_terminate_ends_a_run_of_another_thread(ort):

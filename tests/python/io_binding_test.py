@@ -88,6 +88,25 @@ def test_a_new_binding_of_a_name_replaces_the_old_one(session, binding):
     assert np.all(binding.get_outputs()[0].numpy() == 6)
 
 
+def test_changes_of_a_binding_count_from_the_next_run_on(ort, session, binding):
+    first, second, other = (
+        ort.OrtValue.ortvalue_from_numpy(np.zeros((2, 3), np.float32)) for _ in range(3))
+    binding.bind_ortvalue_output("c", first)
+    binding.bind_ortvalue_output("d", other)
+    session.run_with_iobinding(binding)
+    binding.bind_ortvalue_output("c", second)
+    first.update_inplace(np.zeros((2, 3), np.float32))
+    session.run_with_iobinding(binding)
+    assert np.all(second.numpy() == 7) and not first.numpy().any()
+    binding.bind_output("d")
+    assert [value.shape() for value in binding.get_outputs()] == [[2, 3], [2, 3]]
+    binding.bind_ortvalue_output("d", other)
+    session.run_with_iobinding(binding)
+    binding.clear_binding_inputs()
+    with pytest.raises(RuntimeError, match="expected an array for each of a, b, found none"):
+        session.run_with_iobinding(binding)
+
+
 def test_a_binding_of_an_initializer_overrides_it(ort):
     session = ort.InferenceSession(classifier().SerializeToString())
     binding = session.io_binding()

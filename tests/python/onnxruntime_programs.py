@@ -79,6 +79,18 @@ def what_a_model_says_of_itself(ort, folder):
     )
 
 
+def an_older_file(ort, folder):
+    """Of IR version 3, in which values of inputs cannot be overridden; without a version."""
+    model = classifier()
+    model.ir_version = 3
+    model.ClearField("model_version")
+    model.graph.input.append(
+        helper.make_tensor_value_info("weight", TensorProto.FLOAT, [4, 3]))
+    session = ort.InferenceSession(model.SerializeToString())
+    return (described(session.get_inputs()), described(session.get_overridable_initializers()),
+            session.get_modelmeta().version, session.run(None, {"x": rows(2)}))
+
+
 def io_binding(ort, folder):
     session = ort.InferenceSession(saved(folder), providers=["CPUExecutionProvider"])
     x = rows(6)
@@ -225,6 +237,7 @@ def other_ways_to_run(ort, folder):
 PROGRAMS = [
     quick_start,
     what_a_model_says_of_itself,
+    an_older_file,
     io_binding,
     symbolic_batch,
     several_threads,

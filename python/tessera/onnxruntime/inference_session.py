@@ -151,7 +151,9 @@ class InferenceSession:
         start_ns = time.perf_counter_ns()
         self._providers = read_providers(providers, provider_options)
         self._options.warn_of_ignored(
-            [f"{name} = {kwargs[name]!r}" for name in kwargs if name != "enable_fallback"])
+            [f"{name} = {kwargs[name]!r}" for name in kwargs if name != "enable_fallback"]
+            + [f"{key} = {value!r} of {name}" for name, options in self._providers.items()
+               for key, value in options.items()])
         metadata = _read_metadata(self.source)
         loaded_ns = time.perf_counter_ns()
         try:
