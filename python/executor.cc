@@ -13,6 +13,7 @@
 #include "python/descriptions.h"
 #include "python/interrupt.h"
 #include "python/sparse_arrays.h"
+#include "python/text.h"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -367,7 +368,9 @@ void bind_executor(nb::module_& module) {
           },
           nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
           "Where the current plan was found, what caches knew, and what was measured.")
-      .def("__repr__", [](SharedExecutor& shared) { return shared.exclusively(text); });
+      .def(
+          "__repr__", [](SharedExecutor& shared) { return decoded(shared.exclusively(text)); },
+          nb::sig("def __repr__(self) -> str"));
 }
 
 }  // namespace tessera::python

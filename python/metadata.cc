@@ -12,18 +12,13 @@
 
 #include "base/likely_name.h"
 #include "import/onnx/model_metadata.h"
+#include "python/text.h"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
 namespace tessera::python {
 namespace {
-
-// Texts of a file need not be UTF-8.
-nb::object decoded(const std::string& text) {
-  return nb::steal(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
-}
 
 nb::object shape_of(const DeclaredValue& value) {
   if (!value.shape) return nb::none();

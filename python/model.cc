@@ -22,6 +22,7 @@
 #include "python/descriptions.h"
 #include "python/executor.h"
 #include "python/interrupt.h"
+#include "python/text.h"
 #include "tessera/tessera.h"
 
 namespace nb = nanobind;
@@ -70,7 +71,7 @@ class PythonLog {
     const nb::gil_scoped_acquire lock;
     if (error_ || !callable.is_valid()) return;
     try {
-      callable(message);
+      callable(decoded(message));
     } catch (nb::python_error& error) {
       error_.emplace(std::move(error));
     }
@@ -208,14 +209,14 @@ nb::object describe(LoadedModel& self, const std::optional<Shapes>& shapes) {
   return to_python(*description);
 }
 
-std::string text(LoadedModel& self) {
+nb::object text(LoadedModel& self) {
   const ModelDescription& description = description_of(self);
   std::string values;
   for (const ValueDescription& input : description.inputs) {
     values += (values.empty() ? "" : ", ") + input.name + ": " + input.text;
   }
-  return "<tessera.Model '" + description.file + "', " + std::to_string(description.nodes.size()) +
-         " nodes, " + values + ">";
+  return decoded("<tessera.Model '" + description.file + "', " +
+                 std::to_string(description.nodes.size()) + " nodes, " + values + ">");
 }
 
 constexpr const char* kSaveCacheText =
@@ -284,7 +285,7 @@ void bind_model(nb::module_& module) {
           "stages", [](const LoadedModel& self) { return to_list(self.model.stages()); },
           nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
           "The stages of load(), in order.")
-      .def("__repr__", &text);
+      .def("__repr__", &text, nb::sig("def __repr__(self) -> str"));
   constexpr const char* kLoad = "tessera.load() with every argument given.";
   // The first overload that fits is used. Bytes come first, because they also convert to a path.
   module.def("load", &load_bytes, "model"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,

@@ -17,6 +17,7 @@
 #include "python/metadata.h"
 #include "python/model.h"
 #include "python/sparse_arrays.h"
+#include "python/text.h"
 #include "tessera/tessera.h"
 
 namespace nb = nanobind;
@@ -32,12 +33,7 @@ void raise_error(const std::exception_ptr& pointer, void* /*unused*/) {
   } catch (const Error& error) {
     const std::string kind(name(error.kind()));
     const nb::object type = nb::module_::import_("tessera.errors").attr(kind.c_str());
-    // Messages may contain paths, whose bytes need not be UTF-8.
-    const auto decode = [](const std::string& text) {
-      return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
-                                            "backslashreplace"));
-    };
-    const nb::object exception = type(decode(error.where()), decode(error.message()));
+    const nb::object exception = type(decoded(error.where()), decoded(error.message()));
     PyErr_SetObject(type.ptr(), exception.ptr());
   }
 }

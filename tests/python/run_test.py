@@ -168,6 +168,25 @@ def test_an_input_with_a_value_in_the_file_can_be_fed(tessera, save_model, monke
         tessera.load(path, free_inputs=["x"])
 
 
+def test_names_that_are_not_unicode_are_shown_escaped(tessera, save_model):
+    path = save_model(
+        [helper.make_node("Add", ["x__", "x__"], ["y"], "n__")],
+        [("x__", TensorProto.FLOAT, ["d__"])],
+        [("y", TensorProto.FLOAT, ["d__"])],
+    )
+    content = path.read_bytes()
+    for name in (b"x", b"n", b"d"):
+        content = content.replace(name + b"__", name + b"\xff\xfe")
+    model = tessera.load(content)
+    assert model.inputs[0].name == r"x\xff\xfe" and model.inputs[0].shape == (r"d\xff\xfe",)
+    assert model.describe().nodes[0].name == r"n\xff\xfe"
+    assert r"x\xff\xfe: float32" in repr(model)
+    session = tessera.InferenceSession(content)
+    assert session.get_inputs()[0].name == r"x\xff\xfe"
+    with pytest.raises(tessera.InvalidArgument):
+        session.run(None, {r"x\xff\xfe": np.ones(2, np.float32)})
+
+
 def test_lists_and_buffers_of_the_right_type_are_read(tessera, save_model):
     path = save_model(
         [helper.make_node("Add", ["x", "x"], ["y"])],
