@@ -12,6 +12,7 @@
 
 #include "base/likely_name.h"
 #include "import/onnx/model_metadata.h"
+#include "python/interpreter_lock.h"
 #include "python/text.h"
 
 namespace nb = nanobind;
@@ -64,7 +65,7 @@ nb::dict to_dict(const ModelMetadata& metadata) {
 nb::dict read_bytes(const nb::bytes& bytes) {
   ModelMetadata metadata;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     metadata = read_metadata_bytes({bytes.c_str(), bytes.size()});
   }
   return to_dict(metadata);
@@ -73,7 +74,7 @@ nb::dict read_bytes(const nb::bytes& bytes) {
 nb::dict read_file(const std::filesystem::path& file) {
   ModelMetadata metadata;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     metadata = read_metadata(file);
   }
   return to_dict(metadata);

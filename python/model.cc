@@ -21,6 +21,7 @@
 #include "python/bind_options.h"
 #include "python/descriptions.h"
 #include "python/executor.h"
+#include "python/interpreter_lock.h"
 #include "python/interrupt.h"
 #include "python/text.h"
 #include "tessera/tessera.h"
@@ -43,7 +44,7 @@ class PythonLog {
   PythonLog& operator=(const PythonLog&) = delete;
   ~PythonLog() {
     // The last owner may be an executor that is destroyed on a thread of its own.
-    const nb::gil_scoped_acquire lock;
+    const Locked lock;
     clear();
     error_.reset();
   }
@@ -68,7 +69,7 @@ class PythonLog {
 
  private:
   void call(const nb::callable& callable, const std::string& message) {
-    const nb::gil_scoped_acquire lock;
+    const Locked lock;
     if (error_ || !callable.is_valid()) return;
     try {
       callable(decoded(message));
@@ -96,7 +97,7 @@ LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
   auto log = std::make_shared<PythonLog>(std::move(warn), std::move(inform));
   std::optional<Model> model;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     model = load(std::move(source),
                  {.is_strict = is_strict,
                   .keeps_all_values = keeps_all_values,
@@ -158,7 +159,7 @@ class PythonProgress {
 
  private:
   bool call(const TuneProgress& progress) {
-    const nb::gil_scoped_acquire lock;
+    const Locked lock;
     if (error_) return false;
     try {
       // Python's handler for Ctrl-C runs only if this code checks for signals.
@@ -185,7 +186,7 @@ SharedExecutor* bind(LoadedModel& self, const nb::object& shapes, const nb::kwar
   options.on_progress = progress.watcher();
   std::unique_ptr<SharedExecutor> executor;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     executor = std::make_unique<SharedExecutor>(self.model.bind(options));
   }
   progress.raise_error();
@@ -202,7 +203,7 @@ nb::object describe(LoadedModel& self, const std::optional<Shapes>& shapes) {
   if (!shapes) return to_python(description_of(self));
   std::optional<ModelDescription> description;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     description = self.model.describe(*shapes);
   }
   self.log->raise_error();
@@ -253,14 +254,14 @@ void bind_model(nb::module_& module) {
           "save_cache",
           [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type,
              bool include_packs) {
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             self.model.save_cache(filename, type, include_packs);
           },
           "filename"_a, "type"_a = "all", nb::kw_only(), "include_packs"_a = false, kSaveCacheText)
       .def(
           "load_cache",
           [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type) {
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             self.model.load_cache(filename, type);
           },
           "filename"_a, "type"_a = "all", kLoadCacheText)

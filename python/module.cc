@@ -14,6 +14,7 @@
 #include "python/descriptions.h"
 #include "python/device_arrays.h"
 #include "python/executor.h"
+#include "python/interpreter_lock.h"
 #include "python/metadata.h"
 #include "python/model.h"
 #include "python/sparse_arrays.h"
@@ -39,7 +40,7 @@ void raise_error(const std::exception_ptr& pointer, void* /*unused*/) {
 }
 
 std::vector<BackendDescription> describe(const Backends& backends) {
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return backends.describe();
 }
 
@@ -55,10 +56,9 @@ needed.
     backends.add_path("/opt/plugins")
     model = tessera.load("model.onnx", backends=backends))");
   backends.def(nb::init<>())
-      .def("add_path", &Backends::add_path, "path"_a, nb::call_guard<nb::gil_scoped_release>(),
+      .def("add_path", &Backends::add_path, "path"_a, nb::call_guard<Unlocked>(),
            "Adds a plug-in, or a folder of plug-ins, to be opened when needed.")
-      .def("load_backend", &Backends::load_backend, "path"_a,
-           nb::call_guard<nb::gil_scoped_release>(),
+      .def("load_backend", &Backends::load_backend, "path"_a, nb::call_guard<Unlocked>(),
            "Opens a plug-in now. Raises Unsupported with the reason if it cannot be used.")
       .def(
           "describe", [](const Backends& self) { return to_list(describe(self)); },
@@ -106,7 +106,7 @@ algorithm: "" means any; else a prefix of the name of the algorithm.)")
 // the log.
 void end_background_tasks_at_exit() {
   nb::module_::import_("atexit").attr("register")(
-      nb::cpp_function(&end_background_tasks, nb::call_guard<nb::gil_scoped_release>()));
+      nb::cpp_function(&end_background_tasks, nb::call_guard<Unlocked>()));
 }
 
 }  // namespace
@@ -128,5 +128,7 @@ NB_MODULE(_core, module) {
   tessera::python::bind_executor(module);
   tessera::python::bind_model(module);
   tessera::python::bind_metadata(module);
+  tessera::python::keep_threads_out_at_exit();
+  // The last to be registered is the first to be called.
   tessera::python::end_background_tasks_at_exit();
 }
