@@ -442,7 +442,7 @@ def test_a_pool_binds_as_many_executors_as_run_at_once(ort):
         for index in range(limit):
             executor = executors.choose(f"run {index}")
             assert executors.choose("again") is executor, "it is idle"
-            executor.lock.acquire()
+            assert executor.lock.acquire(timeout=10), "a busy one was chosen"
             busy.append(executor)
         assert len({id(executor) for executor in busy}) == limit
         assert executors.choose("one more") in busy, "a thread waits for one of them"
