@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "python/interpreter_lock.h"
 #include "tessera/error.h"
 
 namespace nb = nanobind;
@@ -62,7 +63,7 @@ class Buffer {
   ~Buffer() {
     if (!is_open_) return;
     // The last tensor may be destroyed on a thread that does not hold the interpreter's lock.
-    const nb::gil_scoped_acquire lock;
+    const Locked lock;
     PyBuffer_Release(&view_);
   }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "api/description_fields.h"
+#include "python/text.h"
 
 namespace nb = nanobind;
 
@@ -30,13 +31,19 @@ nb::object value_of(const T& value) {
   } else if constexpr (std::is_same_v<T, std::chrono::nanoseconds>) {
     return nb::cast(value.count());
   } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
-    return nb::cast(value.string());
+    return decoded(value.string());
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return decoded(value);
   } else if constexpr (std::is_same_v<T, Dimension>) {
-    return value.value ? nb::cast(*value.value) : nb::cast(value.symbol);
+    return value.value ? nb::cast(*value.value) : decoded(value.symbol);
   } else if constexpr (std::is_same_v<T, Ingredients>) {
     nb::dict ingredients;
     for (const CacheIngredient& each : value) ingredients[each.name.c_str()] = each.value;
     return ingredients;
+  } else if constexpr (requires { typename T::mapped_type; }) {
+    nb::dict entries;
+    for (const auto& [key, each] : value) entries[value_of(key)] = value_of(each);
+    return entries;
   } else if constexpr (kIsOptional<T>) {
     return value ? value_of(*value) : nb::none();
   } else if constexpr (kIsVector<T>) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "python/arrays.h"
+#include "python/interpreter_lock.h"
 #include "tessera/error.h"
 
 namespace nb = nanobind;
@@ -62,7 +63,7 @@ nb::object shape_of(const Tensor& self) {
 nb::object to_host(const Tensor& self) {
   std::vector<Tensor> copy;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     copy.push_back(self.to_host());
   }
   return to_arrays(std::move(copy))[0];
@@ -115,7 +116,7 @@ bool is_row_major(const nb::ndarray<>& array) {
 // not hold the interpreter's lock.
 std::shared_ptr<void> kept(nb::ndarray<> array) {
   return {new nb::ndarray<>(std::move(array)), [](void* held) {
-            const nb::gil_scoped_acquire lock;
+            const Locked lock;
             delete static_cast<nb::ndarray<>*>(held);
           }};
 }
@@ -136,7 +137,7 @@ Tensor from_dlpack(const Backends& self, nb::handle value) {
   }
   std::string device;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     device = self.device_named(called);
   }
   if (device.empty()) {
@@ -162,7 +163,7 @@ Tensor from_dlpack(const Backends& self, nb::handle value) {
 
 Tensor to_device(const Backends& self, nb::handle value, const std::string& device) {
   const Tensor tensor = to_tensor(value, "array");
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return self.to_device(tensor, device);
 }
 
@@ -170,7 +171,7 @@ Tensor new_array(const Backends& self, std::vector<int64_t> shape, nb::handle dt
                  const std::string& device) {
   const nb::object type = nb::module_::import_("numpy").attr("empty")(0, "dtype"_a = dtype);
   const DataType element = to_tensor(type, "dtype").type();
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return self.new_tensor(element, std::move(shape), device);
 }
 

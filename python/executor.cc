@@ -13,6 +13,7 @@
 #include "python/descriptions.h"
 #include "python/interrupt.h"
 #include "python/sparse_arrays.h"
+#include "python/text.h"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -32,7 +33,12 @@ NamedTensors by_name(const nb::handle mapping) {
                   "expected the names of inputs as keys, found a key of type " +
                       nb::cast<std::string>(nb::type_name(key.type())));
     }
-    auto input = nb::cast<std::string>(key);
+    std::string input;
+    if (!nb::try_cast(key, input)) {
+      throw Error(ErrorKind::InvalidArgument, "inputs",
+                  "expected the names of inputs as keys, found text that is not Unicode: " +
+                      nb::cast<std::string>(nb::steal(PyObject_ASCII(key.ptr()))));
+    }
     AnyTensor tensor = to_any_tensor(mapping[key], location_of(input));
     tensors.emplace(std::move(input), std::move(tensor));
   }
@@ -100,13 +106,15 @@ nb::list run(SharedExecutor& shared, const nb::args& inputs) {
     tensors = in_order(inputs, shared.input_names);
   }
   std::vector<std::string> names;
+  const bool has_bound_output = !shared.bound_outputs.empty();
   std::vector<AnyTensor> results = interruptible(shared, [&](Executor& executor) {
     std::vector<AnyTensor> given = executor.run_any(tensors);
+    if (!has_bound_output) return given;
     // The plan, and with it the outputs of steps that may be fetched, can depend on the shapes.
     for (const ValueDescription& output : executor.outputs()) names.push_back(output.name);
     return given;
   });
-  std::vector<nb::object> bound(names.size());
+  std::vector<nb::object> bound(results.size());
   for (size_t index = 0; index < names.size(); ++index) {
     const auto found = shared.bound_outputs.find(names[index]);
     if (found != shared.bound_outputs.end()) bound[index] = found->second;
@@ -360,7 +368,9 @@ void bind_executor(nb::module_& module) {
           },
           nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
           "Where the current plan was found, what caches knew, and what was measured.")
-      .def("__repr__", [](SharedExecutor& shared) { return shared.exclusively(text); });
+      .def(
+          "__repr__", [](SharedExecutor& shared) { return decoded(shared.exclusively(text)); },
+          nb::sig("def __repr__(self) -> str"));
 }
 
 }  // namespace tessera::python

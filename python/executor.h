@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "python/interpreter_lock.h"
 #include "tessera/tessera.h"
 
 namespace tessera::python {
@@ -26,7 +27,7 @@ class SharedExecutor {
   // log, which needs the interpreter's lock.
   ~SharedExecutor() {
     if (PyGILState_Check() == 0) return;
-    const nanobind::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     executor_.reset();
   }
   SharedExecutor(const SharedExecutor&) = delete;
@@ -36,7 +37,7 @@ class SharedExecutor {
   // during the call.
   template <class Action>
   auto exclusively(const Action& action) {
-    const nanobind::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const std::scoped_lock turn(mutex_);
     return action(*executor_);
   }

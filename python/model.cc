@@ -3,6 +3,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +21,9 @@
 #include "python/bind_options.h"
 #include "python/descriptions.h"
 #include "python/executor.h"
+#include "python/interpreter_lock.h"
 #include "python/interrupt.h"
+#include "python/text.h"
 #include "tessera/tessera.h"
 
 namespace nb = nanobind;
@@ -40,7 +44,7 @@ class PythonLog {
   PythonLog& operator=(const PythonLog&) = delete;
   ~PythonLog() {
     // The last owner may be an executor that is destroyed on a thread of its own.
-    const nb::gil_scoped_acquire lock;
+    const Locked lock;
     clear();
     error_.reset();
   }
@@ -65,10 +69,10 @@ class PythonLog {
 
  private:
   void call(const nb::callable& callable, const std::string& message) {
-    const nb::gil_scoped_acquire lock;
+    const Locked lock;
     if (error_ || !callable.is_valid()) return;
     try {
-      callable(message);
+      callable(decoded(message));
     } catch (nb::python_error& error) {
       error_.emplace(std::move(error));
     }
@@ -89,11 +93,11 @@ struct LoadedModel {
 template <typename Source>
 LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
                       const Backends& backends, nb::callable warn, nb::callable inform, int threads,
-                      bool copies_weights, bool strict_stamps) {
+                      bool copies_weights, bool strict_stamps, std::set<std::string> free_inputs) {
   auto log = std::make_shared<PythonLog>(std::move(warn), std::move(inform));
   std::optional<Model> model;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     model = load(std::move(source),
                  {.is_strict = is_strict,
                   .keeps_all_values = keeps_all_values,
@@ -102,7 +106,8 @@ LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
                   .backends = backends,
                   .threads = threads,
                   .strict_stamps = strict_stamps,
-                  .copies_weights = copies_weights});
+                  .copies_weights = copies_weights,
+                  .free_inputs = std::move(free_inputs)});
   }
   log->raise_error();
   return {*std::move(model), std::move(log), std::nullopt};
@@ -110,10 +115,11 @@ LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
 
 LoadedModel load_bytes(const nb::bytes& bytes, bool is_strict, bool keeps_all_values,
                        const Backends& backends, nb::callable warn, nb::callable inform,
-                       int threads, bool copies_weights, bool strict_stamps) {
+                       int threads, bool copies_weights, bool strict_stamps,
+                       std::set<std::string> free_inputs) {
   return load_from(ModelBytes{.bytes = {bytes.c_str(), bytes.size()}}, is_strict, keeps_all_values,
                    backends, std::move(warn), std::move(inform), threads, copies_weights,
-                   strict_stamps);
+                   strict_stamps, std::move(free_inputs));
 }
 
 // A log is often a method of the object that owns the model. The garbage collector needs to see
@@ -153,7 +159,7 @@ class PythonProgress {
 
  private:
   bool call(const TuneProgress& progress) {
-    const nb::gil_scoped_acquire lock;
+    const Locked lock;
     if (error_) return false;
     try {
       // Python's handler for Ctrl-C runs only if this code checks for signals.
@@ -180,7 +186,7 @@ SharedExecutor* bind(LoadedModel& self, const nb::object& shapes, const nb::kwar
   options.on_progress = progress.watcher();
   std::unique_ptr<SharedExecutor> executor;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     executor = std::make_unique<SharedExecutor>(self.model.bind(options));
   }
   progress.raise_error();
@@ -197,21 +203,21 @@ nb::object describe(LoadedModel& self, const std::optional<Shapes>& shapes) {
   if (!shapes) return to_python(description_of(self));
   std::optional<ModelDescription> description;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     description = self.model.describe(*shapes);
   }
   self.log->raise_error();
   return to_python(*description);
 }
 
-std::string text(LoadedModel& self) {
+nb::object text(LoadedModel& self) {
   const ModelDescription& description = description_of(self);
   std::string values;
   for (const ValueDescription& input : description.inputs) {
     values += (values.empty() ? "" : ", ") + input.name + ": " + input.text;
   }
-  return "<tessera.Model '" + description.file + "', " + std::to_string(description.nodes.size()) +
-         " nodes, " + values + ">";
+  return decoded("<tessera.Model '" + description.file + "', " +
+                 std::to_string(description.nodes.size()) + " nodes, " + values + ">");
 }
 
 constexpr const char* kSaveCacheText =
@@ -248,14 +254,14 @@ void bind_model(nb::module_& module) {
           "save_cache",
           [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type,
              bool include_packs) {
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             self.model.save_cache(filename, type, include_packs);
           },
           "filename"_a, "type"_a = "all", nb::kw_only(), "include_packs"_a = false, kSaveCacheText)
       .def(
           "load_cache",
           [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type) {
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             self.model.load_cache(filename, type);
           },
           "filename"_a, "type"_a = "all", kLoadCacheText)
@@ -280,15 +286,15 @@ void bind_model(nb::module_& module) {
           "stages", [](const LoadedModel& self) { return to_list(self.model.stages()); },
           nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
           "The stages of load(), in order.")
-      .def("__repr__", &text);
+      .def("__repr__", &text, nb::sig("def __repr__(self) -> str"));
   constexpr const char* kLoad = "tessera.load() with every argument given.";
   // The first overload that fits is used. Bytes come first, because they also convert to a path.
   module.def("load", &load_bytes, "model"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
              "backends"_a, "log"_a, "information_log"_a, "threads"_a, "copies_weights"_a,
-             "strict_stamps"_a, kLoad);
+             "strict_stamps"_a, "free_inputs"_a, kLoad);
   module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
              "keep_all_values"_a, "backends"_a, "log"_a, "information_log"_a, "threads"_a,
-             "copies_weights"_a, "strict_stamps"_a, kLoad);
+             "copies_weights"_a, "strict_stamps"_a, "free_inputs"_a, kLoad);
 }
 
 }  // namespace tessera::python

@@ -14,8 +14,11 @@
 #include "python/descriptions.h"
 #include "python/device_arrays.h"
 #include "python/executor.h"
+#include "python/interpreter_lock.h"
+#include "python/metadata.h"
 #include "python/model.h"
 #include "python/sparse_arrays.h"
+#include "python/text.h"
 #include "tessera/tessera.h"
 
 namespace nb = nanobind;
@@ -31,18 +34,13 @@ void raise_error(const std::exception_ptr& pointer, void* /*unused*/) {
   } catch (const Error& error) {
     const std::string kind(name(error.kind()));
     const nb::object type = nb::module_::import_("tessera.errors").attr(kind.c_str());
-    // Messages may contain paths, whose bytes need not be UTF-8.
-    const auto decode = [](const std::string& text) {
-      return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
-                                            "backslashreplace"));
-    };
-    const nb::object exception = type(decode(error.where()), decode(error.message()));
+    const nb::object exception = type(decoded(error.where()), decoded(error.message()));
     PyErr_SetObject(type.ptr(), exception.ptr());
   }
 }
 
 std::vector<BackendDescription> describe(const Backends& backends) {
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return backends.describe();
 }
 
@@ -58,10 +56,9 @@ needed.
     backends.add_path("/opt/plugins")
     model = tessera.load("model.onnx", backends=backends))");
   backends.def(nb::init<>())
-      .def("add_path", &Backends::add_path, "path"_a, nb::call_guard<nb::gil_scoped_release>(),
+      .def("add_path", &Backends::add_path, "path"_a, nb::call_guard<Unlocked>(),
            "Adds a plug-in, or a folder of plug-ins, to be opened when needed.")
-      .def("load_backend", &Backends::load_backend, "path"_a,
-           nb::call_guard<nb::gil_scoped_release>(),
+      .def("load_backend", &Backends::load_backend, "path"_a, nb::call_guard<Unlocked>(),
            "Opens a plug-in now. Raises Unsupported with the reason if it cannot be used.")
       .def(
           "describe", [](const Backends& self) { return to_list(describe(self)); },
@@ -109,7 +106,7 @@ algorithm: "" means any; else a prefix of the name of the algorithm.)")
 // the log.
 void end_background_tasks_at_exit() {
   nb::module_::import_("atexit").attr("register")(
-      nb::cpp_function(&end_background_tasks, nb::call_guard<nb::gil_scoped_release>()));
+      nb::cpp_function(&end_background_tasks, nb::call_guard<Unlocked>()));
 }
 
 }  // namespace
@@ -120,11 +117,18 @@ NB_MODULE(_core, module) {
   nb::register_exception_translator(tessera::python::raise_error);
   module.def("version", &tessera::version, "The version of the library: three numbers with dots.");
   module.def("_description_fields", &tessera::python::description_fields);
+  module.def(
+      "optimizes_by_default", [] { return tessera::optimize_of({}) != tessera::Optimize::Off; },
+      "Whether bind() measures if nothing is said: False with TESSERA_OPTIMIZE=0 in the "
+      "environment.");
   tessera::python::bind_device_arrays(module);
   tessera::python::bind_backends(module);
   tessera::python::bind_placement_rules(module);
   tessera::python::bind_sparse_arrays(module);
   tessera::python::bind_executor(module);
   tessera::python::bind_model(module);
+  tessera::python::bind_metadata(module);
+  tessera::python::keep_threads_out_at_exit();
+  // The last to be registered is the first to be called.
   tessera::python::end_background_tasks_at_exit();
 }

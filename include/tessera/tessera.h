@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -148,6 +149,10 @@ struct LoadOptions {
   // finds such a change, but a change while bind() or a run reads the file changes values, or the
   // system ends the process (SIGBUS). It is safe to replace a file by renaming another one.
   bool copies_weights = false;
+  // Inputs for which the model's file has a value (an initializer), which is ignored: they are fed
+  // in each run like other inputs. Otherwise such a value is a constant of the model. load() throws
+  // InvalidArgument if the file has no value for one of them. No index is kept or used.
+  std::set<std::string> free_inputs = {};
 };
 
 class Executor {

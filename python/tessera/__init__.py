@@ -13,9 +13,11 @@ Loading, binding and running release the interpreter's lock, so other Python thr
 """
 
 import functools
+import importlib
 import logging
 import os
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Collection, Sequence
 
 from . import descriptions
 from ._core import (
@@ -76,6 +78,43 @@ __all__ += descriptions.__all__
 
 __version__ = _version()
 
+# Names of tessera.onnxruntime that are also attributes of this module. That module is imported when
+# one of them is first used, so `import tessera` stays fast.
+_ONNXRUNTIME_NAMES = (
+    "InferenceSession",
+    "IOBinding",
+    "OrtValue",
+    "RunOptions",
+    "SessionOptions",
+    "get_available_providers",
+)
+
+
+# For editors and type checkers, which read this as true.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .onnxruntime import (
+        InferenceSession,
+        IOBinding,
+        OrtValue,
+        RunOptions,
+        SessionOptions,
+        get_available_providers,
+    )
+
+
+def __getattr__(name):
+    if name in _ONNXRUNTIME_NAMES:
+        return getattr(importlib.import_module("tessera.onnxruntime"), name)
+    if name in ("onnxruntime", "backend"):
+        return importlib.import_module(f"tessera.{name}")
+    raise AttributeError(f"module 'tessera' has no attribute '{name}'", name=name,
+                         obj=sys.modules[__name__])
+
+
+def __dir__():
+    return sorted({*globals(), *_ONNXRUNTIME_NAMES, "onnxruntime", "backend"})
+
 
 @functools.cache
 def _default_backends() -> Backends:
@@ -92,6 +131,7 @@ def load(
     threads: int = 0,
     copies_weights: bool = False,
     strict_stamps: bool = False,
+    free_inputs: Collection[str] = (),
 ) -> Model:
     """Loads an ONNX file, or the bytes of one, such as SerializeToString() returns. If bytes name
     files of external data, these must be in the working folder.
@@ -113,6 +153,8 @@ def load(
         processes, and used, only if the system granted a read lease on every file of the model
         while it was read; only the owner of a file gets one. Otherwise the index is not kept if a
         writer is noticed.
+    free_inputs: inputs that are fed in each run although the file has a value for them; otherwise
+        this value is a constant of the model.
 
     Raises InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or version that this
     build does not know) or OutOfMemory.
@@ -130,6 +172,7 @@ def load(
         threads=threads,
         copies_weights=copies_weights,
         strict_stamps=strict_stamps,
+        free_inputs=set(free_inputs),
     )
 
 

@@ -88,11 +88,12 @@ void Model::State::restore() {
   const std::vector<StampedFile> expected = files();
   check_unchanged(expected);
   LoadedModel again =
-      given_bytes
-          ? load_model(import_onnx_bytes(given_bytes->bytes, given_bytes->folder, *registry, log,
-                                         given_bytes->name, {compile_options.copies_weights}),
-                       compile_options, *registry, pool, log)
-          : load_model(file, compile_options, *registry, pool, log);
+      given_bytes ? load_model(import_onnx_bytes(given_bytes->bytes, given_bytes->folder, *registry,
+                                                 log, given_bytes->name,
+                                                 {.copies_weights = compile_options.copies_weights,
+                                                  .free_inputs = compile_options.free_inputs}),
+                               compile_options, *registry, pool, log)
+                  : load_model(file, compile_options, *registry, pool, log);
   // Compares the stamps of the files that were opened, because a file may have been replaced after
   // check_unchanged().
   if (!expected.empty()) check_same_stamps(expected, again.source.files);
@@ -314,7 +315,8 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
   state->compile_options = {.is_strict = options.is_strict,
                             .keeps_all_values = options.keeps_all_values,
                             .copies_weights = options.copies_weights,
-                            .takes_leases = keeps_index};
+                            .takes_leases = keeps_index,
+                            .free_inputs = options.free_inputs};
   state->load_threads = options.threads;
   state->registry = options.backends.state_->registry;
   // Drops pages of original weights while packing, so that not all originals and packs are in
@@ -364,8 +366,10 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
 Model load(const std::filesystem::path& file, const LoadOptions& options) {
   const auto state = std::make_shared<Model::State>(options);
   state->file = file;
-  return Model::State::load(state, options,
-                            options.keeps_index.value_or(is_optimize_wanted_by_environment()));
+  // An index holds the model with the values of its file.
+  const bool keeps_index = options.free_inputs.empty() &&
+                           options.keeps_index.value_or(is_optimize_wanted_by_environment());
+  return Model::State::load(state, options, keeps_index);
 }
 
 Model load(ModelBytes model, const LoadOptions& options) {

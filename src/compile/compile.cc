@@ -77,10 +77,11 @@ bool is_same(const Graph& before, const Rewritten& rewritten) {
 
 LoadedModel load_model(const std::filesystem::path& file, const CompileOptions& options,
                        const ops::Registry& registry, ThreadPool& pool, const Log& log) {
-  return load_model(
-      import_onnx(file, registry, log,
-                  {.copies_weights = options.copies_weights, .takes_leases = options.takes_leases}),
-      options, registry, pool, log);
+  return load_model(import_onnx(file, registry, log,
+                                {.copies_weights = options.copies_weights,
+                                 .takes_leases = options.takes_leases,
+                                 .free_inputs = options.free_inputs}),
+                    options, registry, pool, log);
 }
 
 LoadedModel load_model(ImportedModel source, const CompileOptions& options,

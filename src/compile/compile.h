@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct CompileOptions {
   bool keeps_all_values = false;  // no pass removes a value of the model's file
   bool copies_weights = false;    // see ImportOptions
   bool takes_leases = false;      // see ImportOptions
+  std::set<std::string> free_inputs = {};
 };
 
 // A loaded model: rewritten, with types as far as symbols allow.

@@ -142,6 +142,51 @@ def test_a_model_can_be_the_bytes_of_a_file(tessera, doubling_model):
         tessera.load(b"model.onnx")
 
 
+def test_an_input_with_a_value_in_the_file_can_be_fed(tessera, save_model, monkeypatch):
+    path = save_model(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        [("x", TensorProto.FLOAT, [2]), ("w", TensorProto.FLOAT, [2])],
+        [("y", TensorProto.FLOAT, [2])],
+        [numpy_helper.from_array(np.array([10, 20], np.float32), "w")],
+    )
+    x = np.array([1, 2], np.float32)
+    # With an index of the model, which has the value of the file.
+    monkeypatch.delenv("TESSERA_OPTIMIZE")
+    for _ in range(2):
+        model = tessera.load(path)
+        assert [value.name for value in model.inputs] == ["x"]
+        assert model.bind(tune_budget_seconds=0.1).run(x)[0].tolist() == [11, 22]
+    for source in (path, path.read_bytes()):
+        model = tessera.load(source, free_inputs=["w"])
+        assert [value.name for value in model.inputs] == ["x", "w"]
+        executor = model.bind(optimize=False)
+        assert executor.run({"x": x, "w": 2 * x})[0].tolist() == [3, 6]
+        with pytest.raises(tessera.InvalidArgument, match="'w'"):
+            executor.run({"x": x})
+    expected = "free input 'x': expected an input for which the model's file has a value"
+    with pytest.raises(tessera.InvalidArgument, match=expected):
+        tessera.load(path, free_inputs=["x"])
+
+
+def test_names_that_are_not_unicode_are_shown_escaped(tessera, save_model):
+    path = save_model(
+        [helper.make_node("Add", ["x__", "x__"], ["y"], "n__")],
+        [("x__", TensorProto.FLOAT, ["d__"])],
+        [("y", TensorProto.FLOAT, ["d__"])],
+    )
+    content = path.read_bytes()
+    for name in (b"x", b"n", b"d"):
+        content = content.replace(name + b"__", name + b"\xff\xfe")
+    model = tessera.load(content)
+    assert model.inputs[0].name == r"x\xff\xfe" and model.inputs[0].shape == (r"d\xff\xfe",)
+    assert model.describe().nodes[0].name == r"n\xff\xfe"
+    assert r"x\xff\xfe: float32" in repr(model)
+    session = tessera.InferenceSession(content)
+    assert session.get_inputs()[0].name == r"x\xff\xfe"
+    with pytest.raises(tessera.InvalidArgument):
+        session.run(None, {r"x\xff\xfe": np.ones(2, np.float32)})
+
+
 def test_lists_and_buffers_of_the_right_type_are_read(tessera, save_model):
     path = save_model(
         [helper.make_node("Add", ["x", "x"], ["y"])],

@@ -33,8 +33,12 @@ void trim(std::vector<ValueId>& ids) {
 class GraphBuilder {
  public:
   GraphBuilder(Functions& functions, TensorReader& tensors, const ops::Registry& registry,
-               const Log& log)
-      : functions_(functions), tensors_(tensors), registry_(registry), log_(log) {}
+               const Log& log, const std::set<std::string>& free_inputs)
+      : functions_(functions),
+        tensors_(tensors),
+        registry_(registry),
+        log_(log),
+        free_inputs_(free_inputs) {}
 
   Graph build(const GraphSite& site) {
     check_depth(site.depth);
@@ -63,10 +67,16 @@ class GraphBuilder {
   }
 
  private:
+  bool is_free(const GraphSite& site, const std::string& name) const {
+    const bool is_models_own = site.outer == nullptr;
+    return is_models_own && free_inputs_.contains(name);
+  }
+
   void add_constants(const GraphSite& site, const DeclaredTypes& declared, Scope& scope) {
     for (const onnx::SparseTensorProto& proto : site.proto.sparse_initializer()) {
       Value value;
       value.name = site.frame.rename(proto.values().name());
+      if (is_free(site, value.name)) continue;
       const std::string where = site.where + "sparse initializer '" + value.name + "'";
       if (value.name.empty()) throw Error(ErrorKind::InvalidModel, where, "it has no name");
       read_sparse(proto, tensors_, where, value);
@@ -76,6 +86,7 @@ class GraphBuilder {
     for (const onnx::TensorProto& proto : site.proto.initializer()) {
       Value value;
       value.name = site.frame.rename(proto.name());
+      if (is_free(site, value.name)) continue;
       const std::string where = site.where + "initializer '" + value.name + "'";
       if (value.name.empty()) throw Error(ErrorKind::InvalidModel, where, "it has no name");
       value.constant = tensors_.read(proto, where);
@@ -287,14 +298,16 @@ class GraphBuilder {
   TensorReader& tensors_;
   const ops::Registry& registry_;
   const Log& log_;
+  const std::set<std::string>& free_inputs_;
   std::optional<Error> refusal_;
 };
 
 }  // namespace
 
 Graph build_graph(const onnx::GraphProto& proto, Functions& functions, TensorReader& tensors,
-                  const ops::Registry& registry, const Log& log) {
-  GraphBuilder builder(functions, tensors, registry, log);
+                  const ops::Registry& registry, const Log& log,
+                  const std::set<std::string>& free_inputs) {
+  GraphBuilder builder(functions, tensors, registry, log, free_inputs);
   Graph graph = builder.build({proto, functions.model_frame(), nullptr, "", "", 1});
   builder.throw_refusal();
   return graph;

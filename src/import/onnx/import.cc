@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/likely_name.h"
 #include "graph/verify.h"
 #include "import/onnx/byte_source.h"
 #include "import/onnx/external_data.h"
@@ -54,6 +55,25 @@ void check_header(const onnx::ModelProto& model, const std::string& where) {
   }
 }
 
+void check_free_inputs(const onnx::GraphProto& graph, const std::set<std::string>& free_inputs) {
+  if (free_inputs.empty()) return;
+  std::set<std::string> inputs;
+  for (const auto& input : graph.input()) inputs.insert(input.name());
+  std::vector<std::string> defaults;
+  const auto add = [&](const std::string& name) {
+    if (inputs.contains(name)) defaults.push_back(name);
+  };
+  for (const auto& initializer : graph.initializer()) add(initializer.name());
+  for (const auto& initializer : graph.sparse_initializer()) add(initializer.values().name());
+  for (const std::string& name : free_inputs) {
+    if (std::find(defaults.begin(), defaults.end(), name) != defaults.end()) continue;
+    throw Error(
+        ErrorKind::InvalidArgument, "free input '" + name + "'",
+        "expected an input for which the model's file has a value, found none of this name" +
+            did_you_mean(name, defaults));
+  }
+}
+
 WeightMapping described(const ByteSource::Mapping& mapping, const ByteSource& source,
                         const std::filesystem::path& file) {
   return {mapping.start, source.size(), file, *source.stamp(), mapping.descriptor};
@@ -94,7 +114,8 @@ ImportedModel import_from(const ByteSource& source, ExternalData external,
   if (options.takes_leases) external.take_leases();
   TensorReader tensors(source, scanned.payloads, external, options.copies_weights);
   Functions functions(model, result.opsets);
-  result.graph = build_graph(model.graph(), functions, tensors, registry, log);
+  check_free_inputs(model.graph(), options.free_inputs);
+  result.graph = build_graph(model.graph(), functions, tensors, registry, log, options.free_inputs);
   verify(result.graph, "import");
   result.lease = external.release_leases();
   for (const auto& [path, file] : external.files()) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ struct ImportOptions {
   bool copies_weights = false;
   // Hold read leases (base/file_stamp.h) on all files until they are read, to detect writers.
   bool takes_leases = false;
+  // Graph inputs that are fed although the file has a value for them, which is ignored.
+  std::set<std::string> free_inputs = {};
 };
 
 struct ImportedModel {
@@ -63,11 +66,10 @@ MappedWeights map_weights(const std::filesystem::path& file);
 
 // Reads `file` and its external data. Initializers become constants. External ones are mapped, or
 // copied if they are not aligned to kTensorAlignmentBytes or `options` says so; others are copied
-// once. A graph input with an initializer becomes a constant too, whatever the IR version: a
-// default that callers could override (IR version 4 and up) is taken as the model's value. Throws
-// InvalidArgument if the file cannot be read, InvalidModel if its contents are inconsistent,
-// Unsupported if an op, a version or an element type is not supported. Does not keep a reference to
-// `registry`.
+// once. A graph input with an initializer becomes a constant too, whatever the IR version, unless
+// it is one of ImportOptions::free_inputs. Throws InvalidArgument if the file cannot be read or has
+// no value for a free input, InvalidModel if its contents are inconsistent, Unsupported if an op, a
+// version or an element type is not supported. Does not keep a reference to `registry`.
 ImportedModel import_onnx(const std::filesystem::path& file, const ops::Registry& registry,
                           const Log& log, const ImportOptions& options = {});
 

@@ -72,6 +72,27 @@ TEST(Import, InputWithAnInitializerIsAConstant) {
   }
 }
 
+TEST(Import, AFreeInputIsFedThoughTheFileHasAValueForIt) {
+  onnx::ModelProto model = relu_model();
+  add_input(*model.mutable_graph(), "w", {2});
+  add_weight(*model.mutable_graph(), "w", {2}, 7);
+  add_weight(*model.mutable_graph(), "inner", {2}, 7);
+  const auto import_with = [&](const std::string& free_input) {
+    return import_onnx_bytes(model.SerializeAsString(), "", test_registry(),
+                             Log([](const std::string&) {}), "the given bytes",
+                             {.free_inputs = {free_input}});
+  };
+  const ImportedModel imported = import_with("w");
+  ASSERT_EQ(imported.graph.inputs.size(), 2U);
+  EXPECT_EQ(imported.graph[imported.graph.inputs[1]].name, "w");
+  EXPECT_FALSE(value(imported.graph, "w").is_constant());
+  EXPECT_TRUE(value(imported.graph, "inner").is_constant());
+  for (const char* const name : {"x", "inner", "nothing"}) {
+    expect_error([&] { import_with(name); }, ErrorKind::InvalidArgument,
+                 {"free input '" + std::string(name) + "'", "found none of this name"});
+  }
+}
+
 TEST(Import, OptionalInputsAndOutputsMayBeLeftOut) {
   onnx::ModelProto model = make_model();
   add_input(*model.mutable_graph(), "x");

@@ -1,0 +1,95 @@
+#include "python/interpreter_lock.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace nb = nanobind;
+
+namespace tessera::python {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long the end of the interpreter waits. Work that takes longer is still going on when the
+// process frees its static variables.
+constexpr std::chrono::seconds kMaxWait{2};
+constexpr std::chrono::milliseconds kPoll{1};
+
+// An interpreter ends once in a process, and threads of any module's objects may be at work, so
+// these belong to the process.
+std::atomic<int> at_work = 0;    // threads that are in the lifetime of an Unlocked
+std::atomic<int> sleeping = 0;   // of these, the ones that wait for the end of the process
+std::atomic<int> returning = 0;  // threads that are taking the lock
+std::atomic<bool> is_ending = false;
+std::atomic<std::thread::id> ending_thread;
+
+// Whether this thread is one of `at_work`; others, such as those of a library, are not waited for.
+thread_local bool is_at_work = false;
+
+bool must_stay_out() { return is_ending && ending_thread.load() != std::this_thread::get_id(); }
+
+[[noreturn]] void sleep_until_the_end() {
+  if (is_at_work) ++sleeping;
+  while (true) pause();
+}
+
+// Calls `take`, which takes the interpreter's lock, unless the interpreter has begun to end.
+template <class Take>
+void take_lock(const Take& take) {
+  // wait_for_others() either sees this thread, or has set what the next line asks for.
+  ++returning;
+  if (must_stay_out()) {
+    --returning;
+    sleep_until_the_end();
+  }
+  take();
+  --returning;
+}
+
+void wait_for_others() {
+  const PyThreadState* const any = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+  // What other threads hold cannot be freed any more.
+  if (PyThreadState_Next(const_cast<PyThreadState*>(any)) != nullptr) nb::set_leak_warnings(false);
+  const nb::gil_scoped_release unlocked;
+  ending_thread = std::this_thread::get_id();
+  is_ending = true;
+  const Clock::time_point end = Clock::now() + kMaxWait;
+  while ((returning > 0 || at_work > sleeping) && Clock::now() < end) {
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+}  // namespace
+
+Unlocked::Unlocked() : state_(PyEval_SaveThread()) {
+  ++at_work;
+  is_at_work = true;
+  if (must_stay_out()) sleep_until_the_end();
+}
+
+Unlocked::~Unlocked() {
+  take_lock([&] { PyEval_RestoreThread(state_); });
+  is_at_work = false;
+  --at_work;
+}
+
+Locked::Locked() {
+  // A thread that has the lock must not sleep.
+  if (PyGILState_Check() == 1) {
+    state_ = PyGILState_Ensure();
+  } else {
+    take_lock([&] { state_ = PyGILState_Ensure(); });
+  }
+}
+
+void keep_threads_out_at_exit() {
+  // A new process has only the thread that made it.
+  pthread_atfork(nullptr, nullptr, [] { at_work = returning = sleeping = 0; });
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&wait_for_others));
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,40 @@
+// The lock of the interpreter, also while the interpreter ends.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace tessera::python {
+
+// Releases the interpreter's lock, which the thread must hold, during its lifetime. Replaces
+// nb::gil_scoped_release, whose destructor ends the process if the interpreter has begun to end:
+// Python then ends the thread by unwinding its stack, which no destructor permits. Here, such a
+// thread sleeps until the process has ended.
+class Unlocked {
+ public:
+  Unlocked();
+  ~Unlocked();
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+// Holds the interpreter's lock during its lifetime, on any thread. Replaces nb::gil_scoped_acquire,
+// for the same reason.
+class Locked {
+ public:
+  Locked();
+  ~Locked() { PyGILState_Release(state_); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+// Has the interpreter, when it ends, wait a moment for the work of other threads, and then keep
+// these threads out. Call it once, when the module is made.
+void keep_threads_out_at_exit();
+
+}  // namespace tessera::python

@@ -1,0 +1,10 @@
+// What a model's file says of itself, for tessera.onnxruntime.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace tessera::python {
+
+void bind_metadata(nanobind::module_& module);
+
+}  // namespace tessera::python

@@ -1,0 +1,53 @@
+"""onnxruntime's interface to Tessera. A program that was written for onnxruntime runs on Tessera
+with one line changed:
+
+    import tessera.onnxruntime as ort
+
+docs/onnxruntime.md says which options and providers mean what here.
+"""
+
+from tessera import __version__ as _version
+
+from . import capi
+from .inference_session import InferenceSession
+from .io_binding import IOBinding
+from .node_arg import ModelMetadata, NodeArg
+from .ort_value import OrtDevice, OrtValue
+from .providers import get_all_providers, get_available_providers, get_device
+from .session_options import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+    set_default_logger_severity,
+    set_default_logger_verbosity,
+)
+
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "IOBinding",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "OrtDevice",
+    "OrtValue",
+    "RunOptions",
+    "SessionOptions",
+    "capi",
+    "get_all_providers",
+    "get_available_providers",
+    "get_device",
+    "get_version_string",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+]
+
+__version__ = _version
+
+
+def get_version_string():
+    """The version of Tessera."""
+    return __version__

@@ -1,0 +1,53 @@
+"""The interpreter ends while daemon threads load, bind and run: no crash, no hang, no complaint."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+
+WORK = {
+    "run": "session.run(None, {'x': rows(1 + next(turns) % 3)})",
+    "load": "ort.InferenceSession(content).run(None, {'x': rows(2)})",
+    "measure": "tessera.load(content).bind({'x': (2, 4)}, optimize=True, retune=True)",
+    "log": "tessera.load(contradicting, log=print)",
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_threads_at_work_do_not_disturb_the_end(tessera, work, tmp_path):
+    program = textwrap.dedent(f"""\
+        import itertools, sys, threading, time
+        from onnx import TensorProto, helper
+        import tessera
+        import tessera.onnxruntime as ort
+        from onnxruntime_programs import classifier, rows
+
+        content = classifier().SerializeToString()
+        model = classifier()
+        model.graph.value_info.append(
+            helper.make_tensor_value_info("product", TensorProto.FLOAT, ["batch", 7]))
+        contradicting = model.SerializeToString()
+        session = ort.InferenceSession(content)
+        session.run(None, {{"x": rows(1)}})
+        turns = itertools.count()
+        sys.stdout = open("/dev/null", "w")
+
+        def repeat():
+            while True:
+                {WORK[work]}
+
+        for _ in range(3):
+            threading.Thread(target=repeat, daemon=True).start()
+        time.sleep(0.2)
+        """)
+    folders = [str(pathlib.Path(tessera.__file__).parents[1]), str(FOLDER)]
+    for _ in range(3):
+        result = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False,
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)})
+        assert (result.returncode, result.stderr) == (0, "")
