@@ -7,6 +7,7 @@ import sys
 import threading
 
 import numpy as np
+import onnx
 import pytest
 
 from installed import environment
@@ -186,6 +187,26 @@ def test_threads_share_a_model(library, loaded):
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+RELATIVE = """
+import ctypes, os, sys
+library = ctypes.CDLL("./libtessera.so")
+os.chdir("/")
+model, executor = ctypes.c_void_p(), ctypes.c_void_p()
+assert library.tessera_load(os.fsencode(sys.argv[1]), None, ctypes.byref(model), None) == 0
+assert library.tessera_bind(model, None, ctypes.byref(executor), None) == 0
+"""
+
+
+def test_it_finds_plug_ins_though_its_name_was_relative(prefix, model, needs_a_library):
+    static = str(model).replace("small", "static")
+    proto = onnx.load(model)
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
+    onnx.save(proto, static)
+    done = subprocess.run([sys.executable, "-c", RELATIVE, static], cwd=prefix / "lib",
+                          env=environment(), text=True, capture_output=True, check=False, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 PROGRAM = """

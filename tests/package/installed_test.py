@@ -134,6 +134,19 @@ def test_a_moved_plug_in_computes_with_its_library(prefix, model, why_unusable):
         assert "cannot be loaded" not in refusals and "cannot open" not in refusals, name
 
 
+def test_a_program_in_path_is_not_mistaken_for_a_file_of_its_name(prefix, tmp_path, needs_native):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "tessera").write_text("not the program")
+    (tmp_path / "lib" / "tessera").mkdir(parents=True)
+    (tmp_path / "lib" / "tessera" / "backend_native.so").write_text("not the plug-in")
+    done = run("sh", "-c", "tessera backends --json", cwd=tmp_path / "bin",
+               PATH=f"{prefix / 'bin'}:{os.environ['PATH']}")
+    [entry] = [entry for entry in json.loads(done.stdout)["backends"]
+               if entry["backend"] == "native"]
+    assert entry["file"] == str(prefix / "lib" / "tessera" / "backend_native.so")
+    assert entry["is_usable"]
+
+
 def test_a_plug_in_of_the_user_replaces_the_one_of_its_name(prefix, model, tmp_path, needs_native):
     own = shutil.copy2(prefix / "lib" / "tessera" / "backend_native.so", tmp_path)
     for path in (own, tmp_path):
