@@ -204,8 +204,10 @@ int32_t tessera_model_output(const tessera_model* model, size_t index,
 }
 
 int32_t tessera_bind_options_create(tessera_bind_options** options, tessera_failure* failure) {
-  return guarded(failure,
-                 [&] { *needed(options, "options", kAPlace) = new tessera_bind_options(); });
+  return guarded(failure, [&] {
+    needed(options, "options", kAPlace);
+    *options = new tessera_bind_options();
+  });
 }
 
 void tessera_bind_options_destroy(tessera_bind_options* options) { delete options; }
