@@ -14,8 +14,8 @@ namespace tessera {
 
 namespace {
 
-// The file that is mapped at `address`; "" if the system does not tell. Lines of maps(5) are "<begin>-<end>
-// <permissions> <offset> <device> <inode>  <path>".
+// The file that is mapped at `address`; "" if the system does not tell. Lines of maps(5) are
+// "<begin>-<end> <permissions> <offset> <device> <inode>  <path>".
 std::filesystem::path mapped_file(uintptr_t address) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -36,9 +36,9 @@ std::filesystem::path module_file() {
   link_map* module = nullptr;
   const auto* const code = reinterpret_cast<const void*>(&module_file);
   if (::dladdr1(code, &found, reinterpret_cast<void**>(&module), RTLD_DL_LINKMAP) == 0) return {};
-  // A relative name is of no use: it was relative to a folder that may no longer be the current one,
-  // and the current one may have a file of this name that somebody else put there. The name of the
-  // program is whatever its caller wrote.
+  // A relative name is of no use: it was relative to a folder that may no longer be the current
+  // one, and the current one may have a file of this name that somebody else put there. The name of
+  // the program is whatever its caller wrote.
   std::filesystem::path file = module->l_name;
   if (file.empty()) file = "/proc/self/exe";
   if (file.is_relative()) file = mapped_file(reinterpret_cast<uintptr_t>(code));

@@ -19,7 +19,7 @@ void copy_text(char (&to)[kBytes], std::string_view text) {
   if (length < text.size()) {
     while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0U) == 0x80U) --length;
   }
-  std::memcpy(to, text.data(), length);
+  std::copy_n(text.begin(), length, to);
   to[length] = '\0';
 }
 

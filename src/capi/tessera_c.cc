@@ -21,6 +21,8 @@ using tessera::capi::read_struct;
 using tessera::capi::refuse_argument;
 using tessera::capi::write_struct;
 
+// The names are those of the C header.
+// NOLINTBEGIN(readability-identifier-naming)
 struct tessera_model {
   tessera::Model model;
 
@@ -61,6 +63,7 @@ struct tessera_executor {
     outputs.clear();
   }
 };
+// NOLINTEND(readability-identifier-naming)
 
 namespace {
 
