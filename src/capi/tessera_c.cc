@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,10 +52,17 @@ struct tessera_executor {
   tessera::Executor executor;
   std::vector<tessera::Tensor> results = {};
   bool has_results = false;
+  // What refers to memory of the caller.
+  std::map<std::string, tessera::Tensor> bound_inputs = {};
+  std::set<std::string> bound_outputs = {};
   // Of the newest run; empty if nobody asked since.
   std::vector<DescribedValue> inputs = {};
   std::vector<DescribedValue> outputs = {};
 
+  void forget_bindings() {
+    bound_inputs.clear();
+    bound_outputs.clear();
+  }
   // What a call that runs makes invalid.
   void forget() {
     results.clear();
@@ -128,16 +136,23 @@ bool overlaps(const tessera::Tensor& left, const tessera::Tensor& right) {
   return left_begin < right_begin + right.bytes() && right_begin < left_begin + left.bytes();
 }
 
-// An output may be an input, or part of it, whose memory the caller may free before it reads the
-// output.
-void copy_views_of_inputs(const std::map<std::string, tessera::Tensor>& inputs,
+bool overlaps_one(const std::map<std::string, tessera::Tensor>& inputs,
+                  const tessera::Tensor& result) {
+  return std::ranges::any_of(inputs,
+                             [&](const auto& input) { return overlaps(input.second, result); });
+}
+
+// An output may be an input, whose memory the caller may free before it reads the output. Those
+// that are bound are where the caller wants them.
+void copy_views_of_inputs(const tessera_executor& executor,
+                          const std::map<std::string, tessera::Tensor>& given,
                           std::vector<tessera::Tensor>& results) {
-  for (tessera::Tensor& result : results) {
+  for (size_t index = 0; index < results.size(); ++index) {
+    tessera::Tensor& result = results[index];
     result = result.to_host();
     if (result.is_empty() || result.type() == tessera::DataType::String) continue;
-    const bool is_view = std::ranges::any_of(
-        inputs, [&](const auto& input) { return overlaps(input.second, result); });
-    if (!is_view) continue;
+    if (executor.bound_outputs.contains(executor.executor.outputs()[index].name)) continue;
+    if (!overlaps_one(given, result) && !overlaps_one(executor.bound_inputs, result)) continue;
     result = tessera::Tensor::copy_of(result.type(), result.dims(), result.data(),
                                       static_cast<size_t>(result.bytes()));
   }
@@ -311,7 +326,7 @@ int32_t tessera_executor_run(tessera_executor* executor, const tessera_tensor* i
     const std::map<std::string, tessera::Tensor> given = tessera::capi::read_tensors(inputs, count);
     executor->forget();
     std::vector<tessera::Tensor> results = executor->executor.run(given);
-    copy_views_of_inputs(given, results);
+    copy_views_of_inputs(*executor, given, results);
     executor->results = std::move(results);
     executor->has_results = true;
   });
@@ -355,6 +370,7 @@ int32_t tessera_executor_bind_input(tessera_executor* executor, const tessera_te
     needed(executor, "executor", kAnExecutor);
     const auto given = tessera::capi::read_tensor(input, "input", "input");
     executor->executor.bind_input(given.name, given.tensor);
+    executor->bound_inputs.insert_or_assign(given.name, given.tensor);
   });
 }
 
@@ -364,12 +380,15 @@ int32_t tessera_executor_bind_output(tessera_executor* executor, const tessera_t
     needed(executor, "executor", kAnExecutor);
     const auto given = tessera::capi::read_tensor(output, "output", "output");
     executor->executor.bind_output(given.name, given.tensor);
+    executor->bound_outputs.insert(given.name);
   });
 }
 
 int32_t tessera_executor_clear_bindings(tessera_executor* executor, tessera_failure* failure) {
-  return guarded(failure,
-                 [&] { needed(executor, "executor", kAnExecutor)->executor.clear_bindings(); });
+  return guarded(failure, [&] {
+    needed(executor, "executor", kAnExecutor)->executor.clear_bindings();
+    executor->forget_bindings();
+  });
 }
 
 int32_t tessera_executor_run_bound(tessera_executor* executor, tessera_failure* failure) {
@@ -412,6 +431,7 @@ int32_t tessera_executor_load_cache(tessera_executor* executor, const char* file
     needed(file, "file", kAFile);
     executor->executor.load_cache(file, type_or_all(type));
     executor->forget();
+    executor->forget_bindings();
   });
 }
 
