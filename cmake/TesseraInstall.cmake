@@ -1,14 +1,17 @@
-# What `cmake --install` copies: libtessera with its headers, the plug-ins, the programs, and the files
-# by which CMake and pkg-config find them. docs/decisions/0044 says what each may depend on.
+# What `cmake --install` copies: libtessera with its headers, the plug-ins, the programs with their
+# manual page and completion, and the files by which CMake and pkg-config find the library.
+# docs/decisions/0044 gives the reasons.
 include(CMakePackageConfigHelpers)
 
-# libtessera and the programs search for plug-ins here, relative to their own files (src/api/backends.cc).
+# libtessera and the programs search for plug-ins here, relative to their own files
+# (src/api/backends.cc).
 set(TESSERA_PLUGIN_DIR lib/tessera)
 
 install(TARGETS tessera EXPORT tessera-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
+install(DIRECTORY include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN *.h)
 install(TARGETS tessera_program tessera_worker RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

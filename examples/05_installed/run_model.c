@@ -42,7 +42,8 @@ static size_t element_bytes(int32_t data_type) {
 
 /* A tensor of 0, 0.01, 0.02, ... if it has floats, otherwise of zeros. Unknown dimensions become 1.
  * Returns 0 if there is no memory. */
-static int make_input(const tessera_value_description* input, int64_t* dims, tessera_tensor* tensor) {
+static int make_input(const tessera_value_description* input, int64_t* dims,
+                      tessera_tensor* tensor) {
   size_t elements = 1;
   int32_t axis;
   const int32_t rank = input->rank > 0 ? input->rank : 0;
@@ -77,7 +78,8 @@ static int32_t set_shape(tessera_bind_options* options, const tessera_tensor* te
                          tessera_failure* failure) {
   char text[MAX_TEXT];
   int32_t axis;
-  int length = snprintf(text, sizeof text, "%s=%s", tensor->name, tensor->rank == 0 ? "scalar" : "");
+  int length =
+      snprintf(text, sizeof text, "%s=%s", tensor->name, tensor->rank == 0 ? "scalar" : "");
   for (axis = 0; axis < tensor->rank && length < MAX_TEXT; ++axis) {
     length += snprintf(text + length, sizeof text - (size_t)length, "%s%" PRId64,
                        axis == 0 ? "" : "x", tensor->dims[axis]);
@@ -133,9 +135,9 @@ int main(int argc, char** argv) {
       if (set_shape(options, &given.tensors[index], &failure) != TESSERA_OK) code = fail(&failure);
     }
   }
-  if (code == 0 && (tessera_bind(model, options, &executor, &failure) != TESSERA_OK ||
-                    tessera_executor_run(executor, given.tensors, given.count, &failure) !=
-                        TESSERA_OK)) {
+  if (code == 0 &&
+      (tessera_bind(model, options, &executor, &failure) != TESSERA_OK ||
+       tessera_executor_run(executor, given.tensors, given.count, &failure) != TESSERA_OK)) {
     code = fail(&failure);
   }
   /* Sizes of outputs may be known only after the run. */

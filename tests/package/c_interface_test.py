@@ -176,7 +176,8 @@ def test_threads_share_a_model(library, loaded):
                 x = np.full((rows, 2), rows, np.float32)
                 library.call("executor_run", executor, ctypes.byref(tensor_over("x", x)),
                              ctypes.c_size_t(1))
-                np.testing.assert_allclose(library.result(executor, 0)[1][0], [3 * rows, 0, 0.75 * rows])
+                np.testing.assert_allclose(library.result(executor, 0)[1][0],
+                                           [3 * rows, 0, 0.75 * rows])
             library.library.tessera_executor_destroy(executor)
         except BaseException as failure:  # raised by the test, not by the thread
             failures.append(failure)
@@ -205,7 +206,8 @@ def test_it_finds_plug_ins_though_its_name_was_relative(prefix, model, needs_a_l
     proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
     onnx.save(proto, static)
     done = subprocess.run([sys.executable, "-c", RELATIVE, static], cwd=prefix / "lib",
-                          env=environment(), text=True, capture_output=True, check=False, timeout=100)
+                          env=environment(), text=True, capture_output=True, check=False,
+                          timeout=100)
     assert (done.returncode, done.stderr) == (0, "")
 
 
