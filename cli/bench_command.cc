@@ -1,10 +1,10 @@
 // `tessera bench`: measures the times to load, bind and run a model.
+#include "api/argument_text.h"
 #include "cli/bench_report.h"
 #include "cli/bind_arguments.h"
 #include "cli/bound_model.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/named_argument.h"
 #include "cli/progress.h"
 #include "cli/quantities.h"
 #include "cli/staged_files.h"

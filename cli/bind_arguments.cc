@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "api/argument_text.h"
 #include "base/check.h"
-#include "cli/named_argument.h"
 
 namespace tessera::cli {
 namespace {
@@ -17,12 +17,6 @@ constexpr double kMaxSeconds = 1e6;
 [[noreturn]] void refuse(std::string_view option, const std::string& text,
                          const std::string& message) {
   throw Error(ErrorKind::InvalidArgument, std::string(option) + " '" + text + "'", message);
-}
-
-// The parts of `text` before and after `position`; all and "" if that is npos.
-std::pair<std::string, std::string> split_at(const std::string& text, size_t position) {
-  if (position == std::string::npos) return {text, ""};
-  return {text.substr(0, position), text.substr(position + 1)};
 }
 
 size_t index_of(std::string_view name) {
@@ -70,18 +64,19 @@ void parse(const BindOption& option, const GivenOption& given, Enum& value) {
 }
 
 void parse(const BindOption& option, const GivenOption& given, std::vector<std::string>& names) {
-  const std::string flag(option.flag.name);
   const bool are_backends = option.name == "backends";
-  names = parse_name_list(flag, *given.value, are_backends ? "onednn,reference" : "mylib,mylib:1");
+  names = parse_name_list(option.flag.name, *given.value,
+                          are_backends ? "onednn,reference" : "mylib,mylib:1");
 }
 
-void parse(const BindOption& /*option*/, const GivenOption& given, std::vector<Pin>& pins) {
-  for (const std::string& text : given.values) pins.push_back(parse_pin(text));
+void parse(const BindOption& option, const GivenOption& given, std::vector<Pin>& pins) {
+  for (const std::string& text : given.values) pins.push_back(parse_pin(option.flag.name, text));
 }
 
-void parse(const BindOption& /*option*/, const GivenOption& given,
-           std::vector<Exclusion>& exclusions) {
-  for (const std::string& text : given.values) exclusions.push_back(parse_exclusion(text));
+void parse(const BindOption& option, const GivenOption& given, std::vector<Exclusion>& exclusions) {
+  for (const std::string& text : given.values) {
+    exclusions.push_back(parse_exclusion(option.flag.name, text));
+  }
 }
 
 void parse(const BindOption& option, const GivenOption& given,
@@ -143,47 +138,6 @@ void add_backend_path_option(CommandOptions command, std::vector<std::string>& p
   command.add_repeatable("--backend-path", paths,
                          "PATH: a plug-in, or a folder of plug-ins, to load as well",
                          std::string(bind_option("backends").flag.heading));
-}
-
-Pin parse_pin(const std::string& text) {
-  constexpr const char* kExpected =
-      "expected NODES=BACKEND or NODES=BACKEND:ALGORITHM, such as conv1=onednn:jit";
-  const size_t sign = text.rfind('=');
-  if (sign == std::string::npos) refuse("--pin", text, kExpected);
-  const auto [nodes, kernel] = split_at(text, sign);
-  const size_t colon = kernel.find(':');
-  const auto [backend, algorithm] = split_at(kernel, colon);
-  const bool lacks_algorithm = colon != std::string::npos && algorithm.empty();
-  if (nodes.empty() || backend.empty() || lacks_algorithm) refuse("--pin", text, kExpected);
-  return {.nodes = nodes, .backend = backend, .algorithm = algorithm};
-}
-
-Exclusion parse_exclusion(const std::string& text) {
-  const size_t colon = text.find(':');
-  const auto [backend, op] = split_at(text, colon);
-  if (backend.empty() || (colon != std::string::npos && op.empty())) {
-    refuse("--exclude", text, "expected BACKEND or BACKEND:OP, such as onednn:Conv");
-  }
-  return {.backend = backend, .op = op};
-}
-
-std::vector<std::string> parse_name_list(const std::string& flag, const std::string& text,
-                                         const std::string& example) {
-  std::vector<std::string> names;
-  size_t begin = 0;
-  while (begin <= text.size()) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string name = text.substr(begin, end - begin);
-    if (name.empty()) {
-      refuse(flag, text, "expected names with commas between, such as " + example);
-    }
-    if (std::find(names.begin(), names.end(), name) != names.end()) {
-      refuse(flag, text, "expected each name once, found '" + name + "' twice");
-    }
-    names.push_back(name);
-    begin = end + 1;
-  }
-  return names;
 }
 
 Backends backends_of(const std::vector<std::string>& paths) {

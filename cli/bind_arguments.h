@@ -44,19 +44,6 @@ void add_bind_option(CommandOptions command, std::string_view name, BindArgument
 // Adds --backend-path alone.
 void add_backend_path_option(CommandOptions command, std::vector<std::string>& paths);
 
-// "NODES=BACKEND" or "NODES=BACKEND:ALGORITHM". Names of nodes may contain '=', ':' and '/', so the
-// last '=' ends NODES, and the first ':' after it ends BACKEND. tessera::Pin says what NODES means.
-// Throws InvalidArgument if a part is missing or empty.
-Pin parse_pin(const std::string& text);
-
-// "BACKEND" or "BACKEND:OP". Throws InvalidArgument if a part is empty.
-Exclusion parse_exclusion(const std::string& text);
-
-// The names in the value of `flag`: "fast,slow". Throws InvalidArgument, with `example`, for an
-// empty name and for one given twice; binding finds out whether the names exist.
-std::vector<std::string> parse_name_list(const std::string& flag, const std::string& text,
-                                         const std::string& example);
-
 // The known backends and those of `paths`. Throws InvalidArgument if there is no such path.
 Backends backends_of(const std::vector<std::string>& paths);
 

@@ -20,61 +20,6 @@ std::string refusal(const Parse& parse) {
   return "";
 }
 
-struct PinCase {
-  const char* text;
-  const char* nodes;
-  const char* backend;
-  const char* algorithm;
-};
-
-const PinCase kPins[] = {
-    {"conv1=fast", "conv1", "fast", ""},
-    {"conv1=fast:jit", "conv1", "fast", "jit"},
-    {"conv1=fast:jit:avx2", "conv1", "fast", "jit:avx2"},
-    {"block/conv:0=fast", "block/conv:0", "fast", ""},
-    {"a=b=fast:jit", "a=b", "fast", "jit"},
-    {"block/*=fast", "block/*", "fast", ""},
-    {"stage=head=fast", "stage=head", "fast", ""},
-};
-
-TEST(BindArguments, TheLastSignEndsThePinnedNodes) {
-  for (const PinCase& row : kPins) {
-    const Pin pin = parse_pin(row.text);
-    EXPECT_EQ(pin.nodes, row.nodes) << row.text;
-    EXPECT_EQ(pin.backend, row.backend) << row.text;
-    EXPECT_EQ(pin.algorithm, row.algorithm) << row.text;
-  }
-}
-
-TEST(BindArguments, PinsWithoutAPartAreRefused) {
-  for (const char* text : {"", "conv1", "=fast", "conv1=", "conv1=:jit", "conv1=fast:", "="}) {
-    EXPECT_THAT(refusal([&] { parse_pin(text); }),
-                HasSubstr("--pin '" + std::string(text) + "': expected NODES=BACKEND"));
-  }
-}
-
-TEST(BindArguments, ExclusionsAreOfABackendOrAnOp) {
-  EXPECT_EQ(parse_exclusion("fast").backend, "fast");
-  EXPECT_EQ(parse_exclusion("fast").op, "");
-  EXPECT_EQ(parse_exclusion("fast:Conv").backend, "fast");
-  EXPECT_EQ(parse_exclusion("fast:Conv").op, "Conv");
-  for (const char* text : {"", ":Conv", "fast:", ":"}) {
-    EXPECT_THAT(refusal([&] { parse_exclusion(text); }), HasSubstr("expected BACKEND")) << text;
-  }
-}
-
-TEST(BindArguments, BackendsAreNamesWithCommasBetween) {
-  const auto parse_backend_list = [](const std::string& text) {
-    return parse_name_list("--backends", text, "fast,slow");
-  };
-  EXPECT_THAT(parse_backend_list("fast"), ElementsAre("fast"));
-  EXPECT_THAT(parse_backend_list("fast,slow"), ElementsAre("fast", "slow"));
-  for (const char* text : {"", ",", "fast,", ",fast", "fast,,slow"}) {
-    EXPECT_THAT(refusal([&] { parse_backend_list(text); }), HasSubstr("expected names")) << text;
-  }
-  EXPECT_THAT(refusal([&] { parse_backend_list("fast,slow,fast"); }), HasSubstr("'fast' twice"));
-}
-
 // The flag of an option with a value, e.g. given("threads", "2").
 BindArguments given(std::string_view name, const std::string& value) {
   BindArguments arguments;

@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
+#include "api/argument_text.h"
 #include "cli/command.h"
 #include "cli/model_source.h"
-#include "cli/named_argument.h"
 #include "cli/text_table.h"
 
 namespace tessera::cli {

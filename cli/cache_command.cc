@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <system_error>
 
+#include "api/argument_text.h"
 #include "cli/bound_model.h"
 #include "cli/cache_report.h"
 #include "cli/command.h"
-#include "cli/named_argument.h"
 #include "cli/quantities.h"
 #include "cli/span.h"
 #include "cli/staged_files.h"

@@ -49,4 +49,10 @@ CommandOptions CommandOptions::add_command(const std::string& name, const std::s
 
 bool CommandOptions::was_given() const { return command_->parsed(); }
 
+const CLI::App& CommandOptions::program() const {
+  const CLI::App* app = command_;
+  while (app->get_parent() != nullptr) app = app->get_parent();
+  return *app;
+}
+
 }  // namespace tessera::cli

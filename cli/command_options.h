@@ -40,6 +40,9 @@ class CommandOptions {
   // Whether this command was given; call it after parsing.
   bool was_given() const;
 
+  // The whole program, which this command belongs to.
+  const CLI::App& program() const;
+
  private:
   CLI::App* command_;
 };

@@ -1,12 +1,12 @@
 // `tessera explain`: which backend computes each step, how long it takes, and why others do not.
 #include <numeric>
 
+#include "api/argument_text.h"
 #include "cli/bound_model.h"
 #include "cli/cache_report.h"
 #include "cli/command.h"
 #include "cli/explain_report.h"
 #include "cli/interrupt.h"
-#include "cli/named_argument.h"
 #include "cli/plan_notes.h"
 #include "cli/plan_page.h"
 #include "cli/plan_summary.h"

@@ -17,10 +17,7 @@ std::string without_end(std::string lines) {
   return lines;
 }
 
-struct OptionText {
-  std::string value_name;  // empty if the option has none
-  std::string description;
-};
+}  // namespace
 
 OptionText text_of(const CLI::Option& option) {
   const std::string& text = option.get_description();
@@ -30,8 +27,6 @@ OptionText text_of(const CLI::Option& option) {
   if (!has_name) return {"", text};
   return {text.substr(0, end), text.substr(end + 2)};
 }
-
-}  // namespace
 
 std::string HelpFormatter::make_description(const CLI::App* app) const {
   return wrapped(joined(app->get_description()), style_);

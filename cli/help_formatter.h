@@ -8,6 +8,14 @@
 
 namespace tessera::cli {
 
+struct OptionText {
+  std::string value_name;  // empty if the option has none
+  std::string description;
+};
+
+// The description of `option` and what stands for its value, which begins it.
+OptionText text_of(const CLI::Option& option);
+
 class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(const TextStyle& style) : style_(style) { label("SUBCOMMAND", "COMMAND"); }

@@ -49,6 +49,8 @@ constexpr std::array kCommands = {
                make_cache_command},
     CommandRow{"verify", "Check a plug-in, or every kernel that could run a model",
                make_verify_command},
+    CommandRow{"completion", "Print the completion for a shell, or the manual page",
+               make_completion_command},
 };
 
 ExitCode exit_code(ErrorKind kind) {

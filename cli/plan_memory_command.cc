@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "api/argument_text.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/json_output.h"
 #include "cli/memory_instance.h"
-#include "cli/named_argument.h"
 #include "cli/progress.h"
 #include "cli/quantities.h"
 #include "cli/span.h"

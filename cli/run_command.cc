@@ -1,11 +1,11 @@
 // `tessera run`: loads a model, binds it, runs it once, and reports.
 #include <set>
 
+#include "api/argument_text.h"
 #include "cli/bind_arguments.h"
 #include "cli/bound_model.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/named_argument.h"
 #include "cli/plan_summary.h"
 #include "cli/run_report.h"
 #include "cli/trace_file.h"

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "cli/named_argument.h"
+#include "api/argument_text.h"
 #include "cli/random_input.h"
 #include "tessera/tensor_file.h"
 

@@ -2,9 +2,9 @@
 #include <memory>
 #include <string>
 
+#include "api/argument_text.h"
 #include "cli/command.h"
 #include "cli/json_output.h"
-#include "cli/named_argument.h"
 #include "cli/progress.h"
 #include "cli/quantities.h"
 #include "cli/text_table.h"

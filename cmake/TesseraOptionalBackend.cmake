@@ -30,3 +30,10 @@ macro(tessera_leave_out_backend option name)
     return()
   endif()
 endmacro()
+
+# tessera_library_folders(TARGET folders...): where TARGET, built or installed, searches for its
+# library before the system's folders. The first should be relative to TARGET ($ORIGIN/...), for
+# those who ship the library together with Tessera; an absolute one is where this machine has it.
+function(tessera_library_folders target)
+  set_target_properties(${target} PROPERTIES BUILD_RPATH "${ARGN}" INSTALL_RPATH "${ARGN}")
+endfunction()

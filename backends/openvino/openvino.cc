@@ -99,9 +99,12 @@ plugin::Description Openvino::describe() {
   // OpenVINO takes long to load, so it is loaded for the first region. If it is missing, that is
   // reported now.
   std::error_code ignored;
-  const bool is_where_it_was = std::filesystem::exists(TESSERA_OPENVINO_LIBRARY, ignored) &&
-                               std::filesystem::exists(own_folder() / kLibrary, ignored);
-  if (!is_where_it_was) loader_->get();
+  const std::filesystem::path compiler = own_folder() / kLibrary;
+  const std::filesystem::path found = TESSERA_OPENVINO_LIBRARY;
+  // The folders in which the compiler's library searches for OpenVINO.
+  const bool is_there = std::filesystem::exists(found, ignored) ||
+                        std::filesystem::exists(compiler.parent_path() / found.filename(), ignored);
+  if (!is_there || !std::filesystem::exists(compiler, ignored)) loader_->get();
   plugin::Description description;
   description.name = "openvino";
   description.version = TESSERA_OPENVINO_VERSION;

@@ -73,8 +73,9 @@ class Backends {
  public:
   Backends();
 
-  // Adds a plug-in, or a folder of plug-ins, to be opened when needed. Throws InvalidArgument if
-  // there is no such file or folder.
+  // Adds a plug-in, or a folder of plug-ins, to be opened when needed. A file that is called like
+  // one of Tessera's own plug-ins ("backend_<name>.so") replaces it for later binds. Throws
+  // InvalidArgument if there is no such file or folder.
   void add_path(const std::filesystem::path& path);
   // Opens a plug-in now. Throws Unsupported with the reason if it cannot be used.
   void load_backend(const std::filesystem::path& library);

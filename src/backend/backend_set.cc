@@ -71,9 +71,11 @@ Unusable not_opened(const CatalogEntry* known, const Error& error) {
   if (reason.find("cannot open shared object file") == std::string::npos) {
     return {BackendStatus::Refused, reason, ""};
   }
+  const std::string folder = "put its folder into LD_LIBRARY_PATH";
   return {BackendStatus::LibraryMissing, reason,
-          known == nullptr ? "install the library, or put its folder into LD_LIBRARY_PATH"
-                           : "install it with tools/setup, or " + std::string(known->install)};
+          known == nullptr ? "install the library, or " + folder
+                           : "install it with tools/setup, or " + std::string(known->install) +
+                                 "; if it is installed elsewhere, " + folder};
 }
 
 bool is_as_it_was(const StampedFile& file) { return stamp_of(file.path) == file.stamp; }
@@ -163,9 +165,20 @@ void BackendSet::add_file(const std::filesystem::path& file, From from) {
     entry.is_named = entry.is_named || is_named;
     return;
   }
+  if (is_named && replace_known(file)) return;
   const auto first_known = std::find_if(entries_.begin(), entries_.end(),
                                         [](const Entry& entry) { return entry.known != nullptr; });
   entries_.insert(first_known, Entry{.file = file, .is_named = is_named});
+}
+
+bool BackendSet::replace_known(const std::filesystem::path& file) {
+  for (Entry& entry : entries_) {
+    if (entry.known == nullptr || entry.known->file.empty()) continue;
+    if (file.filename() != std::filesystem::path(entry.known->file)) continue;
+    entry = Entry{.known = entry.known, .file = file, .is_named = true};
+    return true;
+  }
+  return false;
 }
 
 void BackendSet::add_path(const std::filesystem::path& path) {

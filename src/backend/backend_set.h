@@ -47,8 +47,9 @@ class BackendSet {
   BackendSet(std::span<const CatalogEntry> catalog, std::span<const AbsentBackend> absent,
              const std::filesystem::path& folder, std::shared_ptr<HostServices> services);
 
-  // Adds a plug-in, or all "*.so" of a folder, to be opened when needed. Throws InvalidArgument if
-  // there is none.
+  // Adds a plug-in, or all "*.so" of a folder, to be opened when needed. A file that is called like
+  // the plug-in of a backend of the catalog replaces it for later binds. Throws InvalidArgument if
+  // there is no such file or folder.
   void add_path(const std::filesystem::path& path);
   // Opens a plug-in now. Throws Unsupported with the reason if it cannot be used.
   void load(const std::filesystem::path& library);
@@ -116,6 +117,9 @@ class BackendSet {
   enum class From { OwnFolder, User };
   void add_files(const std::filesystem::path& path, From from);
   void add_file(const std::filesystem::path& file, From from);
+  // Makes `file` the plug-in of the catalog's backend whose file is called so; false if there is
+  // none.
+  bool replace_known(const std::filesystem::path& file);
 
   std::span<const AbsentBackend> absent_;
   std::shared_ptr<HostServices> services_;

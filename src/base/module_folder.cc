@@ -1,21 +1,50 @@
 #include "base/module_folder.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
 namespace tessera {
 
+namespace {
+
+// The file that is mapped at `address`; "" if the system does not tell. Lines of maps(5) are
+// "<begin>-<end> <permissions> <offset> <device> <inode>  <path>".
+std::filesystem::path mapped_file(uintptr_t address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR "", &begin, &end) != 2) continue;
+    if (address < begin || address >= end) continue;
+    const size_t path = line.find('/');
+    return path == std::string::npos ? "" : line.substr(path);
+  }
+  return {};
+}
+
+}  // namespace
+
 std::filesystem::path module_file() {
   Dl_info found = {};
-  if (::dladdr(reinterpret_cast<const void*>(&module_file), &found) == 0) return {};
+  link_map* module = nullptr;
+  const auto* const code = reinterpret_cast<const void*>(&module_file);
+  if (::dladdr1(code, &found, reinterpret_cast<void**>(&module), RTLD_DL_LINKMAP) == 0) return {};
+  // A relative name is of no use: it was relative to a folder that may no longer be the current
+  // one, and the current one may have a file of this name that somebody else put there. The name of
+  // the program is whatever its caller wrote.
+  std::filesystem::path file = module->l_name;
+  if (file.empty()) file = "/proc/self/exe";
+  if (file.is_relative()) file = mapped_file(reinterpret_cast<uintptr_t>(code));
   std::error_code failure;
-  std::filesystem::path module = std::filesystem::canonical(found.dli_fname, failure);
-  // The module's name may be relative to a folder that is no longer the current one.
-  if (failure) module = std::filesystem::canonical("/proc/self/exe", failure);
-  return failure ? std::filesystem::path() : module;
+  file = std::filesystem::canonical(file, failure);
+  return failure ? std::filesystem::path() : file;
 }
 
 std::filesystem::path module_folder() { return module_file().parent_path(); }

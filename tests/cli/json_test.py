@@ -182,6 +182,7 @@ def run_all(ask, model, tmp_path, bin_dir):
     assert memory["device_memory"][0]["weight_bytes"] > 0
     ask("tessera plan-memory", "plan-memory", model.parent / "buffers.csv")
     ask("tessera backends", "backends")
+    ask("tessera completion", "completion", "bash")
     folder = tmp_path / "caches"
     # Measures again, because a bind that knows all times writes no file.
     ask("tessera tune", "tune", model, *SHAPE, *QUICK, "--cache-dir", folder)

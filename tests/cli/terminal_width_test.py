@@ -172,5 +172,6 @@ def test_no_verb_is_forgotten(tessera_binary):
     """Each verb is tested here, and tools/transcript shows it to readers."""
     verbs = set(verbs_of(tessera_binary))
     assert len(verbs) > 5
-    assert verbs <= {arguments.split()[0] for arguments, _ in COMMANDS.values()}
+    # A script has no width.
+    assert verbs - {"completion"} <= {arguments.split()[0] for arguments, _ in COMMANDS.values()}
     assert verbs <= {command.split()[0] for command in load_tool("transcript").COMMANDS}

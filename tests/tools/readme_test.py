@@ -62,7 +62,7 @@ def run(place, command, **more):
 
 
 def test_every_block_is_run_by_a_test_below():
-    assert sorted(language for language, _ in first_steps()) == ["", "cpp", "python"]
+    assert sorted(language for language, _ in first_steps()) == ["", "cmake", "cpp", "python"]
 
 
 @pytest.mark.alone

@@ -1,4 +1,6 @@
-// Parses values of options: NAME=VALUE (NAME is an input or output of the model), shapes, numbers.
+// Parses values of options that are given as text, on the command line or through the C interface:
+// NAME=VALUE (NAME is an input or output of the model), shapes, numbers, pins. `option` is what
+// errors call the option, e.g. "--input".
 #pragma once
 
 #include <cstddef>
@@ -9,15 +11,15 @@
 
 #include "tessera/tessera.h"
 
-namespace tessera::cli {
+namespace tessera {
 
 struct NamedArgument {
   std::string name;
   std::string value;
 };
 
-// Splits at the last '=', because names in models may contain one. `option`, e.g. "--input", is
-// used in errors. Throws InvalidArgument if there is no '=' or if either side is empty.
+// Splits at the last '=', because names in models may contain one. Throws InvalidArgument if there
+// is no '=' or if either side is empty.
 NamedArgument split_named_argument(std::string_view option, const std::string& text);
 
 // "1x3x224x224" or "scalar". Throws InvalidArgument on anything else.
@@ -51,4 +53,17 @@ double parse_positive_number(std::string_view option, const std::string& text, d
 size_t find_value_index(std::string_view option, std::string_view kind, const std::string& name,
                         const std::vector<ValueDescription>& values);
 
-}  // namespace tessera::cli
+// "NODES=BACKEND" or "NODES=BACKEND:ALGORITHM". Names of nodes may contain '=', ':' and '/', so the
+// last '=' ends NODES, and the first ':' after it ends BACKEND. tessera::Pin says what NODES means.
+// Throws InvalidArgument if a part is missing or empty.
+Pin parse_pin(std::string_view option, const std::string& text);
+
+// "BACKEND" or "BACKEND:OP". Throws InvalidArgument if a part is empty.
+Exclusion parse_exclusion(std::string_view option, const std::string& text);
+
+// Names, separated by commas: "fast,slow". Throws InvalidArgument, with `example`, for an empty
+// name and for one given twice; binding finds out whether the names exist.
+std::vector<std::string> parse_name_list(std::string_view option, const std::string& text,
+                                         const std::string& example);
+
+}  // namespace tessera

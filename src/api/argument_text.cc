@@ -1,4 +1,4 @@
-#include "cli/named_argument.h"
+#include "api/argument_text.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 
 #include "base/likely_name.h"
 
-namespace tessera::cli {
+namespace tessera {
 namespace {
 
 // Longer lists of names make no message clearer.
@@ -74,6 +74,12 @@ std::optional<int64_t> byte_count(std::string_view text) {
   const auto part = std::min(static_cast<int64_t>(fraction * static_cast<double>(unit)), unit - 1);
   if (*whole > (std::numeric_limits<int64_t>::max() - part) / unit) return std::nullopt;
   return *whole * unit + part;
+}
+
+// The parts of `text` before and after `position`; all and "" if that is npos.
+std::pair<std::string, std::string> split_at(const std::string& text, size_t position) {
+  if (position == std::string::npos) return {text, ""};
+  return {text.substr(0, position), text.substr(position + 1)};
 }
 
 }  // namespace
@@ -175,4 +181,45 @@ size_t find_value_index(std::string_view option, std::string_view kind, const st
              did_you_mean(name, names));
 }
 
-}  // namespace tessera::cli
+Pin parse_pin(std::string_view option, const std::string& text) {
+  constexpr const char* kExpected =
+      "expected NODES=BACKEND or NODES=BACKEND:ALGORITHM, such as conv1=native:winograd";
+  const size_t sign = text.rfind('=');
+  if (sign == std::string::npos) refuse(option, text, kExpected);
+  const auto [nodes, kernel] = split_at(text, sign);
+  const size_t colon = kernel.find(':');
+  const auto [backend, algorithm] = split_at(kernel, colon);
+  const bool lacks_algorithm = colon != std::string::npos && algorithm.empty();
+  if (nodes.empty() || backend.empty() || lacks_algorithm) refuse(option, text, kExpected);
+  return {.nodes = nodes, .backend = backend, .algorithm = algorithm};
+}
+
+Exclusion parse_exclusion(std::string_view option, const std::string& text) {
+  const size_t colon = text.find(':');
+  const auto [backend, op] = split_at(text, colon);
+  if (backend.empty() || (colon != std::string::npos && op.empty())) {
+    refuse(option, text, "expected BACKEND or BACKEND:OP, such as native:Conv");
+  }
+  return {.backend = backend, .op = op};
+}
+
+std::vector<std::string> parse_name_list(std::string_view option, const std::string& text,
+                                         const std::string& example) {
+  std::vector<std::string> names;
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string name = text.substr(begin, end - begin);
+    if (name.empty()) {
+      refuse(option, text, "expected names with commas between, such as " + example);
+    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      refuse(option, text, "expected each name once, found '" + name + "' twice");
+    }
+    names.push_back(name);
+    begin = end + 1;
+  }
+  return names;
+}
+
+}  // namespace tessera

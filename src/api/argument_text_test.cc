@@ -1,8 +1,8 @@
-#include "cli/named_argument.h"
+#include "api/argument_text.h"
 
 #include <gmock/gmock.h>
 
-namespace tessera::cli {
+namespace tessera {
 namespace {
 
 using testing::ElementsAre;
@@ -21,7 +21,7 @@ std::string refusal(const Call& call) {
   return "";
 }
 
-TEST(NamedArgument, SplitsAtTheLastSign) {
+TEST(ArgumentText, SplitsAtTheLastSign) {
   struct Case {
     const char* text;
     const char* name;
@@ -44,7 +44,7 @@ TEST(NamedArgument, SplitsAtTheLastSign) {
   }
 }
 
-TEST(NamedArgument, ParsesDimensions) {
+TEST(ArgumentText, ParsesDimensions) {
   EXPECT_THAT(parse_dims("--shape", "1x3x224x224"), ElementsAre(1, 3, 224, 224));
   EXPECT_THAT(parse_dims("--shape", "0"), ElementsAre(0));
   EXPECT_THAT(parse_dims("--shape", "scalar"), IsEmpty());
@@ -54,7 +54,7 @@ TEST(NamedArgument, ParsesDimensions) {
   }
 }
 
-TEST(NamedArgument, ParsesByteCounts) {
+TEST(ArgumentText, ParsesByteCounts) {
   struct Case {
     const char* text;
     int64_t bytes;
@@ -107,7 +107,7 @@ TEST(NamedArgument, ParsesByteCounts) {
               HasSubstr("of at least 513 bytes, found '0.5K'"));
 }
 
-TEST(NamedArgument, ParsesTolerances) {
+TEST(ArgumentText, ParsesTolerances) {
   EXPECT_EQ(parse_tolerance("--rtol", "0"), 0);
   EXPECT_EQ(parse_tolerance("--rtol", "1e-3"), 1e-3);
   for (const char* text : {"", "-1", "nan", "inf", "x", "1,5", "1e-3x"}) {
@@ -116,7 +116,7 @@ TEST(NamedArgument, ParsesTolerances) {
   }
 }
 
-TEST(NamedArgument, ParsesChoices) {
+TEST(ArgumentText, ParsesChoices) {
   EXPECT_EQ(parse_choice("--swap", "on", {"off", "on"}), 1U);
   EXPECT_THAT(refusal([] { parse_choice("--order", "secnd", {"first", "second", "last"}); }),
               HasSubstr("--order 'secnd': expected first, second or last; did you mean 'second'?"));
@@ -124,7 +124,7 @@ TEST(NamedArgument, ParsesChoices) {
               testing::EndsWith("expected off or on"));
 }
 
-TEST(NamedArgument, ParsesWholeNumbers) {
+TEST(ArgumentText, ParsesWholeNumbers) {
   EXPECT_EQ(parse_whole_number("--random", "0"), 0U);
   EXPECT_EQ(parse_whole_number("--random", "010"), 10U);
   EXPECT_EQ(parse_whole_number("--random", "18446744073709551615"), UINT64_MAX);
@@ -134,7 +134,7 @@ TEST(NamedArgument, ParsesWholeNumbers) {
   }
 }
 
-TEST(NamedArgument, FindsByNameThenByIndex) {
+TEST(ArgumentText, FindsByNameThenByIndex) {
   std::vector<ValueDescription> values(3);
   values[0].name = "picture";
   values[1].name = "#0";
@@ -154,7 +154,7 @@ TEST(NamedArgument, FindsByNameThenByIndex) {
               HasSubstr("--expect 'y': the model has no such output; it has no outputs"));
 }
 
-TEST(NamedArgument, NumbersKeepToTheirRange) {
+TEST(ArgumentText, NumbersKeepToTheirRange) {
   EXPECT_EQ(parse_whole_number("--runs", "7", 1, 7), 7U);
   for (const char* text : {"0", "8", "-1", "1.0", "", "x"}) {
     EXPECT_THROW(parse_whole_number("--runs", text, 1, 7), Error) << text;
@@ -166,5 +166,61 @@ TEST(NamedArgument, NumbersKeepToTheirRange) {
   }
 }
 
+struct PinCase {
+  const char* text;
+  const char* nodes;
+  const char* backend;
+  const char* algorithm;
+};
+
+const PinCase kPins[] = {
+    {"conv1=fast", "conv1", "fast", ""},
+    {"conv1=fast:wide", "conv1", "fast", "wide"},
+    {"conv1=fast:wide:avx2", "conv1", "fast", "wide:avx2"},
+    {"block/conv:0=fast", "block/conv:0", "fast", ""},
+    {"a=b=fast:wide", "a=b", "fast", "wide"},
+    {"block/*=fast", "block/*", "fast", ""},
+    {"stage=head=fast", "stage=head", "fast", ""},
+};
+
+TEST(ArgumentText, TheLastSignEndsThePinnedNodes) {
+  for (const PinCase& row : kPins) {
+    const Pin pin = parse_pin("--pin", row.text);
+    EXPECT_EQ(pin.nodes, row.nodes) << row.text;
+    EXPECT_EQ(pin.backend, row.backend) << row.text;
+    EXPECT_EQ(pin.algorithm, row.algorithm) << row.text;
+  }
+}
+
+TEST(ArgumentText, PinsWithoutAPartAreRefused) {
+  for (const char* text : {"", "conv1", "=fast", "conv1=", "conv1=:wide", "conv1=fast:", "="}) {
+    EXPECT_THAT(refusal([&] { parse_pin("--pin", text); }),
+                HasSubstr("--pin '" + std::string(text) + "': expected NODES=BACKEND"));
+  }
+}
+
+TEST(ArgumentText, ExclusionsAreOfABackendOrAnOp) {
+  EXPECT_EQ(parse_exclusion("--exclude", "fast").backend, "fast");
+  EXPECT_EQ(parse_exclusion("--exclude", "fast").op, "");
+  EXPECT_EQ(parse_exclusion("--exclude", "fast:Conv").backend, "fast");
+  EXPECT_EQ(parse_exclusion("--exclude", "fast:Conv").op, "Conv");
+  for (const char* text : {"", ":Conv", "fast:", ":"}) {
+    EXPECT_THAT(refusal([&] { parse_exclusion("--exclude", text); }), HasSubstr("expected BACKEND"))
+        << text;
+  }
+}
+
+TEST(ArgumentText, BackendsAreNamesWithCommasBetween) {
+  const auto parse_backend_list = [](const std::string& text) {
+    return parse_name_list("--backends", text, "fast,slow");
+  };
+  EXPECT_THAT(parse_backend_list("fast"), ElementsAre("fast"));
+  EXPECT_THAT(parse_backend_list("fast,slow"), ElementsAre("fast", "slow"));
+  for (const char* text : {"", ",", "fast,", ",fast", "fast,,slow"}) {
+    EXPECT_THAT(refusal([&] { parse_backend_list(text); }), HasSubstr("expected names")) << text;
+  }
+  EXPECT_THAT(refusal([&] { parse_backend_list("fast,slow,fast"); }), HasSubstr("'fast' twice"));
+}
+
 }  // namespace
-}  // namespace tessera::cli
+}  // namespace tessera

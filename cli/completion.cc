@@ -1,0 +1,261 @@
+#include "cli/completion.h"
+
+#include <algorithm>
+#include <functional>
+#include <sstream>
+#include <string_view>
+
+namespace tessera::cli {
+namespace {
+
+// A command below the program, by its words: "cache ls".
+struct Path {
+  std::string words;
+  const CommandDescription* command;
+};
+
+// All of them, each before its own.
+std::vector<Path> paths_of(const CommandDescription& program) {
+  std::vector<Path> paths;
+  const std::function<void(const CommandDescription&, const std::string&)> add =
+      [&](const CommandDescription& command, const std::string& words) {
+        for (const CommandDescription& below : command.commands) {
+          const std::string all = words + (words.empty() ? "" : " ") + below.name;
+          paths.push_back({all, &below});
+          add(below, all);
+        }
+      };
+  add(program, "");
+  return paths;
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : std::string(between)) + part;
+  return text;
+}
+
+// `text` with each of `letters` preceded by a backslash.
+std::string escaped(const std::string& text, std::string_view letters) {
+  std::string result;
+  for (const char letter : text) {
+    if (letters.find(letter) != std::string_view::npos) result += '\\';
+    result += letter == '\n' ? ' ' : letter;
+  }
+  return result;
+}
+
+// Whether what `value` stands for is a file or folder, or ends in one: "DIR", "NAME=FILE".
+bool is_file(std::string_view value) {
+  constexpr std::string_view kFiles[] = {"FILE", "DIR", "PATH", "MODEL", "LIB"};
+  return std::ranges::any_of(kFiles, [&](std::string_view file) { return value.ends_with(file); });
+}
+
+// --- bash
+
+std::string bash_words(const CommandDescription& command) {
+  std::vector<std::string> words;
+  for (const CommandDescription& below : command.commands) words.push_back(below.name);
+  for (const OptionDescription& option : command.options) {
+    words.insert(words.end(), option.names.begin(), option.names.end());
+  }
+  return joined(words, " ");
+}
+
+// What follows the options of `command`, whose words are `path`.
+void add_bash_values(const CommandDescription& command, const std::string& path,
+                     std::string& cases) {
+  for (const OptionDescription& option : command.options) {
+    if (option.value.empty()) continue;
+    std::vector<std::string> patterns;
+    for (const std::string& name : option.names) patterns.push_back("'" + path + ":" + name + "'");
+    cases += "    " + joined(patterns, " | ") + ") ";
+    if (!option.choices.empty()) {
+      cases += "words='" + joined(option.choices, " ") + "'";
+    } else {
+      cases += is_file(option.value) ? "return" : "compopt +o default; return";
+    }
+    cases += " ;;\n";
+  }
+}
+
+// --- zsh
+
+std::string zsh_quoted(const std::string& text) {
+  std::string result;
+  for (const char letter : text) result += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return "'" + result + "'";
+}
+
+std::string zsh_option(const OptionDescription& option, const std::string& name) {
+  std::string text = option.is_repeatable ? "*" : "";
+  if (!option.is_repeatable && option.names.size() > 1) {
+    text += "(" + joined(option.names, " ") + ")";
+  }
+  text += name + "[" + escaped(option.help, "[]:\\") + "]";
+  if (option.value.empty()) return zsh_quoted(text);
+  text += ":" + escaped(option.value, ":\\") + ":";
+  if (!option.choices.empty()) {
+    text += "(" + joined(option.choices, " ") + ")";
+  } else if (is_file(option.value)) {
+    text += "_files";
+  }
+  return zsh_quoted(text);
+}
+
+std::string zsh_function(const CommandDescription& command, const std::string& name) {
+  std::string text = name + "() {\n";
+  const bool has_commands = !command.commands.empty();
+  if (has_commands) text += "  local curcontext=$curcontext state line\n";
+  text += std::string("  _arguments") + (has_commands ? " -C" : "");
+  for (const OptionDescription& option : command.options) {
+    for (const std::string& one : option.names) text += " \\\n    " + zsh_option(option, one);
+  }
+  if (has_commands) {
+    text +=
+        " \\\n    '1: :->command' '*:: :->rest' && return\n  case $state in\n    command)\n"
+        "      local -a commands=(";
+    for (const CommandDescription& below : command.commands) {
+      text += "\n        " + zsh_quoted(below.name + ":" + escaped(below.summary, ":\\"));
+    }
+    text += ")\n      _describe command commands ;;\n    rest) case $words[1] in\n";
+    for (const CommandDescription& below : command.commands) {
+      text += "      " + below.name + ") " + name + "_" + below.name + " ;;\n";
+    }
+    text += "    esac ;;\n  esac\n";
+  } else if (!command.argument.empty()) {
+    text += " \\\n    " + zsh_quoted("1:" + command.argument + ":_files") + "\n";
+  } else {
+    text += "\n";
+  }
+  text += "}\n";
+  for (const CommandDescription& below : command.commands) {
+    text += zsh_function(below, name + "_" + below.name);
+  }
+  return text;
+}
+
+// --- man
+
+std::string roff(const std::string& text) {
+  std::string result;
+  for (const char letter : text) {
+    if (letter == '\\') {
+      result += "\\e";
+    } else if (letter == '-') {
+      result += "\\-";
+    } else {
+      result += letter == '\n' ? ' ' : letter;
+    }
+  }
+  // A line that begins with one of these would be a request.
+  return result.starts_with('.') || result.starts_with('\'') ? "\\&" + result : result;
+}
+
+// Sentences as a paragraph, and lines that begin with spaces as they are.
+std::string roff_lines(const std::string& text) {
+  std::istringstream lines(text);
+  std::string result;
+  bool is_example = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty()) continue;
+    const bool is_now = line[0] == ' ';
+    if (is_now != is_example) result += is_now ? ".PP\n.nf\n" : ".fi\n.PP\n";
+    is_example = is_now;
+    result += roff(line) + "\n";
+  }
+  return result + (is_example ? ".fi\n" : "");
+}
+
+std::string roff_option(const OptionDescription& option) {
+  std::string names;
+  for (const std::string& name : option.names) {
+    names += (names.empty() ? "\\fB" : ", \\fB") + roff(name) + "\\fR";
+  }
+  const std::string value = option.value.empty() ? "" : " \\fI" + roff(option.value) + "\\fR";
+  return ".TP\n" + names + value + (option.is_repeatable ? " ...\n" : "\n") + roff(option.help) +
+         "\n";
+}
+
+std::string roff_argument(const CommandDescription& command) {
+  const std::string argument = "\\fI" + roff(command.argument) + "\\fR";
+  return command.is_argument_needed ? argument : "[" + argument + "]";
+}
+
+std::string roff_command(const Path& path) {
+  const CommandDescription& command = *path.command;
+  std::string text = ".SS \"" + roff(path.words) + "\"\n" + roff(command.summary) + ".\n";
+  if (!command.argument.empty()) {
+    text += ".TP\n" + roff_argument(command) + "\n" + roff(command.argument_help) + "\n";
+  }
+  for (const OptionDescription& option : command.options) text += roff_option(option);
+  return text + roff_lines(command.footer);
+}
+
+}  // namespace
+
+std::string bash_completion(const CommandDescription& program) {
+  std::string commands;
+  std::string values;
+  std::string words = "    '') words='" + bash_words(program) + "' ;;\n";
+  add_bash_values(program, "", values);
+  for (const Path& path : paths_of(program)) {
+    const size_t last = path.words.rfind(' ');
+    const std::string above = last == std::string::npos ? "" : path.words.substr(0, last);
+    commands += (commands.empty() ? "'" : " | '") + above + ":" + path.command->name + "'";
+    words += "    '" + path.words + "') words='" + bash_words(*path.command) + "' ;;\n";
+    add_bash_values(*path.command, path.words, values);
+  }
+  return R"(# Completion of tessera for bash; made by `tessera completion bash`.
+_tessera() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+  local command='' words='' index
+  COMPREPLY=()
+  for ((index = 1; index < COMP_CWORD; ++index)); do
+    case "$command:${COMP_WORDS[index]}" in
+    )" + commands +
+         R"()
+      command+=${command:+ }${COMP_WORDS[index]} ;;
+    esac
+  done
+  # bash takes the '=' of --option=value as a word.
+  if [[ $current == '=' ]]; then
+    current=''
+  elif [[ $previous == '=' && COMP_CWORD -gt 2 ]]; then
+    previous=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  case "$command:$previous" in
+)" + values +
+         R"(    *) case "$command" in
+)" + words +
+         R"(    esac ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _tessera tessera
+)";
+}
+
+std::string zsh_completion(const CommandDescription& program) {
+  return "#compdef tessera\n# Completion of tessera for zsh; made by `tessera completion zsh`.\n" +
+         zsh_function(program, "_tessera") + "_tessera \"$@\"\n";
+}
+
+std::string manual_page(const CommandDescription& program, const std::string& version) {
+  std::string text = ".\\\" Made by `tessera completion man`.\n.TH TESSERA 1 \"\" \"tessera " +
+                     roff(version) + "\" \"User Commands\"\n.SH NAME\n" + roff(program.name) +
+                     " \\- runs ONNX models\n.SH SYNOPSIS\n";
+  for (const Path& path : paths_of(program)) {
+    if (!path.command->commands.empty()) continue;
+    text += ".B tessera " + roff(path.words) + "\n";
+    if (!path.command->argument.empty()) text += roff_argument(*path.command) + "\n";
+    text += "[\\fIOPTION\\fR]...\n.br\n";
+  }
+  text += ".SH DESCRIPTION\n" + roff(program.summary) + "\n.SH OPTIONS\n";
+  for (const OptionDescription& option : program.options) text += roff_option(option);
+  text += ".SH COMMANDS\n";
+  for (const Path& path : paths_of(program)) text += roff_command(path);
+  return text + ".SH NOTES\n" + roff_lines(program.footer);
+}
+
+}  // namespace tessera::cli

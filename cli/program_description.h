@@ -1,0 +1,36 @@
+// The commands and options of the program as data, read from the parser that `tessera --help`
+// prints too. Completion and the manual page are made from it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the library calls itself so
+class App;
+}
+
+namespace tessera::cli {
+
+struct OptionDescription {
+  std::vector<std::string> names;  // "-h", "--help"
+  std::string value;               // "FILE"; "" if it takes none
+  std::string help;
+  std::string heading;  // what help lists it under
+  bool is_repeatable = false;
+  std::vector<std::string> choices;  // the values that it may have; empty: any
+};
+
+struct CommandDescription {
+  std::string name;
+  std::string summary;
+  std::string footer;
+  std::string argument;  // "MODEL"; "" if it takes none
+  std::string argument_help;
+  bool is_argument_needed = false;
+  std::vector<OptionDescription> options;
+  std::vector<CommandDescription> commands;
+};
+
+CommandDescription describe_command(const CLI::App& app);
+
+}  // namespace tessera::cli
