@@ -79,7 +79,8 @@ HWY_INLINE void store_common(const GemmBlock& part, int64_t row, int64_t columns
     const float* from = epilogue.bias == nullptr ? kNoBias : epilogue.bias + vector * lanes;
     bias[vector] = load_up_to(from, vector + 1 < kUsed ? lanes : last);
   }
-  const float* addend = epilogue.addend + row * epilogue.addend_row_stride;
+  const float* addend =
+      kKind == Common::SumsClipped ? epilogue.addend + row * epilogue.addend_row_stride : nullptr;
   float* to = part.to + row * part.to_row_stride;
   for (int line = 0; line < kCount; ++line) {
     for (int vector = 0; vector < kUsed; ++vector) {
@@ -96,7 +97,7 @@ HWY_INLINE void store_common(const GemmBlock& part, int64_t row, int64_t columns
       }
       store_up_to(result, to + vector * lanes, is_last ? last : lanes);
     }
-    addend += epilogue.addend_row_stride;
+    if (kKind == Common::SumsClipped) addend += epilogue.addend_row_stride;
     to += part.to_row_stride;
   }
 }
@@ -111,7 +112,9 @@ HWY_NOINLINE void store_any(const GemmBlock& part, int64_t row, int64_t column, 
   const GemmEpilogue& epilogue = part.epilogue;
   float* to = part.to + row * part.to_row_stride + column;
   for (int line = 0; line < kCount; ++line, to += part.to_row_stride) {
-    const float* addend = epilogue.addend + (row + line) * epilogue.addend_row_stride;
+    const float* addend = epilogue.addend == nullptr
+                              ? nullptr
+                              : epilogue.addend + (row + line) * epilogue.addend_row_stride;
     for (int vector = 0; vector < kUsed; ++vector) {
       const int64_t place = column + vector * lanes;
       const int64_t count = std::min(lanes, columns - vector * lanes);
