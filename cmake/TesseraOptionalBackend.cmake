@@ -31,9 +31,21 @@ macro(tessera_leave_out_backend option name)
   endif()
 endmacro()
 
-# tessera_library_folders(TARGET folders...): where TARGET, built or installed, searches for its
-# library before the system's folders. The first should be relative to TARGET ($ORIGIN/...), for
-# those who ship the library together with Tessera; an absolute one is where this machine has it.
-function(tessera_library_folders target)
-  set_target_properties(${target} PROPERTIES BUILD_RPATH "${ARGN}" INSTALL_RPATH "${ARGN}")
+# tessera_library_folders(TARGET BESIDE [FOUND]): where TARGET, built or installed, searches for its
+# library before the system's folders: first in BESIDE, which is relative to TARGET ($ORIGIN/...),
+# for those who ship the library together with Tessera; then in FOUND, where this machine has it. A
+# wheel has FOUND relative to TARGET if it is a Python package's.
+function(tessera_library_folders target beside)
+  set(installed ${ARGN})
+  if(ARGN)
+    tessera_wheel_path(installed ${target} ${ARGN})
+    if(NOT IS_ABSOLUTE ${installed})
+      set(installed $ORIGIN/${installed})
+    endif()
+  endif()
+  set_target_properties(${target} PROPERTIES
+    BUILD_RPATH "${beside};${ARGN}"
+    INSTALL_RPATH "${beside};${installed}"
+    # FOUND is all that is needed. CMake would add it as an absolute path.
+    INSTALL_RPATH_USE_LINK_PATH OFF)
 endfunction()

@@ -85,7 +85,8 @@ std::shared_ptr<Compiler> CompilerLoader::get() {
   if (library == nullptr) {
     const char* reason = dlerror();
     throw plugin::Failure(TESSERA_UNSUPPORTED,
-                          std::string("OpenVINO cannot be loaded: ") + (reason ? reason : "?"));
+                          std::string("OpenVINO " TESSERA_OPENVINO_VERSION " cannot be loaded: ") +
+                              (reason ? reason : "?"));
   }
   const auto make = reinterpret_cast<MakeCompiler>(dlsym(library, TESSERA_OPENVINO_MAKE_COMPILER));
   if (make == nullptr) {
@@ -101,8 +102,9 @@ plugin::Description Openvino::describe() {
   std::error_code ignored;
   const std::filesystem::path compiler = own_folder() / kLibrary;
   const std::filesystem::path found = TESSERA_OPENVINO_LIBRARY;
-  // The folders in which the compiler's library searches for OpenVINO.
-  const bool is_there = std::filesystem::exists(found, ignored) ||
+  // The folders in which the compiler's library searches for OpenVINO. The path is absolute, or
+  // relative to that library.
+  const bool is_there = std::filesystem::exists(compiler.parent_path() / found, ignored) ||
                         std::filesystem::exists(compiler.parent_path() / found.filename(), ignored);
   if (!is_there || !std::filesystem::exists(compiler, ignored)) loader_->get();
   plugin::Description description;

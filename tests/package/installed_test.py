@@ -7,10 +7,7 @@ import re
 import shutil
 import subprocess
 
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 from installed import ROOT, environment, needed, run
 
@@ -71,25 +68,6 @@ def test_a_program_needs_no_other_library(programs):
         system = ("libstdc++.so", "libm.so", "libgcc_s.so", "libc.so")
         assert [library for library in libraries if not library.startswith(system)] == [
             "libtessera.so.0.1"]
-
-
-@pytest.fixture
-def measured_model(tmp_path):
-    """Large enough that several kernels could be fastest by more than noise."""
-    weights = np.ones((64, 64, 3, 3), np.float32)
-    make = helper.make_node
-    nodes = [make("Conv", ["x", "w"], ["a"], pads=[1] * 4), make("Relu", ["a"], ["b"]),
-             make("Conv", ["b", "w"], ["c"], pads=[1] * 4),
-             make("MaxPool", ["c"], ["d"], kernel_shape=[2, 2]), make("Softmax", ["d"], ["y"])]
-    graph = helper.make_graph(
-        nodes, "convolutions",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 64, 56, 56])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(weights, "w")])
-    file = tmp_path / "convolutions.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-              file)
-    return file
 
 
 def test_a_program_measures_in_the_installed_worker(programs, prefix, measured_model, tmp_path,
