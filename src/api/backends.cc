@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/backends_state.h"
+#include "api/environment.h"
 #include "backend/device.h"
 #include "backend/owned_storage.h"
 #include "base/module_folder.h"
@@ -63,8 +64,12 @@ std::vector<std::string> backends_of_environment() {
   return split(std::getenv("TESSERA_BACKENDS"), ',');
 }
 
+std::vector<std::string> backend_paths_of_environment() {
+  return split(std::getenv("TESSERA_BACKEND_PATH"), ':');
+}
+
 Backends::Backends() : state_(std::make_shared<State>(plugin_folder())) {
-  for (const std::string& path : split(std::getenv("TESSERA_BACKEND_PATH"), ':')) {
+  for (const std::string& path : backend_paths_of_environment()) {
     try {
       state_->set.add_path(path);
     } catch (const Error& error) {
