@@ -44,6 +44,7 @@ Command make_explain_command(CommandOptions command);
 Command make_inspect_command(CommandOptions command);
 Command make_plan_memory_command(CommandOptions command);
 Command make_backends_command(CommandOptions command);
+Command make_doctor_command(CommandOptions command);
 Command make_tune_command(CommandOptions command);
 Command make_verify_command(CommandOptions command);
 Command make_cache_command(CommandOptions command);

@@ -45,6 +45,8 @@ constexpr std::array kCommands = {
                make_plan_memory_command},
     CommandRow{"backends", "List the backends that can run models on this machine",
                make_backends_command},
+    CommandRow{"doctor", "Say what makes models slow on this machine, and what to do",
+               make_doctor_command},
     CommandRow{"cache", "Show, check and remove stored plans and measured times",
                make_cache_command},
     CommandRow{"verify", "Check a plug-in, or every kernel that could run a model",

@@ -186,6 +186,8 @@ def run_all(ask, model, tmp_path, bin_dir):
     folder = tmp_path / "caches"
     # Measures again, because a bind that knows all times writes no file.
     ask("tessera tune", "tune", model, *SHAPE, *QUICK, "--cache-dir", folder)
+    # Tests switch measuring off, which is a finding.
+    ask("tessera doctor", "doctor", "--cache-dir", folder, code=1)
     ask("tessera cache ls", "cache", "ls", "--cache-dir", folder)
     ask("tessera cache stats", "cache", "stats", "--cache-dir", folder)
     file, = folder.glob("*.cache")
@@ -225,6 +227,10 @@ def test_the_page_and_what_is_printed_agree(ask, model, tmp_path, bin_dir, why_u
             ("Failure", "where"), ("Failure", "message"),
             # Printed only in unusual cases.
             ("Tuning", "notes"), ("tessera verify MODEL", "notes"),
+            # Limits and settings that a machine need not have, or not tell.
+            ("ProcessorState", "quota"), ("ProcessorState", "governors"),
+            ("MemoryState", "group_bytes"), ("MemoryState", "address_space_bytes"),
+            ("MemoryState", "locked_bytes"),
             # Known after several larger models were tuned.
             ("Tuning", "gain"), ("Quote", "gain_low"), ("Quote", "gain_high"), ("Quote", "run_count")}
     if not compiles:

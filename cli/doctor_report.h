@@ -1,0 +1,23 @@
+// Prints what `tessera doctor` found. doctor_findings.h judges.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/doctor_findings.h"
+#include "cli/json_output.h"
+#include "cli/text_table.h"
+
+namespace tessera::cli {
+
+// The number of checks with a problem.
+size_t finding_count(const std::vector<Check>& checks);
+
+// All checks by area, then each finding with what to do. Nothing is shortened: long text continues
+// on the next line.
+std::string doctor_text(const std::vector<Check>& checks, const TextStyle& style);
+
+// What was examined, and `checks`, which find_faults() made of it.
+Json doctor_json(const Examination& examination, const std::vector<Check>& checks);
+
+}  // namespace tessera::cli
