@@ -30,11 +30,29 @@ fs::path existing_part(fs::path path) {
   return path.empty() ? fs::path(".") : path;
 }
 
+// Why the folders from `path` up to `existing`, which are missing, cannot be created; "" if nothing
+// is known. Links that lead nowhere, or in a circle, look missing too, and so do names that are too
+// long.
+std::string explain_uncreatable_parts(fs::path path, const fs::path& existing) {
+  while (!path.empty() && path != existing) {
+    std::error_code failure;
+    const fs::file_type type = fs::symlink_status(path, failure).type();
+    if (type == fs::file_type::symlink) return quoted(path) + " is a link that leads nowhere";
+    if (type == fs::file_type::none) return quoted(path) + ": " + failure.message();
+    const fs::path parent = path.parent_path();
+    if (parent == path) break;
+    path = parent;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string explain_unwritable_folder(const fs::path& folder) {
   std::error_code ignored;
   const fs::path existing = existing_part(folder);
+  std::string reason = explain_uncreatable_parts(folder, existing);
+  if (!reason.empty()) return reason;
   if (!fs::is_directory(existing, ignored)) return quoted(existing) + " is a file, not a folder";
   return explain_closed_folder(existing);
 }

@@ -50,6 +50,19 @@ TEST_F(WritablePath, ExplainsFoldersThatAreMadeWhereTheyAreMissing) {
               EndsWith("file' is a file, not a folder"));
 }
 
+TEST_F(WritablePath, ExplainsFoldersThatLookMissingButCannotBeMade) {
+  std::filesystem::create_symlink("nowhere", folder_ / "dangling");
+  std::filesystem::create_symlink("loop", folder_ / "loop");
+  std::filesystem::create_symlink(folder_, folder_ / "fine");
+  EXPECT_THAT(explain_unwritable_folder(folder_ / "dangling"), EndsWith("leads nowhere"));
+  EXPECT_THAT(explain_unwritable_folder(folder_ / "dangling" / "in"), HasSubstr("leads nowhere"));
+  EXPECT_NE(explain_unwritable_folder(folder_ / "loop"), "");
+  EXPECT_NE(explain_unwritable_folder(folder_ / "loop" / "in"), "");
+  EXPECT_EQ(explain_unwritable_folder(folder_ / "fine"), "");
+  EXPECT_EQ(explain_unwritable_folder(folder_ / "fine" / "in"), "");
+  EXPECT_THAT(explain_unwritable_folder(folder_ / std::string(300, 'n')), HasSubstr("too long"));
+}
+
 TEST_F(WritablePath, ExplainsFoldersThatAreClosed) {
   if (::geteuid() == 0) GTEST_SKIP() << "nothing is closed to root";
   std::filesystem::permissions(

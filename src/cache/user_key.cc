@@ -20,7 +20,8 @@ using KeyBytes = std::array<uint8_t, 32>;
 std::string last_error() { return std::strerror(errno); }
 
 FoundKey read_key(const std::filesystem::path& file) {
-  const FileHandle handle(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  // O_NONBLOCK: opening a pipe must not block.
+  const FileHandle handle(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!handle.is_open()) return {{}, "the key '" + file.string() + "': " + last_error()};
   struct stat status = {};
   if (::fstat(handle.get(), &status) != 0 || !S_ISREG(status.st_mode)) {

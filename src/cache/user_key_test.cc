@@ -57,6 +57,12 @@ TEST(UserKey, OneThatOthersCouldReadOrThatIsDamagedIsRefused) {
   EXPECT_NE(find_or_make_key(folder / "none").reason, "");
 }
 
+TEST(UserKey, APipeInItsPlaceIsRefusedAtOnce) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "key").c_str(), 0600), 0);
+  EXPECT_THAT(find_or_make_key(folder.path()).reason, testing::HasSubstr("is no file"));
+}
+
 TEST(UserKey, AnotherKeyOrTextGivesAnotherCode) {
   const UserKey key({1});
   EXPECT_TRUE(is_equal(key.authenticate(kText), key.authenticate(kText)));
