@@ -4,7 +4,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
-#include <map>
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -21,6 +21,7 @@
 #include "cli/command.h"
 #include "cli/doctor_findings.h"
 #include "cli/doctor_report.h"
+#include "cli/trial_process.h"
 #include "microbench/probe_worker.h"
 #include "price/cost_sections.h"
 
@@ -30,6 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kWorkerSeconds = 5;
+constexpr std::chrono::seconds kOpeningTime{20};
 
 struct DoctorArguments {
   std::vector<std::string> backend_paths;
@@ -175,7 +177,11 @@ Examination examine(const DoctorArguments& arguments) {
   Examination examination;
   // First of all: libraries that are opened start threads, which would count as work.
   examination.machine = read_machine_state();
-  examination.backends = backends_of(arguments.backend_paths).describe();
+  // Throws now for a path that does not exist, because a trial does not report errors.
+  const Backends backends = backends_of(arguments.backend_paths);
+  examination.plugins_fault =
+      explain_failed_trial([&] { static_cast<void>(backends.describe()); }, kOpeningTime);
+  if (examination.plugins_fault.empty()) examination.backends = backends.describe();
   for (const CatalogEntry& entry : catalog()) {
     if (entry.is_only_if_named) examination.only_if_named.emplace_back(entry.name);
   }

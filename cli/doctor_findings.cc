@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "backend/backend_set.h"
 #include "base/likely_name.h"
 #include "cli/quantities.h"
 #include "cli/span.h"
@@ -29,8 +30,9 @@ std::string joined(const std::vector<std::string>& parts) {
 }
 
 const BackendDescription* find_backend(const std::string& called, const Examination& examination) {
+  const auto is_meant = [&](const std::string& name) { return is_same_backend_name(name, called); };
   for (const BackendDescription& backend : examination.backends) {
-    if (backend.name == called || std::ranges::count(backend.aliases, called) > 0) return &backend;
+    if (is_meant(backend.name) || std::ranges::any_of(backend.aliases, is_meant)) return &backend;
   }
   return nullptr;
 }
@@ -55,10 +57,12 @@ Check check_backend(const BackendDescription& backend, const Examination& examin
   }
   check.found = name(backend.status);
   // For those that were left out of the build, or that nobody wants, others do the work;
-  // check_choice() reports if none does. A plug-in that is refused is broken in any case.
+  // check_choice() reports if none does. A plug-in of the user's own that is refused is broken,
+  // whatever it is called.
   const bool is_left_out = backend.status == BackendStatus::NotBuilt;
-  const bool is_broken = backend.status == BackendStatus::Refused;
-  if (is_left_out || (!is_broken && !is_wanted(backend, examination))) return check;
+  const bool is_own = backend.status == BackendStatus::Refused &&
+                      std::ranges::count(examination.only_if_named, backend.name) == 0;
+  if (is_left_out || (!is_own && !is_wanted(backend, examination))) return check;
   check.problem = backend.reason.empty() ? "cannot be used" : backend.reason;
   if (!backend.file.empty()) check.found += ", " + backend.file.string();
   check.remedy = backend.remedy.empty() ? "replace the file, or remove it: 'tessera verify "
@@ -85,9 +89,21 @@ Check check_choice(const Examination& examination) {
   return check;
 }
 
-Check check_backend_path(const ExaminedBackendPath& path) {
+// In place of the checks of backends if opening them is not safe.
+Check check_opening(const Examination& examination) {
+  return {.area = "backends",
+          .subject = "plug-ins",
+          .found = "not opened",
+          .problem = "a process that opened all plug-ins " + examination.plugins_fault +
+                     ", so every program that binds a model does",
+          .remedy =
+              "find the plug-in with 'tessera verify --backend FILE', for each file of "
+              "TESSERA_BACKEND_PATH and lib/tessera, and replace or remove it"};
+}
+
+Check check_backend_path(const ExaminedBackendPath& path, const Examination& examination) {
   Check check{.area = "backends", .subject = "TESSERA_BACKEND_PATH", .found = path.path};
-  if (path.exists && path.has_plugins) return check;
+  if (path.exists && (path.has_plugins || !examination.plugins_fault.empty())) return check;
   check.problem =
       path.exists ? quoted(path.path) + " has no plug-in" : quoted(path.path) + " does not exist";
   check.remedy = path.exists ? "name the folder that has the plug-ins (backend_*.so), or unset "
@@ -135,7 +151,7 @@ void judge(const EnvironmentVariable& variable, const Examination& examination, 
              !std::filesystem::path(variable.value).is_absolute()) {
     check.problem = "expected an absolute path, found a relative one, which is ignored";
     check.remedy = "set it to an absolute path, or unset it";
-  } else if (variable.name == "TESSERA_BACKENDS") {
+  } else if (variable.name == "TESSERA_BACKENDS" && examination.plugins_fault.empty()) {
     std::vector<std::string> known;
     for (const BackendDescription& backend : examination.backends) known.push_back(backend.name);
     for (const std::string& wanted : examination.wanted_backends) {
@@ -452,9 +468,10 @@ std::vector<Check> find_faults(const Examination& examination) {
   for (const BackendDescription& backend : examination.backends) {
     checks.push_back(check_backend(backend, examination));
   }
-  checks.push_back(check_choice(examination));
+  const bool is_opened = examination.plugins_fault.empty();
+  checks.push_back(is_opened ? check_choice(examination) : check_opening(examination));
   for (const ExaminedBackendPath& path : examination.backend_paths) {
-    checks.push_back(check_backend_path(path));
+    checks.push_back(check_backend_path(path, examination));
   }
   checks.push_back(check_worker(examination.worker));
   for (const EnvironmentVariable& variable : examination.environment) {

@@ -53,7 +53,9 @@ struct ExaminedCacheFolder {
 };
 
 struct Examination {
-  std::vector<BackendDescription> backends;
+  // How a process ended that opened all plug-ins; "" if it did not fail.
+  std::string plugins_fault;
+  std::vector<BackendDescription> backends;  // empty if that failed
   std::vector<std::string> only_if_named;    // backends that are not used unless they are named
   std::vector<std::string> wanted_backends;  // of TESSERA_BACKENDS
   std::vector<ExaminedBackendPath> backend_paths;

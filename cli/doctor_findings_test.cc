@@ -88,12 +88,22 @@ const Fault kFaults[] = {
      "backends", "other", "libother.so is missing", "apt install libother"},
     {"Refused",
      [](auto& all) {
-       all.backends[1] = {.name = "device",
-                          .file = "/lib/backend_device.so",
+       all.wanted_backends = {"fast"};
+       all.backends[2] = {.name = "backend_other.so",
+                          .file = "/lib/backend_other.so",
                           .status = BackendStatus::Refused,
                           .reason = "it is of another version"};
      },
-     "backends", "device", "another version", "tessera verify --backend"},
+     "backends", "backend_other.so", "another version", "tessera verify --backend"},
+    {"OpeningCrashes",
+     [](auto& all) {
+       all.backends.clear();
+       all.plugins_fault = "ended by signal 11";
+       all.wanted_backends = {"fast"};
+       all.backend_paths = {{.path = "/plug-ins", .exists = true}};
+       set(all, "TESSERA_BACKENDS", "fast");
+     },
+     "backends", "plug-ins", "ended by signal 11", "tessera verify --backend"},
     {"NothingFast", [](auto& all) { all.backends[0] = all.backends[2]; }, "backends", "in use",
      "reference alone", "install a library"},
     {"OnlyTheReferenceWanted", [](auto& all) { all.wanted_backends = {"slow"}; }, "backends",
@@ -228,10 +238,20 @@ struct Harmless {
 const Harmless kHarmless[] = {
     {"NothingIsKnownOfTheMachine", [](auto& all) { all.machine = {}; }},
     {"SwitchedOnByTheVariable", [](auto& all) { set(all, "TESSERA_OPTIMIZE", "1"); }},
+    {"AnOptionalLibraryThatIsMissing",
+     [](auto& all) {
+       all.wanted_backends = {"fast"};
+       all.backends[2].status = BackendStatus::LibraryMissing;
+     }},
+    {"APlugInThatIsOnlyUsedIfNamed",
+     [](auto& all) {
+       all.backends[1].status = BackendStatus::Refused;
+       all.backends[1].reason = "there is no driver";
+     }},
     {"AliasesAreNames",
      [](auto& all) {
-       all.wanted_backends = {"quick"};
-       set(all, "TESSERA_BACKENDS", "quick");
+       all.wanted_backends = {"Qui_ck"};
+       set(all, "TESSERA_BACKENDS", "Qui_ck");
      }},
     {"APathWithPlugins",
      [](auto& all) {

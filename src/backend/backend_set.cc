@@ -24,8 +24,7 @@ std::string without_spelling(std::string_view name) {
 // `Entry` is an element of one of the catalog's lists.
 template <class Entry>
 bool is_called(const Entry& entry, const std::string& name) {
-  const std::string wanted = without_spelling(name);
-  const auto is_same = [&](std::string_view known) { return without_spelling(known) == wanted; };
+  const auto is_same = [&](std::string_view known) { return is_same_backend_name(known, name); };
   return is_same(entry.name) || std::any_of(entry.aliases.begin(), entry.aliases.end(), is_same);
 }
 
@@ -116,6 +115,10 @@ LibraryVersion version_of(const Plugin& plugin) {
     version.ingredients.push_back({ingredient.name, ingredient.value});
   }
   return version;
+}
+
+bool is_same_backend_name(std::string_view left, std::string_view right) {
+  return without_spelling(left) == without_spelling(right);
 }
 
 std::string sentence_of(const Unusable& unusable) {

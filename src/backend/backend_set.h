@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/catalog.h"
@@ -29,6 +30,11 @@ struct Unusable {
 
 // Both as a sentence: "its plug-in is missing; build it with ...".
 std::string sentence_of(const Unusable& unusable);
+
+// Whether users who write these mean the same backend of the catalog: case, '-' and '_' do not
+// matter
+// ("MyLib", "my-lib").
+bool is_same_backend_name(std::string_view left, std::string_view right);
 
 // One row of `tessera backends`.
 struct BackendState {

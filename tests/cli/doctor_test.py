@@ -202,6 +202,24 @@ def test_plug_ins_that_are_broken_or_absent(doctor, tmp_path, monkeypatch):
     assert paths == [f"'{empty}' has no plug-in", f"'{tmp_path / 'absent'}' does not exist"]
 
 
+@pytest.mark.parametrize("mischief, reason", (
+    ("crashes_opening", "ended by signal"),
+    ("exits_opening", "ended with exit code 4"),
+))
+def test_a_plug_in_that_ends_the_process(doctor, bin_dir, monkeypatch, mischief, reason):
+    monkeypatch.setenv("TESSERA_TEST_MISCHIEF", mischief)
+    found = doctor("--backend-path", bin_dir.parent / "tests" / "backends" / "hostile.so")
+    (where, message, remedy), = findings(found, "backends")
+    assert where == "plug-ins" and reason in message and "tessera verify --backend" in remedy
+    assert found["backends"] == [] and found["worker"]["is_answering"]
+
+
+def test_a_plug_in_path_that_does_not_exist_is_bad_input(tessera_binary, tmp_path):
+    done = subprocess.run([tessera_binary, "doctor", "--backend-path", tmp_path / "none"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "none" in done.stderr
+
+
 def test_variables_that_override_something(doctor, monkeypatch):
     monkeypatch.setenv("TESSERA_OPTIMIZE", "0")
     monkeypatch.setenv("TESSERA_BACKENDS", "reference,nativ")
