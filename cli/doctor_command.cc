@@ -14,6 +14,7 @@
 #include "api/environment.h"
 #include "backend/catalog.h"
 #include "base/module_folder.h"
+#include "base/trusted_code.h"
 #include "base/writable_path.h"
 #include "cache/stored_file.h"
 #include "cache/user_key.h"
@@ -46,6 +47,39 @@ ExaminedWorker examine_worker() {
   ExaminedWorker worker{.file = std::move(found.path), .reason = std::move(probe.reason)};
   if (worker.reason.empty()) worker.seconds = probe.seconds;
   return worker;
+}
+
+// The files of all plug-ins: those that the user names, and those of the plug-in folder that are
+// trusted.
+std::vector<fs::path> plugin_files(const DoctorArguments& arguments) {
+  std::vector<fs::path> files;
+  std::error_code failure;
+  const auto add_all = [&](const fs::path& path, bool is_named) {
+    if (!fs::is_directory(path, failure)) return files.push_back(path);
+    for (const auto& entry : fs::directory_iterator(path, failure)) {
+      if (entry.path().extension() != ".so") continue;
+      const bool may_be_opened =
+          is_named || look_at_code(entry.path(), trusted_owners()).refusal.empty();
+      if (may_be_opened) files.push_back(entry.path());
+    }
+  };
+  for (const std::string& path : arguments.backend_paths) add_all(path, true);
+  for (const std::string& path : backend_paths_of_environment()) add_all(path, true);
+  const fs::path own = plugin_folder();
+  if (!own.empty() && explain_untrusted_folder(own, trusted_owners()).empty()) add_all(own, false);
+  return files;
+}
+
+// Opens each plug-in in a process of its own, until one fails.
+void find_faulty_plugin(const DoctorArguments& arguments, Examination& examination) {
+  for (const fs::path& file : plugin_files(arguments)) {
+    const std::string fault =
+        explain_failed_trial([&] { Backends().load_backend(file); }, kOpeningTime);
+    if (fault.empty()) continue;
+    examination.plugins_fault = fault;
+    examination.faulty_plugin = file;
+    return;
+  }
 }
 
 // Whether a file of `backends` is `path` or is in it.
@@ -181,7 +215,11 @@ Examination examine(const DoctorArguments& arguments) {
   const Backends backends = backends_of(arguments.backend_paths);
   examination.plugins_fault =
       explain_failed_trial([&] { static_cast<void>(backends.describe()); }, kOpeningTime);
-  if (examination.plugins_fault.empty()) examination.backends = backends.describe();
+  if (examination.plugins_fault.empty()) {
+    examination.backends = backends.describe();
+  } else {
+    find_faulty_plugin(arguments, examination);
+  }
   for (const CatalogEntry& entry : catalog()) {
     if (entry.is_only_if_named) examination.only_if_named.emplace_back(entry.name);
   }

@@ -91,14 +91,17 @@ Check check_choice(const Examination& examination) {
 
 // In place of the checks of backends if opening them is not safe.
 Check check_opening(const Examination& examination) {
+  const std::string file = examination.faulty_plugin.string();
+  const std::string opened = file.empty() ? "all plug-ins" : quoted(file);
   return {.area = "backends",
           .subject = "plug-ins",
           .found = "not opened",
-          .problem = "a process that opened all plug-ins " + examination.plugins_fault +
-                     ", so every program that binds a model does",
+          .problem = "a process that opened " + opened + " " + examination.plugins_fault +
+                     ", and so does every program that opens " + (file.empty() ? "them" : "it"),
           .remedy =
-              "find the plug-in with 'tessera verify --backend FILE', for each file of "
-              "TESSERA_BACKEND_PATH and lib/tessera, and replace or remove it"};
+              "replace or remove the plug-in, or correct what its library misses: 'tessera "
+              "verify --backend " +
+              (file.empty() ? "FILE" : file) + "'"};
 }
 
 Check check_backend_path(const ExaminedBackendPath& path, const Examination& examination) {

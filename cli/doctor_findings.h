@@ -55,6 +55,7 @@ struct ExaminedCacheFolder {
 struct Examination {
   // How a process ended that opened all plug-ins; "" if it did not fail.
   std::string plugins_fault;
+  std::filesystem::path faulty_plugin;       // the first that fails alone; "": none does
   std::vector<BackendDescription> backends;  // empty if that failed
   std::vector<std::string> only_if_named;    // backends that are not used unless they are named
   std::vector<std::string> wanted_backends;  // of TESSERA_BACKENDS

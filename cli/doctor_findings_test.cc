@@ -104,6 +104,14 @@ const Fault kFaults[] = {
        set(all, "TESSERA_BACKENDS", "fast");
      },
      "backends", "plug-ins", "ended by signal 11", "tessera verify --backend"},
+    {"OnePlugInCrashes",
+     [](auto& all) {
+       all.backends.clear();
+       all.plugins_fault = "ended by signal 11";
+       all.faulty_plugin = "/lib/backend_bad.so";
+     },
+     "backends", "plug-ins", "a process that opened '/lib/backend_bad.so' ended by signal 11",
+     "tessera verify --backend /lib/backend_bad.so"},
     {"NothingFast", [](auto& all) { all.backends[0] = all.backends[2]; }, "backends", "in use",
      "reference alone", "install a library"},
     {"OnlyTheReferenceWanted", [](auto& all) { all.wanted_backends = {"slow"}; }, "backends",

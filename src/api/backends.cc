@@ -32,8 +32,8 @@ std::vector<std::string> split(const char* text, char separator) {
   return parts;
 }
 
-// The plug-in folder of the program or library that contains this code; a trusted folder is
-// preferred. "" if there is none.
+}  // namespace
+
 std::filesystem::path plugin_folder() {
   const std::filesystem::path folder = module_folder();
   if (folder.empty()) return {};
@@ -50,8 +50,6 @@ std::filesystem::path plugin_folder() {
   }
   return refused;
 }
-
-}  // namespace
 
 std::string version() { return TESSERA_VERSION; }
 

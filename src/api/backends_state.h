@@ -32,6 +32,10 @@ struct Backends::State {
   std::once_flag has_warned_of_slowness;  // for the warning that only the reference can be used
 };
 
+// The plug-in folder of the program or library that contains this code; a trusted folder is
+// preferred. "" if there is none.
+std::filesystem::path plugin_folder();
+
 // The names in TESSERA_BACKENDS; empty if it is not set.
 std::vector<std::string> backends_of_environment();
 

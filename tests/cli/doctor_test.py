@@ -208,9 +208,11 @@ def test_plug_ins_that_are_broken_or_absent(doctor, tmp_path, monkeypatch):
 ))
 def test_a_plug_in_that_ends_the_process(doctor, bin_dir, monkeypatch, mischief, reason):
     monkeypatch.setenv("TESSERA_TEST_MISCHIEF", mischief)
-    found = doctor("--backend-path", bin_dir.parent / "tests" / "backends" / "hostile.so")
+    plugin = bin_dir.parent / "tests" / "backends" / "hostile.so"
+    found = doctor("--backend-path", plugin)
     (where, message, remedy), = findings(found, "backends")
-    assert where == "plug-ins" and reason in message and "tessera verify --backend" in remedy
+    assert where == "plug-ins" and f"opened '{plugin}' {reason}" in message
+    assert f"tessera verify --backend {plugin}" in remedy
     assert found["backends"] == [] and found["worker"]["is_answering"]
 
 
