@@ -190,9 +190,10 @@ std::string closest_calls_text(const PlanDescription& plan, double margin_second
                    {"the other is"}});
   for (size_t index = 0; index < std::min(calls.size(), kShownCalls); ++index) {
     const auto& [chosen, next] = calls[index];
-    table.add_row({nodes_text(chosen->nodes, style), op_text(chosen->op, style) + " " + name_of(*chosen),
-                   op_text(next->op, style) + " " + name_of(*next), layouts_text(next->inputs, next->outputs),
-                   std::to_string(next->threads), margin_text(*next)});
+    table.add_row(
+        {nodes_text(chosen->nodes, style), op_text(chosen->op, style) + " " + name_of(*chosen),
+         op_text(next->op, style) + " " + name_of(*next), layouts_text(next->inputs, next->outputs),
+         std::to_string(next->threads), margin_text(*next)});
   }
   std::string text = calls.empty() ? "" : "\nclosest choices\n" + table.text(style);
   if (missing > 0) {

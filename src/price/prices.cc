@@ -190,8 +190,8 @@ class Pricer {
     }
   }
 
-  // How many times as long as its fastest candidate for the same nodes a backend expects each of its
-  // candidates to take. It knows how many operations its algorithms need.
+  // How many times as long as its fastest candidate for the same nodes a backend expects each of
+  // its candidates to take. It knows how many operations its algorithms need.
   void compare_estimates(const TuneGroup& group) {
     std::map<std::string_view, double> least;  // by backend
     for (const int index : group.candidates) {

@@ -74,8 +74,8 @@ ChosenTarget& GetChosenTarget() {
 // For tests, which find it by its name: from here on kernels use only these of the processor's
 // instruction sets (bits, as Highway has them); 0: all. Not while a kernel runs. Gives all that the
 // processor has.
-extern "C" __attribute__((visibility("default"))) int64_t tessera_native_choose_targets(
-    int64_t targets);
+extern "C" __attribute__((visibility("default"))) int64_t
+tessera_native_choose_targets(int64_t targets);
 
 extern "C" int64_t tessera_native_choose_targets(int64_t targets) {
   hwy::GetChosenTarget().Update(targets == 0 ? hwy::SupportedTargets() : targets);
