@@ -219,7 +219,7 @@ std::vector<NeededConversion> MeasurementLoop::unknown_conversions() const {
   for (const PlacementConversion& made : context_.placer.solution().conversions) {
     for (NeededConversion& step : tuning::conversions_between(
              context_.task, ValueId{made.value}, LayoutId{made.from}, LayoutId{made.to})) {
-      const bool is_known = costs_.conversions.contains(step.cost_key);
+      const bool is_known = step.is_of_host() || costs_.conversions.contains(step.cost_key);
       if (!is_known && seen.insert(step.cost_key).second) unknown.push_back(std::move(step));
     }
   }

@@ -103,14 +103,15 @@ std::vector<NeededConversion> conversions_between(const TuningTask& task, ValueI
   const int64_t bytes = tensor_bytes(type->element, type->dims);
   for (const ConversionStep& step : task.layouts.route(from, to, *type)) {
     NeededConversion& conversion = needed.emplace_back();
-    conversion.key = {.backend = step.plugin->name(),
+    const bool is_of_host = step.plugin == nullptr;  // to or from a sparse layout
+    conversion.key = {.backend = is_of_host ? std::string() : step.plugin->name(),
                       .from = task.layouts.name(step.from),
                       .to = task.layouts.name(step.to),
                       .element = type->element,
                       .dims = type->dims,
                       .threads = task.threads};
     conversion.cost_key = {.backend = conversion.key.backend,
-                           .ingredients = step.plugin->ingredients(),
+                           .ingredients = is_of_host ? std::string() : step.plugin->ingredients(),
                            .from = conversion.key.from,
                            .to = conversion.key.to,
                            .element = type->element,
@@ -130,6 +131,7 @@ std::vector<NeededConversion> needed_conversions(const TuningTask& task) {
     for (const LayoutId made : layouts[index].made) {
       for (const LayoutId read : layouts[index].read) {
         for (NeededConversion& step : conversions_between(task, value, made, read)) {
+          if (step.is_of_host()) continue;
           if (seen.insert(step.cost_key).second) needed.push_back(std::move(step));
         }
       }

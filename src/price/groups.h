@@ -52,14 +52,18 @@ struct NeededConversion {
   ConversionKey key;  // with the first type that was found
   ConversionCostKey cost_key;
   int64_t bytes = 0;  // of a row-major tensor of that type
+
+  // Whether the host does it, to or from a sparse layout: such a step has a price by its bytes, and
+  // is not measured.
+  bool is_of_host() const { return key.backend.empty(); }
 };
 
 // The steps of a value's route from a layout to another.
 std::vector<NeededConversion> conversions_between(const TuningTask& task, ValueId value,
                                                   LayoutId from, LayoutId to);
 
-// The conversion steps, once per size class, of all routes between a layout in which a candidate
-// makes a value and one in which another candidate, or a graph output, needs it.
+// The conversion steps that can be measured, once per size class, of all routes between a layout in
+// which a candidate makes a value and one in which another candidate, or a graph output, needs it.
 std::vector<NeededConversion> needed_conversions(const TuningTask& task);
 
 // For each value of the graph, the layouts in which it may be made and those in which it may be
