@@ -208,7 +208,7 @@ struct Tuner::State {
       if (!group.text) continue;
       PendingGroup pending{.group = &group};
       for (const int index : group.candidates) {
-        if (!is_wanted[static_cast<size_t>(index)]) continue;
+        if (!is_wanted[static_cast<size_t>(index)] || !keys_[static_cast<size_t>(index)]) continue;
         const CostKey& key = *keys_[static_cast<size_t>(index)];
         if (is_known(key, weights_of(group)) || !seen.insert(key).second) {
           ++report_.known;
@@ -369,7 +369,8 @@ struct Tuner::State {
   double best_known(const TuneGroup& group) const {
     double best = std::numeric_limits<double>::infinity();
     for (const int index : group.candidates) {
-      const auto found = table_.kernels.find(*keys_[static_cast<size_t>(index)]);
+      const std::optional<CostKey>& key = keys_[static_cast<size_t>(index)];
+      const auto found = key ? table_.kernels.find(*key) : table_.kernels.end();
       if (found == table_.kernels.end() || !found->second.refusal.empty()) continue;
       const Cost& cost = found->second;
       const auto& timing = weights_of(group) == Weights::Cold ? cost.cold : cost.warm;

@@ -23,6 +23,15 @@ void add_new(std::vector<Item>& list, const Item& item) {
   if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
 }
 
+// The bench makes dense inputs only, and knows no capacities of sparse ones.
+bool has_sparse_port(const TuningTask& task, const Candidate& candidate) {
+  const auto is_sparse = [&](const auto& port) {
+    return task.layouts.sparse_form(port.layout).has_value();
+  };
+  return std::ranges::any_of(candidate.inputs, is_sparse) ||
+         std::ranges::any_of(candidate.outputs, is_sparse);
+}
+
 }  // namespace
 
 std::vector<TuneGroup> collect_groups(const TuningTask& task) {
@@ -61,6 +70,7 @@ std::vector<std::optional<CostKey>> cost_keys(const TuningTask& task,
     if (!group.text) continue;
     for (const int index : group.candidates) {
       const Candidate& candidate = task.offers.candidates[static_cast<size_t>(index)];
+      if (has_sparse_port(task, candidate)) continue;
       keys[static_cast<size_t>(index)] =
           CostKey{.work = group.text->text,
                   .backend = candidate.backend(),
