@@ -159,6 +159,8 @@ class Symbols:
         names = []
         for frame in trail.split():
             module, _, offset = frame.rpartition("+")
+            if not re.fullmatch("(0x)?[0-9a-f]+", offset):
+                continue  # the report has no room for more
             table = self.table(module)
             index = bisect.bisect_right(table, (int(offset, 16), "\x7f")) - 1
             # Without parameters and template arguments, which are long.
