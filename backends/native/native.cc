@@ -42,9 +42,7 @@ constexpr Propose kFamilies[] = {
     propose_sparse_rows,
     propose_transposes,
     propose_trilus,
-    propose_depthwise_convolutions,
-    propose_pointwise_convolutions,
-    propose_winograd_convolutions,
+    propose_fused_convolutions,
 };
 
 }  // namespace

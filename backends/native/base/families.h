@@ -18,14 +18,9 @@ void propose_channel_normalizations(plugin::ProposeContext& context);
 // Conv in row-major order, fused with a following Relu.
 void propose_convolutions(plugin::ProposeContext& context);
 
-// Conv of one channel to one, fused with a following activation.
-void propose_depthwise_convolutions(plugin::ProposeContext& context);
-
-// Conv with one tap in nhwc, fused with a following sum and activation.
-void propose_pointwise_convolutions(plugin::ProposeContext& context);
-
-// 3 x 3 Conv by Winograd's algorithm, fused with a following sum and Relu.
-void propose_winograd_convolutions(plugin::ProposeContext& context);
+// Conv with constant weights in layouts with contiguous channels, fused with a following sum and
+// activation: Winograd's algorithm, one tap, one channel to one.
+void propose_fused_convolutions(plugin::ProposeContext& context);
 
 // Elementwise ops in any dense layout, and groups of them in one pass.
 void propose_elementwise(plugin::ProposeContext& context);

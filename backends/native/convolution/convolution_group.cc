@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
+#include <vector>
 
+#include "base/families.h"
 #include "tessera/backend_ops.h"
 
 namespace tessera::native {
@@ -49,31 +50,48 @@ int32_t addend_of(const Node& convolution, const Node& sum) {
   return is_like ? other.id() : -1;
 }
 
+using Offer = void (*)(ProposeContext& context, const ConvolutionGroup& group);
+constexpr Offer kOffers[] = {offer_depthwise, offer_pointwise, offer_winograd};
+
+void offer_all(ProposeContext& context, const ConvolutionGroup& group) {
+  for (const Offer offer : kOffers) {
+    try {
+      offer(context, group);
+    } catch (const Failure& failure) {
+      context.refuse(group.node.id(), failure.what());
+    }
+  }
+}
+
+void offer_match(ProposeContext& context, const std::vector<int32_t>& match) {
+  const Node last = context.graph().node(match.back());
+  ConvolutionGroup group = {
+      .node = context.graph().node(match[0]), .nodes = match, .result = last.output(0).id()};
+  std::sort(group.nodes.begin(), group.nodes.end());
+  if (!context.is_wanted(group.nodes)) return;
+  const Node second = context.graph().node(match[1]);
+  if (second.op() == "Add") {
+    group.addend = addend_of(group.node, second);
+    if (group.addend < 0) return;
+  }
+  set_activation(last, group);
+  offer_all(context, group);
+}
+
 }  // namespace
 
-void for_each_convolution_group(ProposeContext& context,
-                                const std::function<void(const ConvolutionGroup&)>& offer) {
+void propose_fused_convolutions(ProposeContext& context) {
   for (const char* pattern : kPatterns) {
     for (const auto& match : context.graph().match(pattern)) {
-      const Node last = context.graph().node(match.back());
-      ConvolutionGroup group = {
-          .node = context.graph().node(match[0]), .nodes = match, .result = last.output(0).id()};
-      std::sort(group.nodes.begin(), group.nodes.end());
       try {
-        const Node second = context.graph().node(match[1]);
-        if (second.op() == "Add") {
-          group.addend = addend_of(group.node, second);
-          if (group.addend < 0) continue;
-        }
-        set_activation(last, group);
-        offer(group);
+        offer_match(context, match);
       } catch (const Failure& failure) {
         context.refuse(match[0], failure.what());
       }
     }
   }
   context.for_each({"Conv"}, [&](const Node& node) {
-    offer({.node = node, .nodes = {node.id()}, .result = node.output(0).id()});
+    offer_all(context, {.node = node, .nodes = {node.id()}, .result = node.output(0).id()});
   });
 }
 

@@ -1,8 +1,8 @@
-// A convolution with the nodes that can be fused with it: what all kernels of convolutions offer.
+// A convolution with constant weights and the nodes that can be fused with it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "matmul/gemm_kernels.h"
@@ -20,10 +20,11 @@ struct ConvolutionGroup {
   float high = 0;
 };
 
-// Calls `offer` for each Conv, alone and with a following sum, activation, or sum and Relu. If it
-// throws Failure, the Conv is refused for that reason.
-void for_each_convolution_group(plugin::ProposeContext& context,
-                                const std::function<void(const ConvolutionGroup&)>& offer);
+// Each offers what it has for the group, or throws Failure with the reason why it has nothing.
+// winograd.cc, pointwise.cc and depthwise.cc define them.
+void offer_winograd(plugin::ProposeContext& context, const ConvolutionGroup& group);
+void offer_pointwise(plugin::ProposeContext& context, const ConvolutionGroup& group);
+void offer_depthwise(plugin::ProposeContext& context, const ConvolutionGroup& group);
 
 // Adds an input port, which must be the only one of its value, and returns its index. Throws
 // Failure if there is one.

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/divide_up.h"
-#include "base/families.h"
 #include "base/window.h"
 #include "convolution/convolution_group.h"
 #include "convolution/depthwise_kernels.h"
@@ -176,11 +175,9 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, Work work,
 
 }  // namespace
 
-void propose_depthwise_convolutions(ProposeContext& context) {
-  for_each_convolution_group(context, [&](const ConvolutionGroup& group) {
-    const Work work = work_of(group);
-    for (const ChannelLayout layout : kLayouts) offer_in(context, group, work, layout);
-  });
+void offer_depthwise(ProposeContext& context, const ConvolutionGroup& group) {
+  const Work work = work_of(group);
+  for (const ChannelLayout layout : kLayouts) offer_in(context, group, work, layout);
 }
 
 }  // namespace tessera::native

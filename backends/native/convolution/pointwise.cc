@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/families.h"
 #include "base/window.h"
 #include "convolution/convolution_group.h"
 #include "layout/feature_map.h"
@@ -99,7 +98,9 @@ PackedProduct product_of(const Node& node) {
   return product;
 }
 
-void offer(ProposeContext& context, const ConvolutionGroup& group) {
+}  // namespace
+
+void offer_pointwise(ProposeContext& context, const ConvolutionGroup& group) {
   const Node& node = group.node;
   Work work = {.product = product_of(node),
                .activation = group.activation,
@@ -130,13 +131,6 @@ void offer(ProposeContext& context, const ConvolutionGroup& group) {
     return std::make_unique<PointwiseKernel>(work, options.threads);
   };
   context.add(std::move(candidate));
-}
-
-}  // namespace
-
-void propose_pointwise_convolutions(ProposeContext& context) {
-  for_each_convolution_group(context,
-                             [&](const ConvolutionGroup& group) { offer(context, group); });
 }
 
 }  // namespace tessera::native

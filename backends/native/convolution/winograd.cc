@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/families.h"
 #include "base/window.h"
 #include "convolution/convolution_group.h"
 #include "layout/feature_map.h"
@@ -108,7 +107,9 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, WinogradPr
   context.add(std::move(candidate));
 }
 
-void offer(ProposeContext& context, const ConvolutionGroup& group) {
+}  // namespace
+
+void offer_winograd(ProposeContext& context, const ConvolutionGroup& group) {
   WinogradProblem problem = problem_of(group.node);
   if (group.activation != Activation::None && group.activation != Activation::Relu) return;
   bool is_offered = false;
@@ -120,13 +121,6 @@ void offer(ProposeContext& context, const ConvolutionGroup& group) {
     is_offered = true;
   }
   if (!is_offered) refuse("does not pay for an output with so few pixels");
-}
-
-}  // namespace
-
-void propose_winograd_convolutions(ProposeContext& context) {
-  for_each_convolution_group(context,
-                             [&](const ConvolutionGroup& group) { offer(context, group); });
 }
 
 }  // namespace tessera::native
