@@ -56,9 +56,9 @@ Check check_backend(const BackendDescription& backend, const Examination& examin
     return check;
   }
   check.found = name(backend.status);
-  // For those that were left out of the build, or that nobody wants, others do the work;
-  // check_choice() reports if none does. A plug-in of the user's own that is refused is broken,
-  // whatever it is called.
+  // If a backend was left out of the build, or is not asked for, others do its work; check_choice()
+  // reports if there are none. A plug-in of the user's own that is refused is broken, whatever its
+  // name is.
   const bool is_left_out = backend.status == BackendStatus::NotBuilt;
   const bool is_own = backend.status == BackendStatus::Refused &&
                       std::ranges::count(examination.only_if_named, backend.name) == 0;

@@ -36,7 +36,7 @@ enum class CacheTier : uint8_t { First, User };
 
 struct ExaminedCacheFolder {
   CacheTier tier = CacheTier::First;
-  std::string named_by;          // "--cache-dir", "HOME"; "": nobody, it is the working folder
+  std::string named_by;  // "--cache-dir", "HOME"; "": the working folder, which needs no name
   std::filesystem::path folder;  // "": there is none, because no variable names the user's
   bool exists = false;
   std::string unwritable;        // why nothing can be written; "" if it can, or if bind() makes it

@@ -69,8 +69,8 @@ struct Fault {
   std::function<void(Examination&)> cause;
   const char* area;
   const char* subject;
-  const char* problem;  // a part of it
-  const char* remedy;   // the same
+  const char* problem;  // a part of its text
+  const char* remedy;   // a part of its text
 };
 
 void set(Examination& all, const char* name, const char* value, const char* meaning = "known") {

@@ -17,7 +17,7 @@ size_t finding_count(const std::vector<Check>& checks);
 // on the next line.
 std::string doctor_text(const std::vector<Check>& checks, const TextStyle& style);
 
-// What was examined, and `checks`, which find_faults() made of it.
+// The examination and the checks that find_faults() derived from it.
 Json doctor_json(const Examination& examination, const std::vector<Check>& checks);
 
 }  // namespace tessera::cli

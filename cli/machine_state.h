@@ -49,9 +49,9 @@ struct MachineState {
 // Takes a fifth of a second, in which it watches what other processes do.
 MachineState read_machine_state();
 
-// The parts of it that files below `root` / "proc" and `root` / "sys" tell: instruction sets,
-// cores, quota, governors, huge pages and the memory of the control group. What is missing there,
-// or is not as expected, stays unknown.
+// Reads instruction sets, cores, quota, governors, huge pages and the memory of the control group
+// from the files below `root`/proc and `root`/sys. What is missing there, or is not as expected,
+// stays unknown.
 void read_machine_files(const std::filesystem::path& root, MachineState& state);
 
 }  // namespace tessera::cli

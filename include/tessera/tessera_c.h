@@ -15,8 +15,8 @@
  * it succeeds, `failure` is unchanged.
  *  - No exception leaves a function, and NULL for an argument that is needed is a failure.
  *  - Every struct begins with struct_size, which the caller sets to sizeof of the struct before a
- *    call. Later versions add members at the end; an older program and a newer library, or the
- *    reverse, work together as long as nobody sets a member that the library does not know.
+ *    call. Later versions add members at the end. A program and a library of different versions
+ * work together; only a member that the library does not know must stay zero.
  *  - Strings are UTF-8 and end with a zero byte. Names of files are the bytes that the system uses.
  *  - What a _create, _load or _bind function returns is freed by the _destroy function of its type,
  *    which accepts NULL. A model may be destroyed before its executors.
