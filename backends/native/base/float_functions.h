@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "base/activation.h"
 #include "base/exponential.h"
 #include "base/scaling.h"
 #include "hwy/highway.h"
@@ -188,6 +189,14 @@ HWY_INLINE V sigmoid_of(D d, V x) {
   const V power = exp_of_negative(d, hn::Neg(hn::Abs(x)));
   const V upper = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), power, one);
   return hn::Div(upper, hn::Add(one, power));
+}
+
+// An activation for which is_gated() holds.
+template <class D, class V>
+HWY_INLINE V gated(D d, const Activation& activation, V x) {
+  if (activation.kind == ActivationKind::Silu) return hn::Mul(x, sigmoid_of(d, x));
+  const V gate = hn::MulAdd(x, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F));
+  return hn::Mul(x, clamp(d, gate, 0.0F, 1.0F));
 }
 
 // The largest angle that the parts of pi / 2 below reduce exactly: a multiple has 14 bits, a part

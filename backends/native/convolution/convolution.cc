@@ -113,8 +113,8 @@ class ConvolutionKernel : public plugin::Kernel {
       block.depth = std::min(kMaxDepth, depth - done);
       block.left = weights + group * problem_.out_channels * depth + done;
       const bool is_last = done + block.depth == depth;
-      block.epilogue = {.activation =
-                            problem_.has_relu && is_last ? Activation::Relu : Activation::None};
+      block.epilogue = {.activation = {problem_.has_relu && is_last ? ActivationKind::Relu
+                                                                    : ActivationKind::None}};
       if (done > 0) {
         block.epilogue.addend = block.to;
         block.epilogue.addend_row_stride = block.to_row_stride;

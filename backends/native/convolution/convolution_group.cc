@@ -27,17 +27,16 @@ constexpr const char* kPatterns[] = {
 // Reads the activation from the last node of a match.
 void set_activation(const Node& last, ConvolutionGroup& group) {
   if (last.op() == "Relu") {
-    group.activation = Activation::Relu;
+    group.activation = {ActivationKind::Relu};
   } else if (last.op() == "HardSwish") {
-    group.activation = Activation::HardSwish;
+    group.activation = {ActivationKind::HardSwish};
   } else if (last.op() == "Mul") {
-    group.activation = Activation::Silu;
+    group.activation = {ActivationKind::Silu};
   } else if (last.op() == "Clip") {
     const plugin::ClipBounds bounds = plugin::clip_bounds(last);
     if (!bounds.min || !bounds.max) refuse("clips to constant bounds only");
-    group.activation = Activation::Clip;
-    group.low = static_cast<float>(*bounds.min);
-    group.high = static_cast<float>(*bounds.max);
+    group.activation = {ActivationKind::Clip, static_cast<float>(*bounds.min),
+                        static_cast<float>(*bounds.max)};
   }
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "matmul/gemm_kernels.h"
+#include "base/activation.h"
 #include "tessera/backend.h"
 
 namespace tessera::native {
@@ -15,9 +15,7 @@ struct ConvolutionGroup {
   std::vector<int32_t> nodes;  // ascending
   int32_t result = -1;         // value
   int32_t addend = -1;         // value of the type of the convolution's output; -1: none
-  Activation activation = Activation::None;
-  float low = 0;  // of Clip
-  float high = 0;
+  Activation activation;
 };
 
 // Each offers what it has for the group, or throws Failure with the reason why it has nothing.

@@ -112,11 +112,7 @@ Work work_of(const ConvolutionGroup& group) {
   if (group.addend >= 0) refuse("adds nothing to a convolution of each channel alone");
   const Window window =
       window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
-  return {.problem = {.rows = window[1],
-                      .columns = window[2],
-                      .activation = group.activation,
-                      .low = group.low,
-                      .high = group.high},
+  return {.problem = {.rows = window[1], .columns = window[2], .activation = group.activation},
           .images = input[0],
           .channels = input[1]};
 }

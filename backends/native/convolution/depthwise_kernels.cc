@@ -2,7 +2,6 @@
 #include "convolution/depthwise_kernels.h"
 
 #include <algorithm>
-#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "convolution/depthwise_kernels.cc"
@@ -25,35 +24,13 @@ HWY_INLINE int64_t lane_count() { return static_cast<int64_t>(hn::Lanes(Tag()));
 // networks have 7, 14, 28, ... of them.
 constexpr int kOutputs = 7;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// The bounds of Relu and Clip; infinite for other activations.
-struct Limits {
-  float low = -kInfinity;
-  float high = kInfinity;
-};
-
-HWY_INLINE Limits limits_of(const DepthwiseProblem& problem) {
-  if (problem.activation == Activation::Relu) return {.low = 0};
-  if (problem.activation == Activation::Clip) return {problem.low, problem.high};
-  return {};
-}
-
-// Applies an activation of more than a few instructions to `outputs` outputs that were stored.
+// Applies a gated activation to `outputs` outputs that were stored.
 HWY_NOINLINE void activate(const DepthwiseProblem& problem, int64_t outputs, int64_t count,
                            float* to) {
   const Tag d;
   for (int64_t output = 0; output < outputs; ++output, to += problem.pixel) {
-    const Vector x = load_some(d, to, count);
-    const Vector gate = problem.activation == Activation::Silu
-                            ? sigmoid_of(d, x)
-                            : clamp(d, hn::MulAdd(x, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F)), 0, 1);
-    store_some(hn::Mul(x, gate), d, to, count);
+    store_some(gated(d, problem.activation, load_some(d, to, count)), d, to, count);
   }
-}
-
-HWY_INLINE bool is_long(Activation activation) {
-  return activation == Activation::Silu || activation == Activation::HardSwish;
 }
 
 // A row of outputs.
@@ -111,12 +88,12 @@ HWY_INLINE void compute_channels(const Row& row, int64_t column, int64_t channel
     weights += kTaps * operands.weight_stride;
   }
   float* to = operands.to + column * pixel + channel;
-  const Limits limits = limits_of(problem);
+  const float low = problem.activation.lower_limit();
+  const float high = problem.activation.upper_limit();
   for (int output = 0; output < kOutputs; ++output) {
-    store<kIsWhole>(clamp(Tag(), sums[output], limits.low, limits.high), to + output * pixel,
-                    count);
+    store<kIsWhole>(clamp(Tag(), sums[output], low, high), to + output * pixel, count);
   }
-  if (is_long(problem.activation)) activate(problem, kOutputs, count, to);
+  if (problem.activation.is_gated()) activate(problem, kOutputs, count, to);
 }
 
 template <int kTaps, int kStride, int kLeft, int kRight>
@@ -167,10 +144,11 @@ HWY_NOINLINE void compute_one(const Row& row, int64_t column) {
       from += problem.columns.input * problem.pixel;
       weights += kTaps * operands.weight_stride;
     }
-    const Limits limits = limits_of(problem);
+    const float low = problem.activation.lower_limit();
+    const float high = problem.activation.upper_limit();
     float* to = operands.to + column * problem.pixel + channel;
-    store<false>(clamp(Tag(), sum, limits.low, limits.high), to, count);
-    if (is_long(problem.activation)) activate(problem, 1, count, to);
+    store<false>(clamp(Tag(), sum, low, high), to, count);
+    if (problem.activation.is_gated()) activate(problem, 1, count, to);
   }
 }
 

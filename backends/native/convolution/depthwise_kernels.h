@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "base/activation.h"
 #include "base/window.h"
-#include "matmul/gemm_kernels.h"
 
 namespace tessera::native {
 
@@ -15,9 +15,7 @@ struct DepthwiseProblem {
   plugin::WindowAxis columns;
   int64_t channels = 0;  // side by side: of a pixel, or of a block
   int64_t pixel = 0;     // between neighbouring pixels of input and output
-  Activation activation = Activation::None;
-  float low = 0;
-  float high = 0;
+  Activation activation;
 };
 
 struct DepthwiseOperands {

@@ -34,9 +34,7 @@ struct Work {
   PackedProduct product;
   std::optional<size_t> bias;
   std::optional<size_t> addend;
-  Activation activation = Activation::None;
-  float low = 0;
-  float high = 0;
+  Activation activation;
 };
 
 class PointwiseKernel : public plugin::Kernel {
@@ -56,9 +54,7 @@ class PointwiseKernel : public plugin::Kernel {
                          .addend = work_.addend ? inputs[*work_.addend].as<const float>() : nullptr,
                          .addend_row_stride = work_.product.columns,
                          .addend_column_stride = 1,
-                         .activation = work_.activation,
-                         .low = work_.low,
-                         .high = work_.high};
+                         .activation = work_.activation};
     run_packed_product(context, work_.product, threads_, operands, context.workspace());
   }
 
@@ -102,10 +98,7 @@ PackedProduct product_of(const Node& node) {
 
 void offer_pointwise(ProposeContext& context, const ConvolutionGroup& group) {
   const Node& node = group.node;
-  Work work = {.product = product_of(node),
-               .activation = group.activation,
-               .low = group.low,
-               .high = group.high};
+  Work work = {.product = product_of(node), .activation = group.activation};
   const char* nhwc = layout_name(ChannelLayout::Nhwc);
   Candidate candidate;
   candidate.nodes = group.nodes;

@@ -93,7 +93,7 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, WinogradPr
   if (group.addend >= 0) {
     problem.addend = add_addend(candidate, group, layout_name(layout));
   }
-  problem.has_relu = group.activation == Activation::Relu;
+  problem.has_relu = group.activation.kind == ActivationKind::Relu;
   const int32_t threads = context.options().threads;
   candidate.workspace_bytes = winograd_workspace_bytes(problem, threads);
   // Weights are fetched ahead, about twice as fast as what is read without.
@@ -111,7 +111,9 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, WinogradPr
 
 void offer_winograd(ProposeContext& context, const ConvolutionGroup& group) {
   WinogradProblem problem = problem_of(group.node);
-  if (group.activation != Activation::None && group.activation != Activation::Relu) return;
+  if (group.activation.kind != ActivationKind::None &&
+      group.activation.kind != ActivationKind::Relu)
+    return;
   bool is_offered = false;
   for (const int64_t tile : {4, 2}) {
     problem.tile = tile;

@@ -2,7 +2,6 @@
 #include "matmul/gemm_kernels.h"
 
 #include <algorithm>
-#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "matmul/gemm_kernels.cc"
@@ -53,7 +52,6 @@ enum class Common : uint8_t {
   SumsClipped  // bias, an addend for each result, and clipping
 };
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNoBias[hn::MaxLanes(Tag())] = {};
 
 // The columns of the last one of kUsed vectors, of which `columns` columns exist.
@@ -69,11 +67,8 @@ HWY_INLINE void store_common(const GemmBlock& part, int64_t row, int64_t columns
   const int64_t lanes = lane_count();
   const int64_t last = last_columns<kUsed>(columns);
   const GemmEpilogue& epilogue = part.epilogue;
-  const bool has_limits =
-      epilogue.activation == Activation::Relu || epilogue.activation == Activation::Clip;
-  const bool is_relu = epilogue.activation == Activation::Relu;
-  const Vector low = hn::Set(d, !has_limits ? -kInfinity : is_relu ? 0.0F : epilogue.low);
-  const Vector high = hn::Set(d, !has_limits || is_relu ? kInfinity : epilogue.high);
+  const Vector low = hn::Set(d, epilogue.activation.lower_limit());
+  const Vector high = hn::Set(d, epilogue.activation.upper_limit());
   Vector bias[kUsed];
   for (int vector = 0; vector < kUsed; ++vector) {
     const float* from = epilogue.bias == nullptr ? kNoBias : epilogue.bias + vector * lanes;
@@ -127,23 +122,10 @@ HWY_NOINLINE void store_any(const GemmBlock& part, int64_t row, int64_t column, 
                                                                 : load_up_to(addend + place, count);
         result = hn::MulAdd(added, hn::Set(d, epilogue.beta), result);
       }
-      switch (epilogue.activation) {
-        case Activation::None:
-          break;
-        case Activation::Relu:
-          result = hn::IfThenZeroElse(hn::Lt(result, hn::Zero(d)), result);
-          break;
-        case Activation::Clip:
-          result = clamp(d, result, epilogue.low, epilogue.high);
-          break;
-        case Activation::Silu:
-          result = hn::Mul(result, sigmoid_of(d, result));
-          break;
-        case Activation::HardSwish:
-          result = hn::Mul(
-              result, clamp(d, hn::MulAdd(result, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F)), 0, 1));
-          break;
-      }
+      const Activation& activation = epilogue.activation;
+      result = activation.is_gated()
+                   ? gated(d, activation, result)
+                   : clamp(d, result, activation.lower_limit(), activation.upper_limit());
       store_up_to(result, to + vector * lanes, count);
     }
   }
@@ -152,9 +134,8 @@ HWY_NOINLINE void store_any(const GemmBlock& part, int64_t row, int64_t column, 
 template <int kCount, int kUsed>
 HWY_INLINE void store_sums(const GemmBlock& part, int64_t row, Vector (&sums)[kCount][kUsed]) {
   const GemmEpilogue& epilogue = part.epilogue;
-  const bool has_activation = epilogue.activation != Activation::None;
-  const bool is_long =
-      epilogue.activation == Activation::Silu || epilogue.activation == Activation::HardSwish;
+  const bool has_activation = epilogue.activation.kind != ActivationKind::None;
+  const bool is_long = epilogue.activation.is_gated();
   const bool is_sum = epilogue.addend_column_stride == 1 && epilogue.beta == 1;
   if (is_long || epilogue.alpha != 1 || (epilogue.addend != nullptr && !is_sum)) {
     store_any(part, row, 0, part.columns, sums);

@@ -4,16 +4,9 @@
 
 #include <cstdint>
 
-namespace tessera::native {
+#include "base/activation.h"
 
-// The last function of an epilogue. NaN stays NaN in all of them.
-enum class Activation : uint8_t {
-  None,
-  Relu,
-  Clip,      // to [low, high]
-  Silu,      // x * sigmoid(x)
-  HardSwish  // x * clip(x / 6 + 1 / 2, 0, 1)
-};
+namespace tessera::native {
 
 // What is applied to each sum: activation(sum * alpha + bias + addend * beta).
 struct GemmEpilogue {
@@ -23,9 +16,7 @@ struct GemmEpilogue {
   const float* addend = nullptr;  // for the first sum; null: none
   int64_t addend_row_stride = 0;
   int64_t addend_column_stride = 0;  // 0 or 1
-  Activation activation = Activation::None;
-  float low = 0;
-  float high = 0;
+  Activation activation;
 };
 
 // A block of the result: some rows of the left matrix by some columns of the right one.

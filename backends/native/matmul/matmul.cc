@@ -122,10 +122,11 @@ class MatMulKernel : public plugin::Kernel {
  private:
   GemmEpilogue epilogue_for(const float* addend) const {
     const MatMulProblem& problem = work_.problem;
-    GemmEpilogue epilogue = {.alpha = problem.alpha,
-                             .beta = problem.beta,
-                             .addend = addend,
-                             .activation = work_.has_relu ? Activation::Relu : Activation::None};
+    GemmEpilogue epilogue = {
+        .alpha = problem.alpha,
+        .beta = problem.beta,
+        .addend = addend,
+        .activation = {work_.has_relu ? ActivationKind::Relu : ActivationKind::None}};
     epilogue.addend_row_stride =
         work_.is_addend_whole ? problem.columns : problem.addend_row_stride;
     epilogue.addend_column_stride = work_.is_addend_whole ? 1 : problem.addend_column_stride;

@@ -139,7 +139,7 @@ class PackedRun {
     // A panel that is used again is in the cache.
     if (next == panel) block.ahead = nullptr;
     GemmEpilogue& epilogue = block.epilogue;
-    if (done + block.depth < product_.depth) epilogue.activation = Activation::None;
+    if (done + block.depth < product_.depth) epilogue.activation = {};
     if (done > 0) {
       // The first part has added all else.
       epilogue.bias = nullptr;
