@@ -73,8 +73,8 @@ std::string text(const ProcessEnd& end) {
 }
 
 ChildProcess::ChildProcess(const std::filesystem::path& program, std::vector<std::string> arguments,
-                           FileHandle socket, WaitFunction wait)
-    : wait_(wait) {
+                           FileHandle socket, WaitFunction wait_function)
+    : wait_(wait_function) {
   arguments.insert(arguments.begin(), program.string());
   arguments.push_back(std::to_string(::getpid()));
   std::vector<char*> pointers;

@@ -42,7 +42,7 @@ class ChildProcess {
   // interrupt from the terminal reaches this program alone. Throws DeviceFailed if it cannot be
   // started. Call it from a thread that outlives the child: see die_with_parent().
   ChildProcess(const std::filesystem::path& program, std::vector<std::string> arguments,
-               FileHandle socket, WaitFunction wait = ::waitpid);
+               FileHandle socket, WaitFunction wait_function = ::waitpid);
   // Calls kill().
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
