@@ -166,7 +166,11 @@ enum {
   /* Each stored element is one logical element or padding, and an elementwise kernel may compute
    * the whole storage in order. Padding must be zero when a kernel returns: a kernel that maps zero
    * to another value must clear the padding again. */
-  TESSERA_LAYOUT_IS_DENSE = 1
+  TESSERA_LAYOUT_IS_DENSE = 1,
+  /* Of a shared layout: its conversions, and the direct ones of this backend from or to it, are
+   * simple loops. Those of another backend are used if there are any, whatever the order of the
+   * backends. */
+  TESSERA_LAYOUT_HAS_SIMPLE_CONVERSIONS = 2
 };
 
 /* Sparse layouts belong to the host: it provides their conversions, and a plug-in must not list
@@ -204,7 +208,7 @@ typedef struct tessera_sparse_header {
  * Any other name must begin with the backend's name and a colon ("mylib:tiled"). */
 typedef struct tessera_layout {
   uint32_t struct_size;
-  uint32_t flags;   /* TESSERA_LAYOUT_IS_ */
+  uint32_t flags;   /* TESSERA_LAYOUT_IS_, TESSERA_LAYOUT_HAS_ */
   const char* name; /* without the device */
   int32_t device;   /* index into the backend's devices */
   int32_t reserved;

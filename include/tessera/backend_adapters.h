@@ -184,7 +184,9 @@ inline int32_t convert(void* self, tessera_run_context* context, const tessera_b
 inline tessera_layout layout_abi(Layout& layout) {
   tessera_layout abi = {};
   abi.struct_size = sizeof(abi);
-  abi.flags = layout.is_dense ? uint32_t{TESSERA_LAYOUT_IS_DENSE} : 0U;
+  abi.flags =
+      (layout.is_dense ? uint32_t{TESSERA_LAYOUT_IS_DENSE} : 0U) |
+      (layout.has_simple_conversions ? uint32_t{TESSERA_LAYOUT_HAS_SIMPLE_CONVERSIONS} : 0U);
   abi.name = layout.name.c_str();
   abi.device = layout.device;
   abi.self = &layout;

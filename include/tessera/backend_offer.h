@@ -197,6 +197,7 @@ using ConvertFunction =
 struct Layout {
   std::string name = {};
   bool is_dense = true;
+  bool has_simple_conversions = false;  // see TESSERA_LAYOUT_HAS_SIMPLE_CONVERSIONS
   int32_t device = 0;
   // nullopt if the layout cannot store this type.
   std::function<std::optional<int64_t>(const Type& type)> storage_bytes = {};

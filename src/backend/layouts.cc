@@ -138,13 +138,36 @@ void LayoutTable::add_layout(const Plugin& plugin, const tessera_layout& layout)
     entry.device = *device;
     entry.name += "@" + entry.device_label;
   }
-  // A shared layout of two plug-ins is the same; the conversions of the first one are used.
-  if (find(entry.name)) return;
   const DeviceId device = entry.device;
-  const LayoutId id = add(std::move(entry));
+  // A shared layout of two plug-ins is the same.
+  const std::optional<LayoutId> known = find(entry.name);
+  const LayoutId id = known ? *known : add(std::move(entry));
   const LayoutId dense = default_layout(device);
-  conversions_.push_back({id, dense, &plugin, layout.to_default, layout.self, device});
-  conversions_.push_back({dense, id, &plugin, layout.from_default, layout.self, device});
+  add_conversion({id, dense, &plugin, layout.to_default, layout.self, device});
+  add_conversion({dense, id, &plugin, layout.from_default, layout.self, device});
+}
+
+// The first plug-in's conversion is used, unless it is a simple one and the other's is not.
+void LayoutTable::add_conversion(const ConversionStep& step) {
+  const auto known = std::ranges::find_if(conversions_, [&](const ConversionStep& other) {
+    return other.from == step.from && other.to == step.to;
+  });
+  if (known == conversions_.end()) {
+    conversions_.push_back(step);
+  } else if (is_simple(*known) && !is_simple(step)) {
+    *known = step;
+  }
+}
+
+bool LayoutTable::is_simple(const ConversionStep& step) const {
+  if (step.plugin == nullptr) return false;
+  const tessera_backend& abi = step.plugin->abi();
+  return std::ranges::any_of(
+      std::span(abi.layouts, static_cast<size_t>(abi.layout_count)),
+      [&](const tessera_layout& layout) {
+        return (layout.flags & TESSERA_LAYOUT_HAS_SIMPLE_CONVERSIONS) != 0 &&
+               (layout.name == format(step.from) || layout.name == format(step.to));
+      });
 }
 
 // Copies between the memories that have the same format, which need no conversion.
@@ -187,7 +210,7 @@ void LayoutTable::add_conversions(const Plugin& plugin) {
     // A conversion between layouts of which one is missing is useless.
     if (!from || !to) continue;
     const DeviceId device = device_of(*to) != kHostDevice ? device_of(*to) : device_of(*from);
-    conversions_.push_back({*from, *to, &plugin, conversion.convert, conversion.self, device});
+    add_conversion({*from, *to, &plugin, conversion.convert, conversion.self, device});
   }
 }
 

@@ -143,6 +143,9 @@ class LayoutTable {
   void add_layouts(const Plugin& plugin);
   void add_layout(const Plugin& plugin, const tessera_layout& layout);
   void add_conversions(const Plugin& plugin);
+  // Adds a step, or puts it in the place of one of the same layouts whose loops are simple.
+  void add_conversion(const ConversionStep& step);
+  bool is_simple(const ConversionStep& step) const;
   void add_copies();
   void add_copy(LayoutId from, LayoutId to);
 

@@ -71,6 +71,43 @@ TEST(Layouts, RoutesGoDirectlyOrThroughTheDefault) {
   EXPECT_EQ(table.hops(b, a), 2);
 }
 
+// A backend whose nhwc is the reverse, with a direct conversion to nchw8c.
+std::shared_ptr<const Plugin> open_nhwc(const std::string& name, bool is_simple) {
+  Description description{.name = name, .version = "1"};
+  description.layouts = {reversed_layout("nhwc"), reversed_layout("nchw8c")};
+  for (plugin::Layout& layout : description.layouts) layout.has_simple_conversions = is_simple;
+  description.conversions = {
+      {.from = "nhwc",
+       .to = "nchw8c",
+       .convert = [](plugin::RunContext&, const plugin::Buffer&, const plugin::Buffer&) {}}};
+  return open_made([&] { return std::make_unique<NamedBackend>(description); });
+}
+
+TEST(Layouts, SimpleConversionsYieldToThoseOfAnotherPlugin) {
+  const TensorType type{DataType::Float32, {3}};
+  const struct {
+    bool is_first_simple;
+    bool is_second_simple;
+    std::string expected;
+  } cases[] = {{false, false, "first"},
+               {true, false, "second"},
+               {false, true, "first"},
+               {true, true, "first"}};
+  for (const auto& [is_first_simple, is_second_simple, expected] : cases) {
+    const std::vector plugins = {open_nhwc("first", is_first_simple),
+                                 open_nhwc("second", is_second_simple)};
+    const LayoutTable table(plugins);
+    const LayoutId nhwc = *table.find("nhwc");
+    const LayoutId blocked = *table.find("nchw8c");
+    for (const auto& [from, to] :
+         {std::pair(nhwc, kDefaultLayout), {kDefaultLayout, nhwc}, {nhwc, blocked}}) {
+      const std::vector<ConversionStep> route = table.route(from, to, type);
+      ASSERT_EQ(route.size(), 1U);
+      EXPECT_EQ(route[0].plugin->name(), expected);
+    }
+  }
+}
+
 TEST(Layouts, HoldWhatTheirPluginSays) {
   const std::vector plugins = {open_mirror([](const auto&, auto&) {})};
   const LayoutTable table(plugins);

@@ -177,6 +177,26 @@ RandomGraph pointwise(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// The same with so many channels and pixels that products of quarters are offered.
+RandomGraph large_pointwise(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 14);
+  const int64_t images = dice.whole(1, 2);
+  const int64_t in_channels = dice.whole(256, 300);
+  const int64_t out_channels = dice.whole(256, 400);
+  const int64_t rows = dice.whole(7, 12);
+  const int64_t columns = dice.whole(10, 12);
+  made.input("x", dice.tensor({images, in_channels, rows, columns}, -0.5F, 1));
+  made.constant("w", dice.tensor({out_channels, in_channels, 1, 1}, -0.5F, 1));
+  std::vector<std::string> inputs = {"x", "w"};
+  if (dice.one_in(2)) {
+    made.operand(dice, "b", dice.tensor({out_channels}));
+    inputs.emplace_back("b");
+  }
+  made.builder.node("y", "Conv", inputs, {"y"});
+  add_activation(dice, made, 14, {images, out_channels, rows, columns});
+  return made;
+}
+
 // Each channel alone, with taps and strides for which there are loops and others, at the edges of
 // small maps too.
 RandomGraph depthwise(Dice& dice, const ops::Registry& registry) {
@@ -211,6 +231,58 @@ RandomGraph depthwise(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// Groups of few channels, among them those of which a vector has several, and few channels in one
+// group; any taps, strides and dilations, 1-D too.
+RandomGraph few_channels(Dice& dice, const ops::Registry& registry) {
+  const int64_t version = dice.one_in(2) ? 14 : 10;
+  RandomGraph made(registry, static_cast<int>(version));
+  const bool has_groups = !dice.one_in(3);
+  const int64_t in_group =
+      has_groups ? dice.pick(Sizes{2, 4, 4, 8, 8, 16, 3, 24, 40}) : dice.whole(1, 16);
+  const bool is_square = dice.one_in(2);
+  const int64_t out_group = is_square && has_groups ? in_group : dice.whole(2, 40);
+  const int64_t groups = !has_groups                            ? 1
+                         : 16 % in_group == 0 && dice.one_in(2) ? 16 / in_group * dice.whole(1, 3)
+                                                                : dice.whole(2, 5);
+  const int64_t images = dice.whole(1, 2);
+  const bool is_line = dice.one_in(5);
+  Sizes input = {images, in_group * groups};
+  Sizes weights = {out_group * groups, in_group};
+  Sizes output = {images, out_group * groups};
+  Sizes begins;
+  Sizes ends;
+  Sizes strides;
+  Sizes dilations;
+  for (int axis = 0; axis < (is_line ? 1 : 2); ++axis) {
+    const int64_t taps =
+        has_groups ? dice.pick(Sizes{1, 3, 3, 5, 7, 4}) : dice.pick(Sizes{2, 3, 5, 7});
+    strides.push_back(dice.whole(1, 3));
+    dilations.push_back(dice.one_in(4) ? 2 : 1);
+    const int64_t extent = (taps - 1) * dilations.back() + 1;
+    begins.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent - 1));
+    ends.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent - 1));
+    input.push_back(extent + dice.whole(0, 24));
+    weights.push_back(taps);
+    output.push_back((input.back() + begins.back() + ends.back() - extent) / strides.back() + 1);
+  }
+  made.input("x", dice.tensor(input, -0.5F, 1));
+  made.constant("w", dice.tensor(weights, -0.5F, 1));
+  std::vector<std::string> inputs = {"x", "w"};
+  if (dice.one_in(2)) {
+    made.operand(dice, "b", dice.tensor({out_group * groups}));
+    inputs.emplace_back("b");
+  }
+  begins.insert(begins.end(), ends.begin(), ends.end());
+  Attributes attributes;
+  attributes.set("group", groups);
+  attributes.set("pads", begins);
+  attributes.set("strides", strides);
+  attributes.set("dilations", dilations);
+  made.builder.node("y", "Conv", inputs, {"y"}, attributes);
+  add_activation(dice, made, version, output);
+  return made;
+}
+
 // The transforms of Winograd's algorithm add numbers that are up to 100 times as large as the
 // result.
 constexpr Tolerance kOfTransforms = {.relative = 1e-4, .of_largest = 5e-5};
@@ -233,9 +305,20 @@ TEST(NativeConvolution, Pointwise) {
   EXPECT_GE(totals.answered, 400);
   EXPECT_EQ(totals.largest, 3U);
 }
+// Sums are multiplied, see matmul_test.cc.
+TEST(NativeConvolution, LargePointwise) {
+  const Totals totals =
+      check_each_target(159, 40, large_pointwise, {.relative = 1e-4, .of_largest = 2e-5});
+  EXPECT_GE(totals.answered, 40);
+}
 TEST(NativeConvolution, Depthwise) {
   const Totals totals = check_each_target(157, 600, depthwise);
   EXPECT_GE(totals.answered, 600);
+  EXPECT_EQ(totals.largest, 3U);
+}
+TEST(NativeConvolution, FewChannels) {
+  const Totals totals = check_each_target(158, 800, few_channels);
+  EXPECT_GE(totals.answered, 800);
   EXPECT_EQ(totals.largest, 3U);
 }
 // Few tiles, whose weights threads divide among them.

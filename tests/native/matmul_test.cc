@@ -73,6 +73,32 @@ RandomGraph mat_mul(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// Large enough for products of quarters: even and odd halves of rows and columns.
+RandomGraph large(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 20);
+  const int64_t rows = dice.whole(60, 140);
+  const int64_t depth = dice.whole(250, 330);
+  const int64_t columns = dice.whole(250, 600);
+  made.input("a", dice.tensor({rows, depth}, -0.5F, 1));
+  const bool is_turned = dice.one_in(3);
+  const Sizes right = is_turned ? Sizes{columns, depth} : Sizes{depth, columns};
+  made.constant("b", dice.tensor(right, -0.5F, 1));
+  if (is_turned) {
+    Attributes attributes;
+    attributes.set("transB", int64_t{1});
+    std::vector<std::string> inputs = {"a", "b"};
+    if (dice.one_in(2)) {
+      made.operand(dice, "c", dice.tensor({columns}));
+      inputs.emplace_back("c");
+    }
+    made.builder.node("product", "Gemm", inputs, {"product"}, attributes);
+  } else {
+    made.builder.node("product", "MatMul", {"a", "b"}, {"product"});
+  }
+  made.builder.output(append_tail(dice, made, "product", {rows, columns}));
+  return made;
+}
+
 RandomGraph gemm(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, dice.one_in(2) ? 9 : 13);
   const int64_t rows = size(dice);
@@ -146,6 +172,11 @@ TEST(NativeMatMul, MatMul) {
   EXPECT_EQ(totals.largest, 3U);
 }
 TEST(NativeMatMul, Gemm) { EXPECT_GE(check_each_target(142, 1500, gemm).answered, 1500); }
+// Strassen's algorithm adds elements on the left and on the right before it multiplies.
+TEST(NativeMatMul, Large) {
+  const Totals totals = check_each_target(145, 60, large, {.relative = 1e-4, .of_largest = 2e-5});
+  EXPECT_GE(totals.answered, 60);
+}
 TEST(NativeMatMul, OneValueTwice) { EXPECT_GE(check_each_target(143, 200, squares).answered, 200); }
 TEST(NativeMatMul, OtherTypes) {
   EXPECT_GE(check_each_target(144, 200, other_types).answered, 200);

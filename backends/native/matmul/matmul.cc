@@ -12,6 +12,7 @@
 #include "matmul/gemm_kernels.h"
 #include "matmul/matmul_problem.h"
 #include "matmul/packed_product.h"
+#include "matmul/strassen.h"
 
 namespace tessera::native {
 
@@ -42,6 +43,7 @@ constexpr int64_t kMinRepackedRows = 4;
 enum class Form : uint8_t {
   Panels,    // in place, a panel of columns at a time
   Packed,    // a constant, packed once into panels
+  Strassen,  // a constant, packed once as sums of its quarters
   Repacked,  // packed into panels in the workspace in each run
   Dots       // in place, as dot products with each column
 };
@@ -52,6 +54,8 @@ const char* form_name(Form form) {
       return "panels";
     case Form::Packed:
       return "packed";
+    case Form::Strassen:
+      return "strassen";
     case Form::Repacked:
       return "repacked";
     case Form::Dots:
@@ -76,6 +80,13 @@ struct Work {
   bool has_dynamic_rows = false;
 };
 
+StrassenProduct strassen_product(const Work& work) {
+  return {.rows = work.problem.rows,
+          .columns = work.problem.columns,
+          .depth = work.problem.depth,
+          .left_row_stride = work.problem.left_row_stride};
+}
+
 class MatMulKernel : public plugin::Kernel {
  public:
   MatMulKernel(Work work, int64_t threads)
@@ -87,6 +98,7 @@ class MatMulKernel : public plugin::Kernel {
 
   int64_t workspace_bytes() const override { return workspace_for(work_); }
   static int64_t workspace_for(const Work& work) {
+    if (work.form == Form::Strassen) return strassen_workspace_bytes(strassen_product(work));
     if (work.form != Form::Repacked) return 0;
     return packed_floats(panels_of(work.problem)) * static_cast<int64_t>(sizeof(float));
   }
@@ -103,6 +115,14 @@ class MatMulKernel : public plugin::Kernel {
       right = packed;
     }
     const MatMulProblem& problem = work_.problem;
+    if (work_.form == Form::Strassen) {
+      StrassenOperands operands = {
+          .left = left + problem.left_offsets[0], .right = right, .to = to};
+      (work_.is_addend_whole ? operands.addend : operands.bias) = addend;
+      operands.activation = epilogue_for(nullptr).activation;
+      return run_strassen(context, strassen_product(work_), threads_, operands,
+                          context.workspace());
+    }
     const int64_t rows =
         work_.has_dynamic_rows ? inputs[0].elements() / problem.depth : problem.rows;
     if (work_.form == Form::Packed && problem.count == 1) {
@@ -266,12 +286,22 @@ class MatMulOffer {
     const bool is_left_vector = problem_.left_depth_stride == 1 || problem_.depth == 1;
     const bool is_one = problem_.has_shared_right();
     if (node_.input(1).is_constant() && is_one) add(group, Form::Packed);
+    if (node_.input(1).is_constant() && has_strassen(group)) add(group, Form::Strassen);
     if (is_left_vector && has_vectors) add(group, Form::Dots);
     if (has_columns) {
       add(group, Form::Panels);
     } else if (is_one && (problem_.rows >= kMinRepackedRows || !is_left_vector)) {
       add(group, Form::Repacked);
     }
+  }
+
+  // Whether what follows the product is a sum with one row for all, or with a matrix.
+  bool has_strassen(const Group& group) const {
+    const bool adds_row = problem_.addend_row_stride == 0 && problem_.addend_column_stride == 1;
+    const bool has_sum = group.addend < 0 || group.is_addend_whole || adds_row;
+    return problem_.count == 1 && problem_.has_shared_right() && problem_.left_depth_stride == 1 &&
+           problem_.alpha == 1 && problem_.beta == 1 && has_sum &&
+           is_worth_strassen({problem_.rows, problem_.columns, problem_.depth});
   }
 
   void add(const Group& group, Form form) {
@@ -283,11 +313,15 @@ class MatMulOffer {
     candidate.algorithm = form_name(form);
     candidate.inputs.push_back({.value = node_.input(0).id()});
     work.right = port_of(candidate, node_.input(1).id());
-    if (form == Form::Packed) {
+    if (form == Form::Packed || form == Form::Strassen) {
       // The same value cannot be read packed and unpacked.
       if (work.right == 0 || group.addend == node_.input(1).id()) return;
-      candidate.inputs[work.right].pack = panels_pack(panels_of(problem_));
+      const PanelSource source = panels_of(problem_);
+      candidate.inputs[work.right].pack =
+          form == Form::Packed ? panels_pack(source) : strassen_pack(source);
     }
+    // Of rows and columns that are added, each may have a NaN.
+    if (form == Form::Strassen) candidate.flags = TESSERA_CANDIDATE_SPREADS_NAN;
     if (group.addend >= 0) work.addend = port_of(candidate, group.addend);
     // C is an input of the node even if beta is 0.
     if (node_.input(2).is_present()) port_of(candidate, node_.input(2).id());
@@ -296,7 +330,8 @@ class MatMulOffer {
       candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
       candidate.outputs[0].in_place_input = static_cast<int32_t>(*work.addend);
     }
-    if (problem_.has_dynamic_rows()) {
+    // Halves of the rows are added.
+    if (problem_.has_dynamic_rows() && form != Form::Strassen) {
       work.has_dynamic_rows = true;
       candidate.built_for = all_but_rows(candidate, work);
     }
@@ -304,7 +339,8 @@ class MatMulOffer {
     const auto bytes = static_cast<double>(node_.input(0).type().dense_bytes() +
                                            node_.input(1).type().dense_bytes() +
                                            node_.output(0).type().dense_bytes());
-    candidate.optimistic_seconds = context_.optimistic_seconds(problem_.flops(), bytes);
+    const double flops = problem_.flops() * (form == Form::Strassen ? 7.0 / 8 : 1);
+    candidate.optimistic_seconds = context_.optimistic_seconds(flops, bytes);
     candidate.build = [work](const plugin::BuildOptions& options) {
       return std::make_unique<MatMulKernel>(work, options.threads);
     };

@@ -93,6 +93,10 @@ class PackedRun {
   }
 
  private:
+  int64_t to_row_stride() const {
+    return product_.to_row_stride == 0 ? product_.columns : product_.to_row_stride;
+  }
+
   void gather(int64_t first, int64_t rows, float* buffer) const {
     const auto bytes = static_cast<size_t>(product_.depth * kFloatBytes);
     for (int64_t row = 0; row < rows; ++row) {
@@ -125,8 +129,8 @@ class PackedRun {
                        .rows = rows,
                        .columns = std::min(loops_.panel, product_.columns - column),
                        .depth = std::min(division_.depth, product_.depth - done),
-                       .to = operands_.to + row * product_.columns + column,
-                       .to_row_stride = product_.columns,
+                       .to = operands_.to + row * to_row_stride() + column,
+                       .to_row_stride = to_row_stride(),
                        .epilogue = operands_.epilogue};
     if (product_.is_gathered) {
       block.left = buffer + done;
@@ -145,7 +149,7 @@ class PackedRun {
       epilogue.bias = nullptr;
       epilogue.addend = block.to;
       epilogue.beta = 1;
-      epilogue.addend_row_stride = product_.columns;
+      epilogue.addend_row_stride = to_row_stride();
       epilogue.addend_column_stride = 1;
     } else {
       if (epilogue.bias != nullptr) epilogue.bias += column;

@@ -35,6 +35,7 @@ struct PackedProduct {
   // left_depth_stride do not count.
   bool is_gathered = false;
   LeftRows gathered;
+  int64_t to_row_stride = 0;  // 0: the rows of the result are neighbours
 
   double flops() const {
     return 2 * static_cast<double>(rows) * static_cast<double>(columns) *
@@ -45,7 +46,7 @@ struct PackedProduct {
 struct PackedOperands {
   const float* left = nullptr;
   const float* right = nullptr;  // packed
-  float* to = nullptr;           // [rows, columns]
+  float* to = nullptr;           // [rows, columns], see to_row_stride
   GemmEpilogue epilogue;         // for the first row and column
 };
 

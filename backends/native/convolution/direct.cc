@@ -1,0 +1,221 @@
+// Conv by its definition where each output reads few channels: grouped convolutions, and the first
+// one of a network; fused with a following sum and activation.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/divide_up.h"
+#include "base/window.h"
+#include "convolution/convolution_group.h"
+#include "convolution/direct_kernels.h"
+#include "layout/feature_map.h"
+#include "tessera/backend_ops.h"
+
+namespace tessera::native {
+
+using plugin::Buffer;
+using plugin::Candidate;
+using plugin::Failure;
+using plugin::Node;
+using plugin::ProposeContext;
+using plugin::RunContext;
+
+namespace {
+
+constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+
+// The minimum number of floating-point operations for one thread.
+constexpr double kGrainFlops = 256 * 1024;
+
+// With more channels in one group, products by packed weights are faster.
+constexpr int64_t kMaxChannelsOfOneGroup = 16;
+
+// The weights of the outputs that are computed together should stay in a core's cache.
+constexpr int64_t kMaxDepth = 1024;
+
+[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
+
+// What a kernel computes; ports are indices of inputs. With groups in a vector, a vector of
+// channels counts as one group.
+struct Work {
+  DirectProblem problem;
+  int64_t images = 1;
+  int64_t groups = 1;
+  int64_t in_group = 1;      // elements from the inputs of a group to those of the next
+  int64_t out_channels = 1;  // of a group
+  int64_t lanes = 1;
+  std::optional<size_t> bias;
+  std::optional<size_t> addend;
+
+  int64_t depth() const {
+    return problem.rows.kernel * problem.columns.kernel * problem.in_channels;
+  }
+  int64_t group_floats() const { return divide_up(out_channels, lanes) * lanes * depth(); }
+  // Of the computed lanes, also those behind the last channel.
+  double flops() const {
+    return 2 * static_cast<double>(images * problem.rows.output * problem.columns.output) *
+           static_cast<double>(groups * group_floats());
+  }
+};
+
+class DirectKernel : public plugin::Kernel {
+ public:
+  explicit DirectKernel(const Work& work) : work_(work), loops_(find_direct_loops(work.problem)) {}
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    const int64_t blocks = divide_up(work_.out_channels, loops_.channels);
+    // A part is a row of outputs for some channels; rows of the same channels are neighbours.
+    const int64_t parts = work_.images * work_.groups * blocks * work_.problem.rows.output;
+    const double part_flops = work_.flops() / static_cast<double>(parts);
+    const auto grain = static_cast<int64_t>(kGrainFlops / (part_flops + 1)) + 1;
+    context.parallel_for(parts, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const int64_t row = part % work_.problem.rows.output;
+        const int64_t block = part / work_.problem.rows.output;
+        run_row(inputs, outputs, block / blocks, block % blocks * loops_.channels, row);
+      }
+    });
+  }
+
+ private:
+  // `group` counts those of all images; `channel` is one of the group.
+  void run_row(std::span<const Buffer> inputs, std::span<const Buffer> outputs, int64_t group,
+               int64_t channel, int64_t row) const {
+    const DirectProblem& problem = work_.problem;
+    const int64_t image = group / work_.groups;
+    group %= work_.groups;
+    const int64_t input_image =
+        problem.rows.input * problem.columns.input * work_.groups * work_.in_group;
+    const int64_t first = group * work_.out_channels + channel;
+    const int64_t to =
+        (image * problem.rows.output + row) * problem.columns.output * problem.out_pixel + first;
+    DirectOperands operands;
+    operands.from = inputs[0].as<const float>() + image * input_image + group * work_.in_group;
+    operands.weights =
+        inputs[1].as<const float>() + group * work_.group_floats() + channel * work_.depth();
+    if (work_.bias) operands.bias = inputs[*work_.bias].as<const float>() + first;
+    if (work_.addend) operands.addend = inputs[*work_.addend].as<const float>() + to;
+    operands.to = outputs[0].as<float>() + to;
+    operands.channels = std::min(loops_.channels, work_.out_channels - channel);
+    loops_.compute_row(problem, operands, row);
+  }
+
+  Work work_;
+  DirectLoops loops_;
+};
+
+// --- Offering ------------------------------------------------------------------------------------
+
+// The work for an input in nhwc.
+Work work_of(const ConvolutionGroup& group) {
+  const Node& node = group.node;
+  check_convolution_types(node);
+  const std::vector<int64_t> input = node.input(0).type().dims;
+  const std::vector<int64_t> weights = node.input(1).type().dims;
+  const std::vector<int64_t> output = node.output(0).type().dims;
+  if (input.size() != 3 && input.size() != 4) refuse("is offered for 1-D and 2-D convolutions");
+  const Window window =
+      window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
+  const int64_t groups = node.attributes().get_int("group", 1);
+  Work work = {.problem = {.rows = window[1],
+                           .columns = window[2],
+                           .in_channels = weights[1],
+                           .in_pixel = input[1],
+                           .out_pixel = output[1],
+                           .activation = group.activation},
+               .images = input[0],
+               .groups = groups,
+               .in_group = weights[1],
+               .out_channels = output[1] / groups};
+  const bool is_one_tap = work.problem.rows.kernel * work.problem.columns.kernel == 1;
+  const bool has_few =
+      groups > 1 ? work.out_channels > 1 : weights[1] <= kMaxChannelsOfOneGroup && !is_one_tap;
+  if (!has_few || work.depth() > kMaxDepth) refuse("is offered for few input channels only");
+  const int64_t lanes = find_direct_loops(work.problem).lanes;
+  work.lanes = lanes;
+  const bool is_square = work.out_channels == work.problem.in_channels;
+  if (is_square && work.out_channels < lanes && lanes % work.out_channels == 0 &&
+      output[1] % lanes == 0) {
+    work.problem.has_groups_in_vector = true;
+    work.groups = output[1] / lanes;
+    work.in_group = work.out_channels = lanes;
+  }
+  return work;
+}
+
+// Weights [output channels, in_channels, rows, columns] in the order of DirectOperands.
+plugin::Pack direct_pack(const Work& work, int64_t block) {
+  const DirectProblem& problem = work.problem;
+  plugin::Pack pack;
+  pack.id = std::string(problem.has_groups_in_vector ? "groups" : "direct") + "_" +
+            std::to_string(work.groups) + "_" + std::to_string(block) + "_" +
+            std::to_string(work.lanes);
+  pack.bytes = work.groups * work.group_floats() * kFloatBytes;
+  pack.pack = [work, block](RunContext&, const Buffer& from, void* to) {
+    const DirectProblem& of = work.problem;
+    const int64_t columns = of.columns.kernel;
+    const int64_t taps = of.rows.kernel * columns;
+    auto* target = static_cast<float*>(to);
+    for (int64_t first = 0; first < work.groups * work.out_channels;) {
+      const int64_t channel = first % work.out_channels;
+      const int64_t count = std::min(block, work.out_channels - channel);
+      const int64_t width = divide_up(count, work.lanes) * work.lanes;
+      for (int64_t line = 0; line < work.depth(); ++line, target += width) {
+        const int64_t column = line % columns;
+        const int64_t input = line / columns % of.in_channels;
+        const int64_t tap = line / columns / of.in_channels * columns + column;
+        for (int64_t lane = 0; lane < count; ++lane) {
+          target[lane] =
+              from.as<const float>()[((first + lane) * of.in_channels + input) * taps + tap];
+        }
+        std::fill(target + count, target + width, 0.0F);
+      }
+      first += count;
+    }
+  };
+  return pack;
+}
+
+void offer_from(ProposeContext& context, const ConvolutionGroup& group, Work work,
+                const char* layout) {
+  const DirectLoops loops = find_direct_loops(work.problem);
+  const Node& node = group.node;
+  const char* nhwc = layout_name(ChannelLayout::Nhwc);
+  Candidate candidate;
+  candidate.nodes = group.nodes;
+  candidate.algorithm = "direct";
+  add_input(candidate, node.input(0).id(), layout);
+  const size_t weights = add_input(candidate, node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
+  candidate.inputs[weights].pack = direct_pack(work, loops.channels);
+  if (node.input(2).is_present()) {
+    work.bias = add_input(candidate, node.input(2).id(), TESSERA_LAYOUT_DEFAULT);
+  }
+  candidate.outputs.push_back({.value = group.result, .layout = nhwc});
+  // Not in place: the last outputs of a row may be computed twice.
+  if (group.addend >= 0) work.addend = add_input(candidate, group.addend, nhwc);
+  const auto bytes =
+      static_cast<double>(node.input(0).type().dense_bytes() + node.output(0).type().dense_bytes());
+  candidate.optimistic_seconds = context.optimistic_seconds(work.flops(), bytes);
+  candidate.build = [work](const plugin::BuildOptions&) {
+    return std::make_unique<DirectKernel>(work);
+  };
+  context.add(std::move(candidate));
+}
+
+}  // namespace
+
+void offer_direct(ProposeContext& context, const ConvolutionGroup& group) {
+  Work work = work_of(group);
+  offer_from(context, group, work, layout_name(ChannelLayout::Nhwc));
+  if (work.groups > 1 || work.problem.has_groups_in_vector) return;
+  // Images come row-major.
+  work.problem.in_pixel = 1;
+  work.problem.in_channel = work.problem.rows.input * work.problem.columns.input;
+  offer_from(context, group, work, TESSERA_LAYOUT_DEFAULT);
+}
+
+}  // namespace tessera::native
