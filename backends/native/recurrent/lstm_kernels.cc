@@ -104,9 +104,12 @@ HWY_INLINE void advance_rest(const LstmStep& step, int64_t row, int64_t panel, i
 
 // Panel by panel, so that its weights stay in the cache for further rows.
 void advance(const LstmStep& step) {
+  // Equal numbers of rows: few would wait for weights.
+  const int64_t passes = (step.rows + kRows - 1) / kRows;
+  const int64_t together = (step.rows + passes - 1) / std::max<int64_t>(passes, 1);
   for (int64_t panel = step.first_panel; panel < step.end_panel; ++panel) {
-    for (int64_t row = 0; row < step.rows; row += kRows) {
-      advance_rest(step, row, panel, std::min<int64_t>(kRows, step.rows - row));
+    for (int64_t row = 0; row < step.rows; row += together) {
+      advance_rest(step, row, panel, std::min(together, step.rows - row));
     }
   }
 }
