@@ -22,6 +22,7 @@ constexpr Propose kFamilies[] = {
     propose_depth_to_space,
     propose_elementwise,
     propose_gathers,
+    propose_group_normalizations,
     propose_layer_normalizations,
     propose_lstms,
     propose_one_hots,

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "any_tensor.h"
 #include "each_target.h"
 
 namespace tessera {
@@ -129,6 +130,17 @@ RandomGraph written_out(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// Relu, SiLU or nothing after "y".
+void append_activation(Dice& dice, RandomGraph& made) {
+  const int64_t kind = dice.whole(0, 2);
+  if (kind == 1) made.builder.node("z", "Relu", {"y"}, {"z"});
+  if (kind == 2) {
+    made.builder.node("g", "Sigmoid", {"y"}, {"g"});
+    made.builder.node("z", "Mul", {"y", "g"}, {"z"});
+  }
+  made.builder.output(kind == 0 ? "y" : "z");
+}
+
 RandomGraph groups(Dice& dice, const ops::Registry& registry) {
   const bool is_instance = dice.one_in(2);
   const bool is_per_channel = is_instance || dice.one_in(2);
@@ -150,7 +162,31 @@ RandomGraph groups(Dice& dice, const ops::Registry& registry) {
   made.operand(dice, "shift", dice.tensor({parameters}));
   made.builder.node("y", is_instance ? "InstanceNormalization" : "GroupNormalization",
                     {"x", "scale", "shift"}, {"y"}, attributes);
-  made.builder.output("y");
+  append_activation(dice, made);
+  return made;
+}
+
+// GroupNormalization as PyTorch's exporter writes it.
+RandomGraph written_groups(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 17);
+  const int64_t groups = dice.whole(1, 4);
+  const int64_t channels = groups * dice.whole(1, 9);
+  const Sizes dims = {dice.whole(1, 2), channels, dice.whole(2, 12), dice.whole(3, 20)};
+  const float mean = dice.one_in(3) ? 1000 : 1;
+  made.input("x", dice.tensor(dims, mean - 4, mean + 4));
+  made.constant("grouped", integer_list({dims[0], groups, -1}));
+  made.constant("dims", integer_list(dims));
+  made.operand(dice, "s", dice.tensor({groups}, 0.5F, 2));
+  made.operand(dice, "t", dice.tensor({groups}));
+  const Sizes parameters = dice.one_in(3) ? Sizes{1, channels, 1, 1} : Sizes{channels, 1, 1};
+  made.operand(dice, "scale", dice.tensor(parameters, 0.5F, 2));
+  made.operand(dice, "shift", dice.tensor(parameters));
+  made.builder.node("r", "Reshape", {"x", "grouped"}, {"r"});
+  made.builder.node("n", "InstanceNormalization", {"r", "s", "t"}, {"n"});
+  made.builder.node("b", "Reshape", {"n", "dims"}, {"b"});
+  made.builder.node("m", "Mul", {"b", "scale"}, {"m"});
+  made.builder.node("y", "Add", dice.one_in(2) ? Names{"m", "shift"} : Names{"shift", "m"}, {"y"});
+  append_activation(dice, made);
   return made;
 }
 
@@ -212,6 +248,11 @@ TEST(NativeNormalization, AsExportersWriteIt) {
 }
 TEST(NativeNormalization, InstancesAndGroups) {
   EXPECT_GE(check_each_target(124, 800, groups, kRowTolerance).answered, 800);
+}
+TEST(NativeNormalization, GroupsAsExportersWriteThem) {
+  const Totals totals = check_each_target(127, 400, written_groups, kRowTolerance);
+  EXPECT_GE(totals.answered, 400);
+  EXPECT_EQ(totals.largest, 7U);
 }
 TEST(NativeNormalization, LocalResponse) {
   EXPECT_GE(check_each_target(125, 600, local_response).answered, 600);

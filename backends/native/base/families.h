@@ -14,6 +14,8 @@ void propose_depth_to_space(plugin::ProposeContext& context);
 // Normalization of channels: BatchNormalization with given statistics; InstanceNormalization,
 // GroupNormalization and LRN.
 void propose_channel_normalizations(plugin::ProposeContext& context);
+// InstanceNormalization and GroupNormalization in layouts with contiguous channels.
+void propose_group_normalizations(plugin::ProposeContext& context);
 
 // Conv in row-major order, fused with a following Relu.
 void propose_convolutions(plugin::ProposeContext& context);
