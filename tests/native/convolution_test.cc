@@ -177,7 +177,48 @@ RandomGraph pointwise(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// The same with so many channels and pixels that products of quarters are offered.
+// Any taps, strides and dilations of more channels than are computed by definition; 1-D too.
+RandomGraph patches(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 14);
+  const Sizes channels = {dice.whole(10, 70), dice.whole(2, 150)};
+  const int64_t images = dice.whole(1, 2);
+  Sizes input = {images, channels[0]};
+  Sizes weights = {channels[1], channels[0]};
+  Sizes output = {images, channels[1]};
+  Sizes begins;
+  Sizes ends;
+  Sizes strides;
+  Sizes dilations;
+  const int axes = dice.one_in(4) ? 1 : 2;
+  for (int axis = 0; axis < axes; ++axis) {
+    const int64_t taps = dice.whole(1, 6);
+    strides.push_back(dice.whole(1, 3));
+    dilations.push_back(dice.one_in(3) ? dice.whole(2, 3) : 1);
+    const int64_t extent = (taps - 1) * dilations.back() + 1;
+    begins.push_back(dice.whole(0, extent - 1));
+    ends.push_back(dice.whole(0, extent - 1));
+    input.push_back(extent + dice.whole(0, axes == 1 ? 100 : 12));
+    weights.push_back(taps);
+    output.push_back((input.back() + begins.back() + ends.back() - extent) / strides.back() + 1);
+  }
+  made.input("x", dice.tensor(input, -0.5F, 1));
+  made.constant("w", dice.tensor(weights, -0.5F, 1));
+  std::vector<std::string> inputs = {"x", "w"};
+  if (dice.one_in(2)) {
+    made.operand(dice, "b", dice.tensor({channels[1]}));
+    inputs.emplace_back("b");
+  }
+  begins.insert(begins.end(), ends.begin(), ends.end());
+  Attributes attributes;
+  attributes.set("pads", begins);
+  attributes.set("strides", strides);
+  attributes.set("dilations", dilations);
+  made.builder.node("y", "Conv", inputs, {"y"}, attributes);
+  add_activation(dice, made, 14, output);
+  return made;
+}
+
+// One tap, and so many channels and pixels that products of quarters are offered.
 RandomGraph large_pointwise(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 14);
   const int64_t images = dice.whole(1, 2);
@@ -303,6 +344,11 @@ TEST(NativeConvolution, WholeBlocks) {
 TEST(NativeConvolution, Pointwise) {
   const Totals totals = check_each_target(156, 400, pointwise);
   EXPECT_GE(totals.answered, 400);
+  EXPECT_EQ(totals.largest, 3U);
+}
+TEST(NativeConvolution, Patches) {
+  const Totals totals = check_each_target(160, 300, patches);
+  EXPECT_GE(totals.answered, 300);
   EXPECT_EQ(totals.largest, 3U);
 }
 // Sums are multiplied, see matmul_test.cc.

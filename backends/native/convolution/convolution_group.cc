@@ -50,7 +50,7 @@ int32_t addend_of(const Node& convolution, const Node& sum) {
 }
 
 using Offer = void (*)(ProposeContext& context, const ConvolutionGroup& group);
-constexpr Offer kOffers[] = {offer_depthwise, offer_direct, offer_pointwise, offer_winograd};
+constexpr Offer kOffers[] = {offer_depthwise, offer_direct, offer_packed, offer_winograd};
 
 void offer_all(ProposeContext& context, const ConvolutionGroup& group) {
   for (const Offer offer : kOffers) {

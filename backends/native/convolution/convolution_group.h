@@ -19,10 +19,10 @@ struct ConvolutionGroup {
 };
 
 // Each offers what it has for the group, or throws Failure with the reason why it has nothing.
-// direct.cc, winograd.cc, pointwise.cc and depthwise.cc define them.
+// direct.cc, winograd.cc, packed.cc and depthwise.cc define them.
 void offer_direct(plugin::ProposeContext& context, const ConvolutionGroup& group);
 void offer_winograd(plugin::ProposeContext& context, const ConvolutionGroup& group);
-void offer_pointwise(plugin::ProposeContext& context, const ConvolutionGroup& group);
+void offer_packed(plugin::ProposeContext& context, const ConvolutionGroup& group);
 void offer_depthwise(plugin::ProposeContext& context, const ConvolutionGroup& group);
 
 // Adds an input port, which must be the only one of its value, and returns its index. Throws

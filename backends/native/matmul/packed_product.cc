@@ -84,7 +84,9 @@ class PackedRun {
       const int64_t block = unit / division_.units_of_block;
       const int64_t row = block * division_.rows;
       const int64_t rows = std::min(division_.rows, product_.rows - row);
-      if (product_.is_gathered && gathered != block) gather(row, rows, buffer);
+      if (product_.is_gathered && gathered != block) {
+        product_.gathered.gather(operands_.left, row, rows, buffer);
+      }
       gathered = block;
       const int64_t panel = unit % division_.units_of_block * division_.unit_panels;
       const int64_t end = std::min(panel + division_.unit_panels, division_.panels);
@@ -95,14 +97,6 @@ class PackedRun {
  private:
   int64_t to_row_stride() const {
     return product_.to_row_stride == 0 ? product_.columns : product_.to_row_stride;
-  }
-
-  void gather(int64_t first, int64_t rows, float* buffer) const {
-    const auto bytes = static_cast<size_t>(product_.depth * kFloatBytes);
-    for (int64_t row = 0; row < rows; ++row) {
-      const float* from = operands_.left + product_.gathered.offset_of(first + row);
-      std::memcpy(buffer + row * product_.depth, from, bytes);
-    }
   }
 
   void multiply(int64_t row, int64_t rows, int64_t first, int64_t end, const float* buffer) const {
@@ -173,6 +167,37 @@ int64_t slot_floats(const PackedProduct& product, const Division& division) {
 
 }  // namespace
 
+void PatchRows::gather(const float* from, int64_t first, int64_t count, float* to) const {
+  const int64_t line = columns.input * channels;
+  for (int64_t row = first; row < first + count; ++row) {
+    const int64_t column = row % columns.output;
+    const int64_t output_line = row / columns.output;
+    const int64_t image = output_line / rows.output;
+    const int64_t top = output_line % rows.output * rows.stride - rows.pad_begin;
+    const int64_t left = column * columns.stride - columns.pad_begin;
+    const plugin::TapRange inside = plugin::taps_inside(columns, column);
+    for (int64_t tap = 0; tap < rows.kernel; ++tap, to += columns.kernel * channels) {
+      const int64_t input_row = top + tap * rows.dilation;
+      if (input_row < 0 || input_row >= rows.input) {
+        std::fill_n(to, columns.kernel * channels, 0.0F);
+        continue;
+      }
+      const float* pixels = from + (image * rows.input + input_row) * line + left * channels;
+      std::fill_n(to, inside.begin * channels, 0.0F);
+      if (columns.dilation == 1) {
+        std::memcpy(to + inside.begin * channels, pixels + inside.begin * channels,
+                    static_cast<size_t>(inside.count() * channels * kFloatBytes));
+      } else {
+        for (int64_t each = inside.begin; each < inside.end; ++each) {
+          std::memcpy(to + each * channels, pixels + each * columns.dilation * channels,
+                      static_cast<size_t>(channels * kFloatBytes));
+        }
+      }
+      std::fill_n(to + inside.end * channels, (columns.kernel - inside.end) * channels, 0.0F);
+    }
+  }
+}
+
 int64_t packed_product_workspace_bytes(const PackedProduct& product, int64_t threads) {
   const Division division = division_of(product, threads, find_gemm_loops().panel);
   return division.slots * slot_floats(product, division) * kFloatBytes;
@@ -209,7 +234,7 @@ void pack_panels(RunContext& context, const PanelSource& source, const float* fr
       const float* columns = from + index * panel * source.column_stride;
       float* target = to + index * panel * source.depth;
       for (int64_t depth = 0; depth < source.depth; ++depth, target += panel) {
-        const float* line = columns + depth * source.depth_stride;
+        const float* line = columns + source.offset(depth);
         for (int64_t column = 0; column < count; ++column) {
           target[column] = line[column * source.column_stride];
         }
@@ -224,6 +249,7 @@ plugin::Pack panels_pack(const PanelSource& source) {
   plugin::Pack pack;
   pack.id = "panels" + std::to_string(find_gemm_loops().panel) + (is_transposed ? "_turned" : "") +
             "_" + std::to_string(source.depth);
+  if (source.parts > 1) pack.id.append("_").append(std::to_string(source.parts));
   pack.bytes = packed_floats(source) * kFloatBytes;
   pack.pack = [source](RunContext& context, const Buffer& from, void* to) {
     pack_panels(context, source, from.as<const float>(), static_cast<float*>(to));

@@ -1,28 +1,25 @@
 // Products of rows by constant weights that were packed into panels of columns: matrix products,
-// and convolutions with one tap.
+// and convolutions.
 #pragma once
 
 #include <cstdint>
 
 #include "matmul/gemm_kernels.h"
 #include "tessera/backend.h"
+#include "tessera/backend_ops.h"
 
 namespace tessera::native {
 
-// Where row r of the left matrix begins: rows lie `row_stride` elements apart within a line, lines
-// `line_stride` within an image, images `image_stride`.
-struct LeftRows {
-  int64_t rows_of_line = 1;
-  int64_t lines_of_image = 1;
-  int64_t row_stride = 0;
-  int64_t line_stride = 0;
-  int64_t image_stride = 0;
+// Rows of the left matrix that are not in memory as such: row r has the pixels that output r of a
+// convolution reads, tap by tap, zeros for those outside.
+struct PatchRows {
+  plugin::WindowAxis rows;
+  plugin::WindowAxis columns;
+  int64_t channels = 0;  // of a pixel; pixels are neighbours
 
-  int64_t offset_of(int64_t row) const {
-    const int64_t line = row / rows_of_line;
-    return row % rows_of_line * row_stride + line % lines_of_image * line_stride +
-           line / lines_of_image * image_stride;
-  }
+  int64_t length() const { return rows.kernel * columns.kernel * channels; }
+  // Copies `count` rows from `first` on; `from` is the first pixel of the first image.
+  void gather(const float* from, int64_t first, int64_t count, float* to) const;
 };
 
 struct PackedProduct {
@@ -31,10 +28,10 @@ struct PackedProduct {
   int64_t depth = 0;
   int64_t left_row_stride = 0;
   int64_t left_depth_stride = 1;
-  // Rows that are not equally far apart are copied together; then left_row_stride and
-  // left_depth_stride do not count.
+  // Patches are copied together, some rows at a time; then left_row_stride and left_depth_stride do
+  // not count.
   bool is_gathered = false;
-  LeftRows gathered;
+  PatchRows gathered;
   int64_t to_row_stride = 0;  // 0: the rows of the result are neighbours
 
   double flops() const {
@@ -64,6 +61,15 @@ struct PanelSource {
   int64_t columns = 0;
   int64_t depth_stride = 0;
   int64_t column_stride = 1;
+  // If it is not 0, the depth has so many parts, of which the elements are depth_stride apart, and
+  // the parts are neighbours: the taps of a convolution's weights.
+  int64_t parts = 0;
+
+  int64_t offset(int64_t position) const {
+    if (parts == 0) return position * depth_stride;
+    const int64_t length = depth / parts;
+    return position % length * depth_stride + position / length;
+  }
 };
 
 int64_t packed_floats(const PanelSource& source);

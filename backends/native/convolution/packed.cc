@@ -1,4 +1,5 @@
-// Conv with one tap in nhwc, as a product of pixels by packed weights, fused with a following sum
+// Conv in nhwc, as a product by packed weights: of pixels if it has one tap, else of the patches
+// that the outputs read, which are copied some rows at a time (im2col). Fused with a following sum
 // and activation.
 #include <algorithm>
 #include <limits>
@@ -47,9 +48,9 @@ struct Work {
   }
 };
 
-class PointwiseKernel : public plugin::Kernel {
+class PackedKernel : public plugin::Kernel {
  public:
-  PointwiseKernel(const Work& work, int64_t threads) : work_(work), threads_(threads) {}
+  PackedKernel(const Work& work, int64_t threads) : work_(work), threads_(threads) {}
 
   int64_t workspace_bytes() const override { return work_.workspace_bytes(threads_); }
 
@@ -80,33 +81,40 @@ class PointwiseKernel : public plugin::Kernel {
 
 // --- Offering ------------------------------------------------------------------------------------
 
+// Whether Winograd's algorithm computes it with fewer operations.
+bool is_for_winograd(const WindowAxis& rows, const WindowAxis& columns, int64_t in_channels,
+                     int64_t out_channels) {
+  const auto is_for = [](const WindowAxis& axis) {
+    return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;
+  };
+  return is_for(rows) && is_for(columns) && in_channels % 16 == 0 && out_channels % 16 == 0;
+}
+
 PackedProduct product_of(const Node& node) {
   check_convolution_types(node);
   const std::vector<int64_t> input = node.input(0).type().dims;
   const std::vector<int64_t> weights = node.input(1).type().dims;
   const std::vector<int64_t> output = node.output(0).type().dims;
-  if (input.size() != 4 || node.attributes().get_int("group", 1) != 1) {
-    refuse("is offered for 2-D convolutions with group = 1 only");
+  const bool is_flat = input.size() == 3 || input.size() == 4;
+  if (!is_flat || node.attributes().get_int("group", 1) != 1) {
+    refuse("is offered for 1-D and 2-D convolutions with group = 1 only");
   }
   const Window window =
       window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
-  const WindowAxis& rows = window[1];
-  const WindowAxis& columns = window[2];
-  for (const WindowAxis& axis : {rows, columns}) {
-    const bool is_inside = axis.pad_begin == 0 && (axis.output - 1) * axis.stride < axis.input;
-    if (axis.kernel != 1 || !is_inside) refuse("is offered for one tap without padding only");
+  const PatchRows patches = {window[1], window[2], weights[1]};
+  if (is_for_winograd(patches.rows, patches.columns, weights[1], weights[0])) {
+    refuse("leaves these taps to Winograd's algorithm");
   }
-  PackedProduct product = {.rows = output[0] * output[2] * output[3],
-                           .columns = weights[0],
-                           .depth = weights[1],
-                           .left_row_stride = weights[1]};
-  product.is_gathered = rows.stride != 1 || columns.stride != 1;
-  product.gathered = {.rows_of_line = columns.output,
-                      .lines_of_image = rows.output,
-                      .row_stride = columns.stride * product.depth,
-                      .line_stride = rows.stride * columns.input * product.depth,
-                      .image_stride = rows.input * columns.input * product.depth};
-  return product;
+  bool is_plain = true;
+  for (const WindowAxis& axis : {patches.rows, patches.columns}) {
+    is_plain &= axis.kernel == 1 && axis.stride == 1 && axis.input == axis.output;
+  }
+  return {.rows = output[0] * patches.rows.output * patches.columns.output,
+          .columns = weights[0],
+          .depth = patches.length(),
+          .left_row_stride = weights[1],
+          .is_gathered = !is_plain,
+          .gathered = patches};
 }
 
 void offer_work(ProposeContext& context, const ConvolutionGroup& group, Work work) {
@@ -119,10 +127,13 @@ void offer_work(ProposeContext& context, const ConvolutionGroup& group, Work wor
   if (work.has_strassen) candidate.flags = TESSERA_CANDIDATE_SPREADS_NAN;
   add_input(candidate, node.input(0).id(), nhwc);
   const size_t weights = add_input(candidate, node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
+  const PatchRows& patches = work.product.gathered;
+  const int64_t taps = patches.rows.kernel * patches.columns.kernel;
   const PanelSource source = {.depth = work.product.depth,
                               .columns = work.product.columns,
-                              .depth_stride = 1,
-                              .column_stride = work.product.depth};
+                              .depth_stride = taps,
+                              .column_stride = work.product.depth,
+                              .parts = taps};
   candidate.inputs[weights].pack = work.has_strassen ? strassen_pack(source) : panels_pack(source);
   if (node.input(2).is_present()) {
     work.bias = add_input(candidate, node.input(2).id(), TESSERA_LAYOUT_DEFAULT);
@@ -136,14 +147,14 @@ void offer_work(ProposeContext& context, const ConvolutionGroup& group, Work wor
   const double flops = work.product.flops() * (work.has_strassen ? 7.0 / 8 : 1);
   candidate.optimistic_seconds = context.optimistic_seconds(flops, bytes);
   candidate.build = [work](const plugin::BuildOptions& options) {
-    return std::make_unique<PointwiseKernel>(work, options.threads);
+    return std::make_unique<PackedKernel>(work, options.threads);
   };
   context.add(std::move(candidate));
 }
 
 }  // namespace
 
-void offer_pointwise(ProposeContext& context, const ConvolutionGroup& group) {
+void offer_packed(ProposeContext& context, const ConvolutionGroup& group) {
   Work work = {.product = product_of(group.node), .activation = group.activation};
   offer_work(context, group, work);
   if (work.product.is_gathered || group.activation.is_gated()) return;
