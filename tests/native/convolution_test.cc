@@ -218,6 +218,44 @@ RandomGraph patches(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// ConvTranspose, with strides larger than the kernel, outputs that no input reaches, and 1-D.
+RandomGraph transposed(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 14);
+  const Sizes channels = {dice.whole(1, 70), dice.whole(1, 90)};
+  Sizes input = {dice.whole(1, 2), channels[0]};
+  Sizes weights = {channels[0], channels[1]};
+  Sizes begins;
+  Sizes ends;
+  Sizes strides;
+  Sizes extras;
+  const int axes = dice.one_in(4) ? 1 : 2;
+  for (int axis = 0; axis < axes; ++axis) {
+    const int64_t taps = dice.whole(1, 6);
+    strides.push_back(dice.whole(1, 4));
+    extras.push_back(dice.one_in(2) ? dice.whole(0, strides.back() - 1) : 0);
+    input.push_back(dice.whole(2, axes == 1 ? 60 : 9));
+    weights.push_back(taps);
+    const int64_t room = ((input.back() - 1) * strides.back() + taps - 1) / 2;
+    begins.push_back(std::min(room, dice.whole(0, taps - 1)));
+    ends.push_back(std::min(room, dice.whole(0, taps - 1)));
+  }
+  made.input("x", dice.tensor(input, -0.5F, 1));
+  made.constant("w", dice.tensor(weights, -0.5F, 1));
+  std::vector<std::string> inputs = {"x", "w"};
+  if (dice.one_in(2)) {
+    made.operand(dice, "b", dice.tensor({channels[1]}));
+    inputs.emplace_back("b");
+  }
+  begins.insert(begins.end(), ends.begin(), ends.end());
+  Attributes attributes;
+  attributes.set("pads", begins);
+  attributes.set("strides", strides);
+  attributes.set("output_padding", extras);
+  made.builder.node("y", "ConvTranspose", inputs, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
 // One tap, and so many channels and pixels that products of quarters are offered.
 RandomGraph large_pointwise(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 14);
@@ -350,6 +388,9 @@ TEST(NativeConvolution, Patches) {
   const Totals totals = check_each_target(160, 300, patches);
   EXPECT_GE(totals.answered, 300);
   EXPECT_EQ(totals.largest, 3U);
+}
+TEST(NativeConvolution, Transposed) {
+  EXPECT_GE(check_each_target(161, 400, transposed).answered, 400);
 }
 // Sums are multiplied, see matmul_test.cc.
 TEST(NativeConvolution, LargePointwise) {

@@ -3,7 +3,6 @@
 #include "matmul/packed_product.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "base/divide_up.h"
@@ -175,7 +174,10 @@ void PatchRows::gather(const float* from, int64_t first, int64_t count, float* t
     const int64_t image = output_line / rows.output;
     const int64_t top = output_line % rows.output * rows.stride - rows.pad_begin;
     const int64_t left = column * columns.stride - columns.pad_begin;
-    const plugin::TapRange inside = plugin::taps_inside(columns, column);
+    // Windows may lie in the padding as a whole.
+    const plugin::TapRange range = plugin::taps_inside(columns, column);
+    const int64_t begin = std::min(range.begin, columns.kernel);
+    const int64_t end = std::max(begin, range.end);
     for (int64_t tap = 0; tap < rows.kernel; ++tap, to += columns.kernel * channels) {
       const int64_t input_row = top + tap * rows.dilation;
       if (input_row < 0 || input_row >= rows.input) {
@@ -183,17 +185,15 @@ void PatchRows::gather(const float* from, int64_t first, int64_t count, float* t
         continue;
       }
       const float* pixels = from + (image * rows.input + input_row) * line + left * channels;
-      std::fill_n(to, inside.begin * channels, 0.0F);
+      std::fill_n(to, begin * channels, 0.0F);
       if (columns.dilation == 1) {
-        std::memcpy(to + inside.begin * channels, pixels + inside.begin * channels,
-                    static_cast<size_t>(inside.count() * channels * kFloatBytes));
+        std::copy_n(pixels + begin * channels, (end - begin) * channels, to + begin * channels);
       } else {
-        for (int64_t each = inside.begin; each < inside.end; ++each) {
-          std::memcpy(to + each * channels, pixels + each * columns.dilation * channels,
-                      static_cast<size_t>(channels * kFloatBytes));
+        for (int64_t each = begin; each < end; ++each) {
+          std::copy_n(pixels + each * columns.dilation * channels, channels, to + each * channels);
         }
       }
-      std::fill_n(to + inside.end * channels, (columns.kernel - inside.end) * channels, 0.0F);
+      std::fill_n(to + end * channels, (columns.kernel - end) * channels, 0.0F);
     }
   }
 }

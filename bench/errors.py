@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Errors of the algorithms that multiply less, against sums in float64.
+
+Each of the random layers is one convolution of 3 x 3 taps or one matrix product, and is computed by
+native's Winograd or Strassen algorithm, by oneDNN's kernel, and in float64. An error is the largest
+difference to float64, as a share of the largest element. Half of the inputs are as after a Relu:
+sums of positive numbers lose fewer digits. Exit code 1 if an error exceeds the limit that the
+decisions state (docs/decisions/0017, 0050)."""
+
+import argparse
+import os
+import pathlib
+import sys
+
+import compare
+
+# Of the algorithm: the limit of its errors.
+LIMITS = {"winograd_4x4": 5e-5, "winograd_2x2": 5e-5, "strassen": 2e-5}
+PLAIN = "onednn"
+
+
+def values(np, random, shape, is_positive):
+    made = random.standard_normal(shape, dtype=np.float32)
+    return np.maximum(made, 0) if is_positive else made
+
+
+def convolution(np, random, is_positive):
+    """The model, its input, and the sums in float64."""
+    channels_in, channels_out = 16 * random.integers(1, 17, 2)
+    rows, columns = random.integers(14, 40, 2)
+    x = values(np, random, (1, channels_in, rows, columns), is_positive)
+    w = values(np, random, (channels_out, channels_in, 3, 3), False) / np.sqrt(9 * channels_in)
+    w = w.astype(np.float32)
+    graph = graph_writer()
+    y = graph.op("Conv", "x", w, pads=[1, 1, 1, 1])
+    padded = np.pad(x[0].astype(np.float64), ((0, 0), (1, 1), (1, 1)))
+    exact = np.zeros((channels_out, rows * columns))
+    for tap in range(9):
+        part = padded[:, tap // 3:tap // 3 + rows, tap % 3:tap % 3 + columns]
+        exact += w[:, :, tap // 3, tap % 3].astype(np.float64) @ part.reshape(channels_in, -1)
+    return graph.model({"x": x.shape}, y), x, exact.reshape(1, channels_out, rows, columns)
+
+
+def product(np, random, is_positive):
+    rows = int(random.integers(64, 260))
+    depth = 2 * int(random.integers(128, 700))
+    columns = int(random.integers(256, 1200))
+    x = values(np, random, (rows, depth), is_positive)
+    w = (values(np, random, (depth, columns), False) / np.sqrt(depth)).astype(np.float32)
+    graph = graph_writer()
+    y = graph.op("MatMul", "x", w)
+    return graph.model({"x": x.shape}, y), x, x.astype(np.float64) @ w.astype(np.float64)
+
+
+def graph_writer():
+    from graph_writer import GraphWriter
+
+    return GraphWriter()
+
+
+def error_of(np, tessera, model, x, exact, backend, algorithm):
+    bound = tessera.load(model).bind(
+        threads=1, optimize=False, pins=[tessera.Pin("*", backend, algorithm)])
+    return float(np.abs(bound.run({"x": x})[0] - exact).max() / np.abs(exact).max())
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="example: bench/errors.py --layers 100")
+    parser.add_argument("--layers", type=compare.whole_number, default=1000,
+                        help="how many layers (default 1000)")
+    parser.add_argument("--seed", type=int, default=1, help="of the layers (default 1)")
+    parser.add_argument("--module-dir", type=pathlib.Path,
+                        default=compare.ROOT / "build" / "release" / "python")
+    arguments = parser.parse_args()
+    compare.enter_environment(arguments.module_dir)
+    sys.path.insert(0, str(arguments.module_dir.resolve()))
+    os.environ["TESSERA_OPTIMIZE"] = "0"
+    import numpy as np
+    import tessera
+
+    errors = {}
+    progress = compare.Progress(arguments.layers)
+    for index in range(arguments.layers):
+        random = np.random.default_rng([arguments.seed, index])
+        algorithm = list(LIMITS)[index % 3]
+        progress.say(algorithm)
+        make = product if algorithm == "strassen" else convolution
+        model, x, exact = make(np, random, is_positive=index % 2 == 0)
+        for backend, name in (("native", algorithm), (PLAIN, "")):
+            found = error_of(np, tessera, model.SerializeToString(), x, exact, backend, name)
+            errors.setdefault((algorithm, backend), []).append(found)
+    progress.clear()
+    print(f"{'algorithm':14}{'layers':>8}{'median':>10}{'99 %':>10}{'largest':>10}{'limit':>10}"
+          f"   oneDNN: median, largest")
+    is_fine = True
+    for algorithm, limit in LIMITS.items():
+        own = np.array(errors.get((algorithm, "native"), [np.nan]))
+        plain = np.array(errors.get((algorithm, PLAIN), [np.nan]))
+        is_fine &= not own.max() > limit
+        print(f"{algorithm:14}{len(own):8}{np.median(own):10.1e}{np.quantile(own, 0.99):10.1e}"
+              f"{own.max():10.1e}{limit:10.1e}   {np.median(plain):.1e}, {plain.max():.1e}")
+    return 0 if is_fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
