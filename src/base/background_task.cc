@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -27,18 +28,37 @@ struct BackgroundTask::State {
   CancellationToken end;
   std::atomic<bool> is_done = false;
   pid_t process = ::getpid();
+  std::function<void()> wake;
   std::mutex mutex;  // protects `thread`
   std::thread thread;
 
-  void join() {
-    const std::lock_guard lock(mutex);
-    if (!thread.joinable()) return;
-    // A forked process has a copy of the object but not the thread. And if a library calls exit()
-    // in the thread, the thread must not join itself.
-    const bool has_thread = process == ::getpid() && thread.get_id() != std::this_thread::get_id();
-    has_thread ? thread.join() : thread.detach();
+  void cancel() {
+    end.is_cancelled_ = true;
+    // In a forked process, what `wake` would lock may be locked for ever.
+    if (wake && process == ::getpid()) wake();
   }
+
+  void join() {
+    // Work may destroy its own task: a thread must not join itself, nor wait here for another one
+    // that joins it.
+    std::unique_lock lock(mutex, std::defer_lock);
+    if (is_own_thread()) {
+      if (lock.try_lock() && thread.joinable()) thread.detach();
+      return;
+    }
+    lock.lock();
+    if (!thread.joinable()) return;
+    if (process == ::getpid()) return thread.join();
+    // A forked process has a copy of the object but not the thread, whose identifier may be that of
+    // a new thread there. So the object is forgotten, neither joined nor detached.
+    std::construct_at(&thread);
+  }
+
+  bool is_own_thread() const { return of_this_thread == this; }
+  static thread_local const State* of_this_thread;  // null unless a task runs there
 };
+
+thread_local const BackgroundTask::State* BackgroundTask::State::of_this_thread = nullptr;
 
 namespace {
 
@@ -78,7 +98,7 @@ bool CancellationToken::is_cancelled() {
 }
 
 std::unique_ptr<BackgroundTask> BackgroundTask::start(
-    std::function<void(CancellationToken& end)> work) {
+    std::function<void(CancellationToken& end)> work, std::function<void()> wake) {
   thread_local const EndOfMainThread kEndOfMainThread;
   (void)kEndOfMainThread;
   wait_at_exit();
@@ -86,9 +106,11 @@ std::unique_ptr<BackgroundTask> BackgroundTask::start(
   const std::lock_guard lock(all.mutex);
   if (all.is_ending) return nullptr;
   auto state = std::make_shared<State>();
+  state->wake = std::move(wake);
   std::erase_if(all.states, [](const std::weak_ptr<void>& known) { return known.expired(); });
   all.states.push_back(state);
   state->thread = std::thread([state, work = std::move(work)]() mutable {
+    State::of_this_thread = state.get();
     work(state->end);
     // Destroys what the work owns in this thread, too.
     work = {};
@@ -100,7 +122,7 @@ std::unique_ptr<BackgroundTask> BackgroundTask::start(
 BackgroundTask::BackgroundTask(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 BackgroundTask::~BackgroundTask() {
-  state_->end.is_cancelled_ = true;
+  state_->cancel();
   state_->join();
 }
 
@@ -120,7 +142,7 @@ void end_background_tasks() {
       }
     }
   }
-  for (const auto& state : running) state->end.is_cancelled_ = true;
+  for (const auto& state : running) state->cancel();
   for (const auto& state : running) state->join();
 }
 

@@ -30,8 +30,12 @@ void lower_priority();
 class BackgroundTask {
  public:
   // Starts `work`, which must not throw. Returns null if end_background_tasks() was called before.
-  static std::unique_ptr<BackgroundTask> start(std::function<void(CancellationToken& end)> work);
-  // Cancels the work and waits for it.
+  // `wake` is called when the task is cancelled, on the thread that cancels it, so that work that
+  // waits can end; it must not throw, and may be called more than once and after the work has
+  // ended.
+  static std::unique_ptr<BackgroundTask> start(std::function<void(CancellationToken& end)> work,
+                                               std::function<void()> wake = {});
+  // Cancels the work and waits for it, unless the work itself destroys its task.
   ~BackgroundTask();
   BackgroundTask(const BackgroundTask&) = delete;
   BackgroundTask& operator=(const BackgroundTask&) = delete;

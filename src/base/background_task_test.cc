@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
 #include <thread>
 
 namespace tessera {
@@ -32,11 +34,65 @@ TEST(BackgroundTask, IsCancelledByItsOwner) {
   task.reset();
 }
 
+// Waits for a flag that only `wake` sets.
+struct Waiting {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool may_end = false;
+
+  void wait(CancellationToken& /*end*/) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return may_end; });
+  }
+  void wake() {
+    const std::lock_guard lock(mutex);
+    may_end = true;
+    changed.notify_all();
+  }
+};
+
+TEST(BackgroundTask, IsWokenWhenItIsCancelled) {
+  Waiting waiting;
+  auto task = BackgroundTask::start([&](CancellationToken& end) { waiting.wait(end); },
+                                    [&] { waiting.wake(); });
+  EXPECT_FALSE(task->is_done());
+  task.reset();
+  EXPECT_TRUE(waiting.may_end);
+}
+
+TEST(BackgroundTaskDeathTest, IsWokenAtTheEndOfTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto leak_and_exit = [] {
+    static Waiting& waiting = *new Waiting;
+    static auto& task = *new std::unique_ptr<BackgroundTask>(BackgroundTask::start(
+        [](CancellationToken& end) { waiting.wait(end); }, [] { waiting.wake(); }));
+    (void)task;
+    std::exit(0);
+  };
+  EXPECT_EXIT(leak_and_exit(), testing::ExitedWithCode(0), "");
+}
+
 TEST(BackgroundTask, MayOutliveNothingInAForkedProcess) {
   auto task = BackgroundTask::start(work_until_cancelled);
   EXPECT_EXIT(
       {
         task.reset();  // the parent's thread does not exist here
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+// The system may give a thread of the forked process the identifier of one that exists only in the
+// parent.
+TEST(BackgroundTask, IsNoThreadOfAForkedProcess) {
+  auto task = BackgroundTask::start(work_until_cancelled);
+  EXPECT_EXIT(
+      {
+        {
+          const auto own = BackgroundTask::start(work_until_cancelled);
+          const auto other = BackgroundTask::start(work_until_cancelled);
+          task.reset();
+        }
         std::exit(0);
       },
       testing::ExitedWithCode(0), "");
@@ -70,6 +126,29 @@ TEST(BackgroundTaskDeathTest, EndsBeforeWhatItUses) {
   };
   EXPECT_EXIT(leak_and_exit(true), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(leak_and_exit(false), testing::ExitedWithCode(0), "");
+}
+
+// Work that owns its task, and ends while another thread waits for it.
+TEST(BackgroundTaskDeathTest, MayDestroyItself) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end = [](bool is_waited_for) {
+    const auto owned = std::make_shared<std::unique_ptr<BackgroundTask>>();
+    std::atomic<bool> is_over = false;
+    std::atomic<bool> is_owned = false;
+    *owned = BackgroundTask::start([&, owned](CancellationToken& token) {
+      while (!is_owned || (is_waited_for && !token.is_cancelled())) {
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+      owned->reset();
+      is_over = true;
+    });
+    is_owned = true;
+    if (is_waited_for) end_background_tasks();
+    while (!is_over) std::this_thread::sleep_for(milliseconds(1));
+    std::exit(0);
+  };
+  EXPECT_EXIT(end(false), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(end(true), testing::ExitedWithCode(0), "");
 }
 
 TEST(BackgroundTaskDeathTest, NoneBeginsAtTheEnd) {
