@@ -190,16 +190,18 @@ BindOptions read_bind_options(nb::handle shapes, const nb::kwargs& keywords) {
   return options;
 }
 
-std::string bind_signature() {
-  std::string signature = "def bind(self";
+std::string bind_parameters() {
+  std::string parameters;
   for (const BindOption& option : bind_options()) {
     if (option.keyword.empty()) continue;
-    signature += ", " + std::string(option.keyword) + ": " + type_text_of(option) + " = " +
-                 default_text(option);
-    if (option.name == "shapes") signature += ", *";
+    parameters += (parameters.empty() ? "" : ", ") + std::string(option.keyword) + ": " +
+                  type_text_of(option) + " = " + default_text(option);
+    if (option.name == "shapes") parameters += ", *";
   }
-  return signature + ") -> Executor";
+  return parameters;
 }
+
+std::string bind_signature() { return "def bind(self, " + bind_parameters() + ") -> Executor"; }
 
 std::string bind_text() {
   std::string text = "Plans for the given shapes and gives an Executor.\n\n";

@@ -14,6 +14,8 @@ namespace tessera::python {
 // type; InvalidArgument for a value that cannot be. Needs the interpreter's lock.
 BindOptions read_bind_options(nanobind::handle shapes, const nanobind::kwargs& keywords);
 
+// The parameters of bind() after `self`: "shapes: ... = None, *, fetch: ...".
+std::string bind_parameters();
 // "def bind(self, shapes: ... = None, *, fetch: ...) -> Executor", and what it does.
 std::string bind_signature();
 std::string bind_text();

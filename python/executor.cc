@@ -81,6 +81,16 @@ bool is_mapping(nb::handle value) {
   return PyDict_Check(value.ptr()) || (PyMapping_Check(value.ptr()) && nb::hasattr(value, "keys"));
 }
 
+}  // namespace
+
+NamedTensors by_name_or_in_order(const nb::args& inputs,
+                                 const std::vector<std::string>& input_names) {
+  if (inputs.size() == 1 && is_mapping(inputs[0])) return by_name(inputs[0]);
+  return in_order(inputs, input_names);
+}
+
+namespace {
+
 // Calls `action` so that Ctrl-C cancels its run. Then it raises the exception of Python's signal
 // handler, by default KeyboardInterrupt.
 template <class Action>
@@ -100,10 +110,8 @@ auto interruptible(SharedExecutor& shared, const Action& action) {
 
 nb::list run(SharedExecutor& shared, const nb::args& inputs) {
   NamedTensors tensors;
-  if (inputs.size() == 1 && is_mapping(inputs[0])) {
-    tensors = by_name(inputs[0]);
-  } else if (!inputs.empty() || !shared.has_bound_input) {
-    tensors = in_order(inputs, shared.input_names);
+  if (!inputs.empty() || !shared.has_bound_input) {
+    tensors = by_name_or_in_order(inputs, shared.input_names);
   }
   std::vector<std::string> names;
   const bool has_bound_output = !shared.bound_outputs.empty();

@@ -62,6 +62,10 @@ using NamedTensors = std::map<std::string, AnyTensor>;
 // Converts a dictionary of arrays. Throws InvalidArgument if a key is not a string. Requires the
 // interpreter's lock.
 NamedTensors by_name(nanobind::handle mapping);
+// Converts the arguments of run(): a dictionary, or one array for each of `input_names`, in order.
+// Throws InvalidArgument if there are more or fewer arrays. Requires the interpreter's lock.
+NamedTensors by_name_or_in_order(const nanobind::args& inputs,
+                                 const std::vector<std::string>& input_names);
 // The same for dense arrays only. Throws InvalidArgument if an array is sparse.
 std::map<std::string, Tensor> dense_by_name(nanobind::handle mapping);
 

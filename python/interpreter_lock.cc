@@ -87,8 +87,11 @@ Locked::Locked() {
 }
 
 void keep_threads_out_at_exit() {
-  // A new process has only the thread that made it.
-  pthread_atfork(nullptr, nullptr, [] { at_work = returning = sleeping = 0; });
+  // A new process has only the thread that made it. What other threads held is never freed there.
+  pthread_atfork(nullptr, nullptr, [] {
+    at_work = returning = sleeping = 0;
+    nb::set_leak_warnings(false);
+  });
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&wait_for_others));
 }
 

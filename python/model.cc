@@ -179,18 +179,11 @@ class PythonProgress {
   std::optional<nb::python_error> error_;
 };
 
-SharedExecutor* bind(LoadedModel& self, const nb::object& shapes, const nb::kwargs& keywords) {
-  PythonProgress progress(keywords.contains("on_progress") ? nb::object(keywords["on_progress"])
-                                                           : nb::none());
-  BindOptions options = read_bind_options(shapes, keywords);
-  options.on_progress = progress.watcher();
+SharedExecutor* bind(nb::handle self, const nb::object& shapes, const nb::kwargs& keywords) {
   std::unique_ptr<SharedExecutor> executor;
-  {
-    const Unlocked unlocked;
-    executor = std::make_unique<SharedExecutor>(self.model.bind(options));
-  }
-  progress.raise_error();
-  self.log->raise_error();
+  with_bind_options(self, shapes, keywords, [&](const Model& model, const BindOptions& options) {
+    executor = std::make_unique<SharedExecutor>(model.bind(options));
+  });
   return executor.release();
 }
 
@@ -241,6 +234,27 @@ differs), and Corrupt; then nothing has changed.
     model.load_cache("resnet50.cache", type="onednn"))";
 
 }  // namespace
+
+void with_bind_options(nb::handle model, nb::handle shapes, const nb::kwargs& keywords,
+                       FunctionRef<void(const Model& model, const BindOptions& options)> action) {
+  if (!nb::isinstance<LoadedModel>(model)) {
+    throw nb::type_error(
+        ("model: expected a tessera.Model, as tessera.load() gives, found a value of type " +
+         nb::cast<std::string>(nb::type_name(model.type())))
+            .c_str());
+  }
+  const LoadedModel& loaded = *nb::inst_ptr<LoadedModel>(model);
+  PythonProgress progress(keywords.contains("on_progress") ? nb::object(keywords["on_progress"])
+                                                           : nb::none());
+  BindOptions options = read_bind_options(shapes, keywords);
+  options.on_progress = progress.watcher();
+  {
+    const Unlocked unlocked;
+    action(loaded.model, options);
+  }
+  progress.raise_error();
+  loaded.log->raise_error();
+}
 
 void bind_model(nb::module_& module) {
   // As long as the module: the interpreter shows them.

@@ -3,9 +3,19 @@
 
 #include <nanobind/nanobind.h>
 
+#include "base/function_ref.h"
+#include "tessera/tessera.h"
+
 namespace tessera::python {
 
 // Backends, Pin and Exclusion must be bound before, because signatures name them.
 void bind_model(nanobind::module_& module);
+
+// Calls `action`, which binds, with a Model of Python and the options of bind(shapes, **keywords).
+// The interpreter's lock must be held; it is released during the call. Afterwards raises what
+// on_progress and the model's log raised. Throws TypeError if `model` is no Model.
+void with_bind_options(nanobind::handle model, nanobind::handle shapes,
+                       const nanobind::kwargs& keywords,
+                       FunctionRef<void(const Model& model, const BindOptions& options)> action);
 
 }  // namespace tessera::python

@@ -1,4 +1,4 @@
-// The Python module tessera._core: load(), Model, Executor, Backends. Programs import
+// The Python module tessera._core: load(), Model, Executor, Pool, Backends. Programs import
 // tessera/__init__.py instead. The files arrays.* and descriptions.* convert arrays and
 // descriptions.
 #include <nanobind/nanobind.h>
@@ -17,6 +17,7 @@
 #include "python/interpreter_lock.h"
 #include "python/metadata.h"
 #include "python/model.h"
+#include "python/pool.h"
 #include "python/sparse_arrays.h"
 #include "python/text.h"
 #include "tessera/tessera.h"
@@ -127,6 +128,7 @@ NB_MODULE(_core, module) {
   tessera::python::bind_sparse_arrays(module);
   tessera::python::bind_executor(module);
   tessera::python::bind_model(module);
+  tessera::python::bind_pool(module);
   tessera::python::bind_metadata(module);
   tessera::python::keep_threads_out_at_exit();
   // The last to be registered is the first to be called.

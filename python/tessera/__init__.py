@@ -8,8 +8,9 @@
     probabilities, = executor.run({"data_0": np.zeros((1, 3, 224, 224), np.float32)})
 
 Several threads may use a Model concurrently. An Executor runs once at a time: the run of a second
-thread waits. For concurrent runs bind one executor for each thread; they share the model's weights.
-Loading, binding and running release the interpreter's lock, so other Python threads continue.
+thread waits. For concurrent runs bind one executor for each thread, or make a Pool of executors; both
+share the model's weights. Loading, binding and running release the interpreter's lock, so other Python
+threads continue.
 """
 
 import functools
@@ -27,6 +28,7 @@ from ._core import (
     Executor,
     Model,
     Pin,
+    Pool,
     SparseArray,
     csr_array,
     row_sparse_array,
@@ -63,6 +65,7 @@ __all__ = [
     "Model",
     "OutOfMemory",
     "Pin",
+    "Pool",
     "SparseArray",
     "Unsupported",
     "backends",
