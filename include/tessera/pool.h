@@ -26,7 +26,8 @@ struct PoolOptions {
   // How many requests run at the same time, each on an executor of its own. 0: as many as there are
   // cores for, with BindOptions::threads threads each.
   int executors = 0;
-  // How many requests may wait for an executor, in addition to those that run.
+  // How many requests may wait for an executor, in addition to those that run. A run ends before
+  // its callback is called.
   int64_t max_waiting = 64;
 };
 

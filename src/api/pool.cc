@@ -115,8 +115,8 @@ struct Pool::State {
   std::deque<Request> queue;
   bool is_closed = false;
   bool is_process_ending = false;
-  size_t running = 0;     // requests that threads have taken and not ended
-  size_t cancelling = 0;  // requests that were taken from the queue to be cancelled
+  size_t running = 0;  // requests that threads have taken, until their runs have ended
+  size_t ending = 0;  // requests that have a result or are cancelled, but whose callers do not know
   std::vector<std::shared_ptr<Executor>> executors;  // null when its thread has ended
   std::vector<std::unique_ptr<BackgroundTask>> tasks;
   size_t executor_count = 0;
@@ -125,7 +125,7 @@ struct Pool::State {
   bool has_place() const {
     return queue.size() + running < executor_count + static_cast<size_t>(max_waiting);
   }
-  bool has_ended() const { return queue.empty() && running == 0 && cancelling == 0; }
+  bool has_ended() const { return queue.empty() && running == 0 && ending == 0; }
 
   // Waits for a request to run; null if the thread has to end.
   Request take() {
@@ -139,24 +139,35 @@ struct Pool::State {
     return request;
   }
 
-  void end(PoolRequest::State& request, PoolResult result) {
-    const CallbackScope scope(this);
-    request.end(std::move(result));
+  // Requires that the request is one of `ending`.
+  void end(Request request, PoolResult result) {
+    {
+      const CallbackScope scope(this);
+      request->end(std::move(result));
+    }
+    request.reset();
+    {
+      const std::lock_guard lock(mutex);
+      --ending;
+    }
+    request_ended.notify_all();
   }
 
-  void cancel(PoolRequest::State& request) {
-    end(request,
+  void cancel(Request request) {
+    place_or_close.notify_one();
+    end(std::move(request),
         {.error = std::make_exception_ptr(Error(ErrorKind::Cancelled, "request of a pool",
                                                 "it was cancelled before its run began"))});
   }
 
-  void note_ended(size_t& counter, size_t count) {
+  // A caller that knows the result may submit the next request, so the place is free before.
+  void note_run_ended() {
     {
       const std::lock_guard lock(mutex);
-      counter -= count;
+      --running;
+      ++ending;
     }
-    place_or_close.notify_all();
-    request_ended.notify_all();
+    place_or_close.notify_one();
   }
 
   // The loop of one thread.
@@ -171,9 +182,8 @@ struct Pool::State {
         result.error = std::current_exception();
       }
       token.is_cancelled();
-      end(*request, std::move(result));
-      request.reset();
-      note_ended(running, 1);
+      note_run_ended();
+      end(std::move(request), std::move(result));
     }
     // The thread destroys the executor when it drops what it runs.
     const std::lock_guard lock(mutex);
@@ -187,15 +197,11 @@ struct Pool::State {
       is_closed = true;
       if (waiting == Waiting::Cancel) cancelled.swap(queue);
       for (const Request& request : cancelled) request->phase = PoolRequest::State::Phase::Done;
-      cancelling += cancelled.size();
+      ending += cancelled.size();
     }
     work_or_close.notify_all();
     place_or_close.notify_all();
-    for (Request& request : cancelled) {
-      cancel(*request);
-      request.reset();
-      note_ended(cancelling, 1);
-    }
+    for (Request& request : cancelled) cancel(std::move(request));
   }
 
   // For the end of the process.
@@ -224,10 +230,9 @@ struct Pool::State {
       if (found == queue.end()) return false;
       queue.erase(found);
       request->phase = PoolRequest::State::Phase::Done;
-      ++cancelling;
+      ++ending;
     }
-    cancel(*request);
-    note_ended(cancelling, 1);
+    cancel(request);
     return true;
   }
 
