@@ -1,6 +1,8 @@
 // `tessera bench`: measures the times to load, bind and run a model.
 #include "api/argument_text.h"
+#include "base/parallel.h"
 #include "cli/bench_report.h"
+#include "cli/bench_streams.h"
 #include "cli/bind_arguments.h"
 #include "cli/bound_model.h"
 #include "cli/command.h"
@@ -15,12 +17,15 @@ namespace {
 
 constexpr double kMaxSeconds = 86400;
 constexpr uint64_t kMaxWarmupRuns = 1'000'000;
+constexpr uint64_t kMaxStreams = 1024;
+constexpr uint64_t kMaxThreads = 1'000'000;
 
 struct BenchArguments {
   ModelArguments model;
   std::string seconds = "2";
   std::string warmup = "1";
   std::string trace_file;
+  std::optional<std::string> streams;
   bool is_json = false;
 };
 
@@ -105,7 +110,56 @@ std::optional<PlacementDescription> placement_with_prices(const BenchArguments& 
   return request.bind(loaded, Clock::now()).executor.plan().placement;
 }
 
+// The number of threads of each stream, if --threads is the number of all together.
+uint64_t threads_of_stream(const BenchArguments& arguments, uint64_t streams) {
+  const std::optional<std::string>& given = arguments.model.bind["threads"].value;
+  if (!given) return 1;
+  uint64_t threads = parse_whole_number("--threads", *given, 0, kMaxThreads);
+  if (threads == 0) threads = static_cast<uint64_t>(ThreadPool().threads());
+  if (threads >= streams) return threads / streams;
+  throw Error(ErrorKind::InvalidArgument, "--threads",
+              "expected a thread for each of the " + std::to_string(streams) +
+                  " streams, because it is the number of all together; found " +
+                  std::to_string(threads));
+}
+
+CommandResult bench_streams(const BenchArguments& given) {
+  const Effort effort = parse_effort(given);
+  if (!given.trace_file.empty()) {
+    throw Error(ErrorKind::InvalidArgument, "--trace",
+                "expected no --streams beside it: a trace shows one executor");
+  }
+  const uint64_t streams = parse_whole_number("--streams", *given.streams, 1, kMaxStreams);
+  BenchArguments arguments = given;
+  arguments.model.bind["threads"].value = std::to_string(threads_of_stream(given, streams));
+  const ModelRequest request(arguments.model, MissingInputs::AreRandom, BindOptions{});
+  const Clock::time_point origin = Clock::now();
+  const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
+  StreamsReport report;
+  std::vector<BoundModel> bound;
+  while (bound.size() < streams) {
+    bound.push_back(request.bind(loaded, origin));
+    report.bind_ms += milliseconds(bound.back().bind.duration);
+  }
+  request.progress().show("building the final plan");
+  for (BoundModel& stream : bound) stream.executor.wait_for_swap();
+  const Executor& first = bound.front().executor;
+  report.model = loaded.description.file;
+  report.load_ms = milliseconds(loaded.load.duration);
+  report.streams = static_cast<int>(streams);
+  report.threads = first.threads() * report.streams;
+  report.counts = count_steps(first.plan());
+  report.cache = first.cache_report();
+  StreamsTimes times =
+      measure_streams(bound, {effort.seconds, effort.warmup_runs}, request.progress());
+  report.run_ms = std::move(times.run_ms);
+  report.elapsed_ms = times.elapsed_ms;
+  return {kFine, arguments.is_json ? json_text(streams_json(report))
+                                   : streams_text(report, stdout_style())};
+}
+
 CommandResult bench(const BenchArguments& arguments) {
+  if (arguments.streams) return bench_streams(arguments);
   const Effort effort = parse_effort(arguments);
   check_writable_file("--trace", arguments.trace_file);
   const ModelRequest request(arguments.model, MissingInputs::AreRandom, BindOptions{});
@@ -147,14 +201,18 @@ Command make_bench_command(CommandOptions command) {
                      "SECONDS: how long to measure; at least one run (default 2)");
   command.add_option("--warmup", arguments->warmup,
                      "N: runs after the first that are not measured (default 1)");
+  command.add_option("--streams", arguments->streams,
+                     "N: run so many executors of the model at the same time, with a thread each "
+                     "(--threads: of all together), and print requests per second");
   command.add_option("--trace", arguments->trace_file,
                      "FILE: run once more and write a Chrome trace for ui.perfetto.dev");
   command.add_flag("--json", arguments->is_json, "print JSON");
   command.set_footer(
       "Inputs without a file get random numbers. Ctrl-C stops early and reports what was measured\n"
       "so far.\n\n"
-      "Example:\n"
-      "  tessera bench resnet50.onnx --threads 2 --seconds 5 --backends onednn");
+      "Examples:\n"
+      "  tessera bench resnet50.onnx --threads 2 --seconds 5 --backends onednn\n"
+      "  tessera bench resnet50.onnx --streams 4 --seconds 5");
   return [arguments] { return bench(*arguments); };
 }
 

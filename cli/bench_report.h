@@ -1,4 +1,4 @@
-// The report of `tessera bench`: its measurements as text and as JSON.
+// The reports of `tessera bench`: its measurements as text and as JSON.
 #pragma once
 
 #include <optional>
@@ -29,10 +29,25 @@ struct BenchReport {
   double dispatch_ns_per_step = 0;  // overhead of a step in addition to its kernel
 };
 
-std::string bench_text(const BenchReport& report, const TextStyle& style);
+// `tessera bench --streams`: executors of one model that ran at the same time.
+struct StreamsReport {
+  std::string model;
+  double load_ms = 0;
+  double bind_ms = 0;  // all streams, one after the other
+  int streams = 0;
+  int threads = 0;             // of all streams together
+  std::vector<double> run_ms;  // every measured run of all streams; empty if stopped before
+  double elapsed_ms = 0;       // during which these ran
+  PlanCounts counts;           // of one stream's plan
+  CacheReport cache;
+};
 
-// The JSON that docs/formats/json.md documents for `tessera bench`. Statistics over no runs are
-// null.
+std::string bench_text(const BenchReport& report, const TextStyle& style);
+std::string streams_text(const StreamsReport& report, const TextStyle& style);
+
+// The JSON that docs/formats/json.md documents for `tessera bench` and `tessera bench --streams`.
+// Statistics over no runs are null.
 Json bench_json(const BenchReport& report);
+Json streams_json(const StreamsReport& report);
 
 }  // namespace tessera::cli

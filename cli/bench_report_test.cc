@@ -74,12 +74,55 @@ TEST(BenchReport, WithoutARunThereAreNoFigures) {
   EXPECT_EQ(bench_json(report)["p99_us"], nullptr);
 }
 
+StreamsReport small_streams_report() {
+  return {.model = "model.onnx",
+          .load_ms = 123.456,
+          .bind_ms = 45.6,
+          .streams = 2,
+          .threads = 4,
+          .run_ms = {3, 1, 2, 4},
+          .elapsed_ms = 8,
+          .counts = {.steps = 8, .conversions = 1, .backends = {{"fast", 7}}}};
+}
+
+TEST(StreamsReport, TheTableIsShort) {
+  EXPECT_EQ(streams_text(small_streams_report(), {}),
+            "    load      bind  requests/s    median       p90       p99       max  requests\n"
+            "123.5 ms  45.60 ms         500  2.500 ms  3.700 ms  3.970 ms  4.000 ms         4\n"
+            "2 streams, 4 threads together; 8 steps: 7 on fast, 1 conversion\n");
+}
+
+TEST(StreamsReport, JsonHasTheseKeysAndNoOthers) {
+  const Json json = streams_json(small_streams_report());
+  std::vector<std::string> keys;
+  for (const auto& entry : json.items()) keys.push_back(entry.key());
+  EXPECT_THAT(keys,
+              testing::ElementsAre("model", "load_us", "bind_us", "stream_count", "thread_count",
+                                   "requests_per_second", "median_us", "p90_us", "p99_us", "max_us",
+                                   "run_count", "step_count", "conversion_count", "cache"));
+  EXPECT_EQ(json["requests_per_second"], 500.0);
+  EXPECT_EQ(json["max_us"], 4000.0);
+}
+
+TEST(StreamsReport, WithoutARunThereAreNoFigures) {
+  StreamsReport report = small_streams_report();
+  report.run_ms.clear();
+  report.elapsed_ms = 0;
+  EXPECT_THAT(streams_text(report, {}), HasSubstr("-       -    -    -    -         0\n"));
+  EXPECT_EQ(streams_json(report)["requests_per_second"], nullptr);
+  EXPECT_EQ(streams_json(report)["max_us"], nullptr);
+}
+
 TEST(BenchReport, FitsTheTerminal) {
   BenchReport report = small_report();
   for (double* time : {&report.load_ms, &report.bind_ms, &report.first_ms}) *time = 123456.789;
   report.run_ms.assign(1000, 654321.987);
   report.counts.backends = {{std::string(200, 'b') + "\x1b", 5}};
-  std::istringstream lines(bench_text(report, {}));
+  StreamsReport streams = small_streams_report();
+  streams.load_ms = streams.bind_ms = 123456.789;
+  streams.run_ms = report.run_ms;
+  streams.counts = report.counts;
+  std::istringstream lines(bench_text(report, {}) + streams_text(streams, {}));
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(character_count(line), kTextColumns) << line;
     EXPECT_EQ(line, printable(line));

@@ -169,6 +169,8 @@ def run_all(ask, model, tmp_path, bin_dir):
     assert tuned["placement"]["predicted_us"] > 0
     ask("tessera tune --dry-run", "tune", model, *SHAPE, *QUICK, "--dry-run")
     ask("tessera bench", "bench", model, *SHAPE, *QUICK, "--seconds", "0.01", "--optimize")
+    ask("tessera bench --streams", "bench", model, *SHAPE, "--seconds", "0.01", "--optimize",
+        "--streams", "2")
     ask("tessera explain", "explain", model, *SHAPE, *QUICK, "--optimize", "--runs", "2")
     for options in ((), ("--node", "head")):
         ask("tessera explain", "explain", model, *SHAPE, *QUICK, *options, "--runs", "1",

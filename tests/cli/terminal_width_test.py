@@ -58,6 +58,8 @@ COMMANDS = {
     "run": ("run model.onnx --random 1", {0}),
     "run with a mismatch": ("run model.onnx --random 1 --expect y=wrong.npy", {1}),
     "bench": ("bench model.onnx --seconds 0.01 --costs costs.json", {0}),
+    # One stream, because the tests give all commands one thread.
+    "bench streams": ("bench model.onnx --seconds 0.01 --streams 1 --no-optimize", {0}),
     "explain": ("explain model.onnx --runs 1", {0}),
     "explain reference": ("explain model.onnx --runs 1 --backends reference", {0}),
     "explain costs": ("explain model.onnx --runs 1 --costs costs.json --candidates", {0}),

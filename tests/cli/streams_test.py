@@ -1,0 +1,186 @@
+"""tessera bench --streams: executors that run at the same time. No test compares times with limits,
+because other processes may use the machine."""
+
+import json
+import os
+import pathlib
+import pty
+import re
+import signal
+import subprocess
+import time
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+SIZE = 192
+QUICK = ("--seconds", "0.1")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Matrix products, as many as take some milliseconds on the reference."""
+    rng = np.random.default_rng(0)
+    weights = [numpy_helper.from_array(
+        (rng.standard_normal((SIZE, SIZE)) / np.sqrt(SIZE)).astype(np.float32), f"w{at}")
+        for at in range(6)]
+    nodes = [helper.make_node("MatMul", [f"v{at}", f"w{at}"], [f"v{at + 1}"]) for at in range(6)]
+    graph = helper.make_graph(
+        nodes, "products", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, ["rows", SIZE])],
+        [helper.make_tensor_value_info("v6", TensorProto.FLOAT, ["rows", SIZE])], weights)
+    path = tmp_path_factory.mktemp("streams") / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              path)
+    return path
+
+
+def bench(tessera_binary, model, *options, rows=16):
+    return [tessera_binary, "bench", model, "--shape", f"v0={rows}x{SIZE}", "--backends",
+            "reference", *map(str, options)]
+
+
+@pytest.fixture
+def run(tessera_binary, model):
+    def call(*options):
+        return subprocess.run(bench(tessera_binary, model, *options), capture_output=True,
+                              text=True, timeout=120, check=False)
+
+    return call
+
+
+@pytest.fixture
+def ask(run):
+    def call(*options):
+        done = run(*options, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return call
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+def test_the_figures_agree_with_each_other(ask, streams):
+    report = ask("--streams", streams, "--seconds", "0.4")
+    assert (report["stream_count"], report["thread_count"]) == (streams, streams)
+    assert report["run_count"] >= streams
+    assert 0 < report["median_us"] <= report["p90_us"] <= report["p99_us"] <= report["max_us"]
+    # All runs lie in the measured time, so many at a time at most.
+    elapsed_us = report["run_count"] / report["requests_per_second"] * 1e6
+    assert elapsed_us >= 0.4e6
+    assert report["max_us"] <= elapsed_us * 1.001
+    assert report["median_us"] * report["run_count"] / 2 <= streams * elapsed_us
+
+
+def test_each_stream_runs_at_least_once(ask):
+    report = ask("--streams", 4, "--seconds", "1e-9", "--warmup", "0")
+    assert report["run_count"] == 4
+
+
+@pytest.mark.parametrize(("threads", "each"), [("5", 2), ("4", 2), ("3", 1)])
+def test_threads_are_those_of_all_streams_together(ask, threads, each):
+    report = ask("--streams", 2, "--threads", threads, *QUICK)
+    assert report["thread_count"] == 2 * each
+
+
+def test_all_cores_are_shared_out(ask):
+    cores = len(os.sched_getaffinity(0))
+    assert ask("--streams", 1, "--threads", 0, *QUICK)["thread_count"] == cores
+
+
+def test_the_text_is_one_line_of_figures(run):
+    done = run("--streams", 2, *QUICK)
+    assert (done.returncode, done.stderr) == (0, "")
+    title, figures, counts = done.stdout.splitlines()
+    assert re.split(" {2,}", title.strip()) == [
+        "load", "bind", "requests/s", "median", "p90", "p99", "max", "requests"]
+    assert len(re.split(" {2,}", figures.strip())) == 8
+    assert counts == "2 streams, 2 threads together; 6 steps: 6 on reference"
+
+
+@pytest.mark.parametrize(("options", "error"), [
+    (["--streams", "0"], "--streams '0': expected a whole number from 1 to 1024"),
+    (["--streams", "two"], "--streams 'two': expected a whole number"),
+    (["--streams", "4", "--threads", "3"], "expected a thread for each of the 4 streams"),
+    (["--streams", "2", "--trace", "trace.json"], "--trace: expected no --streams beside it"),
+    (["--streams", "2", "--seconds", "0"], "--seconds"),
+])
+def test_wrong_options(run, options, error):
+    done = run(*options)
+    assert done.returncode == 2 and error in done.stderr, done.stderr
+
+
+def test_an_error_of_a_stream_ends_all(tessera_binary, tmp_path):
+    """An index that is known only in the run and that does not exist."""
+    path = tmp_path / "gather.onnx"
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "index"], ["y"])], "gather",
+        [helper.make_tensor_value_info("index", TensorProto.INT64, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.zeros((3, 2), np.float32), "table")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              path)
+    np.save(tmp_path / "index.npy", np.array([7]))
+    done = subprocess.run(
+        [tessera_binary, "bench", path, "--streams", "3", "--input",
+         f"index={tmp_path / 'index.npy'}"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "7" in done.stderr and done.stdout == ""
+
+
+def catches_interrupts(process):
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
+    return int(caught, 16) >> (signal.SIGINT - 1) & 1 == 1
+
+
+def start(command, **options):
+    """A process that has begun to run the model."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               **options)
+    deadline = time.monotonic() + 60
+    while not catches_interrupts(process):
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.01)
+    return process
+
+
+@pytest.mark.alone
+def test_ctrl_c_prints_what_was_measured(tessera_binary, model):
+    process = start(bench(tessera_binary, model, "--streams", 3, "--seconds", 1000, "--json"))
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    report = json.loads(output)
+    assert report["run_count"] >= 1
+    assert report["run_count"] / report["requests_per_second"] < 100
+
+
+@pytest.mark.alone
+def test_ctrl_c_before_the_first_run_has_ended(tessera_binary, model):
+    """Runs of seconds are cancelled before their next step."""
+    process = start(bench(tessera_binary, model, "--streams", 2, "--json", rows=20_000))
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 3
+    assert json.loads(output)["error"]["kind"] == "cancelled"
+
+
+@pytest.mark.alone
+def test_a_terminal_shows_progress(tessera_binary, model):
+    outer, inner = pty.openpty()
+    process = subprocess.Popen(
+        bench(tessera_binary, model, "--streams", 2, "--seconds", 2.5), stdout=subprocess.PIPE,
+        stderr=inner)
+    os.close(inner)
+    shown = b""
+    try:
+        while block := os.read(outer, 4096):
+            shown += block
+    except OSError:  # the other end is closed
+        pass
+    os.close(outer)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert re.search(rb"measuring: [12]\.\d of 2\.5 s, \d+ runs? \(Ctrl-C: stop\)", shown), shown
