@@ -375,7 +375,7 @@ TEST(PoolDeathTest, AtTheEndOfTheProcessRequestsAreCancelled) {
     });
     end_background_tasks();
     helper.join();
-    if (error_of([&] { pool.submit({}); }).find("Cancelled: pool: ") != 0) std::_Exit(3);
+    if (!error_of([&] { pool.submit({}); }).starts_with("Cancelled: pool: ")) std::_Exit(3);
     try {
       waiting.get();
     } catch (const Error& error) {
