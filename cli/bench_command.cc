@@ -210,7 +210,7 @@ Command make_bench_command(CommandOptions command) {
   command.set_footer(
       "Inputs without a file get random numbers. Ctrl-C stops early and reports what was measured\n"
       "so far.\n\n"
-      "Examples:\n"
+      "Example:\n"
       "  tessera bench resnet50.onnx --threads 2 --seconds 5 --backends onednn\n"
       "  tessera bench resnet50.onnx --streams 4 --seconds 5");
   return [arguments] { return bench(*arguments); };

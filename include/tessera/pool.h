@@ -97,7 +97,8 @@ class Pool {
   // Adds a request; `inputs` are those of Executor::run_any(). The memory of inputs must not be
   // changed until the request has ended. If the queue is full, it waits for a place. Throws
   // InvalidArgument if the pool is closed, also while it waits, and if a callback of a request
-  // would have to wait; Unsupported in a forked process. Wrong inputs are an error of the request.
+  // would have to wait; Cancelled if the process is ending; Unsupported in a forked process. Wrong
+  // inputs are an error of the request.
   PoolRequest submit(std::map<std::string, AnyTensor> inputs, OnDone on_done = {});
   // The same, but waits for at most `max_wait`; nullopt if the queue is still full then.
   std::optional<PoolRequest> try_submit(std::map<std::string, AnyTensor> inputs,
