@@ -8,8 +8,9 @@
 
 #include "base/parallel_slots.h"
 
-// GCC compiles a function for several instruction sets.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+// GCC compiles a function for several instruction sets. Not under ThreadSanitizer: which one is
+// used is decided by a function that runs before the sanitizer is ready, and crashes.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define TESSERA_WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define TESSERA_WIDEST_VECTORS
