@@ -68,6 +68,8 @@ std::vector<Tensor> Executor::State::inputs_in_order(
     const auto found = given.find(input.name);
     if (found == given.end()) {
       if (input.is_read && !plan().runner->io_binding().is_input_bound(index)) {
+        // An unknown name is likely to be a mistyped one of the missing input.
+        for (const auto& [input_name, tensor] : given) input_named(input_name);
         throw Error(ErrorKind::InvalidArgument, "input '" + input.name + "'",
                     "expected a tensor (" + input.text + "), found none given");
       }

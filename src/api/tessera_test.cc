@@ -119,6 +119,10 @@ TEST_F(ModelFile, WhatIsFedIsHeldAgainstWhatWasBound) {
             "found float32 2x2");
   EXPECT_EQ(error_text([&] { executor.run({{"x", input({1, 2})}, {"z", input({1, 2})}}); }),
             "InvalidArgument: input 'z': the model has no such input; it has 'x', 'unread'");
+  // A mistyped name is reported, and not the input that is missing because of it.
+  EXPECT_EQ(error_text([&] { executor.run({{"unred", input({1, 2})}}); }),
+            "InvalidArgument: input 'unred': the model has no such input; it has 'x', 'unread'; "
+            "did you mean 'unread'?");
 }
 
 TEST_F(ModelFile, StepsAreRecordedWhenAskedFor) {
