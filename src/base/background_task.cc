@@ -67,6 +67,7 @@ struct Tasks {
   std::mutex mutex;
   bool is_ending = false;
   std::vector<std::weak_ptr<void>> states;
+  std::vector<std::unique_ptr<BackgroundTask>> left;
 };
 
 Tasks& tasks() {
@@ -117,6 +118,15 @@ std::unique_ptr<BackgroundTask> BackgroundTask::start(
     state->is_done = true;
   });
   return std::unique_ptr<BackgroundTask>(new BackgroundTask(std::move(state)));
+}
+
+void BackgroundTask::leave(std::unique_ptr<BackgroundTask> task) {
+  if (task == nullptr) return;
+  Tasks& all = tasks();
+  const std::lock_guard lock(all.mutex);
+  // Of those that have ended, the destructor waits for nothing.
+  std::erase_if(all.left, [](const auto& known) { return known->is_done(); });
+  all.left.push_back(std::move(task));
 }
 
 BackgroundTask::BackgroundTask(std::shared_ptr<State> state) : state_(std::move(state)) {}

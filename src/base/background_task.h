@@ -40,6 +40,10 @@ class BackgroundTask {
   BackgroundTask(const BackgroundTask&) = delete;
   BackgroundTask& operator=(const BackgroundTask&) = delete;
 
+  // Lets the work, if there is any, go on without an owner. end_background_tasks() cancels it and
+  // waits for it.
+  static void leave(std::unique_ptr<BackgroundTask> task);
+
   bool is_done() const;
   void wait();
 

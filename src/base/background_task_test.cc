@@ -151,6 +151,29 @@ TEST(BackgroundTaskDeathTest, MayDestroyItself) {
   EXPECT_EXIT(end(true), testing::ExitedWithCode(0), "");
 }
 
+TEST(BackgroundTask, GoesOnWithoutAnOwner) {
+  std::atomic<bool> may_end = false;
+  std::atomic<bool> has_ended = false;
+  BackgroundTask::leave(BackgroundTask::start([&](CancellationToken& end) {
+    while (!may_end) std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_FALSE(end.is_cancelled());
+    has_ended = true;
+  }));
+  may_end = true;
+  while (!has_ended) std::this_thread::sleep_for(milliseconds(1));
+}
+
+TEST(BackgroundTaskDeathTest, WithoutAnOwnerEndsBeforeWhatItUses) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        BackgroundTask::leave(BackgroundTask::start(read_what_is_static));
+        std::this_thread::sleep_for(milliseconds(20));
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 TEST(BackgroundTaskDeathTest, NoneBeginsAtTheEnd) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto start_late = [] {
