@@ -155,8 +155,10 @@ class Model::State::Binder {
     model_.note_bound(result, record);
     if (is_optimized_ && !options_.cache.frozen) model_.keep_blobs();
     // If a plan was saved, later processes will use it, and will also need its packs, kernels and
-    // index.
-    if (record && !options_.cache.frozen && (result.is_known_plan || record->is_saved())) {
+    // index. A search that the user stopped saves prices only, and he waits for the end.
+    const bool is_stopped = result.tuning.is_stopped && !result.tuning.is_out_of_time;
+    if (record && !options_.cache.frozen && !is_stopped &&
+        (result.is_known_plan || record->is_saved())) {
       clock_.begin("keep");
       model_.keep_stored(result.built, pool_->threads(), wanted_);
     }
