@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "python/dlpack.h"
 #include "python/interpreter_lock.h"
 #include "tessera/error.h"
 
@@ -109,11 +110,27 @@ Tensor borrow_as_it_is(nb::handle value, const std::string& location, int wish) 
     array = array.attr("view")("uint16");
   }
   if (std::optional<Tensor> tensor = borrow(array, type, wish)) return *std::move(tensor);
+  if (offers_dlpack(value)) return shared_tensor_from_dlpack(value, location, wish != 0);
+  const bool is_read_only = wish != 0 && borrow(array, type).has_value();
   throw Error(ErrorKind::InvalidArgument, location,
               std::string("expected a dense row-major array of numbers or bools") +
                   (wish == PyBUF_WRITABLE ? " that may be written" : "") + ", found " +
                   nb::cast<std::string>(nb::str(nb::type_name(value.type()))) +
-                  " that is not; numpy.ascontiguousarray converts it");
+                  (is_read_only ? " that is read-only"
+                                : " that is not; numpy.ascontiguousarray converts it"));
+}
+
+// NumPy's array of any value. Throws InvalidArgument with NumPy's reason if it has none.
+nb::object as_array(nb::handle value, const std::string& location) {
+  try {
+    return nb::module_::import_("numpy").attr("asarray")(value, nb::arg("order") = "C");
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
+    throw Error(
+        ErrorKind::InvalidArgument, location,
+        "expected an array, found " + nb::cast<std::string>(nb::str(nb::type_name(value.type()))) +
+            ", which NumPy does not convert: " + nb::cast<std::string>(nb::str(error.value())));
+  }
 }
 
 nb::object bfloat16_dtype() {
@@ -125,14 +142,9 @@ nb::object bfloat16_dtype() {
   }
 }
 
+// bfloat16 is passed as 16-bit integers; the array is viewed as bfloat16 afterwards.
 nb::dlpack::dtype storage_type(DataType type) {
-  const auto bits = static_cast<uint8_t>(8 * element_bytes(type));
-  nb::dlpack::dtype_code code = nb::dlpack::dtype_code::UInt;
-  if (type == DataType::Bool) code = nb::dlpack::dtype_code::Bool;
-  if (is_signed_integer(type)) code = nb::dlpack::dtype_code::Int;
-  // bfloat16 is passed as 16-bit integers; the array is viewed as bfloat16 afterwards.
-  if (is_floating(type) && type != DataType::BFloat16) code = nb::dlpack::dtype_code::Float;
-  return {static_cast<uint8_t>(code), bits, 1};
+  return dlpack_type(type == DataType::BFloat16 ? DataType::UInt16 : type);
 }
 
 nb::object to_array(Tensor tensor) {
@@ -158,8 +170,8 @@ nb::object to_array(Tensor tensor) {
 Tensor to_tensor(nb::handle value, const std::string& location) {
   if (nb::isinstance<Tensor>(value)) return nb::cast<Tensor>(value);
   if (std::optional<Tensor> tensor = borrow(value)) return *std::move(tensor);
-  const nb::module_ numpy = nb::module_::import_("numpy");
-  nb::object array = numpy.attr("asarray")(value, nb::arg("order") = "C");
+  if (offers_dlpack(value)) return tensor_from_dlpack(value, location);
+  nb::object array = as_array(value, location);
   const nb::object dtype = array.attr("dtype");
   const auto type_name = nb::cast<std::string>(dtype.attr("name"));
   std::optional<DataType> type;

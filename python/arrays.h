@@ -11,10 +11,10 @@
 
 namespace tessera::python {
 
-// The elements of `value`, which is a NumPy array or anything that numpy.asarray accepts. They are
-// not copied if they are dense and row-major; the tensor then keeps `value` alive. Throws
-// InvalidArgument, naming `location`, if there is no such element type. Requires the interpreter's
-// lock.
+// The elements of `value`, which is a NumPy array, an array of another library that offers DLPack,
+// or anything that numpy.asarray accepts. They are not copied if they are dense and row-major; the
+// tensor then keeps `value` alive. Throws InvalidArgument, naming `location`, if there is no such
+// element type. Requires the interpreter's lock.
 Tensor to_tensor(nanobind::handle value, const std::string& location);
 
 // The same, but never copies: the tensor shows later changes of the array. Both throw

@@ -5,7 +5,6 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "python/arrays.h"
+#include "python/dlpack.h"
 #include "python/interpreter_lock.h"
 #include "tessera/error.h"
 
@@ -22,32 +22,8 @@ using nb::literals::operator""_a;
 namespace tessera::python {
 namespace {
 
-using nb::dlpack::dtype_code;
-
 // DLDeviceType of the host's memory: kDLCPU.
 constexpr int32_t kDlpackHost = 1;
-
-nb::dlpack::dtype dlpack_type(DataType type) {
-  const auto bits = static_cast<uint8_t>(8 * element_bytes(type));
-  const dtype_code code = type == DataType::Bool       ? dtype_code::Bool
-                          : type == DataType::BFloat16 ? dtype_code::Bfloat
-                          : is_signed_integer(type)    ? dtype_code::Int
-                          : is_floating(type)          ? dtype_code::Float
-                                                       : dtype_code::UInt;
-  return {static_cast<uint8_t>(code), bits, 1};
-}
-
-// nullopt if Tessera has no such type.
-std::optional<DataType> element_type(const nb::dlpack::dtype& type) {
-  constexpr std::array kTypes = {
-      DataType::Bool,   DataType::BFloat16, DataType::Float16, DataType::Float32, DataType::Float64,
-      DataType::Int8,   DataType::Int16,    DataType::Int32,   DataType::Int64,   DataType::UInt8,
-      DataType::UInt16, DataType::UInt32,   DataType::UInt64};
-  for (const DataType known : kTypes) {
-    if (dlpack_type(known) == type) return known;
-  }
-  return std::nullopt;
-}
 
 nb::object numpy_type(DataType type) {
   if (type == DataType::BFloat16) return nb::module_::import_("ml_dtypes").attr("bfloat16");
@@ -103,15 +79,6 @@ nb::object to_dlpack(const Tensor& self, const nb::kwargs& wishes) {
       .attr("__dlpack__")(**nb::borrow<nb::kwargs>(rest));
 }
 
-bool is_row_major(const nb::ndarray<>& array) {
-  int64_t expected = 1;
-  for (size_t dim = array.ndim(); dim-- > 0;) {
-    if (array.shape(dim) != 1 && array.stride(dim) != expected) return false;
-    expected *= static_cast<int64_t>(array.shape(dim));
-  }
-  return true;
-}
-
 // Keeps an array of another library alive. The last tensor may be destroyed on a thread that does
 // not hold the interpreter's lock.
 std::shared_ptr<void> kept(nb::ndarray<> array) {
@@ -142,9 +109,8 @@ Tensor from_dlpack(const Backends& self, nb::handle value) {
   }
   if (device.empty()) {
     throw Error(ErrorKind::InvalidArgument, location,
-                "expected an array on a device of these backends, found one on DLPack's device "
-                "type " +
-                    std::to_string(called.type) + ", number " + std::to_string(called.id));
+                "expected an array on a device of these backends, found one on DLPack's device '" +
+                    dlpack_device_text(called.type, called.id) + "'");
   }
   const std::optional<DataType> type = element_type(array.dtype());
   if (!type || !is_row_major(array)) {

@@ -5,13 +5,17 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "base/likely_name.h"
 #include "python/arrays.h"
 #include "python/descriptions.h"
 #include "python/interrupt.h"
+#include "python/signal_wait.h"
 #include "python/sparse_arrays.h"
 #include "python/text.h"
 
@@ -23,7 +27,32 @@ namespace {
 
 std::string location_of(const std::string& input) { return "input '" + input + "'"; }
 
+// How often a thread that waits for its turn looks for signals.
+constexpr std::chrono::milliseconds kPoll{50};
+// More values than these are only counted in a repr.
+constexpr size_t kMaxValues = 6;
+
 }  // namespace
+
+std::unique_lock<std::timed_mutex> SharedExecutor::wait_for_turn() {
+  std::unique_lock turn(mutex_, std::try_to_lock);
+  if (!turn && !is_main_thread()) turn.lock();
+  while (!turn && !turn.try_lock_for(kPoll)) {
+    const Locked lock;
+    if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+  }
+  return turn;
+}
+
+std::string values_text(const std::vector<ValueDescription>& values) {
+  std::string text;
+  for (size_t index = 0; index < values.size(); ++index) {
+    if (index == kMaxValues)
+      return text + ", and " + std::to_string(values.size() - index) + " more";
+    text += (text.empty() ? "" : ", ") + values[index].name + ": " + values[index].text;
+  }
+  return text;
+}
 
 NamedTensors by_name(const nb::handle mapping) {
   NamedTensors tensors;
@@ -108,7 +137,32 @@ auto interruptible(SharedExecutor& shared, const Action& action) {
   }
 }
 
-nb::list run(SharedExecutor& shared, const nb::args& inputs) {
+// The index of each of `wanted` among `names`. Throws InvalidArgument for a name that is not there.
+std::vector<size_t> indices_of(const std::vector<std::string>& wanted,
+                               const std::vector<std::string>& names) {
+  std::vector<size_t> indices;
+  for (const std::string& name : wanted) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+      std::string list;
+      for (const std::string& known : names) list += (list.empty() ? "'" : ", '") + known + "'";
+      throw Error(ErrorKind::InvalidArgument, "output '" + name + "'",
+                  "the model has no such output; it has " + list + did_you_mean(name, names) +
+                      "; bind(fetch=...) adds inner values");
+    }
+    indices.push_back(static_cast<size_t>(found - names.begin()));
+  }
+  return indices;
+}
+
+std::vector<std::string> output_names(const Executor& executor) {
+  std::vector<std::string> names;
+  for (const ValueDescription& output : executor.outputs()) names.push_back(output.name);
+  return names;
+}
+
+nb::list run(SharedExecutor& shared, const nb::args& inputs,
+             const std::optional<std::vector<std::string>>& outputs) {
   NamedTensors tensors;
   if (!inputs.empty() || !shared.has_bound_input) {
     tensors = by_name_or_in_order(inputs, shared.input_names);
@@ -116,10 +170,11 @@ nb::list run(SharedExecutor& shared, const nb::args& inputs) {
   std::vector<std::string> names;
   const bool has_bound_output = !shared.bound_outputs.empty();
   std::vector<AnyTensor> results = interruptible(shared, [&](Executor& executor) {
+    // A wrong name is found before the run.
+    if (outputs) indices_of(*outputs, output_names(executor));
     std::vector<AnyTensor> given = executor.run_any(tensors);
-    if (!has_bound_output) return given;
     // The plan, and with it the outputs of steps that may be fetched, can depend on the shapes.
-    for (const ValueDescription& output : executor.outputs()) names.push_back(output.name);
+    if (has_bound_output || outputs) names = output_names(executor);
     return given;
   });
   std::vector<nb::object> bound(results.size());
@@ -127,7 +182,16 @@ nb::list run(SharedExecutor& shared, const nb::args& inputs) {
     const auto found = shared.bound_outputs.find(names[index]);
     if (found != shared.bound_outputs.end()) bound[index] = found->second;
   }
-  return to_any_arrays(std::move(results), bound);
+  if (!outputs) return to_any_arrays(std::move(results), bound);
+  std::vector<AnyTensor> chosen;
+  std::vector<nb::object> chosen_bound;
+  for (const size_t index : indices_of(*outputs, names)) {
+    chosen.push_back(results[index]);
+    chosen_bound.push_back(bound[index]);
+  }
+  // Otherwise the elements would have two owners, and be copied.
+  results.clear();
+  return to_any_arrays(std::move(chosen), chosen_bound);
 }
 
 void bind_input(SharedExecutor& shared, const std::string& name, nb::handle array) {
@@ -151,23 +215,23 @@ void clear_bindings(SharedExecutor& shared) {
 }
 
 std::string text(const Executor& executor) {
-  std::string values;
-  for (const ValueDescription& input : executor.inputs()) {
-    values += (values.empty() ? "" : ", ") + input.name + ": " + input.text;
-  }
-  values += " ->";
-  const char* separator = " ";
-  for (const ValueDescription& output : executor.outputs()) {
-    values += separator + output.name + ": " + output.text;
-    separator = ", ";
-  }
-  return "<tessera.Executor " + values + "; threads: " + std::to_string(executor.threads()) + ">";
+  return "<tessera.Executor " + values_text(executor.inputs()) + " -> " +
+         values_text(executor.outputs()) + "; threads: " + std::to_string(executor.threads()) + ">";
+}
+
+// Calls `action(executor)` exclusively while signals are answered.
+template <class Action>
+void exclusively_answering_signals(SharedExecutor& shared, const Action& action) {
+  SignalWait().run([owner = shared_reference(nb::find(shared)), &shared, action] {
+    shared.exclusively_unlocked(action);
+  });
 }
 
 constexpr const char* kRunText =
     R"(Runs on NumPy arrays: a dictionary by name, or one array for each of `inputs`, in order.
 
-Returns the outputs, then the fetched values, in the order of `outputs`. The arrays belong to the
+Returns the outputs, then the fetched values, in the order of `Executor.outputs`; or those that the
+argument `outputs` names, in its order. All are computed in any case. The arrays belong to the
 caller; later runs do not change them, except those that were passed to bind_output().
 
 If the model leaves shapes open, and arrays have other shapes than in the previous run, the executor
@@ -213,9 +277,10 @@ Outputs that are sparse, or whose size is known only in the run, cannot be bound
 void bind_executor(nb::module_& module) {
   nb::class_<SharedExecutor>(module, "Executor",
                              "A model bound to shapes, ready to run. Created by Model.bind().")
-      .def("run", &run, "inputs"_a,
+      .def("run", &run, "inputs"_a, "outputs"_a = nb::none(),
            nb::sig("def run(self, *inputs: numpy.typing.ArrayLike | SparseArray | "
-                   "collections.abc.Mapping[str, numpy.typing.ArrayLike | SparseArray]) -> "
+                   "collections.abc.Mapping[str, numpy.typing.ArrayLike | SparseArray], outputs: "
+                   "collections.abc.Sequence[str] | None = None) -> "
                    "list[numpy.ndarray | SparseArray]"),
            kRunText)
       .def("bind_input", &bind_input, "name"_a, "array"_a,
@@ -244,7 +309,8 @@ void bind_executor(nb::module_& module) {
       .def(
           "wait_for_swap",
           [](SharedExecutor& shared) {
-            shared.exclusively([](Executor& executor) { executor.wait_for_swap(); });
+            exclusively_answering_signals(shared,
+                                          [](Executor& executor) { executor.wait_for_swap(); });
           },
           "Waits for the faster plan of bind(swap=True), if there will be one; the next run uses "
           "it.")
@@ -363,7 +429,9 @@ void bind_executor(nb::module_& module) {
           "load_cache",
           [](SharedExecutor& shared, const std::filesystem::path& filename,
              const std::string& type) {
-            shared.exclusively([&](Executor& executor) { executor.load_cache(filename, type); });
+            exclusively_answering_signals(shared, [filename, type](Executor& executor) {
+              executor.load_cache(filename, type);
+            });
           },
           "filename"_a, "type"_a = "all",
           "Plans again with the contents of a file, and measures what is missing; raises as "

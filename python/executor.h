@@ -34,11 +34,16 @@ class SharedExecutor {
   SharedExecutor& operator=(const SharedExecutor&) = delete;
 
   // Calls `action(executor)` exclusively. The interpreter's lock must be held; it is released
-  // during the call.
+  // during the call. While another thread has its turn, signals are answered.
   template <class Action>
   auto exclusively(const Action& action) {
     const Unlocked unlocked;
-    const std::scoped_lock turn(mutex_);
+    return exclusively_unlocked(action);
+  }
+  // The same, but the interpreter's lock must not be held.
+  template <class Action>
+  auto exclusively_unlocked(const Action& action) {
+    const std::unique_lock turn = wait_for_turn();
     return action(*executor_);
   }
   // Only for properties that never change after bind(), such as the number of threads.
@@ -53,9 +58,14 @@ class SharedExecutor {
   bool has_bound_input = false;
 
  private:
-  std::mutex mutex_;
+  std::unique_lock<std::timed_mutex> wait_for_turn();
+
+  std::timed_mutex mutex_;
   std::optional<Executor> executor_;
 };
+
+// "x: float32 1x3, mask: int64 1x8" of inputs or outputs; only the first of many.
+std::string values_text(const std::vector<ValueDescription>& values);
 
 using NamedTensors = std::map<std::string, AnyTensor>;
 

@@ -30,6 +30,8 @@ void end_run(int signal, siginfo_t* origin, void* context) {
 // The number of forks on the way from the first process to this one.
 std::atomic<int> forks = 0;
 
+}  // namespace
+
 // Remembers the answer for each thread, because the two calls would be a tenth of a small model's
 // run. A fork makes the thread that forks the main one of the new process.
 bool is_main_thread() {
@@ -43,8 +45,6 @@ bool is_main_thread() {
   }
   return is_main;
 }
-
-}  // namespace
 
 RunInterrupt::RunInterrupt(Executor& executor) {
   if (!is_main_thread()) return;
@@ -95,10 +95,10 @@ void BindSignals::restore() {
   }
 }
 
-bool BindSignals::is_stop_requested() const { return is_installed_ && stop_signal != 0; }
+bool BindSignals::is_stop_requested() { return stop_signal != 0; }
 
 void BindSignals::end_process_if_asked() {
-  if (!is_stop_requested()) return;
+  if (!is_installed_ || !is_stop_requested()) return;
   restore();
   std::raise(stop_signal);
 }

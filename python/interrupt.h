@@ -8,6 +8,9 @@
 
 namespace tessera::python {
 
+// Whether the calling thread is the main one of the process, on which Python handles signals.
+bool is_main_thread();
+
 // While an object of this class exists on the main thread of the process, Ctrl-C (SIGINT) also
 // cancels the current run of `executor`. Python still handles Ctrl-C as before, when the
 // interpreter checks for signals (PyErr_CheckSignals). The class does nothing if SIGINT has no
@@ -33,8 +36,8 @@ class BindSignals {
   BindSignals(const BindSignals&) = delete;
   BindSignals& operator=(const BindSignals&) = delete;
 
-  // Whether a signal was recorded.
-  bool is_stop_requested() const;
+  // Whether a signal was recorded since the newest object was made. May be called on any thread.
+  static bool is_stop_requested();
 
  private:
   static constexpr std::array kSignals = {SIGTERM, SIGHUP};

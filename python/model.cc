@@ -23,6 +23,7 @@
 #include "python/executor.h"
 #include "python/interpreter_lock.h"
 #include "python/interrupt.h"
+#include "python/signal_wait.h"
 #include "python/text.h"
 #include "tessera/tessera.h"
 
@@ -86,40 +87,55 @@ class PythonLog {
 struct LoadedModel {
   Model model;
   std::shared_ptr<PythonLog> log;
-  std::optional<ModelDescription> description;  // computed on first use
+  // What tessera/copies.py needs to load the model again; None if it cannot be.
+  nb::object origin = {};
+  std::optional<ModelDescription> description = {};  // computed on first use
 };
 
 // `source` is the first argument of tessera::load(): a path, or ModelBytes.
 template <typename Source>
 LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
                       const Backends& backends, nb::callable warn, nb::callable inform, int threads,
-                      bool copies_weights, bool strict_stamps, std::set<std::string> free_inputs) {
+                      bool copies_weights, bool strict_stamps, std::set<std::string> free_inputs,
+                      nb::object origin) {
   auto log = std::make_shared<PythonLog>(std::move(warn), std::move(inform));
-  std::optional<Model> model;
-  {
-    const Unlocked unlocked;
-    model = load(std::move(source),
-                 {.is_strict = is_strict,
-                  .keeps_all_values = keeps_all_values,
-                  .log = [log](const std::string& text) { log->warn(text); },
-                  .information_log = [log](const std::string& text) { log->inform(text); },
-                  .backends = backends,
-                  .threads = threads,
-                  .strict_stamps = strict_stamps,
-                  .copies_weights = copies_weights,
-                  .free_inputs = std::move(free_inputs)});
-  }
+  LoadOptions options{.is_strict = is_strict,
+                      .keeps_all_values = keeps_all_values,
+                      .log = [log](const std::string& text) { log->warn(text); },
+                      .information_log = [log](const std::string& text) { log->inform(text); },
+                      .backends = backends,
+                      .threads = threads,
+                      .strict_stamps = strict_stamps,
+                      .copies_weights = copies_weights,
+                      .free_inputs = std::move(free_inputs)};
+  auto given = std::make_shared<Source>(std::move(source));
+  Model model = answering_signals(
+      [given, options = std::move(options)] { return load(std::move(*given), options); });
   log->raise_error();
-  return {*std::move(model), std::move(log), std::nullopt};
+  return {std::move(model), std::move(log), std::move(origin)};
 }
 
-LoadedModel load_bytes(const nb::bytes& bytes, bool is_strict, bool keeps_all_values,
-                       const Backends& backends, nb::callable warn, nb::callable inform,
-                       int threads, bool copies_weights, bool strict_stamps,
-                       std::set<std::string> free_inputs) {
-  return load_from(ModelBytes{.bytes = {bytes.c_str(), bytes.size()}}, is_strict, keeps_all_values,
-                   backends, std::move(warn), std::move(inform), threads, copies_weights,
-                   strict_stamps, std::move(free_inputs));
+// Copies the memory of an object with the buffer protocol.
+std::string bytes_of(nb::handle buffer) {
+  Py_buffer view{};
+  if (PyObject_GetBuffer(buffer.ptr(), &view, PyBUF_SIMPLE) != 0) nb::raise_python_error();
+  std::string bytes;
+  {
+    const Unlocked unlocked;
+    bytes.assign(static_cast<const char*>(view.buf), static_cast<size_t>(view.len));
+  }
+  PyBuffer_Release(&view);
+  return bytes;
+}
+
+LoadedModel load_bytes(nb::handle model, std::string name, std::filesystem::path folder,
+                       bool is_strict, bool keeps_all_values, const Backends& backends,
+                       nb::callable warn, nb::callable inform, int threads, bool copies_weights,
+                       bool strict_stamps, std::set<std::string> free_inputs, nb::object origin) {
+  return load_from(
+      ModelBytes{.bytes = bytes_of(model), .name = std::move(name), .folder = std::move(folder)},
+      is_strict, keeps_all_values, backends, std::move(warn), std::move(inform), threads,
+      copies_weights, strict_stamps, std::move(free_inputs), std::move(origin));
 }
 
 // A log is often a method of the object that owns the model. The garbage collector needs to see
@@ -130,11 +146,14 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   for (const nb::handle callable : nb::inst_ptr<LoadedModel>(self)->log->callables()) {
     Py_VISIT(callable.ptr());
   }
+  Py_VISIT(nb::inst_ptr<LoadedModel>(self)->origin.ptr());
   return 0;
 }
 
 int clear(PyObject* self) {
-  if (nb::inst_ready(self)) nb::inst_ptr<LoadedModel>(self)->log->clear();
+  if (!nb::inst_ready(self)) return 0;
+  nb::inst_ptr<LoadedModel>(self)->log->clear();
+  nb::inst_ptr<LoadedModel>(self)->origin.reset();
   return 0;
 }
 
@@ -143,48 +162,48 @@ PyType_Slot kModelSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)
                              {0, nullptr}};
 
 // Reports progress to a Python callable, or to nothing if it is None. If the callable raises an
-// exception or returns False, or if a signal arrives, tuning ends. raise_error() raises the
-// exception after bind() has returned.
+// exception or returns False, or if a signal arrives, tuning ends.
 class PythonProgress {
  public:
-  explicit PythonProgress(nb::object callable) : callable_(std::move(callable)) {}
+  explicit PythonProgress(nb::object callable)
+      : is_wanted_(!callable.is_none()), callable_(std::move(callable)) {}
 
-  std::function<bool(const TuneProgress&)> watcher() {
-    return [this](const TuneProgress& progress) { return call(progress); };
-  }
+  SignalWait& wait() { return wait_; }
 
-  void raise_error() {
-    if (error_) throw nb::python_error(std::move(*error_));
+  bool call(const TuneProgress& progress) {
+    if (wait_.is_stop_requested() || BindSignals::is_stop_requested()) return false;
+    return !is_wanted_ || wait_.ask([&] { return answer(progress); });
   }
+  // Releases the callable; later calls report to nothing. Requires the interpreter's lock.
+  void end() { callable_.reset(); }
 
  private:
-  bool call(const TuneProgress& progress) {
-    const Locked lock;
-    if (error_) return false;
-    try {
-      // Python's handler for Ctrl-C runs only if this code checks for signals.
-      if (PyErr_CheckSignals() != 0) nb::raise_python_error();
-      if (signals_.is_stop_requested()) return false;
-      if (callable_.is_none()) return true;
-      const nb::object answer = callable_(to_python(progress));
-      return answer.is_none() || nb::cast<bool>(nb::bool_(answer));
-    } catch (nb::python_error& error) {
-      error_.emplace(std::move(error));
-      return false;
-    }
+  bool answer(const TuneProgress& progress) {
+    if (!callable_.is_valid()) return true;
+    const nb::object given = callable_(to_python(progress));
+    return given.is_none() || nb::cast<bool>(nb::bool_(given));
   }
 
-  nb::object callable_;
-  BindSignals signals_;
-  std::optional<nb::python_error> error_;
+  bool is_wanted_;
+  nb::object callable_;  // only touched with the interpreter's lock
+  SignalWait wait_;
 };
 
-SharedExecutor* bind(nb::handle self, const nb::object& shapes, const nb::kwargs& keywords) {
-  std::unique_ptr<SharedExecutor> executor;
-  with_bind_options(self, shapes, keywords, [&](const Model& model, const BindOptions& options) {
-    executor = std::make_unique<SharedExecutor>(model.bind(options));
-  });
-  return executor.release();
+// Lets a bind that goes on after Ctrl-C, and what it stored, keep no callable alive.
+struct EndOfProgress {
+  PythonProgress& progress;
+  ~EndOfProgress() { progress.end(); }
+};
+
+nb::object bind(nb::handle self, const nb::object& shapes, const nb::kwargs& keywords) {
+  auto executor = std::make_shared<std::unique_ptr<SharedExecutor>>();
+  with_bind_options(self, shapes, keywords,
+                    [executor](const Model& model, const BindOptions& options) {
+                      *executor = std::make_unique<SharedExecutor>(model.bind(options));
+                    });
+  nb::object bound = nb::cast(executor->release(), nb::rv_policy::take_ownership);
+  nb::module_::import_("tessera.messages").attr("tell_bound")(bound);
+  return bound;
 }
 
 const ModelDescription& description_of(LoadedModel& self) {
@@ -194,23 +213,19 @@ const ModelDescription& description_of(LoadedModel& self) {
 
 nb::object describe(LoadedModel& self, const std::optional<Shapes>& shapes) {
   if (!shapes) return to_python(description_of(self));
-  std::optional<ModelDescription> description;
-  {
-    const Unlocked unlocked;
-    description = self.model.describe(*shapes);
-  }
+  const ModelDescription description =
+      answering_signals([model = shared_reference(nb::find(self)), &self, given = *shapes] {
+        return self.model.describe(given);
+      });
   self.log->raise_error();
-  return to_python(*description);
+  return to_python(description);
 }
 
 nb::object text(LoadedModel& self) {
   const ModelDescription& description = description_of(self);
-  std::string values;
-  for (const ValueDescription& input : description.inputs) {
-    values += (values.empty() ? "" : ", ") + input.name + ": " + input.text;
-  }
   return decoded("<tessera.Model '" + description.file + "', " +
-                 std::to_string(description.nodes.size()) + " nodes, " + values + ">");
+                 std::to_string(description.nodes.size()) + " nodes, " +
+                 values_text(description.inputs) + ">");
 }
 
 constexpr const char* kSaveCacheText =
@@ -236,7 +251,7 @@ differs), and Corrupt; then nothing has changed.
 }  // namespace
 
 void with_bind_options(nb::handle model, nb::handle shapes, const nb::kwargs& keywords,
-                       FunctionRef<void(const Model& model, const BindOptions& options)> action) {
+                       std::function<void(const Model& model, const BindOptions& options)> action) {
   if (!nb::isinstance<LoadedModel>(model)) {
     throw nb::type_error(
         ("model: expected a tessera.Model, as tessera.load() gives, found a value of type " +
@@ -244,15 +259,14 @@ void with_bind_options(nb::handle model, nb::handle shapes, const nb::kwargs& ke
             .c_str());
   }
   const LoadedModel& loaded = *nb::inst_ptr<LoadedModel>(model);
-  PythonProgress progress(keywords.contains("on_progress") ? nb::object(keywords["on_progress"])
-                                                           : nb::none());
+  const auto progress = std::make_shared<PythonProgress>(
+      keywords.contains("on_progress") ? nb::object(keywords["on_progress"]) : nb::none());
+  const EndOfProgress end{*progress};
   BindOptions options = read_bind_options(shapes, keywords);
-  options.on_progress = progress.watcher();
-  {
-    const Unlocked unlocked;
-    action(loaded.model, options);
-  }
-  progress.raise_error();
+  options.on_progress = [progress](const TuneProgress& told) { return progress->call(told); };
+  const BindSignals signals;
+  progress->wait().run([owner = shared_reference(nb::borrow(model)), &loaded,
+                        action = std::move(action), options] { action(loaded.model, options); });
   loaded.log->raise_error();
 }
 
@@ -300,15 +314,19 @@ void bind_model(nb::module_& module) {
           "stages", [](const LoadedModel& self) { return to_list(self.model.stages()); },
           nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
           "The stages of load(), in order.")
+      .def_prop_ro(
+          "_origin", [](const LoadedModel& self) { return self.origin; },
+          nb::sig("def _origin(self) -> tuple[str, dict[str, object]] | None"))
       .def("__repr__", &text, nb::sig("def __repr__(self) -> str"));
-  constexpr const char* kLoad = "tessera.load() with every argument given.";
-  // The first overload that fits is used. Bytes come first, because they also convert to a path.
-  module.def("load", &load_bytes, "model"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
-             "backends"_a, "log"_a, "information_log"_a, "threads"_a, "copies_weights"_a,
-             "strict_stamps"_a, "free_inputs"_a, kLoad);
+  constexpr const char* kLoad = "tessera.load() of a file with every argument given.";
   module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
              "keep_all_values"_a, "backends"_a, "log"_a, "information_log"_a, "threads"_a,
-             "copies_weights"_a, "strict_stamps"_a, "free_inputs"_a, kLoad);
+             "copies_weights"_a, "strict_stamps"_a, "free_inputs"_a, "origin"_a.none(), kLoad);
+  constexpr const char* kLoadBytes =
+      "tessera.load() of bytes with every argument given; external data is in `folder`.";
+  module.def("load_bytes", &load_bytes, "model"_a, nb::kw_only(), "name"_a, "folder"_a, "strict"_a,
+             "keep_all_values"_a, "backends"_a, "log"_a, "information_log"_a, "threads"_a,
+             "copies_weights"_a, "strict_stamps"_a, "free_inputs"_a, "origin"_a.none(), kLoadBytes);
 }
 
 }  // namespace tessera::python

@@ -3,7 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
-#include "base/function_ref.h"
+#include <functional>
+
 #include "tessera/tessera.h"
 
 namespace tessera::python {
@@ -12,10 +13,11 @@ namespace tessera::python {
 void bind_model(nanobind::module_& module);
 
 // Calls `action`, which binds, with a Model of Python and the options of bind(shapes, **keywords).
-// The interpreter's lock must be held; it is released during the call. Afterwards raises what
-// on_progress and the model's log raised. Throws TypeError if `model` is no Model.
+// The interpreter's lock must be held; it is released during the call. `action` is called as
+// SignalWait::run() calls its work, so it must own what it uses. Afterwards raises what on_progress
+// and the model's log raised. Throws TypeError if `model` is no Model.
 void with_bind_options(nanobind::handle model, nanobind::handle shapes,
                        const nanobind::kwargs& keywords,
-                       FunctionRef<void(const Model& model, const BindOptions& options)> action);
+                       std::function<void(const Model& model, const BindOptions& options)> action);
 
 }  // namespace tessera::python

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/background_task.h"
+#include "python/checked_calls.h"
 #include "python/descriptions.h"
 #include "python/device_arrays.h"
 #include "python/executor.h"
@@ -64,7 +65,8 @@ needed.
       .def(
           "describe", [](const Backends& self) { return to_list(describe(self)); },
           nb::sig("def describe(self) -> list[tessera.descriptions.BackendDescription]"),
-          "Opens all known backends to find out whether they can be used, and describes them.");
+          "Opens all known backends to find out whether they can be used, and describes them.")
+      .def("__repr__", [](const Backends&) { return "<tessera.Backends; describe() lists them>"; });
   bind_device_memory(backends);
 }
 
@@ -122,6 +124,7 @@ NB_MODULE(_core, module) {
       "optimizes_by_default", [] { return tessera::optimize_of({}) != tessera::Optimize::Off; },
       "Whether bind() measures if nothing is said: False with TESSERA_OPTIMIZE=0 in the "
       "environment.");
+  tessera::python::bind_checked_calls(module);
   tessera::python::bind_device_arrays(module);
   tessera::python::bind_backends(module);
   tessera::python::bind_placement_rules(module);

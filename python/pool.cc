@@ -180,12 +180,13 @@ void bind_pool(nb::module_& module) {
           "__init__",
           [](SharedPool* self, nb::handle model, const nb::object& shapes, int executors,
              int64_t max_waiting, const nb::kwargs& keywords) {
-            std::shared_ptr<Pool> pool;
-            with_bind_options(
-                model, shapes, keywords, [&](const Model& of, const BindOptions& options) {
-                  pool = std::make_shared<Pool>(of, PoolOptions{executors, max_waiting}, options);
-                });
-            new (self) SharedPool(std::move(pool));
+            const auto pool = std::make_shared<std::shared_ptr<Pool>>();
+            const PoolOptions sizes{executors, max_waiting};
+            with_bind_options(model, shapes, keywords,
+                              [pool, sizes](const Model& of, const BindOptions& options) {
+                                *pool = std::make_shared<Pool>(of, sizes, options);
+                              });
+            new (self) SharedPool(std::move(*pool));
           },
           "model"_a, "shapes"_a = nb::none(), nb::kw_only(), "executors"_a = 0,
           "max_waiting"_a = PoolOptions{}.max_waiting, "keywords"_a, nb::sig(kSignature.c_str()))

@@ -19,6 +19,13 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Collection, Sequence
+from typing import BinaryIO
+
+from . import _core, calls, copies
+
+# Before the names are imported from there.
+calls.check_calls(_core)
+copies.install()
 
 from . import descriptions
 from ._core import (
@@ -34,6 +41,7 @@ from ._core import (
     row_sparse_array,
 )
 from ._core import load as _load
+from ._core import load_bytes as _load_bytes
 from ._core import version as _version
 from .descriptions import *
 from .errors import (
@@ -48,6 +56,8 @@ from .errors import (
     OutOfMemory,
     Unsupported,
 )
+from .messages import tell_loaded
+from .sources import looks_like_a_path, read_source
 
 __all__ = [
     "Backends",
@@ -124,8 +134,9 @@ def _default_backends() -> Backends:
     return Backends()
 
 
+@calls.suggests_keywords
 def load(
-    model: str | os.PathLike | bytes,
+    model: str | os.PathLike | bytes | bytearray | memoryview | BinaryIO,
     *,
     strict: bool = False,
     keep_all_values: bool = False,
@@ -136,8 +147,10 @@ def load(
     strict_stamps: bool = False,
     free_inputs: Collection[str] = (),
 ) -> Model:
-    """Loads an ONNX file, or the bytes of one, such as SerializeToString() returns. If bytes name
-    files of external data, these must be in the working folder.
+    """Loads an ONNX model from the path of a file; from bytes, such as SerializeToString() returns,
+    or another object with the buffer protocol; or from a file that is open for reading bytes. If
+    bytes name files of external data, these must be in the working folder; those of an open file
+    that has a name, in its folder.
 
     strict: a declared shape of an inner value that contradicts the inferred one is an error, not a
         warning.
@@ -146,8 +159,9 @@ def load(
         adds.
     log: receives each distinct warning once, on any thread; None means the logger "tessera" of
         Python's logging. Exceptions that it raises are raised again by load() and bind(). Other
-        information always goes to that logger at level INFO: before the first bind() that measures,
-        how long that takes, where the plan is kept and how to switch it off.
+        information always goes to that logger. Level INFO: before the first bind() that measures,
+        how long that takes, where the plan is kept and how to switch it off. Level DEBUG: what
+        load() and bind() did, what caches knew, and what was measured.
     threads: number of threads for loading (to compute constants); 0 means all cores.
     copies_weights: weights from external files are copied into memory, so these files may change.
         Otherwise the files are mapped: writing to them or truncating them changes results or ends
@@ -159,26 +173,49 @@ def load(
     free_inputs: inputs that are fed in each run although the file has a value for them; otherwise
         this value is a constant of the model.
 
+    A model from a path can be pickled, and so be passed to other processes: they load the file.
+    Ctrl-C is answered at once, here and in bind(); what was begun may go on in the background for a
+    moment.
+
     Raises InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or version that this
     build does not know) or OutOfMemory.
 
         model = tessera.load("squeezenet.onnx")
         print(model.inputs)
     """
-    return _load(
-        model,
-        strict=strict,
-        keep_all_values=keep_all_values,
-        backends=_default_backends() if backends is None else backends,
-        log=logging.getLogger("tessera").warning if log is None else log,
-        information_log=logging.getLogger("tessera").info,
-        threads=threads,
-        copies_weights=copies_weights,
-        strict_stamps=strict_stamps,
-        free_inputs=set(free_inputs),
-    )
+    path, content, name, folder = read_source(model)
+    options = {
+        "strict": strict,
+        "keep_all_values": keep_all_values,
+        "threads": threads,
+        "copies_weights": copies_weights,
+        "strict_stamps": strict_stamps,
+        "free_inputs": set(free_inputs),
+    }
+    logger = logging.getLogger("tessera")
+    arguments = {
+        "backends": _default_backends() if backends is None else backends,
+        "log": logger.warning if log is None else log,
+        "information_log": logger.info,
+    }
+    if path is not None:
+        origin = (os.path.abspath(path), {**options, "backends": backends, "log": log})
+        loaded = _load(path, **options, **arguments, origin=origin)
+    else:
+        try:
+            loaded = _load_bytes(content, name=name, folder=folder, **options, **arguments,
+                                 origin=None)
+        except InvalidModel as error:
+            if looks_like_a_path(model):
+                raise InvalidModel(
+                    error.where, f"{error.message}; bytes are the content of a model, and "
+                    "os.fsdecode() makes a path of the name of a file") from None
+            raise
+    tell_loaded(loaded)
+    return loaded
 
 
+@calls.suggests_keywords
 def load_backend(path: str | os.PathLike) -> None:
     """Opens a plug-in for all models that are loaded later without the argument `backends`.
 
@@ -189,6 +226,7 @@ def load_backend(path: str | os.PathLike) -> None:
     _default_backends().load_backend(path)
 
 
+@calls.suggests_keywords
 def backends() -> list[BackendDescription]:
     """Opens all default backends to find out whether they can be used, and describes them.
 
@@ -198,6 +236,7 @@ def backends() -> list[BackendDescription]:
     return _default_backends().describe()
 
 
+@calls.suggests_keywords
 def to_device(array: "numpy.typing.ArrayLike | DeviceArray", device: str) -> DeviceArray:
     """Copies an array to memory of a device of the default backends.
 
@@ -209,6 +248,7 @@ def to_device(array: "numpy.typing.ArrayLike | DeviceArray", device: str) -> Dev
     return _default_backends().to_device(array, device)
 
 
+@calls.suggests_keywords
 def new_array(shape: Sequence[int], dtype: "numpy.typing.DTypeLike", device: str) -> DeviceArray:
     """Allocates an array in memory of a device of the default backends; its elements are undefined.
 
@@ -219,6 +259,7 @@ def new_array(shape: Sequence[int], dtype: "numpy.typing.DTypeLike", device: str
     return _default_backends().new_array(shape, dtype, device)
 
 
+@calls.suggests_keywords
 def from_dlpack(array: object) -> DeviceArray:
     """An array of another library in memory of a device of the default backends, without a copy.
 

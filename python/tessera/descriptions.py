@@ -1,10 +1,15 @@
 """Descriptions of models, plans and backends: plain data, with the names of tessera/descriptions.h.
 
-They compare by value, print all fields, and `dataclasses.asdict` converts them to dictionaries that
-can be written as JSON. The unit of a time is in its name: `_ns` or `seconds`.
+They compare by value, and `dataclasses.asdict` converts them to dictionaries that can be written
+as JSON. repr() is short: it counts the elements of long lists and cuts long texts. The unit of a
+time is in its name: `_ns` or `seconds`.
 """
 
+import collections
 from dataclasses import dataclass
+
+from .plan_table import plan_table
+from .short_repr import ShortRepr
 
 __all__ = [
     "BackendDescription",
@@ -37,8 +42,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class ValueDescription:
+@dataclass(frozen=True, repr=False)
+class ValueDescription(ShortRepr):
     """An input, output or inner value of a model."""
 
     name: str
@@ -50,8 +55,8 @@ class ValueDescription:
     layout: str = "row_major"  # in which an executor accepts or returns it
 
 
-@dataclass(frozen=True)
-class NodeDescription:
+@dataclass(frozen=True, repr=False)
+class NodeDescription(ShortRepr):
     """A node of a loaded model, after rewriting."""
 
     name: str
@@ -65,8 +70,8 @@ class NodeDescription:
     inference_only: str  # the pass after which it is correct for inference only, or ""
 
 
-@dataclass(frozen=True)
-class PassDescription:
+@dataclass(frozen=True, repr=False)
+class PassDescription(ShortRepr):
     """The effect of one rewriting pass when the model was loaded."""
 
     name: str
@@ -76,8 +81,8 @@ class PassDescription:
     changes: list[str]  # a sentence for each change
 
 
-@dataclass(frozen=True)
-class ModelDescription:
+@dataclass(frozen=True, repr=False)
+class ModelDescription(ShortRepr):
     """A loaded model."""
 
     file: str
@@ -94,9 +99,16 @@ class ModelDescription:
     flops: int | None
     peak_bytes: int | None  # largest sum of live inner values, if nodes run in order
 
+    def __repr__(self) -> str:
+        values = ", ".join(f"{value.name}: {value.text}" for value in self.inputs[:6])
+        more = f" and {len(self.inputs) - 6} more" if len(self.inputs) > 6 else ""
+        return (f"<tessera.ModelDescription '{self.file}', {len(self.nodes)} nodes, "
+                f"{self.weight_bytes / 1e6:.1f} MB of weights;\n inputs {values}{more};\n "
+                "dataclasses.asdict() has everything, `nodes` and `passes` are lists>")
 
-@dataclass(frozen=True)
-class StepRecord:
+
+@dataclass(frozen=True, repr=False)
+class StepRecord(ShortRepr):
     """One step of the plan in the newest recorded run."""
 
     node: str
@@ -111,8 +123,8 @@ class StepRecord:
     bytes: int
 
 
-@dataclass(frozen=True)
-class StageRecord:
+@dataclass(frozen=True, repr=False)
+class StageRecord(ShortRepr):
     """One stage of load() or bind()."""
 
     name: str
@@ -121,8 +133,8 @@ class StageRecord:
     bytes: int  # of packs
 
 
-@dataclass(frozen=True)
-class PlanPort:
+@dataclass(frozen=True, repr=False)
+class PlanPort(ShortRepr):
     """A value that a step reads or writes, in the layout in which it does so."""
 
     value: str
@@ -135,8 +147,8 @@ class PlanPort:
     density: float | None = None  # capacity as a share of all elements or rows
 
 
-@dataclass(frozen=True)
-class CompileDescription:
+@dataclass(frozen=True, repr=False)
+class CompileDescription(ShortRepr):
     """What a backend has compiled in this process, for all models and executors."""
 
     backend: str
@@ -147,8 +159,8 @@ class CompileDescription:
     compile_seconds: float
 
 
-@dataclass(frozen=True)
-class BackendRefusal:
+@dataclass(frozen=True, repr=False)
+class BackendRefusal(ShortRepr):
     """Why a backend does not run a node."""
 
     backend: str
@@ -156,8 +168,8 @@ class BackendRefusal:
     reason: str
 
 
-@dataclass(frozen=True)
-class PlanStep:
+@dataclass(frozen=True, repr=False)
+class PlanStep(ShortRepr):
     """A kernel for a node or a group, or a conversion between layouts."""
 
     name: str  # of the node; of a group's last node; of a conversion's value
@@ -182,8 +194,8 @@ class PlanStep:
     refusals: list[BackendRefusal]  # by the other backends, for its nodes
 
 
-@dataclass(frozen=True)
-class MeasuredTime:
+@dataclass(frozen=True, repr=False)
+class MeasuredTime(ShortRepr):
     """A measured time. 19 of 20 other processes would measure a time between `low` and `high`."""
 
     seconds: float  # the lower quartile of the rounds
@@ -192,8 +204,8 @@ class MeasuredTime:
     rounds: int
 
 
-@dataclass(frozen=True)
-class CandidateDescription:
+@dataclass(frozen=True, repr=False)
+class CandidateDescription(ShortRepr):
     """A candidate: one way to compute a node or a group, with its price and verdict."""
 
     nodes: list[str]  # all nodes that it computes
@@ -222,8 +234,8 @@ class CandidateDescription:
     ahead_seconds: float | None
 
 
-@dataclass(frozen=True)
-class ConversionDescription:
+@dataclass(frozen=True, repr=False)
+class ConversionDescription(ShortRepr):
     """A conversion from one layout to another, with its price for tensors of about `bytes`."""
 
     backend: str
@@ -235,8 +247,8 @@ class ConversionDescription:
     refusal: str  # why it could not be measured
 
 
-@dataclass(frozen=True)
-class TuningQuote:
+@dataclass(frozen=True, repr=False)
+class TuningQuote(ShortRepr):
     """What measuring is expected to take and to gain, from what is known before."""
 
     is_known: bool  # a cache has the fastest plan, so nothing has to be measured
@@ -250,8 +262,8 @@ class TuningQuote:
     runs: int | None  # that save as much time as measuring takes; None: not known, or nothing saved
 
 
-@dataclass(frozen=True)
-class TuningDescription:
+@dataclass(frozen=True, repr=False)
+class TuningDescription(ShortRepr):
     """The measurements of bind()."""
 
     measured: int  # candidates and conversions
@@ -270,8 +282,8 @@ class TuningDescription:
     gain: float | None  # share of a run saved, compared with the plan without measurements
 
 
-@dataclass(frozen=True)
-class TuneProgress:
+@dataclass(frozen=True, repr=False)
+class TuneProgress(ShortRepr):
     """The progress of bind()."""
 
     what: str  # "Conv+Relu mylib:winograd"; "" if there is nothing to name
@@ -286,8 +298,8 @@ class TuneProgress:
     quote: TuningQuote | None  # when starting to measure; None in other phases
 
 
-@dataclass(frozen=True)
-class ContenderDescription:
+@dataclass(frozen=True, repr=False)
+class ContenderDescription(ShortRepr):
     """A placement that was run as a whole, in turns with others."""
 
     # How it was found. "chosen": the cheapest by the prices before whole plans ran; "known": the
@@ -302,8 +314,8 @@ class ContenderDescription:
     high: float
 
 
-@dataclass(frozen=True)
-class PlacementDescription:
+@dataclass(frozen=True, repr=False)
+class PlacementDescription(ShortRepr):
     """The quality of the chosen placement. Prices only count kernels and conversions."""
 
     predicted_seconds: float  # price of the chosen placement, without build time
@@ -319,8 +331,8 @@ class PlacementDescription:
     contenders: list[ContenderDescription]  # the fastest first; empty: none was run
 
 
-@dataclass(frozen=True)
-class MemoryBlock:
+@dataclass(frozen=True, repr=False)
+class MemoryBlock(ShortRepr):
     """A block of memory in the arena: a value and those that share its memory, or a workspace."""
 
     name: str  # of the value, or of the step that has the workspace
@@ -332,8 +344,8 @@ class MemoryBlock:
     is_workspace: bool
 
 
-@dataclass(frozen=True)
-class DeviceMemoryDescription:
+@dataclass(frozen=True, repr=False)
+class DeviceMemoryDescription(ShortRepr):
     """The memory that a plan needs on a device with memory of its own."""
 
     device: str
@@ -343,8 +355,8 @@ class DeviceMemoryDescription:
     weight_bytes: int  # of the constants that its steps read
 
 
-@dataclass(frozen=True)
-class MemoryDescription:
+@dataclass(frozen=True, repr=False)
+class MemoryDescription(ShortRepr):
     """The positions of inner values and workspaces in the arena, and the memory of the plan."""
 
     arena_bytes: int
@@ -360,8 +372,8 @@ class MemoryDescription:
     blocks: list[MemoryBlock]  # by first step
 
 
-@dataclass(frozen=True)
-class PlanDescription:
+@dataclass(frozen=True, repr=False)
+class PlanDescription(ShortRepr):
     """The steps that an executor runs, in order; with costs, all candidates and conversions."""
 
     steps: list[PlanStep]
@@ -374,9 +386,27 @@ class PlanDescription:
     library_bytes: int  # memory that libraries keep
     memory: MemoryDescription
 
+    def summary(self) -> str:
+        """Steps by backend, and memory, in one line."""
+        counts = collections.Counter(step.backend for step in self.steps)
+        backends = ", ".join(f"{backend} {count}" for backend, count in counts.most_common())
+        text = (f"{len(self.steps)} steps ({backends or 'none'}), arena "
+                f"{self.arena_bytes / 1e6:.1f} MB, packs {self.pack_bytes / 1e6:.1f} MB")
+        if self.placement:
+            text += f", predicted {1e3 * self.placement.predicted_seconds:.3f} ms"
+        return text
 
-@dataclass(frozen=True)
-class ShapePlanDescription:
+    def __repr__(self) -> str:
+        return (f"<tessera.PlanDescription {self.summary()};\n {len(self.candidates)} candidates, "
+                f"{len(self.conversions)} conversions;\n dataclasses.asdict() has everything, "
+                "`steps` and `candidates` are lists>")
+
+    def _repr_html_(self) -> str:
+        return plan_table(self)
+
+
+@dataclass(frozen=True, repr=False)
+class ShapePlanDescription(ShortRepr):
     """An executor's plan for one set of input shapes."""
 
     shapes: dict[str, list[int]]  # of the inputs whose shape is read
@@ -388,16 +418,16 @@ class ShapePlanDescription:
     seconds: float  # planning time; 0 for the plan of bind()
 
 
-@dataclass(frozen=True)
-class ShapesDescription:
+@dataclass(frozen=True, repr=False)
+class ShapesDescription(ShortRepr):
     """The sets of input shapes for which an executor has plans."""
 
     plans: list[ShapePlanDescription]  # most recently used first
     arena_bytes: int  # of the shared arena: the maximum that a plan ever needed
 
 
-@dataclass(frozen=True)
-class BackendDescription:
+@dataclass(frozen=True, repr=False)
+class BackendDescription(ShortRepr):
     """A library that can run models."""
 
     name: str
@@ -413,8 +443,8 @@ class BackendDescription:
     op_count: int  # for the reference: number of ops with a kernel
 
 
-@dataclass(frozen=True)
-class CacheTypeReport:
+@dataclass(frozen=True, repr=False)
+class CacheTypeReport(ShortRepr):
     """What a bind loaded from caches and measured itself, for one library or for the plan."""
 
     type: str  # a backend's name, or "plan"
@@ -424,8 +454,8 @@ class CacheTypeReport:
     origin: str  # who made what was loaded: "found here", "found by this user", ...; "": nothing
 
 
-@dataclass(frozen=True)
-class CacheReport:
+@dataclass(frozen=True, repr=False)
+class CacheReport(ShortRepr):
     """What a bind with optimize loaded from caches."""
 
     fingerprint: str  # 40 hexadecimal digits; "" without optimize

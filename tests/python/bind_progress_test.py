@@ -1,5 +1,9 @@
 """What a progress callback receives while a model is bound, and the effect of its return value."""
 
+import gc
+import time
+import weakref
+
 import numpy
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -48,6 +52,54 @@ def test_what_stops_once_stays_stopped(tessera, path):
     measuring = [progress for progress in told if progress.phase == "measuring candidates"]
     assert len(measuring) == 1
     assert executor.run(numpy.ones(SHAPE, numpy.float32))[0].shape == tuple(SHAPE)
+
+
+def test_what_was_stopped_keeps_prices_and_no_packs(tessera, path, tmp_path, monkeypatch):
+    """Whoever stops waits for the end, and large packs take long to write. A complete search writes
+    them."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    monkeypatch.delenv("TESSERA_OPTIMIZE")
+
+    def take_time(progress, goes_on):
+        if progress.phase != "measuring candidates" or progress.done > 0:
+            return True
+        time.sleep(1.1)  # so that it is worth saving
+        return goes_on
+
+    packs = {}
+    for goes_on in (False, True):
+        executor = tessera.load(path).bind(
+            optimize=True, retune=True, threads=1, tune_budget_seconds=60,
+            on_progress=lambda progress, goes_on=goes_on: take_time(progress, goes_on))
+        assert executor.plan().tuning.is_stopped == (not goes_on)
+        assert executor.cache_report().saved
+        packs[goes_on] = list((tmp_path / "user").rglob("*.packs"))
+    assert packs[False] == [] and packs[True] != []
+
+
+def test_a_callback_is_released(tessera, path):
+    """Also one that stopped the search, whose results stay in the process."""
+
+    class Watcher:
+        def __init__(self, answer):
+            self.answer = answer
+
+        def __call__(self, progress):
+            if self.answer is None:
+                raise ValueError("enough")
+            return self.answer
+
+    model = tessera.load(path)
+    for answer in (True, False, None):
+        watcher = Watcher(answer)
+        released = weakref.ref(watcher)
+        try:
+            model.bind(optimize=True, retune=True, threads=1, on_progress=watcher)
+        except ValueError:
+            assert answer is None
+        del watcher
+        gc.collect()
+        assert released() is None
 
 
 def test_a_budget_bounds_what_is_told(tessera, path):

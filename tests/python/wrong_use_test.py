@@ -1,0 +1,163 @@
+"""Uses that are wrong or unusual: each ends with an error that helps, or works; none hangs."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+X = np.ones((2, 3), np.float32)
+
+
+@pytest.fixture
+def executor(tessera, doubling_model):
+    return tessera.load(doubling_model).bind({"x": (2, 3)})
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    (X.astype(np.float64), "input 'x': expected float32 2x3, found float64 2x3"),
+    (X[0], "input 'x': the model declares float32 rowsx3, but the shape given is 3"),
+    (np.ones((2, 4), np.float32),
+     "input 'x': the model declares float32 rowsx3, but the shape given is 2x4"),
+    (bytearray(24), "input 'x': expected float32 2x3, found uint8 24"),
+])
+def test_a_wrong_array_is_named_with_what_was_expected(tessera, executor, given, message):
+    with pytest.raises(ValueError) as caught:
+        executor.run({"x": given})
+    assert str(caught.value) == message and isinstance(caught.value, tessera.InvalidArgument)
+    np.testing.assert_array_equal(executor.run({"x": X})[0], X * 2)
+
+
+def test_one_executor_on_many_threads(executor):
+    """Each thread gets the results of its own arrays."""
+    wrong = []
+
+    def run(number):
+        x = np.full((1 + number % 3, 3), number, np.float32)
+        for _ in range(50):
+            (y,) = executor.run({"x": x})
+            if y.shape != x.shape or not (y == 2 * number).all():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_bindings_change_while_another_thread_runs(executor):
+    """bind_output() and run() take turns."""
+    outputs = [np.zeros((2, 3), np.float32) for _ in range(4)]
+    is_ended = threading.Event()
+
+    def bind():
+        while not is_ended.is_set():
+            for output in outputs:
+                executor.bind_output("y", output)
+            executor.clear_bindings()
+
+    other = threading.Thread(target=bind)
+    other.start()
+    try:
+        for _ in range(200):
+            (y,) = executor.run({"x": X})
+            assert (y == 2).all()
+    finally:
+        is_ended.set()
+        other.join()
+
+
+def run_program(tessera, text, tmp_path, timeout=60):
+    folder = os.path.dirname(os.path.dirname(tessera.__file__))
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True,
+                          text=True, timeout=timeout, cwd=tmp_path,
+                          env={**os.environ, "PYTHONPATH": folder})
+
+
+def test_a_forked_process_loads_binds_and_runs(tessera, doubling_model, tmp_path):
+    """With the executor of its parent, too, on each side of a fork."""
+    result = run_program(tessera, f"""
+        import os, numpy as np, tessera
+        model = tessera.load({str(doubling_model)!r})
+        executor = model.bind({{"x": (2, 3)}})
+        x = np.ones((2, 3), np.float32)
+        executor.run(x)
+        child = os.fork()
+        total = executor.run(x)[0].sum() + model.bind({{"x": (4, 3)}}).run(
+            np.ones((4, 3), np.float32))[0].sum()
+        total += tessera.load({str(doubling_model)!r}).bind({{"x": (1, 3)}}).run(x[:1])[0].sum()
+        if child == 0:
+            os._exit(int(total))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), int(total))
+        """, tmp_path)
+    assert (result.stdout, result.stderr, result.returncode) == ("42 42\n", "", 0)
+
+
+@pytest.mark.alone
+def test_the_process_ends_after_ctrl_c(tessera, doubling_model, tmp_path):
+    """With KeyboardInterrupt as the reason, and no crash while work that was left ends."""
+    for wait in (0.0, 0.02, 0.05, 0.1, 0.2):
+        program = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(f"""
+                import tessera
+                print("begun", flush=True)
+                while True:
+                    tessera.load({str(doubling_model)!r}).bind(
+                        {{"x": (2, 3)}}, optimize=True, retune=True)
+                """)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(tessera.__file__))})
+        assert program.stdout.readline() == "begun\n"
+        time.sleep(wait)
+        program.send_signal(signal.SIGINT)
+        _, errors = program.communicate(timeout=30)
+        assert program.returncode == -signal.SIGINT
+        assert errors.splitlines()[-1] == "KeyboardInterrupt", errors
+        assert "leaked" not in errors and "terminate" not in errors
+
+
+def test_a_bound_array_that_refers_to_the_executor(tessera, doubling_model, tmp_path):
+    """No complaint about objects that the end of the process finds in use."""
+    result = run_program(tessera, f"""
+        import numpy as np, tessera
+        executor = tessera.load({str(doubling_model)!r}).bind({{"x": (2, 3)}})
+
+        class Mine:
+            def __init__(self):
+                self.values = np.zeros((2, 3), np.float32)
+                self.owner = executor
+            def __dlpack__(self, **wishes):
+                return self.values.__dlpack__(**wishes)
+            def __dlpack_device__(self):
+                return 1, 0
+
+        executor.bind_output("y", Mine())
+        print(executor.run(np.ones((2, 3), np.float32))[0].values.sum())
+        """, tmp_path)
+    assert (result.stdout, result.stderr, result.returncode) == ("12.0\n", "", 0)
+
+
+@pytest.mark.alone
+def test_import_is_fast_and_loads_no_library(tessera, tmp_path):
+    """In time of the processor, of which other processes take none."""
+    seconds = []
+    for _ in range(5):
+        printed = run_program(tessera, """
+            import time
+            start = time.process_time()
+            import tessera
+            took = time.process_time() - start
+            loaded = open("/proc/self/maps").read()
+            print(took, *(name for name in ("LLVM", "openvino", "dnnl", "nvrtc", "OpenCL")
+                          if name in loaded))
+            """, tmp_path).stdout.split()
+        assert printed[1:] == []
+        seconds.append(float(printed[0]))
+    assert min(seconds) < 0.06
