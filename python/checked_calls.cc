@@ -15,7 +15,8 @@ namespace {
 // of nanobind cannot be called with the caller's arguments as they are.
 struct CheckedCall {
   PyObject_HEAD vectorcallfunc call;
-  PyObject* native;    // the function of nanobind
+  PyObject* native;  // the function of nanobind
+  vectorcallfunc native_call;
   PyObject* explain;   // (native, arguments, keywords) -> the text of the TypeError
   PyObject* describe;  // native -> inspect.Signature
   // Of a constructor: how nanobind calls the class.
@@ -72,7 +73,7 @@ void explain(const CheckedCall& self, PyObject* const* arguments, Py_ssize_t cou
 
 PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* keywords) {
   const CheckedCall& checked = of(self);
-  PyObject* const result = PyObject_Vectorcall(checked.native, arguments, flags, keywords);
+  PyObject* const result = checked.native_call(checked.native, arguments, flags, keywords);
   if (result == nullptr && is_rejection()) {
     explain(checked, arguments, PyVectorcall_NARGS(flags), keywords);
   }
@@ -106,6 +107,8 @@ PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   CheckedCall& checked = of(self);
   checked.call = &call;
   checked.native = Py_NewRef(native);
+  const vectorcallfunc native_call = PyVectorcall_Function(native);
+  checked.native_call = native_call == nullptr ? &PyObject_Vectorcall : native_call;
   checked.explain = Py_NewRef(explain);
   checked.describe = Py_NewRef(describe);
   checked.construct = nullptr;

@@ -34,14 +34,17 @@ constexpr size_t kMaxValues = 6;
 
 }  // namespace
 
-std::unique_lock<std::timed_mutex> SharedExecutor::wait_for_turn() {
-  std::unique_lock turn(mutex_, std::try_to_lock);
-  if (!turn && !is_main_thread()) turn.lock();
+void SharedExecutor::wait_for_turn(std::unique_lock<std::timed_mutex>& turn) {
+  if (forks_at_turn_ != fork_count()) {
+    throw Error(ErrorKind::Unsupported, "executor",
+                "expected one that no thread used when the process was forked, found one in use; "
+                "bind another one in the new process");
+  }
+  if (!is_main_thread()) turn.lock();
   while (!turn && !turn.try_lock_for(kPoll)) {
     const Locked lock;
     if (PyErr_CheckSignals() != 0) nb::raise_python_error();
   }
-  return turn;
 }
 
 std::string values_text(const std::vector<ValueDescription>& values) {

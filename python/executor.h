@@ -3,15 +3,16 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <map>
-#include <string>
-
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "python/interpreter_lock.h"
+#include "python/interrupt.h"
 #include "tessera/tessera.h"
 
 namespace tessera::python {
@@ -43,7 +44,9 @@ class SharedExecutor {
   // The same, but the interpreter's lock must not be held.
   template <class Action>
   auto exclusively_unlocked(const Action& action) {
-    const std::unique_lock turn = wait_for_turn();
+    std::unique_lock turn(mutex_, std::try_to_lock);
+    if (!turn) wait_for_turn(turn);
+    forks_at_turn_ = fork_count();
     return action(*executor_);
   }
   // Only for properties that never change after bind(), such as the number of threads.
@@ -58,9 +61,12 @@ class SharedExecutor {
   bool has_bound_input = false;
 
  private:
-  std::unique_lock<std::timed_mutex> wait_for_turn();
+  // Throws Unsupported if the process was forked during the turn of a thread, which does not exist
+  // here.
+  void wait_for_turn(std::unique_lock<std::timed_mutex>& turn);
 
   std::timed_mutex mutex_;
+  std::atomic<int> forks_at_turn_ = fork_count();
   std::optional<Executor> executor_;
 };
 

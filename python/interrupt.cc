@@ -27,20 +27,23 @@ void end_run(int signal, siginfo_t* origin, void* context) {
   }
 }
 
-// The number of forks on the way from the first process to this one.
 std::atomic<int> forks = 0;
 
 }  // namespace
 
+int fork_count() {
+  [[maybe_unused]] static const int kIsRegistered =
+      pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  return forks;
+}
+
 // Remembers the answer for each thread, because the two calls would be a tenth of a small model's
 // run. A fork makes the thread that forks the main one of the new process.
 bool is_main_thread() {
-  [[maybe_unused]] static const int kIsRegistered =
-      pthread_atfork(nullptr, nullptr, [] { ++forks; });
   thread_local int asked_at = -1;
   thread_local bool is_main = false;
-  if (asked_at != forks) {
-    asked_at = forks;
+  if (const int now = fork_count(); asked_at != now) {
+    asked_at = now;
     is_main = syscall(SYS_gettid) == getpid();
   }
   return is_main;

@@ -11,6 +11,10 @@ namespace tessera::python {
 // Whether the calling thread is the main one of the process, on which Python handles signals.
 bool is_main_thread();
 
+// The number of forks, since the first call, on the way from that process to this one. A thread of
+// another number does not exist in this process.
+int fork_count();
+
 // While an object of this class exists on the main thread of the process, Ctrl-C (SIGINT) also
 // cancels the current run of `executor`. Python still handles Ctrl-C as before, when the
 // interpreter checks for signals (PyErr_CheckSignals). The class does nothing if SIGINT has no

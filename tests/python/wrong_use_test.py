@@ -100,6 +100,37 @@ def test_a_forked_process_loads_binds_and_runs(tessera, doubling_model, tmp_path
     assert (result.stdout, result.stderr, result.returncode) == ("42 42\n", "", 0)
 
 
+def test_an_executor_that_ran_during_a_fork_is_refused(tessera, doubling_model, tmp_path):
+    """The thread that has its turn does not exist in the new process, and would be waited for."""
+    result = run_program(tessera, f"""
+        import os, threading, numpy as np, tessera
+        model = tessera.load({str(doubling_model)!r})
+        executor = model.bind({{"x": (2, 3)}}, optimize=True, retune=True)
+        x = np.ones((2, 3), np.float32)
+        is_ended = threading.Event()
+        def repeat():
+            while not is_ended.is_set():
+                executor.measure_dispatch_ns()
+        other = threading.Thread(target=repeat)
+        other.start()
+        children = []
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                try:
+                    code = int(executor.run(x)[0].sum())
+                except tessera.Unsupported as error:
+                    code = 50 if "when the process was forked" in str(error) else 51
+                os._exit(code)
+            children.append(child)
+        is_ended.set()
+        other.join()
+        codes = {{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children}}
+        print(codes <= {{12, 50}}, 50 in codes, int(executor.run(x)[0].sum()))
+        """, tmp_path)
+    assert (result.stdout, result.returncode) == ("True True 12\n", 0), result.stderr
+
+
 @pytest.mark.alone
 def test_the_process_ends_after_ctrl_c(tessera, doubling_model, tmp_path):
     """With KeyboardInterrupt as the reason, and no crash while work that was left ends."""
