@@ -19,6 +19,7 @@
 #include "python/metadata.h"
 #include "python/model.h"
 #include "python/pool.h"
+#include "python/signal_wait.h"
 #include "python/sparse_arrays.h"
 #include "python/text.h"
 #include "tessera/tessera.h"
@@ -41,9 +42,13 @@ void raise_error(const std::exception_ptr& pointer, void* /*unused*/) {
   }
 }
 
+// Opening libraries takes seconds if they are not in memory.
 std::vector<BackendDescription> describe(const Backends& backends) {
-  const Unlocked unlocked;
-  return backends.describe();
+  return answering_signals([backends] { return backends.describe(); });
+}
+
+void load_backend(const Backends& backends, const std::filesystem::path& path) {
+  SignalWait().run([opened = backends, path]() mutable { opened.load_backend(path); });
 }
 
 void bind_backends(nb::module_& module) {
@@ -60,7 +65,7 @@ needed.
   backends.def(nb::init<>())
       .def("add_path", &Backends::add_path, "path"_a, nb::call_guard<Unlocked>(),
            "Adds a plug-in, or a folder of plug-ins, to be opened when needed.")
-      .def("load_backend", &Backends::load_backend, "path"_a, nb::call_guard<Unlocked>(),
+      .def("load_backend", &load_backend, "path"_a,
            "Opens a plug-in now. Raises Unsupported with the reason if it cannot be used.")
       .def(
           "describe", [](const Backends& self) { return to_list(describe(self)); },

@@ -161,8 +161,9 @@ def test_a_python_program_keeps_what_it_measured(tessera, tunable, bench, work, 
 
 
 def has_worker(process):
-    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return bool(children)
+    """Whether a thread of the process has started one."""
+    return any(path.read_text().split()
+               for path in pathlib.Path(f"/proc/{process.pid}/task").glob("*/children"))
 
 
 # --- A signal at any moment
