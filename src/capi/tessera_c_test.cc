@@ -194,7 +194,7 @@ TEST_F(CInterface, RunsInMemoryOfTheCaller) {
 
 TEST_F(CInterface, AFailedRunLeavesNoResult) {
   ASSERT_EQ(failure_of_run(tensor("x", dims_, x_)), "");
-  EXPECT_THAT(failure_of_run(tensor("z", dims_, x_)), HasSubstr("input 'x'"));
+  EXPECT_THAT(failure_of_run(tensor("z", dims_, x_)), HasSubstr("input 'z'"));
   tessera_tensor read = {};
   read.struct_size = sizeof(read);
   EXPECT_EQ(tessera_executor_result(executor_, 0, &read, &failure_), TESSERA_INVALID_ARGUMENT);
