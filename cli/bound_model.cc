@@ -60,6 +60,11 @@ void WatchedTuning::report_once() {
 void add_model_options(CommandOptions command, CommandBits of, ModelArguments& arguments,
                        MissingInputs missing) {
   command.add_positional("MODEL", arguments.model, kModelHelp);
+  add_load_options(command, of, arguments, missing);
+}
+
+void add_load_options(CommandOptions command, CommandBits of, ModelArguments& arguments,
+                      MissingInputs missing) {
   command.add_repeatable("--input", arguments.inputs,
                          "NAME=FILE: an input from a .npy or .pb file; NAME may be #<index>");
   command.add_option("--random", arguments.seed,

@@ -37,8 +37,12 @@ enum class MissingInputs : uint8_t { AreErrors, AreRandom };
 // Whether a bind without --optimize or --no-optimize waits for measuring, if no cache has the plan.
 enum class Measuring : uint8_t { ByDefault, IfAsked };
 
-// Adds MODEL, --input, --random, --shape, --strict, --copy-weights, --strict-stamps
-// and those of add_bind_options().
+// Adds --input, --random, --shape, --strict, --copy-weights, --strict-stamps and those of
+// add_bind_options().
+void add_load_options(CommandOptions command, CommandBits of, ModelArguments& arguments,
+                      MissingInputs missing);
+
+// Adds MODEL and those of add_load_options().
 void add_model_options(CommandOptions command, CommandBits of, ModelArguments& arguments,
                        MissingInputs missing);
 
@@ -113,6 +117,9 @@ class ModelRequest {
   BoundModel bind(const LoadedModel& loaded, Clock::time_point origin,
                   const std::vector<std::string>& fetch = {}, bool fetches_step_outputs = false,
                   bool exits_on_signal = true) const;
+
+  // Those that the model may run on.
+  const Backends& backends() const { return backends_; }
 
   // The progress line of all stages.
   Progress& progress() const { return *progress_; }

@@ -40,6 +40,7 @@ using Command = std::function<CommandResult()>;
 // that command.
 Command make_run_command(CommandOptions command);
 Command make_bench_command(CommandOptions command);
+Command make_diff_command(CommandOptions command);
 Command make_explain_command(CommandOptions command);
 Command make_inspect_command(CommandOptions command);
 Command make_plan_memory_command(CommandOptions command);

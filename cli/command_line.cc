@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/likely_name.h"
+#include "tessera/tessera.h"
 
 namespace tessera::cli {
 namespace {
@@ -29,12 +30,13 @@ std::string_view without_dashes(std::string_view text) {
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) { return app.get_subcommands({}); }
 
-// The command's positional argument, such as "MODEL".
-const CLI::Option* positional_of(const CLI::App& app) {
+// The command's positional arguments, such as "MODEL", in their order.
+std::vector<const CLI::Option*> positionals_of(const CLI::App& app) {
+  std::vector<const CLI::Option*> positionals;
   for (const CLI::Option* option : app.get_options()) {
-    if (is_positional(*option)) return option;
+    if (is_positional(*option)) positionals.push_back(option);
   }
-  return nullptr;
+  return positionals;
 }
 
 // All option names, without their dashes.
@@ -144,16 +146,21 @@ class Reader {
       read_command(text);
       return;
     }
-    const CLI::Option* const positional = positional_of(*app_);
-    if (positional == nullptr) {
+    const std::vector<const CLI::Option*> positionals = positionals_of(*app_);
+    if (positionals.empty()) {
       note("expected no argument besides options, found '" + text + "'");
-    } else if (positional_ != nullptr) {
-      note("expected one " + positional->get_name() + ", found '" + *positional_ + "' and '" +
+    } else if (given_.size() < positionals.size()) {
+      if (text.empty()) {
+        note("expected " + positionals[given_.size()]->get_name() + ", found an empty text");
+      }
+    } else if (positionals.size() == 1) {
+      note("expected one " + positionals[0]->get_name() + ", found '" + *given_[0] + "' and '" +
            text + "'");
-    } else if (text.empty()) {
-      note("expected " + positional->get_name() + ", found an empty text");
+    } else {
+      note("expected " + std::to_string(positionals.size()) +
+           " arguments besides options, found '" + text + "' after '" + *given_.back() + "'");
     }
-    if (positional_ == nullptr) positional_ = &text;
+    if (given_.size() < positionals.size()) given_.push_back(&text);
   }
 
   void read_command(const std::string& text) {
@@ -178,15 +185,17 @@ class Reader {
       note("expected a command, found none" + see_help(*app_, "them"));
       return;
     }
-    const CLI::Option* const positional = positional_of(*app_);
-    if (positional == nullptr || positional_ != nullptr || !positional->get_required()) return;
-    note("expected " + positional->get_name() + ", found none; '" + command_path(*app_) +
+    const std::vector<const CLI::Option*> positionals = positionals_of(*app_);
+    if (given_.size() >= positionals.size()) return;
+    const CLI::Option& missing = *positionals[given_.size()];
+    if (!missing.get_required()) return;
+    note("expected " + missing.get_name() + ", found none; '" + command_path(*app_) +
          " --help' has an example");
   }
 
   const CLI::App* app_;
   std::set<const CLI::Option*> seen_;
-  const std::string* positional_ = nullptr;
+  std::vector<const std::string*> given_;  // positional arguments
   bool are_positionals_only_ = false;
   bool asks_for_help_ = false;
   bool is_over_ = false;
@@ -199,6 +208,29 @@ class Reader {
 std::optional<UsageMistake> find_usage_mistake(const CLI::App& program,
                                                const std::vector<std::string>& arguments) {
   return Reader(program).read(arguments);
+}
+
+void parse_option_text(const std::string& option, const std::string& text,
+                       const std::function<void(CommandOptions options)>& add_options) {
+  // CLI11 would take the name of an app that has one for a part of the text.
+  CLI::App app;
+  app.set_help_flag();
+  add_options(CommandOptions(app));
+  std::vector<std::string> words = CLI::detail::split_up(text);
+  for (std::string& word : words) CLI::detail::remove_quotes(word);
+  const auto refuse = [&](const std::string& message) {
+    throw Error(ErrorKind::InvalidArgument, option + " '" + text + "'", message);
+  };
+  if (const std::optional<UsageMistake> mistake = find_usage_mistake(app, words)) {
+    refuse(mistake->message);
+  }
+  // CLI11 reads them from the last to the first.
+  std::ranges::reverse(words);
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    refuse(error.what());
+  }
 }
 
 std::string command_path(const CLI::App& command) {

@@ -3,9 +3,12 @@
 // names.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "cli/command_options.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library calls itself so
 class App;
@@ -23,6 +26,11 @@ struct UsageMistake {
 // option has priority over everything else; otherwise the first mistake is returned.
 std::optional<UsageMistake> find_usage_mistake(const CLI::App& program,
                                                const std::vector<std::string>& arguments);
+
+// Reads a text with options, as a shell splits it into words, which is the value of `option`.
+// `add_options` adds those that it may have. Throws InvalidArgument for anything else.
+void parse_option_text(const std::string& option, const std::string& text,
+                       const std::function<void(CommandOptions options)>& add_options);
 
 // The full name of a command, with the program's name: "tessera cache ls".
 std::string command_path(const CLI::App& command);

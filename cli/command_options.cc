@@ -40,6 +40,12 @@ void CommandOptions::make_optional(const std::string& name) {
   command_->get_option(name)->required(false);
 }
 
+void CommandOptions::add_optional_positional(const std::string& name,
+                                             std::optional<std::string>& value,
+                                             const std::string& help) {
+  command_->add_option(name, value, help);
+}
+
 void CommandOptions::set_footer(const std::string& text) { command_->footer(text); }
 
 CommandOptions CommandOptions::add_command(const std::string& name, const std::string& summary) {

@@ -32,6 +32,8 @@ class CommandOptions {
   // Required until make_optional(name) is called.
   void add_positional(const std::string& name, std::string& value, const std::string& help);
   void make_optional(const std::string& name);
+  void add_optional_positional(const std::string& name, std::optional<std::string>& value,
+                               const std::string& help);
   // The text at the end of the help.
   void set_footer(const std::string& text);
 

@@ -123,9 +123,11 @@ std::string zsh_function(const CommandDescription& command, const std::string& n
       text += "      " + below.name + ") " + name + "_" + below.name + " ;;\n";
     }
     text += "    esac ;;\n  esac\n";
-  } else if (!command.argument.empty()) {
-    text += " \\\n    " + zsh_quoted("1:" + command.argument + ":_files") + "\n";
   } else {
+    for (size_t index = 0; index < command.arguments.size(); ++index) {
+      const std::string position = std::to_string(index + 1);
+      text += " \\\n    " + zsh_quoted(position + ":" + command.arguments[index].name + ":_files");
+    }
     text += "\n";
   }
   text += "}\n";
@@ -177,16 +179,16 @@ std::string roff_option(const OptionDescription& option) {
          "\n";
 }
 
-std::string roff_argument(const CommandDescription& command) {
-  const std::string argument = "\\fI" + roff(command.argument) + "\\fR";
-  return command.is_argument_needed ? argument : "[" + argument + "]";
+std::string roff_argument(const ArgumentDescription& argument) {
+  const std::string name = "\\fI" + roff(argument.name) + "\\fR";
+  return argument.is_needed ? name : "[" + name + "]";
 }
 
 std::string roff_command(const Path& path) {
   const CommandDescription& command = *path.command;
   std::string text = ".SS \"" + roff(path.words) + "\"\n" + roff(command.summary) + ".\n";
-  if (!command.argument.empty()) {
-    text += ".TP\n" + roff_argument(command) + "\n" + roff(command.argument_help) + "\n";
+  for (const ArgumentDescription& argument : command.arguments) {
+    text += ".TP\n" + roff_argument(argument) + "\n" + roff(argument.help) + "\n";
   }
   for (const OptionDescription& option : command.options) text += roff_option(option);
   return text + roff_lines(command.footer);
@@ -248,7 +250,9 @@ std::string manual_page(const CommandDescription& program, const std::string& ve
   for (const Path& path : paths_of(program)) {
     if (!path.command->commands.empty()) continue;
     text += ".B tessera " + roff(path.words) + "\n";
-    if (!path.command->argument.empty()) text += roff_argument(*path.command) + "\n";
+    for (const ArgumentDescription& argument : path.command->arguments) {
+      text += roff_argument(argument) + "\n";
+    }
     text += "[\\fIOPTION\\fR]...\n.br\n";
   }
   text += ".SH DESCRIPTION\n" + roff(program.summary) + "\n.SH OPTIONS\n";

@@ -6,21 +6,15 @@
 #include "cli/cache_report.h"
 #include "cli/command.h"
 #include "cli/explain_report.h"
-#include "cli/interrupt.h"
+#include "cli/measure_steps.h"
 #include "cli/plan_notes.h"
 #include "cli/plan_page.h"
 #include "cli/plan_summary.h"
-#include "cli/progress.h"
-#include "cli/quantities.h"
 #include "cli/staged_files.h"
 
 namespace tessera::cli {
 namespace {
 
-constexpr uint64_t kMaxRuns = 100'000;
-// The limits without --runs: enough for a stable median, but short for slow models.
-constexpr uint64_t kDefaultRuns = 10;
-constexpr std::chrono::seconds kDefaultTime{2};
 constexpr double kMaxMarginSeconds = 3600;
 
 struct ExplainArguments {
@@ -35,52 +29,6 @@ struct ExplainArguments {
   bool shows_candidates = false;
   bool is_json = false;
 };
-
-struct RunLimit {
-  uint64_t runs = kDefaultRuns;
-  std::chrono::nanoseconds time = kDefaultTime;
-};
-
-RunLimit parse_limit(const ExplainArguments& arguments) {
-  if (!arguments.runs) return {};
-  return {parse_whole_number("--runs", *arguments.runs, 1, kMaxRuns),
-          std::chrono::nanoseconds::max()};
-}
-
-// Runs once to warm up, then until `limit` is reached, at least once; fewer times if interrupted.
-void measure(BoundModel& bound, const RunLimit& limit, Progress& progress, ExplainReport& report) {
-  const Interrupt interrupt;
-  progress.show("running for the first time");
-  bound.executor.record_steps(true);
-  bound.executor.run_any(bound.feeds);
-  std::vector<double> run_times;
-  std::vector<std::vector<double>> step_times(report.plan.steps.size());
-  const Clock::time_point start = Clock::now();
-  const auto is_done = [&] {
-    if (run_times.empty()) return false;
-    return interrupt.is_interrupted() || run_times.size() >= limit.runs ||
-           Clock::now() - start >= limit.time;
-  };
-  while (!is_done()) {
-    const Clock::time_point run_start = Clock::now();
-    bound.executor.run_any(bound.feeds);
-    run_times.push_back(microseconds(Clock::now() - run_start));
-    const std::vector<StepRecord>& records = bound.executor.steps();
-    const std::vector<std::optional<size_t>> indices = plan_indices(records, report.plan);
-    for (size_t index = 0; index < records.size(); ++index) {
-      if (indices[index]) {
-        step_times[*indices[index]].push_back(microseconds(records[index].duration));
-      }
-    }
-    progress.show("timing steps, " + count_text(static_cast<int64_t>(run_times.size()), "run") +
-                  " (Ctrl-C: stop)");
-  }
-  report.runs = static_cast<int64_t>(run_times.size());
-  report.run_us = percentile(run_times, 50);
-  for (const std::vector<double>& times : step_times) {
-    report.step_us.push_back(times.empty() ? 0 : percentile(times, 50));
-  }
-}
 
 void write_files(const ExplainArguments& arguments, const ModelRequest& request,
                  const LoadedModel& loaded, const ExplainReport& report) {
@@ -123,7 +71,7 @@ CommandResult print_kernels(const ExplainArguments& arguments, const Executor& e
 
 CommandResult explain(const ExplainArguments& arguments) {
   if (arguments.kernel) parse_form(arguments.form);
-  const RunLimit limit = parse_limit(arguments);
+  const RunLimit limit = parse_run_limit(arguments.runs);
   const double margin_seconds =
       arguments.margins == "0"
           ? 0
@@ -137,16 +85,13 @@ CommandResult explain(const ExplainArguments& arguments) {
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
   BoundModel bound = request.bind(loaded, origin);
-  ExplainReport report;
-  report.model = loaded.description.file;
+  ExplainReport report = describe_bound(loaded, bound, request);
   report.margin_seconds = margin_seconds;
-  report.threads = bound.executor.threads();
-  report.plan = bound.executor.plan();
   if (arguments.kernel) return print_kernels(arguments, bound.executor, report.plan);
   std::vector<size_t> steps(report.plan.steps.size());
   std::iota(steps.begin(), steps.end(), size_t{0});
   if (arguments.node) steps = find_steps(report.plan, *arguments.node);
-  measure(bound, limit, request.progress(), report);
+  measure_steps({{{&bound, &report}}}, limit, request.progress());
   request.progress().show("writing the report");
   write_files(arguments, request, loaded, report);
   if (arguments.is_json) {

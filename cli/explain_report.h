@@ -2,6 +2,7 @@
 // refused.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace tessera::cli {
 
 struct ExplainReport {
   std::string model;
+  std::string version;                           // of Tessera
+  std::string processor;                         // its model and instruction set
+  std::map<std::string, std::string> libraries;  // of the backends that compute steps: versions
   int threads = 0;
   PlanDescription plan;
   double margin_seconds = 0;    // how long margins of candidates were searched for
@@ -43,5 +47,10 @@ std::string explain_costs_text(const ExplainReport& report, const std::vector<si
 
 // The whole report, restricted to `steps` and to the candidates for their nodes.
 Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps);
+
+// Reads what `tessera diff` compares from the text of explain_json(): run and steps, with their
+// times, and what they were measured with. What earlier versions did not write stays "". `file` is
+// named in errors. Throws InvalidArgument for anything that is not such a text.
+ExplainReport read_explain_json(const std::string& text, const std::string& file);
 
 }  // namespace tessera::cli

@@ -38,6 +38,8 @@ constexpr std::array kCommands = {
     CommandRow{"bench", "Measure how long a model takes to load, bind and run", make_bench_command},
     CommandRow{"explain", "Show which backend runs each step, how fast, and how near others come",
                make_explain_command},
+    CommandRow{"diff", "Compare two plans: which steps differ, and what that costs",
+               make_diff_command},
     CommandRow{"tune", "Measure which kernels run a model fastest", make_tune_command},
     CommandRow{"inspect", "Show the inputs, outputs, nodes and weights of a model",
                make_inspect_command},

@@ -45,9 +45,8 @@ CommandDescription describe_command(const CLI::App& app) {
       described.options.push_back(describe_option(*option));
       continue;
     }
-    described.argument = option->get_name();
-    described.argument_help = text_of(*option).description;
-    described.is_argument_needed = option->get_required();
+    described.arguments.push_back(
+        {option->get_name(), text_of(*option).description, option->get_required()});
   }
   for (const CLI::App* command : app.get_subcommands({})) {
     described.commands.push_back(describe_command(*command));

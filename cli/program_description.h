@@ -20,13 +20,17 @@ struct OptionDescription {
   std::vector<std::string> choices;  // the values that it may have; empty: any
 };
 
+struct ArgumentDescription {
+  std::string name;  // "MODEL"
+  std::string help;
+  bool is_needed = false;
+};
+
 struct CommandDescription {
   std::string name;
   std::string summary;
   std::string footer;
-  std::string argument;  // "MODEL"; "" if it takes none
-  std::string argument_help;
-  bool is_argument_needed = false;
+  std::vector<ArgumentDescription> arguments;  // besides options, in their order
   std::vector<OptionDescription> options;
   std::vector<CommandDescription> commands;
 };

@@ -60,7 +60,8 @@ constexpr std::string_view kHow = "How the plan is chosen";
 
 // Sets of commands. Those of kChoosing choose a plan by measured times, and run it or describe it.
 // Those of kMeasuring may measure. Those of kCaching use caches.
-constexpr uint8_t kChoosing = kRunCommand | kBenchCommand | kExplainCommand | kInspectCommand;
+constexpr uint8_t kChoosing =
+    kRunCommand | kBenchCommand | kExplainCommand | kDiffCommand | kInspectCommand;
 constexpr uint8_t kRunning = kChoosing | kTuneCommand;
 constexpr uint8_t kMeasuring = kRunning | kVerifyCommand;
 constexpr uint8_t kCaching = kRunning | kCacheCommand;

@@ -52,6 +52,7 @@ enum CommandBits : uint8_t {
   kTuneCommand = 16,
   kVerifyCommand = 32,
   kCacheCommand = 64,
+  kDiffCommand = 128,
 };
 
 // A flag of the command line.

@@ -175,6 +175,10 @@ def run_all(ask, model, tmp_path, bin_dir):
     for options in ((), ("--node", "head")):
         ask("tessera explain", "explain", model, *SHAPE, *QUICK, *options, "--runs", "1",
             "--costs", tmp_path / "costs.json")
+    same = ask("tessera diff", "diff", model, model, *SHAPE, *QUICK, "--runs", "1", "--no-optimize")
+    assert same["is_equal"] and not same["step_changes"]
+    ask("tessera diff", "diff", model, *SHAPE, "--runs", "1", "--no-optimize",
+        "--a=--threads 1", "--b=--threads 2 --backends reference", code=1)
     ask("tessera inspect", "inspect", model)
     ask("tessera inspect", "inspect", model, *SHAPE, "--passes", "--weights")
     ask("tessera inspect --memory", "inspect", model, *SHAPE, *QUICK, "--memory")

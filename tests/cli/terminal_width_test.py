@@ -43,6 +43,8 @@ def folder(tmp_path_factory, tessera_binary):
         [weight("w1", 16, 3, 3, 3), weight("w2", 16, 16, 3, 3)])
     opsets = [helper.make_opsetid("", 17)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), folder / "model.onnx")
+    graph.node[0].name = f"{LONG}/other"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), folder / "other.onnx")
     (folder / "buffers.csv").write_text("id,lower,upper,size\na,0,2,64\nb,1,3,128\n")
     np.save(folder / "wrong.npy", np.zeros((1, 1, 16, 16), np.int64))
     subprocess.run([tessera_binary, "bench", "model.onnx", "--optimize", "--threads", "1",
@@ -65,6 +67,8 @@ COMMANDS = {
     "explain costs": ("explain model.onnx --runs 1 --costs costs.json --candidates", {0}),
     "explain optimized": ("explain model.onnx --runs 1 --optimize --cache-dir none", {0}),
     "explain node": (f"explain model.onnx --runs 1 --costs costs.json --node {LONG}/relu", {0}),
+    "diff": ("diff model.onnx --runs 1 --b=--no-fuse", {0, 1}),
+    "diff costs": ("diff model.onnx other.onnx --runs 1 --a=--no-fuse --b=--costs=costs.json", {1}),
     "tune": ("tune model.onnx --table --all", {0}),
     "tune dry run": ("tune model.onnx --dry-run", {0}),
     "inspect": ("inspect model.onnx --passes --weights", {0}),
