@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -53,6 +54,15 @@ def check_programs(folder, model):
 
 def test_cmake_finds_it(programs, model, needs_a_library):
     check_programs(programs, model)
+
+
+def test_the_chess_evaluator_is_a_project_of_its_own(prefix, tmp_path, needs_a_library):
+    folder = build_by_cmake(prefix, ROOT / "examples" / "07_chess", tmp_path / "build")
+    network = tmp_path / "model.onnx"
+    run(sys.executable, ROOT / "examples" / "07_chess" / "make_network.py", network)
+    done = run(folder / "chess_evaluator", network, "--answers", "20", "--search-threads", "1,2")
+    assert done.stdout.startswith("start to first answer: ") and done.stderr == ""
+    assert len(done.stdout.splitlines()) == 5
 
 
 @pytest.mark.parametrize("build", [build_by_pkg_config, build_by_make])
