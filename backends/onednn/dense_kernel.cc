@@ -9,6 +9,7 @@
 
 #include "formats.h"
 #include "implementation.h"
+#include "primitive_runner.h"
 
 namespace tessera::onednn {
 
@@ -112,56 +113,65 @@ void clear(RunContext& context, const Padding& padding, float* elements) {
       });
 }
 
-// Memory objects are created for each run, because concurrent runs must not share them.
 class DenseKernel : public plugin::Kernel {
  public:
   DenseKernel(const dnnl::primitive_desc_base& description,
-              const std::vector<PostOperation>& operations, std::vector<size_t> ports,
+              const std::vector<PostOperation>& operations, const std::vector<size_t>& ports,
               int64_t count, const Padding& padding)
-      : primitive_(description.get()),
-        engine_(description.get_engine()),
-        line_(describe(Format::RowMajor, {count})),
-        ports_(std::move(ports)),
-        scratchpad_(description.scratchpad_desc()),
-        padding_(padding) {
-    const bool is_binary = operations.front().operand >= 0;
-    arguments_.emplace_back(DNNL_ARG_SRC_0, 0);
-    if (is_binary) arguments_.emplace_back(DNNL_ARG_SRC_1, input(operations.front()));
-    for (size_t index = 1; index < operations.size(); ++index) {
-      if (operations[index].operand < 0) continue;
-      const int position = static_cast<int>(index - 1);
-      arguments_.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(position) | DNNL_ARG_SRC_1,
-                              input(operations[index]));
-    }
-  }
+      : ports_(ports_of(operations, ports)),
+        runner_(description, arguments_of(operations, describe(Format::RowMajor, {count}))),
+        padding_(padding) {}
 
-  int64_t workspace_bytes() const override { return static_cast<int64_t>(scratchpad_.get_size()); }
+  int64_t workspace_bytes() const override {
+    return static_cast<int64_t>(runner_.workspace_bytes());
+  }
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
-    std::unordered_map<int, memory> memories;
-    for (const auto& [argument, index] : arguments_) {
-      memories.try_emplace(argument, line_, engine_, inputs[ports_[index]].data);
-    }
-    memories.try_emplace(DNNL_ARG_DST, line_, engine_, outputs[0].data);
-    memories.try_emplace(DNNL_ARG_SCRATCHPAD, scratchpad_, engine_, context.workspace());
-    dnnl::stream stream(engine_);
-    primitive_.execute(stream, memories);
-    stream.wait();
+    runner_.execute(
+        [&](size_t position) {
+          return position < ports_.size() ? inputs[ports_[position]].data : outputs[0].data;
+        },
+        context.workspace());
     if (!padding_.is_empty()) clear(context, padding_, outputs[0].as<float>());
   }
 
  private:
-  static size_t input(const PostOperation& operation) {
-    return static_cast<size_t>(operation.operand);
+  // The operands after the main one: of each operation, its argument and the index of its operand.
+  static std::vector<std::pair<int, size_t>> operands_of(
+      const std::vector<PostOperation>& operations) {
+    std::vector<std::pair<int, size_t>> operands;
+    for (size_t index = 0; index < operations.size(); ++index) {
+      if (operations[index].operand < 0) continue;
+      const int argument =
+          index == 0 ? DNNL_ARG_SRC_1
+                     : DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(index - 1)) | DNNL_ARG_SRC_1;
+      operands.emplace_back(argument, static_cast<size_t>(operations[index].operand));
+    }
+    return operands;
   }
 
-  dnnl::primitive primitive_;
-  dnnl::engine engine_;
-  memory::desc line_;
-  std::vector<std::pair<int, size_t>> arguments_;  // and which input each is
-  std::vector<size_t> ports_;                      // of each input
-  memory::desc scratchpad_;
+  // The port of each argument that is read.
+  static std::vector<size_t> ports_of(const std::vector<PostOperation>& operations,
+                                      const std::vector<size_t>& ports) {
+    std::vector<size_t> read = {ports[0]};
+    for (const auto& [argument, operand] : operands_of(operations)) read.push_back(ports[operand]);
+    return read;
+  }
+
+  // Those that are read, then the result. All are lines of equal length.
+  static std::vector<PrimitiveRunner::Argument> arguments_of(
+      const std::vector<PostOperation>& operations, const memory::desc& line) {
+    std::vector<PrimitiveRunner::Argument> arguments = {{DNNL_ARG_SRC_0, line}};
+    for (const auto& [argument, operand] : operands_of(operations)) {
+      arguments.push_back({argument, line});
+    }
+    arguments.push_back({DNNL_ARG_DST, line});
+    return arguments;
+  }
+
+  std::vector<size_t> ports_;  // of the arguments that are read
+  PrimitiveRunner runner_;
   Padding padding_;
 };
 

@@ -1,13 +1,12 @@
 #include "primitive.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstring>
 #include <memory>
 #include <utility>
 
 #include "formats.h"
+#include "primitive_runner.h"
 
 namespace tessera::onednn {
 
@@ -51,21 +50,17 @@ void reorder(const dnnl::engine& engine, const memory::desc& from_desc, void* fr
 
 }  // namespace
 
-// The memory objects of a run, which the library needs as handles, are kept between runs, one set
-// for each concurrent run.
 class PrimitiveOffer::PrimitiveKernel : public plugin::Kernel {
  public:
   PrimitiveKernel(const dnnl::primitive_desc_base& description, std::vector<Argument> arguments,
                   int32_t added_input)
-      : primitive_(description.get()),
-        engine_(description.get_engine()),
-        scratchpad_(description.scratchpad_desc()),
-        arguments_(std::move(arguments)),
-        added_input_(added_input) {
-    runs_.front().set = std::make_unique<MemorySet>(*this);
-  }
+      : arguments_(std::move(arguments)),
+        added_input_(added_input),
+        runner_(description, runner_arguments(arguments_)) {}
 
-  int64_t workspace_bytes() const override { return static_cast<int64_t>(scratchpad_.get_size()); }
+  int64_t workspace_bytes() const override {
+    return static_cast<int64_t>(runner_.workspace_bytes());
+  }
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
@@ -75,73 +70,26 @@ class PrimitiveOffer::PrimitiveKernel : public plugin::Kernel {
           outputs.back().request == TESSERA_REQUEST_ADD || operand.data == outputs.back().data;
       if (!is_held) copy_bytes(context, operand, outputs.back());
     }
-    for (Run& run : runs_) {
-      if (run.is_busy.exchange(true, std::memory_order_acquire)) continue;
-      // Also if an exception is thrown.
-      const std::unique_ptr<std::atomic<bool>, Release> release(&run.is_busy);
-      if (!run.set) run.set = std::make_unique<MemorySet>(*this);
-      run.set->execute(*this, context, inputs, outputs);
-      return;
-    }
-    MemorySet(*this).execute(*this, context, inputs, outputs);
+    const auto address_of = [&](size_t position) -> void* {
+      Argument& argument = arguments_[position];
+      if (argument.port < 0) return argument.kept.data();
+      const std::span<const Buffer> buffers = argument.is_output ? outputs : inputs;
+      return buffers[static_cast<size_t>(argument.port)].data;
+    };
+    runner_.execute(address_of, context.workspace());
   }
 
  private:
-  struct Release {
-    void operator()(std::atomic<bool>* is_busy) const {
-      is_busy->store(false, std::memory_order_release);
-    }
-  };
+  static std::vector<PrimitiveRunner::Argument> runner_arguments(
+      const std::vector<Argument>& arguments) {
+    std::vector<PrimitiveRunner::Argument> all;
+    for (const Argument& argument : arguments) all.push_back({argument.index, argument.desc});
+    return all;
+  }
 
-  class MemorySet {
-   public:
-    explicit MemorySet(PrimitiveKernel& kernel) : stream_(kernel.engine_) {
-      for (Argument& argument : kernel.arguments_) {
-        void* kept = argument.port < 0 ? argument.kept.data() : nullptr;
-        add(argument.index, memory(argument.desc, kernel.engine_, kept));
-      }
-      add(DNNL_ARG_SCRATCHPAD, memory(kernel.scratchpad_, kernel.engine_, nullptr));
-    }
-
-    void execute(PrimitiveKernel& kernel, RunContext& context, std::span<const Buffer> inputs,
-                 std::span<const Buffer> outputs) {
-      for (size_t i = 0; i < kernel.arguments_.size(); ++i) {
-        const Argument& argument = kernel.arguments_[i];
-        if (argument.port < 0) continue;
-        const std::span<const Buffer> buffers = argument.is_output ? outputs : inputs;
-        memories_[i].set_data_handle(buffers[static_cast<size_t>(argument.port)].data);
-      }
-      memories_.back().set_data_handle(context.workspace());
-      const dnnl_status_t status =
-          dnnl_primitive_execute(kernel.primitive_.get(), stream_.get(),
-                                 static_cast<int>(handles_.size()), handles_.data());
-      dnnl::error::wrap_c_api(status, "oneDNN could not execute a primitive");
-    }
-
-   private:
-    void add(int index, memory added) {
-      handles_.push_back({index, added.get()});
-      memories_.push_back(std::move(added));
-    }
-
-    dnnl::stream stream_;
-    std::vector<memory> memories_;
-    std::vector<dnnl_exec_arg_t> handles_;
-  };
-
-  struct Run {
-    std::atomic<bool> is_busy = false;
-    std::unique_ptr<MemorySet> set;
-  };
-  // More concurrent runs work too, but create new memory objects.
-  static constexpr size_t kKeptRuns = 8;
-
-  dnnl::primitive primitive_;
-  dnnl::engine engine_;
-  memory::desc scratchpad_;
   std::vector<Argument> arguments_;
   int32_t added_input_;
-  std::array<Run, kKeptRuns> runs_;
+  PrimitiveRunner runner_;
 };
 
 PrimitiveOffer::PrimitiveOffer(std::vector<int32_t> nodes,

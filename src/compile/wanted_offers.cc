@@ -79,9 +79,15 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
       pricing.costs == nullptr || (reused != nullptr && !reused->has_single_threaded);
   const bool may_skip_regions =
       pricing.costs == nullptr || (reused != nullptr && !reused->has_measured_only);
+  const auto is_for_one = [&] { return pool.threads() > 1 && is_for_one_thread(graph, registry); };
   if (is_for_all_threads) {
-    return collect_offers_for_all_threads(view, plugins, layouts, pool,
-                                          offered(may_skip_regions && !are_pinned));
+    const OfferOptions all = offered(may_skip_regions && !are_pinned);
+    // No price tells that waking threads takes longer than the work itself.
+    const bool is_unpriced = pricing.costs == nullptr;
+    if (is_unpriced && is_for_one()) {
+      return collect_offers_for_one_thread(view, plugins, layouts, all);
+    }
+    return collect_offers_for_all_threads(view, plugins, layouts, pool, all);
   }
   const auto collect = [&](bool skips_measured_only) {
     return collect_offers_by_threads(view, plugins, layouts, pool, offered(skips_measured_only));
@@ -91,9 +97,9 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
   const bool knows_plan = pricing.known_plan || !pricing.costs->plans.empty();
   if (!pricing.measures || are_pinned || has_time || knows_plan) return collect(false);
   if (!is_tiny(graph, registry, options.precision)) return collect(false);
-  const bool is_for_one = pool.threads() > 1 && is_for_one_thread(graph, registry);
-  Offers offers = is_for_one ? collect_offers_for_one_thread(view, plugins, layouts, offered(true))
-                             : collect(true);
+  Offers offers = is_for_one()
+                      ? collect_offers_for_one_thread(view, plugins, layouts, offered(true))
+                      : collect(true);
   if (needs_reference(graph, offers, plugins.size())) return collect(false);
   return offers;
 }

@@ -118,6 +118,19 @@ def test_plans_allocate_nothing(count, request, model, backend, threads, why_unu
     assert threads > 1 or counts["total"] == 0
 
 
+def test_elementwise_work_of_onednn_keeps_its_memory_objects(count, tmp_path, why_unusable):
+    """The library itself allocates a few times in each run; objects for its arguments would be tens
+    of allocations more, which take longer than a small sum."""
+    if why_unusable.get("onednn"):
+        pytest.skip(f"onednn is {why_unusable['onednn']}")
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"])], "add",
+                              [value(name, TensorProto.FLOAT, [1, 1000]) for name in "xy"],
+                              [value("z", TensorProto.FLOAT, [1, 1000])])
+    counts = count(save(tmp_path / "add.onnx", graph), "onednn")
+    assert 0 < counts["total"] <= 15 * RUNS
+
+
 def node_cases():
     """The cases that the onnx package generates. Generating them prints intended overflow warnings.
     """

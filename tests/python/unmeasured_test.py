@@ -1,0 +1,98 @@
+"""Runs of what nothing has measured: small work stays on the calling thread, and costs little beside
+the kernel."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+
+def add_model(size, second=None):
+    """z = x + y; with `second`, also w = a product of that size, which several threads share."""
+    value = helper.make_tensor_value_info
+    nodes = [helper.make_node("Add", ["x", "y"], ["z"], "add")]
+    inputs = [value(name, TensorProto.FLOAT, [1, size]) for name in "xy"]
+    outputs = [value("z", TensorProto.FLOAT, [1, size])]
+    weights = []
+    if second:
+        nodes.append(helper.make_node("MatMul", ["v", "m"], ["w"], "product"))
+        inputs.append(value("v", TensorProto.FLOAT, [second, second]))
+        outputs.append(value("w", TensorProto.FLOAT, [second, second]))
+        weights.append(numpy_helper.from_array(np.ones((second, second), np.float32), "m"))
+    graph = helper.make_graph(nodes, "sums", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
+                             ir_version=8).SerializeToString()
+
+
+def threads_of_steps(tessera, model, **options):
+    executor = tessera.load(model).bind(optimize="off", threads=2, **options)
+    return [step.threads for step in executor.plan().steps]
+
+
+@pytest.mark.parametrize("size, threads", [(4, 1), (1000, 1), (20_000_000, 2)])
+def test_small_work_stays_on_one_thread(tessera, size, threads):
+    assert threads_of_steps(tessera, add_model(size)) == [threads]
+
+
+def test_one_large_node_gives_all_steps_all_threads(tessera):
+    """Steps on one thread between others would have to leave and enter the pool."""
+    assert threads_of_steps(tessera, add_model(4, second=512)) == [2, 2]
+
+
+def test_unknown_work_gets_all_threads(tessera):
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph([helper.make_node("NonZero", ["x"], ["y"])], "unknown",
+                              [value("x", TensorProto.FLOAT, [3])],
+                              [value("y", TensorProto.INT64, [1, None])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    assert threads_of_steps(tessera, model.SerializeToString()) == [2]
+
+
+PROGRAM = '''
+import os, sys
+import numpy as np
+import tessera.onnxruntime as ort
+
+options = ort.SessionOptions()
+options.intra_op_num_threads = 2
+options.add_session_config_entry("tessera.optimize", "off")
+options.add_session_config_entry("tessera.backends", sys.argv[2])
+session = ort.InferenceSession(open(sys.argv[1], "rb").read(), options)
+feed = {name: np.ones((1, 30000), np.float32) for name in "xy"}
+session.run(None, feed)
+
+def ticks_of_others():
+    """The processor time of all threads but this one, in hundredths of a second."""
+    ticks = 0
+    for task in os.listdir("/proc/self/task"):
+        if int(task) != os.getpid():
+            fields = open(f"/proc/self/task/{task}/stat").read().rsplit(")", 1)[1].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks
+
+before = ticks_of_others()
+for _ in range(20_000):
+    session.run(None, feed)
+print(ticks_of_others() - before)
+'''
+
+
+@pytest.mark.parametrize("backend", ["onednn", "native", "reference"])
+def test_a_session_wakes_no_other_thread_for_one_add(tessera, why_unusable, tmp_path, backend):
+    """With measuring off: while it runs 20000 times, other threads take no processor time."""
+    if why_unusable.get(backend):
+        pytest.skip(f"{backend} is {why_unusable[backend]}")
+    model = tmp_path / "add.onnx"
+    model.write_bytes(add_model(30000))
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, model, json.dumps([backend])], text=True,
+        capture_output=True, timeout=300, check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(tessera.__file__).parents[1]),
+             "TESSERA_OPTIMIZE": "0"})
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) <= 2
