@@ -164,6 +164,58 @@ def test_caches_are_saved_and_loaded(library, loaded, model, tmp_path):
     library.library.tessera_executor_destroy(executor)
 
 
+@pytest.fixture
+def measured(library, loaded, tmp_path):
+    """An executor whose bind measured, and its options."""
+    options = {"cache_dir": tmp_path / "work", "shapes": "x=2x2", "optimize": "now",
+               "backends": "reference", "in_process": "true"}
+    (tmp_path / "work").mkdir()
+    executor = bind(library, loaded, **options)
+    yield executor, options
+    library.library.tessera_executor_destroy(executor)
+
+
+@pytest.mark.parametrize("kind", [b"all", b"plan", b"reference", None])
+def test_a_cache_is_saved_by_type(library, loaded, measured, tmp_path, kind):
+    executor, _ = measured
+    for name, handle in (("executor", executor), ("model", loaded)):
+        file = tmp_path / f"{name}.cache"
+        library.call(f"{name}_save_cache", handle, bytes(file), kind, 0)
+        assert file.exists()
+        library.call("model_load_cache", loaded, bytes(file), kind)
+
+
+@pytest.mark.parametrize("function", ["executor_save_cache", "model_save_cache",
+                                      "executor_load_cache", "model_load_cache"])
+def test_a_wrong_type_names_the_likely_one(library, loaded, measured, tmp_path, function):
+    executor, _ = measured
+    file = tmp_path / "there.cache"
+    library.call("executor_save_cache", executor, bytes(file), b"all", 0)
+    handle = executor if function.startswith("executor") else loaded
+    more = (0,) if "save" in function else ()
+    before = file.read_bytes()
+    for kind in (b"plann", b"referenc"):
+        with pytest.raises(ValueError, match="did you mean") as caught:
+            library.call(function, handle, bytes(file), kind, *more)
+        assert caught.value.args[0] == INVALID_ARGUMENT
+    assert file.read_bytes() == before
+    # Nothing has changed: the executor still runs.
+    library.call("executor_run", executor, ctypes.byref(tensor_over("x", X)), ctypes.c_size_t(1))
+    np.testing.assert_allclose(library.result(executor, 0)[1], RELU)
+
+
+def test_an_executor_that_loads_a_cache_loses_what_was_bound(library, measured, tmp_path):
+    executor, _ = measured
+    file = tmp_path / "it.cache"
+    library.call("executor_save_cache", executor, bytes(file), None, 0)
+    output = np.zeros((2, 3), np.float32)
+    library.call("executor_bind_output", executor, ctypes.byref(tensor_over("relu", output)))
+    library.call("executor_load_cache", executor, bytes(file), None)
+    library.call("executor_run", executor, ctypes.byref(tensor_over("x", X)), ctypes.c_size_t(1))
+    assert not output.any()
+    np.testing.assert_allclose(library.result(executor, 0)[1], RELU)
+
+
 def test_threads_share_a_model(library, loaded):
     failures = []
 

@@ -38,8 +38,8 @@ def model(tmp_path_factory):
     return file
 
 
-@pytest.fixture
-def measured_model(tmp_path):
+@pytest.fixture(scope="session")
+def measured_model(tmp_path_factory):
     """Large enough that several kernels could be fastest by more than noise."""
     weights = np.ones((64, 64, 3, 3), np.float32)
     make = helper.make_node
@@ -51,7 +51,7 @@ def measured_model(tmp_path):
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 64, 56, 56])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(weights, "w")])
-    file = tmp_path / "convolutions.onnx"
+    file = tmp_path_factory.mktemp("measured") / "convolutions.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
               file)
     return file
