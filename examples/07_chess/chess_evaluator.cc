@@ -108,7 +108,8 @@ Options parse(int count, char** arguments) {
 chess::Position root_of(int thread) {
   chess::Position position = chess::Position::start();
   for (int move = 0; move < thread; ++move) {
-    position = position.after(position.moves()[static_cast<size_t>(thread + move)]);
+    const std::vector<int> moves = position.moves();
+    position = position.after(moves[static_cast<size_t>(thread) + static_cast<size_t>(move)]);
   }
   return position;
 }

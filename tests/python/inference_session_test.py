@@ -57,6 +57,30 @@ WRONG_FEEDS = {
 }
 
 
+@pytest.mark.parametrize("feed, where", [
+    ({"x": 1.5}, "input 'x'"), ({"x": b"12"}, "input 'x'"), ({"x": X.astype(complex)}, "input 'x'"),
+    ({"x": [[1, 2], [3]]}, "input 'x'"), ({"x": X, "bias": "abc"}, "input 'bias'"),
+], ids=str)
+def test_what_is_no_array_is_also_a_runtime_error(tessera, session, feed, where):
+    with pytest.raises(RuntimeError) as caught:
+        session.run(None, feed)
+    assert isinstance(caught.value, tessera.InvalidArgument) and caught.value.where == where
+
+
+def test_an_array_of_another_dtype_is_no_runtime_error(session):
+    """Programs tell both apart."""
+    with pytest.raises(ValueError) as caught:
+        session.run(None, {"x": X.astype(np.float64)})
+    assert not isinstance(caught.value, RuntimeError)
+
+
+@pytest.mark.parametrize("names", ["logits", 3, [None], [b"logits"]], ids=str)
+def test_names_that_are_no_texts_are_type_errors(tessera, session, names):
+    with pytest.raises(TypeError) as caught:
+        session.run(names, {"x": X})
+    assert isinstance(caught.value, tessera.InvalidArgument)
+
+
 @pytest.mark.parametrize("is_first", [True, False], ids=["first run", "later run"])
 @pytest.mark.parametrize("feed", WRONG_FEEDS)
 def test_wrong_inputs_are_named(tessera, ort, session, feed, is_first):

@@ -1,8 +1,10 @@
 """Programs as users of onnxruntime write them: functions of the imported module `ort` and of a
 folder for files. onnxruntime_test.py runs each with onnxruntime and with tessera.onnxruntime."""
 
+import collections
 import concurrent.futures
 import json
+import types
 import warnings
 
 import numpy as np
@@ -234,6 +236,233 @@ def other_ways_to_run(ort, folder):
             session.run(None, {"x": rows(6)[::2]}))
 
 
+def small_model(nodes, inputs, outputs, weights=()):
+    """The bytes of a model; inputs and outputs are (name, type, shape)."""
+    graph = helper.make_graph(
+        nodes, "small", [helper.make_tensor_value_info(*value) for value in inputs],
+        [helper.make_tensor_value_info(*value) for value in outputs],
+        [numpy_helper.from_array(array, name) for name, array in weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
+                             ir_version=8).SerializeToString()
+
+
+def copier(element_type, shape=("n",)):
+    """y = x."""
+    return small_model([helper.make_node("Identity", ["x"], ["y"])], [("x", element_type, shape)],
+                       [("y", element_type, shape)])
+
+
+def language_model():
+    """The logits of the next token, from the sum of embeddings of all tokens that the mask keeps."""
+    table = np.random.default_rng(7).standard_normal((11, 6)).astype(np.float32)
+    return small_model(
+        [helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),
+         helper.make_node("Cast", ["attention_mask"], ["kept"], to=TensorProto.FLOAT),
+         helper.make_node("Unsqueeze", ["kept", "last"], ["column"]),
+         helper.make_node("Mul", ["embedded", "column"], ["masked"]),
+         helper.make_node("ReduceSum", ["masked", "axis"], ["context"], keepdims=0),
+         helper.make_node("MatMul", ["context", "head"], ["logits"])],
+        [("input_ids", TensorProto.INT64, ["batch", "length"]),
+         ("attention_mask", TensorProto.INT64, ["batch", "length"])],
+        [("logits", TensorProto.FLOAT, ["batch", 11])],
+        [("table", table), ("head", table.T.copy()), ("last", np.array([-1])),
+         ("axis", np.array([1]))])
+
+
+def generation_loop(ort, folder):
+    """Greedy decoding, as wrappers of language models do it: inputs chosen by the session's names,
+    int64 arrays that grow by a column in each step."""
+    session = ort.InferenceSession(language_model(), providers=["CPUExecutionProvider"])
+    input_names = {arg.name: index for index, arg in enumerate(session.get_inputs())}
+    output_names = {arg.name: index for index, arg in enumerate(session.get_outputs())}
+    ids = np.array([[1, 2, 3], [4, 5, 0]])
+    given = {"input_ids": ids, "attention_mask": np.array([[1, 1, 1], [1, 1, 0]]),
+             "token_type_ids": np.zeros_like(ids)}
+    for _ in range(6):
+        feed = {name: given[name] for name in input_names}
+        logits = session.run(None, feed)[output_names["logits"]]
+        token = logits.argmax(axis=-1)[:, None]
+        given["input_ids"] = np.concatenate([given["input_ids"], token], axis=1)
+        given["attention_mask"] = np.concatenate(
+            [given["attention_mask"], np.ones_like(token)], axis=1)
+    return given["input_ids"], logits
+
+
+def lists_in_place_of_arrays(ort, folder):
+    """Lists get the type that the model declares, nested ones too."""
+    lists = {TensorProto.FLOAT: [1, 2.5], TensorProto.DOUBLE: [1.0, 2.0], TensorProto.INT64: [1, 2],
+             TensorProto.INT32: [-1, 2], TensorProto.INT8: [-1, 2], TensorProto.UINT8: [0, 255],
+             TensorProto.UINT64: [1, 2], TensorProto.BOOL: [True, False]}
+    results = [ort.InferenceSession(copier(element_type)).run(None, {"x": given})
+               for element_type, given in lists.items()]
+    session = ort.InferenceSession(language_model())
+    nested = session.run(["logits"], {"input_ids": [[1, 2], [3, 4]],
+                                      "attention_mask": [[1, 1], [1, 0]]})
+    of_scalars = ort.InferenceSession(copier(TensorProto.FLOAT)).run(
+        None, {"x": [np.float32(1), np.float32(2)]})
+    of_rows = ort.InferenceSession(copier(TensorProto.FLOAT, [2, 3])).run(
+        None, {"x": [np.ones(3, np.float32), np.zeros(3, np.float32)]})
+    return results, nested, of_scalars, of_rows
+
+
+def outputs_as_a_dictionary(ort, folder):
+    session = ort.InferenceSession(saved(folder))
+    names = [output.name for output in session.get_outputs()]
+    by_name = dict(zip(names, session.run(names, {"x": rows(3)}), strict=True))
+    last_first = session.run(names[::-1], {"x": rows(3)})
+    return (sorted(by_name), by_name["logits"], by_name["probabilities"].sum(axis=1), last_first,
+            [type(session.run(None, {"x": rows(1)})).__name__],
+            session.run(tuple(names), {"x": rows(1)}))
+
+
+class Subclass(np.ndarray):
+    """As of a library with units or labels."""
+
+
+def arrays_of_any_layout(ort, folder):
+    """Slices, transposes, views with negative strides or none, read-only arrays, subclasses."""
+    session = ort.InferenceSession(saved(folder))
+    x = rows(8)
+    read_only = rows(2)
+    read_only.setflags(write=False)
+    given = [x[1::3], x[::-1], x.T.copy().T, np.broadcast_to(x[0], (3, 4)), x[:, ::-1], read_only,
+             rows(2).view(Subclass), np.concatenate([x, x])[5:7], np.asfortranarray(x), x[:0]]
+    before = x.copy()
+    results = [session.run(["logits"], {"x": array})[0] for array in given]
+    return results, np.array_equal(x, before), results[0].flags.writeable
+
+
+def half_precision(ort, folder):
+    model = small_model([helper.make_node("Add", ["x", "x"], ["y"])],
+                        [("x", TensorProto.FLOAT16, ["n"])], [("y", TensorProto.FLOAT16, ["n"])])
+    session = ort.InferenceSession(model)
+    x = np.array([0.1, 1, 60000, -2], np.float16)
+    value = ort.OrtValue.ortvalue_from_numpy(x)
+    binding = session.io_binding()
+    binding.bind_ortvalue_input("x", value)
+    binding.bind_output("y", "cpu", 0, np.float16, [4],
+                        (result := np.zeros(4, np.float16)).ctypes.data)
+    session.run_with_iobinding(binding)
+    return (session.run(None, {"x": x[:2]}), described(session.get_inputs()), value.data_type(),
+            result)
+
+
+def sizes_that_only_a_run_tells(ort, folder):
+    """NonZero: empty outputs, and outputs of another size in each run, also with I/O binding."""
+    session = ort.InferenceSession(small_model(
+        [helper.make_node("NonZero", ["x"], ["y"])], [("x", TensorProto.FLOAT, ["n"])],
+        [("y", TensorProto.INT64, [1, None])]))
+    results = [session.run(None, {"x": np.array(x, np.float32)})[0]
+               for x in ([0, 0], [1, 0, 2], [], [3])]
+    for x in ([1, 1, 0], [0], [5, 5, 5, 5]):
+        binding = session.io_binding()
+        binding.bind_cpu_input("x", np.array(x, np.float32))
+        binding.bind_output("y")
+        session.run_with_iobinding(binding)
+        results.append(binding.copy_outputs_to_cpu()[0])
+        results.append(binding.get_outputs()[0].shape())
+    return results, described(session.get_outputs())
+
+
+def values_from_the_first_run_on(ort, folder):
+    """OrtValues in place of arrays, in a session that has not run before."""
+    value = ort.OrtValue.ortvalue_from_numpy(rows(3))
+    in_run = ort.InferenceSession(saved(folder)).run(["logits"], {"x": value})
+    session = ort.InferenceSession(saved(folder))
+    outputs = session.run_with_ort_values(None, {"x": value})
+    outputs += session.run_with_ort_values(
+        ["logits"], {"x": ort.OrtValue.ortvalue_from_numpy(rows(5))})
+    return (in_run, [output.numpy() for output in outputs],
+            [(output.shape(), output.data_type(), output.element_type()) for output in outputs])
+
+
+def caught(ort, call):
+    """The kinds that a program may catch the error of a call by."""
+    state = ort.capi.onnxruntime_pybind11_state
+    kinds = {"InvalidArgument": state.InvalidArgument, "Fail": state.Fail,
+             "NoSuchFile": state.NoSuchFile, "RuntimeError": RuntimeError, "TypeError": TypeError}
+    try:
+        call()
+    except Exception as error:
+        return {name for name, kind in kinds.items() if isinstance(error, kind)}
+    return {"nothing"}
+
+
+def errors_that_a_server_answers(ort, folder):
+    """What a server catches, to answer a bad request and go on. Tessera's errors may also be of other
+    kinds."""
+    text = ort.InferenceSession(language_model())
+    numbers = ort.InferenceSession(copier(TensorProto.INT32))
+    ids = np.array([[1, 2]])
+    requests = {
+        "InvalidArgument": [
+            lambda: text.run(None, {"input_ids": ids.astype(np.int32), "attention_mask": ids}),
+            lambda: text.run(None, {"input_ids": ids[0], "attention_mask": ids}),
+            lambda: text.run(None, {"input_ids": ids[None], "attention_mask": ids}),
+            lambda: text.run(["loss"], {"input_ids": ids, "attention_mask": ids}),
+            lambda: text.run(None, {"input_ids": ids, "attention_mask": ids, "labels": ids}),
+            lambda: text.run(None, {"input_ids": ids + 100, "attention_mask": ids}),
+            lambda: numbers.run(None, {"x": np.ones(2, np.int64)}),
+        ],
+        "RuntimeError": [
+            lambda: numbers.run(None, {"x": [1, 2**40]}),
+            lambda: numbers.run(None, {"x": 1.5}),
+            lambda: numbers.run(None, {"x": b"12"}),
+            lambda: numbers.run(None, {"x": np.ones(2, np.complex64)}),
+            lambda: numbers.run(None, {"x": np.array(["2020-01-01"], "datetime64[D]")}),
+        ],
+        "TypeError": [
+            lambda: numbers.run("y", {"x": [1]}),
+            lambda: numbers.run([None], {"x": [1]}),
+            lambda: numbers.run(None),
+        ],
+        "NoSuchFile": [lambda: ort.InferenceSession("absent/model.onnx")],
+        "nothing": [lambda: numbers.run(None, {"x": []}), lambda: numbers.run([], {"x": [3]})],
+    }
+    answers = [kind in caught(ort, call) for kind, calls in requests.items() for call in calls]
+    assert all(answers), answers
+    return answers, numbers.run(None, {"x": [4]}), text.run(
+        None, {"input_ids": ids, "attention_mask": ids // ids})
+
+
+def feeds_of_several_kinds(ort, folder):
+    """Dictionaries of other classes, arrays in batches from a generator, a session made in each of
+    several ways, and functions of the module that programs call at their start."""
+    ort.disable_telemetry_events()
+    ort.set_default_logger_severity(3)
+    path = saved(folder)
+    sessions = [ort.InferenceSession(str(path)), ort.InferenceSession(path_or_bytes=str(path)),
+                ort.InferenceSession(path.read_bytes(), ort.SessionOptions(),
+                                     ["CPUExecutionProvider"]),
+                ort.InferenceSession(str(path), None, providers=None)]
+    feeds = [collections.OrderedDict(x=rows(2)), collections.defaultdict(list, x=rows(2)),
+             types.MappingProxyType({"x": rows(2)}), {"x": rows(2)}]
+    batches = (rows(count) for count in (4, 4, 1))
+    return ([session.run(["logits"], feed) for session, feed in zip(sessions, feeds, strict=True)],
+            np.concatenate([sessions[0].run(["logits"], {"x": batch})[0] for batch in batches]),
+            sessions[0].run(output_names=["logits"], input_feed={"x": rows(1)}, run_options=None),
+            isinstance(ort.get_build_info(), str), isinstance(ort.__version__, str))
+
+
+def text_of_errors(ort, folder):
+    """A program that logs errors, and looks for the name of what is wrong in their text."""
+    session = ort.InferenceSession(language_model())
+    ids = np.array([[1, 2]])
+    wrong = {
+        "attention_mask": {"input_ids": ids},
+        "input_ids": {"input_ids": ids.astype(np.float32), "attention_mask": ids},
+        "labels": {"input_ids": ids, "attention_mask": ids, "labels": ids},
+    }
+    found = []
+    for name, feed in wrong.items():
+        try:
+            session.run(None, feed)
+        except Exception as error:
+            # Those without the name do not help; onnxruntime does not always have it.
+            found.append(name in str(error) or "Unexpected input data type" in str(error))
+    return found
+
+
 PROGRAMS = [
     quick_start,
     what_a_model_says_of_itself,
@@ -247,4 +476,14 @@ PROGRAMS = [
     overridable_initializers,
     provider_lists,
     other_ways_to_run,
+    generation_loop,
+    lists_in_place_of_arrays,
+    outputs_as_a_dictionary,
+    arrays_of_any_layout,
+    half_precision,
+    sizes_that_only_a_run_tells,
+    values_from_the_first_run_on,
+    errors_that_a_server_answers,
+    feeds_of_several_kinds,
+    text_of_errors,
 ]

@@ -37,10 +37,14 @@ __all__ = [
     "RunOptions",
     "SessionOptions",
     "capi",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
     "get_all_providers",
     "get_available_providers",
+    "get_build_info",
     "get_device",
     "get_version_string",
+    "preload_dlls",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
 ]
@@ -51,3 +55,20 @@ __version__ = _version
 def get_version_string():
     """The version of Tessera."""
     return __version__
+
+
+def get_build_info():
+    """The name and version of Tessera, as a text for people."""
+    return f"Tessera {__version__}"
+
+
+def disable_telemetry_events():
+    """Does nothing: Tessera sends nothing to anybody."""
+
+
+def enable_telemetry_events():
+    """Does nothing: Tessera sends nothing to anybody."""
+
+
+def preload_dlls(cuda=True, cudnn=True, msvc=True, directory=None):
+    """Does nothing: plug-ins find their libraries themselves."""

@@ -10,7 +10,9 @@ __all__ = [
     "InvalidArgument",
     "InvalidBinding",
     "InvalidGraph",
+    "InvalidInput",
     "InvalidProtobuf",
+    "InvalidType",
     "ModelLoaded",
     "NoModel",
     "NoSuchFile",
@@ -30,6 +32,15 @@ class InvalidArgument(errors.InvalidArgument):
 
 class InvalidBinding(InvalidArgument, RuntimeError):
     """What was bound to a session is wrong; onnxruntime raises RuntimeError."""
+
+
+class InvalidType(InvalidArgument, TypeError):
+    """What was passed is of another Python type; onnxruntime raises TypeError."""
+
+
+class InvalidInput(InvalidArgument, RuntimeError):
+    """What was passed as an input is nothing that an array can be made of; onnxruntime raises
+    RuntimeError."""
 
 
 class NoSuchFile(errors.InvalidArgument):

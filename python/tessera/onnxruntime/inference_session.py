@@ -11,7 +11,9 @@ from tessera import _core, errors
 from .errors import (
     InvalidArgument,
     InvalidBinding,
+    InvalidInput,
     InvalidProtobuf,
+    InvalidType,
     NoSuchFile,
     RunCancelled,
     RunFailed,
@@ -72,6 +74,8 @@ def _check_keywords(keywords):
 
 
 def _shape_of(name, value):
+    if isinstance(value, OrtValue):
+        return tuple(value.shape())
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
         return shape
@@ -80,8 +84,17 @@ def _shape_of(name, value):
     try:
         return numpy.shape(value)
     except ValueError as error:
-        raise InvalidArgument(f"input '{name}'", f"expected an array, found {type(value).__name__}: "
-                                                 f"{error}") from None
+        raise InvalidInput(f"input '{name}'", f"expected an array, found {type(value).__name__}: "
+                                              f"{error}") from None
+
+
+def _is_array_like(value):
+    """Whether onnxruntime reads such a value, if it has the right type and shape."""
+    import numpy
+
+    if isinstance(value, numpy.ndarray):
+        return value.dtype.kind in "biuf" or value.dtype.name == "bfloat16"
+    return isinstance(value, (list, tuple, OrtValue))
 
 
 class _Network:
@@ -318,19 +331,20 @@ class InferenceSession:
 
     def _indices_of(self, output_names):
         if isinstance(output_names, str):
-            raise InvalidArgument("output_names", f"expected a list of names, found the text "
-                                                  f"'{output_names}'")
+            raise InvalidType("output_names", f"expected a list of names, found the text "
+                                              f"'{output_names}'")
         try:
             names = list(output_names)
         except TypeError:
-            raise InvalidArgument("output_names", "expected a list of names, found "
-                                                  f"{type(output_names).__name__}") from None
+            raise InvalidType("output_names", "expected a list of names, found "
+                                              f"{type(output_names).__name__}") from None
         try:
             return [self._output_indices[name] for name in names] or None
         except (KeyError, TypeError):
             known = list(self._output_indices)
             wrong = next(name for name in names if name not in known)
-            raise InvalidArgument(f"output '{wrong}'", f"expected {one_of(wrong, known)}") from None
+            kind = InvalidArgument if isinstance(wrong, str) else InvalidType
+            raise kind(f"output '{wrong}'", f"expected {one_of(wrong, known)}") from None
 
     def _checked_feed(self, input_feed):
         if type(input_feed) is dict:
@@ -407,6 +421,9 @@ class InferenceSession:
                 except errors.Error as second_error:
                     error = second_error
             error = self._explained(inputs, error)
+            for name, value in inputs.items():
+                if error.where == f"input '{name}'" and not _is_array_like(value):
+                    raise InvalidInput(error.where, error.message) from None
         raise compatible(error, InvalidModel=RunFailed) from None
 
     def _converted(self, input_feed):
@@ -422,6 +439,9 @@ class InferenceSession:
                 try:
                     inputs[name] = numpy.asarray(value, dtype)
                     is_converted = True
+                except OverflowError as error:
+                    raise InvalidInput(f"input '{name}'", f"expected numbers of {dtype}, found "
+                                                          f"others: {error}") from None
                 except (TypeError, ValueError):
                     pass
         return inputs, is_converted

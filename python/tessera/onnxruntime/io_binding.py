@@ -87,6 +87,10 @@ class IOBinding:
         """The outputs of the newest run, in the order in which they were bound."""
         return [OrtValue(self.results[name]) for name in self.outputs if name in self.results]
 
+    def get_outputs_as_ortvaluevector(self):
+        """The same."""
+        return self.get_outputs()
+
     def copy_outputs_to_cpu(self):
         """The same as new arrays."""
         return [self.results[name].copy() for name in self.outputs if name in self.results]
