@@ -1,7 +1,7 @@
 // `tessera diff`: which steps of two plans differ, and what that costs.
 #include <algorithm>
 #include <fstream>
-#include <limits>
+#include <numeric>
 #include <string_view>
 
 #include "cli/bound_model.h"
@@ -186,6 +186,13 @@ void check_sides(std::span<const Side> sides, const DiffArguments& arguments) {
   }
 }
 
+// `report` as a file of explain has it.
+ExplainReport as_explained(const ExplainReport& report) {
+  std::vector<size_t> steps(report.plan.steps.size());
+  std::iota(steps.begin(), steps.end(), size_t{0});
+  return read_explain_json(json_text(explain_json(report, steps)), report.model);
+}
+
 CommandResult diff(const DiffArguments& arguments) {
   const RunLimit limit = parse_run_limit(arguments.runs);
   if (!arguments.second && !arguments.first_options && !arguments.second_options) {
@@ -226,6 +233,8 @@ CommandResult diff(const DiffArguments& arguments) {
     measured.push_back({&bound.back()->bound(), &compared[index].report});
   }
   if (!measured.empty()) measure_steps(measured, limit, bound[0]->progress());
+  // JSON replaces bytes of names that are not UTF-8.
+  if (measured.size() == 1) *measured[0].report = as_explained(*measured[0].report);
   const PlanDifference difference = difference_of(compared[0].report, compared[1].report);
   return {difference.is_equal() ? kFine : kAnswerIsNo,
           arguments.is_json ? json_text(diff_json(compared[0], compared[1], difference))

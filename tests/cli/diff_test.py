@@ -242,6 +242,15 @@ def test_a_model_of_standard_input(tessera_binary, folder):
     assert done.returncode == 0, done.stderr
 
 
+def test_names_that_are_not_unicode_are_compared_too(diff, explain, folder):
+    content = (folder / "model.onnx").read_bytes()
+    # The onnx package refuses to write such names; other programs do not.
+    (folder / "model.onnx").write_bytes(content.replace(b"stem_relu", b"stem_\xff\xfe\xc3\x28"))
+    explain("a.json", *REFERENCE)
+    diff("a.json", "model.onnx", *SHAPE, *QUICK, *REFERENCE, code=0)
+    diff("model.onnx", "model.onnx", *SHAPE, *QUICK, *REFERENCE, code=0)
+
+
 def test_pipes_of_explain(tessera_binary, explain, folder):
     explain("a.json", *REFERENCE)
     done = subprocess.run(["bash", "-c", f"{tessera_binary} diff <(cat a.json) <(cat a.json)"],
