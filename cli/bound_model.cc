@@ -147,6 +147,19 @@ std::string ModelRequest::to_onnx(
   return loaded.model.to_onnx(options_for(loaded), notes);
 }
 
+void ModelRequest::save_bundle(const LoadedModel& loaded, const std::filesystem::path& file,
+                               const std::vector<std::vector<std::string>>& shape_sets) const {
+  BindOptions common = options_for(loaded);
+  const WatchedTuning watched(common, *progress_, "stopped early; no bundle is written");
+  std::vector<BindOptions> binds;
+  for (const std::vector<std::string>& set : shape_sets) {
+    BindOptions& options = binds.emplace_back(common);
+    options.shapes = shapes_to_bind(parse_shapes(set, loaded.description.inputs), loaded.inputs);
+  }
+  loaded.model.save_bundle(file, binds);
+  Termination::check();
+}
+
 BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origin,
                               const std::vector<std::string>& fetch, bool fetches_step_outputs,
                               bool exits_on_signal) const {

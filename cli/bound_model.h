@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -110,6 +111,11 @@ class ModelRequest {
   // these names.
   std::string to_onnx(const LoadedModel& loaded,
                       const std::map<std::string, std::map<std::string, std::string>>& notes) const;
+
+  // Writes a bundle; each of the sets of --shape arguments is bound for it, in place of the shapes
+  // of the arguments. Throws Error; Cancelled if the user stops it.
+  void save_bundle(const LoadedModel& loaded, const std::filesystem::path& file,
+                   const std::vector<std::vector<std::string>>& shape_sets) const;
 
   // Binds to the shapes of the arguments and of the inputs' files; `fetch` and
   // `fetches_step_outputs` are those of BindOptions. Throws Error; Cancelled also where SIGTERM or

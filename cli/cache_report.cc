@@ -21,16 +21,6 @@ const std::string& value_of(const std::vector<CacheIngredient>& ingredients,
   return kNone;
 }
 
-Json to_json(const std::vector<CacheIngredient>& ingredients) {
-  Json json = Json::array();
-  for (const CacheIngredient& ingredient : ingredients) {
-    json.push_back({{"ingredient", ingredient.name},
-                    {"text", ingredient.value},
-                    {"digest", ingredient.digest}});
-  }
-  return json;
-}
-
 constexpr int64_t kNanoseconds = 1'000'000'000;
 
 // The ingredients of a bind with default options.
@@ -108,6 +98,16 @@ std::string table_of(const std::string& title, const std::vector<CacheIngredient
 
 }  // namespace
 
+Json ingredients_json(const std::vector<CacheIngredient>& ingredients) {
+  Json json = Json::array();
+  for (const CacheIngredient& ingredient : ingredients) {
+    json.push_back({{"ingredient", ingredient.name},
+                    {"text", ingredient.value},
+                    {"digest", ingredient.digest}});
+  }
+  return json;
+}
+
 std::string ingredients_text(const CacheReport& report, const TextStyle& style) {
   return wrapped("fingerprint " + report.fingerprint, style) +
          table_of("the file depends on", report.ingredients, style) + "\n" +
@@ -116,8 +116,8 @@ std::string ingredients_text(const CacheReport& report, const TextStyle& style) 
 
 Json ingredients_json(const CacheReport& report) {
   return {{"fingerprint", report.fingerprint},
-          {"ingredients", to_json(report.ingredients)},
-          {"entry_ingredients", to_json(report.entry_ingredients)}};
+          {"ingredients", ingredients_json(report.ingredients)},
+          {"entry_ingredients", ingredients_json(report.entry_ingredients)}};
 }
 
 Json cache_json(const CacheReport& report) {
@@ -146,7 +146,7 @@ std::string origins_text(const CacheReport& report, const TextStyle& style) {
   return text;
 }
 
-std::string cache_file_text(const CacheFileDescription& file, const TextStyle& style) {
+std::string plans_text(const std::vector<CacheSection>& sections, const TextStyle& style) {
   TextTable table({{"of"},
                    {"what"},
                    {"origin"},
@@ -154,7 +154,7 @@ std::string cache_file_text(const CacheFileDescription& file, const TextStyle& s
                    {"size", Align::Right},
                    {"age", Align::Right},
                    {"depends on", Align::Left, true}});
-  for (const CacheSection& section : file.sections) {
+  for (const CacheSection& section : sections) {
     // If there is a plan, it is clear that nothing is left to be measured.
     if (section.content == "settled") continue;
     std::string ingredients;
@@ -165,30 +165,42 @@ std::string cache_file_text(const CacheFileDescription& file, const TextStyle& s
     table.add_row({section.type, section.content, section.origin, time_text(section.seconds),
                    bytes_text(section.bytes), age_text(section.made_ns), ingredients});
   }
+  return table.text(style);
+}
+
+std::string cache_file_text(const CacheFileDescription& file, const TextStyle& style) {
   return wrapped(file.file.string() + (file.model.empty() ? "" : " of " + file.model) + ", " +
                      bytes_text(file.bytes) + ", saves " + time_text(seconds_of(file)) +
                      " of measuring, written by " + file.written_by,
                  style) +
          wrapped("fingerprint " + file.fingerprint, style) +
-         table_of("depends on", file.ingredients, style) + "\n" + table.text(style);
+         table_of("depends on", file.ingredients, style) + "\n" + plans_text(file.sections, style);
+}
+
+Json sections_json(const std::vector<CacheSection>& sections) {
+  Json json = Json::array();
+  for (const CacheSection& section : sections) {
+    json.push_back({{"section", section.type},
+                    {"content", section.content},
+                    {"origin", section.origin},
+                    {"made_at", date_text(section.made_ns)},
+                    {"size_bytes", section.bytes},
+                    {"saved_us", microseconds_json(section.seconds)},
+                    {"ingredients", ingredients_json(section.ingredients)}});
+  }
+  return json;
 }
 
 Json to_json(const CacheFileDescription& file) {
-  Json json = {{"file", file.file.string()},      {"model", file.model},
-               {"written_by", file.written_by},   {"used_at", date_text(file.used_ns)},
-               {"size_bytes", file.bytes},        {"saved_us", microseconds_json(seconds_of(file))},
-               {"fingerprint", file.fingerprint}, {"ingredients", to_json(file.ingredients)},
-               {"sections", Json::array()}};
-  for (const CacheSection& section : file.sections) {
-    json["sections"].push_back({{"section", section.type},
-                                {"content", section.content},
-                                {"origin", section.origin},
-                                {"made_at", date_text(section.made_ns)},
-                                {"size_bytes", section.bytes},
-                                {"saved_us", microseconds_json(section.seconds)},
-                                {"ingredients", to_json(section.ingredients)}});
-  }
-  return json;
+  return {{"file", file.file.string()},
+          {"model", file.model},
+          {"written_by", file.written_by},
+          {"used_at", date_text(file.used_ns)},
+          {"size_bytes", file.bytes},
+          {"saved_us", microseconds_json(seconds_of(file))},
+          {"fingerprint", file.fingerprint},
+          {"ingredients", ingredients_json(file.ingredients)},
+          {"sections", sections_json(file.sections)}};
 }
 
 std::string cache_list_text(const std::vector<ListedCache>& files, const TextStyle& style) {

@@ -25,6 +25,11 @@ std::string origins_text(const CacheReport& report, const TextStyle& style);
 std::string cache_file_text(const CacheFileDescription& file, const TextStyle& style);
 Json to_json(const CacheFileDescription& file);
 
+Json ingredients_json(const std::vector<CacheIngredient>& ingredients);
+Json sections_json(const std::vector<CacheSection>& sections);
+// A table of sections, without those that say nothing to people.
+std::string plans_text(const std::vector<CacheSection>& sections, const TextStyle& style);
+
 // One file of a listing, or why it cannot be used.
 struct ListedCache {
   std::filesystem::path path;

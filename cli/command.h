@@ -48,6 +48,7 @@ Command make_backends_command(CommandOptions command);
 Command make_doctor_command(CommandOptions command);
 Command make_tune_command(CommandOptions command);
 Command make_verify_command(CommandOptions command);
+Command make_bundle_command(CommandOptions command);
 Command make_cache_command(CommandOptions command);
 Command make_completion_command(CommandOptions command);
 

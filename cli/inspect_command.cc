@@ -5,6 +5,7 @@
 
 #include "cli/bind_arguments.h"
 #include "cli/bound_model.h"
+#include "cli/bundle_report.h"
 #include "cli/command.h"
 #include "cli/inspect_report.h"
 #include "cli/memory_report.h"
@@ -79,6 +80,9 @@ CommandResult inspect(const InspectOptions& options) {
     return inspect_memory(options);
   }
   check_binds_nothing(options.bind);
+  // Verifies all of it.
+  const std::optional<BundleDescription> bundle =
+      is_bundle(options.model) ? std::optional(describe_bundle(options.model)) : std::nullopt;
   Progress progress;
   progress.show("loading " + options.model);
   const Model model =
@@ -89,8 +93,13 @@ CommandResult inspect(const InspectOptions& options) {
   if (!options.shapes.empty()) {
     description = model.describe(shapes_of(options, description));
   }
-  return {kFine, options.is_json ? json_text(inspect_json(description, options.parts))
-                                 : inspect_text(description, options.parts, stdout_style())};
+  if (options.is_json) {
+    Json json = inspect_json(description, options.parts);
+    json["bundle"] = bundle ? bundle_json(*bundle) : Json();
+    return {kFine, json_text(json)};
+  }
+  return {kFine, (bundle ? bundle_text(*bundle, stdout_style()) + "\n" : "") +
+                     inspect_text(description, options.parts, stdout_style())};
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ constexpr std::array kCommands = {
     CommandRow{"diff", "Compare two plans: which steps differ, and what that costs",
                make_diff_command},
     CommandRow{"tune", "Measure which kernels run a model fastest", make_tune_command},
+    CommandRow{"bundle", "Write one file with a model and all that it needs to start at once",
+               make_bundle_command},
     CommandRow{"inspect", "Show the inputs, outputs, nodes and weights of a model",
                make_inspect_command},
     CommandRow{"plan-memory", "Place buffers of known lifetimes in as little memory as possible",

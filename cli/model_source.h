@@ -8,7 +8,7 @@
 namespace tessera::cli {
 
 // The description of MODEL in `--help`.
-constexpr const char* kModelHelp = "an ONNX file; '-': from standard input";
+constexpr const char* kModelHelp = "an ONNX file, or a bundle; '-': from standard input";
 
 // Loads the file `model`, or reads the model from standard input if `model` is "-". In the latter
 // case, external data is read from the working directory. Throws like tessera::load(), and

@@ -101,6 +101,28 @@ NamedShapes parse_shapes(const std::vector<std::string>& arguments,
   return shapes;
 }
 
+std::vector<std::vector<std::string>> shape_sets(const std::vector<std::string>& arguments) {
+  std::map<std::string, std::vector<std::string>> by_name;
+  size_t count = 1;
+  for (const std::string& argument : arguments) {
+    std::vector<std::string>& shapes = by_name[split_named_argument("--shape", argument).name];
+    shapes.push_back(argument);
+    count = std::max(count, shapes.size());
+  }
+  std::vector<std::vector<std::string>> sets(count);
+  for (const auto& [name, shapes] : by_name) {
+    if (shapes.size() != 1 && shapes.size() != count) {
+      throw Error(ErrorKind::InvalidArgument, "--shape '" + name + "'",
+                  "expected 1 shape, for all sets of shapes, or " + std::to_string(count) +
+                      ", one for each; found " + std::to_string(shapes.size()));
+    }
+    for (size_t set = 0; set < count; ++set) {
+      sets[set].push_back(shapes[shapes.size() == 1 ? 0 : set]);
+    }
+  }
+  return sets;
+}
+
 NamedTensors read_inputs(const std::vector<std::string>& arguments,
                          const std::vector<ValueDescription>& inputs, const NamedShapes& shapes) {
   NamedTensors tensors;

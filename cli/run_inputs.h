@@ -19,6 +19,11 @@ using NamedShapes = std::map<std::string, std::vector<int64_t>>;
 NamedShapes parse_shapes(const std::vector<std::string>& arguments,
                          const std::vector<ValueDescription>& inputs);
 
+// The sets of --shape arguments of which each is bound: as many as the input that is named most
+// often has; an input that is named once has the same shape in all sets. Without arguments, one
+// empty set. Throws InvalidArgument for any other number.
+std::vector<std::vector<std::string>> shape_sets(const std::vector<std::string>& arguments);
+
 // Reads the files of --input arguments. Throws InvalidArgument if a name is not an input or occurs
 // twice, a file contains no tensor, or its type or shape contradicts the model or `shapes`.
 NamedTensors read_inputs(const std::vector<std::string>& arguments,

@@ -110,5 +110,15 @@ TEST_F(RunInputs, ShapesGoByNameOrIndex) {
   EXPECT_THROW(parse_shapes({"other=1"}, inputs_), Error);
 }
 
+TEST(ShapeSets, AreAsManyAsTheInputThatIsNamedMostOftenHas) {
+  EXPECT_THAT(shape_sets({}), ElementsAre(testing::IsEmpty()));
+  EXPECT_THAT(shape_sets({"x=1x2"}), ElementsAre(ElementsAre("x=1x2")));
+  EXPECT_THAT(shape_sets({"x=1", "mask=5", "x=2"}),
+              ElementsAre(testing::UnorderedElementsAre("x=1", "mask=5"),
+                          testing::UnorderedElementsAre("x=2", "mask=5")));
+  EXPECT_THROW(shape_sets({"x=1", "x=2", "x=3", "y=1", "y=2"}), Error);
+  EXPECT_THROW(shape_sets({"x"}), Error);
+}
+
 }  // namespace
 }  // namespace tessera::cli

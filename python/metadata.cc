@@ -7,13 +7,17 @@
 #include <nanobind/stl/vector.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/likely_name.h"
+#include "cache/bundle_file.h"
 #include "import/onnx/model_metadata.h"
 #include "python/interpreter_lock.h"
 #include "python/text.h"
+#include "store/bundle.h"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -66,7 +70,12 @@ nb::dict read_bytes(const nb::bytes& bytes) {
   ModelMetadata metadata;
   {
     const Unlocked unlocked;
-    metadata = read_metadata_bytes({bytes.c_str(), bytes.size()});
+    std::string copy = cache::is_bundle({bytes.c_str(), bytes.size()})
+                           ? std::string(bytes.c_str(), bytes.size())
+                           : "";
+    const std::shared_ptr<const Bundle> bundle = Bundle::over(copy, "the given bytes");
+    metadata = read_metadata_bytes(bundle ? bundle->model_bytes()
+                                          : std::string_view(bytes.c_str(), bytes.size()));
   }
   return to_dict(metadata);
 }
@@ -75,7 +84,8 @@ nb::dict read_file(const std::filesystem::path& file) {
   ModelMetadata metadata;
   {
     const Unlocked unlocked;
-    metadata = read_metadata(file);
+    const std::shared_ptr<const Bundle> bundle = Bundle::open(file);
+    metadata = bundle ? read_metadata_bytes(bundle->model_bytes()) : read_metadata(file);
   }
   return to_dict(metadata);
 }

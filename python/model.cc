@@ -206,6 +206,33 @@ nb::object bind(nb::handle self, const nb::object& shapes, const nb::kwargs& key
   return bound;
 }
 
+void save_bundle(LoadedModel& self, const std::filesystem::path& filename, const nb::object& shapes,
+                 const nb::kwargs& keywords) {
+  PythonProgress progress(keywords.contains("on_progress") ? nb::object(keywords["on_progress"])
+                                                           : nb::none());
+  const auto options_for = [&](const nb::object& one) {
+    BindOptions options = read_bind_options(one, keywords);
+    options.on_progress = progress.watcher();
+    return options;
+  };
+  std::vector<BindOptions> binds;
+  if (nb::isinstance<nb::list>(shapes) || nb::isinstance<nb::tuple>(shapes)) {
+    for (const nb::handle one : shapes) binds.push_back(options_for(nb::borrow(one)));
+  } else {
+    binds.push_back(options_for(shapes));
+  }
+  try {
+    const Unlocked unlocked;
+    self.model.save_bundle(filename, binds);
+  } catch (const Error&) {
+    // What the callable raised is why it was stopped.
+    progress.raise_error();
+    throw;
+  }
+  progress.raise_error();
+  self.log->raise_error();
+}
+
 const ModelDescription& description_of(LoadedModel& self) {
   if (!self.description) self.description = self.model.describe();
   return *self.description;
@@ -239,6 +266,20 @@ Raises InvalidArgument (an unknown type; nothing was bound with optimize), Unsup
 that this machine does not have) or DeviceFailed.
 
     model.save_cache("resnet50.cache"))";
+
+constexpr const char* kSaveBundleText =
+    R"(Writes one file, a bundle, with the model, its weights, and for each of the shapes the plan,
+the packed weights and the compiled kernels. tessera.load() takes it in place of a model.
+
+shapes: the shapes of inputs by name, as for bind(), or a list of such dictionaries: for each, the
+    model is bound first, and measured unless `optimize` is False.
+keywords: those of bind().
+
+Plans are used on machines of the same kind; packs and kernels only by processes that have this
+user's key. Raises as bind() does; InvalidArgument if the file cannot be written, if it exists and is
+no bundle, and if this model is a bundle itself; DeviceFailed if writing fails.
+
+    model.save_bundle("resnet50.bundle", [{"data": (1, 3, 224, 224)}, {"data": (8, 3, 224, 224)}]))";
 
 constexpr const char* kLoadCacheText =
     R"(Loads a cache file for later binds; the contents of several files add up.
@@ -293,6 +334,12 @@ void bind_model(nb::module_& module) {
             self.model.load_cache(filename, type);
           },
           "filename"_a, "type"_a = "all", kLoadCacheText)
+      .def("save_bundle", &save_bundle, "filename"_a, "shapes"_a = nb::none(), "keywords"_a,
+           nb::sig("def save_bundle(self, filename: str | os.PathLike, shapes: "
+                   "collections.abc.Mapping[str, collections.abc.Sequence[int]] | "
+                   "collections.abc.Sequence[collections.abc.Mapping[str, "
+                   "collections.abc.Sequence[int]]] | None = None, **keywords: object) -> None"),
+           kSaveBundleText)
       .def(
           "cache_report", [](LoadedModel& self) { return to_python(self.model.cache_report()); },
           nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "tessera/bind_options.h"
+#include "tessera/bundle.h"
 #include "tessera/cache.h"
 #include "tessera/descriptions.h"
 #include "tessera/error.h"
@@ -111,7 +112,7 @@ class Backends {
 
 // A model in memory.
 struct ModelBytes {
-  std::string bytes;  // of an ONNX file
+  std::string bytes;  // of an ONNX file or a bundle
   // Its name in errors and in ModelDescription::file.
   std::string name = "the given bytes";
   // The folder of its external data; "": the working folder.
@@ -326,6 +327,18 @@ class Model {
   // not wait for other processes.
   CacheReport find_cache(const BindOptions& options = {}) const;
 
+  // Writes one file, a bundle, with this model and everything that a process needs to run it at
+  // once: the weights, also those in files beside the model, and for each of `binds` the plan, the
+  // packed weights and the compiled kernels. Each of `binds` is bound first, and measured if its
+  // options say so; without `optimize`, the bundle has the plan that was chosen without measuring.
+  // load() accepts the file in place of the model. Plans are used on machines of the same kind;
+  // packs and kernels only by processes that have the key of this user's folder
+  // (user_cache_folder()). Throws as bind() does; InvalidArgument if `file` cannot be written, if
+  // it exists and is no bundle, and if this model is a bundle itself; DeviceFailed if writing
+  // fails, or if a file of the model has changed. Then `file` is unchanged.
+  void save_bundle(const std::filesystem::path& file,
+                   const std::vector<BindOptions>& binds = {BindOptions()}) const;
+
   ModelDescription describe() const;
   // The stages of load(), in order.
   const std::vector<StageRecord>& stages() const;
@@ -341,8 +354,11 @@ class Model {
   std::shared_ptr<State> state_;
 };
 
-// Loads an ONNX file. Throws InvalidArgument (the file cannot be read), InvalidModel, Unsupported
-// (an op or version that this build does not know) or OutOfMemory.
+// Loads an ONNX file, or a bundle (Model::save_bundle()), which is recognised by its first bytes.
+// Throws InvalidArgument (the file cannot be read), InvalidModel, Unsupported (an op or version
+// that this build does not know), OutOfMemory, or Corrupt for a damaged bundle. A bundle is mapped:
+// like external files, it must not be written or truncated as long as the model or one of its
+// executors exists.
 Model load(const std::filesystem::path& file, const LoadOptions& options = {});
 
 // Loads a model from memory. The Model keeps the bytes, because bind() may read weights again.

@@ -238,6 +238,12 @@ int32_t tessera_model_save_cache(const tessera_model* model, const char* file, c
                                  int32_t include_packs, tessera_failure* failure);
 int32_t tessera_model_load_cache(tessera_model* model, const char* file, const char* type,
                                  tessera_failure* failure);
+/* Writes a bundle: one file with the model, its weights, and what `count` binds with these options
+ * find out, which take place first. Without options (0), one bind with default options.
+ * tessera_load() and tessera_load_bytes() accept a bundle in place of a model. Thread-safe. */
+int32_t tessera_model_save_bundle(const tessera_model* model, const char* file,
+                                  const tessera_bind_options* const* options, size_t count,
+                                  tessera_failure* failure);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -147,10 +147,10 @@ def load(
     strict_stamps: bool = False,
     free_inputs: Collection[str] = (),
 ) -> Model:
-    """Loads an ONNX model from the path of a file; from bytes, such as SerializeToString() returns,
-    or another object with the buffer protocol; or from a file that is open for reading bytes. If
-    bytes name files of external data, these must be in the working folder; those of an open file
-    that has a name, in its folder.
+    """Loads an ONNX file or a bundle (Model.save_bundle()) from its path; from its bytes, such as
+    SerializeToString() returns, or another object with the buffer protocol; or from a file that is
+    open for reading bytes. If bytes name files of external data, these must be in the working
+    folder; those of an open file that has a name, in its folder.
 
     strict: a declared shape of an inner value that contradicts the inferred one is an error, not a
         warning.
@@ -178,7 +178,7 @@ def load(
     moment.
 
     Raises InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or version that this
-    build does not know) or OutOfMemory.
+    build does not know), OutOfMemory, or Corrupt for a damaged bundle.
 
         model = tessera.load("squeezenet.onnx")
         print(model.inputs)

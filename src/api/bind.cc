@@ -64,6 +64,7 @@ class Model::State::Binder {
     wanted_ = plan_options(options_, model.backends.state_->set);
     wanted_.log = &model.log;
     wanted_.shared_kernels = &store_.kernels();
+    wanted_.notes_plan = model.on_bound != nullptr;
     if (!is_optimized_ && options_.tune.cost_table.empty()) return;
     costs_ = known_costs(options_.tune.cost_table);
     wanted_.pricing = pricing_options(options_, costs_);
@@ -73,7 +74,11 @@ class Model::State::Binder {
 
   Executor bind() {
     model_.warn_once_if_slow(options_);
-    if (is_optimized_) look_up();
+    if (is_optimized_) {
+      look_up();
+    } else if (model_.bundle) {
+      use_stored();
+    }
     std::optional<PlanResult> known = build_stored();
     const bool is_cached = known.has_value();
     if (stored_ && !known) search_.emplace(std::move(*stored_).search());
@@ -85,6 +90,7 @@ class Model::State::Binder {
     // Measurements and packs are valid only if the files of the model have not changed meanwhile.
     model_.check_weights();
     std::shared_ptr<const CacheRecord> record = keep(result, is_cached);
+    if (model_.on_bound) model_.on_bound(options_, wanted_, result, record.get());
     return executor(std::move(result), std::move(record), is_cached);
   }
 
@@ -95,6 +101,12 @@ class Model::State::Binder {
     if (auto* const task = std::get_if<PlanSearch>(&answer)) search_.emplace(std::move(*task));
   }
 
+  // Uses stored packs and kernels.
+  void use_stored() {
+    model_.open_packs(*pool_);
+    wanted_.find_stored_kernel = model_.stored_kernel_finder();
+  }
+
   // Looks up a stored plan, and verifies it if it is untrusted; otherwise takes the task to search
   // for one.
   void look_up() {
@@ -102,8 +114,7 @@ class Model::State::Binder {
     if (!waits_) return find_known();
     take(store_.look_up(model_.plan_request(options_, more_, pool_->threads()),
                         waiting_reporter(options_), model_.log));
-    model_.open_packs(*pool_);
-    wanted_.find_stored_kernel = model_.stored_kernel_finder();
+    use_stored();
     if (!stored_ || cache::trusts_results(stored_->origin())) return;
     const std::string wrong =
         model_.verify_untrusted_plan(options_, wanted_, *stored_, costs_, *pool_, clock_);
@@ -116,8 +127,7 @@ class Model::State::Binder {
   // and measuring follows behind the runs.
   void find_known() {
     stored_ = store_.find(model_.plan_request(options_, more_, pool_->threads()), model_.log);
-    model_.open_packs(*pool_);
-    wanted_.find_stored_kernel = model_.stored_kernel_finder();
+    use_stored();
     if (stored_) return;
     is_optimized_ = false;
     measures_behind_ = true;

@@ -1,4 +1,6 @@
 // Model and load(): thin wrappers around the stages of src/compile.
+#include <algorithm>
+#include <array>
 #include <mutex>
 #include <utility>
 
@@ -83,21 +85,38 @@ DeclaredShapes Model::State::declared_shapes() {
   return DeclaredShapes(loaded.graph);
 }
 
+LoadedModel Model::State::read(ThreadPool& pool) {
+  const ImportOptions options{.copies_weights = compile_options.copies_weights,
+                              .free_inputs = compile_options.free_inputs};
+  if (bundle) {
+    return load_model(bundle->import(*registry, log, options), compile_options, *registry, pool,
+                      log);
+  }
+  if (!given_bytes) return load_model(file, compile_options, *registry, pool, log);
+  return load_model(import_onnx_bytes(given_bytes->bytes, given_bytes->folder, *registry, log,
+                                      given_bytes->name, options),
+                    compile_options, *registry, pool, log);
+}
+
 void Model::State::restore() {
   ThreadPool pool(load_threads);
   const std::vector<StampedFile> expected = files();
   check_unchanged(expected);
-  LoadedModel again =
-      given_bytes ? load_model(import_onnx_bytes(given_bytes->bytes, given_bytes->folder, *registry,
-                                                 log, given_bytes->name,
-                                                 {.copies_weights = compile_options.copies_weights,
-                                                  .free_inputs = compile_options.free_inputs}),
-                               compile_options, *registry, pool, log)
-                  : load_model(file, compile_options, *registry, pool, log);
+  LoadedModel again = read(pool);
   // Compares the stamps of the files that were opened, because a file may have been replaced after
   // check_unchanged().
   if (!expected.empty()) check_same_stamps(expected, again.source.files);
   const std::lock_guard lock(mutex);
+  if (bundle && structure) {
+    // The index of a bundle and its model are authenticated apart from one another.
+    const tuning::StructureText found =
+        tuning::structure_text(again.graph, tuning::ValueTypes::LeftOut);
+    if (cache::digest_text(found.text) != structure->digest) {
+      throw Error(ErrorKind::Corrupt, bundle->location(),
+                  "expected the model that its index describes, found another one; make the bundle "
+                  "again");
+    }
+  }
   loaded = std::move(again);
   if (stored_model) stored_model->note_read_again();
 }
@@ -298,6 +317,7 @@ PlanRequest Model::State::plan_request(const BindOptions& wanted,
                          : std::vector<tuning::PricedLibrary>();
           },
       .given = more,
+      .bundled = bundled_cache,
       .folders = cache_folders(wanted),
       .key_folder = user_cache_folder(),
       .is_frozen = wanted.cache.frozen,
@@ -309,9 +329,28 @@ PlanRequest Model::State::plan_request(const BindOptions& wanted,
 
 const std::vector<StageRecord>& Model::stages() const { return state_->stages; }
 
+void Model::State::take(FoundModel found) {
+  loaded = std::move(found.model);
+  structure = std::move(found.structure);
+  stored_model = std::move(found.stored);
+}
+
+bool Model::State::take_index(const IndexLocation& location) {
+  if (location.file.empty()) return false;
+  std::optional<FoundModel> found = find_model(location, backends.state_->set, log);
+  if (!found) return false;
+  // The bundle was opened before its index was found.
+  if (bundle && !std::ranges::equal(found->model.source.files, std::array{*bundle->file()})) {
+    return false;
+  }
+  take(*std::move(found));
+  return true;
+}
+
 Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions& options,
-                         bool keeps_index) {
+                         Keeping keeping) {
   StageClock clock;
+  const bool keeps_index = keeping == Keeping::Index;
   state->compile_options = {.is_strict = options.is_strict,
                             .keeps_all_values = options.keeps_all_values,
                             .copies_weights = options.copies_weights,
@@ -323,60 +362,74 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
   // memory at the same time.
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
   std::optional<IndexLocation> location;
-  if (keeps_index) {
-    clock.begin("index");
+  if (keeps_index && !state->given_bytes) {
     location = index_location(user_cache_folder(), state->file, version(), state->compile_options,
                               options.strict_stamps);
   }
-  if (location) {
-    std::optional<FoundModel> found =
-        find_model(*location, options.backends.state_->set, state->log);
-    if (found) {
-      state->loaded = std::move(found->model);
-      state->structure = std::move(found->structure);
-      state->stored_model = std::move(found->stored);
-      state->stages = clock.take();
-      return Model(state);
-    }
+  // Packs in a bundle are used even if nothing is kept in the user's folder.
+  const bool uses_packs = keeps_index || state->bundle;
+  if (!location && uses_packs && options.free_inputs.empty()) {
+    location = {.folder = user_cache_folder()};
   }
+  bool is_loaded = false;
+  if (location) {
+    clock.begin("index");
+    is_loaded = state->take_index(*location);
+    if (state->bundle) is_loaded = state->open_bundle(*location, !is_loaded) || is_loaded;
+  }
+  if (!is_loaded) state->read_first(location, options, clock);
+  if (state->stored_model && state->bundled_packs) {
+    state->stored_model->set_bundled(state->bundled_packs, state->bundle->file());
+  }
+  state->stages = clock.take();
+  return Model(state);
+}
+
+void Model::State::read_first(std::optional<IndexLocation> location, const LoadOptions& options,
+                              StageClock& clock) {
   // Without an index this is the only stage.
-  clock.begin(keeps_index ? "read" : "load");
+  clock.begin(location ? "read" : "load");
   try {
-    state->restore();
+    restore();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::Unsupported) throw;
     // A plug-in may define the op. Plug-ins are opened only if a model needs this.
     const auto extended = extended_registry(options.backends.state_->set);
     if (!extended) throw;
-    state->registry = extended;
-    state->restore();
+    registry = extended;
+    restore();
     // No index is kept: the next process has to open the plug-in, too.
     location.reset();
   }
-  if (location) {
-    state->stored_model =
-        std::make_unique<StoredModel>(*std::move(location), state->log.messages());
-  }
+  if (location) stored_model = std::make_unique<StoredModel>(*std::move(location), log.messages());
   // Passes have freed the weights that they replaced.
-  if (weight_bytes(state->loaded.graph) > kMuchMemoryBytes) return_freed_memory();
-  state->stages = clock.take();
-  return Model(state);
+  if (weight_bytes(loaded.graph) > kMuchMemoryBytes) return_freed_memory();
 }
+
+namespace {
+
+// An index holds the model with the values of its file.
+Keeping keeping_of(const LoadOptions& options) {
+  const bool keeps_index = options.free_inputs.empty() &&
+                           options.keeps_index.value_or(is_optimize_wanted_by_environment());
+  return keeps_index ? Keeping::Index : Keeping::None;
+}
+
+}  // namespace
 
 Model load(const std::filesystem::path& file, const LoadOptions& options) {
   const auto state = std::make_shared<Model::State>(options);
   state->file = file;
-  // An index holds the model with the values of its file.
-  const bool keeps_index = options.free_inputs.empty() &&
-                           options.keeps_index.value_or(is_optimize_wanted_by_environment());
-  return Model::State::load(state, options, keeps_index);
+  state->bundle = Bundle::open(file);
+  return Model::State::load(state, options, keeping_of(options));
 }
 
 Model load(ModelBytes model, const LoadOptions& options) {
   const auto state = std::make_shared<Model::State>(options);
   state->file = model.name;
+  state->bundle = Bundle::over(model.bytes, model.name);
   state->given_bytes = std::move(model);
-  return Model::State::load(state, options, /*keeps_index=*/false);
+  return Model::State::load(state, options, Keeping::None);
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "compile/compile.h"
 #include "ops/registry.h"
 #include "price/group_text.h"
+#include "store/bundle.h"
 #include "store/store.h"
 #include "store/stored_model.h"
 #include "tessera/tessera.h"
@@ -27,6 +29,12 @@ namespace tessera {
 
 // If more bytes of weights are freed, they are returned to the system immediately.
 inline constexpr int64_t kMuchMemoryBytes = int64_t{1} << 23;
+
+// What a model keeps in the user's folder for later processes.
+enum class Keeping : uint8_t {
+  None,
+  Index,  // an index of the model, if it is in a file, and its packs and kernels
+};
 
 struct Model::State : std::enable_shared_from_this<Model::State> {
   explicit State(const LoadOptions& options)
@@ -37,6 +45,14 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
 
   std::filesystem::path file;
   std::optional<ModelBytes> given_bytes;  // the model, if it is not loaded from a file
+  std::shared_ptr<const Bundle> bundle;   // the same for a bundle, in a file or not; else null
+  std::shared_ptr<const BundledCache> bundled_cache;  // of the bundle; may be null
+  std::shared_ptr<cache::PackFile> bundled_packs;     // the same
+  // Called with the result of each bind before it is used. A bundle is made of these. Null: not
+  // called; else PlanOptions::notes_plan is set.
+  std::function<void(const BindOptions&, const PlanOptions&, const PlanResult&,
+                     const CacheRecord* record)>
+      on_bound;
   CompileOptions compile_options;
   int load_threads = 0;
   Backends backends;
@@ -57,15 +73,26 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // callback of the user may call the model.
   void with_lock(const std::function<void(const Log& log)>& work);
   Graph bound_graph(const BindOptions& wanted, ThreadPool& pool);
-  // tessera::load() from the file or bytes in `state`. `keeps_index` replaces
+  // tessera::load() from the file, bytes or bundle in `state`. `keeping` replaces
   // LoadOptions::keeps_index.
   static Model load(const std::shared_ptr<State>& state, const LoadOptions& options,
-                    bool keeps_index);
+                    Keeping keeping);
+  // Takes from the bundle what this user may use: plans, packs and kernels, and with
+  // `takes_index` the loaded model. Returns whether it took that, so that it need not be read.
+  bool open_bundle(const IndexLocation& location, bool takes_index);
+  // Reads the model for the first time. `location` is where its index is to be kept.
+  void read_first(std::optional<IndexLocation> location, const LoadOptions& options,
+                  StageClock& clock);
+  // The index of the model that a process of this user kept; false if there is none.
+  bool take_index(const IndexLocation& location);
+  void take(FoundModel found);
   // Reads the model, or reads it again if weights were released. Throws DeviceFailed if one of its
   // files has changed since the first reading.
   void restore();
   // The files from which the model was read; empty before.
   std::vector<StampedFile> files() const;
+  // The model as it is in its file, bytes or bundle.
+  LoadedModel read(ThreadPool& pool);
   // Throws DeviceFailed if a file with mapped weights has changed.
   void check_weights() const;
   // Counts packed bytes. If there are enough of them, returns the resident pages of mapped weights
@@ -147,6 +174,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   std::vector<tuning::PricedLibrary> libraries_of(const BindOptions& wanted) const;
 
   class Binder;
+  class BundleWriter;
   // Model::bind() with additional cache files, which are used for this call only.
   Executor bind(const BindOptions& wanted, const std::vector<LoadedCache>& more);
 };

@@ -60,12 +60,12 @@ constexpr std::string_view kHow = "How the plan is chosen";
 
 // Sets of commands. Those of kChoosing choose a plan by measured times, and run it or describe it.
 // Those of kMeasuring may measure. Those of kCaching use caches.
-constexpr uint8_t kChoosing =
+constexpr uint16_t kChoosing =
     kRunCommand | kBenchCommand | kExplainCommand | kDiffCommand | kInspectCommand;
-constexpr uint8_t kRunning = kChoosing | kTuneCommand;
-constexpr uint8_t kMeasuring = kRunning | kVerifyCommand;
-constexpr uint8_t kCaching = kRunning | kCacheCommand;
-constexpr uint8_t kAll = kMeasuring | kCacheCommand;
+constexpr uint16_t kRunning = kChoosing | kTuneCommand | kBundleCommand;
+constexpr uint16_t kMeasuring = kRunning | kVerifyCommand;
+constexpr uint16_t kCaching = kRunning | kCacheCommand;
+constexpr uint16_t kAll = kMeasuring | kCacheCommand;
 
 // Names of enumerators in their order.
 constexpr std::string_view kOptimizeModes[] = {"off", "now", "behind"};
@@ -298,7 +298,7 @@ constexpr BindOption kOptions[] = {
                   "has the plan (default, unless --costs or TESSERA_OPTIMIZE=0 is given; run only "
                   "uses what a cache has)",
               .heading = kHow,
-              .commands = kChoosing,
+              .commands = kChoosing | kBundleCommand,
               .negation = "--no-optimize",
               .negation_help = "measure nothing; read and write no cache"},
      .choices = kOptimizeModes},

@@ -44,7 +44,7 @@ struct OptionField {
 };
 
 // The commands that bind a model, as bits. CacheCommand: `cache why-miss` and its like.
-enum CommandBits : uint8_t {
+enum CommandBits : uint16_t {
   kRunCommand = 1,
   kBenchCommand = 2,
   kExplainCommand = 4,
@@ -53,6 +53,7 @@ enum CommandBits : uint8_t {
   kVerifyCommand = 32,
   kCacheCommand = 64,
   kDiffCommand = 128,
+  kBundleCommand = 256,
 };
 
 // A flag of the command line.
@@ -61,7 +62,7 @@ struct Flag {
   std::string_view value = {};     // what stands for its value in help; "" if it takes none
   std::string_view help = {};      // one sentence or two
   std::string_view heading = {};   // what help lists it under
-  uint8_t commands = 0;            // CommandBits that have it; others may add it themselves
+  uint16_t commands = 0;           // CommandBits that have it; others may add it themselves
   std::string_view negation = {};  // "--no-optimize", which sets false; "": none
   std::string_view negation_help = {};
   bool is_repeatable = false;

@@ -130,6 +130,11 @@ std::map<std::string, std::string> HostServices::take_new_blobs() {
   return taken;
 }
 
+std::map<std::string, std::string> HostServices::blobs() {
+  const std::lock_guard lock(mutex_);
+  return blobs_;
+}
+
 BlobClaim HostServices::try_claim(const std::string& key) {
   {
     const std::lock_guard lock(mutex_);

@@ -47,6 +47,9 @@ class HostServices {
   // The blobs, by key, that were put since the last call and that the keeper has not kept.
   std::map<std::string, std::string> take_new_blobs();
 
+  // All blobs, by key, that plug-ins have put or found.
+  std::map<std::string, std::string> blobs();
+
   // The right to make a blob, which one thread of one process has at a time. This object must
   // outlive it.
   BlobClaim try_claim(const std::string& key);

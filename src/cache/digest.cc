@@ -10,15 +10,19 @@
 namespace tessera::cache {
 namespace {
 
+// sodium_init() selects instructions for this processor.
+bool is_sodium_ready() {
+  static const bool kIsReady = sodium_init() >= 0;
+  return kIsReady;
+}
+
 using Parts = std::initializer_list<std::span<const char>>;
 
 Digest hash(Parts parts, std::span<const uint8_t> key) {
-  // Selects instructions for this processor.
-  static const bool kIsReady = sodium_init() >= 0;
   Digest digest = {};
   crypto_generichash_state state;
-  bool is_done =
-      kIsReady && crypto_generichash_init(&state, key.data(), key.size(), digest.size()) == 0;
+  bool is_done = is_sodium_ready() &&
+                 crypto_generichash_init(&state, key.data(), key.size(), digest.size()) == 0;
   for (const std::span<const char> part : parts) {
     is_done = is_done &&
               crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(part.data()),
@@ -38,6 +42,16 @@ Digest digest_of(std::span<const char> head, std::span<const char> rest,
   return hash({head, rest}, key);
 }
 
+OneTimeCode one_time_code(std::span<const char> bytes, std::span<const uint8_t, 32> key) {
+  OneTimeCode code = {};
+  const bool is_done =
+      is_sodium_ready() &&
+      crypto_onetimeauth_poly1305(code.data(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                                  bytes.size(), key.data()) == 0;
+  TESSERA_CHECK(is_done, "libsodium has Poly1305");
+  return code;
+}
+
 std::string hexadecimal(const Digest& digest) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string digits;
@@ -49,6 +63,10 @@ std::string hexadecimal(const Digest& digest) {
 }
 
 bool is_equal(const Digest& left, const Digest& right) {
+  return sodium_memcmp(left.data(), right.data(), left.size()) == 0;
+}
+
+bool is_equal(const OneTimeCode& left, const OneTimeCode& right) {
   return sodium_memcmp(left.data(), right.data(), left.size()) == 0;
 }
 

@@ -27,6 +27,19 @@ TEST(Digest, TakesAKeyAsBlake2bDoes) {
   }
 }
 
+TEST(OneTimeCode, IsThatOfRfc8439) {
+  const std::array<uint8_t, 32> key = {0x85, 0xd6, 0xbe, 0x78, 0x57, 0x55, 0x6d, 0x33,
+                                       0x7f, 0x44, 0x52, 0xfe, 0x42, 0xd5, 0x06, 0xa8,
+                                       0x01, 0x03, 0x80, 0x8a, 0xfb, 0x0d, 0xb2, 0xfd,
+                                       0x4a, 0xbf, 0xf6, 0xaf, 0x41, 0x49, 0xf5, 0x1b};
+  const OneTimeCode code =
+      one_time_code(std::string_view("Cryptographic Forum Research Group"), key);
+  const OneTimeCode expected = {0xa8, 0x06, 0x1d, 0xc1, 0x30, 0x51, 0x36, 0xc6,
+                                0xc2, 0x2b, 0x8b, 0xaf, 0x0c, 0x01, 0x27, 0xa9};
+  EXPECT_TRUE(is_equal(code, expected));
+  EXPECT_FALSE(is_equal(code, one_time_code(std::string_view("cryptographic"), key)));
+}
+
 TEST(Digest, DiffersByEachByte) {
   Digest other = digest_of(std::string_view("abc"));
   EXPECT_TRUE(is_equal(other, digest_of(std::string_view("abc"))));

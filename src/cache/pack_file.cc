@@ -1,11 +1,14 @@
 #include "cache/pack_file.h"
 
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/file_handle.h"
 #include "cache/digest.h"
 #include "cache/stored_fields.h"
@@ -16,11 +19,11 @@ namespace tessera::cache {
 namespace {
 
 constexpr std::string_view kMagic("TESPACK\x1a", 8);
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr size_t kHeaderBytes = 64;
-constexpr size_t kHeaderBytesUsed = 24;
+constexpr size_t kHeaderBytesUsed = 40;
 constexpr size_t kAlignment = 64;
-constexpr size_t kMinEntryBytes = 4 + 8 + 8 + 32;
+constexpr size_t kMinEntryBytes = 4 + 8 + 8 + sizeof(OneTimeCode);
 // Each pack begins at a page boundary, so that reading one touches no page of another.
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kWorthBringingBytes = 4 * kPageBytes;
@@ -47,10 +50,26 @@ void prefault_pages([[maybe_unused]] const char* start, [[maybe_unused]] size_t 
 #endif
 }
 
-struct Head {
-  std::string bytes;            // header and table
-  std::vector<size_t> offsets;  // by pack
-};
+constexpr size_t kNonceBytes = 16;
+using Nonce = std::array<char, kNonceBytes>;
+
+Nonce random_nonce() {
+  Nonce nonce = {};
+  const bool is_random =
+      ::getrandom(nonce.data(), nonce.size(), 0) == static_cast<ssize_t>(nonce.size());
+  TESSERA_CHECK(is_random, "so few bytes come whole");
+  return nonce;
+}
+
+// The key for the code of one pack in one file. It is used for nothing else, because the nonce
+// differs by file.
+Digest code_key(std::span<const char> nonce, uint64_t index, const UserKey& key) {
+  FieldWriter writer;
+  writer.text("tessera pack");
+  writer.raw(nonce);
+  writer.number(index);
+  return key.authenticate(writer.bytes);
+}
 
 Mac mac_of(std::string_view header, std::span<const char> table, const UserKey& key) {
   FieldWriter writer;
@@ -60,64 +79,60 @@ Mac mac_of(std::string_view header, std::span<const char> table, const UserKey& 
   return key.authenticate(writer.bytes);
 }
 
-Head head_of(std::span<const StoredPack> packs, const std::string& processor, const UserKey& key) {
+}  // namespace
+
+PackPieces::PackPieces(std::span<const StoredPack> packs, const std::string& processor,
+                       const UserKey& key) {
+  static const std::string kZeros(kPageBytes, '\0');
   size_t table_bytes = 4 + processor.size() + 4;
   for (const StoredPack& pack : packs) table_bytes += kMinEntryBytes + pack.key.size();
-  Head head;
+  const Nonce nonce = random_nonce();
+  pieces_.emplace_back();  // the head
   FieldWriter table;
   table.text(processor);
   table.number(static_cast<uint32_t>(packs.size()));
   size_t end = kHeaderBytes + sizeof(Mac) + table_bytes;
-  for (const StoredPack& pack : packs) {
-    end = align(end, pack.bytes.size());
-    head.offsets.push_back(end);
+  for (size_t index = 0; index < packs.size(); ++index) {
+    const StoredPack& pack = packs[index];
+    const size_t offset = align(end, pack.bytes.size());
     table.text(pack.key);
-    table.number(uint64_t{end});
+    table.number(uint64_t{offset});
     table.number(uint64_t{pack.bytes.size()});
-    table.raw(chars(digest_of(pack.bytes)));
-    end += pack.bytes.size();
+    table.raw(chars(one_time_code(pack.bytes, code_key(nonce, index, key))));
+    pieces_.push_back(std::string_view(kZeros).substr(0, offset - end));
+    pieces_.emplace_back(pack.bytes.data(), pack.bytes.size());
+    end = offset + pack.bytes.size();
   }
   FieldWriter header;
   header.bytes = kMagic;
   header.number(kVersion);
   header.number(static_cast<uint32_t>(table_bytes));
   header.number(uint64_t{end});
+  header.raw(nonce);
   header.bytes.resize(kHeaderBytes, '\0');
   const Mac mac = mac_of(header.bytes, table.bytes, key);
   header.raw(chars(mac));
-  head.bytes = std::move(header.bytes) + table.bytes;
-  return head;
+  head_ = std::make_shared<const std::string>(std::move(header.bytes) + table.bytes);
+  pieces_.front() = *head_;
 }
-
-// Passes the file part by part to `write`.
-template <class Write>
-void write_all(std::span<const StoredPack> packs, const Head& head, const Write& write) {
-  write(std::string_view(head.bytes));
-  size_t end = head.bytes.size();
-  for (size_t index = 0; index < packs.size(); ++index) {
-    write(std::string_view(std::string(head.offsets[index] - end, '\0')));
-    write(std::string_view(packs[index].bytes.data(), packs[index].bytes.size()));
-    end = head.offsets[index] + packs[index].bytes.size();
-  }
-}
-
-}  // namespace
 
 std::string encode_packs(std::span<const StoredPack> packs, const std::string& processor,
                          const UserKey& key) {
   std::string bytes;
-  write_all(packs, head_of(packs, processor, key), [&](std::string_view part) { bytes += part; });
+  const PackPieces all(packs, processor, key);
+  for (const std::string_view piece : all.pieces()) bytes += piece;
   return bytes;
 }
 
 ReplacedFile write_packs(const std::filesystem::path& file, std::span<const StoredPack> packs,
                          const std::string& processor, const UserKey& key, Durability durability) {
-  const Head head = head_of(packs, processor, key);
+  const PackPieces all(packs, processor, key);
   const auto write = [&](int descriptor) {
     std::string reason;
-    write_all(packs, head, [&](std::string_view part) {
-      if (reason.empty()) reason = write_bytes(descriptor, part);
-    });
+    for (const std::string_view piece : all.pieces()) {
+      reason = write_bytes(descriptor, piece);
+      if (!reason.empty()) break;
+    }
     return reason;
   };
   return replace_file_by(file, write, durability);
@@ -138,12 +153,10 @@ PackFile::Opened PackFile::open(const std::filesystem::path& path, const std::st
   const std::shared_ptr<const char> start(
       static_cast<const char*>(address),
       [bytes](const char* held) { ::munmap(const_cast<char*>(held), bytes); });
-  Opened opened = read(start, bytes, location, processor, key);
+  Opened opened = within(start, bytes, location, processor, key, trusted == stamp);
   if (opened.file == nullptr) return opened;
   opened.file->stamp_ = stamp;
   opened.file->in_use_ = hold_in_use(path);
-  if (trusted != stamp) return opened;
-  for (auto& [name, entry] : opened.file->entries_) entry.is_checked = entry.is_right = true;
   return opened;
 }
 
@@ -155,12 +168,12 @@ PackFile::Opened PackFile::over(std::string bytes, const std::string& location,
   std::copy(bytes.begin(), bytes.end(), memory);
   const std::shared_ptr<const char> start(
       memory, [](const char* held) { ::operator delete(const_cast<char*>(held), kAligned); });
-  return read(start, size, location, processor, key);
+  return within(start, size, location, processor, key, /*is_verified=*/false);
 }
 
-PackFile::Opened PackFile::read(std::shared_ptr<const char> start, size_t bytes,
-                                const std::string& location, const std::string& processor,
-                                const UserKey& key) {
+PackFile::Opened PackFile::within(std::shared_ptr<const char> start, size_t bytes,
+                                  const std::string& location, const std::string& processor,
+                                  const UserKey& key, bool is_verified) {
   const std::span<const char> all(start.get(), bytes);
   const auto file = std::make_shared<PackFile>();
   file->start_ = std::move(start);
@@ -170,6 +183,7 @@ PackFile::Opened PackFile::read(std::shared_ptr<const char> start, size_t bytes,
     const auto version = header.number<uint32_t>("a header");
     const auto table_bytes = header.number<uint32_t>("a header");
     const auto file_bytes = header.number<uint64_t>("a header");
+    const std::span<const char> nonce = header.raw(kNonceBytes, "a header");
     header.raw(kHeaderBytes - kHeaderBytesUsed, "a header");
     const std::span<const char> mac = header.raw(sizeof(Mac), "a code");
     if (!std::equal(magic.begin(), magic.end(), kMagic.begin(), kMagic.end()) ||
@@ -189,16 +203,18 @@ PackFile::Opened PackFile::read(std::shared_ptr<const char> start, size_t bytes,
       return {nullptr, location + " are not used: processor: " + made_on + " in the file, " +
                            processor + " now"};
     }
-    for (size_t left = reader.count("packs", kMinEntryBytes); left > 0; --left) {
-      std::string name = reader.text("a key");
-      Entry entry{.offset = reader.number<uint64_t>("an offset"),
-                  .bytes = reader.number<uint64_t>("a length")};
-      const std::span<const char> digest = reader.raw(entry.digest.size(), "a digest");
-      std::memcpy(entry.digest.data(), digest.data(), digest.size());
+    const size_t count = reader.count("packs", kMinEntryBytes);
+    for (size_t index = 0; index < count; ++index) {
+      Entry& entry = file->entries_[reader.text("a key")];
+      entry.offset = reader.number<uint64_t>("an offset");
+      entry.bytes = reader.number<uint64_t>("a length");
+      const std::span<const char> code = reader.raw(entry.code.size(), "a code");
+      std::memcpy(entry.code.data(), code.data(), code.size());
+      entry.code_key = code_key(nonce, index, key);
+      if (is_verified) entry.state = Entry::State::Right;
       const bool is_inside = entry.offset <= bytes && entry.bytes <= bytes - entry.offset &&
                              entry.offset % kAlignment == 0;
       if (!is_inside) fail_damaged(location, "expected each pack inside the file");
-      file->entries_.emplace(std::move(name), entry);
     }
     if (!reader.is_at_end()) fail_damaged(location, "expected its table to end with the last pack");
   } catch (const Error& error) {
@@ -207,23 +223,22 @@ PackFile::Opened PackFile::read(std::shared_ptr<const char> start, size_t bytes,
   return {file, ""};
 }
 
+// Threads that ask for the same pack at the same time may both verify it.
 bool PackFile::is_right(Entry& entry) {
-  if (!entry.is_checked) {
-    entry.is_right = digest_of({start_.get() + entry.offset, entry.bytes}) == entry.digest;
-    entry.is_checked = true;
+  if (entry.state == Entry::State::Unknown) {
+    const OneTimeCode code =
+        one_time_code({start_.get() + entry.offset, entry.bytes}, entry.code_key);
+    entry.state = is_equal(code, entry.code) ? Entry::State::Right : Entry::State::Wrong;
   }
-  return entry.is_right;
+  return entry.state == Entry::State::Right;
 }
 
 std::optional<PackFile::Found> PackFile::find(const std::string& key) {
   const auto found = entries_.find(key);
   if (found == entries_.end()) return std::nullopt;
-  const Entry& entry = found->second;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!is_right(found->second)) return std::nullopt;
-  }
+  Entry& entry = found->second;
   prefault_pages(start_.get(), entry.offset, entry.bytes);
+  if (!is_right(entry)) return std::nullopt;
   return Found{{start_, start_.get() + entry.offset}, static_cast<int64_t>(entry.bytes)};
 }
 
@@ -236,6 +251,11 @@ std::shared_ptr<const void> PackFile::find(const std::string& key, int64_t bytes
   return found ? found->bytes : nullptr;
 }
 
+bool PackFile::is_damaged(const std::string& key) const {
+  const auto found = entries_.find(key);
+  return found != entries_.end() && found->second.state == Entry::State::Wrong;
+}
+
 std::vector<std::string> PackFile::keys() const {
   std::vector<std::string> keys;
   for (const auto& [key, entry] : entries_) keys.push_back(key);
@@ -243,7 +263,6 @@ std::vector<std::string> PackFile::keys() const {
 }
 
 bool PackFile::is_sound() {
-  const std::lock_guard lock(mutex_);
   return std::all_of(entries_.begin(), entries_.end(),
                      [&](auto& named) { return is_right(named.second); });
 }

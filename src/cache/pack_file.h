@@ -1,12 +1,11 @@
 // Memory-mapped files of packed weights; docs/formats/packs.md documents every byte.
 #pragma once
 
-#include <array>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +15,7 @@
 
 #include "base/file_handle.h"
 #include "base/file_stamp.h"
+#include "cache/digest.h"
 #include "cache/stored_file.h"
 #include "cache/user_key.h"
 
@@ -27,7 +27,21 @@ struct StoredPack {
   std::span<const char> bytes;
 };
 
-// The bytes of a file. `processor` is the one on which the packs were made.
+// The bytes of a file, in order, of which `pieces` has views: of the packs where they are, and of
+// texts that this object owns.
+class PackPieces {
+ public:
+  // `processor` is the one on which the packs were made. The packs must outlive the pieces.
+  PackPieces(std::span<const StoredPack> packs, const std::string& processor, const UserKey& key);
+
+  const std::vector<std::string_view>& pieces() const { return pieces_; }
+
+ private:
+  std::shared_ptr<const std::string> head_;
+  std::vector<std::string_view> pieces_;
+};
+
+// The same bytes in one string.
 std::string encode_packs(std::span<const StoredPack> packs, const std::string& processor,
                          const UserKey& key);
 // Writes the same bytes to `file`, pack by pack, so that memory need not hold all of them.
@@ -47,6 +61,10 @@ class PackFile {
   };
   static Opened open(const std::filesystem::path& path, const std::string& processor,
                      const UserKey& key, const std::optional<FileStamp>& trusted);
+  // The same for bytes that begin at a multiple of 64, `start` keeps alive, and nobody changes.
+  // With `is_verified`, each pack was verified before.
+  static Opened within(std::shared_ptr<const char> start, size_t bytes, const std::string& location,
+                       const std::string& processor, const UserKey& key, bool is_verified);
   // The same from memory.
   static Opened over(std::string bytes, const std::string& location, const std::string& processor,
                      const UserKey& key);
@@ -62,6 +80,9 @@ class PackFile {
   };
   std::optional<Found> find(const std::string& key);
 
+  // Whether the file has the pack, and find() has found it damaged.
+  bool is_damaged(const std::string& key) const;
+
   std::vector<std::string> keys() const;
   bool has(const std::string& key) const { return entries_.contains(key); }
   // The stamp when the file was opened; nullopt for a file in memory.
@@ -73,18 +94,16 @@ class PackFile {
   struct Entry {
     uint64_t offset = 0;
     uint64_t bytes = 0;
-    std::array<uint8_t, 32> digest = {};
-    bool is_checked = false;
-    bool is_right = false;
+    OneTimeCode code = {};
+    Digest code_key = {};
+    enum class State : uint8_t { Unknown, Right, Wrong };
+    std::atomic<State> state = State::Unknown;
   };
-  static Opened read(std::shared_ptr<const char> start, size_t bytes, const std::string& location,
-                     const std::string& processor, const UserKey& key);
   bool is_right(Entry& entry);
 
   std::shared_ptr<const char> start_;
   FileHandle in_use_;  // see hold_in_use()
   std::optional<FileStamp> stamp_;
-  std::mutex mutex_;  // protects the verification of entries
   std::map<std::string, Entry> entries_;
 };
 

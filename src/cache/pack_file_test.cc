@@ -79,7 +79,9 @@ TEST_F(PackFileTest, IsTheSameFromMemory) {
       PackFile::over(encode_packs(packs_, kHere, key_), "memory", kHere, key_);
   ASSERT_NE(opened.file, nullptr) << opened.reason;
   EXPECT_EQ(found(*opened.file, packs_[1]), large_);
-  EXPECT_EQ(encode_packs(packs_, kHere, key_), read_text(path_));
+  const std::string again = encode_packs(packs_, kHere, key_);
+  EXPECT_EQ(again.size(), read_text(path_).size());
+  EXPECT_NE(again, read_text(path_)) << "each file has codes of its own";
 }
 
 TEST_F(PackFileTest, WhatIsFoundOutlivesTheFile) {

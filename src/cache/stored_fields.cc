@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 #include "tessera/error.h"
@@ -10,11 +11,18 @@
 namespace tessera::cache {
 
 Checksum checksum_of(std::span<const char> first, std::span<const char> second) {
+  const std::array pieces = {std::string_view(first.data(), first.size()),
+                             std::string_view(second.data(), second.size())};
+  return checksum_of_pieces(pieces);
+}
+
+Checksum checksum_of_pieces(std::span<const std::string_view> pieces) {
   XXH3_state_t* const state = XXH3_createState();
   TESSERA_CHECK(state != nullptr, "it takes less than a page");
   XXH3_128bits_reset(state);
-  XXH3_128bits_update(state, first.data(), first.size());
-  if (!second.empty()) XXH3_128bits_update(state, second.data(), second.size());
+  for (const std::string_view piece : pieces) {
+    if (!piece.empty()) XXH3_128bits_update(state, piece.data(), piece.size());
+  }
   const XXH128_hash_t hash = XXH3_128bits_digest(state);
   XXH3_freeState(state);
   FieldWriter writer;

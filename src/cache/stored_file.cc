@@ -139,6 +139,14 @@ OpenedFile open_stored_file(const std::filesystem::path& file, Chosen chosen) {
   return opened;
 }
 
+std::string explain_changeable(int descriptor) {
+  struct stat status = {};
+  if (::fstat(descriptor, &status) != 0) return last_error();
+  // A file with several names is owned and written to under the same rules by each of them.
+  status.st_nlink = 1;
+  return explain_unsafe_file(status, Chosen::ByTessera);
+}
+
 FileHandle hold_in_use(const std::filesystem::path& file) {
   OpenedFile opened = open_stored_file(file);
   if (!opened.handle.is_open() || ::flock(opened.handle.get(), LOCK_SH | LOCK_NB) != 0) return {};

@@ -44,6 +44,11 @@ struct OpenedFile {
 };
 OpenedFile open_stored_file(const std::filesystem::path& file, Chosen chosen = Chosen::ByTessera);
 
+// Why the open file could change while it is mapped: others than this user and root may write to
+// it.
+// "" if they may not.
+std::string explain_changeable(int descriptor);
+
 // Marks the file as used by this process while the result lives, so that other processes do not
 // remove it to free space. Not open if marking fails.
 FileHandle hold_in_use(const std::filesystem::path& file);

@@ -450,3 +450,19 @@ int32_t tessera_model_load_cache(tessera_model* model, const char* file, const c
     model->model.load_cache(needed(file, "file", kAFile), type_or_all(type));
   });
 }
+
+int32_t tessera_model_save_bundle(const tessera_model* model, const char* file,
+                                  const tessera_bind_options* const* options, size_t count,
+                                  tessera_failure* failure) {
+  return guarded(failure, [&] {
+    needed(model, "model", kAModel);
+    needed(file, "file", kAFile);
+    if (count > 0) needed(options, "options", "an array of bind options");
+    std::vector<tessera::BindOptions> binds;
+    for (size_t index = 0; index < count; ++index) {
+      binds.push_back(needed(options[index], "options", kOptions)->options);
+    }
+    if (binds.empty()) binds.emplace_back();
+    model->model.save_bundle(file, binds);
+  });
+}

@@ -354,8 +354,13 @@ class PlanBuilder {
       result_.step_outputs = values_between_steps(base_.offers, choice.placement);
     }
     if (!prices_) {
+      // `task_` refers to `base_`.
+      if (options_.notes_plan) {
+        result_.plan.steps = tuning::planned_steps(task_, choice.placement.chosen);
+      }
       result_.built =
           assembler_.lay_out(std::move(base_), choice.placement, result_.step_outputs, {});
+      if (options_.notes_plan) note_layout(result_.built, result_.plan);
       return std::nullopt;
     }
     // `prices_` refers to all offers of `base_`. Each plan gets a copy of the part that it uses.

@@ -33,6 +33,7 @@ struct PlanOptions {
   // computes, and whether kernels that must be compiled first may be chosen.
   bool follows_order = false;
   bool compiles = false;
+  bool notes_plan = false;  // return PlanResult::plan without prices, too
   OfferSelection selection;
   bool returns_step_outputs = false;  // after the graph's outputs and kept values
   bool keeps_sparse_storage = false;  // error if a kernel reads a sparse value as dense
@@ -59,7 +60,8 @@ struct PlanResult {
   int kernels = 0;
   int reused_kernels = 0;  // number of these that another plan uses
   int loaded_kernels = 0;  // number of these that were loaded from a store
-  // The next five members are empty if no prices are known.
+  // The next members up to `plan` are empty if no prices are known, `plan` unless
+  // PlanOptions::notes_plan asks for it.
   std::vector<CandidateDescription> candidates;
   std::vector<ConversionDescription> conversions;
   std::vector<double> step_seconds;  // predicted, by step of the plan

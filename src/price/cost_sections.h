@@ -18,6 +18,7 @@ namespace tessera::tuning {
 
 // The type of sections with plans.
 constexpr const char* kPlanSection = "plan";
+inline bool is_plan(const cache::Section& section) { return section.type == kPlanSection; }
 constexpr const char* kCostsContent = "costs";
 // The content of a library's section for one bind, without bytes. It says that candidates without
 // prices cannot win there.

@@ -93,7 +93,8 @@ void transfer_head(Archive& archive, ModelIndex& index) {
   archive(source.ir_version, source.producer, source.opsets, passes, made_values, binds_unchanged);
 }
 
-std::string index_bytes(const ModelIndex& index) {
+// `files` are the index's, perhaps by other names.
+std::string index_bytes(const ModelIndex& index, const std::vector<StampedFile>& files) {
   ByteWriter content;
   // transfer_head() serves both reading and writing, so it takes a mutable reference.
   transfer_head(content, const_cast<ModelIndex&>(index));
@@ -106,7 +107,7 @@ std::string index_bytes(const ModelIndex& index) {
   }
   const std::vector<Tensor> tensors = content.tensors();
   ByteWriter whole;
-  whole(index.files, ranges, end, content.take_bytes());
+  whole(files, ranges, end, content.take_bytes());
   std::string bytes = whole.take_bytes();
   for (const Tensor& tensor : tensors) {
     bytes.append(static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
@@ -143,7 +144,8 @@ std::vector<ByteReader::Block> read_blocks(const std::vector<BlockRange>& ranges
   return blocks;
 }
 
-void map_all(const std::vector<MappedWeight>& mapped, ModelIndex& index) {
+void map_all(const std::vector<MappedWeight>& mapped, ModelIndex& index,
+             const FindFile& find_file) {
   std::map<uint32_t, std::shared_ptr<const std::byte>> starts;
   for (const MappedWeight& weight : mapped) {
     const bool is_there = weight.file < index.files.size() && weight.value >= 0 &&
@@ -157,15 +159,8 @@ void map_all(const std::vector<MappedWeight>& mapped, ModelIndex& index) {
                            align(weight.offset) == weight.offset;
     if (!is_inside) ByteReader::fail("a weight outside of its file");
     std::shared_ptr<const std::byte>& start = starts[weight.file];
-    if (start == nullptr) {
-      MappedWeights opened = map_weights(file.path);
-      // The file that was opened may differ from the file whose stamp was compared, and access
-      // beyond its end would kill the process.
-      if (opened.mapping.stamp != file.stamp)
-        ByteReader::fail("weights in a file that has changed");
-      start = std::move(opened.start);
-      index.model.source.mappings.push_back(std::move(opened.mapping));
-    }
+    if (start == nullptr) start = find_file(file);
+    if (start == nullptr) ByteReader::fail("weights in a file that has changed");
     value.constant =
         Tensor(value.constant.type(), value.constant.dims(), start, start.get() + weight.offset);
   }
@@ -205,13 +200,15 @@ bool is_large_weight(const Value& value) {
          value.constant.bytes() > TESSERA_SMALL_CONSTANT_BYTES;
 }
 
-FoundIndex read_model_index(const std::filesystem::path& file,
-                            std::span<const cache::Ingredient> ingredients,
-                            const cache::UserKey& key) {
-  const cache::FileText text = cache::read_stored_file(file, 2 * kMaxIndexBytes);
-  if (!text.bytes) return {{}, text.refusal};
+namespace {
+
+// `checks_files`: whether the index is of files that must not have changed.
+FoundIndex decode(const std::string& bytes, std::span<const cache::Ingredient> ingredients,
+                  const cache::UserKey& key, const std::string& location, bool checks_files,
+                  const std::function<std::shared_ptr<const std::byte>(
+                      const StampedFile& file, ModelIndex& index)>& find_file) {
   try {
-    const cache::CacheFile stored = cache::decode(*text.bytes, &key, display_name_of(file));
+    const cache::CacheFile stored = cache::decode(bytes, &key, location);
     const std::string difference = cache::explain_difference(stored.ingredients, ingredients);
     const cache::Section* const section = stored.find(kType, kContent);
     if (!difference.empty() || section == nullptr) return {{}, difference};
@@ -222,29 +219,82 @@ FoundIndex read_model_index(const std::filesystem::path& file,
     std::string content;
     ByteReader outside(section->bytes);
     outside(index.files, ranges, block_bytes, content);
-    const std::string change = explain_changed(index.files);
+    const std::string change = checks_files ? explain_changed(index.files) : "";
     if (!change.empty()) return {{}, change};
     ByteReader inside(content, read_blocks(ranges, block_bytes, outside.rest()));
     transfer_head(inside, index);
     std::vector<MappedWeight> mapped;
     inside(index.model.graph, mapped);
     inside.expect_end();
-    map_all(mapped, index);
+    map_all(mapped, index, [&](const StampedFile& file) { return find_file(file, index); });
     const std::string illegal = explain_illegal(index.model.graph);
     if (!illegal.empty()) return {{}, illegal};
-    index.model.source.files = index.files;
     return {std::move(index), ""};
   } catch (const Error& error) {
     return {{}, error.what()};
   }
 }
 
+cache::CacheFile stored_index(std::span<const cache::Ingredient> ingredients, std::string bytes) {
+  cache::CacheFile stored{.ingredients = {ingredients.begin(), ingredients.end()}};
+  stored.sections.push_back({.type = kType, .content = kContent, .bytes = std::move(bytes)});
+  return stored;
+}
+
+}  // namespace
+
+FoundIndex read_model_index(const std::filesystem::path& file,
+                            std::span<const cache::Ingredient> ingredients,
+                            const cache::UserKey& key) {
+  const cache::FileText text = cache::read_stored_file(file, 2 * kMaxIndexBytes);
+  if (!text.bytes) return {{}, text.refusal};
+  const auto map_file = [](const StampedFile& wanted,
+                           ModelIndex& index) -> std::shared_ptr<const std::byte> {
+    MappedWeights opened = map_weights(wanted.path);
+    // The file that was opened may differ from the file whose stamp was compared, and access beyond
+    // its end would kill the process.
+    if (opened.mapping.stamp != wanted.stamp) return nullptr;
+    index.model.source.mappings.push_back(std::move(opened.mapping));
+    return std::move(opened.start);
+  };
+  FoundIndex found = decode(*text.bytes, ingredients, key, display_name_of(file),
+                            /*checks_files=*/true, map_file);
+  if (found.index) found.index->model.source.files = found.index->files;
+  return found;
+}
+
+FoundIndex decode_model_index(const std::string& bytes,
+                              std::span<const cache::Ingredient> ingredients,
+                              const cache::UserKey& key, const std::string& location,
+                              const FindFile& find_file) {
+  FoundIndex found = decode(bytes, ingredients, key, location, /*checks_files=*/false,
+                            [&](const StampedFile& file, ModelIndex&) { return find_file(file); });
+  if (found.index) found.index->files.clear();
+  return found;
+}
+
+std::string encode_model_index(std::span<const cache::Ingredient> ingredients,
+                               const cache::UserKey& key, ModelIndex index,
+                               std::span<const NamedFile> files) {
+  if (has_sparse(index.model.graph)) return "";
+  std::erase_if(index.files, [&](const StampedFile& file) {
+    return std::ranges::find(files, file.path, &NamedFile::path) == files.end();
+  });
+  std::vector<StampedFile> named;
+  for (const StampedFile& file : index.files) {
+    const auto one = std::ranges::find(files, file.path, &NamedFile::path);
+    named.push_back({one->name, {.bytes = file.stamp.bytes}});
+  }
+  std::string bytes = index_bytes(index, named);
+  if (static_cast<int64_t>(bytes.size()) > kMaxIndexBytes) return "";
+  return cache::encode(stored_index(ingredients, std::move(bytes)), &key);
+}
+
 std::string write_model_index(const std::filesystem::path& file,
                               std::span<const cache::Ingredient> ingredients,
                               const cache::UserKey& key, const ModelIndex& index) {
   if (has_sparse(index.model.graph)) return "it has sparse constants";
-  cache::CacheFile stored{.ingredients = {ingredients.begin(), ingredients.end()}};
-  stored.sections.push_back({.type = kType, .content = kContent, .bytes = index_bytes(index)});
+  const cache::CacheFile stored = stored_index(ingredients, index_bytes(index, index.files));
   if (static_cast<int64_t>(stored.sections.front().bytes.size()) > kMaxIndexBytes) {
     return "its small constants take too much";
   }

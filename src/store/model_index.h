@@ -4,6 +4,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +50,27 @@ struct FoundIndex {
 FoundIndex read_model_index(const std::filesystem::path& file,
                             std::span<const cache::Ingredient> ingredients,
                             const cache::UserKey& key);
+
+// The start of a file of which an index has the name and the size; null: there is none such.
+using FindFile = std::function<std::shared_ptr<const std::byte>(const StampedFile& file)>;
+
+// The same for the bytes of encode_model_index(), which belong to no file: stamps are not compared,
+// and weights are in the files that `find_file` finds. The result has neither files nor mappings.
+FoundIndex decode_model_index(const std::string& bytes,
+                              std::span<const cache::Ingredient> ingredients,
+                              const cache::UserKey& key, const std::string& location,
+                              const FindFile& find_file);
+
+// The bytes of an index that refers to weights in these files, which are some of index.files, by
+// the names given here. "" if the graph cannot have an index.
+struct NamedFile {
+  std::filesystem::path path;  // of index.files
+  std::string name;
+  bool operator==(const NamedFile&) const = default;
+};
+std::string encode_model_index(std::span<const cache::Ingredient> ingredients,
+                               const cache::UserKey& key, ModelIndex index,
+                               std::span<const NamedFile> files);
 
 // Returns why the index could not be written, or "". Graphs with sparse constants cannot have an
 // index.

@@ -89,11 +89,22 @@ void PersistentPacks::add_file(const std::filesystem::path& path,
   files_.push_back({path, std::move(file)});
 }
 
+void PersistentPacks::fail_damaged_bundle() const {
+  throw Error(
+      ErrorKind::Corrupt, bundle_ ? "bundle '" + bundle_->path.string() + "'" : "the given bundle",
+      "expected packed weights as they were written, found other bytes; it is damaged: make "
+      "the bundle again");
+}
+
 std::shared_ptr<const void> PersistentPacks::find_pack(const PackKey& key, int64_t bytes) const {
   const std::string name = text(key);
   const std::shared_lock lock(mutex_);
   for (const OpenFile& open : files_) {
     if (auto found = open.file->find(name, bytes)) return found;
+  }
+  if (bundled_ != nullptr) {
+    if (auto found = bundled_->find(name, bytes)) return found;
+    if (bundled_->is_damaged(name)) fail_damaged_bundle();
   }
   for (const std::shared_ptr<cache::PackFile>& given : given_) {
     if (auto found = given->find(name, bytes)) return found;
@@ -111,6 +122,9 @@ std::optional<StoredKernel> PersistentPacks::find_kernel(const std::string& key)
     const std::shared_lock lock(mutex_);
     for (const OpenFile& open : files_) {
       if (auto found = find_in(*open.file)) return found;
+    }
+    if (bundled_ != nullptr) {
+      if (auto found = find_in(*bundled_)) return found;
     }
   }
   const std::filesystem::path path = kernel_folder(key) / kKernelFile;
@@ -143,7 +157,8 @@ bool PersistentPacks::has_key_or_makes_one() {
 
 bool PersistentPacks::is_stored(const std::string& key) const {
   const std::shared_lock lock(mutex_);
-  return std::any_of(files_.begin(), files_.end(),
+  return (bundled_ != nullptr && bundled_->has(key)) ||
+         std::any_of(files_.begin(), files_.end(),
                      [&](const OpenFile& open) { return open.file->has(key); });
 }
 
@@ -180,6 +195,32 @@ std::vector<cache::StoredPack> PersistentPacks::packs_to_store(LoadedModel& mode
 void PersistentPacks::add(std::shared_ptr<cache::PackFile> given) {
   const std::unique_lock lock(mutex_);
   given_.push_back(std::move(given));
+}
+
+void PersistentPacks::set_bundled(std::shared_ptr<cache::PackFile> packs,
+                                  std::optional<StampedFile> file) {
+  const std::unique_lock lock(mutex_);
+  bundled_ = std::move(packs);
+  bundle_ = std::move(file);
+}
+
+std::vector<cache::StoredPack> PersistentPacks::packs_to_bundle(LoadedModel& model,
+                                                                const PackStore& packs) const {
+  std::vector<cache::StoredPack> wanted = packs_to_store(model, packs, /*with_stored=*/true);
+  const std::shared_lock lock(mutex_);
+  for (const OpenFile& open : files_) {
+    for (const std::string& key : open.file->keys()) {
+      if (!is_kernel_key(key)) continue;
+      const std::optional<cache::PackFile::Found> found = open.file->find(key);
+      if (!found) continue;
+      wanted.push_back(
+          {key, {static_cast<const char*>(found->bytes.get()), static_cast<size_t>(found->size)}});
+    }
+  }
+  std::set<std::string> seen;
+  std::erase_if(wanted,
+                [&](const cache::StoredPack& pack) { return !seen.insert(pack.key).second; });
+  return wanted;
 }
 
 // Returns whether there were kernels to store. If a library fails to save a kernel, the next
@@ -280,6 +321,7 @@ std::vector<StampedFile> PersistentPacks::sound_files() const {
     if (open.file->stamp() && open.file->is_sound())
       sound.push_back({open.path, *open.file->stamp()});
   }
+  if (bundled_ != nullptr && bundle_ && bundled_->is_sound()) sound.push_back(*bundle_);
   return sound;
 }
 

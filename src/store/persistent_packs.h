@@ -41,6 +41,9 @@ class PersistentPacks {
   std::optional<StoredKernel> find_kernel(const std::string& key);
   // Adds packs or kernels that the user loaded. They are searched after the user's own files.
   void add(std::shared_ptr<cache::PackFile> given);
+  // Adds the packs of the bundle that the model comes from, which need not be stored elsewhere.
+  // `file` is the bundle, if it is a file.
+  void set_bundled(std::shared_ptr<cache::PackFile> packs, std::optional<StampedFile> file);
   // Restores the elements of weights that are stored unpacked.
   void restore_weights(Graph& graph) const;
 
@@ -56,6 +59,10 @@ class PersistentPacks {
                                           const std::string& backend);
   std::optional<std::string> encode_kernels(const std::string& backend) const;
 
+  // What a bundle needs: the packs that keep() stores, and the kernels and weights that were found
+  // or stored. They are valid as long as this object, `model` and `packs` are not changed.
+  std::vector<cache::StoredPack> packs_to_bundle(LoadedModel& model, const PackStore& packs) const;
+
  private:
   struct OpenFile {
     std::filesystem::path path;
@@ -69,6 +76,7 @@ class PersistentPacks {
   bool has_key() const;
   bool has_key_or_makes_one();
   bool is_stored(const std::string& key) const;
+  [[noreturn]] void fail_damaged_bundle() const;
   void write_file(const std::filesystem::path& path, std::span<const cache::StoredPack> packs,
                   cache::Durability durability);
   void add_file(const std::filesystem::path& path, std::shared_ptr<cache::PackFile> file);
@@ -81,6 +89,8 @@ class PersistentPacks {
   std::optional<cache::UserKey> key_;  // none before the first keep() of a user
   std::vector<OpenFile> files_;
   std::vector<std::shared_ptr<cache::PackFile>> given_;
+  std::shared_ptr<cache::PackFile> bundled_;  // may be null
+  std::optional<StampedFile> bundle_;
 };
 
 }  // namespace tessera

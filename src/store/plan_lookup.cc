@@ -12,12 +12,6 @@
 
 namespace tessera {
 
-namespace {
-
-bool is_plan(const cache::Section& section) { return section.type == tuning::kPlanSection; }
-
-}  // namespace
-
 PlanLookup::PlanLookup(PlanRequest request, ProcessPlanCache& plans, const Log& log)
     : request_(std::move(request)), plans_(plans), log_(log) {}
 
@@ -49,6 +43,7 @@ void PlanLookup::look() {
   // If a loaded file has a plan for these libraries, the user wants that plan, whoever made it.
   const bool is_given = plan_ && plan_->change.empty();
   if (!is_given) look_into_folders();
+  if (!is_given && !is_as_good_as_can_be()) look_into_bundle();
   // A plan that this process found for these libraries precedes a plan of a file that is for other
   // libraries or untrusted.
   if (!found || is_given || is_as_good_as_can_be()) return;
@@ -86,6 +81,21 @@ void PlanLookup::look_into_given() {
   if (is_any_fit || unfit.empty()) return;
   reasons_.push_back(unfit);
   log_.warn(unfit);
+}
+
+void PlanLookup::look_into_bundle() {
+  if (request_.bundled == nullptr) return;
+  const BundledCache& bundled = *request_.bundled;
+  const std::string what = "the plans of " + bundled.name;
+  const std::string difference =
+      cache::explain_difference(bundled.plans.ingredients, request_.model);
+  if (!difference.empty()) {
+    reasons_.push_back(what + " are not used: " + difference);
+    if (!plan_) log_.warn(reasons_.back());
+    return;
+  }
+  look_into({.file = bundled.plans, .type = "", .path = bundled.path, .bytes = bundled.bytes});
+  if (!plan_ && !reasons_.empty()) log_.warn(what + " do not fit: " + reasons_.back());
 }
 
 // Whether no plan can be better than the one found so far.
@@ -132,7 +142,7 @@ void PlanLookup::look_into_folders() {
   const std::optional<cache::UserKey> key = cache::find_key(request_.key_folder);
   for (const std::filesystem::path& folder : request_.folders) {
     cache::FoundCache found =
-        cache::find_in_folder(folder, request_.model, key ? &*key : nullptr, is_plan);
+        cache::find_in_folder(folder, request_.model, key ? &*key : nullptr, tuning::is_plan);
     if (!found.reason.empty()) reasons_.push_back(found.reason);
     if (!found.file) continue;
     try {

@@ -1,7 +1,8 @@
 // Searches the tiers of the store for the plan of one bind, and for prices that help to find one.
 // In descending order of precedence: a plan for exactly these libraries in a file that the user
 // loaded; a trusted plan for these libraries in the project's or the user's folder; the plan that
-// this process found; the best other plan of these files. Does not wait. Of files, it changes only
+// this process found; the best other plan of these files. The bundle that the model comes from is
+// searched last, like one more folder. Does not wait. Of files, it changes only
 // the times of last use.
 #pragma once
 
@@ -107,6 +108,7 @@ class PlanLookup {
   bool is_better(const tuning::TakenPlan& taken) const;
   void look_into(PriceSource source);
   void look_into_given();
+  void look_into_bundle();
   void look_into_folders();
 
   PlanRequest request_;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,14 @@ struct LoadedCache {
   std::string type;  // the type of the sections to use; "" for all
 };
 
+// The caches of the bundle that a model comes from.
+struct BundledCache {
+  std::string name;                          // "bundle 'a.bundle'"
+  std::filesystem::path path;                // of the bundle
+  cache::CacheFile plans;                    // without other sections
+  std::shared_ptr<const std::string> bytes;  // of the whole cache file
+};
+
 struct PlanRequest {
   std::vector<cache::Ingredient> model;  // the ingredients of the file
   std::string model_name;                // for messages
@@ -29,6 +38,8 @@ struct PlanRequest {
   // Opens the named libraries; without names, all with which the model is bound.
   tuning::FindLibraries find_libraries;
   std::vector<LoadedCache> given;
+  // May be null. The folders precede it, so that what a later search found is used.
+  std::shared_ptr<const BundledCache> bundled = {};
   std::vector<std::filesystem::path> folders;  // in the order of the search
   std::filesystem::path key_folder;            // the folder of the user's key; "" for none
   bool is_frozen = false;

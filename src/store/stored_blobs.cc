@@ -15,14 +15,21 @@
 namespace tessera {
 namespace {
 
-std::string pack_key(const std::string& key) { return "blob;" + key; }
-
 // Beside compiled kernels, whose limits then hold for blobs too.
 std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
-  return folder / "kernels" / short_digest(pack_key(key)) / "kernel.packs";
+  return folder / "kernels" / short_digest(blob_pack_key(key)) / "kernel.packs";
+}
+
+std::optional<std::string> find_in(cache::PackFile& packs, const std::string& key) {
+  const std::optional<cache::PackFile::Found> found = packs.find(blob_pack_key(key));
+  if (!found) return std::nullopt;
+  return std::string(static_cast<const char*>(found->bytes.get()),
+                     static_cast<size_t>(found->size));
 }
 
 }  // namespace
+
+std::string blob_pack_key(const std::string& key) { return "blob;" + key; }
 
 std::optional<std::string> find_blob(const std::filesystem::path& folder, const std::string& key) {
   if (folder.empty()) return std::nullopt;
@@ -34,11 +41,9 @@ std::optional<std::string> find_blob(const std::filesystem::path& folder, const 
   const cache::PackFile::Opened opened =
       cache::PackFile::open(path, processor_model(), *user, std::nullopt);
   if (opened.file == nullptr) return std::nullopt;
-  const std::optional<cache::PackFile::Found> found = opened.file->find(pack_key(key));
-  if (!found) return std::nullopt;
-  cache::note_use(path.parent_path());
-  return std::string(static_cast<const char*>(found->bytes.get()),
-                     static_cast<size_t>(found->size));
+  std::optional<std::string> found = find_in(*opened.file, key);
+  if (found) cache::note_use(path.parent_path());
+  return found;
 }
 
 bool keep_blob(const std::filesystem::path& folder, const std::string& key,
@@ -48,7 +53,7 @@ bool keep_blob(const std::filesystem::path& folder, const std::string& key,
   const std::filesystem::path path = file_of(folder, key);
   if (!user || !cache::make_private_folder(path.parent_path()).empty()) return false;
   cache::sweep(path.parent_path());
-  const std::string name = pack_key(key);
+  const std::string name = blob_pack_key(key);
   const cache::StoredPack one{name, bytes};
   return cache::write_packs(path, {&one, 1}, processor_model(), *user, cache::Durability::Unsynced)
       .refusal.empty();
@@ -60,7 +65,19 @@ std::shared_ptr<const void> StoredBlobs::permit_storing() {
 }
 
 std::optional<std::string> StoredBlobs::find(const std::string& key) const {
-  return find_blob(find_folder_(), key);
+  std::optional<std::string> found = find_blob(find_folder_(), key);
+  const std::lock_guard lock(mutex_);
+  for (const std::weak_ptr<cache::PackFile>& source : sources_) {
+    const std::shared_ptr<cache::PackFile> packs = source.lock();
+    if (!found && packs != nullptr) found = find_in(*packs, key);
+  }
+  return found;
+}
+
+void StoredBlobs::add_source(const std::shared_ptr<cache::PackFile>& packs) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(sources_, [](const auto& source) { return source.expired(); });
+  sources_.push_back(packs);
 }
 
 bool StoredBlobs::keep_new(const std::string& key, const std::string& bytes) {
@@ -76,7 +93,7 @@ BlobClaim StoredBlobs::try_claim(const std::string& key) const {
   if (permits_ == 0 || folder.empty()) return of_nothing;
   if (!cache::make_private_folder(folder).empty()) return of_nothing;
   cache::FileLock::Attempt attempt =
-      cache::FileLock::try_lock(folder / ("." + cache::digest_text(pack_key(key)) + ".lock"));
+      cache::FileLock::try_lock(folder / ("." + cache::digest_text(blob_pack_key(key)) + ".lock"));
   if (attempt.lock) return std::make_shared<const cache::FileLock>(*std::move(attempt.lock));
   return attempt.holder.empty() ? of_nothing : nullptr;
 }

@@ -8,10 +8,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "backend/host.h"
+#include "cache/pack_file.h"
 
 namespace tessera {
 
@@ -24,6 +27,9 @@ std::optional<std::string> find_blob(const std::filesystem::path& folder, const 
 // time.
 bool keep_blob(const std::filesystem::path& folder, const std::string& key,
                const std::string& bytes);
+
+// The name of a blob among packs.
+std::string blob_pack_key(const std::string& key);
 
 // The store of one process, for HostServices. Thread-safe.
 class StoredBlobs {
@@ -41,12 +47,17 @@ class StoredBlobs {
   bool keep_new(const std::string& key, const std::string& bytes);
   BlobClaim try_claim(const std::string& key) const;
 
+  // Looks for blobs in `packs`, too, as long as anybody else holds them.
+  void add_source(const std::shared_ptr<cache::PackFile>& packs);
+
   // Stores also these blobs, and removes the least recently used files beyond the limits of the
   // folder.
   void keep(const std::map<std::string, std::string>& blobs);
 
  private:
   FindFolder find_folder_;
+  mutable std::mutex mutex_;  // protects the next member
+  std::vector<std::weak_ptr<cache::PackFile>> sources_;
   std::atomic<int> permits_ = 0;
   std::atomic<bool> has_grown_ = false;  // since the last keep()
 };

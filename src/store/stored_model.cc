@@ -85,6 +85,36 @@ std::optional<FoundModel> find_model(const IndexLocation& location, BackendSet& 
   return FoundModel{std::move(index.model), std::move(index.structure), std::move(stored)};
 }
 
+FoundModel found_in_bundle(ModelIndex index, IndexLocation location, BackendSet& set,
+                           const Log& log) {
+  set.remember(index.plugins);
+  for (const std::string& warning : index.warnings) log.warn(warning);
+  auto stored = std::make_unique<StoredModel>(std::move(location), index);
+  stored->note_read_again();
+  return {std::move(index.model), std::move(index.structure), std::move(stored)};
+}
+
+bool StoredModel::is_sound(const StampedFile& file) const {
+  return std::ranges::find(sound_, file) != sound_.end();
+}
+
+std::string StoredModel::encode_index(const LoadedModel& model, const ModelStructure& structure,
+                                      const BackendSet& set,
+                                      std::span<const cache::Ingredient> ingredients,
+                                      std::span<const NamedFile> files) const {
+  const std::optional<cache::UserKey> key = cache::find_key(location_.folder);
+  if (!key) return "";
+  ModelIndex index{.files = model.source.files,
+                   .plugins = set.remembered(),
+                   .packs = {},
+                   .warnings = warnings_,
+                   .weights = weights_,
+                   .structure = structure,
+                   .model = model};
+  for (StampedFile& file : index.files) file.path = std::filesystem::absolute(file.path);
+  return encode_model_index(ingredients, *key, std::move(index), files);
+}
+
 StoredModel::StoredModel(IndexLocation location, std::vector<std::string> warnings)
     : location_(std::move(location)), warnings_(std::move(warnings)) {}
 
@@ -102,6 +132,7 @@ PersistentPacks& StoredModel::open_packs(Graph& graph, ThreadPool& pool, const L
   persistent_packs_ = std::make_unique<PersistentPacks>(location_.folder, weights_, sound_, log);
   for (std::shared_ptr<cache::PackFile>& given : given_) persistent_packs_->add(std::move(given));
   given_.clear();
+  if (bundled_ != nullptr) persistent_packs_->set_bundled(bundled_, bundle_);
   persistent_packs_->restore_weights(graph);
   return *persistent_packs_;
 }
@@ -122,7 +153,7 @@ std::string StoredModel::add_packs(const std::string& bytes, const std::filesyst
 
 void StoredModel::keep(LoadedModel& model, const ModelStructure& structure, const PackStore& packs,
                        const std::vector<SavableKernel>& kernels, const BackendSet& set) {
-  if (!persistent_packs_) return;
+  if (!persistent_packs_ || location_.file.empty()) return;
   persistent_packs_->keep(model, packs, kernels);
   const std::optional<cache::UserKey> key = cache::find_key(location_.folder);
   if (!key) return;

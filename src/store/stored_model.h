@@ -25,7 +25,7 @@ namespace tessera {
 // The location of a model's index, and all ingredients of the index except the model's files.
 struct IndexLocation {
   std::filesystem::path folder;  // the user's
-  std::filesystem::path file;
+  std::filesystem::path file;    // "": no index, and nothing else, is kept
   std::vector<cache::Ingredient> ingredients;
   int64_t started_ns = 0;  // when loading began
   // If set, the index is written only if the model's files were read under leases.
@@ -52,6 +52,10 @@ struct FoundModel {
 std::optional<FoundModel> find_model(const IndexLocation& location, BackendSet& set,
                                      const Log& log);
 
+// A model that was restored from its index in a bundle.
+FoundModel found_in_bundle(ModelIndex index, IndexLocation location, BackendSet& set,
+                           const Log& log);
+
 // The stored parts of one loaded model. Not thread-safe.
 class StoredModel {
  public:
@@ -59,6 +63,20 @@ class StoredModel {
   StoredModel(IndexLocation location, std::vector<std::string> warnings);
   // For a model that was restored from its index.
   StoredModel(IndexLocation location, ModelIndex& index);
+
+  // Adds the packs of the bundle that the model comes from, before open_packs(). `file` is the
+  // bundle, if it is a file.
+  void set_bundled(std::shared_ptr<cache::PackFile> packs, std::optional<StampedFile> file) {
+    bundled_ = std::move(packs);
+    bundle_ = std::move(file);
+  }
+  // Whether all packs in this file were verified, according to the index.
+  bool is_sound(const StampedFile& file) const;
+
+  // The index of the model, for a bundle; see encode_model_index().
+  std::string encode_index(const LoadedModel& model, const ModelStructure& structure,
+                           const BackendSet& set, std::span<const cache::Ingredient> ingredients,
+                           std::span<const NamedFile> files) const;
 
   // Must be called if the model was read although it has an index, because a weight was needed of
   // which the index has only the digest. keep() then writes a new index, with the locations of the
@@ -87,6 +105,8 @@ class StoredModel {
   std::vector<std::string> warnings_;
   std::string weights_;  // identifies all weights; "": not known yet
   std::vector<std::shared_ptr<cache::PackFile>> given_;  // before open_packs()
+  std::shared_ptr<cache::PackFile> bundled_;             // the same
+  std::optional<StampedFile> bundle_;
   std::unique_ptr<PersistentPacks> persistent_packs_;
 };
 

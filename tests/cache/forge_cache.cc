@@ -2,6 +2,8 @@
 // not signed with the user's key.
 //
 //   forge_cache replace IN OUT OLD NEW   OUT is IN with OLD replaced by NEW in its plan sections
+//   forge_cache ingredient IN OUT NAME TEXT   OUT is IN for another machine or model
+//   forge_cache part IN OUT KIND FILE    OUT is the bundle IN with FILE as its part KIND
 //   forge_cache random IN FOLDER N SEED  N caches, 0.cache and so on: IN with changed prices and
 //                                        plans
 #include <cstdlib>
@@ -13,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/bundle_file.h"
 #include "cache/cache_file.h"
 #include "price/cost_sections.h"
 #include "price/cost_table.h"
@@ -21,10 +24,30 @@
 namespace tessera {
 namespace {
 
-cache::CacheFile read(const std::filesystem::path& path) {
+std::string read_bytes(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  return cache::decode(bytes, /*key=*/nullptr, path.string());
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+cache::CacheFile read(const std::filesystem::path& path) {
+  return cache::decode(read_bytes(path), /*key=*/nullptr, path.string());
+}
+
+void replace_part(const std::filesystem::path& in, const std::filesystem::path& out,
+                  const std::string& kind, const std::filesystem::path& file) {
+  const std::string bundle = read_bytes(in);
+  const std::string replacement = read_bytes(file);
+  const cache::BundleTable table = cache::read_bundle_table(bundle, in.string());
+  std::vector<cache::NewPart> parts;
+  for (const cache::BundlePart& part : table.parts) {
+    const bool is_it = cache::name(part.kind) == kind;
+    parts.push_back({.kind = part.kind,
+                     .name = part.name,
+                     .pieces = {is_it ? std::string_view(replacement)
+                                      : cache::part_bytes(bundle, part, in.string())}});
+  }
+  const std::string reason = cache::write_bundle(out, table.version, parts, [] {}).refusal;
+  if (!reason.empty()) throw Error(ErrorKind::DeviceFailed, out.string(), reason);
 }
 
 void write(const std::filesystem::path& path, const cache::CacheFile& file) {
@@ -100,7 +123,18 @@ class Forger {
 
 int forge(const std::vector<std::string>& arguments) {
   if (arguments.size() != 5) return 2;
+  if (arguments[0] == "part") {
+    replace_part(arguments[1], arguments[2], arguments[3], arguments[4]);
+    return 0;
+  }
   cache::CacheFile file = read(arguments[1]);
+  if (arguments[0] == "ingredient") {
+    for (cache::Ingredient& ingredient : file.ingredients) {
+      if (ingredient.name == arguments[3]) ingredient.value = arguments[4];
+    }
+    write(arguments[2], file);
+    return 0;
+  }
   if (arguments[0] == "random") {
     Forger forger(file, static_cast<uint32_t>(std::stoul(arguments[4])));
     for (size_t index = 0; index < std::stoul(arguments[3]); ++index) {

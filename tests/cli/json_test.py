@@ -181,6 +181,9 @@ def run_all(ask, model, tmp_path, bin_dir):
         "--a=--threads 1", "--b=--threads 2 --backends reference", code=1)
     ask("tessera inspect", "inspect", model)
     ask("tessera inspect", "inspect", model, *SHAPE, "--passes", "--weights")
+    bundle = tmp_path / "model.bundle"
+    ask("tessera bundle", "bundle", model, *SHAPE, *QUICK, "-o", bundle)
+    assert ask("tessera inspect", "inspect", bundle)["bundle"]["parts"]
     ask("tessera inspect --memory", "inspect", model, *SHAPE, *QUICK, "--memory")
     fake = bin_dir.parent / "tests" / "backends" / "fake.so"
     memory = ask("tessera inspect --memory", "inspect", model, *SHAPE, "--memory", "--backend-path",

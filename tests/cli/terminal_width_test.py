@@ -71,6 +71,7 @@ COMMANDS = {
     "diff costs": ("diff model.onnx other.onnx --runs 1 --a=--no-fuse --b=--costs=costs.json", {1}),
     "tune": ("tune model.onnx --table --all", {0}),
     "tune dry run": ("tune model.onnx --dry-run", {0}),
+    "bundle": ("bundle model.onnx -o model.bundle", {0}),
     "inspect": ("inspect model.onnx --passes --weights", {0}),
     "inspect memory": ("inspect model.onnx --memory", {0}),
     "plan-memory": ("plan-memory buffers.csv --capacity 150", {1}),

@@ -128,6 +128,31 @@ def test_it_describes_what_is_open(library, loaded):
     assert (value.symbols[0], value.symbols[1]) == (b"batch", b"")
 
 
+def test_a_bundle_is_a_model_by_path_and_by_bytes(library, loaded, model, tmp_path):
+    file = tmp_path / "c.bundle"
+    given = library.made_by("bind_options_create")
+    library.call("bind_options_set", given, b"shapes", b"x=2x2")
+    library.call("bind_options_set", given, b"threads", b"1")
+    all_given = (ctypes.c_void_p * 1)(given)
+    library.call("model_save_bundle", loaded, bytes(file), all_given, ctypes.c_size_t(1))
+    content = file.read_bytes()
+    for source in (("load", bytes(file)),
+                   ("load_bytes", content, ctypes.c_size_t(len(content)))):
+        bundled = library.made_by(*source, None)
+        executor = bind(library, bundled, shapes="x=2x2")
+        library.call("executor_run", executor, ctypes.byref(tensor_over("x", X)),
+                     ctypes.c_size_t(1))
+        np.testing.assert_allclose(library.result(executor, 0)[1], RELU)
+        library.library.tessera_executor_destroy(executor)
+        library.library.tessera_model_destroy(bundled)
+    with pytest.raises(ValueError, match="no bundle") as caught:
+        library.call("model_save_bundle", loaded, bytes(model), all_given, ctypes.c_size_t(1))
+    assert caught.value.args[0] == INVALID_ARGUMENT
+    with pytest.raises(ValueError, match="array of bind options"):
+        library.call("model_save_bundle", loaded, bytes(file), None, ctypes.c_size_t(1))
+    library.library.tessera_bind_options_destroy(given)
+
+
 def test_failures_have_kind_place_and_message(library, loaded):
     with pytest.raises(ValueError) as caught:
         library.made_by("load_bytes", b"no model", ctypes.c_size_t(8), None)

@@ -59,6 +59,8 @@ def _read_metadata(source):
         if isinstance(source, str) and not os.path.exists(source):
             raise NoSuchFile(error.where, error.message) from None
         raise compatible(error) from None
+    except (errors.Corrupt, errors.Unsupported) as error:
+        raise compatible(error) from None
     except errors.InvalidModel as error:
         is_path = isinstance(source, bytes) and b"\0" not in source and os.path.isfile(source)
         hint = "; bytes are the contents of a model: for a path use os.fsdecode()" if is_path else ""
@@ -144,7 +146,7 @@ class InferenceSession:
 
     def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None,
                  **kwargs):
-        """path_or_bytes: an ONNX file, or the bytes of one.
+        """path_or_bytes: an ONNX file or a bundle, or the bytes of one.
         providers: names, or tuples of a name and a dictionary of options; the first ones are
             preferred. docs/onnxruntime.md has the backends that they mean.
 

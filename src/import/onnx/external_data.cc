@@ -53,6 +53,16 @@ ExternalData::ExternalData(const std::vector<std::filesystem::path>& folders, st
   }
 }
 
+ExternalData::ExternalData(const EmbeddedFiles& files,
+                           const std::shared_ptr<const std::byte>& owner)
+    : is_embedded_(true) {
+  for (const auto& [name, bytes] : files) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    files_.emplace(name, ExternalFile{ByteSource::over(text, "external data '" + name + "'"),
+                                      {.start = {owner, bytes.data()}}});
+  }
+}
+
 std::filesystem::path ExternalData::resolve(const std::string& location,
                                             const std::string& where) const {
   const auto refuse = [&](const std::string& why) {
@@ -79,7 +89,15 @@ std::filesystem::path ExternalData::resolve(const std::string& location,
 }
 
 ExternalFile& ExternalData::open(const std::string& location, const std::string& where) {
+  if (is_embedded_) {
+    const auto found = files_.find(std::filesystem::path(location).lexically_normal());
+    if (found != files_.end()) return found->second;
+    throw Error(
+        ErrorKind::InvalidModel, where,
+        "expected its external data '" + location + "' inside the bundle, found no such file");
+  }
   const std::filesystem::path file = resolve(location, where);
+  locations_.emplace(location, file);
   const auto known = files_.find(file);
   if (known != files_.end()) return known->second;
   try {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "import/onnx/byte_source.h"
+#include "import/onnx/import.h"
 #include "onnx.pb.h"
 
 namespace tessera::onnx_import {
@@ -41,6 +42,9 @@ class ExternalData {
   explicit ExternalData(const std::vector<std::filesystem::path>& folders,
                         std::string name = "the model's folder");
 
+  // Data in these files instead, which `owner` keeps alive.
+  ExternalData(const EmbeddedFiles& files, const std::shared_ptr<const std::byte>& owner);
+
   // Throws InvalidModel at `where` for an absolute location, one with "..", one that a link leads
   // out of the folder, and for anything but a readable regular file.
   ExternalFile& open(const std::string& location, const std::string& where);
@@ -50,7 +54,9 @@ class ExternalData {
   // Releases all leases and returns the worst result.
   ReadLease release_leases();
 
-  // All files that were opened.
+  // The files that were opened, by location.
+  const std::map<std::string, std::filesystem::path>& locations() const { return locations_; }
+  // All files that were opened, and all that are embedded.
   const std::map<std::filesystem::path, ExternalFile>& files() const { return files_; }
 
  private:
@@ -58,7 +64,9 @@ class ExternalData {
 
   std::vector<std::filesystem::path> folders_;  // canonical
   std::string name_ = "the model's folder";
+  bool is_embedded_ = false;
   bool takes_leases_ = false;
+  std::map<std::string, std::filesystem::path> locations_;
   std::map<std::filesystem::path, ExternalFile> files_;
 };
 

@@ -118,7 +118,9 @@ ImportedModel import_from(const ByteSource& source, ExternalData external,
   result.graph = build_graph(model.graph(), functions, tensors, registry, log, options.free_inputs);
   verify(result.graph, "import");
   result.lease = external.release_leases();
+  result.external_files = external.locations();
   for (const auto& [path, file] : external.files()) {
+    if (!file.source.stamp()) continue;  // embedded
     result.files.push_back({path, *file.source.stamp()});
     if (file.mapping.start) result.mappings.push_back(described(file.mapping, file.source, path));
   }
@@ -174,6 +176,11 @@ MappedWeights map_weights(const std::filesystem::path& file) {
 ImportedModel import_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
                                 const ops::Registry& registry, const Log& log,
                                 const std::string& location, const ImportOptions& options) {
+  if (options.embedded != nullptr) {
+    return import_from(ByteSource::over(bytes, location),
+                       ExternalData(*options.embedded, options.embedded_owner), registry, log,
+                       options);
+  }
   const std::string name =
       folder.empty() ? "the working folder" : "the folder '" + folder.string() + "'";
   return import_from(ByteSource::over(bytes, location), ExternalData({folder}, name), registry, log,

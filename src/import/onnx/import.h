@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ void drop_resident_pages(const std::vector<WeightMapping>& mappings);
 // opened. Renaming or unlinking a file does not count, because that does not change what is mapped.
 void check_unchanged(const std::vector<WeightMapping>& mappings);
 
+// Files of external data inside another file or in memory, by name.
+using EmbeddedFiles = std::map<std::string, std::span<const std::byte>>;
+
 struct ImportOptions {
   // Copy external weights instead of mapping them, as for those in the model's file.
   bool copies_weights = false;
@@ -41,6 +45,10 @@ struct ImportOptions {
   bool takes_leases = false;
   // Graph inputs that are fed although the file has a value for them, which is ignored.
   std::set<std::string> free_inputs = {};
+  // If set, external data is in these files, and none is looked up in a folder. `embedded_owner`
+  // keeps them alive; constants that lie in them keep a copy of it.
+  const EmbeddedFiles* embedded = nullptr;
+  std::shared_ptr<const std::byte> embedded_owner = {};
 };
 
 struct ImportedModel {
@@ -51,7 +59,9 @@ struct ImportedModel {
   std::string producer;
   std::map<std::string, int64_t> opsets;
   std::vector<WeightMapping> mappings;  // of external data
-  std::vector<StampedFile> files;       // all files that were read, the model's first
+  // The files of external data, by the names with which the model refers to them.
+  std::map<std::string, std::filesystem::path> external_files;
+  std::vector<StampedFile> files;  // all files that were read, the model's first
   // The worst lease of all files, if ImportOptions asks for leases.
   ReadLease lease = ReadLease::Granted;
 };

@@ -12,24 +12,32 @@ namespace {
 
 // See docs/formats/packs.md.
 constexpr size_t kHeaderBytes = 64;
-constexpr size_t kHeaderBytesUsed = 24;
+constexpr size_t kHeaderBytesUsed = 40;
 constexpr size_t kTableBytesAt = 12;
 constexpr size_t kFileBytesAt = 16;
+constexpr size_t kNonceAt = 24;
+constexpr size_t kNonceBytes = 16;
 constexpr size_t kTableAt = kHeaderBytes + sizeof(cache::Mac);
 
-// Writes correct digests for the packs in the table, as far as the table can be read.
-void make_digests_right(std::string& bytes, size_t table_bytes) {
+// Writes correct codes for the packs in the table, as far as the table can be read.
+void make_codes_right(std::string& bytes, size_t table_bytes, const cache::UserKey& key) {
   const std::string table = bytes.substr(kTableAt, table_bytes);
   cache::FieldReader reader(table, "table");
   reader.text("a processor");
-  for (auto left = reader.number<uint32_t>("packs"); left > 0; --left) {
+  const auto count = reader.number<uint32_t>("packs");
+  for (uint64_t index = 0; index < count; ++index) {
     reader.text("a key");
     const auto offset = reader.number<uint64_t>("an offset");
     const auto length = reader.number<uint64_t>("a length");
-    const Bytes digest = reader.raw(sizeof(cache::Digest), "a digest");
+    const Bytes code = reader.raw(sizeof(cache::OneTimeCode), "a code");
     if (offset > bytes.size() || length > bytes.size() - offset) continue;
-    const cache::Digest right = cache::digest_of(Bytes(bytes).subspan(offset, length));
-    std::memcpy(&bytes[kTableAt + static_cast<size_t>(digest.data() - table.data())], right.data(),
+    cache::FieldWriter vouched;
+    vouched.text("tessera pack");
+    vouched.raw(Bytes(bytes).subspan(kNonceAt, kNonceBytes));
+    vouched.number(index);
+    const cache::OneTimeCode right =
+        cache::one_time_code(Bytes(bytes).subspan(offset, length), key.authenticate(vouched.bytes));
+    std::memcpy(&bytes[kTableAt + static_cast<size_t>(code.data() - table.data())], right.data(),
                 right.size());
   }
 }
@@ -42,7 +50,7 @@ std::string made_right(Bytes given, const cache::UserKey& key) {
       std::min(read_number(bytes, kTableBytesAt, 4), uint64_t{bytes.size() - kTableAt});
   write_number(bytes, kTableBytesAt, 4, table_bytes);
   try {
-    make_digests_right(bytes, table_bytes);
+    make_codes_right(bytes, table_bytes, key);
   } catch (const Error&) {
     // A table that cannot be read is signed too.
   }

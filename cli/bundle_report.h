@@ -1,0 +1,15 @@
+// What `tessera bundle` and `tessera inspect` say of a bundle.
+#pragma once
+
+#include <string>
+
+#include "cli/json_output.h"
+#include "cli/text_table.h"
+#include "tessera/tessera.h"
+
+namespace tessera::cli {
+
+std::string bundle_text(const BundleDescription& bundle, const TextStyle& style);
+Json bundle_json(const BundleDescription& bundle);
+
+}  // namespace tessera::cli

@@ -1,0 +1,356 @@
+// Bundles: Model::save_bundle(), what load() takes from one, and their descriptions.
+#include "tessera/bundle.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "api/backends_state.h"
+#include "api/bind_options.h"
+#include "api/cache_ingredients.h"
+#include "api/executor_state.h"
+#include "api/model_state.h"
+#include "base/processor.h"
+#include "base/writable_path.h"
+#include "cache/bundle_file.h"
+#include "cache/cache_folder.h"
+#include "cache/origin.h"
+#include "cache/stored_file.h"
+#include "cache/user_key.h"
+#include "price/cost_sections.h"
+#include "store/bundle.h"
+#include "store/explain_cache.h"
+#include "tessera/tessera.h"
+
+namespace tessera {
+namespace {
+
+std::string location_of(const std::filesystem::path& file) {
+  return "bundle '" + file.string() + "'";
+}
+
+// How the machine for which plans were made differs from this one; "" if it does not. The
+// ingredients of a machine are the first ones of those of a model.
+std::string explain_other_machine(const std::vector<cache::Ingredient>& ingredients) {
+  const std::vector<cache::Ingredient> here = machine_ingredients();
+  const size_t count = std::min(here.size(), ingredients.size());
+  return cache::explain_difference(std::span(ingredients).first(count), here);
+}
+
+// Throws InvalidArgument unless a bundle may be written to `file`.
+void check_target(const std::filesystem::path& file) {
+  std::error_code failure;
+  const std::filesystem::file_status status = std::filesystem::status(file, failure);
+  const auto refuse = [&](const std::string& found) {
+    throw Error(ErrorKind::InvalidArgument, location_of(file),
+                "expected the name of a new file or of a bundle, which is replaced; found " +
+                    found + "; choose another name");
+  };
+  if (std::filesystem::is_directory(status)) refuse("a folder");
+  const std::string unwritable = explain_unwritable_file(file);
+  if (!unwritable.empty()) {
+    throw Error(ErrorKind::InvalidArgument, location_of(file), unwritable);
+  }
+  if (!std::filesystem::exists(status)) return;
+  if (!std::filesystem::is_regular_file(status)) refuse("something that is no file");
+  const bool is_empty = std::filesystem::file_size(file, failure) == 0;
+  if (!is_empty && !is_bundle(file)) refuse("a file that is no bundle");
+}
+
+}  // namespace
+
+// Collects what binds of one model find out, and writes it with the model.
+class Model::State::BundleWriter {
+ public:
+  BundleWriter(Model::State& model, const std::filesystem::path& file)
+      : model_(model), file_(file), key_(cache::make_key(user_cache_folder())) {
+    caches_.notes = {{cache::kModelNote, model_name()}};
+    model_.on_bound = [this](const BindOptions& options, const PlanOptions& wanted,
+                             const PlanResult& result,
+                             const CacheRecord* record) { add(options, wanted, result, record); };
+  }
+  BundleWriter(const BundleWriter&) = delete;
+  BundleWriter& operator=(const BundleWriter&) = delete;
+  ~BundleWriter() { model_.on_bound = nullptr; }
+
+  void bind(BindOptions options) {
+    progress_ = options.on_progress;
+    if (optimize_of(options) == Optimize::Behind) options.optimize = Optimize::Now;
+    {
+      ThreadPool pool(options.threads);
+      model_.open_packs(pool);
+    }
+    bind_once(options);
+    // The plan that processes begin with while they build another one has packs of its own.
+    if (has_startup_plan_) bind_once(options);
+  }
+
+  void write() {
+    if (!key_) {
+      const std::filesystem::path folder = user_cache_folder();
+      model_.log.warn(location_of(file_) +
+                      " has the model and its plans, but no packed weights and kernels, because "
+                      "there is no key to vouch for them: " +
+                      (folder.empty() ? "neither XDG_CACHE_HOME nor HOME is set"
+                                      : cache::find_or_make_key(folder).reason));
+    }
+    std::vector<cache::NewPart> parts;
+    add_model(parts);
+    // Each of these owns the bytes of a part.
+    const std::string caches = cache::encode(caches_, key_ ? &*key_ : nullptr);
+    parts.push_back({.kind = cache::PartKind::Caches, .name = "", .pieces = {caches}});
+    std::string index;
+    std::map<std::string, std::string> blobs;
+    std::optional<cache::PackPieces> packs;
+    if (key_ && model_.stored_model) {
+      const std::lock_guard lock(model_.mutex);
+      index = encode_index();
+      for (auto& [name, bytes] : model_.backends.state_->services->blobs()) {
+        blobs[blob_pack_key(name)] = std::move(bytes);
+      }
+      packs.emplace(all_packs(blobs), processor_model(), *key_);
+    }
+    if (!index.empty()) {
+      parts.push_back({.kind = cache::PartKind::Index, .name = "", .pieces = {index}});
+    }
+    if (packs) {
+      parts.push_back({.kind = cache::PartKind::Packs, .name = "", .pieces = packs->pieces()});
+    }
+    check_wanted();  // before there is a file that would be left if the process is stopped
+    const cache::ReplacedFile written =
+        cache::write_bundle(file_, version(), parts, [this] { check_wanted(); });
+    if (written.refusal.empty()) return;
+    throw Error(ErrorKind::DeviceFailed, location_of(file_),
+                "cannot be written: " + written.refusal);
+  }
+
+ private:
+  void bind_once(const BindOptions& options) {
+    Executor& executor = executors_.emplace_back(model_.bind(options, {}));
+    executor.wait_for_swap();
+  }
+
+  std::string model_name() const { return model_.file.filename().string(); }
+
+  void check_wanted() const {
+    if (!progress_) return;
+    const TuneProgress now{.what = "writing '" + file_.string() + "'",
+                           .phase = BindPhase::Preparing,
+                           .can_stop = true};
+    if (!progress_(now)) throw Error(ErrorKind::Cancelled, location_of(file_), "it is not written");
+  }
+
+  // The result of one bind.
+  void add(const BindOptions& options, const PlanOptions& wanted, const PlanResult& result,
+           const CacheRecord* record) {
+    if (result.tuning.is_stopped && !result.tuning.is_out_of_time) {
+      throw Error(ErrorKind::Cancelled, location_of(file_),
+                  "measuring was stopped, so it is not written; what was measured is kept");
+    }
+    const PlanRequest request = model_.plan_request(options, {}, threads_of(options));
+    caches_.ingredients = request.model;
+    tuning::FoundCosts found{.plan = result.plan};
+    std::vector<tuning::PricedLibrary> libraries;
+    if (record != nullptr) {
+      found = record->contents().found;
+      libraries = record->contents().libraries;
+      if (!found.plan) found.plan = result.plan;
+    } else {
+      libraries = request.find_versions();
+    }
+    // A search that a budget ended would be continued by each process that loads the bundle.
+    found.interrupted_seconds.reset();
+    for (cache::Section& section : tuning::to_sections(found, libraries, request.binding)) {
+      const cache::Section* const present =
+          caches_.find(section.type, section.content, section.ingredients);
+      caches_.put(present == nullptr ? std::move(section)
+                                     : tuning::merged(*present, std::move(section)));
+    }
+    has_startup_plan_ = !result.plan.startup_plan.empty();
+    model_.keep_stored(result.built, threads_of(options), wanted);
+  }
+
+  static int threads_of(const BindOptions& options) {
+    return ThreadPool(options.threads).threads();
+  }
+
+  // The model as it is in its file, and the files of its external data.
+  void add_model(std::vector<cache::NewPart>& parts) {
+    const Log silent([](const std::string&) {});
+    const std::optional<ModelBytes>& given = model_.given_bytes;
+    // Read again, because an index does not say by which names the model refers to its files.
+    const ImportedModel read = given ? import_onnx_bytes(given->bytes, given->folder,
+                                                         *model_.registry, silent, given->name)
+                                     : import_onnx(model_.file, *model_.registry, silent);
+    const std::vector<StampedFile> loaded = model_.files();
+    for (const StampedFile& file : read.files) {
+      const auto found = std::ranges::find(
+          loaded, std::filesystem::absolute(file.path),
+          [](const StampedFile& one) { return std::filesystem::absolute(one.path); });
+      if (found == loaded.end() || found->stamp != file.stamp) {
+        fail_changed(file.path, "another one");
+      }
+    }
+    parts.push_back({.kind = cache::PartKind::Model, .name = model_name(), .pieces = {}});
+    parts.back().pieces = {given ? std::string_view(given->bytes) : mapped(model_.file)};
+    for (const auto& [location, path] : read.external_files) {
+      const std::string name = std::filesystem::path(location).lexically_normal().string();
+      const bool is_known = std::ranges::any_of(parts, [&](const cache::NewPart& part) {
+        return part.kind == cache::PartKind::ExternalData && part.name == name;
+      });
+      if (is_known) continue;
+      parts.push_back({.kind = cache::PartKind::ExternalData, .name = name, .pieces = {}});
+      std::error_code failure;
+      if (std::filesystem::file_size(path, failure) > 0) parts.back().pieces = {mapped(path)};
+      if (std::ranges::find(external_, path, &NamedFile::path) == external_.end()) {
+        external_.push_back({path, name});
+      }
+    }
+  }
+
+  // The bytes of a file that the model was read from, as long as this object lives.
+  std::string_view mapped(const std::filesystem::path& file) {
+    const MappedWeights& weights = mapped_.emplace_back(map_weights(file));
+    return {reinterpret_cast<const char*>(weights.start.get()),
+            static_cast<size_t>(weights.mapping.bytes)};
+  }
+
+  std::string encode_index() const {
+    const std::vector<cache::Ingredient> ingredients =
+        bundled_index_ingredients(version(), kernel_revision(), model_.compile_options);
+    return model_.stored_model->encode_index(model_.loaded, model_.loaded_structure(),
+                                             model_.backends.state_->set, ingredients, external_);
+  }
+
+  std::vector<cache::StoredPack> all_packs(const std::map<std::string, std::string>& blobs) const {
+    std::vector<cache::StoredPack> all;
+    const PersistentPacks* const stored = model_.stored_model->persistent_packs();
+    if (stored != nullptr) all = stored->packs_to_bundle(model_.loaded, model_.packs);
+    for (const auto& [name, bytes] : blobs) all.push_back({name, bytes});
+    return all;
+  }
+
+  Model::State& model_;
+  const std::filesystem::path& file_;
+  std::optional<cache::UserKey> key_;
+  cache::CacheFile caches_;
+  std::function<bool(const TuneProgress&)> progress_;
+  bool has_startup_plan_ = false;    // of the newest bind
+  std::vector<Executor> executors_;  // keep the packs of their plans
+  std::vector<MappedWeights> mapped_;
+  std::vector<NamedFile> external_;  // files of external data
+};
+
+bool Model::State::open_bundle(const IndexLocation& location, bool takes_index) {
+  const std::optional<cache::UserKey> key = cache::find_key(location.folder);
+  bundled_cache = bundle->read_caches(key ? &*key : nullptr);
+  // The look-up of a plan says why it is not used.
+  if (bundled_cache == nullptr) return false;
+  if (!explain_other_machine(bundled_cache->plans.ingredients).empty()) return false;
+  const bool is_verified =
+      stored_model && bundle->file() && stored_model->is_sound(*bundle->file());
+  cache::PackFile::Opened opened;
+  if (key) {
+    opened = bundle->open_packs(*key, is_verified);
+  } else if (bundle->table().find(cache::PartKind::Packs) != nullptr) {
+    opened.reason = "packed weights and kernels of " + bundle->location() +
+                    " are not used: they are another user's, as this one has no key";
+  }
+  if (opened.file == nullptr) {
+    if (!opened.reason.empty()) log.warn(opened.reason);
+    return false;
+  }
+  bundled_packs = std::move(opened.file);
+  backends.state_->blobs->add_source(bundled_packs);
+  if (!takes_index) return false;
+  FoundIndex found = bundle->read_index(
+      bundled_index_ingredients(version(), kernel_revision(), compile_options), *key);
+  if (!found.index) return false;
+  take(found_in_bundle(*std::move(found.index), location, backends.state_->set, log));
+  return true;
+}
+
+void Model::save_bundle(const std::filesystem::path& file,
+                        const std::vector<BindOptions>& binds) const {
+  Model::State& origin = *state_;
+  if (origin.bundle) {
+    throw Error(ErrorKind::InvalidArgument, location_of(file),
+                "expected a model from an ONNX file, found one from " + origin.bundle->location() +
+                    "; make it from the ONNX file");
+  }
+  check_target(file);
+  // A model of its own: this one may have been loaded without an index, and may have packs for
+  // other shapes.
+  LoadOptions options{
+      .is_strict = origin.compile_options.is_strict,
+      .keeps_all_values = origin.compile_options.keeps_all_values,
+      .log = [&origin](const std::string& text) { origin.log.warn(text); },
+      .information_log = [&origin](const std::string& text) { origin.information_log.warn(text); },
+      .backends = origin.backends,
+      .threads = origin.load_threads,
+      .copies_weights = origin.compile_options.copies_weights,
+      .free_inputs = origin.compile_options.free_inputs};
+  const auto state = std::make_shared<Model::State>(options);
+  state->file = origin.file;
+  state->given_bytes = origin.given_bytes;
+  {
+    const std::lock_guard lock(origin.mutex);
+    state->loaded_caches = origin.loaded_caches;
+  }
+  const Model own = Model::State::load(
+      state, options, options.free_inputs.empty() ? Keeping::Index : Keeping::None);
+  Model::State::BundleWriter writer(*state, file);
+  for (const BindOptions& bind : binds) writer.bind(bind);
+  writer.write();
+}
+
+bool is_bundle(const std::filesystem::path& file) { return Bundle::is_one(file); }
+
+BundleDescription describe_bundle(const std::filesystem::path& file) {
+  const std::shared_ptr<const Bundle> bundle = Bundle::open(file);
+  if (bundle == nullptr) {
+    std::error_code failure;
+    const bool is_there = std::filesystem::exists(file, failure);
+    throw Error(ErrorKind::InvalidArgument, location_of(file),
+                std::string("expected a bundle, as `tessera bundle` writes it; found ") +
+                    (is_there ? "something else" : "no such file"));
+  }
+  cache::check_parts(bundle->bytes(), bundle->table(), bundle->location());
+  BundleDescription description{.file = file,
+                                .bytes = static_cast<int64_t>(bundle->bytes().size()),
+                                .version = bundle->table().version};
+  for (const cache::BundlePart& part : bundle->table().parts) {
+    description.parts.push_back({.kind = std::string(cache::name(part.kind)),
+                                 .name = part.name,
+                                 .bytes = static_cast<int64_t>(part.bytes)});
+  }
+  description.model = description.parts.front().name;
+  const std::optional<cache::UserKey> key = cache::find_key(user_cache_folder());
+  const std::shared_ptr<const BundledCache> caches = bundle->read_caches(key ? &*key : nullptr);
+  if (caches == nullptr) return description;
+  if (caches->bytes == nullptr) {
+    description.unused = "this Tessera cannot read their format";
+    return description;
+  }
+  const cache::CacheFile all =
+      cache::decode(*caches->bytes, key ? &*key : nullptr, bundle->location());
+  description.ingredients = describe(all.ingredients);
+  description.unused = explain_other_machine(all.ingredients);
+  cache::Origin origin = cache::Origin::Signed;
+  for (const cache::Section& section : all.sections) {
+    if (!cache::trusts_results(section.origin)) origin = section.origin;
+    description.sections.push_back({.type = section.type,
+                                    .content = section.content,
+                                    .ingredients = describe(section.ingredients),
+                                    .origin = cache::origin_text(section.origin),
+                                    .seconds = section.seconds,
+                                    .bytes = static_cast<int64_t>(section.bytes.size()),
+                                    .made_ns = section.made_ns});
+  }
+  description.origin = cache::origin_text(origin);
+  return description;
+}
+
+}  // namespace tessera
