@@ -17,6 +17,8 @@
 
 #include "base/byte_archive.h"
 #include "base/message_channel.h"
+#include "base/processor.h"
+#include "cache/bundle_file.h"
 #include "cache/cache_file.h"
 #include "cache/pack_file.h"
 #include "compile/compile.h"
@@ -74,6 +76,32 @@ void add_packs(Corpus corpus) {
   const std::vector<cache::StoredPack> packs = {{"one", Bytes("abc", 3)}, {"two", large}};
   corpus.add("none", cache::encode_packs({}, "fuzz", kKey));
   corpus.add("two", cache::encode_packs(packs, "fuzz", kKey));
+}
+
+std::string bytes_of(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+void add_bundles(Corpus corpus, const std::filesystem::path& model) {
+  using enum cache::PartKind;
+  const auto add = [&](const std::string& name, const std::vector<cache::NewPart>& parts) {
+    const auto file = scratch_folder() / "a.bundle";
+    const std::string reason = cache::write_bundle(file, "1.0.0", parts, [] {}).refusal;
+    expect(reason.empty(), reason);
+    corpus.add(name, bytes_of(file));
+  };
+  const std::string onnx = bytes_of(model);
+  const cache::NewPart whole{.kind = Model, .name = "m.onnx", .pieces = {onnx}};
+  add("model", {whole});
+  const std::string caches = cache::encode({.ingredients = {{"graph", "a1"}}}, &kKey);
+  const cache::StoredPack one{"one", Bytes("abc", 3)};
+  const cache::PackPieces packs({&one, 1}, processor_model(), kKey);
+  add("parts", {whole,
+                {.kind = ExternalData, .name = "w.bin", .pieces = {"weights"}},
+                {.kind = Caches, .name = "", .pieces = {caches}},
+                {.kind = Index, .name = "", .pieces = {caches}},
+                {.kind = Packs, .name = "", .pieces = packs.pieces()}});
 }
 
 // The bytes that the receiver gets, after the flags that fuzz_messages() reads.
@@ -135,8 +163,7 @@ void add_index(Corpus corpus, const std::filesystem::path& model) {
   const auto file = scratch_folder() / "model.index";
   const std::string reason = write_model_index(file, {}, kKey, index);
   expect(reason.empty(), reason);
-  std::ifstream stream(file, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  const std::string bytes = bytes_of(file);
   const cache::CacheFile stored = cache::decode(bytes, &kKey, "index");
   // Everything except the list of files, which fuzz_model_index() adds.
   ByteReader reader(stored.sections.front().bytes);
@@ -160,6 +187,7 @@ int main(int count, char** arguments) {
   const std::filesystem::path model = folder / "model" / "weights.onnx";
   fuzzing::add_caches(fuzzing::Corpus(folder, "cache"));
   fuzzing::add_packs(fuzzing::Corpus(folder, "packs"));
+  fuzzing::add_bundles(fuzzing::Corpus(folder, "bundle"), model);
   fuzzing::add_messages(fuzzing::Corpus(folder, "messages"), model);
   fuzzing::add_index(fuzzing::Corpus(folder, "model_index"), model);
 }

@@ -22,8 +22,10 @@ void fuzz_tensor_file(Bytes bytes);
 void fuzz_messages(Bytes bytes);
 // A cache file with corrected checksums and fingerprint, and the costs and the plan in it.
 void fuzz_cache(Bytes bytes);
-// A file of packs with corrected MAC and digests.
+// A file of packs with corrected MAC and codes.
 void fuzz_packs(Bytes bytes);
+// A bundle with corrected checksums, and the model, caches, index and packs in it.
+void fuzz_bundle(Bytes bytes);
 // The content of a model's index, in a file that belongs to this user.
 void fuzz_model_index(Bytes bytes);
 
@@ -36,6 +38,7 @@ inline constexpr Target kTargets[] = {
     {"model", fuzz_model},       {"tensor_file", fuzz_tensor_file},
     {"messages", fuzz_messages}, {"cache", fuzz_cache},
     {"packs", fuzz_packs},       {"model_index", fuzz_model_index},
+    {"bundle", fuzz_bundle},
 };
 
 // --- For the targets -----------------------------------------------------------------------------
