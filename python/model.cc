@@ -195,42 +195,50 @@ struct EndOfProgress {
   ~EndOfProgress() { progress.end(); }
 };
 
+using BindAction = std::function<void(const Model& model, const std::vector<BindOptions>& options)>;
+
+// Calls `action` with options for each of `shapes`, while signals are answered.
+void with_options(nb::handle self, const std::vector<nb::object>& shapes,
+                  const nb::kwargs& keywords, BindAction action) {
+  const LoadedModel& loaded = *nb::inst_ptr<LoadedModel>(self);
+  const auto progress = std::make_shared<PythonProgress>(
+      keywords.contains("on_progress") ? nb::object(keywords["on_progress"]) : nb::none());
+  const EndOfProgress end{*progress};
+  std::vector<BindOptions> options;
+  for (const nb::object& one : shapes) {
+    options.push_back(read_bind_options(one, keywords));
+    options.back().on_progress = [progress](const TuneProgress& told) {
+      return progress->call(told);
+    };
+  }
+  const BindSignals signals;
+  progress->wait().run([owner = shared_reference(nb::borrow(self)), &loaded,
+                        action = std::move(action), options] { action(loaded.model, options); });
+  loaded.log->raise_error();
+}
+
 nb::object bind(nb::handle self, const nb::object& shapes, const nb::kwargs& keywords) {
   auto executor = std::make_shared<std::unique_ptr<SharedExecutor>>();
-  with_bind_options(self, shapes, keywords,
-                    [executor](const Model& model, const BindOptions& options) {
-                      *executor = std::make_unique<SharedExecutor>(model.bind(options));
-                    });
+  with_options(self, {shapes}, keywords,
+               [executor](const Model& model, const std::vector<BindOptions>& options) {
+                 *executor = std::make_unique<SharedExecutor>(model.bind(options.front()));
+               });
   nb::object bound = nb::cast(executor->release(), nb::rv_policy::take_ownership);
   nb::module_::import_("tessera.messages").attr("tell_bound")(bound);
   return bound;
 }
 
-void save_bundle(LoadedModel& self, const std::filesystem::path& filename, const nb::object& shapes,
+void save_bundle(nb::handle self, const std::filesystem::path& filename, const nb::object& shapes,
                  const nb::kwargs& keywords) {
-  PythonProgress progress(keywords.contains("on_progress") ? nb::object(keywords["on_progress"])
-                                                           : nb::none());
-  const auto options_for = [&](const nb::object& one) {
-    BindOptions options = read_bind_options(one, keywords);
-    options.on_progress = progress.watcher();
-    return options;
-  };
-  std::vector<BindOptions> binds;
+  std::vector<nb::object> all = {shapes};
   if (nb::isinstance<nb::list>(shapes) || nb::isinstance<nb::tuple>(shapes)) {
-    for (const nb::handle one : shapes) binds.push_back(options_for(nb::borrow(one)));
-  } else {
-    binds.push_back(options_for(shapes));
+    all.clear();
+    for (const nb::handle one : shapes) all.push_back(nb::borrow(one));
   }
-  try {
-    const Unlocked unlocked;
-    self.model.save_bundle(filename, binds);
-  } catch (const Error&) {
-    // What the callable raised is why it was stopped.
-    progress.raise_error();
-    throw;
-  }
-  progress.raise_error();
-  self.log->raise_error();
+  with_options(self, all, keywords,
+               [filename](const Model& model, const std::vector<BindOptions>& options) {
+                 model.save_bundle(filename, options);
+               });
 }
 
 const ModelDescription& description_of(LoadedModel& self) {
@@ -299,16 +307,10 @@ void with_bind_options(nb::handle model, nb::handle shapes, const nb::kwargs& ke
          nb::cast<std::string>(nb::type_name(model.type())))
             .c_str());
   }
-  const LoadedModel& loaded = *nb::inst_ptr<LoadedModel>(model);
-  const auto progress = std::make_shared<PythonProgress>(
-      keywords.contains("on_progress") ? nb::object(keywords["on_progress"]) : nb::none());
-  const EndOfProgress end{*progress};
-  BindOptions options = read_bind_options(shapes, keywords);
-  options.on_progress = [progress](const TuneProgress& told) { return progress->call(told); };
-  const BindSignals signals;
-  progress->wait().run([owner = shared_reference(nb::borrow(model)), &loaded,
-                        action = std::move(action), options] { action(loaded.model, options); });
-  loaded.log->raise_error();
+  with_options(model, {nb::borrow(shapes)}, keywords,
+               [action = std::move(action)](const Model& of, const std::vector<BindOptions>& all) {
+                 action(of, all.front());
+               });
 }
 
 void bind_model(nb::module_& module) {
