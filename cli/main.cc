@@ -22,6 +22,7 @@
 #include "cli/interrupt.h"
 #include "cli/json_output.h"
 #include "cli/text_table.h"
+#include "cli/version_report.h"
 #include "tessera/tessera.h"
 
 namespace tessera::cli {
@@ -122,10 +123,12 @@ ExitCode report_usage(const UsageMistake& mistake, bool is_json) {
 ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error, bool is_json) {
   std::ostringstream output;
   std::ostringstream errors;
-  if (app.exit(error, output, errors) == 0) {
-    const bool is_version = error.get_name() == "CallForVersion";
-    return print(is_json && is_version ? json_text({{"version", version()}}) : output.str(), kFine);
+  if (error.get_name() == "CallForVersion") {
+    const VersionReport report = examine_versions();
+    return print(is_json ? json_text(version_json(report)) : version_text(report, stdout_style()),
+                 kFine);
   }
+  if (app.exit(error, output, errors) == 0) return print(output.str(), kFine);
   return report_usage({command_path(app), error.what()}, is_json);
 }
 
@@ -142,7 +145,7 @@ std::string footer_text() {
 ExitCode run_command_line(int argc, char** argv, bool is_json) {
   CLI::App app("Runs neural networks with whatever libraries the machine has.", "tessera");
   app.set_help_flag("-h,--help", "print this help");
-  app.set_version_flag("--version", "tessera " + version(), "print the version");
+  app.set_version_flag("--version", "tessera " + version(), "print the version, and those of the backends");
   // Commands added after this line inherit the formatter.
   app.formatter(std::make_shared<HelpFormatter>(stdout_style()));
   app.footer(footer_text());

@@ -159,7 +159,9 @@ def test_inspect_cuts_no_names_in_a_pipe_and_marks_unread_inputs(tessera, model)
 
 
 def test_version_and_backends(tessera):
-    assert tessera("--version")[1].startswith("tessera ")
+    first, backends = tessera("--version")[1].splitlines()[:2]
+    assert first.startswith("tessera ")
+    assert backends.startswith("backends: ") and f"reference {first.split()[1]}" in backends
     assert "reference" in tessera("backends")[1]
     listed = json.loads(tessera("backends", "--json")[1])["backends"]
     assert "reference" in [entry["backend"] for entry in listed]

@@ -75,6 +75,7 @@ COMMANDS = {
     "inspect": ("inspect model.onnx --passes --weights", {0}),
     "inspect memory": ("inspect model.onnx --memory", {0}),
     "plan-memory": ("plan-memory buffers.csv --capacity 150", {1}),
+    "version": ("--version", {0}),
     "backends": ("backends", {0}),
     # Tests switch measuring off, which is a finding.
     "doctor": ("doctor --cache-dir caches", {1}),

@@ -1,0 +1,29 @@
+// The report of `tessera --version`: the version of Tessera and those of its backends.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/json_output.h"
+#include "cli/text_table.h"
+#include "tessera/tessera.h"
+
+namespace tessera::cli {
+
+// The backends of this machine, unless a plug-in ends or blocks the process that opens it.
+struct VersionReport {
+  std::string version;
+  std::vector<BackendDescription> backends;
+  std::string plugins_fault;  // why they are not listed; "" if they are
+};
+
+// Opens all plug-ins, in another process first. Call it while this process has one thread only.
+VersionReport examine_versions();
+
+// A line "tessera VERSION", then the backends: usable ones with the version of their library, then
+// the others with their status.
+std::string version_text(const VersionReport& report, const TextStyle& style);
+
+Json version_json(const VersionReport& report);
+
+}  // namespace tessera::cli
