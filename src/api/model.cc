@@ -17,6 +17,7 @@
 #include "backend/plugin_ops.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/module_folder.h"
 #include "base/parallel.h"
 #include "compile/build_plan.h"
 #include "compile/compile.h"
@@ -171,15 +172,24 @@ void Model::State::warn_once_if_slow(const BindOptions& options) {
   if (!options.backends.empty() || !backends_of_environment().empty()) return;
   if (known.set.choose_names({}).size() > 1) return;
   std::call_once(known.has_warned_of_slowness, [&] {
+    constexpr const char* kSlow =
+        ", so models run on the reference kernels, which are many times slower; ";
+    // The program `tessera` is installed elsewhere, if at all, and cannot tell why.
+    const auto is_found = [](const BackendState& state) { return !state.file.empty(); };
+    if (plugin_folder().empty() && std::ranges::none_of(known.set.states(), is_found)) {
+      log.warn("no acceleration library can be used: no folder lib/tessera with plug-ins lies "
+               "beside '" + module_file().string() + "'" + kSlow +
+               "install the whole of Tessera, or name the folder in TESSERA_BACKEND_PATH");
+      return;
+    }
     std::string reasons;
     for (const BackendState& state : known.set.states()) {
       if (state.plugin != nullptr) continue;
       reasons += reasons.empty() ? "" : ", ";
       reasons += state.name + ": " + name(state.unusable.status);
     }
-    log.warn("no acceleration library can be used (" + reasons +
-             "), so models run on the reference kernels, which are many times slower; 'tessera "
-             "backends' says why, and what to do");
+    log.warn("no acceleration library can be used (" + reasons + ")" + kSlow +
+             "'tessera backends' says why, and what to do");
   });
 }
 

@@ -65,16 +65,22 @@ struct NotTrusted {
 
 // For a plug-in that was found but could not be opened. The system's loader reports a missing
 // library only by a message, not by a code.
-Unusable not_opened(const CatalogEntry* known, const Error& error) {
+Unusable not_opened(const CatalogEntry* known, const std::filesystem::path& file,
+                    const Error& error) {
   const std::string reason = error.where() + ": " + error.message();
   if (reason.find("cannot open shared object file") == std::string::npos) {
     return {BackendStatus::Refused, reason, ""};
   }
   const std::string folder = "put its folder into LD_LIBRARY_PATH";
+  if (known == nullptr) {
+    return {BackendStatus::LibraryMissing, reason, "install the library, or " + folder};
+  }
+  // Plug-ins of the catalog search there first (tessera_library_folders() in CMake).
+  const std::filesystem::path beside = file.parent_path() / known->name;
   return {BackendStatus::LibraryMissing, reason,
-          known == nullptr ? "install the library, or " + folder
-                           : "install it with tools/setup, or " + std::string(known->install) +
-                                 "; if it is installed elsewhere, " + folder};
+          "install it with tools/setup, or " + std::string(known->install) +
+              "; if it is installed elsewhere, link its libraries into '" + beside.string() +
+              "', or " + folder};
 }
 
 bool is_as_it_was(const StampedFile& file) { return stamp_of(file.path) == file.stamp; }
@@ -134,7 +140,7 @@ BackendSet::BackendSet(std::span<const CatalogEntry> catalog, std::span<const Ab
       entry.is_tried = true;
       entry.unusable = not_configured(known);
     } else if (known.open == nullptr) {
-      entry.file = folder / known.file;
+      if (!folder.empty()) entry.file = folder / known.file;
       std::error_code ignored;
       if (folder.empty() || !std::filesystem::exists(entry.file, ignored)) {
         entry.is_tried = true;
@@ -243,7 +249,7 @@ void BackendSet::open(Entry& entry) {
                       "name the file in TESSERA_BACKEND_PATH to use it all the same"};
     return;
   } catch (const Error& error) {
-    entry.unusable = not_opened(entry.known, error);
+    entry.unusable = not_opened(entry.known, entry.file, error);
     return;
   }
   for (const Entry& other : entries_) {
