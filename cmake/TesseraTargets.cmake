@@ -41,7 +41,8 @@ tessera_optimize(tessera_common_headers 2)
 target_precompile_headers(tessera_common_headers PRIVATE ${common_headers})
 
 # tessera_library(NAME SOURCES... [LINKS targets...] [OPTIMIZE level] [PRECOMPILED headers...]): one
-# target for each folder, tessera_NAME. PRECOMPILED: headers that its files include in addition to
+# target for each folder, tessera_NAME. The global property TESSERA_FOLDER_LIBRARIES lists those that
+# were declared so far, lowest layer first. PRECOMPILED: headers that its files include in addition to
 # `common_headers`. OPTIMIZE: 2 by default.
 function(tessera_library name)
   cmake_parse_arguments(ARG "" "OPTIMIZE" "SOURCES;LINKS;PRECOMPILED" ${ARGN})
@@ -49,6 +50,7 @@ function(tessera_library name)
   target_include_directories(tessera_${name} PUBLIC
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(tessera_${name} PUBLIC ${ARG_LINKS} PRIVATE tessera_settings)
+  set_property(GLOBAL APPEND PROPERTY TESSERA_FOLDER_LIBRARIES tessera_${name})
   if(NOT ARG_OPTIMIZE)
     set(ARG_OPTIMIZE 2)
   endif()

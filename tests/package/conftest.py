@@ -9,13 +9,18 @@ from installed import run
 
 
 @pytest.fixture(scope="session")
-def prefix(bin_dir, tmp_path_factory):
+def build_dir(bin_dir):
     build = bin_dir.parent
     if "TESSERA_SANITIZE:STRING=\n" not in (build / "CMakeCache.txt").read_text():
         pytest.skip("a sanitized library needs programs with the same sanitizer")
     assert (build / "lib" / "libtessera.so").exists(), f"it is not built: tools/build {build.name}"
+    return build
+
+
+@pytest.fixture(scope="session")
+def prefix(build_dir, tmp_path_factory):
     folder = tmp_path_factory.mktemp("package")
-    run("cmake", "--install", build, "--prefix", folder / "installed")
+    run("cmake", "--install", build_dir, "--prefix", folder / "installed")
     (folder / "installed").rename(folder / "moved")
     return folder / "moved"
 
