@@ -145,7 +145,8 @@ std::string footer_text() {
 ExitCode run_command_line(int argc, char** argv, bool is_json) {
   CLI::App app("Runs neural networks with whatever libraries the machine has.", "tessera");
   app.set_help_flag("-h,--help", "print this help");
-  app.set_version_flag("--version", "tessera " + version(), "print the version, and those of the backends");
+  app.set_version_flag("--version", "tessera " + version(),
+                       "print the version, and those of the backends");
   // Commands added after this line inherit the formatter.
   app.formatter(std::make_shared<HelpFormatter>(stdout_style()));
   app.footer(footer_text());

@@ -49,6 +49,12 @@ function(tessera_catalog output)
     string(JSON name GET "${catalog}" backends ${index} name)
     string(JSON kind GET "${catalog}" backends ${index} kind)
     string(JSON install GET "${catalog}" backends ${index} install)
+    # A wheel has no tools/setup, and an extra for each library that PyPI has, in the right version.
+    if(NOT TESSERA_WHEEL)
+      string(PREPEND install "tools/setup, or ")
+    elseif(install MATCHES "^pip ")
+      set(install "pip install 'tessera[${name}]'")
+    endif()
     string(JSON only_if_named ERROR_VARIABLE no_such_key
       GET "${catalog}" backends ${index} only_if_named)
     if(NOT only_if_named STREQUAL "ON")

@@ -23,9 +23,14 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME tessera)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
-file(WRITE ${PROJECT_BINARY_DIR}/cmake/triggers "activate-noawait ldconfig\n")
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/cmake/triggers)
+# On which package those depend that link with the library. CPack would make this file, but warns of
+# each plug-in.
+get_target_property(soversion tessera SOVERSION)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cmake/shlibs CONTENT
+  "libtessera ${soversion} tessera (>= ${PROJECT_VERSION})\n")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cmake/triggers CONTENT "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA
+  ${PROJECT_BINARY_DIR}/cmake/shlibs ${PROJECT_BINARY_DIR}/cmake/triggers)
 set(description
 "Tessera reads neural networks in the ONNX format. For each operator, and each
 group of operators, it chooses the fastest kernel of the installed libraries.

@@ -18,6 +18,25 @@ if(TARGET tessera_openvino_compiler)
     LIBRARY DESTINATION ${package}/backends/openvino ${component})
 endif()
 
+# The one oneTBB that module, program, oneDNN and OpenVINO share in a process: the name must stay as
+# it is, so tools/wheel leaves it to this rule.
+if(TESSERA_WHEEL AND TESSERA_THREADS STREQUAL "tbb")
+  find_package(TBB REQUIRED)
+  install(FILES $<TARGET_FILE:TBB::tbb> DESTINATION ${package} ${component}
+    RENAME $<TARGET_SONAME_FILE_NAME:TBB::tbb>)
+  set_target_properties(tessera_python tessera_program tessera_worker PROPERTIES
+    INSTALL_RPATH $ORIGIN)
+endif()
+# The licenses of what the wheel contains: libtbb, and what tools/wheel adds.
+if(TESSERA_WHEEL)
+  foreach(library libprotobuf-lite libsodium libtbb libxxhash)
+    file(GLOB license /usr/share/doc/${library}[0-9]*/copyright)
+    if(license)
+      install(FILES ${license} DESTINATION ${package}/licenses ${component} RENAME ${library}.txt)
+    endif()
+  endforeach()
+endif()
+
 get_target_property(python_files tessera_python_package TESSERA_FILES)
 foreach(file IN LISTS python_files)
   cmake_path(GET file PARENT_PATH folder)

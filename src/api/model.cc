@@ -177,9 +177,11 @@ void Model::State::warn_once_if_slow(const BindOptions& options) {
     // The program `tessera` is installed elsewhere, if at all, and cannot tell why.
     const auto is_found = [](const BackendState& state) { return !state.file.empty(); };
     if (plugin_folder().empty() && std::ranges::none_of(known.set.states(), is_found)) {
-      log.warn("no acceleration library can be used: no folder lib/tessera with plug-ins lies "
-               "beside '" + module_file().string() + "'" + kSlow +
-               "install the whole of Tessera, or name the folder in TESSERA_BACKEND_PATH");
+      log.warn(
+          "no acceleration library can be used: no folder lib/tessera with plug-ins lies "
+          "beside '" +
+          module_file().string() + "'" + kSlow +
+          "install the whole of Tessera, or name the folder in TESSERA_BACKEND_PATH");
       return;
     }
     std::string reasons;

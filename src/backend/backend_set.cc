@@ -37,12 +37,12 @@ void add_names(const Entry& entry, std::vector<std::string>& names) {
 // For a library of the catalog whose plug-in is not part of this build.
 Unusable not_configured(const CatalogEntry& known) {
   const bool is_library_missing = known.fault == CatalogEntry::kLibraryMissing;
-  return {is_library_missing ? BackendStatus::LibraryMissing : BackendStatus::NotBuilt,
-          std::string(known.reason),
-          is_library_missing
-              ? "install it with tools/setup, or " + std::string(known.install) +
-                    "; then build again with make demo"
-              : "configure again without that option, then build again with make demo"};
+  return {
+      is_library_missing ? BackendStatus::LibraryMissing : BackendStatus::NotBuilt,
+      std::string(known.reason),
+      is_library_missing
+          ? "install it with " + std::string(known.install) + "; then build again with make demo"
+          : "configure again without that option, then build again with make demo"};
 }
 
 Unusable no_plugin(const CatalogEntry& known, const std::filesystem::path& folder) {
@@ -78,7 +78,7 @@ Unusable not_opened(const CatalogEntry* known, const std::filesystem::path& file
   // Plug-ins of the catalog search there first (tessera_library_folders() in CMake).
   const std::filesystem::path beside = file.parent_path() / known->name;
   return {BackendStatus::LibraryMissing, reason,
-          "install it with tools/setup, or " + std::string(known->install) +
+          "install it with " + std::string(known->install) +
               "; if it is installed elsewhere, link its libraries into '" + beside.string() +
               "', or " + folder};
 }

@@ -15,7 +15,7 @@ struct CatalogEntry {
   std::string_view name;
   std::span<const std::string_view> aliases;
   std::string_view file;     // of its plug-in, in the plug-in folder; "" if linked in
-  std::string_view install;  // what to install to get the library
+  std::string_view install;  // the command that installs the library
   std::string_view reason;   // why this build does not include it, as a sentence; "" if it does
   Fault fault = kNone;
   tessera_open_backend_function open = nullptr;  // if linked in

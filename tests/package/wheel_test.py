@@ -1,5 +1,5 @@
-"""The Python wheel in an environment of its own. With --long, the wheel is built and installed by
-pip, which compiles everything the first time; otherwise its files come from this build."""
+"""The Python wheel in an environment of its own. With --long, tools/wheel builds it, which compiles
+everything the first time, and pip installs it; otherwise its files come from this build."""
 
 import importlib.metadata
 import json
@@ -13,6 +13,7 @@ import sys
 import pytest
 
 from installed import ROOT, needed, run
+from load_tool import load_tool
 
 EXAMPLE = ROOT / "examples" / "05_onnxruntime" / "classify.py"
 BUILD_MINUTES = 90
@@ -44,14 +45,11 @@ class Environment:
         return {entry["backend"]: entry for entry in listing["backends"]}
 
 
-def build_wheel(folder):
-    launcher = shutil.which("ccache") or ""
+def build_wheel(folder, *options):
+    pytest.importorskip("auditwheel", reason="auditwheel is not installed: tools/setup check")
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", ROOT, "--no-build-isolation", "--no-deps",
-         "--no-index", "--wheel-dir", folder], text=True, capture_output=True, check=False,
-        timeout=60 * BUILD_MINUTES,
-        env={**os.environ, "CMAKE_CXX_COMPILER_LAUNCHER": launcher,
-             "CCACHE_SLOPPINESS": "pch_defines,time_macros"})
+        [ROOT / "tools" / "wheel", "--output", folder, *options], text=True, capture_output=True,
+        check=False, timeout=60 * BUILD_MINUTES)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
     wheel, = folder.glob("*.whl")
     return wheel
@@ -207,6 +205,13 @@ def test_versions_are_those_of_the_build(environment, tmp_path):
     assert {"nanobind", "onnx", "openvino"} <= {name.partition("==")[0] for name in build.split()}
 
 
+def test_each_library_of_pypi_is_an_extra():
+    # Wheels advise to install the extra (cmake/TesseraCatalog.cmake).
+    catalog = json.loads((ROOT / "backends" / "catalog.json").read_text())["backends"]
+    of_pypi = {entry["name"] for entry in catalog if entry["install"].startswith("pip ")}
+    assert of_pypi == set(load_tool("wheel_metadata.py").EXTRAS)
+
+
 # From here on: the whole wheel, with --long.
 
 
@@ -216,12 +221,58 @@ def test_pip_uninstalls_all_of_it(wheel, tmp_path):
     made.pip("install", "--no-index", "--no-deps", wheel)
     run(made.python, "-c", "import tessera.onnxruntime")
     new = made.files() - before
-    folders = [made.site_packages / "tessera", made.command,
+    folders = [made.site_packages / "tessera", made.site_packages / "tessera.libs", made.command,
                *made.site_packages.glob("tessera-*.dist-info")]
-    assert len(folders) == 3
+    assert len(folders) == 4
     assert all(any(file.is_relative_to(folder) for folder in folders) for file in new)
     made.pip("uninstall", "--yes", "tessera")
     assert made.files() == before
+
+
+MAPPED = """
+import sys, tessera
+tessera.load(sys.argv[1]).bind({"x": (4, 2)})
+print(*{line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}, sep="\\n")
+"""
+
+
+def test_it_needs_no_library_of_debian(wheel, environment, model, tmp_path):
+    # How old the C library may be, as auditwheel found out.
+    assert re.search(r"-manylinux_2_\d+_x86_64\.whl$", wheel.name)
+    mapped = run(environment.python, "-c", MAPPED, model, cwd=tmp_path).stdout.split()
+    assert len(mapped) > 5
+    for name in ("libtbb", "libprotobuf", "libsodium", "libxxhash"):
+        [file] = [pathlib.Path(file) for file in mapped if f"/{name}" in file]
+        assert file.is_relative_to(environment.site_packages), file
+        assert [license for license in environment.site_packages.glob("tessera/licenses/*.txt")
+                if license.name.startswith(name)], name
+    # oneDNN and OpenVINO find the oneTBB of the process by this name.
+    assert (environment.site_packages / "tessera" / "libtbb.so.12").exists()
+
+
+def newer_pythons():
+    """Interpreters from 3.12 on that this machine has, the oldest first."""
+    found = [shutil.which(f"python3.{minor}") for minor in range(12, 20)]
+    # Some names only say that another tool would have to be told to use that version.
+    return [python for python in filter(None, found)
+            if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0]
+
+
+def test_one_wheel_serves_all_newer_versions_of_python(is_long, tmp_path):
+    if not is_long:
+        pytest.skip("needs another wheel: --long")
+    pythons = newer_pythons()
+    if not pythons:
+        pytest.skip("no Python 3.12 or newer is installed")
+    built = build_wheel(tmp_path, "--python", pythons[0])
+    assert "-cp312-abi3-manylinux" in built.name
+    for number, python in enumerate(pythons):
+        folder = tmp_path / str(number)
+        run(python, "-m", "venv", folder)
+        run(folder / "bin" / "pip", "install", built, "onnx")
+        done = run(folder / "bin" / "python", shutil.copy2(EXAMPLE, tmp_path), cwd=tmp_path)
+        assert done.stdout.splitlines()[-1].endswith("InvalidArgument"), done.stdout
+        assert run(folder / "bin" / "tessera", "--version").stdout.startswith("tessera ")
 
 
 def test_no_file_knows_the_folders_of_the_build(wheel, environment):
