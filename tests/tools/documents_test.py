@@ -40,3 +40,11 @@ def test_the_path_of_a_bench_names_functions_where_they_are():
     assert len(pairs) > 20
     assert [(function, file) for function, file in pairs
             if not re.search(rf"\b{function.split('::')[-1]}\(", (ROOT / file).read_text())] == []
+
+
+def test_the_index_of_the_examples_lists_each_of_them():
+    text = (ROOT / "examples" / "README.md").read_text()
+    listed = re.findall(r"^\| \[(\w+)\]\((\w+)\) \| .{80,} \|$", text, re.M)
+    assert all(name == target for name, target in listed)
+    folders = {path.parent.name for path in (ROOT / "examples").glob("*/README.md")}
+    assert len(folders) > 5 and folders <= {name for name, _ in listed}
