@@ -216,6 +216,22 @@ def test_a_plug_in_that_ends_the_process(doctor, bin_dir, monkeypatch, mischief,
     assert found["backends"] == [] and found["worker"]["is_answering"]
 
 
+def test_a_plug_in_that_ends_the_process_does_not_hide_the_version(tessera_binary, bin_dir,
+                                                                   monkeypatch):
+    monkeypatch.setenv("TESSERA_TEST_MISCHIEF", "crashes_opening")
+    monkeypatch.setenv("TESSERA_BACKEND_PATH", str(bin_dir.parent / "tests/backends/hostile.so"))
+    for options in ((), ("--json",)):
+        done = subprocess.run([tessera_binary, "--version", *options], capture_output=True,
+                              text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        if options:
+            found = json.loads(done.stdout)
+            assert found["version"] and found["backends"] is None
+        else:
+            assert done.stdout.startswith("tessera 0.1.0\nthe backends are not listed: ")
+            assert "ended by signal" in " ".join(done.stdout.split())
+
+
 def test_a_plug_in_path_that_does_not_exist_is_bad_input(tessera_binary, tmp_path):
     done = subprocess.run([tessera_binary, "doctor", "--backend-path", tmp_path / "none"],
                           capture_output=True, text=True, timeout=60, check=False)

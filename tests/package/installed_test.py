@@ -93,12 +93,24 @@ def test_a_program_measures_in_the_installed_worker(programs, prefix, measured_m
     assert "tessera-worker" in said and str(without) in said
 
 
+def test_a_link_to_the_library_or_a_program_is_followed(programs, prefix, model, tmp_path,
+                                                        needs_native):
+    (tmp_path / "libtessera.so.0.1").symlink_to(prefix / "lib" / "libtessera.so.0.1")
+    done = run(programs / "run_model_cpp", model, LD_LIBRARY_PATH=tmp_path)
+    assert (done.stdout, done.stderr) == (OUTPUTS.format(type="int64"), "")
+    (tmp_path / "linked").symlink_to(prefix / "bin" / "tessera")
+    assert read_backends(tmp_path / "linked")["native"]["is_usable"]
+
+
 def test_a_library_alone_warns_once(programs, prefix, model, tmp_path):
     for file in (prefix / "lib").glob("libtessera.so*"):
         shutil.copy2(file, tmp_path, follow_symlinks=False)
     for name in PROGRAMS:
         done = run(programs / name, model, LD_LIBRARY_PATH=tmp_path)
         assert done.stderr.count("\n") == 1 and "no acceleration library can be used" in done.stderr
+        # The program `tessera`, if there is one, knows of another library.
+        assert f"beside '{tmp_path / 'libtessera.so.0.1.0'}'" in done.stderr
+        assert "TESSERA_BACKEND_PATH" in done.stderr and "tessera backends" not in done.stderr
 
 
 def read_backends(binary, **more):
