@@ -27,7 +27,7 @@ class SharedExecutor {
   // The destructor may wait, for example for a plan that is being built. That work may write to the
   // log, which needs the interpreter's lock.
   ~SharedExecutor() {
-    if (PyGILState_Check() == 0) return;
+    if (!has_interpreter_lock()) return;
     const Unlocked unlocked;
     executor_.reset();
   }

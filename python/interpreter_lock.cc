@@ -51,9 +51,11 @@ void take_lock(const Take& take) {
 }
 
 void wait_for_others() {
-  const PyThreadState* const any = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-  // What other threads hold cannot be freed any more.
-  if (PyThreadState_Next(const_cast<PyThreadState*>(any)) != nullptr) nb::set_leak_warnings(false);
+  // What other threads hold cannot be freed any more. This thread may have no frame of its own
+  // here.
+  const nb::object frames = nb::module_::import_("sys").attr("_current_frames")();
+  frames.attr("pop")(nb::module_::import_("_thread").attr("get_ident")(), nb::none());
+  if (nb::len(frames) > 0) nb::set_leak_warnings(false);
   const nb::gil_scoped_release unlocked;
   ending_thread = std::this_thread::get_id();
   is_ending = true;
@@ -64,6 +66,16 @@ void wait_for_others() {
 }
 
 }  // namespace
+
+bool has_interpreter_lock() {
+#ifdef Py_LIMITED_API
+  // The stable interface, which begins with 3.12 here, has no question for it. From 3.12 on, each
+  // thread knows its own state, of which this is a part; without the lock it has none.
+  return PyThreadState_GetDict() != nullptr;
+#else
+  return PyGILState_Check() == 1;
+#endif
+}
 
 Unlocked::Unlocked() : state_(PyEval_SaveThread()) {
   ++at_work;
@@ -79,7 +91,7 @@ Unlocked::~Unlocked() {
 
 Locked::Locked() {
   // A thread that has the lock must not sleep.
-  if (PyGILState_Check() == 1) {
+  if (has_interpreter_lock()) {
     state_ = PyGILState_Ensure();
   } else {
     take_lock([&] { state_ = PyGILState_Ensure(); });

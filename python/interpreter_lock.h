@@ -5,6 +5,9 @@
 
 namespace tessera::python {
 
+// Whether this thread has the interpreter's lock.
+bool has_interpreter_lock();
+
 // Releases the interpreter's lock, which the thread must hold, during its lifetime. Replaces
 // nb::gil_scoped_release, whose destructor ends the process if the interpreter has begun to end:
 // Python then ends the thread by unwinding its stack, which no destructor permits. Here, such a
