@@ -198,9 +198,8 @@ struct EndOfProgress {
 using BindAction = std::function<void(const Model& model, const std::vector<BindOptions>& options)>;
 
 // Calls `action` with options for each of `shapes`, while signals are answered.
-void with_options(nb::handle self, const std::vector<nb::object>& shapes,
+void with_options(const LoadedModel& loaded, const std::vector<nb::object>& shapes,
                   const nb::kwargs& keywords, BindAction action) {
-  const LoadedModel& loaded = *nb::inst_ptr<LoadedModel>(self);
   const auto progress = std::make_shared<PythonProgress>(
       keywords.contains("on_progress") ? nb::object(keywords["on_progress"]) : nb::none());
   const EndOfProgress end{*progress};
@@ -212,12 +211,12 @@ void with_options(nb::handle self, const std::vector<nb::object>& shapes,
     };
   }
   const BindSignals signals;
-  progress->wait().run([owner = shared_reference(nb::borrow(self)), &loaded,
+  progress->wait().run([owner = shared_reference(nb::find(loaded)), &loaded,
                         action = std::move(action), options] { action(loaded.model, options); });
   loaded.log->raise_error();
 }
 
-nb::object bind(nb::handle self, const nb::object& shapes, const nb::kwargs& keywords) {
+nb::object bind(LoadedModel& self, const nb::object& shapes, const nb::kwargs& keywords) {
   auto executor = std::make_shared<std::unique_ptr<SharedExecutor>>();
   with_options(self, {shapes}, keywords,
                [executor](const Model& model, const std::vector<BindOptions>& options) {
@@ -228,7 +227,7 @@ nb::object bind(nb::handle self, const nb::object& shapes, const nb::kwargs& key
   return bound;
 }
 
-void save_bundle(nb::handle self, const std::filesystem::path& filename, const nb::object& shapes,
+void save_bundle(LoadedModel& self, const std::filesystem::path& filename, const nb::object& shapes,
                  const nb::kwargs& keywords) {
   std::vector<nb::object> all = {shapes};
   if (nb::isinstance<nb::list>(shapes) || nb::isinstance<nb::tuple>(shapes)) {
@@ -307,7 +306,7 @@ void with_bind_options(nb::handle model, nb::handle shapes, const nb::kwargs& ke
          nb::cast<std::string>(nb::type_name(model.type())))
             .c_str());
   }
-  with_options(model, {nb::borrow(shapes)}, keywords,
+  with_options(*nb::inst_ptr<LoadedModel>(model), {nb::borrow(shapes)}, keywords,
                [action = std::move(action)](const Model& of, const std::vector<BindOptions>& all) {
                  action(of, all.front());
                });

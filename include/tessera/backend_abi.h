@@ -167,9 +167,7 @@ enum {
    * the whole storage in order. Padding must be zero when a kernel returns: a kernel that maps zero
    * to another value must clear the padding again. */
   TESSERA_LAYOUT_IS_DENSE = 1,
-  /* Of a shared layout: its conversions, and the direct ones of this backend from or to it, are
-   * simple loops. Those of another backend are used if there are any, whatever the order of the
-   * backends. */
+  /* Of a shared layout: this backend's conversions from and to it yield to those of any other. */
   TESSERA_LAYOUT_HAS_SIMPLE_CONVERSIONS = 2
 };
 
@@ -599,5 +597,4 @@ typedef struct tessera_backend {
 #endif
 
 #include "tessera/backend_host_abi.h"
-
 #endif /* TESSERA_BACKEND_ABI_H */

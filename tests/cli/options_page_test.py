@@ -22,11 +22,12 @@ def test_the_page_is_fresh(bin_dir):
 
 def test_each_keyword_is_on_the_page(tessera):
     documented = tessera.Model.bind.__doc__
-    signature = documented.splitlines()[0]
+    signature = str(inspect.signature(tessera.Model.bind))
     assert len(column(1)) > 30
     for keyword, default in zip(column(1), [text for name, text in zip(column(0), column(3))
                                             if name != "tune.describes_candidates"], strict=True):
-        assert re.search(rf"\b{keyword}: [^=]* = {re.escape(default)}[,)]", signature), keyword
+        given = default.replace('"', "'")
+        assert re.search(rf"\b{keyword}: [^=]* = {re.escape(given)}[,)]", signature), keyword
         assert f"\n{keyword}: " in documented
     assert inspect.getdoc(tessera.Model.bind)
 

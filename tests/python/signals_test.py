@@ -67,7 +67,7 @@ PROGRAM = """
     import sys, time
     sys.path[:0] = {folders}
     import tessera
-    from interrupt_test import interrupt
+    from signals_test import interrupt
     start = time.monotonic()
     tessera.load({path!r}, threads=1)
     whole = time.monotonic() - start
