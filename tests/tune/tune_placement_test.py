@@ -130,7 +130,7 @@ def test_a_budget_that_is_named_holds_for_short_graphs_too(needs_a_library, call
                       for budget in ((), ("--tune-budget", 60)))
     assert default["tuning"]["tuning_us"] < 1e6
     assert not named["tuning"]["is_out_of_time"]
-    assert named["tuning"]["measured_count"] >= default["tuning"]["measured_count"]
+    assert default["tuning"]["is_out_of_time"]
 
 
 def test_wrong_budgets_are_refused(tessera_binary, model):
