@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+from compare import enter_environment
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "07_chess"
 ZOO = ROOT / "build" / "zoo" / "chess" / "model.onnx"
@@ -138,6 +140,7 @@ def main():
     arguments = parser.parse_args()
     if not (arguments.build / "bin" / "chess_evaluator").exists():
         parser.error("chess_evaluator is not built: tools/build release chess_evaluator")
+    enter_environment(arguments.build / "python")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         model = make_network(arguments.model, folder)
