@@ -195,8 +195,9 @@ RandomGraph patches(Dice& dice, const ops::Registry& registry) {
     strides.push_back(dice.whole(1, 3));
     dilations.push_back(dice.one_in(3) ? dice.whole(2, 3) : 1);
     const int64_t extent = (taps - 1) * dilations.back() + 1;
-    begins.push_back(dice.whole(0, extent - 1));
-    ends.push_back(dice.whole(0, extent - 1));
+    // Also windows in the padding as a whole.
+    begins.push_back(dice.whole(0, extent + 2));
+    ends.push_back(dice.whole(0, extent + 2));
     input.push_back(extent + dice.whole(0, axes == 1 ? 100 : 12));
     weights.push_back(taps);
     output.push_back((input.back() + begins.back() + ends.back() - extent) / strides.back() + 1);

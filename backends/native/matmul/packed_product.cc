@@ -177,7 +177,7 @@ void PatchRows::gather(const float* from, int64_t first, int64_t count, float* t
     // Windows may lie in the padding as a whole.
     const plugin::TapRange range = plugin::taps_inside(columns, column);
     const int64_t begin = std::min(range.begin, columns.kernel);
-    const int64_t end = std::max(begin, range.end);
+    const int64_t end = std::clamp(range.end, begin, columns.kernel);
     for (int64_t tap = 0; tap < rows.kernel; ++tap, to += columns.kernel * channels) {
       const int64_t input_row = top + tap * rows.dilation;
       if (input_row < 0 || input_row >= rows.input) {
