@@ -294,19 +294,26 @@ Form form_as_written(ProposeContext& context, const std::vector<int32_t>& match)
 
 void propose_group_normalizations(ProposeContext& context) {
   const auto offer_matches = [&](const std::string& pattern, auto form_of) {
-    for (const auto& match : context.graph().match(pattern)) {
+    const auto matches = context.graph().match(pattern);
+    for (const auto& match : matches) {
       try {
         offer_form(context, form_of(context, match));
       } catch (const Failure& failure) {
         context.refuse(match.back(), failure.what());
       }
     }
+    return !matches.empty();
   };
-  for (const char* activation : {"", "; Relu(a)", "; s = Sigmoid(a); Mul(a, s)"}) {
-    offer_matches(std::string(kWritten) + activation, form_as_written);
-    for (const char* op : {"InstanceNormalization", "GroupNormalization"}) {
-      offer_matches("a = " + std::string(op) + activation, form_of_node);
-    }
+  // What does not occur alone does not occur with others: large graphs are searched once.
+  const auto offer_with_activations = [&](const std::string& pattern, auto form_of) {
+    if (!offer_matches(pattern, form_of)) return false;
+    offer_matches(pattern + "; Relu(a)", form_of);
+    offer_matches(pattern + "; s = Sigmoid(a); Mul(a, s)", form_of);
+    return true;
+  };
+  offer_with_activations("a = GroupNormalization", form_of_node);
+  if (offer_with_activations("a = InstanceNormalization", form_of_node)) {
+    offer_with_activations(kWritten, form_as_written);
   }
 }
 
