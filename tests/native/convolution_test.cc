@@ -73,6 +73,19 @@ RandomGraph deep(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// Adds the input "x", the weights "w", which are constant, and perhaps a bias; returns their names.
+std::vector<std::string> add_operands(Dice& dice, RandomGraph& made, const Sizes& input,
+                                      const Sizes& weights, int64_t out_channels) {
+  made.input("x", dice.tensor(input, -0.5F, 1));
+  made.constant("w", dice.tensor(weights, -0.5F, 1));
+  std::vector<std::string> names = {"x", "w"};
+  if (dice.one_in(2)) {
+    made.operand(dice, "b", dice.tensor({out_channels}));
+    names.emplace_back("b");
+  }
+  return names;
+}
+
 // 3 x 3 taps and `min_blocks` to `max_blocks` blocks of 16 channels, with nodes that can be fused.
 RandomGraph blocks(Dice& dice, const ops::Registry& registry, int64_t min_blocks,
                    int64_t max_blocks, int64_t min_side = 10, int64_t max_side = 30) {
@@ -84,13 +97,9 @@ RandomGraph blocks(Dice& dice, const ops::Registry& registry, int64_t min_blocks
   const int64_t columns = dice.whole(min_side, max_side);
   Sizes pads;
   for (int side = 0; side < 4; ++side) pads.push_back(dice.whole(0, 2));
-  made.input("x", dice.tensor({images, in_channels, rows, columns}, -0.5F, 1));
-  made.constant("w", dice.tensor({out_channels, in_channels, 3, 3}, -0.5F, 1));
-  std::vector<std::string> inputs = {"x", "w"};
-  if (dice.one_in(2)) {
-    made.operand(dice, "b", dice.tensor({out_channels}));
-    inputs.emplace_back("b");
-  }
+  const std::vector<std::string> inputs =
+      add_operands(dice, made, {images, in_channels, rows, columns},
+                   {out_channels, in_channels, 3, 3}, out_channels);
   Attributes attributes;
   attributes.set("pads", pads);
   made.builder.node("y", "Conv", inputs, {"y"}, attributes);
@@ -162,13 +171,9 @@ RandomGraph pointwise(Dice& dice, const ops::Registry& registry) {
   const int64_t stride = dice.one_in(2) ? dice.whole(1, 3) : 1;
   const int64_t rows = dice.whole(1, 24);
   const int64_t columns = dice.whole(2, 24);
-  made.input("x", dice.tensor({images, in_channels, rows, columns}, -0.5F, 1));
-  made.constant("w", dice.tensor({out_channels, in_channels, 1, 1}, -0.5F, 1));
-  std::vector<std::string> inputs = {"x", "w"};
-  if (dice.one_in(2)) {
-    made.operand(dice, "b", dice.tensor({out_channels}));
-    inputs.emplace_back("b");
-  }
+  const std::vector<std::string> inputs =
+      add_operands(dice, made, {images, in_channels, rows, columns},
+                   {out_channels, in_channels, 1, 1}, out_channels);
   Attributes attributes;
   attributes.set("strides", Sizes{stride, stride});
   made.builder.node("y", "Conv", inputs, {"y"}, attributes);
@@ -202,13 +207,7 @@ RandomGraph patches(Dice& dice, const ops::Registry& registry) {
     weights.push_back(taps);
     output.push_back((input.back() + begins.back() + ends.back() - extent) / strides.back() + 1);
   }
-  made.input("x", dice.tensor(input, -0.5F, 1));
-  made.constant("w", dice.tensor(weights, -0.5F, 1));
-  std::vector<std::string> inputs = {"x", "w"};
-  if (dice.one_in(2)) {
-    made.operand(dice, "b", dice.tensor({channels[1]}));
-    inputs.emplace_back("b");
-  }
+  const std::vector<std::string> inputs = add_operands(dice, made, input, weights, channels[1]);
   begins.insert(begins.end(), ends.begin(), ends.end());
   Attributes attributes;
   attributes.set("pads", begins);
@@ -240,13 +239,7 @@ RandomGraph transposed(Dice& dice, const ops::Registry& registry) {
     begins.push_back(std::min(room, dice.whole(0, taps - 1)));
     ends.push_back(std::min(room, dice.whole(0, taps - 1)));
   }
-  made.input("x", dice.tensor(input, -0.5F, 1));
-  made.constant("w", dice.tensor(weights, -0.5F, 1));
-  std::vector<std::string> inputs = {"x", "w"};
-  if (dice.one_in(2)) {
-    made.operand(dice, "b", dice.tensor({channels[1]}));
-    inputs.emplace_back("b");
-  }
+  const std::vector<std::string> inputs = add_operands(dice, made, input, weights, channels[1]);
   begins.insert(begins.end(), ends.begin(), ends.end());
   Attributes attributes;
   attributes.set("pads", begins);
@@ -265,13 +258,9 @@ RandomGraph large_pointwise(Dice& dice, const ops::Registry& registry) {
   const int64_t out_channels = dice.whole(256, 400);
   const int64_t rows = dice.whole(7, 12);
   const int64_t columns = dice.whole(10, 12);
-  made.input("x", dice.tensor({images, in_channels, rows, columns}, -0.5F, 1));
-  made.constant("w", dice.tensor({out_channels, in_channels, 1, 1}, -0.5F, 1));
-  std::vector<std::string> inputs = {"x", "w"};
-  if (dice.one_in(2)) {
-    made.operand(dice, "b", dice.tensor({out_channels}));
-    inputs.emplace_back("b");
-  }
+  const std::vector<std::string> inputs =
+      add_operands(dice, made, {images, in_channels, rows, columns},
+                   {out_channels, in_channels, 1, 1}, out_channels);
   made.builder.node("y", "Conv", inputs, {"y"});
   add_activation(dice, made, 14, {images, out_channels, rows, columns});
   return made;
@@ -288,13 +277,8 @@ RandomGraph depthwise(Dice& dice, const ops::Registry& registry) {
   const int64_t stride = dice.whole(1, 2);
   const int64_t rows = dice.whole(taps, 18);
   const int64_t columns = dice.whole(taps, 30);
-  made.input("x", dice.tensor({images, channels, rows, columns}, -0.5F, 1));
-  made.constant("w", dice.tensor({channels, 1, taps, taps}, -0.5F, 1));
-  std::vector<std::string> inputs = {"x", "w"};
-  if (dice.one_in(2)) {
-    made.operand(dice, "b", dice.tensor({channels}));
-    inputs.emplace_back("b");
-  }
+  const std::vector<std::string> inputs = add_operands(
+      dice, made, {images, channels, rows, columns}, {channels, 1, taps, taps}, channels);
   Sizes pads;
   const bool is_same = dice.one_in(2);
   for (int side = 0; side < 4; ++side) {
@@ -339,19 +323,15 @@ RandomGraph few_channels(Dice& dice, const ops::Registry& registry) {
     strides.push_back(dice.whole(1, 3));
     dilations.push_back(dice.one_in(4) ? 2 : 1);
     const int64_t extent = (taps - 1) * dilations.back() + 1;
-    begins.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent - 1));
-    ends.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent - 1));
+    // Also windows in the padding as a whole.
+    begins.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent + 2));
+    ends.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent + 2));
     input.push_back(extent + dice.whole(0, 24));
     weights.push_back(taps);
     output.push_back((input.back() + begins.back() + ends.back() - extent) / strides.back() + 1);
   }
-  made.input("x", dice.tensor(input, -0.5F, 1));
-  made.constant("w", dice.tensor(weights, -0.5F, 1));
-  std::vector<std::string> inputs = {"x", "w"};
-  if (dice.one_in(2)) {
-    made.operand(dice, "b", dice.tensor({out_group * groups}));
-    inputs.emplace_back("b");
-  }
+  const std::vector<std::string> inputs =
+      add_operands(dice, made, input, weights, out_group * groups);
   begins.insert(begins.end(), ends.begin(), ends.end());
   Attributes attributes;
   attributes.set("group", groups);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/families.h"
+#include "base/window.h"
 #include "tessera/backend_ops.h"
 
 namespace tessera::native {
@@ -94,22 +96,7 @@ void propose_fused_convolutions(ProposeContext& context) {
   });
 }
 
-size_t add_input(Candidate& candidate, int32_t value, const char* layout) {
-  for (const plugin::InputPort& port : candidate.inputs) {
-    if (port.value == value) refuse("reads different values only");
-  }
-  candidate.inputs.push_back({.value = value, .layout = layout});
-  return candidate.inputs.size() - 1;
-}
-
-size_t add_addend(Candidate& candidate, const ConvolutionGroup& group, const char* layout) {
-  const size_t port = add_input(candidate, group.addend, layout);
-  candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
-  candidate.outputs[0].in_place_input = static_cast<int32_t>(port);
-  return port;
-}
-
-void check_convolution_types(const Node& node) {
+ConvolutionShape shape_of(const Node& node) {
   for (const Value& value : {node.input(0), node.input(1), node.output(0)}) {
     if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
       refuse("takes float32 tensors of known shape only");
@@ -117,6 +104,47 @@ void check_convolution_types(const Node& node) {
     if (value.type().elements() == 0) refuse("the convolution has no elements");
   }
   if (!node.input(1).is_constant()) refuse("packs constant weights only");
+  const std::vector<int64_t> input = node.input(0).type().dims;
+  const std::vector<int64_t> weights = node.input(1).type().dims;
+  const std::vector<int64_t> output = node.output(0).type().dims;
+  if (input.size() != 3 && input.size() != 4) refuse("is offered for 1-D and 2-D convolutions");
+  const Window window =
+      window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
+  return {.images = input[0],
+          .in_channels = input[1],
+          .out_channels = output[1],
+          .groups = node.attributes().get_int("group", 1),
+          .rows = window[1],
+          .columns = window[2]};
+}
+
+GroupCandidate candidate_of(const ConvolutionGroup& group, std::string algorithm,
+                            const char* input_layout, const char* output_layout, plugin::Pack pack,
+                            Addend addend) {
+  GroupCandidate made;
+  Candidate& candidate = made.candidate;
+  candidate.nodes = group.nodes;
+  candidate.algorithm = std::move(algorithm);
+  const auto add = [&](int32_t value, const char* layout) {
+    for (const plugin::InputPort& port : candidate.inputs) {
+      if (port.value == value) refuse("reads different values only");
+    }
+    candidate.inputs.push_back({.value = value, .layout = layout});
+    return candidate.inputs.size() - 1;
+  };
+  add(group.node.input(0).id(), input_layout);
+  const size_t weights = add(group.node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
+  candidate.inputs[weights].pack = std::move(pack);
+  const Value bias = group.node.input(2);
+  if (bias.is_present()) made.bias = add(bias.id(), TESSERA_LAYOUT_DEFAULT);
+  candidate.outputs.push_back({.value = group.result, .layout = output_layout});
+  if (group.addend < 0) return made;
+  made.addend = add(group.addend, output_layout);
+  if (addend == Addend::Overwritten) {
+    candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
+    candidate.outputs[0].in_place_input = static_cast<int32_t>(*made.addend);
+  }
+  return made;
 }
 
 }  // namespace tessera::native

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/activation.h"
 #include "tessera/backend.h"
+#include "tessera/backend_ops.h"
 
 namespace tessera::native {
 
@@ -25,15 +28,37 @@ void offer_winograd(plugin::ProposeContext& context, const ConvolutionGroup& gro
 void offer_packed(plugin::ProposeContext& context, const ConvolutionGroup& group);
 void offer_depthwise(plugin::ProposeContext& context, const ConvolutionGroup& group);
 
-// Adds an input port, which must be the only one of its value, and returns its index. Throws
-// Failure if there is one.
-size_t add_input(plugin::Candidate& candidate, int32_t value, const char* layout);
+// The sizes of a convolution and its window; one of lines has rows of one tap.
+struct ConvolutionShape {
+  int64_t images = 1;
+  int64_t in_channels = 1;   // of the input
+  int64_t out_channels = 1;  // of the output
+  int64_t groups = 1;
+  plugin::WindowAxis rows;
+  plugin::WindowAxis columns;
 
-// Adds the port of the addend, in whose memory the output may be made, and returns its index.
-size_t add_addend(plugin::Candidate& candidate, const ConvolutionGroup& group, const char* layout);
+  int64_t group_inputs() const { return in_channels / groups; }
+  int64_t taps() const { return rows.kernel * columns.kernel; }
+};
 
-// Throws Failure unless the Conv has float32 tensors of known shape with elements, and constant
-// weights.
-void check_convolution_types(const plugin::Node& node);
+// Throws Failure unless the Conv is of lines or images, has float32 tensors of known shape with
+// elements, and constant weights.
+ConvolutionShape shape_of(const plugin::Node& node);
+
+// A candidate for the group: ports for input, weights in the form of `pack`, bias and addend, and
+// the output.
+struct GroupCandidate {
+  plugin::Candidate candidate;
+  std::optional<size_t> bias;    // port
+  std::optional<size_t> addend;  // port
+};
+
+// Whether the output may be made in the memory of the addend.
+enum class Addend : uint8_t { Kept, Overwritten };
+
+// Throws Failure if two of the inputs are one value.
+GroupCandidate candidate_of(const ConvolutionGroup& group, std::string algorithm,
+                            const char* input_layout, const char* output_layout, plugin::Pack pack,
+                            Addend addend);
 
 }  // namespace tessera::native

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/divide_up.h"
-#include "base/window.h"
 #include "convolution/convolution_group.h"
 #include "convolution/depthwise_kernels.h"
 #include "layout/feature_map.h"
@@ -18,7 +17,6 @@
 namespace tessera::native {
 
 using plugin::Buffer;
-using plugin::Candidate;
 using plugin::Failure;
 using plugin::Node;
 using plugin::ProposeContext;
@@ -100,21 +98,15 @@ class DepthwiseKernel : public plugin::Kernel {
 // --- Offering ------------------------------------------------------------------------------------
 
 Work work_of(const ConvolutionGroup& group) {
-  const Node& node = group.node;
-  check_convolution_types(node);
-  const std::vector<int64_t> input = node.input(0).type().dims;
-  const std::vector<int64_t> weights = node.input(1).type().dims;
-  const std::vector<int64_t> output = node.output(0).type().dims;
-  const int64_t groups = node.attributes().get_int("group", 1);
-  if (input.size() != 4 || groups != input[1] || groups != output[1] || groups == 1) {
-    refuse("is offered for 2-D convolutions of each channel alone only");
+  const ConvolutionShape shape = shape_of(group.node);
+  if (shape.groups != shape.in_channels || shape.groups != shape.out_channels ||
+      shape.groups == 1) {
+    refuse("is offered for convolutions of each channel alone only");
   }
   if (group.addend >= 0) refuse("adds nothing to a convolution of each channel alone");
-  const Window window =
-      window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
-  return {.problem = {.rows = window[1], .columns = window[2], .activation = group.activation},
-          .images = input[0],
-          .channels = input[1]};
+  return {.problem = {.rows = shape.rows, .columns = shape.columns, .activation = group.activation},
+          .images = shape.images,
+          .channels = shape.in_channels};
 }
 
 // Weights [channels, 1, rows, columns] with the taps first.
@@ -150,23 +142,17 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, Work work,
     refuse("has 3, 5 or 7 taps along both axes, and equal strides of 1 or 2, without dilation");
   }
   const Node& node = group.node;
-  Candidate candidate;
-  candidate.nodes = group.nodes;
-  candidate.algorithm = "depthwise";
-  add_input(candidate, node.input(0).id(), layout_name(layout));
-  const size_t weights = add_input(candidate, node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
-  candidate.inputs[weights].pack = taps_first_pack(work);
-  if (node.input(2).is_present()) {
-    work.bias = add_input(candidate, node.input(2).id(), TESSERA_LAYOUT_DEFAULT);
-  }
-  candidate.outputs.push_back({.value = group.result, .layout = layout_name(layout)});
+  const char* name = layout_name(layout);
+  GroupCandidate made =
+      candidate_of(group, "depthwise", name, name, taps_first_pack(work), Addend::Kept);
+  work.bias = made.bias;
   const auto bytes =
       static_cast<double>(node.input(0).type().dense_bytes() + node.output(0).type().dense_bytes());
-  candidate.optimistic_seconds = context.optimistic_seconds(work.flops(), bytes);
-  candidate.build = [work](const plugin::BuildOptions&) {
+  made.candidate.optimistic_seconds = context.optimistic_seconds(work.flops(), bytes);
+  made.candidate.build = [work](const plugin::BuildOptions&) {
     return std::make_unique<DepthwiseKernel>(work);
   };
-  context.add(std::move(candidate));
+  context.add(std::move(made.candidate));
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/divide_up.h"
-#include "base/window.h"
 #include "convolution/convolution_group.h"
 #include "convolution/direct_kernels.h"
 #include "layout/feature_map.h"
@@ -17,7 +16,6 @@
 namespace tessera::native {
 
 using plugin::Buffer;
-using plugin::Candidate;
 using plugin::Failure;
 using plugin::Node;
 using plugin::ProposeContext;
@@ -112,36 +110,28 @@ class DirectKernel : public plugin::Kernel {
 
 // The work for an input in nhwc.
 Work work_of(const ConvolutionGroup& group) {
-  const Node& node = group.node;
-  check_convolution_types(node);
-  const std::vector<int64_t> input = node.input(0).type().dims;
-  const std::vector<int64_t> weights = node.input(1).type().dims;
-  const std::vector<int64_t> output = node.output(0).type().dims;
-  if (input.size() != 3 && input.size() != 4) refuse("is offered for 1-D and 2-D convolutions");
-  const Window window =
-      window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
-  const int64_t groups = node.attributes().get_int("group", 1);
-  Work work = {.problem = {.rows = window[1],
-                           .columns = window[2],
-                           .in_channels = weights[1],
-                           .in_pixel = input[1],
-                           .out_pixel = output[1],
+  const ConvolutionShape shape = shape_of(group.node);
+  Work work = {.problem = {.rows = shape.rows,
+                           .columns = shape.columns,
+                           .in_channels = shape.group_inputs(),
+                           .in_pixel = shape.in_channels,
+                           .out_pixel = shape.out_channels,
                            .activation = group.activation},
-               .images = input[0],
-               .groups = groups,
-               .in_group = weights[1],
-               .out_channels = output[1] / groups};
-  const bool is_one_tap = work.problem.rows.kernel * work.problem.columns.kernel == 1;
-  const bool has_few =
-      groups > 1 ? work.out_channels > 1 : weights[1] <= kMaxChannelsOfOneGroup && !is_one_tap;
+               .images = shape.images,
+               .groups = shape.groups,
+               .in_group = shape.group_inputs(),
+               .out_channels = shape.out_channels / shape.groups};
+  const bool has_few = shape.groups > 1
+                           ? work.out_channels > 1
+                           : shape.in_channels <= kMaxChannelsOfOneGroup && shape.taps() > 1;
   if (!has_few || work.depth() > kMaxDepth) refuse("is offered for few input channels only");
   const int64_t lanes = find_direct_loops(work.problem).lanes;
   work.lanes = lanes;
   const bool is_square = work.out_channels == work.problem.in_channels;
   if (is_square && work.out_channels < lanes && lanes % work.out_channels == 0 &&
-      output[1] % lanes == 0) {
+      shape.out_channels % lanes == 0) {
     work.problem.has_groups_in_vector = true;
-    work.groups = output[1] / lanes;
+    work.groups = shape.out_channels / lanes;
     work.in_group = work.out_channels = lanes;
   }
   return work;
@@ -184,26 +174,18 @@ void offer_from(ProposeContext& context, const ConvolutionGroup& group, Work wor
                 const char* layout) {
   const DirectLoops loops = find_direct_loops(work.problem);
   const Node& node = group.node;
-  const char* nhwc = layout_name(ChannelLayout::Nhwc);
-  Candidate candidate;
-  candidate.nodes = group.nodes;
-  candidate.algorithm = "direct";
-  add_input(candidate, node.input(0).id(), layout);
-  const size_t weights = add_input(candidate, node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
-  candidate.inputs[weights].pack = direct_pack(work, loops.channels);
-  if (node.input(2).is_present()) {
-    work.bias = add_input(candidate, node.input(2).id(), TESSERA_LAYOUT_DEFAULT);
-  }
-  candidate.outputs.push_back({.value = group.result, .layout = nhwc});
-  // Not in place: the last outputs of a row may be computed twice.
-  if (group.addend >= 0) work.addend = add_input(candidate, group.addend, nhwc);
+  // The last outputs of a row may be computed twice, so the addend must not be overwritten.
+  GroupCandidate made = candidate_of(group, "direct", layout, layout_name(ChannelLayout::Nhwc),
+                                     direct_pack(work, loops.channels), Addend::Kept);
+  work.bias = made.bias;
+  work.addend = made.addend;
   const auto bytes =
       static_cast<double>(node.input(0).type().dense_bytes() + node.output(0).type().dense_bytes());
-  candidate.optimistic_seconds = context.optimistic_seconds(work.flops(), bytes);
-  candidate.build = [work](const plugin::BuildOptions&) {
+  made.candidate.optimistic_seconds = context.optimistic_seconds(work.flops(), bytes);
+  made.candidate.build = [work](const plugin::BuildOptions&) {
     return std::make_unique<DirectKernel>(work);
   };
-  context.add(std::move(candidate));
+  context.add(std::move(made.candidate));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/window.h"
 #include "convolution/convolution_group.h"
 #include "layout/feature_map.h"
 #include "matmul/packed_product.h"
@@ -24,7 +23,6 @@ using plugin::Failure;
 using plugin::Node;
 using plugin::ProposeContext;
 using plugin::RunContext;
-using plugin::Value;
 using plugin::WindowAxis;
 
 namespace {
@@ -82,51 +80,35 @@ class PackedKernel : public plugin::Kernel {
 // --- Offering ------------------------------------------------------------------------------------
 
 // Whether Winograd's algorithm computes it with fewer operations.
-bool is_for_winograd(const WindowAxis& rows, const WindowAxis& columns, int64_t in_channels,
-                     int64_t out_channels) {
+bool is_for_winograd(const ConvolutionShape& shape) {
   const auto is_for = [](const WindowAxis& axis) {
     return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;
   };
-  return is_for(rows) && is_for(columns) && in_channels % 16 == 0 && out_channels % 16 == 0;
+  return is_for(shape.rows) && is_for(shape.columns) && shape.in_channels % 16 == 0 &&
+         shape.out_channels % 16 == 0;
 }
 
 PackedProduct product_of(const Node& node) {
-  check_convolution_types(node);
-  const std::vector<int64_t> input = node.input(0).type().dims;
-  const std::vector<int64_t> weights = node.input(1).type().dims;
-  const std::vector<int64_t> output = node.output(0).type().dims;
-  const bool is_flat = input.size() == 3 || input.size() == 4;
-  if (!is_flat || node.attributes().get_int("group", 1) != 1) {
-    refuse("is offered for 1-D and 2-D convolutions with group = 1 only");
-  }
-  const Window window =
-      window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
-  const PatchRows patches = {window[1], window[2], weights[1]};
-  if (is_for_winograd(patches.rows, patches.columns, weights[1], weights[0])) {
+  const ConvolutionShape shape = shape_of(node);
+  if (shape.groups != 1) refuse("is offered for convolutions with group = 1 only");
+  const PatchRows patches = {shape.rows, shape.columns, shape.in_channels};
+  if (is_for_winograd(shape)) {
     refuse("leaves these taps to Winograd's algorithm");
   }
   bool is_plain = true;
   for (const WindowAxis& axis : {patches.rows, patches.columns}) {
     is_plain &= axis.kernel == 1 && axis.stride == 1 && axis.input == axis.output;
   }
-  return {.rows = output[0] * patches.rows.output * patches.columns.output,
-          .columns = weights[0],
+  return {.rows = shape.images * patches.rows.output * patches.columns.output,
+          .columns = shape.out_channels,
           .depth = patches.length(),
-          .left_row_stride = weights[1],
+          .left_row_stride = shape.in_channels,
           .is_gathered = !is_plain,
           .gathered = patches};
 }
 
 void offer_work(ProposeContext& context, const ConvolutionGroup& group, Work work) {
   const Node& node = group.node;
-  const char* nhwc = layout_name(ChannelLayout::Nhwc);
-  Candidate candidate;
-  candidate.nodes = group.nodes;
-  candidate.algorithm = work.has_strassen ? "strassen" : "packed";
-  // Of rows and columns that are added, each may have a NaN.
-  if (work.has_strassen) candidate.flags = TESSERA_CANDIDATE_SPREADS_NAN;
-  add_input(candidate, node.input(0).id(), nhwc);
-  const size_t weights = add_input(candidate, node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
   const PatchRows& patches = work.product.gathered;
   const int64_t taps = patches.rows.kernel * patches.columns.kernel;
   const PanelSource source = {.depth = work.product.depth,
@@ -134,12 +116,15 @@ void offer_work(ProposeContext& context, const ConvolutionGroup& group, Work wor
                               .depth_stride = taps,
                               .column_stride = work.product.depth,
                               .parts = taps};
-  candidate.inputs[weights].pack = work.has_strassen ? strassen_pack(source) : panels_pack(source);
-  if (node.input(2).is_present()) {
-    work.bias = add_input(candidate, node.input(2).id(), TESSERA_LAYOUT_DEFAULT);
-  }
-  candidate.outputs.push_back({.value = group.result, .layout = nhwc});
-  if (group.addend >= 0) work.addend = add_addend(candidate, group, nhwc);
+  const char* nhwc = layout_name(ChannelLayout::Nhwc);
+  GroupCandidate made = candidate_of(
+      group, work.has_strassen ? "strassen" : "packed", nhwc, nhwc,
+      work.has_strassen ? strassen_pack(source) : panels_pack(source), Addend::Overwritten);
+  work.bias = made.bias;
+  work.addend = made.addend;
+  Candidate& candidate = made.candidate;
+  // Of rows and columns that are added, each may have a NaN.
+  if (work.has_strassen) candidate.flags = TESSERA_CANDIDATE_SPREADS_NAN;
   candidate.workspace_bytes = work.workspace_bytes(context.options().threads);
   const auto bytes =
       static_cast<double>(node.input(0).type().dense_bytes() + node.input(1).type().dense_bytes() +

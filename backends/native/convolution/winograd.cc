@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/window.h"
 #include "convolution/convolution_group.h"
 #include "layout/feature_map.h"
 #include "tessera/backend_ops.h"
@@ -19,7 +18,6 @@ using plugin::Candidate;
 using plugin::Failure;
 using plugin::Node;
 using plugin::ProposeContext;
-using plugin::Value;
 using plugin::WindowAxis;
 
 namespace {
@@ -41,29 +39,21 @@ bool is_supported(const WindowAxis& axis) {
 
 // The problem, except for the fields that depend on the layout and on fused nodes.
 WinogradProblem problem_of(const Node& node) {
-  check_convolution_types(node);
-  const std::vector<int64_t> input = node.input(0).type().dims;
-  const std::vector<int64_t> weights = node.input(1).type().dims;
-  const std::vector<int64_t> output = node.output(0).type().dims;
-  if (input.size() != 4 || node.attributes().get_int("group", 1) != 1) {
-    refuse("is offered for 2-D convolutions with group = 1 only");
-  }
-  const Window window =
-      window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
-  if (!is_supported(window[1]) || !is_supported(window[2])) {
+  const ConvolutionShape shape = shape_of(node);
+  if (shape.groups != 1) refuse("is offered for convolutions with group = 1 only");
+  if (!is_supported(shape.rows) || !is_supported(shape.columns)) {
     refuse("is offered for 3 x 3 taps, stride 1, without dilation");
   }
-  if (weights[0] % kBlock != 0 || weights[1] % kBlock != 0) {
+  if (shape.in_channels % kBlock != 0 || shape.out_channels % kBlock != 0) {
     refuse("takes channels in multiples of 16 only");
   }
-  WinogradProblem problem = {.images = input[0],
-                             .in_channels = weights[1],
-                             .out_channels = weights[0],
-                             .input = {.rows = input[2], .columns = input[3]},
-                             .output = {.rows = output[2], .columns = output[3]},
-                             .pad_rows = window[1].pad_begin,
-                             .pad_columns = window[2].pad_begin};
-  return problem;
+  return {.images = shape.images,
+          .in_channels = shape.in_channels,
+          .out_channels = shape.out_channels,
+          .input = {.rows = shape.rows.input, .columns = shape.columns.input},
+          .output = {.rows = shape.rows.output, .columns = shape.columns.output},
+          .pad_rows = shape.rows.pad_begin,
+          .pad_columns = shape.columns.pad_begin};
 }
 
 void set_layout(ChannelLayout layout, int64_t channels, WinogradFeatureMap& map) {
@@ -78,21 +68,14 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, WinogradPr
   const Node& node = group.node;
   set_layout(layout, problem.in_channels, problem.input);
   set_layout(layout, problem.out_channels, problem.output);
-  Candidate candidate;
-  candidate.nodes = group.nodes;
-  candidate.algorithm = problem.tile == 4 ? "winograd_4x4" : "winograd_2x2";
+  const char* name = layout_name(layout);
+  GroupCandidate made = candidate_of(group, problem.tile == 4 ? "winograd_4x4" : "winograd_2x2",
+                                     name, name, winograd_pack(problem), Addend::Overwritten);
+  problem.bias = made.bias;
+  problem.addend = made.addend;
+  Candidate& candidate = made.candidate;
   // A NaN in one input pixel spreads to the whole tile.
   candidate.flags = TESSERA_CANDIDATE_SPREADS_NAN;
-  add_input(candidate, node.input(0).id(), layout_name(layout));
-  const size_t weights = add_input(candidate, node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
-  candidate.inputs[weights].pack = winograd_pack(problem);
-  if (node.input(2).is_present()) {
-    problem.bias = add_input(candidate, node.input(2).id(), TESSERA_LAYOUT_DEFAULT);
-  }
-  candidate.outputs.push_back({.value = group.result, .layout = layout_name(layout)});
-  if (group.addend >= 0) {
-    problem.addend = add_addend(candidate, group, layout_name(layout));
-  }
   problem.has_relu = group.activation.kind == ActivationKind::Relu;
   const int32_t threads = context.options().threads;
   candidate.workspace_bytes = winograd_workspace_bytes(problem, threads);
