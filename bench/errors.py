@@ -60,7 +60,8 @@ def graph_writer():
 
 def error_of(np, tessera, model, x, exact, backend, algorithm):
     bound = tessera.load(model).bind(
-        threads=1, optimize=False, pins=[tessera.Pin("*", backend, algorithm)])
+        threads=1, optimize=False, pins=[tessera.Pin("*", backend, algorithm)],
+        precision="bfloat16" if algorithm == "strassen" else "float32")
     return float(np.abs(bound.run({"x": x})[0] - exact).max() / np.abs(exact).max())
 
 

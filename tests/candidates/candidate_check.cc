@@ -81,9 +81,11 @@ CandidateCheck::CandidateCheck(const std::string& backend)
 }
 
 // All offers, together with those that replace them if NaN must be kept.
-Offers CandidateCheck::offers_for(const tessera_graph& view, const LayoutTable& layouts) const {
+Offers CandidateCheck::offers_for(const tessera_graph& view, const LayoutTable& layouts,
+                                  int precision) const {
   OfferOptions options;
   options.threads = kThreads;
+  options.precision = precision;
   options.nan = TESSERA_NAN_FAST;
   Offers offers = collect_offers(view, plugins_, layouts, options);
   constexpr std::array<std::string_view, 4> kRewritten = {"Clip", "Max", "Min", "Relu"};
@@ -150,7 +152,7 @@ CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, 
   const tessera_graph view(typed, registry_);
   CheckResult result;
   result.failures = missing_where_wanted(view, layouts);
-  const Offers offers = offers_for(view, layouts);
+  const Offers offers = offers_for(view, layouts, tolerance.precision);
   std::set<int32_t> taken;
   for (const Candidate& candidate : offers.candidates) {
     if (candidate.plugin != plugins_[0]) continue;

@@ -45,7 +45,7 @@ class CandidateCheck {
                   const std::map<std::string, SparseForm>& sparse = {});
 
  private:
-  Offers offers_for(const tessera_graph& view, const LayoutTable& layouts) const;
+  Offers offers_for(const tessera_graph& view, const LayoutTable& layouts, int precision) const;
   // If a plan is known, a backend is asked only for the candidates of that plan. Each candidate
   // that it offers without this restriction must also be offered with it. Returns a sentence for
   // each that is not.

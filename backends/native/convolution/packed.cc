@@ -143,7 +143,7 @@ void offer_packed(ProposeContext& context, const ConvolutionGroup& group) {
   Work work = {.product = product_of(group.node), .activation = group.activation};
   offer_work(context, group, work);
   if (work.product.is_gathered || group.activation.is_gated()) return;
-  if (!is_worth_strassen(work.strassen())) return;
+  if (!admits_strassen(context, work.strassen())) return;
   work.has_strassen = true;
   offer_work(context, group, work);
 }

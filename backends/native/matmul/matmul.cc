@@ -301,7 +301,7 @@ class MatMulOffer {
     const bool has_sum = group.addend < 0 || group.is_addend_whole || adds_row;
     return problem_.count == 1 && problem_.has_shared_right() && problem_.left_depth_stride == 1 &&
            problem_.alpha == 1 && problem_.beta == 1 && has_sum &&
-           is_worth_strassen({problem_.rows, problem_.columns, problem_.depth});
+           admits_strassen(context_, {problem_.rows, problem_.columns, problem_.depth});
   }
 
   void add(const Group& group, Form form) {

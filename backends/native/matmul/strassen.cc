@@ -208,9 +208,9 @@ int64_t StrassenProduct::half_columns() const {
   return divide_up(divide_up(columns, 2), panel) * panel;
 }
 
-bool is_worth_strassen(const StrassenProduct& product) {
-  return product.rows >= kMinRows && product.depth >= kMinDepth && product.depth % 2 == 0 &&
-         product.columns >= kMinColumns;
+bool admits_strassen(const plugin::ProposeContext& context, const StrassenProduct& product) {
+  return context.options().precision != TESSERA_PRECISION_FLOAT32 && product.rows >= kMinRows &&
+         product.depth >= kMinDepth && product.depth % 2 == 0 && product.columns >= kMinColumns;
 }
 
 int64_t strassen_workspace_bytes(const StrassenProduct& product) {

@@ -34,8 +34,10 @@ struct StrassenOperands {
   Activation activation;          // clips only
 };
 
-// Whether the algorithm can pay: with smaller matrices the sums take longer than what is saved.
-bool is_worth_strassen(const StrassenProduct& product);
+// Whether the algorithm may be used and can pay. It adds rows, so a row of large numbers takes
+// digits of another row: a precision below float32 must be allowed. With smaller matrices the sums
+// take longer than what is saved.
+bool admits_strassen(const plugin::ProposeContext& context, const StrassenProduct& product);
 
 int64_t strassen_workspace_bytes(const StrassenProduct& product);
 
