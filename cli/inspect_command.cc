@@ -80,7 +80,7 @@ CommandResult inspect(const InspectOptions& options) {
     return inspect_memory(options);
   }
   check_binds_nothing(options.bind);
-  // Verifies all of it.
+  // describe_bundle() verifies every byte.
   const std::optional<BundleDescription> bundle =
       is_bundle(options.model) ? std::optional(describe_bundle(options.model)) : std::nullopt;
   Progress progress;

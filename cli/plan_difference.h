@@ -1,4 +1,4 @@
-// What differs between two plans, as data; diff_report.h makes text and JSON of it.
+// The differences between two plans, as data. diff_report.h turns them into text and JSON.
 //
 // Nodes are matched by their names, conversions and copies by the name of their value. Steps of the
 // two plans that share a node or a value, directly or through others, are one comparison: if one

@@ -189,7 +189,7 @@ class PythonProgress {
   SignalWait wait_;
 };
 
-// Lets a bind that goes on after Ctrl-C, and what it stored, keep no callable alive.
+// Releases the callable at the end of the call, even if the bind goes on after Ctrl-C.
 struct EndOfProgress {
   PythonProgress& progress;
   ~EndOfProgress() { progress.end(); }

@@ -11,8 +11,8 @@
 namespace tessera::python {
 
 // Lets the main thread answer signals while another thread works for it. Python runs the handlers
-// of signals on the main thread only, and the code that loads and binds has long stretches in which
-// nobody could ask for signals.
+// of signals on the main thread only, and the code that loads and binds may not look for signals
+// for seconds.
 class SignalWait {
  public:
   SignalWait();

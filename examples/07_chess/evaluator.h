@@ -43,7 +43,7 @@ class Evaluator {
 
  private:
   tessera::Executor executor_;
-  // Memory of the executor's input and outputs; the spans are parts of it.
+  // The memory of the executor's input and outputs, into which the spans point.
   tessera::Tensor input_;
   std::vector<tessera::Tensor> outputs_;
   std::span<float> planes_;
