@@ -1,22 +1,34 @@
 #include "price/shared_costs.h"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 namespace tessera::tuning {
 namespace {
 
-// The initial budget, and what each further graph adds: about a third of the time to load and bind
-// one.
-constexpr double kFirstSeconds = 0.1;
-constexpr double kSecondsForEach = 0.0005;
+// What may be spent at once: by five graphs that each take all they may. Small graphs of a program
+// that meets them one after the other are all measured fully if this share of its time suffices.
+constexpr double kMaxSeconds = 0.5;
+constexpr double kShareOfTime = 0.25;
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
-SharedCosts::SharedCosts() : allowance_seconds_(kFirstSeconds) {}
+SharedCosts::SharedCosts(std::function<double()> now)
+    : now_(now ? std::move(now) : steady_seconds),
+      allowance_seconds_(kMaxSeconds),
+      counted_seconds_(now_()) {}
 
 double SharedCosts::allowance_seconds() {
   const std::lock_guard lock(mutex_);
-  allowance_seconds_ += kSecondsForEach;
+  const double now = now_();
+  allowance_seconds_ += kShareOfTime * (now - counted_seconds_);
+  allowance_seconds_ = std::min(allowance_seconds_, kMaxSeconds);
+  counted_seconds_ = now;
   return std::max(0.0, allowance_seconds_);
 }
 

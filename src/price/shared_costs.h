@@ -1,6 +1,7 @@
 // Costs shared by all executors of a process, across models.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -12,7 +13,8 @@ namespace tessera::tuning {
 // Thread-safe.
 class SharedCosts {
  public:
-  SharedCosts();
+  // `now` returns the seconds since any fixed time; by default, those of a steady clock.
+  explicit SharedCosts(std::function<double()> now = {});
 
   // Adds `costs`; see merge().
   void add(const CostTable& costs);
@@ -25,14 +27,17 @@ class SharedCosts {
 
   // The seconds that the next small graph may spend on measuring. Graphs that run quickly get a
   // small budget, individually and in total: otherwise a program that keeps meeting new graphs
-  // would spend most of its time measuring. Report the time used to spend().
+  // would spend most of its time measuring. The first few get all they want; later ones share a
+  // part of the time that passes. Report the time used to spend().
   double allowance_seconds();
   void spend(double seconds);
 
  private:
   mutable std::mutex mutex_;
   CostTable costs_;
+  std::function<double()> now_;
   double allowance_seconds_;
+  double counted_seconds_;  // the time, of `now_`, up to which the allowance has grown
 };
 
 }  // namespace tessera::tuning

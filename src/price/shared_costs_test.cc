@@ -39,19 +39,21 @@ TEST(SharedCosts, GiveThePlanOfTheGraph) {
   EXPECT_TRUE(without.plans.empty());
 }
 
-// Each further graph gets a little, even if the first ones used everything; it gets more if they
-// used nothing.
-TEST(SharedCosts, AllowShortGraphsLittleTogether) {
-  SharedCosts shared;
+// Five graphs of a tenth of a second each are measured at once. Then the rest shares a quarter of
+// the time, and a pause restores what the first ones had.
+TEST(SharedCosts, AllowSmallGraphsAShareOfTheTime) {
+  double now = 100;
+  SharedCosts shared([&now] { return now; });
   const double first = shared.allowance_seconds();
-  EXPECT_GT(first, 0.1);
-  shared.spend(first);
-  const double each = shared.allowance_seconds();
-  EXPECT_GT(each, 0);
-  EXPECT_LT(each, first / 10);
-  EXPECT_GT(shared.allowance_seconds(), each);
-  shared.spend(1);
+  EXPECT_GE(first, 0.5);
+  shared.spend(first + 1);
   EXPECT_EQ(shared.allowance_seconds(), 0) << "spent too much";
+  now += 4;
+  EXPECT_DOUBLE_EQ(shared.allowance_seconds(), 0);
+  now += 1;
+  EXPECT_DOUBLE_EQ(shared.allowance_seconds(), 0.25);
+  now += 3600;
+  EXPECT_DOUBLE_EQ(shared.allowance_seconds(), first);
 }
 
 }  // namespace
