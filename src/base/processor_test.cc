@@ -28,7 +28,11 @@ TEST(Processor, IsNoFasterThanTheTableSays) {
   const ProcessorSpeed assumed = assumed_speed();
   EXPECT_GT(measured.flops_per_second, 1e8);
   EXPECT_GT(measured.bytes_per_second, 1e8);
-  EXPECT_LT(measured.flops_per_second, assumed.flops_per_second);
+  EXPECT_LE(measured.flops_per_second, assumed.flops_per_second);
+#ifndef TESSERA_SANITIZED
+  // If this were far too low, the rivals of every fast product would be skipped as hopeless.
+  EXPECT_GT(measured.flops_per_second, 0.35 * assumed.flops_per_second);
+#endif
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// MatMul and Gemm of odd sizes, alone and with a following sum and Relu.
+// MatMul and Gemm of odd sizes, alone and with a following sum and activation.
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "each_target.h"
@@ -16,7 +17,42 @@ int64_t size(Dice& dice) {
   return dice.pick(sizes);
 }
 
-// Appends a sum, a Relu, both or nothing; returns the name of the last value.
+std::string number(RandomGraph& made, const std::string& name, float value) {
+  Tensor tensor(DataType::Float32, Sizes{});
+  tensor.mutable_as<float>()[0] = value;
+  made.constant(name, std::move(tensor));
+  return name;
+}
+
+// Gelu of `x` as exporters write it.
+std::string append_gelu(Dice& dice, RandomGraph& made, const std::string& x) {
+  GraphBuilder& builder = made.builder;
+  const std::string half = number(made, "half", 0.5F);
+  const std::string one = number(made, "one", 1);
+  if (dice.one_in(2)) {
+    const bool divides = dice.one_in(2);
+    const std::string root = number(made, "root", divides ? 1.41421356F : 0.70710678F);
+    builder.node("scaled", divides ? "Div" : "Mul", {x, root}, {"scaled"});
+    builder.node("erf", "Erf", {"scaled"}, {"inner"});
+  } else {
+    builder.node("power", "Pow", {x, number(made, "three", 3)}, {"power"});
+    builder.node("small", "Mul", {"power", number(made, "cube", 0.044715F)}, {"small"});
+    builder.node("both", "Add", {x, "small"}, {"both"});
+    builder.node("scaled", "Mul", {"both", number(made, "factor", 0.79788456F)}, {"scaled"});
+    builder.node("tanh", "Tanh", {"scaled"}, {"inner"});
+  }
+  builder.node("above", "Add", {"inner", one}, {"above"});
+  if (dice.one_in(2)) {
+    builder.node("whole", "Mul", {x, "above"}, {"whole"});
+    builder.node("gelu", "Mul", {"whole", half}, {"gelu"});
+  } else {
+    builder.node("halved", "Mul", {x, half}, {"halved"});
+    builder.node("gelu", "Mul", {"halved", "above"}, {"gelu"});
+  }
+  return "gelu";
+}
+
+// Appends a sum, an activation, both or nothing; returns the name of the last value.
 std::string append_tail(Dice& dice, RandomGraph& made, std::string last, const Sizes& dims) {
   if (dice.one_in(2)) {
     Sizes operand = dims;
@@ -33,11 +69,20 @@ std::string append_tail(Dice& dice, RandomGraph& made, std::string last, const S
         {"sum"});
     last = "sum";
   }
-  if (dice.one_in(2)) {
-    made.builder.node("relu", "Relu", {last}, {"relu"});
-    last = "relu";
+  switch (dice.whole(0, 5)) {
+    case 0:
+    case 1:
+      made.builder.node("relu", "Relu", {last}, {"relu"});
+      return "relu";
+    case 2:
+      made.builder.node("sigmoid", "Sigmoid", {last}, {"sigmoid"});
+      made.builder.node("silu", "Mul", {last, "sigmoid"}, {"silu"});
+      return "silu";
+    case 3:
+      return append_gelu(dice, made, last);
+    default:
+      return last;
   }
-  return last;
 }
 
 RandomGraph mat_mul(Dice& dice, const ops::Registry& registry) {
@@ -169,7 +214,7 @@ RandomGraph other_types(Dice& dice, const ops::Registry& registry) {
 TEST(NativeMatMul, MatMul) {
   const Totals totals = check_each_target(141, 1500, mat_mul);
   EXPECT_GE(totals.answered, 1500);
-  EXPECT_EQ(totals.largest, 3U);
+  EXPECT_EQ(totals.largest, 10U) << "with a sum and Gelu by Tanh";
 }
 TEST(NativeMatMul, Gemm) { EXPECT_GE(check_each_target(142, 1500, gemm).answered, 1500); }
 // With a lower precision, Strassen's algorithm too, which adds elements before it multiplies.

@@ -52,7 +52,7 @@ void propose_lstms(plugin::ProposeContext& context);
 // MaxPool and AveragePool, in all shared layouts.
 void propose_poolings(plugin::ProposeContext& context);
 
-// MatMul and Gemm, fused with a following sum and Relu.
+// MatMul and Gemm, fused with a following sum and Relu, SiLU or Gelu.
 void propose_matmuls(plugin::ProposeContext& context);
 
 // The Reduce family over any axes, and the global poolings.

@@ -191,7 +191,38 @@ HWY_INLINE V sigmoid_of(D d, V x) {
   return hn::Div(upper, hn::Add(one, power));
 }
 
-// An activation for which is_gated() holds.
+// For x < kGeluFar: x erfc(-x / sqrt(2)) / 2 = -exp(-x^2 / 2) P(2 / x^2), and NaN for -infinity.
+// There, 1 + erf() would lose its digits to cancellation.
+constexpr float kGeluFar = -2.95F * 1.41421356F;
+
+template <class D, class V>
+HWY_INLINE V gelu_far(D d, V x) {
+  constexpr float kFactors[] = {0.398941964F, -0.199420318F, 0.296536207F, -0.681412399F,
+                                1.67527866F,  -3.07421923F,  2.7407999F};
+  const V square = hn::Mul(x, x);
+  const V power = exp_of_negative(d, hn::Mul(square, hn::Set(d, -0.5F)));
+  const V factor = polynomial(d, hn::Div(hn::Set(d, 2.0F), square), kFactors);
+  const V result = hn::Neg(hn::Mul(power, factor));
+  return hn::IfThenElse(hn::Eq(x, hn::Neg(hn::Inf(d))), hn::NaN(d), result);
+}
+
+template <class D, class V>
+HWY_INLINE V gelu_of(D d, V x) {
+  const V half = hn::Mul(x, hn::Set(d, 0.5F));
+  const V result = hn::MulAdd(half, erf_of(d, hn::Mul(x, hn::Set(d, 0.707106781186547524F))), half);
+  const auto is_far = hn::Lt(x, hn::Set(d, kGeluFar));
+  if (hn::AllFalse(d, is_far)) return result;
+  return hn::IfThenElse(is_far, gelu_far(d, x), result);
+}
+
+// (1 + tanh(u)) / 2 = sigmoid(2 u), which does not cancel; 2 sqrt(2 / pi) = 1.5957...
+template <class D, class V>
+HWY_INLINE V gelu_tanh_of(D d, V x) {
+  const V cubic = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 0.044715F), x);
+  return hn::Mul(x, sigmoid_of(d, hn::Mul(hn::Set(d, 1.59576912160573F), cubic)));
+}
+
+// SiLU or HardSwish.
 template <class D, class V>
 HWY_INLINE V gated(D d, const Activation& activation, V x) {
   if (activation.kind == ActivationKind::Silu) return hn::Mul(x, sigmoid_of(d, x));

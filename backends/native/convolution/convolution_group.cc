@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/activation_search.h"
 #include "base/families.h"
 #include "base/window.h"
 #include "tessera/backend_ops.h"
@@ -25,22 +26,6 @@ constexpr const char* kPatterns[] = {
 };
 
 [[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
-
-// Reads the activation from the last node of a match.
-void set_activation(const Node& last, ConvolutionGroup& group) {
-  if (last.op() == "Relu") {
-    group.activation = {ActivationKind::Relu};
-  } else if (last.op() == "HardSwish") {
-    group.activation = {ActivationKind::HardSwish};
-  } else if (last.op() == "Mul") {
-    group.activation = {ActivationKind::Silu};
-  } else if (last.op() == "Clip") {
-    const plugin::ClipBounds bounds = plugin::clip_bounds(last);
-    if (!bounds.min || !bounds.max) refuse("clips to constant bounds only");
-    group.activation = {ActivationKind::Clip, static_cast<float>(*bounds.min),
-                        static_cast<float>(*bounds.max)};
-  }
-}
 
 // The other operand of a sum if it has the type of the convolution's output; else -1.
 int32_t addend_of(const Node& convolution, const Node& sum) {
@@ -75,7 +60,7 @@ void offer_match(ProposeContext& context, const std::vector<int32_t>& match) {
     group.addend = addend_of(group.node, second);
     if (group.addend < 0) return;
   }
-  set_activation(last, group);
+  group.activation = activation_of(last).value_or(Activation{});
   offer_all(context, group);
 }
 

@@ -305,41 +305,8 @@ struct Shrink {
   }
 };
 
-struct Gelu {
-  template <class D, class V>
-  static HWY_INLINE V of(D d, V x, const Parameters&) {
-    const V half = hn::Mul(x, hn::Set(d, 0.5F));
-    const V result =
-        hn::MulAdd(half, erf_of(d, hn::Mul(x, hn::Set(d, 0.707106781186547524F))), half);
-    const auto is_far = hn::Lt(x, hn::Set(d, kFar));
-    if (hn::AllFalse(d, is_far)) return result;
-    return hn::IfThenElse(is_far, far(d, x), result);
-  }
-
- private:
-  // Below, 1 + erf() loses its digits to cancellation.
-  static constexpr float kFar = -2.95F * 1.41421356F;
-  // For x < kFar: x erfc(-x / sqrt(2)) / 2 = -exp(-x^2 / 2) P(2 / x^2), and NaN for -infinity.
-  template <class D, class V>
-  static HWY_INLINE V far(D d, V x) {
-    constexpr float kFactors[] = {0.398941964F, -0.199420318F, 0.296536207F, -0.681412399F,
-                                  1.67527866F,  -3.07421923F,  2.7407999F};
-    const V square = hn::Mul(x, x);
-    const V power = exp_of_negative(d, hn::Mul(square, hn::Set(d, -0.5F)));
-    const V factor = polynomial(d, hn::Div(hn::Set(d, 2.0F), square), kFactors);
-    const V result = hn::Neg(hn::Mul(power, factor));
-    return hn::IfThenElse(hn::Eq(x, hn::Neg(hn::Inf(d))), hn::NaN(d), result);
-  }
-};
-
-struct GeluTanh {
-  template <class D, class V>
-  static HWY_INLINE V of(D d, V x, const Parameters&) {
-    // (1 + tanh(u)) / 2 = sigmoid(2 u), which does not cancel; 2 sqrt(2 / pi) = 1.5957...
-    const V cubic = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 0.044715F), x);
-    return hn::Mul(x, sigmoid_of(d, hn::Mul(hn::Set(d, 1.59576912160573F), cubic)));
-  }
-};
+FUNCTION(Gelu, gelu_of(d, x))
+FUNCTION(GeluTanh, gelu_tanh_of(d, x))
 
 #undef FUNCTION
 

@@ -123,10 +123,31 @@ HWY_NOINLINE void store_any(const GemmBlock& part, int64_t row, int64_t column, 
         result = hn::MulAdd(added, hn::Set(d, epilogue.beta), result);
       }
       const Activation& activation = epilogue.activation;
-      result = activation.is_gated()
-                   ? gated(d, activation, result)
-                   : clamp(d, result, activation.lower_limit(), activation.upper_limit());
+      result = clamp(d, result, activation.lower_limit(), activation.upper_limit());
       store_up_to(result, to + vector * lanes, count);
+    }
+  }
+}
+
+// The gated activations take too many registers to be applied to the sums: results that were just
+// stored are read again.
+HWY_NOINLINE void activate(const GemmBlock& part, int64_t row, int64_t count) {
+  const Tag d;
+  const int64_t lanes = lane_count();
+  const Activation& activation = part.epilogue.activation;
+  for (float* to = part.to + row * part.to_row_stride; count-- > 0; to += part.to_row_stride) {
+    for (int64_t column = 0; column < part.columns; column += lanes) {
+      const int64_t used = std::min(lanes, part.columns - column);
+      const Vector x = load_up_to(to + column, used);
+      Vector result = x;
+      if (activation.kind == ActivationKind::Gelu) {
+        result = gelu_of(d, x);
+      } else if (activation.kind == ActivationKind::GeluTanh) {
+        result = gelu_tanh_of(d, x);
+      } else {
+        result = gated(d, activation, x);
+      }
+      store_up_to(result, to + column, used);
     }
   }
 }
@@ -135,9 +156,8 @@ template <int kCount, int kUsed>
 HWY_INLINE void store_sums(const GemmBlock& part, int64_t row, Vector (&sums)[kCount][kUsed]) {
   const GemmEpilogue& epilogue = part.epilogue;
   const bool has_activation = epilogue.activation.kind != ActivationKind::None;
-  const bool is_long = epilogue.activation.is_gated();
   const bool is_sum = epilogue.addend_column_stride == 1 && epilogue.beta == 1;
-  if (is_long || epilogue.alpha != 1 || (epilogue.addend != nullptr && !is_sum)) {
+  if (epilogue.alpha != 1 || (epilogue.addend != nullptr && !is_sum)) {
     store_any(part, row, 0, part.columns, sums);
   } else if (epilogue.addend != nullptr) {
     store_common<Common::SumsClipped>(part, row, part.columns, sums);
@@ -146,6 +166,7 @@ HWY_INLINE void store_sums(const GemmBlock& part, int64_t row, Vector (&sums)[kC
   } else {
     store_common<Common::Plain>(part, row, part.columns, sums);
   }
+  if (epilogue.activation.is_gated()) activate(part, row, kCount);
 }
 
 constexpr int64_t kLineBytes = 64;
@@ -285,6 +306,7 @@ void dots(const GemmBlock& part) {
     int64_t column = 0;
     for (; column + 4 <= part.columns; column += 4) dot_columns<4>(part, row, column);
     for (; column < part.columns; ++column) dot_columns<1>(part, row, column);
+    if (part.epilogue.activation.is_gated()) activate(part, row, 1);
   }
 }
 

@@ -1,12 +1,13 @@
-// MatMul and Gemm, fused with a following sum and Relu: for small matrices, for which the overhead
-// of a library call exceeds the work.
+// MatMul and Gemm, fused with a following sum and Relu, SiLU or Gelu.
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/activation_search.h"
 #include "base/divide_up.h"
 #include "base/families.h"
 #include "matmul/gemm_kernels.h"
@@ -75,7 +76,7 @@ struct Work {
   size_t right = 1;
   std::optional<size_t> addend;
   bool is_addend_whole = false;  // the addend has the shape of the result
-  bool has_relu = false;
+  Activation activation;
   // The number of rows on the left is that of the buffer.
   bool has_dynamic_rows = false;
 };
@@ -142,11 +143,10 @@ class MatMulKernel : public plugin::Kernel {
  private:
   GemmEpilogue epilogue_for(const float* addend) const {
     const MatMulProblem& problem = work_.problem;
-    GemmEpilogue epilogue = {
-        .alpha = problem.alpha,
-        .beta = problem.beta,
-        .addend = addend,
-        .activation = {work_.has_relu ? ActivationKind::Relu : ActivationKind::None}};
+    GemmEpilogue epilogue = {.alpha = problem.alpha,
+                             .beta = problem.beta,
+                             .addend = addend,
+                             .activation = work_.activation};
     epilogue.addend_row_stride =
         work_.is_addend_whole ? problem.columns : problem.addend_row_stride;
     epilogue.addend_column_stride = work_.is_addend_whole ? 1 : problem.addend_column_stride;
@@ -227,20 +227,26 @@ struct Group {
   int32_t result = -1;  // value
   int32_t addend = -1;  // value
   bool is_addend_whole = false;
-  bool has_relu = false;
+  Activation activation;
 };
+
+using Activations = std::map<int32_t, FoundActivation>;
 
 class MatMulOffer {
  public:
-  MatMulOffer(ProposeContext& context, const Node& node)
-      : context_(context), node_(node), problem_(matmul_problem_of(node)) {}
+  // `activations` must outlive this object.
+  MatMulOffer(ProposeContext& context, const Node& node, const Activations& activations)
+      : context_(context),
+        node_(node),
+        activations_(activations),
+        problem_(matmul_problem_of(node)) {}
 
   void offer() {
     Group group = {.nodes = {node_.id()}, .result = node_.output(0).id()};
     group.addend = problem_.addend;
     std::vector<Group> groups = {group};
     if (group.addend < 0 && problem_.alpha == 1 && append_sum(group)) groups.push_back(group);
-    if (append_relu(group)) groups.push_back(group);
+    if (append_activation(group)) groups.push_back(group);
     for (size_t index = groups.size(); index-- > 0;) offer_group(groups[index]);
   }
 
@@ -270,11 +276,18 @@ class MatMulOffer {
     return true;
   }
 
-  bool append_relu(Group& group) const {
+  bool append_activation(Group& group) const {
+    if (const auto found = activations_.find(group.result); found != activations_.end()) {
+      const FoundActivation& several = found->second;
+      group.activation = several.activation;
+      group.nodes.insert(group.nodes.end(), several.nodes.begin(), several.nodes.end());
+      group.result = several.result;
+      return true;
+    }
     const std::optional<Node> node =
         plugin::only_reader(context_.graph(), context_.graph().value(group.result));
     if (!node || node->op() != "Relu") return false;
-    group.has_relu = true;
+    group.activation = {ActivationKind::Relu};
     group.nodes.push_back(node->id());
     group.result = node->output(0).id();
     return true;
@@ -300,12 +313,12 @@ class MatMulOffer {
     const bool adds_row = problem_.addend_row_stride == 0 && problem_.addend_column_stride == 1;
     const bool has_sum = group.addend < 0 || group.is_addend_whole || adds_row;
     return problem_.count == 1 && problem_.has_shared_right() && problem_.left_depth_stride == 1 &&
-           problem_.alpha == 1 && problem_.beta == 1 && has_sum &&
+           !group.activation.is_gated() && problem_.alpha == 1 && problem_.beta == 1 && has_sum &&
            admits_strassen(context_, {problem_.rows, problem_.columns, problem_.depth});
   }
 
   void add(const Group& group, Form form) {
-    Work work = {.problem = problem_, .form = form, .has_relu = group.has_relu};
+    Work work = {.problem = problem_, .form = form, .activation = group.activation};
     work.is_addend_whole = group.is_addend_whole;
     Candidate candidate;
     candidate.nodes = group.nodes;
@@ -371,6 +384,7 @@ class MatMulOffer {
 
   ProposeContext& context_;
   Node node_;
+  const Activations& activations_;
   MatMulProblem problem_;
 };
 
@@ -404,7 +418,7 @@ void offer_generic(ProposeContext& context, const Node& node) {
   context.add(std::move(candidate));
 }
 
-void offer_matmul(ProposeContext& context, const Node& node) {
+void offer_matmul(ProposeContext& context, const Node& node, const Activations& activations) {
   for (const size_t index : {size_t{0}, size_t{1}}) {
     if (!node.input(index).type().is_known()) refuse("takes tensors of known shape only");
   }
@@ -416,13 +430,18 @@ void offer_matmul(ProposeContext& context, const Node& node) {
   for (size_t index = 0; index < node.input_count(); ++index) {
     if (node.input(index).is_present()) check_usable(node.input(index));
   }
-  MatMulOffer(context, node).offer();
+  MatMulOffer(context, node, activations).offer();
 }
 
 }  // namespace
 
 void propose_matmuls(ProposeContext& context) {
-  context.for_each({"MatMul", "Gemm"}, [&](const Node& node) { offer_matmul(context, node); });
+  // Searched for in graphs with products only.
+  std::optional<Activations> activations;
+  context.for_each({"MatMul", "Gemm"}, [&](const Node& node) {
+    if (!activations) activations = find_activations(context.graph());
+    offer_matmul(context, node, *activations);
+  });
 }
 
 }  // namespace tessera::native
