@@ -34,7 +34,8 @@ def parse_arguments():
     parser.add_argument("--seconds", type=seconds, default=1.0,
                         help="of runs in each process (default: 1)")
     parser.add_argument("--optimize", action="store_true", help="by prices that each build measures")
-    parser.add_argument("--tune-budget", type=seconds, default=60.0, help="seconds (default: 60)")
+    parser.add_argument("--tune-budget", type=seconds, default=0.0,
+                        help="seconds (default: what a bind takes of itself)")
     parser.add_argument("--least", type=float, default=0.98,
                         help="time before / time after that no interval may lie below (default: 0.98)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="every process's median")

@@ -115,9 +115,9 @@ def parse_arguments():
                         help="one more row: Tessera with nan=fast")
     parser.add_argument("--optimize", action="store_true",
                         help="Tessera chooses by prices that a process of its own measures first")
-    parser.add_argument("--tune-budget", type=seconds, default=60.0, metavar="S",
-                        help="with --optimize, time to measure prices for each model, number of "
-                             "threads and row (default: 60)")
+    parser.add_argument("--tune-budget", type=seconds, default=0.0, metavar="S",
+                        help="with --optimize, the most time to measure prices for each model, number "
+                             "of threads and row (default: what a bind takes of itself)")
     parser.add_argument("--peers", type=names_of_peers, default=list(PEERS), metavar="LIST",
                         help="the others, separated by commas; \"\" for none (default: "
                              + ",".join(PEERS) + ")")

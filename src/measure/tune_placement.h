@@ -11,7 +11,7 @@ namespace tessera {
 
 // A graph that takes less than kShortSeconds gets kBudgetOfShort at most.
 inline constexpr double kShortSeconds = 1e-3;
-inline constexpr double kBudgetOfShort = 0.1;
+inline constexpr double kBudgetOfShort = 0.5;
 
 // Whether a graph takes so little time that tuning it gets little effort. `in_order` is the choice
 // without prices, which is predicted to take `seconds`.
@@ -40,7 +40,7 @@ struct TunedPlacement {
 // neither chosen nor run.
 //
 // `options.tune.budget_seconds` limits the effort. If it is 0, graphs that take less than a
-// millisecond get a tenth of a second at most, and they are measured in this process if
+// millisecond get half a second at most, and they are measured in this process if
 // `options.measures_short_here`. When the time is over, the choice uses what is known by then.
 // Steps 2 and 3 are skipped if nothing was measured for this graph, if a value is stored sparse, or
 // if the plan cannot run on the inputs.

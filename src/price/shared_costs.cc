@@ -7,9 +7,9 @@
 namespace tessera::tuning {
 namespace {
 
-// What may be spent at once: by five graphs that each take all they may. Small graphs of a program
+// What may be spent at once: by two graphs that each take all they may. Small graphs of a program
 // that meets them one after the other are all measured fully if this share of its time suffices.
-constexpr double kMaxSeconds = 0.5;
+constexpr double kMaxSeconds = 1;
 constexpr double kShareOfTime = 0.25;
 
 double steady_seconds() {

@@ -233,7 +233,7 @@ RandomGraph transposed(Dice& dice, const ops::Registry& registry) {
     const int64_t taps = dice.whole(1, 6);
     strides.push_back(dice.whole(1, 4));
     extras.push_back(dice.one_in(2) ? dice.whole(0, strides.back() - 1) : 0);
-    input.push_back(dice.whole(2, axes == 1 ? 60 : 9));
+    input.push_back(dice.whole(1, axes == 1 ? 60 : 9));
     weights.push_back(taps);
     const int64_t room = ((input.back() - 1) * strides.back() + taps - 1) / 2;
     begins.push_back(std::min(room, dice.whole(0, taps - 1)));

@@ -1,6 +1,12 @@
-// ConvTranspose in nhwc. The outputs whose coordinates have the same remainders by the strides read
-// the input through the same taps, so each such class of outputs is a convolution with stride 1: a
-// product of patches by packed weights. Its results are then copied between those of the others.
+// ConvTranspose.
+//
+// In nhwc, for many output channels: the outputs whose coordinates have the same remainders by the
+// strides read the input through the same taps, so each such class of outputs is a convolution with
+// stride 1: a product of patches by packed weights. Its results are then copied between those of
+// the others.
+//
+// In row-major order, for few output channels or pixels: each tap of each output channel is a row
+// of one product, of the weights by the input, and each output is the sum of some of its elements.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -11,6 +17,7 @@
 #include "base/divide_up.h"
 #include "base/families.h"
 #include "layout/feature_map.h"
+#include "matmul/gemm_kernels.h"
 #include "matmul/packed_product.h"
 #include "tessera/backend_ops.h"
 
@@ -28,6 +35,11 @@ using plugin::WindowAxis;
 namespace {
 
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+
+// With more of both, adding up takes longer than copying the classes.
+constexpr int64_t kMostChannelsOfSums = 16;
+constexpr int64_t kMostPixelsOfSums = 16;
+constexpr int64_t kMostBytesOfSums = int64_t{32} << 20;  // of the product
 
 // The minimum number of bytes that a thread copies.
 constexpr int64_t kGrainBytes = 64 * 1024;
@@ -66,6 +78,10 @@ struct Work {
 
   int64_t class_rows() const { return std::min(rows.stride, rows.output); }
   int64_t class_columns() const { return std::min(columns.stride, columns.output); }
+
+  int64_t pixels() const { return rows.input * columns.input; }
+  // The taps of all output channels.
+  int64_t tap_rows() const { return out_channels * rows.kernel * columns.kernel; }
 
   PackedProduct product(int64_t row, int64_t column) const {
     const PatchRows patches = {rows.of_class(row), columns.of_class(column), in_channels};
@@ -152,6 +168,106 @@ class TransposedKernel : public plugin::Kernel {
   int64_t threads_;
 };
 
+class SumsKernel : public plugin::Kernel {
+ public:
+  explicit SumsKernel(const Work& work) : work_(work), loops_(find_gemm_loops()) {}
+
+  static int64_t workspace_bytes_of(const Work& work) {
+    return work.tap_rows() * work.pixels() * kFloatBytes;
+  }
+  int64_t workspace_bytes() const override { return workspace_bytes_of(work_); }
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    const auto* from = inputs[0].as<const float>();
+    const auto* weights = inputs[1].as<const float>();
+    const float* bias = work_.has_bias ? inputs[2].as<const float>() : nullptr;
+    auto* results = static_cast<float*>(context.workspace());
+    auto* to = outputs[0].as<float>();
+    for (int64_t image = 0; image < work_.images; ++image) {
+      multiply(context, from, weights, results);
+      add_up(context, results, bias, to);
+      from += work_.in_channels * work_.pixels();
+      to += work_.out_channels * work_.rows.output * work_.columns.output;
+    }
+  }
+
+ private:
+  // results[channel, tap][pixel]. Of one pixel, the weights are the right matrix, because its
+  // columns are contiguous.
+  void multiply(RunContext& context, const float* from, const float* weights,
+                float* results) const {
+    const bool is_one = work_.pixels() == 1;
+    const int64_t rows = is_one ? 1 : work_.tap_rows();
+    const int64_t columns = is_one ? work_.tap_rows() : work_.pixels();
+    const int64_t row_blocks = divide_up(rows, kRowBlock);
+    const int64_t parts = row_blocks * divide_up(columns, loops_.panel);
+    const double flops = 2.0 * static_cast<double>(work_.in_channels) * static_cast<double>(rows) *
+                         static_cast<double>(columns);
+    const auto grain = static_cast<int64_t>(kGrainFlops * static_cast<double>(parts) / flops) + 1;
+    context.parallel_for(parts, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const int64_t row = part % row_blocks * kRowBlock;
+        const int64_t column = part / row_blocks * loops_.panel;
+        loops_.columns({.left = is_one ? from : weights + row,
+                        .left_row_stride = 1,
+                        .left_depth_stride = is_one ? 1 : work_.tap_rows(),
+                        .right = (is_one ? weights : from) + column,
+                        .right_depth_stride = columns,
+                        .rows = std::min(kRowBlock, rows - row),
+                        .columns = std::min(loops_.panel, columns - column),
+                        .depth = work_.in_channels,
+                        .to = results + row * columns + column,
+                        .to_row_stride = columns});
+      }
+    });
+  }
+
+  void add_up(RunContext& context, const float* results, const float* bias, float* to) const {
+    const int64_t lines = work_.out_channels * work_.rows.output;
+    const int64_t grain = kGrainBytes / (work_.columns.output * kFloatBytes + 1) + 1;
+    context.parallel_for(lines, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const int64_t channel = line / work_.rows.output;
+        float* target = to + line * work_.columns.output;
+        std::fill_n(target, work_.columns.output, bias == nullptr ? 0 : bias[channel]);
+        add_taps(results, channel, line % work_.rows.output, target);
+      }
+    });
+  }
+
+  // Adds to the line of outputs what the lines of inputs contribute by their taps.
+  void add_taps(const float* results, int64_t channel, int64_t output, float* target) const {
+    const TransposedAxis& rows = work_.rows;
+    const TransposedAxis& columns = work_.columns;
+    for (int64_t tap = rows.first_tap(output); tap < rows.kernel; tap += rows.stride) {
+      const int64_t input = (output + rows.pad_begin - tap) / rows.stride;
+      if (output + rows.pad_begin < tap || input >= rows.input) continue;
+      const int64_t first = (channel * rows.kernel + tap) * columns.kernel;
+      for (int64_t across = 0; across < columns.kernel; ++across) {
+        // The inputs whose outputs, at stride * input + shift, are in the line.
+        const int64_t shift = across - columns.pad_begin;
+        const int64_t begin = shift < 0 ? divide_up(-shift, columns.stride) : 0;
+        const int64_t room = columns.output - shift;
+        const int64_t end =
+            room <= 0 ? 0 : std::min(columns.input, divide_up(room, columns.stride));
+        const float* from = results + ((first + across) * rows.input + input) * columns.input;
+        for (int64_t index = begin; index < end; ++index) {
+          target[index * columns.stride + shift] += from[index];
+        }
+      }
+    }
+  }
+
+  // Rows that are multiplied with a panel before the next rows.
+  static constexpr int64_t kRowBlock = 96;
+  // The minimum number of floating-point operations for one thread.
+  static constexpr double kGrainFlops = 256 * 1024;
+
+  Work work_;
+  GemmLoops loops_;
+};
+
 // --- Offering ------------------------------------------------------------------------------------
 
 Work work_of(const Node& node) {
@@ -235,12 +351,11 @@ plugin::Pack transposed_pack(const Work& work) {
   return pack;
 }
 
-void offer(ProposeContext& context, const Node& node) {
-  const Work work = work_of(node);
-  const char* nhwc = layout_name(ChannelLayout::Nhwc);
+// A candidate that reads input, weights and bias in `layout` where they have one.
+Candidate candidate_of(const Node& node, const char* algorithm, const char* layout) {
   Candidate candidate;
   candidate.nodes = {node.id()};
-  candidate.algorithm = "packed";
+  candidate.algorithm = algorithm;
   for (const size_t index : {size_t{0}, size_t{1}, size_t{2}}) {
     const Value value = node.input(index);
     if (!value.is_present()) continue;
@@ -249,13 +364,44 @@ void offer(ProposeContext& context, const Node& node) {
     }
     candidate.inputs.push_back({.value = value.id()});
   }
-  candidate.inputs[0].layout = nhwc;
+  candidate.inputs[0].layout = layout;
+  candidate.outputs.push_back({.value = node.output(0).id(), .layout = layout});
+  return candidate;
+}
+
+double bytes_of(const Node& node) {
+  return static_cast<double>(node.input(0).type().dense_bytes() +
+                             node.input(1).type().dense_bytes() +
+                             node.output(0).type().dense_bytes());
+}
+
+void offer_sums(ProposeContext& context, const Node& node, const Work& work) {
+  if (work.out_channels > kMostChannelsOfSums && work.pixels() > kMostPixelsOfSums) return;
+  if (SumsKernel::workspace_bytes_of(work) > kMostBytesOfSums) return;
+  // What is measured of one says nothing about the other: of one pixel, weights are all that is
+  // read.
+  const char* algorithm = work.pixels() == 1 ? "one_pixel" : "sums";
+  Candidate candidate = candidate_of(node, algorithm, TESSERA_LAYOUT_DEFAULT);
+  candidate.workspace_bytes = SumsKernel::workspace_bytes_of(work);
+  const double flops = 2.0 * static_cast<double>(work.images * work.in_channels) *
+                       static_cast<double>(work.tap_rows() * work.pixels());
+  const double bytes =
+      bytes_of(node) + 2 * static_cast<double>(work.images * candidate.workspace_bytes);
+  candidate.optimistic_seconds = context.optimistic_seconds(flops, bytes);
+  candidate.build = [work](const plugin::BuildOptions&) {
+    return std::make_unique<SumsKernel>(work);
+  };
+  context.add(std::move(candidate));
+}
+
+void offer(ProposeContext& context, const Node& node) {
+  const Work work = work_of(node);
+  offer_sums(context, node, work);
+  Candidate candidate = candidate_of(node, "packed", layout_name(ChannelLayout::Nhwc));
   candidate.inputs[1].pack = transposed_pack(work);
-  candidate.outputs.push_back({.value = node.output(0).id(), .layout = nhwc});
   candidate.workspace_bytes = work.workspace_bytes(context.options().threads);
-  const auto bytes =
-      static_cast<double>(node.input(0).type().dense_bytes() + node.input(1).type().dense_bytes() +
-                          3 * node.output(0).type().dense_bytes());
+  const double bytes =
+      bytes_of(node) + 2 * static_cast<double>(node.output(0).type().dense_bytes());
   candidate.optimistic_seconds = context.optimistic_seconds(work.flops(), bytes);
   candidate.build = [work](const plugin::BuildOptions& options) {
     return std::make_unique<TransposedKernel>(work, options.threads);
