@@ -17,8 +17,10 @@ constexpr double kSecondsOverBound = 4;
 // is well below the millisecond from which tuning starts processes.
 constexpr double kTinySeconds = 5e-4;
 
-// The approximate time to start threads. To share less work than this does not pay.
-constexpr double kMinSecondsToParallelise = 2e-5;
+// To share less work than this is unlikely to pay. Without prices, it must pay for certain; with
+// prices, it is measured whether it pays.
+constexpr double kMinSecondsUnpriced = 2e-5;
+constexpr double kMinSecondsPriced = 2e-6;
 
 double seconds_to_write(const Graph& graph, const Node& node, const ProcessorSpeed& speed) {
   double bytes = 0;
@@ -36,15 +38,15 @@ bool is_tiny(const Graph& graph, const ops::Registry& registry, int precision) {
   return kSecondsOverBound * seconds < kTinySeconds;
 }
 
-// Whether every node certainly ends before a second thread could start.
-bool is_for_one_thread(const Graph& graph, const ops::Registry& registry) {
+// Whether every node takes less than `min_seconds`.
+bool is_for_one_thread(const Graph& graph, const ops::Registry& registry, double min_seconds) {
   const ProcessorSpeed speed = assumed_speed();
   return std::ranges::all_of(graph.nodes, [&](const Node& node) {
     const std::optional<int64_t> flops = ops::node_flops(graph, node, registry);
     if (!flops || !node.bodies.empty()) return false;
     const double seconds =
         static_cast<double>(*flops) / speed.flops_per_second + seconds_to_write(graph, node, speed);
-    return kSecondsOverBound * seconds < kMinSecondsToParallelise;
+    return kSecondsOverBound * seconds < min_seconds;
   });
 }
 
@@ -79,12 +81,14 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
       pricing.costs == nullptr || (reused != nullptr && !reused->has_single_threaded);
   const bool may_skip_regions =
       pricing.costs == nullptr || (reused != nullptr && !reused->has_measured_only);
-  const auto is_for_one = [&] { return pool.threads() > 1 && is_for_one_thread(graph, registry); };
+  const auto is_for_one = [&](double min_seconds) {
+    return pool.threads() > 1 && is_for_one_thread(graph, registry, min_seconds);
+  };
   if (is_for_all_threads) {
     const OfferOptions all = offered(may_skip_regions && !are_pinned);
     // No price tells that waking threads takes longer than the work itself.
     const bool is_unpriced = pricing.costs == nullptr;
-    if (is_unpriced && is_for_one()) {
+    if (is_unpriced && is_for_one(kMinSecondsUnpriced)) {
       return collect_offers_for_one_thread(view, plugins, layouts, all);
     }
     return collect_offers_for_all_threads(view, plugins, layouts, pool, all);
@@ -97,7 +101,7 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
   const bool knows_plan = pricing.known_plan || !pricing.costs->plans.empty();
   if (!pricing.measures || are_pinned || has_time || knows_plan) return collect(false);
   if (!is_tiny(graph, registry, options.precision)) return collect(false);
-  Offers offers = is_for_one()
+  Offers offers = is_for_one(kMinSecondsPriced)
                       ? collect_offers_for_one_thread(view, plugins, layouts, offered(true))
                       : collect(true);
   if (needs_reference(graph, offers, plugins.size())) return collect(false);

@@ -19,8 +19,9 @@ namespace tessera {
 //  - prices are measured, and the graph runs long enough to get time for measuring;
 //  - prices are measured and the graph is too short for that, but some node has candidates only of
 //    the last plug-in, the reference.
-// If a graph has only nodes that certainly end before a second thread could start, only offers for
-// one thread are requested: without prices, and for such a short graph whose prices are measured.
+// If a graph has only nodes that end before a second thread could start, only offers for one thread
+// are requested: without prices, and, if they are shorter still, for such a short graph whose
+// prices are measured.
 Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
                              const std::vector<std::shared_ptr<const Plugin>>& plugins,
                              const LayoutTable& layouts, ThreadPool& pool,

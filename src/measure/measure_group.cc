@@ -27,8 +27,8 @@ constexpr double kSecondsForRounds = 0.02;
 // The time limit before that number, because the interval of a slow candidate stays wide anyway.
 constexpr double kMaxSeconds = 0.1;
 
-// If several threads take longer than this, one thread cannot win by saving the cost of starting
-// them.
+// If several threads take longer than this for products, one thread cannot win by saving the cost
+// of starting them. (The steps of a recurrence are short, however many there are.)
 constexpr double kLongForOneThread = 5e-4;
 
 // For short kernels, a round is the minimum of several runs, because disturbances only slow down.

@@ -384,8 +384,8 @@ struct Tuner::State {
     trial_candidates_.clear();
     std::vector<int> order = pending.candidates;
     const auto threads = [&](int index) { return bench_key(task_, index).threads; };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int left, int right) { return threads(left) > threads(right); });
+    std::ranges::stable_sort(order, std::greater<>(), threads);
+    const bool shares_well = has_product(pending.group->graph, task_.registry);
     const bool has_others = std::ranges::any_of(pending.group->candidates,
                                                 [&](int index) { return threads(index) > 1; });
     std::vector<Trial> trials;
@@ -399,7 +399,7 @@ struct Tuner::State {
       trial.build_limit_seconds = build_limit(kBuildSeconds, candidate.build_seconds);
       trial_candidates_.push_back(index);
       if (options_.only_checks || !skips_hopeless_) continue;
-      trial.is_single_threaded = candidate.threads == 1 && has_others;
+      trial.is_single_threaded = candidate.threads == 1 && has_others && shares_well;
       trial.bound_seconds = bound_seconds(pending.group->graph, task_.registry, speed_,
                                           trial.key.threads, task_.precision);
     }

@@ -35,4 +35,9 @@ double bound_seconds(const Graph& group, const ops::Registry& registry, const Pr
          std::max(1, threads);
 }
 
+bool has_product(const Graph& group, const ops::Registry& registry) {
+  return std::ranges::any_of(
+      group.nodes, [&](const Node& node) { return registry.has_trait(node, ops::kProduct); });
+}
+
 }  // namespace tessera::tuning

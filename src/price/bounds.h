@@ -14,4 +14,7 @@ namespace tessera::tuning {
 double bound_seconds(const Graph& group, const ops::Registry& registry, const ProcessorSpeed& speed,
                      int threads, int precision);
 
+// Whether the group has a matrix product or convolution.
+bool has_product(const Graph& group, const ops::Registry& registry);
+
 }  // namespace tessera::tuning
