@@ -253,9 +253,9 @@ NETWORKS = (residual_tower, vision_encoder, detector, mobile_hard_swish, wave_en
             grouped_residual)
 
 
-def write_network(network, folder, seed=0):
+def write_network(network, folder, seed=0, make_writer=NetworkWriter):
     """Writes FOLDER/NAME/model.onnx and returns its path."""
-    writer = NetworkWriter(seed)
+    writer = make_writer(seed)
     inputs, output = network(writer)
     path = pathlib.Path(folder) / network.__name__ / "model.onnx"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -263,16 +263,17 @@ def write_network(network, folder, seed=0):
     return path
 
 
-def main():
+def write_all(networks, description, example, make_writer=NetworkWriter):
+    """The program that writes the networks into a folder."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: bench/more_networks.py build/more_networks")
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"example: {example}")
     parser.add_argument("folder", type=pathlib.Path, help="gets a folder for each network")
     parser.add_argument("--seed", type=int, default=0, help="of the weights (default: 0)")
     arguments = parser.parse_args()
-    for network in NETWORKS:
-        print(write_network(network, arguments.folder, arguments.seed))
+    for network in networks:
+        print(write_network(network, arguments.folder, arguments.seed, make_writer))
 
 
 if __name__ == "__main__":
-    main()
+    write_all(NETWORKS, __doc__, "bench/more_networks.py build/more_networks")

@@ -54,7 +54,11 @@ def test_other_weights_threads_and_shapes_have_kernels_of_their_own(start, settl
     _, _, output, _ = start(model)
     _, loaded, other, _ = start(tuned)
     assert loaded == 0 and other != output
-    assert start(model, BIND.replace("threads=1", "threads=2"))[1] == 0
+    # Of two threads, a plan may still choose the kernel for one, which is the same one.
+    with_two = BIND.replace("threads=1", "threads=2").replace("y.tobytes().hex()", """[
+        one.threads for one in executor.plan().candidates if one.is_chosen]""")
+    _, loaded, threads, _ = start(model, with_two)
+    assert loaded == (threads == [1])
     assert start(model, BIND.replace("24, 24", "20, 28"))[1] == 0
     assert start(tuned)[1:3] == [1, other] and start(model)[1:3] == [1, output]
 
