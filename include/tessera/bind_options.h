@@ -183,7 +183,7 @@ struct LimitOptions {
   // the minimum.
   int64_t memory_budget_bytes = 0;
   // With optimize, how long to measure, building kernels included; then what is known decides. 0:
-  // as long as it takes, but half a second for graphs that take less than a millisecond, and less
+  // as long as it takes, but half a second for graphs that take less than 0.2 ms, and less
   // for many of these on the same Backends.
   double tune_budget_seconds = 0;
   // With costs, how long one search for the cheapest choice may take. Then the best choice that was

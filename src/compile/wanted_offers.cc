@@ -13,8 +13,7 @@ namespace {
 
 // Kernels reach about a quarter of the peak speed of processors.
 constexpr double kSecondsOverBound = 4;
-// A graph that certainly takes less time than this gets no candidates that take long to build. This
-// is well below the millisecond from which tuning starts processes.
+// A graph that certainly takes less time than this gets no candidates that take long to build.
 constexpr double kTinySeconds = 5e-4;
 
 // To share less work than this is unlikely to pay. Without prices, it must pay for certain; with

@@ -28,7 +28,7 @@ struct PricingOptions {
   bool measures_all = false;  // also those that could not
   // Backends that are not measured, because their unmeasured candidates could not win.
   std::set<std::string> fully_measured_backends = {};
-  // Whether graphs that take less than a millisecond are measured in this process, so that no
+  // Whether graphs that take less than 0.2 ms are measured in this process, so that no
   // process is started for them. Requires that this process would run all plug-ins in use anyway.
   bool measures_short_here = false;
   // Nobody waits for the result, so graphs that take little time get as much effort as all others.

@@ -10,7 +10,7 @@
 namespace tessera {
 
 // A graph that takes less than kShortSeconds gets kBudgetOfShort at most.
-inline constexpr double kShortSeconds = 1e-3;
+inline constexpr double kShortSeconds = 2e-4;
 inline constexpr double kBudgetOfShort = 0.5;
 
 // Whether a graph takes so little time that tuning it gets little effort. `in_order` is the choice
@@ -39,8 +39,8 @@ struct TunedPlacement {
 // so do the times by which contenders are compared. Placements that exceed the memory budget are
 // neither chosen nor run.
 //
-// `options.tune.budget_seconds` limits the effort. If it is 0, graphs that take less than a
-// millisecond get half a second at most, and they are measured in this process if
+// `options.tune.budget_seconds` limits the effort. If it is 0, graphs that take less than
+// 0.2 ms get half a second at most, and they are measured in this process if
 // `options.measures_short_here`. When the time is over, the choice uses what is known by then.
 // Steps 2 and 3 are skipped if nothing was measured for this graph, if a value is stored sparse, or
 // if the plan cannot run on the inputs.

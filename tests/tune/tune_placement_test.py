@@ -118,7 +118,7 @@ def test_where_nothing_was_measured_the_choice_is_that_without_prices(call, mode
 
 
 def test_a_budget_that_is_named_holds_for_short_graphs_too(needs_a_library, call, tmp_path):
-    """Without a budget, a graph that takes less than a millisecond gets half a second."""
+    """Without a budget, a graph that takes less than 0.2 ms gets half a second."""
     ops = ["Tanh", "Softmax", "Sigmoid", "Abs", "Erf", "Softplus", "Elu", "HardSigmoid", "Softsign",
            "LogSoftmax", "Selu", "LeakyRelu", "HardSwish", "Mish", "Ceil", "Exp"]
     nodes = [helper.make_node(op, [f"v{index}"], [f"v{index + 1}"])
