@@ -39,8 +39,8 @@ TEST(SharedCosts, GiveThePlanOfTheGraph) {
   EXPECT_TRUE(without.plans.empty());
 }
 
-// Five graphs of a tenth of a second each are measured at once. Then the rest shares a quarter of
-// the time, and a pause restores what the first ones had.
+// The first graphs get all that may be spent at once. Then the rest shares a quarter of the time,
+// and a pause restores what the first ones had.
 TEST(SharedCosts, AllowSmallGraphsAShareOfTheTime) {
   double now = 100;
   SharedCosts shared([&now] { return now; });
