@@ -217,28 +217,42 @@ HWY_INLINE void multiply_rest(const GemmBlock& part, int64_t row, int64_t count,
   }
 }
 
-template <int kUsed, bool kIsWhole, int kAhead>
+// How many rows the next block of rows has, of those that are left.
+HWY_INLINE int64_t next_rows(int64_t left) {
+  // One or two rows alone would wait for their own sums.
+  return left > kRows && left < kRows + 3 ? left / 2 : std::min<int64_t>(kRows, left);
+}
+
+template <int kUsed, bool kIsWhole>
 void multiply(const GemmBlock& part) {
-  const auto* ahead = reinterpret_cast<const char*>(part.ahead);
   for (int64_t row = 0; row < part.rows;) {
-    const int64_t left = part.rows - row;
-    int64_t count = std::min<int64_t>(kRows, left);
-    // One or two rows alone would wait for their own sums.
-    if (left > kRows && left < kRows + 3) count = left / 2;
-    multiply_rest<kUsed, kIsWhole, kAhead>(part, row, count, ahead);
+    const int64_t count = next_rows(part.rows - row);
+    multiply_rest<kUsed, kIsWhole, 0>(part, row, count, nullptr);
     row += count;
-    ahead += part.depth * kAhead * kLineBytes;
   }
 }
 
-// As many lines are fetched ahead with each step as a whole panel of the next needs.
+// The blocks of rows share the lines of the next panel: earlier blocks fetch more, because what comes
+// late is waited for, and few blocks fetch nothing twice. Further blocks fetch what follows it.
 template <int kUsed>
 void multiply_ahead(const GemmBlock& part) {
-  const int64_t lines = kUsed * lane_count() * static_cast<int64_t>(sizeof(float)) / kLineBytes;
-  const int64_t blocks = (part.rows + kRows - 1) / kRows;
-  if (blocks >= lines) return multiply<kUsed, true, 1>(part);
-  if (2 * blocks >= lines) return multiply<kUsed, true, 2>(part);
-  multiply<kUsed, true, kUsed>(part);
+  const auto* ahead = reinterpret_cast<const char*>(part.ahead);
+  int64_t lines = kUsed * lane_count() * static_cast<int64_t>(sizeof(float)) / kLineBytes;
+  int64_t blocks = (part.rows + kRows - 1) / kRows;
+  for (int64_t row = 0; row < part.rows; --blocks) {
+    const int64_t count = next_rows(part.rows - row);
+    const int64_t fetched = lines > 0 ? (lines + blocks - 1) / blocks : 1;
+    if (fetched == 1) {
+      multiply_rest<kUsed, true, 1>(part, row, count, ahead);
+    } else if (fetched == 2) {
+      multiply_rest<kUsed, true, 2>(part, row, count, ahead);
+    } else {
+      multiply_rest<kUsed, true, kUsed>(part, row, count, ahead);
+    }
+    row += count;
+    lines -= fetched;
+    ahead += part.depth * fetched * kLineBytes;
+  }
 }
 
 template <bool kIsPadded, int kUsed = kVectors>
@@ -250,9 +264,9 @@ void multiply_panel(const GemmBlock& part) {
   }
   const bool is_whole = kIsPadded || part.columns == kUsed * lane_count();
   if (!is_whole) {
-    multiply<kUsed, false, 0>(part);
+    multiply<kUsed, false>(part);
   } else if (part.ahead == nullptr) {
-    multiply<kUsed, true, 0>(part);
+    multiply<kUsed, true>(part);
   } else {
     multiply_ahead<kUsed>(part);
   }
