@@ -17,6 +17,7 @@ class Extraction {
       : graph_(graph),
         is_inside_(graph.nodes.size(), false),
         is_needed_(graph.values.size(), false),
+        is_read_inside_(graph.values.size(), false),
         ids_(graph.values.size()) {
     for (const NodeId node : nodes) {
       const bool is_known = node.index >= 0 &&
@@ -31,12 +32,12 @@ class Extraction {
   }
 
   Graph run() {
-    find_needed();
+    find_readers();
     group_.name = graph_.name;
     for (size_t index = 0; index < graph_.nodes.size(); ++index) {
       if (is_inside_[index]) add_node(graph_.nodes[index]);
     }
-    if (group_.outputs.empty()) {
+    if (!has_needed_output_) {
       throw Error(ErrorKind::InvalidArgument, "group",
                   "expected an output that is read outside of the group, found none");
     }
@@ -44,16 +45,17 @@ class Extraction {
   }
 
  private:
-  // Marks the values that anything outside the group reads.
-  void find_needed() {
+  // Marks the values that nodes of the group read, and those that anything outside of it needs.
+  void find_readers() {
     for (size_t index = 0; index < graph_.nodes.size(); ++index) {
       const Node& node = graph_.nodes[index];
-      if (node.is_removed || is_inside_[index]) continue;
+      if (node.is_removed) continue;
+      std::vector<bool>& is_read = is_inside_[index] ? is_read_inside_ : is_needed_;
       for (const ValueId input : node.inputs) {
-        if (!input.is_none()) is_needed_[at(input)] = true;
+        if (!input.is_none()) is_read[at(input)] = true;
       }
       for (const Body& body : node.bodies) {
-        for (const Capture& capture : body.graph.captures) is_needed_[at(capture.outer)] = true;
+        for (const Capture& capture : body.graph.captures) is_read[at(capture.outer)] = true;
       }
     }
     for (const ValueId output : graph_.outputs) is_needed_[at(output)] = true;
@@ -69,8 +71,10 @@ class Extraction {
     for (ValueId& output : copy.outputs) {
       if (output.is_none()) continue;
       const bool is_needed = is_needed_[at(output)];
+      const bool is_inner = !is_needed && is_read_inside_[at(output)];
+      has_needed_output_ = has_needed_output_ || is_needed;
       output = add(output);
-      if (is_needed) group_.outputs.push_back(output);
+      if (!is_inner) group_.outputs.push_back(output);
     }
   }
 
@@ -86,6 +90,8 @@ class Extraction {
   const Graph& graph_;
   std::vector<bool> is_inside_;
   std::vector<bool> is_needed_;
+  std::vector<bool> is_read_inside_;
+  bool has_needed_output_ = false;
   std::vector<ValueId> ids_;  // value of the graph -> value of the group; none() if not copied yet
   Graph group_;
 };

@@ -73,6 +73,15 @@ TEST_F(ExtractGroup, InputsAndOutputsAreWhatCrossesItsBorder) {
   EXPECT_EQ(group.values.size(), 4U);
 }
 
+// A kernel writes it like the others.
+TEST_F(ExtractGroup, WhatNothingReadsIsAnOutput) {
+  graph_.nodes[2].inputs.pop_back();  // b
+  const Graph group = extract({1});
+  EXPECT_THAT(names(group, group.outputs), ElementsAre("b", "c"));
+  const Graph larger = extract({1, 2});
+  EXPECT_THAT(names(larger, larger.outputs), ElementsAre("b", "d"));
+}
+
 TEST_F(ExtractGroup, KeepsTheOrderOfTheGraph) {
   const Graph group = extract({2, 0, 1, 2});
   ASSERT_EQ(group.nodes.size(), 3U);

@@ -38,10 +38,14 @@ std::optional<Tensor> inferred_tensor(const Value& value) {
 class ConstantFolding {
  public:
   ConstantFolding(Graph graph, const PassContext& context)
-      : graph_(std::move(graph)), context_(context), uses_(use_counts(graph_)) {}
+      : graph_(std::move(graph)),
+        context_(context),
+        uses_(use_counts(graph_)),
+        is_refined_(graph_.values.size(), false) {}
 
   Graph run() {
     for (Node& node : graph_.nodes) {
+      refine(node);
       if (!may_fold(node)) continue;
       std::optional<std::vector<Tensor>> outputs = inferred_outputs(node);
       if (!outputs) outputs = computed_outputs(node);
@@ -61,6 +65,60 @@ class ConstantFolding {
     const auto is_free = [&](ValueId id) { return id.is_none() || !graph_[id].is_state; };
     return std::all_of(node.inputs.begin(), node.inputs.end(), is_free) &&
            std::all_of(node.outputs.begin(), node.outputs.end(), is_free);
+  }
+
+  // Infers the types again if folding made more of the inputs known: a size that a model computes
+  // with floating-point numbers (padding "same") is known only once they are folded, and the next
+  // one may depend on it.
+  void refine(const Node& node) {
+    const ops::Op& op = context_.registry.of(node);
+    const auto is_refined = [&](ValueId id) {
+      return !id.is_none() && is_refined_[static_cast<size_t>(id.index)];
+    };
+    const auto is_open = [&](ValueId id) { return !id.is_none() && !is_settled(graph_[id]); };
+    if (op.infer == nullptr || !node.bodies.empty() ||
+        std::ranges::none_of(node.inputs, is_refined) ||
+        std::ranges::none_of(node.outputs, is_open)) {
+      return;
+    }
+    std::vector<ops::InferInput> inputs;
+    for (const ValueId id : node.inputs) inputs.push_back(input_of(id));
+    try {
+      std::vector<ops::InferOutput> outputs = ops::infer(op, node, std::move(inputs));
+      for (size_t index = 0; index < node.outputs.size(); ++index) {
+        if (!node.outputs[index].is_none()) accept(node.outputs[index], std::move(outputs[index]));
+      }
+    } catch (const Error& error) {
+      // Binding infers all types again, and reports it with the node's name.
+      if (error.kind() == ErrorKind::OutOfMemory) throw;
+    }
+  }
+
+  // Whether inference could find out nothing more about it.
+  static bool is_settled(const Value& value) {
+    if (value.is_constant()) return true;
+    const DataType element = value.type.element;
+    const bool may_have_elements = element == DataType::Int32 || element == DataType::Int64;
+    const bool has_elements = value.elements && is_known(*value.elements);
+    return value.type.is_known_tensor() && (!may_have_elements || has_elements);
+  }
+
+  ops::InferInput input_of(ValueId id) const {
+    if (id.is_none()) return {};
+    const Value& value = graph_[id];
+    if (value.is_constant()) return ops::infer_input(value.constant);
+    return {.is_present = true, .type = value.type, .elements = value.elements};
+  }
+
+  // A type that contradicts what is known is left to the next inference, which knows which counts.
+  void accept(ValueId id, ops::InferOutput output) {
+    Value& value = graph_[id];
+    if (is_settled(value) || !output.type.is_known_tensor()) return;
+    if (output.type.element != value.type.element) return;
+    if (value.type.is_known_tensor() && output.type != value.type) return;
+    value.type = std::move(output.type);
+    if (output.elements) value.elements = std::move(output.elements);
+    is_refined_[static_cast<size_t>(id.index)] = true;
   }
 
   std::optional<std::vector<Tensor>> inferred_outputs(const Node& node) const {
@@ -142,6 +200,7 @@ class ConstantFolding {
       Value& value = graph_[node.outputs[index]];
       value.type = Type::tensor(outputs[index].type(), shape_from(outputs[index].dims()));
       value.constant = std::move(outputs[index]);
+      is_refined_[static_cast<size_t>(node.outputs[index].index)] = true;
       names += (names.empty() ? "'" : ", '") + value.name + "'";
     }
     node.is_removed = true;
@@ -156,6 +215,7 @@ class ConstantFolding {
   Graph graph_;
   const PassContext& context_;
   std::vector<int> uses_;
+  std::vector<bool> is_refined_;  // by value: folding made more of it known
   int64_t grown_bytes_ = 0;
 };
 

@@ -112,6 +112,47 @@ TEST_F(FoldConstants, ManyGrownResultsTogetherHaveALimitToo) {
             20 - static_cast<size_t>(kMaxGrownBytesTogether / kMaxGrownBytes));
 }
 
+// "Same" padding as it is exported: the second padding is known only if the first one is.
+TEST_F(FoldConstants, SizesComputedWithFloatsAreKnownOneAfterTheOther) {
+  GraphBuilder graph = builder();
+  graph.input("x", float_type(Shape{1, 5}))
+      .constant("axis", int_tensor({}, {1}))
+      .constant("half", float_tensor({}, {0.5F}))
+      .constant("zeros", int_tensor({3}, {0, 0, 0}))
+      .constant("list", int_tensor({1}, {1}));
+  std::string from = "x";
+  for (const std::string step : {"1", "2", "3"}) {
+    graph.node("shape" + step, "Shape", {from}, {"s" + step})
+        .node("size" + step, "Gather", {"s" + step, "axis"}, {"n" + step})
+        .node("float" + step, "Cast", {"n" + step}, {"f" + step}, attribute("to", int64_t{1}))
+        .node("mul" + step, "Mul", {"f" + step, "half"}, {"h" + step})
+        .node("ceil" + step, "Ceil", {"h" + step}, {"c" + step})
+        .node("int" + step, "Cast", {"c" + step}, {"i" + step}, attribute("to", int64_t{7}))
+        .node("end" + step, "Reshape", {"i" + step, "list"}, {"e" + step})
+        .node("pads" + step, "Concat", {"zeros", "e" + step}, {"p" + step},
+              attribute("axis", int64_t{0}))
+        .node("pad" + step, "Pad", {from, "p" + step}, {"y" + step});
+    from = "y" + step;
+  }
+  const Graph result = run(fold_constants, graph.output("y3"));
+  EXPECT_THAT(node_names(result), ElementsAre("pad1", "pad2", "pad3"));
+  // 5 + 3 = 8, 8 + 4 = 12, 12 + 6 = 18
+  EXPECT_EQ(text(value_of(result, "y3").type), "float32 1x18");
+}
+
+// What inference would refuse is left as it is: binding infers again, and says which node it is.
+TEST_F(FoldConstants, ImpossibleSizesAreLeftToTheNextInference) {
+  GraphBuilder graph = builder();
+  graph.input("x", float_type(Shape{4}))
+      .constant("f", float_tensor({1}, {3}))
+      .node("int", "Cast", {"f"}, {"i"}, attribute("to", int64_t{7}))
+      .node("reshape", "Reshape", {"x", "i"}, {"y"})
+      .output("y");
+  const Graph result = run(fold_constants, graph);
+  EXPECT_THAT(node_names(result), ElementsAre("reshape"));
+  EXPECT_THAT(changes_, ElementsAre("node 'int' (Cast) folded into constant 'i'"));
+}
+
 TEST_F(FoldConstants, WhatAKernelRefusesIsLeftToRun) {
   GraphBuilder graph = builder();
   graph.constant("table", float_tensor({2}, {1, 2}))

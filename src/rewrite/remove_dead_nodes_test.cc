@@ -29,6 +29,31 @@ TEST_F(RemoveDeadNodes, FollowsWhatIsNeededFromTheEnd) {
   EXPECT_TRUE(find_value(result, "c").is_none());
 }
 
+TEST_F(RemoveDeadNodes, OmitsOptionalOutputsAtTheEnd) {
+  const auto pooled = [&](const std::string& kept) {
+    GraphBuilder graph = builder();
+    graph.input("x", float_type(Shape{1, 1, 4, 4}))
+        .node("pool", "MaxPool", {"x"}, {"y", "indices"},
+              attribute("kernel_shape", std::vector<int64_t>{2, 2}))
+        .output(kept);
+    return run(remove_dead_nodes, graph);
+  };
+  EXPECT_EQ(pooled("y").nodes[0].outputs.size(), 1);
+  EXPECT_THAT(changes_,
+              ElementsAre("node 'pool' (MaxPool): output 'indices' omitted: nothing needs it"));
+  EXPECT_EQ(pooled("indices").nodes[0].outputs.size(), 2);
+  EXPECT_THAT(changes_, IsEmpty());
+}
+
+TEST_F(RemoveDeadNodes, RequiredOutputsStay) {
+  GraphBuilder graph = builder();
+  graph.input("x", float_type(Shape{4}))
+      .constant("k", int_tensor({1}, {2}))
+      .node("top", "TopK", {"x", "k"}, {"values", "indices"})
+      .output("values");
+  EXPECT_EQ(run(remove_dead_nodes, graph).nodes[0].outputs.size(), 2);
+}
+
 TEST_F(RemoveDeadNodes, WhatWritesStateLives) {
   GraphBuilder graph = builder();
   graph.input("x", float_type(Shape{2})).node("memory", "Relu", {"x"}, {"state"}).output("x");
