@@ -4,7 +4,7 @@
 //   Result: no node with only constant inputs, except random ones, those on state, those whose
 //           kernel refuses its inputs (running reports the error), and those whose result is too
 //           large (docs/decisions/0003).
-//   Order:  first, because later passes look for constants.
+//   Order:  before the passes that look for constants.
 #pragma once
 
 #include "rewrite/pipeline.h"

@@ -1,0 +1,140 @@
+#include "rewrite/lower_einsum.h"
+
+#include "rewrite/rewrite_test.h"
+
+namespace tessera {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+class LowerEinsum : public PassTest {
+ protected:
+  GraphBuilder einsum(const std::string& equation, const Shape& left, const Shape& right) {
+    GraphBuilder graph = builder();
+    graph.input("a", float_type(left))
+        .input("b", float_type(right))
+        .node("sum", "Einsum", {"a", "b"}, {"y"}, attribute("equation", equation))
+        .output("y");
+    return graph;
+  }
+
+  static std::vector<std::string> ops_of(const Graph& graph) {
+    std::vector<std::string> ops;
+    for (const Node& node : graph.nodes) ops.push_back(node.op);
+    return ops;
+  }
+
+  void expect_same(const Graph& graph, const Graph& lowered, std::vector<int64_t> left,
+                   std::vector<int64_t> right) {
+    const std::map<std::string, Tensor> inputs = {{"a", noise(std::move(left), 1)},
+                                                  {"b", noise(std::move(right), 2)}};
+    const Tensor expected = outputs_of(graph, inputs)[0];
+    const Tensor found = outputs_of(lowered, inputs)[0];
+    EXPECT_EQ(found.dims(), expected.dims());
+    EXPECT_THAT(found.as<float>(),
+                testing::Pointwise(testing::FloatNear(1e-5F), expected.as<float>()));
+  }
+};
+
+TEST_F(LowerEinsum, GivesTheSameNumbers) {
+  const struct {
+    std::string equation;
+    std::vector<int64_t> left;
+    std::vector<int64_t> right;
+    std::vector<std::string> ops;
+  } cases[] = {
+      {"ij,jk->ik", {2, 3}, {3, 4}, {"MatMul"}},
+      {"bij,bjk->bik", {5, 2, 3}, {5, 3, 4}, {"MatMul"}},
+      {"b g i d, b g j d -> b g i j", {2, 3, 4, 5}, {2, 3, 6, 5}, {"Transpose", "MatMul"}},
+      {"bij,jk->bik", {5, 2, 3}, {3, 4}, {"MatMul"}},
+      {"...j,jk->...k", {5, 2, 3}, {3, 4}, {"MatMul"}},
+      {"ij,jk->ki", {2, 3}, {3, 4}, {"Transpose", "Transpose", "MatMul"}},
+      {"ij,ij->i", {4, 3}, {4, 3}, {"Reshape", "Reshape", "MatMul", "Reshape"}},
+      {"i,j->ij", {4}, {3}, {"Reshape", "Reshape", "MatMul"}},
+      {"ij,ij->", {4, 3}, {4, 3}, {"Reshape", "Reshape", "MatMul", "Reshape"}},
+      {"bqd,dhe->bqhe", {2, 5, 3}, {3, 4, 6}, {"Reshape", "Reshape", "MatMul", "Reshape"}},
+      {"bhwkc,hkc->bhwk", {2, 3, 4, 5, 6}, {3, 5, 6}, {}},
+      {"abcd,dbea->ace", {2, 3, 4, 5}, {5, 3, 6, 2}, {}},
+      {"ab,cd->acbd", {2, 3}, {4, 5}, {}},
+  };
+  for (const auto& [equation, left, right, ops] : cases) {
+    SCOPED_TRACE(equation);
+    GraphBuilder graph = einsum(equation, shape_from(left), shape_from(right));
+    const Graph lowered = run(lower_einsum, graph);
+    EXPECT_THAT(changes_, ElementsAre("node 'sum' (Einsum) computed by a MatMul"));
+    EXPECT_THAT(ops_of(lowered), Each(Not("Einsum")));
+    if (!ops.empty()) {
+      EXPECT_EQ(ops_of(lowered), ops);
+    }
+    EXPECT_EQ(lowered[lowered.outputs[0]].name, "y");
+    expect_same(graph.graph(), lowered, left, right);
+  }
+}
+
+TEST_F(LowerEinsum, UnknownLengthsPass) {
+  const Dim batch = Dim::symbol("batch");
+  const Dim length = Dim::symbol("length");
+  const struct {
+    std::string equation;
+    Shape left;
+    Shape right;
+  } cases[] = {
+      {"bij,bjk->bik", {batch, length, 3}, {batch, 3, 4}},
+      {"bij,jk->bik", {batch, length, 3}, {3, 4}},
+      {"bqd,bdhe->bqhe", {batch, length, 3}, {batch, 3, 4, 6}},
+  };
+  for (const auto& [equation, left, right] : cases) {
+    SCOPED_TRACE(equation);
+    GraphBuilder graph = einsum(equation, left, right);
+    const Graph lowered = run(lower_einsum, graph);
+    EXPECT_THAT(ops_of(lowered), Each(Not("Einsum")));
+    const auto actual = [&](const Shape& shape) {
+      std::vector<int64_t> dims;
+      for (const Dim& dim : shape)
+        dims.push_back(dim.is_known() ? dim.value() : dim == batch ? 2 : 5);
+      return dims;
+    };
+    expect_same(graph.graph(), lowered, actual(left), actual(right));
+  }
+}
+
+TEST_F(LowerEinsum, LeavesTheRest) {
+  const struct {
+    std::string equation;
+    Shape left;
+    Shape right;
+  } cases[] = {
+      {"ii,ij->j", {3, 3}, {3, 2}},            // twice in one input
+      {"ij,jk->k", {2, 3}, {3, 4}},            // a sum over i alone
+      {"bij,bjk->bik", {5, 2, 3}, {1, 3, 4}},  // broadcast
+      {"ij,jk->ik", {0, 3}, {3, 4}},           // empty
+      {"abi,bai->ab",
+       {Dim::symbol("a"), Dim::symbol("b"), 4},  // one index, two symbols
+       {Dim::symbol("c"), Dim::symbol("a"), 4}},
+  };
+  for (const auto& [equation, left, right] : cases) {
+    SCOPED_TRACE(equation);
+    EXPECT_THAT(ops_of(run(lower_einsum, einsum(equation, left, right))), ElementsAre("Einsum"));
+    EXPECT_THAT(changes_, IsEmpty());
+  }
+}
+
+TEST_F(LowerEinsum, NewNamesAreNotTaken) {
+  GraphBuilder graph = builder();
+  graph.input("a", float_type(Shape{2, 3}))
+      .input("b", float_type(Shape{4, 3}))
+      .node("sum_right", "Relu", {"a"}, {"sum_right_value"})
+      .node("sum", "Einsum", {"sum_right_value", "b"}, {"y"},
+            attribute("equation", std::string("ij,kj->ik")))
+      .output("y");
+  const Graph lowered = run(lower_einsum, graph);
+  EXPECT_THAT(node_names(lowered), ElementsAre("sum_right", "sum_right_2", "sum"));
+  EXPECT_THAT(lowered.nodes, SizeIs(3));
+}
+
+}  // namespace
+}  // namespace tessera
