@@ -45,6 +45,20 @@ def image_networks():
         yield name, lambda name=name: timm.create_model(name, exportable=True), size
 
 
+def other_networks():
+    """Yields names, functions that make the network, and the shape of its input."""
+    import transformers as library
+
+    plain = {"attn_implementation": "eager"}
+    yield "whisper_encoder", lambda: library.models.whisper.modeling_whisper.WhisperEncoder(
+        library.WhisperConfig(encoder_layers=2, d_model=384, encoder_attention_heads=6,
+                              encoder_ffn_dim=1536, **plain)), (1, 80, 3000)
+    yield "segformer", lambda: library.SegformerForSemanticSegmentation(
+        library.SegformerConfig()), (1, 3, 256, 256)
+    yield "clip_vision", lambda: library.CLIPVisionModel(
+        library.CLIPVisionConfig(num_hidden_layers=4, **plain)), (1, 3, 224, 224)
+
+
 def text_networks():
     """Yields names and functions that make networks of token numbers."""
     import torch
@@ -117,6 +131,8 @@ def main():
     wanted = set(filter(None, arguments.only.split(",")))
     networks = [(name, make, "image", lambda size=size: torch.randn(1, 3, size, size))
                 for name, make, size in image_networks()]
+    networks += [(name, make, "features", lambda shape=shape: torch.randn(*shape))
+                 for name, make, shape in other_networks()]
     networks += [(name, make, "tokens", lambda: torch.randint(0, 1000, (1, TOKENS)))
                  for name, make in text_networks()]
     unknown = wanted - {name for name, *_ in networks}

@@ -179,7 +179,8 @@ void run_einsum(const KernelCall& call) {
   });
 }
 
-// A multiplication and an addition for each combination of indices.
+// A multiplication and an addition for each combination of indices. Few and small inputs can make
+// more of them than a number holds.
 int64_t einsum_flops(const Node& node, std::span<const Type> inputs, std::span<const Type>) {
   std::vector<int64_t> ranks;
   for (const Type& type : inputs) ranks.push_back(static_cast<int64_t>(type.shape->size()));
@@ -193,16 +194,18 @@ int64_t einsum_flops(const Node& node, std::span<const Type> inputs, std::span<c
       if (dims[axis] != 1) length = dims[axis];
     }
   }
-  Dim flops = 2;
-  for (const auto& [index, length] : lengths) flops = multiply(flops, length);
-  return flops.value();
+  int64_t flops = 2;
+  for (const auto& [index, length] : lengths) {
+    if (__builtin_mul_overflow(flops, length, &flops)) return std::numeric_limits<int64_t>::max();
+  }
+  return flops;
 }
 
 }  // namespace
 
 std::vector<Op> einsum_ops() {
   return {{.name = "Einsum",
-           .versions = {12},
+           .versions = {12, 28},
            .inputs = {{"Inputs", "T", Arity::Variadic}},
            .outputs = {{"Output", "T"}},
            .type_variables = {{"T", kNumericTypes}},

@@ -34,6 +34,7 @@ Attributes attributes_of(const std::string& op) {
   if (op == "Transpose") attributes.set("perm", std::vector<int64_t>{1, 0, 2, 3});
   if (op == "Concat") attributes.set("axis", int64_t{1});
   if (op == "DepthToSpace") attributes.set("blocksize", int64_t{2});
+  if (op == "Einsum") attributes.set("equation", std::string("abcd->ad"));
   if (op == "AveragePool" || op == "MaxPool") {
     attributes.set("kernel_shape", std::vector<int64_t>{2, 2});
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ops/evaluate.h"
+#include "ops/work.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -110,10 +111,14 @@ class ConstantFolding {
     return {.is_present = true, .type = value.type, .elements = value.elements};
   }
 
-  // A type that contradicts what is known is left to the next inference, which knows which counts.
+  // A type that contradicts what is known, or is impossible, is left to the next inference, which
+  // knows which type counts and what to say. Throws for a size that exceeds 64 bits.
   void accept(ValueId id, ops::InferOutput output) {
     Value& value = graph_[id];
     if (is_settled(value) || !output.type.is_known_tensor()) return;
+    const auto is_negative = [](const Dim& dim) { return dim.value() < 0; };
+    if (std::ranges::any_of(*output.type.shape, is_negative)) return;
+    type_bytes(output.type);
     if (output.type.element != value.type.element) return;
     if (value.type.is_known_tensor() && output.type != value.type) return;
     value.type = std::move(output.type);
@@ -143,12 +148,23 @@ class ConstantFolding {
       inputs.push_back(id.is_none() ? Tensor() : graph_[id].constant);
     }
     if (const Tensor* value = constant_value(node)) return std::vector<Tensor>{*value};
+    if (!is_quick(node)) return std::nullopt;
     try {
       return evaluate(node, inputs);
     } catch (const Error& error) {
       // The node may never be needed; if it is, running it reports the same error.
       if (error.kind() == ErrorKind::InvalidArgument) return std::nullopt;
       throw;
+    }
+  }
+
+  bool is_quick(const Node& node) const {
+    const bool is_product = (context_.registry.of(node).traits & ops::kProduct) != 0;
+    try {
+      const std::optional<int64_t> flops = ops::node_flops(graph_, node, context_.registry);
+      return !flops || *flops <= (is_product ? kMaxProductFlops : kMaxFlops);
+    } catch (const Error&) {
+      return false;  // the number exceeds 64 bits
     }
   }
 

@@ -153,6 +153,27 @@ TEST_F(FoldConstants, ImpossibleSizesAreLeftToTheNextInference) {
   EXPECT_THAT(changes_, ElementsAre("node 'int' (Cast) folded into constant 'i'"));
 }
 
+TEST_F(FoldConstants, WhatTakesTooLongIsLeftToRun) {
+  GraphBuilder graph = builder();
+  std::vector<std::string> inputs;
+  std::string equation;
+  for (int index = 0; index < 12; ++index) {
+    inputs.push_back("v" + std::to_string(index));
+    graph.constant(inputs.back(), noise({1000}, 1));
+    equation += (index == 0 ? "" : ",") + std::string(1, static_cast<char>('a' + index));
+  }
+  const auto folded = [&](size_t count) {
+    GraphBuilder some = graph;
+    some.node("sum", "Einsum", {inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(count)},
+              {"y"}, attribute("equation", equation.substr(0, 2 * count - 1) + "->"))
+        .output("y");
+    return run(fold_constants, some).nodes.empty();
+  };
+  EXPECT_TRUE(folded(2));
+  EXPECT_FALSE(folded(4));
+  EXPECT_FALSE(folded(12));
+}
+
 TEST_F(FoldConstants, WhatAKernelRefusesIsLeftToRun) {
   GraphBuilder graph = builder();
   graph.constant("table", float_tensor({2}, {1, 2}))

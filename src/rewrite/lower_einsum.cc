@@ -87,6 +87,9 @@ class Lowering {
   // False if the node stays.
   bool lower(const Node& node) {
     if (node.inputs.size() != 2 || graph_[node.outputs[0]].is_state) return false;
+    const ops::Op& product = *context_.registry.find("", "MatMul");
+    const DataType element = graph_[node.inputs[0]].type.element;
+    if (!product.type_variables[0].types.contains(element)) return false;
     std::vector<int64_t> ranks;
     for (const ValueId id : node.inputs) {
       const std::optional<Shape>& shape = graph_[id].type.shape;

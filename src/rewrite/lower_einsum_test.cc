@@ -123,6 +123,16 @@ TEST_F(LowerEinsum, LeavesTheRest) {
   }
 }
 
+TEST_F(LowerEinsum, LeavesTypesThatMatMulDoesNotHave) {
+  const Type bytes = Type::tensor(DataType::Int8, Shape{3, 3});
+  GraphBuilder graph = builder();
+  graph.input("a", bytes)
+      .input("b", bytes)
+      .node("sum", "Einsum", {"a", "b"}, {"y"}, attribute("equation", std::string("ij,jk->ik")))
+      .output("y");
+  EXPECT_THAT(ops_of(run(lower_einsum, graph)), ElementsAre("Einsum"));
+}
+
 TEST_F(LowerEinsum, NewNamesAreNotTaken) {
   GraphBuilder graph = builder();
   graph.input("a", float_type(Shape{2, 3}))
