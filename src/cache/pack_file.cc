@@ -186,10 +186,18 @@ PackFile::Opened PackFile::within(std::shared_ptr<const char> start, size_t byte
     const std::span<const char> nonce = header.raw(kNonceBytes, "a header");
     header.raw(kHeaderBytes - kHeaderBytesUsed, "a header");
     const std::span<const char> mac = header.raw(sizeof(Mac), "a code");
-    if (!std::equal(magic.begin(), magic.end(), kMagic.begin(), kMagic.end()) ||
-        version != kVersion || file_bytes != bytes) {
-      fail_damaged(location, "expected packs of version " + std::to_string(kVersion) +
-                                 ", whole, found something else");
+    if (!std::equal(magic.begin(), magic.end(), kMagic.begin(), kMagic.end())) {
+      fail_damaged(location, "expected packs, found something else");
+    }
+    if (version != kVersion) {
+      return {nullptr,
+              location + " are not used: expected version " + std::to_string(kVersion) +
+                  ", found " + std::to_string(version),
+              true};
+    }
+    if (file_bytes != bytes) {
+      fail_damaged(location, "expected " + std::to_string(file_bytes) + " bytes, found " +
+                                 std::to_string(bytes));
     }
     const std::span<const char> table = header.raw(table_bytes, "a table");
     Mac stored = {};

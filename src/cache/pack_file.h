@@ -58,6 +58,8 @@ class PackFile {
   struct Opened {
     std::shared_ptr<PackFile> file;
     std::string reason;
+    // Another version of the library wrote it, which may still use it: nothing to worry about.
+    bool is_of_other_version = false;
   };
   static Opened open(const std::filesystem::path& path, const std::string& processor,
                      const UserKey& key, const std::optional<FileStamp>& trusted);

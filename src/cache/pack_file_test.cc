@@ -131,6 +131,18 @@ TEST_F(PackFileTest, EachChangedByteIsAMissOrChangesNothing) {
   EXPECT_GE(misses, 3 * static_cast<int>(small_.size() + large_.size()));
 }
 
+TEST_F(PackFileTest, AnotherVersionIsNoDamage) {
+  std::string other = read_text(path_);
+  ++other[8];
+  const PackFile::Opened opened = PackFile::over(other, "memory", kHere, key_);
+  EXPECT_EQ(opened.file, nullptr);
+  EXPECT_TRUE(opened.is_of_other_version);
+  EXPECT_THAT(opened.reason, HasSubstr("memory are not used: expected version 4, found 5"));
+  other = read_text(path_);
+  ++other[0];
+  EXPECT_FALSE(PackFile::over(other, "memory", kHere, key_).is_of_other_version);
+}
+
 TEST_F(PackFileTest, EachTruncationIsAMiss) {
   const std::string whole = read_text(path_);
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {

@@ -71,7 +71,7 @@ std::shared_ptr<cache::PackFile> PersistentPacks::open_file(const std::filesyste
   const auto stamp = known == sound_.end() ? std::nullopt : std::optional(known->stamp);
   cache::PackFile::Opened opened = cache::PackFile::open(path, processor_model(), *key_, stamp);
   if (opened.file == nullptr) {
-    if (log != nullptr) log->warn(opened.reason);
+    if (log != nullptr && !opened.is_of_other_version) log->warn(opened.reason);
     return nullptr;
   }
   add_file(path, opened.file);
