@@ -103,20 +103,21 @@ class Model::State::BundleWriter {
     parts.push_back({.kind = cache::PartKind::Caches, .name = "", .pieces = {caches}});
     std::string index;
     std::map<std::string, std::string> blobs;
-    std::optional<cache::PackPieces> packs;
+    std::optional<cache::PackPieces> pack_pieces;
     if (key_ && model_.stored_model) {
       const std::lock_guard lock(model_.mutex);
       index = encode_index();
       for (auto& [name, bytes] : model_.backends.state_->services->blobs()) {
         blobs[blob_pack_key(name)] = std::move(bytes);
       }
-      packs.emplace(all_packs(blobs), processor_model(), *key_);
+      pack_pieces.emplace(all_packs(blobs), processor_model(), *key_);
     }
     if (!index.empty()) {
       parts.push_back({.kind = cache::PartKind::Index, .name = "", .pieces = {index}});
     }
-    if (packs) {
-      parts.push_back({.kind = cache::PartKind::Packs, .name = "", .pieces = packs->pieces()});
+    if (pack_pieces) {
+      parts.push_back(
+          {.kind = cache::PartKind::Packs, .name = "", .pieces = pack_pieces->pieces()});
     }
     check_wanted();  // before there is a file that would be left if the process is stopped
     const cache::ReplacedFile written =
@@ -184,13 +185,13 @@ class Model::State::BundleWriter {
     const ImportedModel read = given ? import_onnx_bytes(given->bytes, given->folder,
                                                          *model_.registry, silent, given->name)
                                      : import_onnx(model_.file, *model_.registry, silent);
-    const std::vector<StampedFile> loaded = model_.files();
-    for (const StampedFile& file : read.files) {
+    const std::vector<StampedFile> known = model_.files();
+    for (const StampedFile& again : read.files) {
       const auto found = std::ranges::find(
-          loaded, std::filesystem::absolute(file.path),
+          known, std::filesystem::absolute(again.path),
           [](const StampedFile& one) { return std::filesystem::absolute(one.path); });
-      if (found == loaded.end() || found->stamp != file.stamp) {
-        fail_changed(file.path, "another one");
+      if (found == known.end() || found->stamp != again.stamp) {
+        fail_changed(again.path, "another one");
       }
     }
     parts.push_back({.kind = cache::PartKind::Model, .name = model_name(), .pieces = {}});
@@ -211,8 +212,8 @@ class Model::State::BundleWriter {
   }
 
   // The bytes of a file that the model was read from, as long as this object lives.
-  std::string_view mapped(const std::filesystem::path& file) {
-    const MappedWeights& weights = mapped_.emplace_back(map_weights(file));
+  std::string_view mapped(const std::filesystem::path& path) {
+    const MappedWeights& weights = mapped_.emplace_back(map_weights(path));
     return {reinterpret_cast<const char*>(weights.start.get()),
             static_cast<size_t>(weights.mapping.bytes)};
   }

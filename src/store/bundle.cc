@@ -73,7 +73,7 @@ std::shared_ptr<const Bundle> Bundle::over(std::string& bytes, const std::string
 std::optional<std::string> Bundle::copy_of(cache::PartKind kind) const {
   const cache::BundlePart* const part = table_.find(kind);
   if (part == nullptr) return std::nullopt;
-  const std::string copy(cache::part_bytes(bytes(), *part, location_, /*is_checked=*/false));
+  std::string copy(cache::part_bytes(bytes(), *part, location_, /*is_checked=*/false));
   if (cache::checksum_of(copy) != part->checksum) {
     cache::part_bytes(bytes(), *part, location_);  // throws
   }

@@ -43,7 +43,7 @@ std::string made_right(Bytes given) {
   write_number(bytes, kTableBytesAt, 4, table_bytes);
   try {
     make_checksums_right(bytes, table_bytes);
-  } catch (const Error&) {
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
     // A table that cannot be read gets a checksum too.
   }
   const cache::Checksum right = cache::checksum_of(Bytes(bytes).first(kHeaderBytesChecked),

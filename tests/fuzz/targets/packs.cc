@@ -51,7 +51,7 @@ std::string made_right(Bytes given, const cache::UserKey& key) {
   write_number(bytes, kTableBytesAt, 4, table_bytes);
   try {
     make_codes_right(bytes, table_bytes, key);
-  } catch (const Error&) {
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
     // A table that cannot be read is signed too.
   }
   cache::FieldWriter vouched;
