@@ -45,7 +45,7 @@ class Extraction {
   }
 
  private:
-  // Marks the values that nodes of the group read, and those that anything outside of it needs.
+  // Marks the values that the group reads, and those that are needed outside.
   void find_readers() {
     for (size_t index = 0; index < graph_.nodes.size(); ++index) {
       const Node& node = graph_.nodes[index];

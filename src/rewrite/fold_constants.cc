@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "infer/infer.h"
 #include "ops/evaluate.h"
 #include "ops/work.h"
 #include "tessera/error.h"
@@ -83,7 +84,7 @@ class ConstantFolding {
       return;
     }
     std::vector<ops::InferInput> inputs;
-    for (const ValueId id : node.inputs) inputs.push_back(input_of(id));
+    for (const ValueId id : node.inputs) inputs.push_back(infer_input(graph_, id));
     try {
       std::vector<ops::InferOutput> outputs = ops::infer(op, node, std::move(inputs));
       for (size_t index = 0; index < node.outputs.size(); ++index) {
@@ -102,13 +103,6 @@ class ConstantFolding {
     const bool may_have_elements = element == DataType::Int32 || element == DataType::Int64;
     const bool has_elements = value.elements && is_known(*value.elements);
     return value.type.is_known_tensor() && (!may_have_elements || has_elements);
-  }
-
-  ops::InferInput input_of(ValueId id) const {
-    if (id.is_none()) return {};
-    const Value& value = graph_[id];
-    if (value.is_constant()) return ops::infer_input(value.constant);
-    return {.is_present = true, .type = value.type, .elements = value.elements};
   }
 
   // A type that contradicts what is known, or is impossible, is left to the next inference, which
@@ -162,7 +156,7 @@ class ConstantFolding {
     const bool is_product = (context_.registry.of(node).traits & ops::kProduct) != 0;
     try {
       const std::optional<int64_t> flops = ops::node_flops(graph_, node, context_.registry);
-      return !flops || *flops <= (is_product ? kMaxProductFlops : kMaxFlops);
+      return !flops || *flops <= (is_product ? kMaxFoldedProductFlops : kMaxFoldedFlops);
     } catch (const Error&) {
       return false;  // the number exceeds 64 bits
     }
@@ -231,7 +225,7 @@ class ConstantFolding {
   Graph graph_;
   const PassContext& context_;
   std::vector<int> uses_;
-  std::vector<bool> is_refined_;  // by value: folding made more of it known
+  std::vector<bool> is_refined_;  // by value: whether folding found out more about it
   int64_t grown_bytes_ = 0;
 };
 

@@ -18,8 +18,8 @@ inline constexpr int64_t kMaxGrownBytesTogether = int64_t{256} << 20;
 
 // The most work of a node that is folded: seconds. Kernels of products are near the speed of the
 // processor, others are not.
-inline constexpr int64_t kMaxFlops = int64_t{1} << 32;
-inline constexpr int64_t kMaxProductFlops = int64_t{1} << 38;
+inline constexpr int64_t kMaxFoldedFlops = int64_t{1} << 32;
+inline constexpr int64_t kMaxFoldedProductFlops = int64_t{1} << 38;
 
 Graph fold_constants(Graph graph, const PassContext& context);
 

@@ -33,8 +33,8 @@ Indices joined(std::initializer_list<Indices> parts) {
   return all;
 }
 
-// An operand or the result: its value, and the index of each axis.
-struct Tensors {
+// An operand, and the index of each of its axes.
+struct Operand {
   ValueId value;
   Indices indices;
 };
@@ -86,6 +86,7 @@ class Lowering {
  private:
   // False if the node stays.
   bool lower(const Node& node) {
+    lengths_.clear();
     if (node.inputs.size() != 2 || graph_[node.outputs[0]].is_state) return false;
     const ops::Op& product = *context_.registry.find("", "MatMul");
     const DataType element = graph_[node.inputs[0]].type.element;
@@ -100,25 +101,23 @@ class Lowering {
     if (!ops::read_einsum(node.attributes.get_string("equation"), ranks, equation).empty()) {
       return false;
     }
-    Tensors left{node.inputs[0], {equation.operands[0].begin(), equation.operands[0].end()}};
-    Tensors right{node.inputs[1], {equation.operands[1].begin(), equation.operands[1].end()}};
+    Operand left{node.inputs[0], {equation.operands[0].begin(), equation.operands[0].end()}};
+    Operand right{node.inputs[1], {equation.operands[1].begin(), equation.operands[1].end()}};
     const Indices output(equation.output.begin(), equation.output.end());
     if (!is_distinct(left.indices) || !is_distinct(right.indices)) return false;
     // Then the result need not be transposed.
     if (!output.empty() && !contains(right.indices, output.back())) std::swap(left, right);
     const std::optional<Roles> roles = roles_of(left.indices, right.indices, output);
-    if (!roles || !read_lengths(left) || !read_lengths(right)) return lengths_.clear(), false;
-    const bool is_lowered = multiply(node, left, right, *roles, output);
-    lengths_.clear();
-    return is_lowered;
+    if (!roles || !read_lengths(left) || !read_lengths(right)) return false;
+    return multiply(node, left, right, *roles, output);
   }
 
   // Notes the length of each index; false if one is 0 or differs from that of the other input.
-  bool read_lengths(const Tensors& tensors) {
-    const Shape& shape = *graph_[tensors.value].type.shape;
+  bool read_lengths(const Operand& operand) {
+    const Shape& shape = *graph_[operand.value].type.shape;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       if (shape[axis] == Dim(0)) return false;
-      const int index = tensors.indices[axis];
+      const int index = operand.indices[axis];
       if (!lengths_.try_emplace(index, shape[axis]).second && lengths_.at(index) != shape[axis]) {
         return false;
       }
@@ -132,7 +131,7 @@ class Lowering {
     return shape;
   }
 
-  bool multiply(const Node& node, Tensors left, Tensors right, const Roles& roles,
+  bool multiply(const Node& node, const Operand& left, const Operand& right, const Roles& roles,
                 const Indices& output) {
     const auto is_single = [](const Indices& indices) { return indices.size() == 1; };
     // MatMul takes any number of axes of rows if the right side is one matrix.
@@ -162,18 +161,17 @@ class Lowering {
       b = reshaped(b, *right_target, batch, {ops::product(depth), ops::product(columns)}, "right");
     }
     const Indices made = joined({roles.batch, roles.rows, roles.columns});
-    const bool is_last = is_result_plain && made == output;
+    const bool is_ordered = made == output;
     Shape product = is_result_plain ? shape_of(made) : batch;
     if (!is_result_plain) {
       product.insert(product.end(), {ops::product(rows), ops::product(columns)});
     }
-    ValueId result = add_node("MatMul", {a, b}, product, "", {}, is_last);
+    ValueId result = add_node("MatMul", {a, b}, product, "", {}, is_result_plain && is_ordered);
     if (!is_result_plain) {
-      const bool is_end = made == output;
       result = add_node("Reshape", {result, constant(*result_target, "shape")}, shape_of(made),
-                        "shape", {}, is_end);
+                        "shape", {}, is_ordered);
     }
-    if (made != output) {
+    if (!is_ordered) {
       add_node("Transpose", {result}, shape_of(output), "order", permutation(made, output), true);
     }
     context_.changes.push_back(location_of(node) + " computed by a MatMul");
@@ -206,7 +204,7 @@ class Lowering {
     return attributes;
   }
 
-  ValueId transposed(const Tensors& from, const Indices& to, const std::string& suffix) {
+  ValueId transposed(const Operand& from, const Indices& to, const std::string& suffix) {
     if (from.indices == to) return from.value;
     return add_node("Transpose", {from.value}, shape_of(to), suffix, permutation(from.indices, to));
   }

@@ -1,5 +1,5 @@
 // Replaces an Einsum of two inputs by a MatMul, with the Transpose and Reshape nodes that it needs:
-// libraries have fast products, and nobody has a fast Einsum.
+// libraries are fast at matrix products, and few know Einsum.
 //   Needs:  types inferred.
 //   Result: no Einsum of two inputs, except those with an index twice in one input, with a sum over
 //           an index of one input alone, with a length of 0, with an axis that is broadcast, or

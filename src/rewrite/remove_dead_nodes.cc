@@ -12,6 +12,7 @@ namespace {
 // those that cannot are offered too. The first output stays.
 void omit_outputs(Node& node, const Graph& graph, const std::vector<bool>& is_needed,
                   const PassContext& context) {
+  if (node.outputs.size() < 2) return;
   const std::vector<ops::Parameter> outputs =
       ops::parameters_of(context.registry.of(node).outputs, node.version);
   while (node.outputs.size() > 1 && node.outputs.size() <= outputs.size() &&
