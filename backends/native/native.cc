@@ -15,6 +15,7 @@ using Propose = void (*)(plugin::ProposeContext& context);
 constexpr Propose kFamilies[] = {
     propose_views,
     propose_arg_max,
+    propose_attentions,
     propose_channel_normalizations,
     propose_concats,
     propose_convolutions,

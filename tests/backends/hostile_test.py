@@ -4,7 +4,6 @@ reported."""
 import json
 import os
 import pathlib
-import pty
 import shutil
 import signal
 import subprocess
@@ -13,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from terminal import read_terminal
+from terminal import run_on_terminal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -362,14 +361,8 @@ def test_verify_without_its_worker_says_how_to_build_it(tessera_binary, plugins,
 
 
 def test_verify_shows_on_a_terminal_what_it_checks(tessera_binary, plugins):
-    outer, inner = pty.openpty()
-    process = subprocess.Popen(
-        [tessera_binary, "verify", "--backend", plugins / "hostile.so", "--timeout", "2"],
-        env={**os.environ, "TESSERA_TEST_MISCHIEF": "hangs_running"}, stdout=subprocess.PIPE,
-        stderr=inner)
-    os.close(inner)
-    shown = read_terminal(outer)
-    os.close(outer)
-    process.communicate(timeout=60)
+    command = [tessera_binary, "verify", "--backend", plugins / "hostile.so", "--timeout", "2"]
+    environment = {**os.environ, "TESSERA_TEST_MISCHIEF": "hangs_running"}
+    shown = run_on_terminal(command, "stderr", stdout=subprocess.PIPE, env=environment).stderr
     assert b"checking Conv+Relu, case 1 of 1: runs, 1 s so far" in shown
     assert shown.endswith(b"\r\x1b[K")

@@ -1,15 +1,13 @@
 """The first bind of a process that measures for more than a moment prints a notice: what
 that takes and gains, where the plan is kept, and how to switch measuring off. All other binds print nothing."""
 
-import os
-import pty
 import subprocess
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from terminal import read_terminal
+from terminal import run_on_terminal
 
 pytestmark = pytest.mark.alone
 
@@ -89,14 +87,10 @@ def watch(tessera_binary, environment, work):
     """The text that `tessera` writes to stderr if that is a terminal."""
 
     def run(*arguments):
-        ours, theirs = pty.openpty()
-        with subprocess.Popen([tessera_binary, *map(str, arguments)], stdout=subprocess.DEVNULL,
-                              stderr=theirs, cwd=work, env=environment) as process:
-            os.close(theirs)
-            written = read_terminal(ours)
-        os.close(ours)
-        assert process.returncode == 0, written
-        return written.decode()
+        done = run_on_terminal([tessera_binary, *map(str, arguments)], "stderr",
+                               stdout=subprocess.DEVNULL, cwd=work, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stderr.decode()
 
     return run
 

@@ -4,7 +4,6 @@ is always usable, and with onednn if `tessera backends` says that it is usable."
 import json
 import os
 import pathlib
-import pty
 import re
 import signal
 import subprocess
@@ -14,7 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from terminal import read_terminal
+from terminal import run_on_terminal
 
 BENCH_KEYS = (
     "format model load_us bind_us first_run_us median_us min_us p90_us p99_us run_count thread_count "
@@ -147,12 +146,7 @@ def test_ctrl_c_ends_a_bench_with_what_was_measured(tessera_binary, model):
 
 def test_progress_is_for_terminals(tessera_binary, model):
     command = [tessera_binary, "bench", model, *REFERENCE, "--seconds", "1.5"]
-    outer, inner = pty.openpty()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=inner)
-    os.close(inner)
-    shown = read_terminal(outer)
-    os.close(outer)
-    process.communicate(timeout=60)
+    shown = run_on_terminal(command, "stderr", stdout=subprocess.PIPE).stderr
     assert b"measuring: 1." in shown and shown.endswith(b"\r\x1b[K")
     quiet = subprocess.run(command, capture_output=True, check=True, timeout=60)
     assert quiet.stderr == b""

@@ -1,20 +1,15 @@
 """The progress line: only on a terminal, updated at least once a second, and correct."""
 
-import fcntl
 import itertools
-import os
-import pty
 import re
-import struct
 import subprocess
-import termios
-import threading
 import time
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from terminal import run_on_terminal
 
 # These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
@@ -52,29 +47,12 @@ def model(tmp_path_factory):
 def watch(command, columns=100):
     """Runs `command` with a terminal as stderr; returns everything that it wrote there, and each
     line as (seconds since the start, text)."""
-    outer, inner = pty.openpty()
-    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     pieces = []
     start = time.monotonic()
-
-    def read():
-        while True:
-            try:
-                data = os.read(outer, 100_000)
-            except OSError:  # the other end was closed
-                return
-            if not data:
-                return
-            pieces.append((time.monotonic() - start, data.decode()))
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=inner)
-    os.close(inner)
-    output, _ = process.communicate(timeout=120)
-    reader.join(timeout=20)
-    os.close(outer)
-    assert process.returncode == 0, output
+    done = run_on_terminal(
+        command, "stderr", columns, stdout=subprocess.PIPE,
+        on_piece=lambda piece: pieces.append((time.monotonic() - start, piece.decode())))
+    assert done.returncode == 0, done.stdout
     lines = [(when, line) for when, text in pieces for line in text.split(ERASE) if line]
     return "".join(text for _, text in pieces), lines, time.monotonic() - start
 

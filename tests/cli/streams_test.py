@@ -4,7 +4,6 @@ because other processes may use the machine."""
 import json
 import os
 import pathlib
-import pty
 import re
 import signal
 import subprocess
@@ -14,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from terminal import run_on_terminal
 
 SIZE = 192
 QUICK = ("--seconds", "0.1")
@@ -169,18 +169,8 @@ def test_ctrl_c_before_the_first_run_has_ended(tessera_binary, model):
 
 @pytest.mark.alone
 def test_a_terminal_shows_progress(tessera_binary, model):
-    outer, inner = pty.openpty()
-    process = subprocess.Popen(
-        bench(tessera_binary, model, "--streams", 2, "--seconds", 2.5), stdout=subprocess.PIPE,
-        stderr=inner)
-    os.close(inner)
-    shown = b""
-    try:
-        while block := os.read(outer, 4096):
-            shown += block
-    except OSError:  # the other end is closed
-        pass
-    os.close(outer)
-    process.communicate(timeout=60)
-    assert process.returncode == 0
+    command = bench(tessera_binary, model, "--streams", 2, "--seconds", 2.5)
+    done = run_on_terminal(command, "stderr", stdout=subprocess.PIPE)
+    assert done.returncode == 0
+    shown = done.stderr
     assert re.search(rb"measuring: [12]\.\d of 2\.5 s, \d+ runs? \(Ctrl-C: stop\)", shown), shown

@@ -1,21 +1,16 @@
 """Text output: on terminals of three widths no line is longer than the terminal, in a pipe no name
 is shortened, and JSON is always the same."""
 
-import fcntl
 import json
-import os
-import pty
 import re
-import struct
 import subprocess
-import termios
 
 import numpy as np
 import onnx
 import pytest
 from load_tool import load_tool
 from onnx import TensorProto, helper, numpy_helper
-from terminal import read_terminal
+from terminal import run_on_terminal
 
 # Longer than the maximum width for which text is laid out.
 LONG = "a_name_that_is_too_long_for_any_terminal/" + "/".join(f"scope_{at}" for at in range(20))
@@ -96,14 +91,9 @@ def arguments_of(name):
 
 def on_terminal(command, columns, folder):
     """The exit code and the text on stdout, which is a terminal of `columns` columns."""
-    outer, inner = pty.openpty()
-    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    process = subprocess.Popen(command, stdout=inner, stderr=subprocess.DEVNULL,
-                               stdin=subprocess.DEVNULL, cwd=folder)
-    os.close(inner)
-    output = read_terminal(outer)
-    os.close(outer)
-    return process.wait(timeout=60), output.decode().replace("\r\n", "\n")
+    done = run_on_terminal(command, "stdout", columns, stderr=subprocess.DEVNULL,
+                           stdin=subprocess.DEVNULL, cwd=folder)
+    return done.returncode, done.stdout.decode().replace("\r\n", "\n")
 
 
 def in_pipe(command, folder):

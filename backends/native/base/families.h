@@ -11,6 +11,8 @@ void propose_arg_max(plugin::ProposeContext& context);
 void propose_concats(plugin::ProposeContext& context);
 void propose_cum_sums(plugin::ProposeContext& context);
 void propose_depth_to_space(plugin::ProposeContext& context);
+// Attention as the nodes into which exporters decompose it, with its Transposes or without.
+void propose_attentions(plugin::ProposeContext& context);
 // Normalization of channels: BatchNormalization with given statistics; InstanceNormalization,
 // GroupNormalization and LRN.
 void propose_channel_normalizations(plugin::ProposeContext& context);
