@@ -55,22 +55,24 @@ double FactorSum::cells() const {
 CostFactor FactorSum::minimum() const {
   CostFactor result;
   result.variables = others_;
-  std::vector<int> values(others_.size(), 0);
-  std::vector<int64_t> offsets(terms_.size(), 0);
-  std::vector<double> sums(at(size_of(variable_)));
   result.costs.reserve(static_cast<size_t>(cells() / size_of(variable_)));
+  // The last of the others varies fastest: one line has all of its values.
+  const size_t outer_count = others_.empty() ? 0 : others_.size() - 1;
+  const size_t line = others_.empty() ? 1 : at(size_of(others_.back()));
+  std::vector<int> values(outer_count, 0);
+  std::vector<int64_t> offsets(terms_.size(), 0);
+  std::vector<double> sums(line);
+  std::vector<double> lowest(line);
   while (true) {
-    std::fill(sums.begin(), sums.end(), 0.0);
-    for (size_t index = 0; index < terms_.size(); ++index) {
-      const double* costs = terms_[index].costs + offsets[index];
-      const int64_t stride = terms_[index].stride;
-      for (size_t value = 0; value < sums.size(); ++value) {
-        sums[value] += costs[static_cast<int64_t>(value) * stride];
+    for (int value = 0; value < size_of(variable_); ++value) {
+      sum_line(offsets, value, sums);
+      for (size_t place = 0; place < line; ++place) {
+        lowest[place] = value == 0 ? sums[place] : std::min(lowest[place], sums[place]);
       }
     }
-    result.costs.push_back(*std::min_element(sums.begin(), sums.end()));
-    // Advances to the next values of the others: the last one varies fastest.
-    size_t position = others_.size();
+    result.costs.insert(result.costs.end(), lowest.begin(), lowest.end());
+    // Advances to the next line.
+    size_t position = outer_count;
     while (position-- > 0) {
       const bool is_wrapped = ++values[position] == size_of(others_[position]);
       const int64_t steps = is_wrapped ? 1 - values[position] : 1;
@@ -81,6 +83,26 @@ CostFactor FactorSum::minimum() const {
       values[position] = 0;
     }
     if (position == static_cast<size_t>(-1)) return result;
+  }
+}
+
+void FactorSum::sum_line(const std::vector<int64_t>& offsets, int value,
+                         std::vector<double>& sums) const {
+  std::fill(sums.begin(), sums.end(), 0.0);
+  for (size_t index = 0; index < terms_.size(); ++index) {
+    const Term& term = terms_[index];
+    const double* costs = term.costs + offsets[index] + value * term.stride;
+    const int64_t stride = others_.empty() ? 0 : term.other_strides.back();
+    // The frequent strides by loops of their own, which compilers vectorize.
+    if (stride == 0) {
+      for (double& sum : sums) sum += *costs;
+    } else if (stride == 1) {
+      for (size_t place = 0; place < sums.size(); ++place) sums[place] += costs[place];
+    } else {
+      for (size_t place = 0; place < sums.size(); ++place) {
+        sums[place] += costs[static_cast<int64_t>(place) * stride];
+      }
+    }
   }
 }
 
