@@ -25,7 +25,9 @@ struct Shape {
 Shape random_shape(Dice& dice) {
   Shape shape;
   for (int64_t axes = dice.whole(0, 3); axes > 0; --axes) shape.batch.push_back(dice.whole(1, 3));
-  const auto size = [&](int64_t most) { return dice.one_in(8) ? 1 : dice.whole(1, most); };
+  const auto size = [&](int64_t most) {
+    return dice.one_in(60) ? 0 : dice.one_in(8) ? 1 : dice.whole(1, most);
+  };
   shape.rows = dice.whole(dice.one_in(10) ? 1 : 4, 40);
   shape.keys = dice.one_in(15) ? dice.whole(1000, 2200) : size(140);
   shape.depth = size(70);
@@ -103,7 +105,7 @@ class AttentionMaker {
     dims.erase(dims.begin(), dims.begin() + dice_.whole(0, static_cast<int64_t>(dims.size()) - 1));
     Tensor mask = dice_.tensor(dims, -2, 2);
     const std::span<float> elements = mask.mutable_as<float>();
-    if (dice_.one_in(2)) {
+    if (dice_.one_in(2) && mask.elements() > 0) {
       const float hidden = dice_.one_in(2) ? -kInfinity : -1e9F;
       const int64_t first = dice_.whole(0, mask.elements() - 1);
       const int64_t count = dice_.whole(1, mask.elements() - first);
@@ -139,7 +141,7 @@ class AttentionMaker {
     }
     Tensor elements = dice_.tensor(dims, -1, 1);
     const int64_t special = dice_.whole(1, 40);
-    if (special <= 2) {
+    if (special <= 2 && elements.elements() > 0) {
       const int64_t place = dice_.whole(0, elements.elements() - 1);
       elements.mutable_as<float>()[static_cast<size_t>(place)] =
           special == 1 ? kInfinity : std::numeric_limits<float>::quiet_NaN();

@@ -47,7 +47,7 @@ void offer(ProposeContext& context, const AttentionGroup& group) {
 
 void offer_around(ProposeContext& context, const PreparedSoftmax& softmax) {
   const std::optional<AttentionGroup> whole = attention_around(context.graph(), softmax, true);
-  if (!whole || whole->problem.rows < kMinRows || whole->problem.flops() == 0) return;
+  if (!whole || whole->problem.rows < kMinRows || whole->problem.is_empty()) return;
   offer(context, *whole);
   // Another library may transpose faster.
   const std::optional<AttentionGroup> core = attention_around(context.graph(), softmax, false);

@@ -33,6 +33,7 @@ struct AttentionProblem {
   std::optional<SoftmaxMask> mask;
 
   int64_t products() const { return static_cast<int64_t>(query.offsets.size()); }
+  bool is_empty() const { return products() * rows * keys * depth * width == 0; }
   double flops() const {
     return 2 * static_cast<double>(products()) * static_cast<double>(rows) *
            static_cast<double>(keys) * static_cast<double>(depth + width);
@@ -65,7 +66,7 @@ struct AttentionPorts {
   std::optional<size_t> mask;
 };
 
-// No size of the problem is 0. Built for `threads` threads.
+// The problem is not empty. Built for `threads` threads.
 std::unique_ptr<plugin::Kernel> make_attention_kernel(const AttentionProblem& problem,
                                                       const AttentionPorts& ports, int64_t threads);
 // What kernels for that many threads need.

@@ -9,7 +9,7 @@
 namespace tessera::native {
 
 // Copies a matrix into panels, as pack_panels() does, by tiled transposes if that is faster. The
-// source has no parts. Constant: many threads may use one object.
+// source is not empty and has no parts. Constant: many threads may use one object.
 class PanelCopy {
  public:
   // Throws Failure (TESSERA_UNSUPPORTED) as StridedCopy does.
