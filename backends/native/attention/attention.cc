@@ -15,6 +15,10 @@ namespace {
 // With fewer queries, to pack keys and values takes as long as their products.
 constexpr int64_t kMinRows = 4;
 
+// Scores of this size leave the second-level cache of a core. Of smaller ones, only measuring tells
+// whether products of another library are better.
+constexpr double kSurelyWorthBytes = 2 << 20;
+
 size_t port_of(Candidate& candidate, const Value& value) {
   return static_cast<size_t>(plugin::input_port(candidate, value));
 }
@@ -26,7 +30,7 @@ void offer(ProposeContext& context, const AttentionGroup& group) {
   Candidate candidate;
   candidate.nodes = group.nodes;
   candidate.algorithm = "attention";
-  candidate.flags = TESSERA_CANDIDATE_ONE_PASS;
+  if (problem.score_bytes() >= kSurelyWorthBytes) candidate.flags = TESSERA_CANDIDATE_ONE_PASS;
   AttentionPorts ports = {.query = port_of(candidate, graph.value(group.query)),
                           .key = port_of(candidate, graph.value(group.key)),
                           .value = port_of(candidate, graph.value(group.value)),

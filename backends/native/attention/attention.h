@@ -33,6 +33,11 @@ struct AttentionProblem {
   std::optional<SoftmaxMask> mask;
 
   int64_t products() const { return static_cast<int64_t>(query.offsets.size()); }
+  // What all scores together would take in memory.
+  double score_bytes() const {
+    return static_cast<double>(products()) * static_cast<double>(rows) * static_cast<double>(keys) *
+           static_cast<double>(sizeof(float));
+  }
   bool is_empty() const { return products() * rows * keys * depth * width == 0; }
   double flops() const {
     return 2 * static_cast<double>(products()) * static_cast<double>(rows) *
