@@ -204,11 +204,11 @@ void AttentionKernel::run_slot(const Operands& operands, int64_t slot, SharedPar
     const auto index = static_cast<size_t>(product);
     if (key_offset != problem_.key.offsets[index]) {
       key_offset = problem_.key.offsets[index];
-      key_copy_.run(operands.key + key_offset, keys);
+      key_copy_.run_all(operands.key + key_offset, keys);
     }
     if (value_offset != problem_.value.offsets[index]) {
       value_offset = problem_.value.offsets[index];
-      value_copy_.run(operands.value + value_offset, values);
+      value_copy_.run_all(operands.value + value_offset, values);
     }
     const int64_t first = unit % division_.units_of_product * division_.unit_rows;
     const int64_t end = std::min(first + division_.unit_rows, problem_.rows);

@@ -7,6 +7,7 @@
 
 #include "base/divide_up.h"
 #include "base/shared_parts.h"
+#include "matmul/panel_copy.h"
 
 namespace tessera::native {
 
@@ -225,23 +226,10 @@ int64_t packed_floats(const PanelSource& source) {
 }
 
 void pack_panels(RunContext& context, const PanelSource& source, const float* from, float* to) {
-  const int64_t panel = find_gemm_loops().panel;
-  const int64_t panels = divide_up(source.columns, panel);
-  const int64_t grain = int64_t{16} * 1024 / (panel * source.depth + 1) + 1;
-  context.parallel_for(panels, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t index = begin; index < end; ++index) {
-      const int64_t count = std::min(panel, source.columns - index * panel);
-      const float* columns = from + index * panel * source.column_stride;
-      float* target = to + index * panel * source.depth;
-      for (int64_t depth = 0; depth < source.depth; ++depth, target += panel) {
-        const float* line = columns + source.offset(depth);
-        for (int64_t column = 0; column < count; ++column) {
-          target[column] = line[column * source.column_stride];
-        }
-        std::fill(target + count, target + panel, 0.0F);
-      }
-    }
-  });
+  if (source.depth * source.columns == 0) return;
+  const PanelCopy copy(source);
+  context.parallel_for(copy.units(), 1,
+                       [&](int64_t begin, int64_t end) { copy.run(begin, end, from, to); });
 }
 
 plugin::Pack panels_pack(const PanelSource& source) {

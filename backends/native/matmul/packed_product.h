@@ -64,12 +64,6 @@ struct PanelSource {
   // If it is not 0, the depth has so many parts, of which the elements are depth_stride apart, and
   // the parts are neighbours: the taps of a convolution's weights.
   int64_t parts = 0;
-
-  int64_t offset(int64_t position) const {
-    if (parts == 0) return position * depth_stride;
-    const int64_t length = depth / parts;
-    return position % length * depth_stride + position / length;
-  }
 };
 
 int64_t packed_floats(const PanelSource& source);

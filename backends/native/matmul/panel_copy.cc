@@ -12,7 +12,10 @@ namespace {
 StridedCopy copy_of(const PanelSource& source, int64_t panel, int64_t count, int64_t columns) {
   LoopNest nest;
   nest.add(count, panel * source.column_stride, panel * source.depth);
-  nest.add(source.depth, source.depth_stride, panel);
+  const int64_t parts = std::max<int64_t>(source.parts, 1);
+  const int64_t length = source.depth / parts;
+  nest.add(parts, 1, length * panel);
+  nest.add(length, source.depth_stride, panel);
   nest.add(columns, source.column_stride, 1);
   // The panels are read at once, so they are not stored past the caches.
   return {nest, sizeof(float), CopyKernels(), 0};
@@ -26,17 +29,22 @@ PanelCopy::PanelCopy(const PanelSource& source)
   last_columns_ = source.columns % panel_;
   last_from_offset_ = whole * panel_ * source.column_stride;
   last_to_offset_ = whole * panel_ * depth_;
-  whole_ = copy_of(source, panel_, whole, panel_);
+  if (whole > 0) {
+    whole_ = copy_of(source, panel_, whole, panel_);
+    whole_units_ = whole_.units();
+  }
   last_ = copy_of(source, panel_, 1, last_columns_);
 }
 
-void PanelCopy::run(const float* from, float* to) const {
-  if (last_to_offset_ > 0) whole_.run(0, whole_.units(), from, to);
-  if (last_columns_ == 0) return;
-  float* last = to + last_to_offset_;
-  last_.run(0, last_.units(), from + last_from_offset_, last);
+void PanelCopy::run(int64_t begin, int64_t end, const float* from, float* to) const {
+  if (begin < whole_units_) whole_.run(begin, std::min(end, whole_units_), from, to);
+  if (end > whole_units_ && begin < end) copy_last(from + last_from_offset_, to + last_to_offset_);
+}
+
+void PanelCopy::copy_last(const float* from, float* to) const {
+  last_.run(0, last_.units(), from, to);
   for (int64_t row = 0; row < depth_; ++row) {
-    std::fill(last + row * panel_ + last_columns_, last + (row + 1) * panel_, 0.0F);
+    std::fill(to + row * panel_ + last_columns_, to + (row + 1) * panel_, 0.0F);
   }
 }
 

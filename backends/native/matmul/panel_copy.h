@@ -1,4 +1,4 @@
-// Packing of a matrix by one thread, in a kernel that does so for each of its units of work.
+// Copies of matrices into panels, for kernels that pack what they read.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace tessera::native {
 
-// Copies a matrix into panels, as pack_panels() does, by tiled transposes if that is faster. The
-// source is not empty and has no parts. Constant: many threads may use one object.
+// Copies a matrix into panels, by tiled transposes if that is faster. The source is not empty.
+// Constant: many threads may use one object.
 class PanelCopy {
  public:
   // Throws Failure (TESSERA_UNSUPPORTED) as StridedCopy does.
@@ -17,15 +17,22 @@ class PanelCopy {
 
   // packed_floats() of the source.
   int64_t floats() const { return floats_; }
-  void run(const float* from, float* to) const;
+  // The work in units, which threads may share.
+  int64_t units() const { return whole_units_ + (last_columns_ == 0 ? 0 : 1); }
+  // Does units [begin, end).
+  void run(int64_t begin, int64_t end, const float* from, float* to) const;
+  void run_all(const float* from, float* to) const { run(0, units(), from, to); }
 
  private:
+  void copy_last(const float* from, float* to) const;
+
   int64_t depth_;
   int64_t panel_;
   int64_t last_columns_;      // of a partial panel at the end; 0: there is none
   int64_t last_from_offset_;  // of that panel
   int64_t last_to_offset_;
   int64_t floats_;
+  int64_t whole_units_ = 0;
   StridedCopy whole_;  // of all whole panels
   StridedCopy last_;
 };
