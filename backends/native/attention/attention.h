@@ -38,7 +38,9 @@ struct AttentionProblem {
     return static_cast<double>(products()) * static_cast<double>(rows) * static_cast<double>(keys) *
            static_cast<double>(sizeof(float));
   }
-  bool is_empty() const { return products() * rows * keys * depth * width == 0; }
+  bool is_empty() const {
+    return products() == 0 || rows == 0 || keys == 0 || depth == 0 || width == 0;
+  }
   double flops() const {
     return 2 * static_cast<double>(products()) * static_cast<double>(rows) *
            static_cast<double>(keys) * static_cast<double>(depth + width);
@@ -57,8 +59,8 @@ struct AttentionGroup {
 };
 
 // The attention around a Softmax, of which only `nodes`, `x`, `result`, `scale` and the mask count;
-// nullopt if there is none. If `with_transposes`, it contains the Transposes and constant scalings
-// that compute its operands for nobody else, and the Transpose that alone reads its result.
+// nullopt if there is none. If `with_transposes`, it also contains the Transposes before and behind
+// it, except those whose results other nodes read too.
 std::optional<AttentionGroup> attention_around(const plugin::Graph& graph,
                                                const PreparedSoftmax& softmax,
                                                bool with_transposes);

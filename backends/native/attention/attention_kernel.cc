@@ -9,6 +9,7 @@
 
 #include "attention/attention.h"
 #include "base/divide_up.h"
+#include "base/grain.h"
 #include "base/shared_parts.h"
 #include "matmul/gemm_kernels.h"
 #include "matmul/panel_copy.h"
@@ -27,7 +28,6 @@ constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 // and values, and its most rows; a multiple of the rows that the loops hold in registers.
 constexpr int64_t kBlockBytes = 256 * 1024;
 constexpr int64_t kMaxRows = 96;
-constexpr int64_t kRowUnit = 6;
 
 // Longer sums are computed in parts, because a panel of values would not stay in the cache while
 // the rows of a block pass.
@@ -35,9 +35,6 @@ constexpr int64_t kMaxDepth = 1024;
 
 // Units for each thread, if there are enough, so that a thread on a slow core does fewer.
 constexpr int64_t kUnitsOfSlot = 4;
-
-// The minimum number of floating-point operations for one thread.
-constexpr double kGrainFlops = 256 * 1024;
 
 struct Division {
   int64_t block_rows = 0;
@@ -50,15 +47,15 @@ Division division_of(const AttentionProblem& problem, int64_t threads) {
   Division division;
   const auto worth = static_cast<int64_t>(problem.flops() / kGrainFlops) + 1;
   threads = std::clamp<int64_t>(threads, 1, worth);
-  const int64_t fitting = kBlockBytes / (problem.keys * kFloatBytes) / kRowUnit * kRowUnit;
-  const int64_t most = std::clamp(fitting, kRowUnit, kMaxRows);
+  const int64_t fitting = kBlockBytes / (problem.keys * kFloatBytes) / kGemmRowUnit * kGemmRowUnit;
+  const int64_t most = std::clamp(fitting, kGemmRowUnit, kMaxRows);
   const int64_t blocks = divide_up(problem.rows, most);
-  division.block_rows = divide_up(divide_up(problem.rows, blocks), kRowUnit) * kRowUnit;
+  division.block_rows = divide_up(divide_up(problem.rows, blocks), kGemmRowUnit) * kGemmRowUnit;
   const int64_t wanted = threads == 1 ? 1 : kUnitsOfSlot * threads;
   // Units of one product pack its keys and values once for each thread at least.
-  const int64_t most_units = divide_up(problem.rows, 2 * kRowUnit);
+  const int64_t most_units = divide_up(problem.rows, 2 * kGemmRowUnit);
   const int64_t units = std::clamp<int64_t>(divide_up(wanted, problem.products()), 1, most_units);
-  division.unit_rows = divide_up(divide_up(problem.rows, units), kRowUnit) * kRowUnit;
+  division.unit_rows = divide_up(divide_up(problem.rows, units), kGemmRowUnit) * kGemmRowUnit;
   division.units_of_product = divide_up(problem.rows, division.unit_rows);
   division.slots = std::min(threads, problem.products() * division.units_of_product);
   return division;

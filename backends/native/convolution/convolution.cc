@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/families.h"
+#include "base/grain.h"
 #include "base/shared_parts.h"
 #include "base/window.h"
 #include "matmul/gemm_kernels.h"
@@ -25,9 +26,6 @@ using plugin::Value;
 using plugin::WindowAxis;
 
 namespace {
-
-// The minimum number of floating-point operations for one thread.
-constexpr double kGrainFlops = 256 * 1024;
 
 // A panel of a deeper convolution would not stay in the cache, so it is gathered in parts.
 constexpr int64_t kMaxDepth = 4096;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/divide_up.h"
+#include "base/grain.h"
 #include "convolution/convolution_group.h"
 #include "convolution/direct_kernels.h"
 #include "layout/feature_map.h"
@@ -24,9 +25,6 @@ using plugin::RunContext;
 namespace {
 
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
-
-// The minimum number of floating-point operations for one thread.
-constexpr double kGrainFlops = 256 * 1024;
 
 // With more channels in one group, products by packed weights are faster.
 constexpr int64_t kMaxChannelsOfOneGroup = 16;

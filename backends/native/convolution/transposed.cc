@@ -16,6 +16,7 @@
 
 #include "base/divide_up.h"
 #include "base/families.h"
+#include "base/grain.h"
 #include "layout/feature_map.h"
 #include "matmul/gemm_kernels.h"
 #include "matmul/packed_product.h"
@@ -261,9 +262,6 @@ class SumsKernel : public plugin::Kernel {
 
   // Rows that are multiplied with a panel before the next rows.
   static constexpr int64_t kRowBlock = 96;
-  // The minimum number of floating-point operations for one thread.
-  static constexpr double kGrainFlops = 256 * 1024;
-
   Work work_;
   GemmLoops loops_;
 };

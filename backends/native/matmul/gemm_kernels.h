@@ -38,6 +38,9 @@ struct GemmBlock {
   GemmEpilogue epilogue;
 };
 
+// Rows that the loops hold in registers with most instruction sets: blocks of rows have multiples.
+inline constexpr int64_t kGemmRowUnit = 6;
+
 struct GemmLoops {
   // The number of columns of a panel.
   int64_t panel = 0;

@@ -10,6 +10,7 @@
 #include "base/activation_search.h"
 #include "base/divide_up.h"
 #include "base/families.h"
+#include "base/grain.h"
 #include "matmul/gemm_kernels.h"
 #include "matmul/matmul_problem.h"
 #include "matmul/packed_product.h"
@@ -27,9 +28,6 @@ using plugin::Type;
 using plugin::Value;
 
 namespace {
-
-// The minimum number of floating-point operations for one thread.
-constexpr double kGrainFlops = 256 * 1024;
 
 // Rows that are multiplied with a panel before the next rows; a multiple of the rows that the loops
 // hold in registers.

@@ -17,20 +17,9 @@ namespace {
 // The offset of the matrix of each product, for batches of `dims` that broadcast to `batch`.
 std::vector<int64_t> starts_of(const std::vector<int64_t>& dims, const std::vector<int64_t>& batch,
                                int64_t matrix) {
-  const std::vector<int64_t> strides = plugin::broadcast_strides(dims, batch.size());
-  int64_t count = 1;
-  for (const int64_t dim : batch) count *= dim;
-  std::vector<int64_t> starts;
-  for (int64_t index = 0; index < count; ++index) {
-    int64_t rest = index;
-    int64_t start = 0;
-    for (size_t axis = batch.size(); axis-- > 0;) {
-      start += rest % batch[axis] * strides[axis];
-      rest /= batch[axis];
-    }
-    starts.push_back(start * matrix);
-  }
-  return starts;
+  std::vector<int64_t> strides = plugin::broadcast_strides(dims, batch.size());
+  for (int64_t& stride : strides) stride *= matrix;
+  return batch_offsets(batch, strides);
 }
 
 MatMulProblem problem_of_matmul(const Node& node) {
@@ -145,6 +134,22 @@ void multiply(RunContext& context, const MatMulProblem& problem, const void* lef
 }
 
 }  // namespace
+
+std::vector<int64_t> batch_offsets(const std::vector<int64_t>& batch,
+                                   const std::vector<int64_t>& strides) {
+  int64_t count = 1;
+  for (const int64_t dim : batch) count *= dim;
+  std::vector<int64_t> offsets;
+  for (int64_t index = 0; index < count; ++index) {
+    int64_t rest = index;
+    int64_t offset = 0;
+    for (size_t axis = batch.size(); axis-- > 0; rest /= batch[axis]) {
+      offset += rest % batch[axis] * strides[axis];
+    }
+    offsets.push_back(offset);
+  }
+  return offsets;
+}
 
 MatMulProblem matmul_problem_of(const Node& node) {
   return node.op() == "Gemm" ? problem_of_gemm(node) : problem_of_matmul(node);

@@ -42,6 +42,10 @@ struct MatMulProblem {
   }
 };
 
+// The offset of each element of a batch with these dimensions and strides, in row-major order.
+std::vector<int64_t> batch_offsets(const std::vector<int64_t>& batch,
+                                   const std::vector<int64_t>& strides);
+
 // The problem of a MatMul or Gemm whose types are known.
 MatMulProblem matmul_problem_of(const plugin::Node& node);
 

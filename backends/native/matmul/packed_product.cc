@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/divide_up.h"
+#include "base/grain.h"
 #include "base/shared_parts.h"
 #include "matmul/panel_copy.h"
 
@@ -23,7 +24,6 @@ constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 constexpr int64_t kBlockBytes = 256 * 1024;
 constexpr int64_t kMinRows = 48;
 constexpr int64_t kMaxRows = 384;
-constexpr int64_t kRowUnit = 6;
 
 // Deeper sums are computed in parts, because a panel would not stay in the cache while the rows of
 // a block pass.
@@ -31,9 +31,6 @@ constexpr int64_t kMaxDepth = 1536;
 
 // Units for each thread, if there are enough, so that a thread on a slow core does fewer.
 constexpr int64_t kUnitsOfSlot = 4;
-
-// The minimum number of floating-point operations for one thread.
-constexpr double kGrainFlops = 256 * 1024;
 
 struct Division {
   int64_t rows = 0;  // of a block
@@ -56,11 +53,11 @@ Division division_of(const PackedProduct& product, int64_t threads, int64_t pane
   division.blocks = divide_up(product.rows, std::clamp(fitting, kMinRows, kMaxRows));
   const int64_t wanted = threads == 1 ? 1 : kUnitsOfSlot * threads;
   if (division.blocks * division.panels < wanted) {
-    const int64_t most = divide_up(product.rows, 2 * kRowUnit);
+    const int64_t most = divide_up(product.rows, 2 * kGemmRowUnit);
     division.blocks = std::clamp(divide_up(wanted, division.panels), division.blocks,
                                  std::max(most, division.blocks));
   }
-  division.rows = divide_up(divide_up(product.rows, division.blocks), kRowUnit) * kRowUnit;
+  division.rows = divide_up(divide_up(product.rows, division.blocks), kGemmRowUnit) * kGemmRowUnit;
   division.blocks = divide_up(product.rows, division.rows);
   const int64_t units = std::clamp<int64_t>(divide_up(wanted, division.blocks), 1, division.panels);
   division.unit_panels = divide_up(division.panels, units);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/divide_up.h"
+#include "base/grain.h"
 #include "matmul/gemm_kernels.h"
 #include "recurrent/lstm.h"
 #include "recurrent/lstm_kernels.h"
@@ -22,9 +23,6 @@ constexpr int64_t kChunkBytes = 2 * 1024 * 1024;
 // Rows that are multiplied with a panel of weights before the next ones; a multiple of the rows
 // that the loops hold in registers.
 constexpr int64_t kRowBlock = 96;
-
-// The minimum number of floating-point operations for one thread.
-constexpr double kGrainFlops = 256 * 1024;
 
 // Threads share each step only if one thread would have more weights to read than this.
 constexpr int64_t kSharedStepBytes = 1536 * 1024;
