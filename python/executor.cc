@@ -171,20 +171,25 @@ nb::list run(SharedExecutor& shared, const nb::args& inputs,
     tensors = by_name_or_in_order(inputs, shared.input_names);
   }
   std::vector<std::string> names;
-  const bool has_bound_output = !shared.bound_outputs.empty();
+  std::vector<nb::object> bound;  // by output; empty for outputs that are not bound
   std::vector<AnyTensor> results = interruptible(shared, [&](Executor& executor) {
     // A wrong name is found before the run.
     if (outputs) indices_of(*outputs, output_names(executor));
     std::vector<AnyTensor> given = executor.run_any(tensors);
+    bound.resize(given.size());
+    const bool has_bound_output = !shared.bound_outputs.empty();
     // The plan, and with it the outputs of steps that may be fetched, can depend on the shapes.
     if (has_bound_output || outputs) names = output_names(executor);
+    // In the same turn as the run: afterwards, another thread may bind other arrays.
+    if (has_bound_output) {
+      const Locked lock;
+      for (size_t index = 0; index < names.size(); ++index) {
+        const auto found = shared.bound_outputs.find(names[index]);
+        if (found != shared.bound_outputs.end()) bound[index] = found->second;
+      }
+    }
     return given;
   });
-  std::vector<nb::object> bound(results.size());
-  for (size_t index = 0; index < names.size(); ++index) {
-    const auto found = shared.bound_outputs.find(names[index]);
-    if (found != shared.bound_outputs.end()) bound[index] = found->second;
-  }
   if (!outputs) return to_any_arrays(std::move(results), bound);
   std::vector<AnyTensor> chosen;
   std::vector<nb::object> chosen_bound;
@@ -207,13 +212,21 @@ void bind_input(SharedExecutor& shared, const std::string& name, nb::handle arra
 
 void bind_output(SharedExecutor& shared, const std::string& name, nb::object array) {
   Tensor memory = to_writable_tensor(array, "output '" + name + "'");
-  shared.exclusively([&](Executor& executor) { executor.bind_output(name, std::move(memory)); });
-  shared.bound_outputs[name] = std::move(array);
+  // The previous array is destroyed after the turn: that may run code which uses the executor.
+  shared.exclusively([&](Executor& executor) {
+    executor.bind_output(name, std::move(memory));
+    const Locked lock;
+    std::swap(shared.bound_outputs[name], array);
+  });
 }
 
 void clear_bindings(SharedExecutor& shared) {
-  shared.exclusively([](Executor& executor) { executor.clear_bindings(); });
-  shared.bound_outputs.clear();
+  std::map<std::string, nb::object> previous;  // destroyed after the turn, as in bind_output()
+  shared.exclusively([&](Executor& executor) {
+    executor.clear_bindings();
+    const Locked lock;
+    shared.bound_outputs.swap(previous);
+  });
   shared.has_bound_input = false;
 }
 

@@ -55,9 +55,10 @@ class SharedExecutor {
   void cancel() { executor_->cancel(); }
 
   std::vector<std::string> input_names;
-  // The arrays to which outputs are bound, by name; and whether any input is bound. Both require
-  // the interpreter's lock.
+  // The arrays to which outputs are bound, by name. Changes with the executor's bindings, in one
+  // turn (exclusively()); copying or destroying an array also requires the interpreter's lock.
   std::map<std::string, nanobind::object> bound_outputs;
+  // Whether any input is bound. Requires the interpreter's lock.
   bool has_bound_input = false;
 
  private:

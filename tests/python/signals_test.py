@@ -136,7 +136,7 @@ def test_a_signal_at_any_moment_of_bind(tessera, slow_to_load):
 
 
 def test_a_run_that_waits_for_its_turn(tessera, save_model):
-    executor = tessera.load(slow_model(save_model, 400)).bind(threads=1, backends=["reference"])
+    executor = tessera.load(slow_model(save_model, 4000)).bind(threads=1, backends=["reference"])
     x = np.zeros((256, 256), np.float32)
     begun = threading.Event()
 

@@ -53,20 +53,20 @@ def test_one_executor_on_many_threads(executor):
 
 
 def test_bindings_change_while_another_thread_runs(executor):
-    """bind_output() and run() take turns."""
-    outputs = [np.zeros((2, 3), np.float32) for _ in range(4)]
+    """bind_output() and run() take turns: run() returns the array that it wrote to, not one that
+    was bound in the meantime, which still has zeros."""
     is_ended = threading.Event()
 
     def bind():
         while not is_ended.is_set():
-            for output in outputs:
-                executor.bind_output("y", output)
+            for _ in range(4):
+                executor.bind_output("y", np.zeros((2, 3), np.float32))
             executor.clear_bindings()
 
     other = threading.Thread(target=bind)
     other.start()
     try:
-        for _ in range(200):
+        for _ in range(2000):
             (y,) = executor.run({"x": X})
             assert (y == 2).all()
     finally:
