@@ -295,6 +295,46 @@ RandomGraph depthwise(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// Planes, each by windows of its own, one or several: any taps, strides and dilations, 1-D too.
+RandomGraph depthwise_planes(Dice& dice, const ops::Registry& registry) {
+  const int64_t version = dice.one_in(2) ? 14 : 10;
+  RandomGraph made(registry, static_cast<int>(version));
+  const int64_t images = dice.whole(1, 2);
+  const int64_t in_channels = dice.whole(2, 9);
+  const int64_t out_channels = in_channels * (dice.one_in(4) ? dice.whole(2, 3) : 1);
+  const bool is_line = dice.one_in(2);
+  Sizes input = {images, in_channels};
+  Sizes weights = {out_channels, 1};
+  Sizes output = {images, out_channels};
+  Sizes begins;
+  Sizes ends;
+  Sizes strides;
+  Sizes dilations;
+  for (int axis = 0; axis < (is_line ? 1 : 2); ++axis) {
+    const int64_t taps = is_line ? dice.whole(1, 33) : dice.whole(1, 7);
+    strides.push_back(dice.whole(1, 3));
+    dilations.push_back(dice.one_in(3) ? dice.whole(2, is_line ? 40 : 4) : 1);
+    const int64_t extent = (taps - 1) * dilations.back() + 1;
+    // Also windows in the padding as a whole.
+    begins.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent + 2));
+    ends.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent + 2));
+    const int64_t longest = !is_line ? 70 : dice.one_in(3) ? 5000 : 300;
+    input.push_back(std::max(extent - begins.back() - ends.back(), dice.whole(1, longest)));
+    weights.push_back(taps);
+    output.push_back((input.back() + begins.back() + ends.back() - extent) / strides.back() + 1);
+  }
+  const std::vector<std::string> inputs = add_operands(dice, made, input, weights, out_channels);
+  begins.insert(begins.end(), ends.begin(), ends.end());
+  Attributes attributes;
+  attributes.set("group", in_channels);
+  attributes.set("pads", begins);
+  attributes.set("strides", strides);
+  attributes.set("dilations", dilations);
+  made.builder.node("y", "Conv", inputs, {"y"}, attributes);
+  add_activation(dice, made, version, output);
+  return made;
+}
+
 // Groups of few channels, among them those of which a vector has several, and few channels in one
 // group; any taps, strides and dilations, 1-D too.
 RandomGraph few_channels(Dice& dice, const ops::Registry& registry) {
@@ -382,6 +422,11 @@ TEST(NativeConvolution, LargePointwise) {
 }
 TEST(NativeConvolution, Depthwise) {
   const Totals totals = check_each_target(157, 600, depthwise);
+  EXPECT_GE(totals.answered, 600);
+  EXPECT_EQ(totals.largest, 3U);
+}
+TEST(NativeConvolution, DepthwisePlanes) {
+  const Totals totals = check_each_target(162, 600, depthwise_planes);
   EXPECT_GE(totals.answered, 600);
   EXPECT_EQ(totals.largest, 3U);
 }

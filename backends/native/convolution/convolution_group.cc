@@ -37,7 +37,8 @@ int32_t addend_of(const Node& convolution, const Node& sum) {
 }
 
 using Offer = void (*)(ProposeContext& context, const ConvolutionGroup& group);
-constexpr Offer kOffers[] = {offer_depthwise, offer_direct, offer_packed, offer_winograd};
+constexpr Offer kOffers[] = {offer_depthwise, offer_depthwise_planes, offer_direct, offer_packed,
+                             offer_winograd};
 
 void offer_all(ProposeContext& context, const ConvolutionGroup& group) {
   for (const Offer offer : kOffers) {
@@ -104,8 +105,8 @@ ConvolutionShape shape_of(const Node& node) {
 }
 
 GroupCandidate candidate_of(const ConvolutionGroup& group, std::string algorithm,
-                            const char* input_layout, const char* output_layout, plugin::Pack pack,
-                            Addend addend) {
+                            const char* input_layout, const char* output_layout,
+                            std::optional<plugin::Pack> pack, Addend addend) {
   GroupCandidate made;
   Candidate& candidate = made.candidate;
   candidate.nodes = group.nodes;

@@ -22,11 +22,12 @@ struct ConvolutionGroup {
 };
 
 // Each offers what it has for the group, or throws Failure with the reason why it has nothing.
-// direct.cc, winograd.cc, packed.cc and depthwise.cc define them.
+// direct.cc, winograd.cc, packed.cc, depthwise.cc and depthwise_planes.cc define them.
 void offer_direct(plugin::ProposeContext& context, const ConvolutionGroup& group);
 void offer_winograd(plugin::ProposeContext& context, const ConvolutionGroup& group);
 void offer_packed(plugin::ProposeContext& context, const ConvolutionGroup& group);
 void offer_depthwise(plugin::ProposeContext& context, const ConvolutionGroup& group);
+void offer_depthwise_planes(plugin::ProposeContext& context, const ConvolutionGroup& group);
 
 // The sizes of a convolution and its window; one of lines has rows of one tap.
 struct ConvolutionShape {
@@ -45,7 +46,7 @@ struct ConvolutionShape {
 // elements, and constant weights.
 ConvolutionShape shape_of(const plugin::Node& node);
 
-// A candidate for the group: ports for input, weights in the form of `pack`, bias and addend, and
+// A candidate for the group: ports for input, weights (in the form of `pack`), bias and addend, and
 // the output.
 struct GroupCandidate {
   plugin::Candidate candidate;
@@ -58,7 +59,7 @@ enum class Addend : uint8_t { Kept, Overwritten };
 
 // Throws Failure if two of the inputs are one value.
 GroupCandidate candidate_of(const ConvolutionGroup& group, std::string algorithm,
-                            const char* input_layout, const char* output_layout, plugin::Pack pack,
-                            Addend addend);
+                            const char* input_layout, const char* output_layout,
+                            std::optional<plugin::Pack> pack, Addend addend);
 
 }  // namespace tessera::native
