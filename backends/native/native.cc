@@ -46,6 +46,7 @@ constexpr Propose kFamilies[] = {
     propose_transposes,
     propose_trilus,
     propose_fused_convolutions,
+    propose_depthwise_strips,
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "microbench/group_bench.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -71,6 +72,22 @@ constexpr int64_t kSpareBytes = 4096;
 
 // Reading this multiple of a cache's size leaves almost nothing of its former contents.
 constexpr double kFillFactor = 1.25;
+
+// Returns when all threads of the pool are awake, as they are in the middle of a plan: otherwise
+// the first ones might do the work of a short kernel before the others have woken. Gives up on
+// threads that the system does not run. Call it inside ThreadPool::execute().
+void gather_threads(ThreadPool& pool) {
+  constexpr std::chrono::microseconds kMaxWait{500};
+  const int threads = pool.threads();
+  if (threads == 1) return;
+  const Clock::time_point end = Clock::now() + kMaxWait;
+  std::atomic<int64_t> arrived = 0;
+  pool.parallel_for(threads, 1, [&](int64_t first, int64_t last) {
+    arrived.fetch_add(last - first, std::memory_order_relaxed);
+    while (arrived.load(std::memory_order_relaxed) < threads && Clock::now() < end) {
+    }
+  });
+}
 
 // Allocates `bytes` with the alignment that kernels are promised.
 Tensor allocate(int64_t bytes) { return {DataType::UInt8, {bytes + kSpareBytes}}; }
@@ -324,7 +341,7 @@ Buffers GroupBench::State::make_buffers(const Entry& entry, ThreadPool& pool) {
   return buffers;
 }
 
-// Reads on the threads that will run a kernel, which also wakes them.
+// Reads on the threads that will run a kernel.
 void GroupBench::State::read(const void* data, int64_t bytes, ThreadPool& pool) {
   pool.parallel_for(bytes, int64_t{1} << 16, [&](int64_t begin, int64_t end) {
     read_into_caches(static_cast<const char*>(data) + begin, end - begin);
@@ -366,6 +383,7 @@ Outcome GroupBench::State::run(Entry& entry, Weights weights, ThreadPool& pool) 
       const tessera_buffer& input = buffers.inputs[index];
       if (!buffers.is_weight[index]) read(input.data, input.bytes, pool);
     }
+    gather_threads(pool);
     const Stopwatch watch;
     entry.kernel->run("node", context, buffers.inputs.data(), buffers.outputs.data());
     reading = watch.read();
@@ -426,6 +444,7 @@ Outcome GroupBench::State::convert(const ConversionKey& key) {
   pool.execute([&] {
     displace(pool);
     read(source.data, source.bytes, pool);
+    gather_threads(pool);
     const Stopwatch watch;
     tessera::convert(route[0], "conversion", context, source, target);
     reading = watch.read();

@@ -295,6 +295,81 @@ RandomGraph depthwise(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// A convolution of each channel alone, of maps that do not fit into the cache, between convolutions
+// of one tap, or beside one of them; each may be followed by an activation. At the end a sum, also
+// with the input of all.
+RandomGraph mobile_block(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 14);
+  const int64_t outer = dice.whole(3, 24);
+  const int64_t inner = dice.whole(30, 70);
+  const int64_t which = dice.whole(0, 2);
+  const bool is_expanded = which != 0;
+  const bool is_projected = which != 1;
+  const int64_t taps = dice.pick(Sizes{3, 3, 5, 7});
+  const int64_t stride = dice.whole(1, 2);
+  Sizes dims = {dice.whole(1, 2), is_expanded ? outer : inner, dice.whole(48, 64),
+                dice.whole(48, 64)};
+  made.input("x", dice.tensor(dims, -0.5F, 1));
+  const Sizes first = dims;
+  std::string last = "x";
+  const auto activate = [&] {
+    const std::string from = last;
+    const int64_t kind = dice.whole(0, 3);
+    if (kind == 0) return;
+    last += "a";
+    if (kind == 1) made.builder.node(last, "Relu", {from}, {last});
+    if (kind == 2) made.builder.node(last, "HardSwish", {from}, {last});
+    if (kind == 3) {
+      made.builder.node(last + "s", "Sigmoid", {from}, {last + "s"});
+      made.builder.node(last, "Mul", {from, last + "s"}, {last});
+    }
+  };
+  const auto convolve = [&](const std::string& name, const Sizes& weights,
+                            const Attributes& attributes) {
+    made.constant("w" + name, dice.tensor(weights, -0.5F, 0.5F));
+    std::vector<std::string> inputs = {last, "w" + name};
+    if (dice.one_in(2)) {
+      made.operand(dice, "b" + name, dice.tensor({weights[0]}));
+      inputs.push_back("b" + name);
+    }
+    made.builder.node(name, "Conv", inputs, {name}, attributes);
+    last = name;
+    dims[1] = weights[0];
+  };
+  if (is_expanded) {
+    convolve("e", {inner, outer, 1, 1}, {});
+    activate();
+  }
+  Attributes attributes;
+  Sizes pads;
+  const bool is_same = dice.one_in(2);
+  for (int side = 0; side < 4; ++side) {
+    pads.push_back(is_same ? taps / 2 : dice.whole(0, taps - 1));
+  }
+  attributes.set("group", inner);
+  attributes.set("pads", pads);
+  attributes.set("strides", Sizes{stride, stride});
+  convolve("d", {inner, 1, taps, taps}, attributes);
+  for (size_t axis = 0; axis < 2; ++axis) {
+    dims[2 + axis] = (dims[2 + axis] + pads[axis] + pads[2 + axis] - taps) / stride + 1;
+  }
+  activate();
+  if (is_projected) {
+    convolve("p", {outer, inner, 1, 1}, {});
+    if (dims == first) {
+      made.builder.node("t", "Add", {"x", last}, {"t"});
+      last = "t";
+    } else if (dice.one_in(2)) {
+      made.input("r", dice.tensor(dims));
+      made.builder.node("t", "Add", {last, "r"}, {"t"});
+      last = "t";
+    }
+    activate();
+  }
+  made.builder.output(last);
+  return made;
+}
+
 // Planes, each by windows of its own, one or several: any taps, strides and dilations, 1-D too.
 RandomGraph depthwise_planes(Dice& dice, const ops::Registry& registry) {
   const int64_t version = dice.one_in(2) ? 14 : 10;
@@ -429,6 +504,11 @@ TEST(NativeConvolution, DepthwisePlanes) {
   const Totals totals = check_each_target(162, 600, depthwise_planes);
   EXPECT_GE(totals.answered, 600);
   EXPECT_EQ(totals.largest, 3U);
+}
+TEST(NativeConvolution, MobileBlocks) {
+  const Totals totals = check_each_target(163, 40, mobile_block);
+  EXPECT_GE(totals.answered, 40);
+  EXPECT_GE(totals.largest, 7U);
 }
 TEST(NativeConvolution, FewChannels) {
   const Totals totals = check_each_target(158, 800, few_channels);

@@ -26,6 +26,10 @@ void propose_convolutions(plugin::ProposeContext& context);
 // activation: Winograd's algorithm, one tap, one channel to one.
 void propose_fused_convolutions(plugin::ProposeContext& context);
 
+// A convolution of each channel alone with the convolutions of one tap before or after it, or both,
+// in strips that stay in the cache.
+void propose_depthwise_strips(plugin::ProposeContext& context);
+
 // Elementwise ops in any dense layout, and groups of them in one pass.
 void propose_elementwise(plugin::ProposeContext& context);
 void propose_gathers(plugin::ProposeContext& context);

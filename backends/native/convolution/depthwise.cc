@@ -10,6 +10,7 @@
 
 #include "base/divide_up.h"
 #include "convolution/convolution_group.h"
+#include "convolution/depthwise.h"
 #include "convolution/depthwise_kernels.h"
 #include "layout/feature_map.h"
 #include "tessera/backend_ops.h"
@@ -30,8 +31,6 @@ constexpr int64_t kGrainBytes = 16 * 1024;
 
 // The rows that an output row reads, and itself, should stay in the first-level cache.
 constexpr int64_t kRowsBytes = 32 * 1024;
-
-constexpr int64_t kBlock = 16;  // channels of a block, and of a cache line
 
 constexpr std::array kLayouts = {ChannelLayout::Nhwc, ChannelLayout::Nchw16c};
 
@@ -109,42 +108,21 @@ Work work_of(const ConvolutionGroup& group) {
           .channels = shape.in_channels};
 }
 
-// Weights [channels, 1, rows, columns] with the taps first.
-plugin::Pack taps_first_pack(const Work& work) {
-  const int64_t taps = work.problem.rows.kernel * work.problem.columns.kernel;
-  plugin::Pack pack;
-  pack.id = "taps_first_" + std::to_string(taps);
-  pack.bytes = taps * work.channels * int64_t{sizeof(float)};
-  pack.pack = [taps, channels = work.channels](RunContext&, const Buffer& from, void* to) {
-    for (int64_t channel = 0; channel < channels; ++channel) {
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        static_cast<float*>(to)[tap * channels + channel] =
-            from.as<const float>()[channel * taps + tap];
-      }
-    }
-  };
-  return pack;
-}
-
 void offer_in(ProposeContext& context, const ConvolutionGroup& group, Work work,
               ChannelLayout layout) {
   work.is_blocked = layout == ChannelLayout::Nchw16c;
   // The lanes behind the last channel would have to be cleared.
-  if (work.is_blocked && work.channels % kBlock != 0) return;
-  work.problem.pixel = work.is_blocked ? kBlock : work.channels;
-  const WindowAxis& columns = work.problem.columns;
-  const int64_t row_bytes =
-      (work.problem.rows.kernel * columns.input + columns.output) * int64_t{sizeof(float)};
-  const int64_t fitting = kRowsBytes / row_bytes / kBlock * kBlock;
+  if (work.is_blocked && work.channels % kChannelUnit != 0) return;
+  work.problem.pixel = work.is_blocked ? kChannelUnit : work.channels;
   work.problem.channels =
-      work.is_blocked ? kBlock : std::clamp(fitting, kBlock, std::max(kBlock, work.channels));
+      work.is_blocked ? kChannelUnit : channels_together(work.problem, work.channels);
   if (find_depthwise_row(work.problem) == nullptr) {
     refuse("has 3, 5 or 7 taps along both axes, and equal strides of 1 or 2, without dilation");
   }
   const Node& node = group.node;
   const char* name = layout_name(layout);
-  GroupCandidate made =
-      candidate_of(group, "depthwise", name, name, taps_first_pack(work), Addend::Kept);
+  GroupCandidate made = candidate_of(group, "depthwise", name, name,
+                                     taps_first_pack(work.problem, work.channels), Addend::Kept);
   work.bias = made.bias;
   const auto bytes =
       static_cast<double>(node.input(0).type().dense_bytes() + node.output(0).type().dense_bytes());
@@ -156,6 +134,29 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, Work work,
 }
 
 }  // namespace
+
+int64_t channels_together(const DepthwiseProblem& problem, int64_t channels) {
+  const int64_t row_bytes = (problem.rows.kernel * problem.columns.input + problem.columns.output) *
+                            int64_t{sizeof(float)};
+  const int64_t fitting = kRowsBytes / row_bytes / kChannelUnit * kChannelUnit;
+  return std::clamp(fitting, kChannelUnit, std::max(kChannelUnit, channels));
+}
+
+plugin::Pack taps_first_pack(const DepthwiseProblem& problem, int64_t channels) {
+  const int64_t taps = problem.rows.kernel * problem.columns.kernel;
+  plugin::Pack pack;
+  pack.id = "taps_first_" + std::to_string(taps);
+  pack.bytes = taps * channels * int64_t{sizeof(float)};
+  pack.pack = [taps, channels](RunContext&, const Buffer& from, void* to) {
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        static_cast<float*>(to)[tap * channels + channel] =
+            from.as<const float>()[channel * taps + tap];
+      }
+    }
+  };
+  return pack;
+}
 
 void offer_depthwise(ProposeContext& context, const ConvolutionGroup& group) {
   const Work work = work_of(group);

@@ -156,7 +156,8 @@ template <int kTaps, int kStride>
 void compute_row(const DepthwiseProblem& problem, const DepthwiseOperands& operands, int64_t row) {
   const plugin::WindowAxis& axis = problem.columns;
   Row made = {problem, operands, plugin::taps_inside(problem.rows, row)};
-  const int64_t first_row = row * kStride - problem.rows.pad_begin + made.taps.begin;
+  const int64_t first_row =
+      row * kStride - problem.rows.pad_begin + made.taps.begin - operands.from_row;
   made.from = operands.from + first_row * axis.input * problem.pixel;
   made.weights = operands.weights + made.taps.begin * kTaps * operands.weight_stride;
   // Pixels outside of the row that outputs from `column` on read.

@@ -19,7 +19,8 @@ struct DepthwiseProblem {
 };
 
 struct DepthwiseOperands {
-  const float* from = nullptr;     // the first pixel
+  const float* from = nullptr;  // the first pixel of row `from_row`
+  int64_t from_row = 0;
   const float* weights = nullptr;  // [taps, weight_stride]
   int64_t weight_stride = 0;
   const float* bias = nullptr;  // null: none

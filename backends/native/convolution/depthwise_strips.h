@@ -1,0 +1,47 @@
+// A convolution of each channel alone with the convolutions of one tap around it, as mobile
+// networks have them, in strips: some rows of the values between them exist at a time, and stay in
+// the cache of a core.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/activation.h"
+#include "convolution/depthwise_kernels.h"
+#include "tessera/backend.h"
+
+namespace tessera::native {
+
+// A convolution of one tap. Ports are indices of inputs.
+struct PointwiseStage {
+  int64_t in_channels = 0;
+  int64_t out_channels = 0;
+  size_t weights = 0;          // port
+  std::optional<size_t> bias;  // port
+  Activation activation;
+};
+
+// What the kernel computes: expand (if there is one), depthwise, project (if there is one). At
+// least one of the two is there. Input, addend and output are in nhwc.
+struct DepthwiseStrips {
+  int64_t images = 1;
+  int64_t channels = 1;  // of the depthwise convolution
+  DepthwiseProblem depthwise;
+  size_t depthwise_weights = 0;          // port, with the taps first
+  std::optional<size_t> depthwise_bias;  // port
+  std::optional<PointwiseStage> expand;
+  std::optional<PointwiseStage> project;
+  std::optional<size_t> addend;  // port: of the projection
+
+  double flops() const;
+  // Of the values between the convolutions, which need not be in memory.
+  int64_t saved_bytes() const;
+};
+
+// Workspace of the kernel for so many threads.
+int64_t strips_workspace_bytes(const DepthwiseStrips& strips, int64_t threads);
+std::unique_ptr<plugin::Kernel> make_strips_kernel(const DepthwiseStrips& strips, int64_t threads);
+
+}  // namespace tessera::native
