@@ -83,7 +83,7 @@ class DepthwiseKernel : public plugin::Kernel {
                           .weight_stride = work_.channels,
                           .bias = bias == nullptr ? nullptr : bias + channel,
                           .to = outputs[0].as<float>() + before * output_pixels + first +
-                                row * problem.columns.output * problem.pixel},
+                                row * problem.columns.output * problem.to_pixel},
                          row);
           }
         });
@@ -113,7 +113,8 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, Work work,
   work.is_blocked = layout == ChannelLayout::Nchw16c;
   // The lanes behind the last channel would have to be cleared.
   if (work.is_blocked && work.channels % kChannelUnit != 0) return;
-  work.problem.pixel = work.is_blocked ? kChannelUnit : work.channels;
+  work.problem.from_pixel = work.is_blocked ? kChannelUnit : work.channels;
+  work.problem.to_pixel = work.problem.from_pixel;
   work.problem.channels =
       work.is_blocked ? kChannelUnit : channels_together(work.problem, work.channels);
   if (find_depthwise_row(work.problem) == nullptr) {

@@ -28,7 +28,7 @@ constexpr int kOutputs = 7;
 HWY_NOINLINE void activate(const DepthwiseProblem& problem, int64_t outputs, int64_t count,
                            float* to) {
   const Tag d;
-  for (int64_t output = 0; output < outputs; ++output, to += problem.pixel) {
+  for (int64_t output = 0; output < outputs; ++output, to += problem.to_pixel) {
     store_some(gated(d, problem.activation, load_some(d, to, count)), d, to, count);
   }
 }
@@ -47,6 +47,15 @@ HWY_INLINE Vector load(const float* from, int64_t count) {
   return kIsWhole ? hn::LoadU(Tag(), from) : load_some(Tag(), from, count);
 }
 
+// Keeps the compiler from reading the memory again in each instruction that uses `vector`.
+HWY_INLINE void keep_in_register(Vector& vector) {
+#if HWY_ARCH_X86 && HWY_CAP_GE512
+  asm("" : "+v"(vector.raw));  // NOLINT(hicpp-no-assembler)
+#else
+  static_cast<void>(vector);
+#endif
+}
+
 template <bool kIsWhole>
 HWY_INLINE void store(Vector vector, float* to, int64_t count) {
   if (kIsWhole) {
@@ -62,7 +71,7 @@ template <int kTaps, int kStride, int kLeft, int kRight, bool kIsWhole>
 HWY_INLINE void compute_channels(const Row& row, int64_t column, int64_t channel, int64_t count) {
   const DepthwiseProblem& problem = row.problem;
   const DepthwiseOperands& operands = row.operands;
-  const int64_t pixel = problem.pixel;
+  const int64_t pixel = problem.from_pixel;
   const Vector start =
       operands.bias == nullptr ? hn::Zero(Tag()) : load<kIsWhole>(operands.bias + channel, count);
   Vector sums[kOutputs];
@@ -75,6 +84,7 @@ HWY_INLINE void compute_channels(const Row& row, int64_t column, int64_t channel
     Vector pixels[kPixels];
     for (int index = kLeft; index < kPixels - kRight; ++index) {
       pixels[index] = load<kIsWhole>(from + index * pixel, count);
+      keep_in_register(pixels[index]);
     }
     for (int column_tap = 0; column_tap < kTaps; ++column_tap) {
       const Vector weight = load<kIsWhole>(weights + column_tap * operands.weight_stride, count);
@@ -87,11 +97,11 @@ HWY_INLINE void compute_channels(const Row& row, int64_t column, int64_t channel
     from += problem.columns.input * pixel;
     weights += kTaps * operands.weight_stride;
   }
-  float* to = operands.to + column * pixel + channel;
+  float* to = operands.to + column * problem.to_pixel + channel;
   const float low = problem.activation.lower_limit();
   const float high = problem.activation.upper_limit();
   for (int output = 0; output < kOutputs; ++output) {
-    store<kIsWhole>(clamp(Tag(), sums[output], low, high), to + output * pixel, count);
+    store<kIsWhole>(clamp(Tag(), sums[output], low, high), to + output * problem.to_pixel, count);
   }
   if (problem.activation.is_gated()) activate(problem, kOutputs, count, to);
 }
@@ -129,7 +139,7 @@ HWY_NOINLINE void compute_one(const Row& row, int64_t column) {
   const DepthwiseProblem& problem = row.problem;
   const DepthwiseOperands& operands = row.operands;
   const plugin::TapRange inside = plugin::taps_inside(problem.columns, column);
-  const int64_t first = (column * kStride - problem.columns.pad_begin) * problem.pixel;
+  const int64_t first = (column * kStride - problem.columns.pad_begin) * problem.from_pixel;
   for (int64_t channel = 0; channel < problem.channels; channel += lane_count()) {
     const int64_t count = std::min(lane_count(), problem.channels - channel);
     Vector sum =
@@ -138,15 +148,15 @@ HWY_NOINLINE void compute_one(const Row& row, int64_t column) {
     const float* weights = row.weights + channel;
     for (int64_t tap = row.taps.begin; tap < row.taps.end; ++tap) {
       for (int64_t column_tap = inside.begin; column_tap < inside.end; ++column_tap) {
-        sum = hn::MulAdd(load<false>(from + column_tap * problem.pixel, count),
+        sum = hn::MulAdd(load<false>(from + column_tap * problem.from_pixel, count),
                          load<false>(weights + column_tap * operands.weight_stride, count), sum);
       }
-      from += problem.columns.input * problem.pixel;
+      from += problem.columns.input * problem.from_pixel;
       weights += kTaps * operands.weight_stride;
     }
     const float low = problem.activation.lower_limit();
     const float high = problem.activation.upper_limit();
-    float* to = operands.to + column * problem.pixel + channel;
+    float* to = operands.to + column * problem.to_pixel + channel;
     store<false>(clamp(Tag(), sum, low, high), to, count);
     if (problem.activation.is_gated()) activate(problem, 1, count, to);
   }
@@ -158,7 +168,7 @@ void compute_row(const DepthwiseProblem& problem, const DepthwiseOperands& opera
   Row made = {problem, operands, plugin::taps_inside(problem.rows, row)};
   const int64_t first_row =
       row * kStride - problem.rows.pad_begin + made.taps.begin - operands.from_row;
-  made.from = operands.from + first_row * axis.input * problem.pixel;
+  made.from = operands.from + first_row * axis.input * problem.from_pixel;
   made.weights = operands.weights + made.taps.begin * kTaps * operands.weight_stride;
   // Pixels outside of the row that outputs from `column` on read.
   const auto left_of = [&](int64_t column) {

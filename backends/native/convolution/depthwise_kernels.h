@@ -13,8 +13,9 @@ namespace tessera::native {
 struct DepthwiseProblem {
   plugin::WindowAxis rows;
   plugin::WindowAxis columns;
-  int64_t channels = 0;  // side by side: of a pixel, or of a block
-  int64_t pixel = 0;     // between neighbouring pixels of input and output
+  int64_t channels = 0;    // side by side: of a pixel, or of a block
+  int64_t from_pixel = 0;  // between neighbouring pixels of the input
+  int64_t to_pixel = 0;    // between neighbouring pixels of the output
   Activation activation;
 };
 

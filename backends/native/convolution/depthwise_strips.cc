@@ -36,13 +36,15 @@ struct Division {
   int64_t strip_rows = 1;  // outputs
   int64_t expand_rows =
       0;                   // inputs that the outputs of a strip read, at most; 0: none are expanded
-  int64_t expand_row = 0;  // elements of an expanded row
+  int64_t expand_row = 0;  // elements of an expanded row of a panel
+  int64_t panels = 0;      // of expanded channels
   int64_t row = 0;         // elements of a row of outputs
   int64_t strips = 1;      // of an image
   int64_t slots = 1;
   bool is_projected = false;
 
-  int64_t expand_elements() const { return expand_rows * expand_row; }
+  int64_t panel_elements() const { return expand_rows * expand_row; }
+  int64_t expand_elements() const { return panels * panel_elements(); }
   int64_t slot_elements() const {
     return expand_elements() + (is_projected ? strip_rows * row : 0);
   }
@@ -55,7 +57,9 @@ struct Division {
 Division division_of(const DepthwiseStrips& strips, int64_t threads) {
   const WindowAxis& rows = strips.depthwise.rows;
   const WindowAxis& columns = strips.depthwise.columns;
-  Division division = {.expand_row = columns.input * strips.channels,
+  const int64_t panel = find_gemm_loops().panel;
+  Division division = {.expand_row = columns.input * panel,
+                       .panels = divide_up(strips.channels, panel),
                        .row = columns.output * strips.channels,
                        .is_projected = strips.project.has_value()};
   const auto with_rows = [&](int64_t count) {
@@ -106,7 +110,7 @@ class StripsKernel : public plugin::Kernel {
   struct Slot {
     std::span<const Buffer> inputs;
     float* to = nullptr;
-    float* expanded = nullptr;
+    float* expanded = nullptr;  // by panel of channels; a pixel has the channels of the panel
     float* filtered = nullptr;  // results of the depthwise convolution that are projected
     int64_t image = -1;
     int64_t begin = 0;
@@ -117,97 +121,114 @@ class StripsKernel : public plugin::Kernel {
     }
   };
 
+  // The rows of inputs that a strip reads.
+  struct Reach {
+    int64_t image = 0;
+    int64_t begin = 0;
+    int64_t end = 0;
+    int64_t kept = 0;  // so many of the first ones are expanded already
+  };
+
   // A part is a strip of an image.
   void run_part(int64_t part, Slot& slot) const {
     const WindowAxis& rows = strips_.depthwise.rows;
-    const int64_t image = part / division_.strips;
     const int64_t row = part % division_.strips * division_.strip_rows;
     const int64_t count = std::min(division_.strip_rows, rows.output - row);
-    const int64_t start = row * rows.stride - rows.pad_begin;
-    // Windows may lie in the padding as a whole.
-    const int64_t begin = std::clamp<int64_t>(start, 0, rows.input);
-    const int64_t end =
-        std::clamp<int64_t>(start + (count - 1) * rows.stride + rows.extent(), begin, rows.input);
-    const float* from = slot.input(0) + image * rows.input * division_.expand_row;
-    int64_t from_row = 0;
-    if (strips_.expand) {
-      expand(image, begin, end, slot);
-      from = slot.expanded;
-      from_row = begin;
-    }
-    const int64_t first = image * rows.output + row;
+    const Reach reach = reach_of(part / division_.strips, row, count, slot);
+    const int64_t first = reach.image * rows.output + row;
     float* const filtered = strips_.project ? slot.filtered : slot.to + first * division_.row;
-    filter(from, from_row, row, count, filtered, slot);
+    const int64_t step = strips_.expand ? loops_.panel : strips_.depthwise.channels;
+    for (int64_t channel = 0; channel < strips_.channels; channel += step) {
+      DepthwiseProblem own = strips_.depthwise;
+      own.channels = std::min(step, strips_.channels - channel);
+      DepthwiseOperands operands = {.to = filtered + channel};
+      if (strips_.expand) {
+        // The depthwise convolution reads the panel while it is in the first-level cache.
+        own.from_pixel = loops_.panel;
+        operands.from = expand(reach, channel, slot);
+        operands.from_row = reach.begin;
+      } else {
+        const int64_t pixel = reach.image * rows.input * own.columns.input;
+        operands.from = slot.input(0) + pixel * strips_.channels + channel;
+      }
+      filter(own, operands, channel, row, count, slot);
+    }
+    slot.image = reach.image;
+    slot.begin = reach.begin;
+    slot.end = reach.end;
     if (!strips_.project) return;
     const PointwiseStage& stage = *strips_.project;
     const int64_t pixels = strips_.depthwise.columns.output;
     const int64_t offset = first * pixels * stage.out_channels;
     const float* addend = slot.input(strips_.addend);
-    multiply(stage, slot, filtered, count * pixels, slot.to + offset,
-             addend == nullptr ? nullptr : addend + offset);
-  }
-
-  // Rows [begin, end) of the image are in slot.expanded afterwards; those that are there are kept.
-  void expand(int64_t image, int64_t begin, int64_t end, Slot& slot) const {
-    const PointwiseStage& stage = *strips_.expand;
-    int64_t done = begin;
-    if (slot.image == image && begin >= slot.begin && begin < slot.end) {
-      done = std::min(slot.end, end);
-      std::memmove(slot.expanded, slot.expanded + (begin - slot.begin) * division_.expand_row,
-                   static_cast<size_t>((done - begin) * division_.expand_row * kFloatBytes));
-    }
-    slot.image = image;
-    slot.begin = begin;
-    slot.end = end;
-    if (done == end) return;
-    const int64_t pixels = strips_.depthwise.columns.input;
-    const int64_t first = (image * strips_.depthwise.rows.input + done) * pixels;
-    multiply(stage, slot, slot.input(0) + first * stage.in_channels, (end - done) * pixels,
-             slot.expanded + (done - begin) * division_.expand_row, nullptr);
-  }
-
-  void multiply(const PointwiseStage& stage, const Slot& slot, const float* from, int64_t pixels,
-                float* to, const float* addend) const {
-    const float* weights = slot.input(stage.weights);
-    const float* bias = slot.input(stage.bias);
     for (int64_t column = 0; column < stage.out_channels; column += loops_.panel) {
-      GemmBlock block = {.left = from,
-                         .left_row_stride = stage.in_channels,
-                         .right = weights + column * stage.in_channels,
-                         .right_depth_stride = loops_.panel,
-                         .rows = pixels,
-                         .columns = std::min(loops_.panel, stage.out_channels - column),
-                         .depth = stage.in_channels,
-                         .to = to + column,
-                         .to_row_stride = stage.out_channels};
-      block.epilogue = {.bias = bias == nullptr ? nullptr : bias + column,
-                        .addend = addend == nullptr ? nullptr : addend + column,
-                        .addend_row_stride = stage.out_channels,
-                        .addend_column_stride = 1,
-                        .activation = stage.activation};
-      loops_.padded(block);
+      multiply(stage, column, slot, filtered, count * pixels, slot.to + offset + column,
+               stage.out_channels, addend == nullptr ? nullptr : addend + offset + column);
     }
   }
 
-  // Computes `count` rows of the depthwise convolution from `row` on; `from` begins with row
-  // `from_row` of its input.
-  void filter(const float* from, int64_t from_row, int64_t row, int64_t count, float* to,
-              const Slot& slot) const {
-    const DepthwiseProblem& problem = strips_.depthwise;
-    const float* weights = slot.input(strips_.depthwise_weights);
+  Reach reach_of(int64_t image, int64_t row, int64_t count, const Slot& slot) const {
+    const WindowAxis& rows = strips_.depthwise.rows;
+    const int64_t start = row * rows.stride - rows.pad_begin;
+    // Windows may lie in the padding as a whole.
+    Reach reach = {.image = image, .begin = std::clamp<int64_t>(start, 0, rows.input)};
+    reach.end = std::clamp<int64_t>(start + (count - 1) * rows.stride + rows.extent(), reach.begin,
+                                    rows.input);
+    if (slot.image == image && reach.begin >= slot.begin && reach.begin < slot.end) {
+      reach.kept = std::min(slot.end, reach.end) - reach.begin;
+    }
+    return reach;
+  }
+
+  // Expands a panel of channels from `channel` on. Returns its first row, which is reach.begin.
+  const float* expand(const Reach& reach, int64_t channel, const Slot& slot) const {
+    const PointwiseStage& stage = *strips_.expand;
+    float* const to = slot.expanded + channel / loops_.panel * division_.panel_elements();
+    if (reach.kept > 0 && reach.begin != slot.begin) {
+      std::memmove(to, to + (reach.begin - slot.begin) * division_.expand_row,
+                   static_cast<size_t>(reach.kept * division_.expand_row * kFloatBytes));
+    }
+    const int64_t row = reach.begin + reach.kept;
+    if (row == reach.end) return to;
+    const int64_t pixels = strips_.depthwise.columns.input;
+    const int64_t first = (reach.image * strips_.depthwise.rows.input + row) * pixels;
+    multiply(stage, channel, slot, slot.input(0) + first * stage.in_channels,
+             (reach.end - row) * pixels, to + reach.kept * division_.expand_row, loops_.panel,
+             nullptr);
+    return to;
+  }
+
+  // A panel of output channels from `column` on.
+  void multiply(const PointwiseStage& stage, int64_t column, const Slot& slot, const float* from,
+                int64_t pixels, float* to, int64_t to_pixel, const float* addend) const {
+    const float* bias = slot.input(stage.bias);
+    GemmBlock block = {.left = from,
+                       .left_row_stride = stage.in_channels,
+                       .right = slot.input(stage.weights) + column * stage.in_channels,
+                       .right_depth_stride = loops_.panel,
+                       .rows = pixels,
+                       .columns = std::min(loops_.panel, stage.out_channels - column),
+                       .depth = stage.in_channels,
+                       .to = to,
+                       .to_row_stride = to_pixel};
+    block.epilogue = {.bias = bias == nullptr ? nullptr : bias + column,
+                      .addend = addend,
+                      .addend_row_stride = stage.out_channels,
+                      .addend_column_stride = 1,
+                      .activation = stage.activation};
+    loops_.padded(block);
+  }
+
+  // Computes `count` rows of the depthwise convolution from `row` on, for channels from `channel`
+  // on.
+  void filter(const DepthwiseProblem& problem, DepthwiseOperands operands, int64_t channel,
+              int64_t row, int64_t count, const Slot& slot) const {
     const float* bias = slot.input(strips_.depthwise_bias);
-    for (int64_t channel = 0; channel < strips_.channels; channel += problem.channels) {
-      DepthwiseProblem own = problem;
-      own.channels = std::min(problem.channels, strips_.channels - channel);
-      DepthwiseOperands operands = {.from = from + channel,
-                                    .from_row = from_row,
-                                    .weights = weights + channel,
-                                    .weight_stride = strips_.channels,
-                                    .bias = bias == nullptr ? nullptr : bias + channel,
-                                    .to = to + channel};
-      for (int64_t each = 0; each < count; ++each, operands.to += division_.row) {
-        compute_row_(own, operands, row + each);
-      }
+    operands.weights = slot.input(strips_.depthwise_weights) + channel;
+    operands.weight_stride = strips_.channels;
+    operands.bias = bias == nullptr ? nullptr : bias + channel;
+    for (int64_t each = 0; each < count; ++each, operands.to += division_.row) {
+      compute_row_(problem, operands, row + each);
     }
   }
 

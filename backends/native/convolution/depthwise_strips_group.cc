@@ -219,7 +219,8 @@ void offer(ProposeContext& context, const StripsGroup& group) {
   DepthwiseStrips strips = {.images = shape.images, .channels = shape.in_channels};
   strips.depthwise = {.rows = shape.rows,
                       .columns = shape.columns,
-                      .pixel = shape.in_channels,
+                      .from_pixel = shape.in_channels,
+                      .to_pixel = shape.in_channels,
                       .activation = group.depthwise_activation};
   strips.depthwise.channels = channels_together(strips.depthwise, shape.in_channels);
   Candidate candidate;

@@ -5,6 +5,7 @@
 
 #include "base/divide_up.h"
 #include "base/grain.h"
+#include "base/shared_steps.h"
 #include "matmul/gemm_kernels.h"
 #include "recurrent/lstm.h"
 #include "recurrent/lstm_kernels.h"
@@ -24,8 +25,9 @@ constexpr int64_t kChunkBytes = 2 * 1024 * 1024;
 // that the loops hold in registers.
 constexpr int64_t kRowBlock = 96;
 
-// Threads share each step only if one thread would have more weights to read than this.
-constexpr int64_t kSharedStepBytes = 1536 * 1024;
+// Threads share each step only if one thread would have more weights to read than this, which takes
+// about as long as waiting for the other threads a few times.
+constexpr int64_t kSharedStepBytes = 128 * 1024;
 
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
@@ -179,8 +181,11 @@ class LstmKernel : public plugin::Kernel {
     const int64_t threads = std::max(context.threads(), 1);
     const int64_t parts = std::min(sizes_.batch, divide_up(threads, sizes_.directions));
     const int64_t pieces = sizes_.directions * parts;
+    if (pieces == 0) return;
     const int64_t weight_bytes = gate_layout_.columns() * sizes_.hidden * kFloatBytes;
-    if (pieces >= threads || weight_bytes < kSharedStepBytes) {
+    const int64_t shares = std::min(
+        {gate_layout_.panels, divide_up(threads, pieces), SharedSteps::kMaxShares / pieces});
+    if (shares < 2 || weight_bytes < kSharedStepBytes) {
       context.parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
         for (int64_t piece = begin; piece < end; ++piece) {
           const Sequences sequences = sequences_of(piece, parts);
@@ -191,17 +196,17 @@ class LstmKernel : public plugin::Kernel {
       });
       return;
     }
-    const int64_t shares = std::min(gate_layout_.panels, divide_up(threads, pieces));
-    for (int64_t step = 0; step < count; ++step) {
-      context.parallel_for(pieces * shares, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t index = begin; index < end; ++index) {
-          const int64_t share = index % shares;
-          run_step(run, sequences_of(index / shares, parts), first, count, step,
+    SharedSteps steps(pieces * shares);
+    context.parallel_for(pieces * shares, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t index = begin; index < end; ++index) {
+        steps.run(index, count, [&](int64_t step, int64_t taken) {
+          const int64_t share = taken % shares;
+          run_step(run, sequences_of(taken / shares, parts), first, count, step,
                    share * gate_layout_.panels / shares,
                    (share + 1) * gate_layout_.panels / shares);
-        }
-      });
-    }
+        });
+      }
+    });
   }
 
   // Runs step number `step` of a chunk, for panels [begin, end).
