@@ -8,6 +8,7 @@
 #include "graph/verify.h"
 #include "rewrite/fold_batch_norm.h"
 #include "rewrite/fold_constants.h"
+#include "rewrite/fold_pads.h"
 #include "rewrite/lower_einsum.h"
 #include "rewrite/remove_dead_nodes.h"
 #include "rewrite/remove_identities.h"
@@ -18,8 +19,8 @@ namespace {
 constexpr Pass kPasses[] = {
     // read top to bottom; each header explains its position
     {"lower_einsum", lower_einsum},           {"fold_constants", fold_constants},
-    {"remove_identities", remove_identities}, {"fold_batch_norm", fold_batch_norm},
-    {"remove_dead_nodes", remove_dead_nodes},
+    {"remove_identities", remove_identities}, {"fold_pads", fold_pads},
+    {"fold_batch_norm", fold_batch_norm},     {"remove_dead_nodes", remove_dead_nodes},
 };
 
 }  // namespace
