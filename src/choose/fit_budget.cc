@@ -275,6 +275,7 @@ std::vector<Placement> BudgetFitter::low_memory_placements(const Placer& placer)
   }
   const int64_t most = least.empty() ? 0 : *std::max_element(least.begin(), least.end());
   problem.conversion_prices.clear();
+  problem.copy_seconds.clear();
   for (size_t value = 0; value < graph_.values.size(); ++value) {
     const int64_t bytes = type_bytes(graph_.values[value].type).value_or(0);
     problem.conversion_seconds[value] = (1 + static_cast<double>(bytes)) / kBytesPerSecond;

@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace tessera {
 namespace {
 
 constexpr double kConversionBytesPerSecond = 10e9;
 constexpr double kConversionSeconds = 2e-6;
+
+// Of copies. A reader of a view mostly finds it in a cache.
+constexpr double kCopiedBytesPerSecond = 60e9;
+constexpr double kCopiedPieceSeconds = 1e-9;  // bytes that are contiguous on both sides
+constexpr double kCopySeconds = 0.5e-6;
 
 int64_t stored_bytes(const Graph& graph, const LayoutTable& layouts, ValueId value,
                      LayoutId layout) {
@@ -38,7 +44,53 @@ int64_t conversion_bytes(const Value& value, const LayoutTable& layouts) {
   return (dense + sparse.value_or(0)) / 2;
 }
 
+// The number of bytes of `type` with these strides that are contiguous.
+int64_t contiguous_bytes(const TensorType& type, const std::vector<int64_t>& strides) {
+  std::vector<std::pair<int64_t, int64_t>> axes;  // strides and dimensions
+  for (size_t axis = 0; axis < strides.size(); ++axis) {
+    if (type.dims[axis] != 1) axes.emplace_back(strides[axis], type.dims[axis]);
+  }
+  std::ranges::sort(axes);
+  int64_t elements = 1;
+  for (const auto& [stride, dim] : axes) {
+    if (stride != elements) break;
+    elements *= dim;
+  }
+  return elements * element_bytes(type.element);
+}
+
+// By value: the price of its copy. A part of another value's memory may have small pieces.
+std::vector<double> copy_prices(const Graph& graph, const Offers& offers) {
+  std::vector<double> prices;
+  for (const Value& value : graph.values) {
+    const std::optional<TensorType> type = known_type(value.type);
+    prices.push_back(type ? assumed_copy_seconds(*type, type_bytes(value.type).value_or(0), {})
+                          : assumed_conversion_seconds(0));
+  }
+  const auto add = [&](const auto& port) {
+    const std::optional<TensorType> type = known_type(graph[port.value].type);
+    if (!type || port.part.is_dense()) return;
+    double& price = prices[static_cast<size_t>(port.value.index)];
+    const int64_t bytes = type_bytes(graph[port.value].type).value_or(0);
+    price = std::max(price, assumed_copy_seconds(*type, bytes, port.part.strides));
+  };
+  for (const Candidate& candidate : offers.candidates) {
+    std::ranges::for_each(candidate.inputs, add);
+    std::ranges::for_each(candidate.outputs, add);
+  }
+  return prices;
+}
+
 }  // namespace
+
+double assumed_copy_seconds(const TensorType& type, int64_t bytes,
+                            const std::vector<int64_t>& strides) {
+  const int64_t piece = strides.empty() ? bytes : contiguous_bytes(type, strides);
+  const auto pieces = static_cast<double>(piece > 0 ? bytes / piece : 0);
+  // Every byte is read and written.
+  return kCopySeconds + pieces * kCopiedPieceSeconds +
+         2 * static_cast<double>(bytes) / kCopiedBytesPerSecond;
+}
 
 double assumed_conversion_seconds(int64_t bytes) {
   // Every byte is read and written.
@@ -92,6 +144,7 @@ PlacementProblem make_problem(const Graph& graph, const Offers& offers,
     const LayoutId fed = value.is_constant() ? kDefaultLayout : layouts.io_layout(value);
     problem.fed_layout.push_back(fed.index);
   }
+  problem.copy_seconds = copy_prices(graph, offers);
   for (int32_t layout = 0; layout < problem.layout_count; ++layout) {
     problem.is_sparse.push_back(layouts.sparse_form(LayoutId{layout}).has_value());
   }

@@ -11,7 +11,8 @@
 
 namespace tessera {
 
-// Nodes, values, candidates and layouts keep their indices. Conversions have assumed prices.
+// Nodes, values, candidates and layouts keep their indices. Conversions and copies have assumed
+// prices.
 PlacementProblem make_problem(const Graph& graph, const Offers& offers, const LayoutTable& layouts);
 
 // By node: its location in error messages.
@@ -19,5 +20,10 @@ std::vector<std::string> node_locations(const Graph& graph);
 
 // The assumed time of a conversion of `bytes` that was not measured.
 double assumed_conversion_seconds(int64_t bytes);
+
+// The assumed time of copying a tensor of `bytes` between its layout's dense form and one with
+// `strides`, in elements.
+double assumed_copy_seconds(const TensorType& type, int64_t bytes,
+                            const std::vector<int64_t>& strides);
 
 }  // namespace tessera

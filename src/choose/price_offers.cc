@@ -250,6 +250,12 @@ std::vector<double> PricedOffers::step_seconds(const ExecutionPlan& plan) const 
       continue;
     }
     const PlanBuffer& from = plan.buffers[static_cast<size_t>(step.inputs[0])];
+    if (step.kind == ExecutionStep::Kind::Copy && from.type) {
+      const PlanBuffer& to = plan.buffers[static_cast<size_t>(step.outputs[0].buffer)];
+      price = assumed_copy_seconds(*from.type, from.bytes,
+                                   from.strides.empty() ? to.strides : from.strides);
+      continue;
+    }
     price = assumed_conversion_seconds(from.bytes);
     const std::vector<double>& row = prices_.conversions[static_cast<size_t>(from.value.index)];
     if (step.kind != ExecutionStep::Kind::Convert || row.empty()) continue;

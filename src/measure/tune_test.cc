@@ -267,6 +267,51 @@ TEST_F(Tunings, BoundWhatNobodyMeasuredByItsLike) {
   EXPECT_GE(guessed.candidates[static_cast<size_t>(plain)].seconds, learned);
 }
 
+// Small kernels are slow for reasons that large ones do not share; the reverse is rare.
+TEST_F(Tunings, ASmallKernelHardlyBoundsALargeOne) {
+  for (const bool is_large_known : {false, true}) {
+    SCOPED_TRACE(is_large_known ? "the large one was measured" : "the small one was measured");
+    constexpr int64_t kSizes[] = {int64_t{1} << 12, int64_t{1} << 24};
+    GraphBuilder builder(registry_);
+    for (const int64_t size : kSizes) {
+      const std::string name = std::to_string(size);
+      builder.input("x" + name, float_type(Shape{size}))
+          .node("relu" + name, "Relu", {"x" + name}, {"y" + name})
+          .output("y" + name);
+    }
+    graph_ = builder.graph();
+    for (const int64_t size : kSizes) {
+      graph_[find_value(graph_, "y" + std::to_string(size))].type = float_type(Shape{size});
+    }
+    offer([](const auto& graph, Proposals& proposals) {
+      for (const plugin::Node& node : graph.nodes()) {
+        proposals.add(relu_candidate(node, TESSERA_LAYOUT_DEFAULT));
+      }
+    });
+    const TuningTask of = task();
+    const std::vector<TuneGroup> groups = collect_groups(of);
+    const auto keys = cost_keys(of, groups);
+    const PriceOptions bounded{.unmeasured = Unmeasured::Bounded,
+                               .conversion_seconds = [](int64_t) { return 8.0; }};
+    const auto prices = [&] {
+      return look_up_prices(of, groups, make_price_basis(of, groups), keys, table_, bounded)
+          .candidates;
+    };
+    const auto known = static_cast<size_t>(groups[is_large_known ? 1 : 0].candidates[0]);
+    const auto other = static_cast<size_t>(groups[is_large_known ? 0 : 1].candidates[0]);
+    table_ = {};
+    const std::vector<CandidatePrice> bounds = prices();
+    table_.kernels[*keys[known]].warm =
+        Timing{.seconds = 100 * bounds[known].seconds, .low = 0, .high = 1, .rounds = 9};
+    const double learned = prices()[other].seconds / bounds[other].seconds;
+    if (is_large_known) {
+      EXPECT_GT(learned, 40);
+    } else {
+      EXPECT_LT(learned, 5);
+    }
+  }
+}
+
 // An op of an instruction that is fused to a product hardly changes its time, a longer one may.
 TEST_F(Tunings, BoundAProductByTheSameOneWithOtherOps) {
   for (const auto& [op, is_short] : {std::pair{"Relu", true}, std::pair{"Tanh", false}}) {

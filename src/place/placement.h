@@ -59,6 +59,8 @@ struct PlacementProblem {
   std::vector<double> conversion_seconds;
   std::vector<std::vector<double>> conversion_hops;
   std::vector<std::vector<double>> conversion_prices;  // by value; any row or all may be empty
+  // By value: the price of copying it within its layout. Empty: that of converting it.
+  std::vector<double> copy_seconds;
   std::vector<int> results;  // values that the caller receives, in fed_layout()
   // Constants. They are converted before the first run, so their conversions cost nothing.
   std::vector<bool> is_constant;

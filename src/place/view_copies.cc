@@ -106,9 +106,11 @@ std::vector<bool> ViewCopies::inputs_written_in_place(const PlacementCandidate& 
 
 double ViewCopies::seconds(const PlacementCandidate& candidate) const {
   using Sharing = PlacementCandidate::Sharing;
+  const std::vector<double>& prices =
+      problem_.copy_seconds.empty() ? problem_.conversion_seconds : problem_.copy_seconds;
   double total = 0;
   const auto add_if = [&](bool is_copied, int value) {
-    if (is_copied) total += problem_.conversion_seconds[at(value)];
+    if (is_copied) total += prices[at(value)];
   };
   switch (candidate.sharing) {
     case Sharing::None:

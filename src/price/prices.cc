@@ -34,6 +34,9 @@ constexpr int kSeveral = 3;
 constexpr double kSlackOfOtherSizes = 1.5;
 constexpr double kSlackOfOtherKinds = 1.5;
 constexpr double kSlackOfOthers = 2;
+// Small kernels stay further from their bounds than large ones do. So the slack is this many times
+// as large for each size class by which the similar candidate is smaller.
+constexpr double kSlackOfSmallerSize = 4;
 // Regions, parts of a graph that a library compiles as a whole, are all similar for this purpose.
 constexpr double kSlackOfRegions = 1.1;
 // The slack if the similar candidate computes the same product, with other ops fused to it.
@@ -284,15 +287,9 @@ class Pricer {
       const auto found = dense_.find(dense_key(index));
       if (found != dense_.end()) return std::max(own_bound, found->second);
     }
-    const auto by = [&](int name, int size, double slack) {
-      const auto found = known_.find({name, size});
-      if (found == known_.end()) return 0.0;
-      const bool are_several = slack == kSlackOfOne && found->second.count >= kSeveral;
-      return own_bound / (found->second.best * (are_several ? kSlackOfSeveral : slack));
-    };
     const int family = kind(index).family;
     if (candidate.is_measured_only()) {
-      return std::max(own_bound, by(family, kAnySize, kSlackOfRegions));
+      return std::max(own_bound, bound_by(own_bound, family, kAnySize, kSlackOfRegions));
     }
     const auto same_product = products_.find({family, kind(index).product});
     if (same_product != products_.end()) {
@@ -301,9 +298,10 @@ class Pricer {
     const int kind_of_it = kind(index).kind;
     const int size = size_class(own_bound);
     // The most similar group of candidates counts.
-    for (const double bound :
-         {by(kind_of_it, size, kSlackOfOne), by(kind_of_it, kAnySize, kSlackOfOtherSizes),
-          by(family, size, kSlackOfOtherKinds), by(family, kAnySize, kSlackOfOthers)}) {
+    for (const double bound : {bound_by(own_bound, kind_of_it, size, kSlackOfOne),
+                               bound_by_other_sizes(own_bound, kind_of_it, kSlackOfOtherSizes),
+                               bound_by(own_bound, family, size, kSlackOfOtherKinds),
+                               bound_by_other_sizes(own_bound, family, kSlackOfOthers)}) {
       if (bound > 0) return std::max(own_bound, bound);
     }
     // What its backend expects to be slower is tried later.
@@ -312,11 +310,34 @@ class Pricer {
     }
     // One thread is not faster than all threads, apart from the cost of starting them.
     const int on_all = kind(index).family_on_all_threads;
-    const double bound = std::max(by(on_all, size_class(own_bound / task_.threads), kSlackOfOne),
-                                  by(on_all, kAnySize, kSlackOfOthers)) /
-                         task_.threads;
+    const double share = own_bound / task_.threads;
+    const double bound = std::max(bound_by(share, on_all, size_class(share), kSlackOfOne),
+                                  bound_by_other_sizes(share, on_all, kSlackOfOthers));
     const bool is_short = bound < kSecondsToStartThreads;
     return is_short ? own_bound : std::max(own_bound, bound);
+  }
+
+  // The bound of a candidate whose roofline bound is `own_bound`, by what is known of similar ones
+  // of one size class; 0 if nothing is.
+  double bound_by(double own_bound, int name, int size, double slack) const {
+    const auto found = known_.find({name, size});
+    if (found == known_.end()) return 0;
+    const bool are_several = slack == kSlackOfOne && found->second.count >= kSeveral;
+    return own_bound / (found->second.best * (are_several ? kSlackOfSeveral : slack));
+  }
+
+  // The same by similar ones of all sizes.
+  double bound_by_other_sizes(double own_bound, int name, double slack) const {
+    const int size = size_class(own_bound);
+    double efficiency = 0;
+    const auto end = known_.lower_bound({name, kAnySize});
+    constexpr int kSmallest = std::numeric_limits<int>::min();
+    for (auto known = known_.lower_bound({name, kSmallest}); known != end; ++known) {
+      const int classes = std::max(0, size - known->first.second);
+      efficiency =
+          std::max(efficiency, known->second.best * std::pow(kSlackOfSmallerSize, classes));
+    }
+    return efficiency > 0 ? own_bound / (efficiency * slack) : 0;
   }
 
   // Not less than its bound, so that a candidate that was skipped because it could not win does not
