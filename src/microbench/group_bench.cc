@@ -1,7 +1,6 @@
 #include "microbench/group_bench.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -20,6 +19,7 @@
 #include "base/stopwatch.h"
 #include "microbench/device_bench.h"
 #include "microbench/fastest_run.h"
+#include "microbench/gather_threads.h"
 #include "tessera/error.h"
 #include "verify/check_candidate.h"
 
@@ -72,22 +72,6 @@ constexpr int64_t kSpareBytes = 4096;
 
 // Reading this multiple of a cache's size leaves almost nothing of its former contents.
 constexpr double kFillFactor = 1.25;
-
-// Returns when all threads of the pool are awake, as they are in the middle of a plan: otherwise
-// the first ones might do the work of a short kernel before the others have woken. Gives up on
-// threads that the system does not run. Call it inside ThreadPool::execute().
-void gather_threads(ThreadPool& pool) {
-  constexpr std::chrono::microseconds kMaxWait{500};
-  const int threads = pool.threads();
-  if (threads == 1) return;
-  const Clock::time_point end = Clock::now() + kMaxWait;
-  std::atomic<int64_t> arrived = 0;
-  pool.parallel_for(threads, 1, [&](int64_t first, int64_t last) {
-    arrived.fetch_add(last - first, std::memory_order_relaxed);
-    while (arrived.load(std::memory_order_relaxed) < threads && Clock::now() < end) {
-    }
-  });
-}
 
 // Allocates `bytes` with the alignment that kernels are promised.
 Tensor allocate(int64_t bytes) { return {DataType::UInt8, {bytes + kSpareBytes}}; }

@@ -33,13 +33,12 @@ constexpr int64_t kStripsOfSlot = 4;
 
 // How the work is divided. Rows are those of the depthwise convolution.
 struct Division {
-  int64_t strip_rows = 1;  // outputs
-  int64_t expand_rows =
-      0;                   // inputs that the outputs of a strip read, at most; 0: none are expanded
-  int64_t expand_row = 0;  // elements of an expanded row of a panel
-  int64_t panels = 0;      // of expanded channels
-  int64_t row = 0;         // elements of a row of outputs
-  int64_t strips = 1;      // of an image
+  int64_t strip_rows = 1;   // outputs
+  int64_t expand_rows = 0;  // inputs that these read, at most; 0 if none are expanded
+  int64_t expand_row = 0;   // elements of an expanded row of a panel
+  int64_t panels = 0;       // of expanded channels
+  int64_t row = 0;          // elements of a row of outputs
+  int64_t strips = 1;       // of an image
   int64_t slots = 1;
   bool is_projected = false;
 

@@ -31,6 +31,9 @@ namespace {
 // Smaller values stay in the cache between two kernels anyway.
 constexpr int64_t kMinSavedBytes = 512 * 1024;
 
+// Strips of one row that are larger would not stay in the cache either.
+constexpr int64_t kMaxStripBytes = 1024 * 1024;
+
 // The nodes that a kernel computes, and their values.
 struct StripsGroup {
   std::vector<int32_t> nodes;  // ascending
@@ -56,20 +59,27 @@ struct Tail {
 // each of them.
 class Search {
  public:
-  explicit Search(const Graph& graph) : graph_(graph), activations_(find_activations(graph)) {}
+  explicit Search(const Graph& graph) : graph_(graph) {}
 
   std::vector<StripsGroup> run() {
+    std::vector<Node> pointwise;
+    std::vector<Node> depthwise;
     for (const Node& node : graph_.nodes()) {
-      if (!is_convolution(node) || !is_pointwise(shape_of(node))) continue;
+      if (!is_convolution(node)) continue;
+      const ConvolutionShape shape = shape_of(node);
+      if (is_pointwise(shape)) pointwise.push_back(node);
+      if (is_depthwise(shape)) depthwise.push_back(node);
+    }
+    if (depthwise.empty()) return {};
+    activations_ = find_activations(graph_);
+    for (const Node& node : pointwise) {
       const Tail tail = tail_of(node.output(0));
       const std::optional<Node> reader = plugin::only_reader(graph_, tail.result);
       if (reader && reader->input(0).id() == tail.result.id()) {
         expands_.insert({reader->id(), {node, tail}});
       }
     }
-    for (const Node& node : graph_.nodes()) {
-      if (is_convolution(node) && is_depthwise(shape_of(node))) add_groups(node);
-    }
+    for (const Node& node : depthwise) add_groups(node);
     return std::move(groups_);
   }
 
@@ -236,6 +246,7 @@ void offer(ProposeContext& context, const StripsGroup& group) {
   }
   if (group.addend >= 0) strips.addend = add_port(candidate, graph.value(group.addend), nhwc);
   if (strips.saved_bytes() < kMinSavedBytes) return;
+  if (strips_workspace_bytes(strips, 1) > kMaxStripBytes) return;
   candidate.outputs.push_back({.value = group.result, .layout = nhwc});
   candidate.workspace_bytes = strips_workspace_bytes(strips, context.options().threads);
   const auto bytes = static_cast<double>(graph.value(group.input).type().dense_bytes() +

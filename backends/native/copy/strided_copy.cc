@@ -197,11 +197,27 @@ const char* StridedCopy::form_name() const {
   return "";
 }
 
+namespace {
+
+// Sorts the first `count` axes and keeps the order of those that are equal. std::stable_sort
+// allocates memory.
+template <class IsBefore>
+void sort_axes(LoopNest& nest, int count, const IsBefore& is_before) {
+  const auto begin = nest.axes.begin();
+  for (auto axis = begin; axis != begin + count; ++axis) {
+    for (auto moved = axis; moved != begin && is_before(*moved, *(moved - 1)); --moved) {
+      std::iter_swap(moved, moved - 1);
+    }
+  }
+}
+
+}  // namespace
+
 // The outermost axis of the target first.
 void StridedCopy::order_axes() {
-  std::stable_sort(
-      nest_.axes.begin(), nest_.axes.begin() + nest_.rank,
-      [](const LoopNest::Axis& one, const LoopNest::Axis& other) { return one.to > other.to; });
+  sort_axes(nest_, nest_.rank, [](const LoopNest::Axis& one, const LoopNest::Axis& other) {
+    return one.to > other.to;
+  });
 }
 
 void StridedCopy::merge_axes() {
@@ -301,10 +317,9 @@ void StridedCopy::plan_rows() {
 // The order of streamed writes does not matter, but reads should follow the order of memory.
 // Repeated rows (stride 0) stay together.
 void StridedCopy::read_in_order() {
-  std::stable_sort(nest_.axes.begin(), nest_.axes.begin() + nest_.rank - 1,
-                   [](const LoopNest::Axis& one, const LoopNest::Axis& other) {
-                     return one.from != 0 && other.from != 0 && one.from > other.from;
-                   });
+  sort_axes(nest_, nest_.rank - 1, [](const LoopNest::Axis& one, const LoopNest::Axis& other) {
+    return one.from != 0 && other.from != 0 && one.from > other.from;
+  });
 }
 
 void StridedCopy::plan_tiles() {
