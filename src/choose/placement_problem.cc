@@ -11,9 +11,12 @@ namespace {
 constexpr double kConversionBytesPerSecond = 10e9;
 constexpr double kConversionSeconds = 2e-6;
 
-// Of copies. A reader of a view mostly finds it in a cache.
-constexpr double kCopiedBytesPerSecond = 60e9;
-constexpr double kCopiedPieceSeconds = 1e-9;  // bytes that are contiguous on both sides
+// Of copies: what was just written is in a core's cache, if it is not too large. Pieces are bytes
+// that are contiguous on both sides.
+constexpr double kCachedBytes = 1 << 20;
+constexpr double kCachedBytesPerSecond = 120e9;
+constexpr double kOtherBytesPerSecond = 30e9;
+constexpr double kPieceSeconds = 0.5e-9;
 constexpr double kCopySeconds = 0.5e-6;
 
 int64_t stored_bytes(const Graph& graph, const LayoutTable& layouts, ValueId value,
@@ -87,9 +90,11 @@ double assumed_copy_seconds(const TensorType& type, int64_t bytes,
                             const std::vector<int64_t>& strides) {
   const int64_t piece = strides.empty() ? bytes : contiguous_bytes(type, strides);
   const auto pieces = static_cast<double>(piece > 0 ? bytes / piece : 0);
+  const auto all = static_cast<double>(bytes);
+  const double cached = std::min(all, kCachedBytes);
   // Every byte is read and written.
-  return kCopySeconds + pieces * kCopiedPieceSeconds +
-         2 * static_cast<double>(bytes) / kCopiedBytesPerSecond;
+  return kCopySeconds + pieces * kPieceSeconds + 2 * cached / kCachedBytesPerSecond +
+         2 * (all - cached) / kOtherBytesPerSecond;
 }
 
 double assumed_conversion_seconds(int64_t bytes) {
