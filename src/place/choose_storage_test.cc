@@ -24,13 +24,13 @@ PlacementProblem chain(int nodes, double dense_seconds, double sparse_seconds, d
   for (int node = 0; node <= nodes; ++node) {
     problem.nodes.push_back({{node}, {node + 1}});
     problem.candidates.push_back({.preference = 0,
-                                  .seconds = static_cast<double>(dense_seconds),
+                                  .seconds = dense_seconds,
                                   .nodes = {node},
                                   .inputs = {{node, kDense}},
                                   .outputs = {{node + 1, kDense}}});
     if (node == nodes) break;
     problem.candidates.push_back({.preference = 1,
-                                  .seconds = static_cast<double>(sparse_seconds),
+                                  .seconds = sparse_seconds,
                                   .nodes = {node},
                                   .inputs = {{node, kSparse}},
                                   .outputs = {{node + 1, kSparse}}});

@@ -115,7 +115,7 @@ std::vector<int> Cover::order() const {
   using Ready = std::pair<int, int>;  // last node, group
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   for (size_t group = 0; group < groups_.size(); ++group) {
-    if (waits_for[group] == 0) ready.push({groups_[group].back(), static_cast<int>(group)});
+    if (waits_for[group] == 0) ready.emplace(groups_[group].back(), static_cast<int>(group));
   }
   std::vector<int> order;
   while (!ready.empty()) {
@@ -123,7 +123,7 @@ std::vector<int> Cover::order() const {
     ready.pop();
     order.push_back(group);
     for (const int follower : followers[at(group)]) {
-      if (--waits_for[at(follower)] == 0) ready.push({groups_[at(follower)].back(), follower});
+      if (--waits_for[at(follower)] == 0) ready.emplace(groups_[at(follower)].back(), follower);
     }
   }
   return order;

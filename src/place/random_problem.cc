@@ -90,7 +90,7 @@ class ProblemGenerator {
   void add_candidate(const std::vector<int>& nodes) {
     PlacementCandidate made;
     made.nodes = nodes;
-    made.seconds = whole(1, 12) * (static_cast<int>(nodes.size()) + 1) / 2;
+    made.seconds = static_cast<double>(whole(1, 12) * (static_cast<int>(nodes.size()) + 1) / 2);
     made.kept_bytes = one_in(2) ? 0 : whole(1, 5);
     made.workspace_bytes = whole(0, 9);
     const int layout = one_in(2) ? 0 : whole(0, problem_.layout_count - 1);

@@ -75,7 +75,9 @@ class TopologicalSorter {
       is_done[position] = true;
       order.running.push_back(chosen_[position]);
       for (const size_t follower : followers_[position]) {
-        if (waits_for[follower] > 0 && --waits_for[follower] == 0) release(follower);
+        if (waits_for[follower] == 0) continue;
+        --waits_for[follower];
+        if (waits_for[follower] == 0) release(follower);
       }
     }
     return order;
