@@ -1,6 +1,7 @@
 // Convolutions of odd sizes, grouped, dilated, padded, with a following Relu.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -370,6 +371,38 @@ RandomGraph mobile_block(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// The windows of a Conv along its spatial axes.
+struct Windows {
+  Sizes begins;  // pads
+  Sizes ends;
+  Sizes strides;
+  Sizes dilations;
+
+  // Adds an axis, of which windows may lie in the padding as a whole.
+  void add(Dice& dice, int64_t taps, int64_t dilation) {
+    strides.push_back(dice.whole(1, 3));
+    dilations.push_back(dilation);
+    const int64_t extent = (taps - 1) * dilation + 1;
+    begins.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent + 2));
+    ends.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent + 2));
+  }
+  // The size of the output along the last axis.
+  int64_t output(int64_t input, int64_t taps) const {
+    const int64_t extent = (taps - 1) * dilations.back() + 1;
+    return (input + begins.back() + ends.back() - extent) / strides.back() + 1;
+  }
+  Attributes attributes(int64_t groups) const {
+    Sizes pads = begins;
+    pads.insert(pads.end(), ends.begin(), ends.end());
+    Attributes made;
+    made.set("group", groups);
+    made.set("pads", pads);
+    made.set("strides", strides);
+    made.set("dilations", dilations);
+    return made;
+  }
+};
+
 // Planes, each by windows of its own, one or several: any taps, strides and dilations, 1-D too.
 RandomGraph depthwise_planes(Dice& dice, const ops::Registry& registry) {
   const int64_t version = dice.one_in(2) ? 14 : 10;
@@ -381,31 +414,19 @@ RandomGraph depthwise_planes(Dice& dice, const ops::Registry& registry) {
   Sizes input = {images, in_channels};
   Sizes weights = {out_channels, 1};
   Sizes output = {images, out_channels};
-  Sizes begins;
-  Sizes ends;
-  Sizes strides;
-  Sizes dilations;
+  Windows windows;
   for (int axis = 0; axis < (is_line ? 1 : 2); ++axis) {
     const int64_t taps = is_line ? dice.whole(1, 33) : dice.whole(1, 7);
-    strides.push_back(dice.whole(1, 3));
-    dilations.push_back(dice.one_in(3) ? dice.whole(2, is_line ? 40 : 4) : 1);
-    const int64_t extent = (taps - 1) * dilations.back() + 1;
-    // Also windows in the padding as a whole.
-    begins.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent + 2));
-    ends.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent + 2));
+    windows.add(dice, taps, dice.one_in(3) ? dice.whole(2, is_line ? 40 : 4) : 1);
+    const int64_t padding = windows.begins.back() + windows.ends.back();
+    const int64_t least = (taps - 1) * windows.dilations.back() + 1 - padding;
     const int64_t longest = !is_line ? 70 : dice.one_in(3) ? 5000 : 300;
-    input.push_back(std::max(extent - begins.back() - ends.back(), dice.whole(1, longest)));
+    input.push_back(std::max(least, dice.whole(1, longest)));
     weights.push_back(taps);
-    output.push_back((input.back() + begins.back() + ends.back() - extent) / strides.back() + 1);
+    output.push_back(windows.output(input.back(), taps));
   }
   const std::vector<std::string> inputs = add_operands(dice, made, input, weights, out_channels);
-  begins.insert(begins.end(), ends.begin(), ends.end());
-  Attributes attributes;
-  attributes.set("group", in_channels);
-  attributes.set("pads", begins);
-  attributes.set("strides", strides);
-  attributes.set("dilations", dilations);
-  made.builder.node("y", "Conv", inputs, {"y"}, attributes);
+  made.builder.node("y", "Conv", inputs, {"y"}, windows.attributes(in_channels));
   add_activation(dice, made, version, output);
   return made;
 }
@@ -428,33 +449,40 @@ RandomGraph few_channels(Dice& dice, const ops::Registry& registry) {
   Sizes input = {images, in_group * groups};
   Sizes weights = {out_group * groups, in_group};
   Sizes output = {images, out_group * groups};
-  Sizes begins;
-  Sizes ends;
-  Sizes strides;
-  Sizes dilations;
+  Windows windows;
   for (int axis = 0; axis < (is_line ? 1 : 2); ++axis) {
     const int64_t taps =
         has_groups ? dice.pick(Sizes{1, 3, 3, 5, 7, 4}) : dice.pick(Sizes{2, 3, 5, 7});
-    strides.push_back(dice.whole(1, 3));
-    dilations.push_back(dice.one_in(4) ? 2 : 1);
-    const int64_t extent = (taps - 1) * dilations.back() + 1;
-    // Also windows in the padding as a whole.
-    begins.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent + 2));
-    ends.push_back(dice.one_in(2) ? extent / 2 : dice.whole(0, extent + 2));
-    input.push_back(extent + dice.whole(0, 24));
+    const int64_t dilation = dice.one_in(4) ? 2 : 1;
+    windows.add(dice, taps, dilation);
+    input.push_back((taps - 1) * dilation + 1 + dice.whole(0, 24));
     weights.push_back(taps);
-    output.push_back((input.back() + begins.back() + ends.back() - extent) / strides.back() + 1);
+    output.push_back(windows.output(input.back(), taps));
   }
   const std::vector<std::string> inputs =
       add_operands(dice, made, input, weights, out_group * groups);
-  begins.insert(begins.end(), ends.begin(), ends.end());
-  Attributes attributes;
-  attributes.set("group", groups);
-  attributes.set("pads", begins);
-  attributes.set("strides", strides);
-  attributes.set("dilations", dilations);
-  made.builder.node("y", "Conv", inputs, {"y"}, attributes);
+  made.builder.node("y", "Conv", inputs, {"y"}, windows.attributes(groups));
   add_activation(dice, made, version, output);
+  return made;
+}
+
+// Sizes whose product does not fit 64 bits, in a model of a few bytes.
+RandomGraph far_reaching_windows(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 14);
+  const Sizes far = dice.pick(std::vector<Sizes>{{INT32_MAX, INT32_MAX - 15},
+                                                 {INT32_MAX, INT32_MAX},
+                                                 {INT32_MAX - 15, INT32_MAX},
+                                                 {1, INT32_MAX},
+                                                 {70'000, 70'000}});
+  made.input("x", dice.tensor({1, 4, 4, 4}));
+  made.constant("w", dice.tensor({4, 1, 2, 2}));
+  Windows windows;
+  windows.begins = far;
+  windows.ends = {0, 0};
+  windows.strides = {1, 1};
+  windows.dilations = far;
+  made.builder.node("y", "Conv", {"x", "w"}, {"y"}, windows.attributes(4));
+  made.builder.output("y");
   return made;
 }
 
@@ -504,6 +532,9 @@ TEST(NativeConvolution, DepthwisePlanes) {
   const Totals totals = check_each_target(162, 600, depthwise_planes);
   EXPECT_GE(totals.answered, 600);
   EXPECT_EQ(totals.largest, 3U);
+}
+TEST(NativeConvolution, WindowsThatReachFar) {
+  EXPECT_GE(check_each_target(164, 25, far_reaching_windows).answered, 25);
 }
 TEST(NativeConvolution, MobileBlocks) {
   const Totals totals = check_each_target(163, 20, mobile_block);

@@ -24,7 +24,9 @@ namespace {
 
 // The minimum number of bytes of the output for one thread.
 constexpr int64_t kGrainBytes = 16 * 1024;
-// With windows that reach further, most of what is copied for a tile would not be used.
+// With windows that reach further, most of what is copied for a tile would not be used. The first
+// limit also keeps the sizes of a model's making from overflowing.
+constexpr int64_t kMaxReach = 64 * 1024;  // elements
 constexpr int64_t kMaxBufferBytes = 256 * 1024;
 
 [[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
@@ -112,6 +114,9 @@ Work work_of(const ConvolutionGroup& group) {
     refuse("is offered for convolutions of each channel alone only");
   }
   if (group.addend >= 0) refuse("adds nothing to a convolution of each channel alone");
+  for (const plugin::WindowAxis& axis : {shape.rows, shape.columns}) {
+    if (std::max(axis.extent(), axis.stride) > kMaxReach) refuse("the window reaches too far");
+  }
   return {.problem = PlaneProblem(shape.rows, shape.columns, group.activation),
           .images = shape.images,
           .in_channels = shape.in_channels,
