@@ -22,7 +22,7 @@ constexpr size_t kAxes = 3;
 // Axes of images and channels, before the spatial ones.
 constexpr size_t kOuterAxes = 2;
 
-// Larger ones are mistakes. Their sums cannot overflow.
+// The largest pad that a Conv may have.
 constexpr int64_t kMaxPad = INT32_MAX;
 
 bool is_op(const Node& node, const char* op) { return node.domain.empty() && node.op == op; }
@@ -122,7 +122,7 @@ std::optional<std::vector<int64_t>> joined_pads(const Graph& graph, const Node& 
     if (axis < kOuterAxes && added != 0) return std::nullopt;
     if (axis < kOuterAxes) continue;
     int64_t& sum = joined[index / rank * spatial + axis - kOuterAxes];
-    if (added < 0 || added > kMaxPad || sum < 0 || sum > kMaxPad) return std::nullopt;
+    if (added < 0 || added > kMaxPad || sum < 0 || sum > kMaxPad - added) return std::nullopt;
     sum += added;
   }
   return joined;

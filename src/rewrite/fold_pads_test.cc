@@ -88,6 +88,9 @@ TEST_F(FoldPads, NotOtherPads) {
   expect_kept(pad_and_conv(pads, 0, attribute("auto_pad", std::string("SAME_UPPER"))));
   expect_kept(pad_and_conv({0, 0, 1, -1, 0, 0, 1, 1}));
   expect_kept(pad_and_conv({1, 0, 1, 1, 0, 0, 1, 1}));
+  // Together, they would be more than a Conv may have.
+  expect_kept(
+      pad_and_conv({0, 0, 0, INT32_MAX, 0, 0, 0, 0}, 0, attribute("pads", Sizes{0, 1, 0, 0})));
   GraphBuilder reflected = builder();
   reflected.input("x", float_type(Shape{1, 2, 6, 7}))
       .constant("w", noise({3, 2, 3, 3}, 1))

@@ -142,7 +142,7 @@ class StripsKernel : public plugin::Kernel {
       own.channels = std::min(step, strips_.channels - channel);
       DepthwiseOperands operands = {.to = filtered + channel};
       if (strips_.expand) {
-        // The depthwise convolution reads the panel while it is in the first-level cache.
+        // The depthwise convolution reads the panel while it is in the cache.
         own.from_pixel = loops_.panel;
         operands.from = expand(reach, channel, slot);
         operands.from_row = reach.begin;
