@@ -24,7 +24,7 @@ const std::string& value_of(const std::vector<CacheIngredient>& ingredients,
 constexpr int64_t kNanoseconds = 1'000'000'000;
 
 // The ingredients of a bind with default options.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kUsual = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kUsual = {{
     {"fetch", ""},
     {"layouts", ""},
     {"strict storage", "no"},
@@ -38,6 +38,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kUsual =
     {"denormals", "flushed"},
     {"precision", "float32"},
     {"nan", "exact"},
+    {"accuracy", "bounded"},
 }};
 
 bool is_usual(const CacheIngredient& ingredient) {

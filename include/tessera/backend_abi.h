@@ -321,7 +321,10 @@ enum {
    * processes only load it. `build_seconds` is the time to compile it. */
   TESSERA_CANDIDATE_COMPILED = 512,
   /* Not kept yet. If nothing is measured, it is compiled behind the runs. */
-  TESSERA_CANDIDATE_TO_COMPILE = 1024
+  TESSERA_CANDIDATE_TO_COMPILE = 1024,
+  /* On some inputs its error exceeds the bound that the op states (docs/accuracy.md). It is offered
+   * only with TESSERA_ACCURACY_FAST; otherwise the host refuses it. */
+  TESSERA_CANDIDATE_ROUGH = 2048
 };
 
 typedef struct tessera_build_options {
@@ -414,6 +417,10 @@ enum { TESSERA_PRECISION_FLOAT32 = 0, TESSERA_PRECISION_BFLOAT16 = 1 };
  * infinity, a kernel returns no finite number. FAST: neither is required. */
 enum { TESSERA_NAN_EXACT = 0, TESSERA_NAN_FAST = 1 };
 
+/* BOUNDED: the error of a kernel is at most the bound that the op states (docs/accuracy.md). FAST:
+ * candidates with TESSERA_CANDIDATE_ROUGH are accepted too. */
+enum { TESSERA_ACCURACY_BOUNDED = 0, TESSERA_ACCURACY_FAST = 1 };
+
 /* A candidate that the host asks for: the nodes of its group, ascending; its algorithm; and its
  * ports as they were offered. The text of the ports is: the layouts of the inputs, each followed by
  * ":" and the id of its pack if it has one; then "->"; then the layouts of the outputs; with a
@@ -441,7 +448,9 @@ typedef struct tessera_propose_options {
   /* What candidates may do with NaN and infinities: TESSERA_NAN_. Older hosts do not send it (see
    * struct_size); assume EXACT for them. */
   int32_t nan;
-  int32_t reserved;
+  /* How large errors may be: TESSERA_ACCURACY_. Hosts that send `nan` but do not know this member
+   * set it to 0. */
+  int32_t accuracy;
 } tessera_propose_options;
 
 /* Receives the candidates and refusals of a backend; implemented by the host. */

@@ -406,7 +406,10 @@ class BackendAdapter {
           wanted.skips_measured_only = options->skips_measured_only != 0;
           wanted.wanted = wanted_of(*options);
         }
-        if (options->struct_size >= sizeof(*options)) wanted.nan = options->nan;
+        if (options->struct_size >= sizeof(*options)) {
+          wanted.nan = options->nan;
+          wanted.accuracy = options->accuracy;
+        }
         Proposals sink(proposals);
         held.backend_->propose(Graph(held.host_, graph), wanted, sink);
       });

@@ -157,8 +157,9 @@ struct ProposeOptions {
   int32_t threads = 1;
   int32_t precision = TESSERA_PRECISION_FLOAT32;
   bool is_training = false;
-  bool skips_measured_only = false;  // TESSERA_CANDIDATE_MEASURED_ONLY is ignored
-  int32_t nan = TESSERA_NAN_EXACT;   // what candidates may do with NaN and infinities
+  bool skips_measured_only = false;             // TESSERA_CANDIDATE_MEASURED_ONLY is ignored
+  int32_t nan = TESSERA_NAN_EXACT;              // what candidates may do with NaN and infinities
+  int32_t accuracy = TESSERA_ACCURACY_BOUNDED;  // whether errors may exceed the op's bound
   // If a plan is known: the only candidates that the host needs; nullopt: it considers all.
   std::optional<std::vector<Wanted>> wanted = {};
 };

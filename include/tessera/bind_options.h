@@ -27,6 +27,11 @@ enum class Precision { Float32, BFloat16 };
 // instead, such as a maximum that drops NaN.
 enum class NanMode { Exact, Fast };
 
+// How large errors of kernels may be. Bounded: at most the bound that each op states
+// (docs/accuracy.md). Fast: also kernels whose errors exceed it on some inputs, such as large
+// values beside small ones.
+enum class Accuracy { Bounded, Fast };
+
 // Forces nodes onto a backend, and onto one of its algorithms.
 struct Pin {
   // A node's name; a prefix of names that ends with '*'; or a metadata property of the model's file
@@ -102,6 +107,7 @@ struct RunOptions {
   std::vector<Pin> pins = {};
   Precision precision = Precision::Float32;
   NanMode nan = NanMode::Exact;
+  Accuracy accuracy = Accuracy::Bounded;
   // Offer kernels that compute several nodes in one pass and that are compiled for them. False:
   // only the groups that libraries have kernels for.
   bool fuse = true;

@@ -93,6 +93,8 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   wanted.precision = options.run.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
                                                                   : TESSERA_PRECISION_FLOAT32;
   wanted.nan = options.run.nan == NanMode::Fast ? TESSERA_NAN_FAST : TESSERA_NAN_EXACT;
+  wanted.accuracy =
+      options.run.accuracy == Accuracy::Fast ? TESSERA_ACCURACY_FAST : TESSERA_ACCURACY_BOUNDED;
   wanted.fuses = options.run.fuse;
   // Who names libraries, or brings one, wants their kernels from the first run on.
   wanted.compiles = !wanted_backends(options).empty();

@@ -155,7 +155,8 @@ void Model::State::open_packs(ThreadPool& pool) {
 void Model::State::keep_stored(const BuiltPlan& built, int threads, const PlanOptions& options) {
   if (!stored_model) return;
   const std::vector<SavableKernel> savable =
-      StoredKernels(*registry, threads, options.precision, options.nan, {}).savable(built);
+      StoredKernels(*registry, threads, {options.precision, options.nan, options.accuracy}, {})
+          .savable(built);
   const std::lock_guard lock(mutex);
   stored_model->keep(loaded, loaded_structure(), packs, savable, backends.state_->set);
 }
@@ -255,9 +256,10 @@ ModelVerification Model::verify(const BindOptions& given) const {
   const auto plugins = choose_plugins(state_->backends.state_->set, options);
   const Graph graph = state_->bound_graph_with_weights(options, pool);
   pricing.tune.inputs = tuning_inputs(graph, options);
-  CheckedOffers checked = check_offers(graph, *state_->registry, plugins, pool,
-                                       {.precision = wanted.precision, .nan = wanted.nan},
-                                       wanted.selection, pricing.tune);
+  CheckedOffers checked =
+      check_offers(graph, *state_->registry, plugins, pool,
+                   {.precision = wanted.precision, .nan = wanted.nan, .accuracy = wanted.accuracy},
+                   wanted.selection, pricing.tune);
   return {std::move(checked.candidates), std::move(checked.tuning)};
 }
 

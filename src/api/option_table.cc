@@ -71,6 +71,7 @@ constexpr uint16_t kAll = kMeasuring | kCacheCommand;
 constexpr std::string_view kOptimizeModes[] = {"off", "now", "behind"};
 constexpr std::string_view kPrecisions[] = {"float32", "bfloat16"};
 constexpr std::string_view kNanModes[] = {"exact", "fast"};
+constexpr std::string_view kAccuracies[] = {"bounded", "fast"};
 constexpr std::string_view kOffOn[] = {"off", "on"};
 
 // More than any machine has; each costs memory of its own.
@@ -169,6 +170,21 @@ constexpr BindOption kOptions[] = {
               .commands = kAll},
      .choices = kNanModes,
      .ingredient = {.position = 14, .name = "nan"}},
+    {.name = "accuracy",
+     .keyword = "accuracy",
+     .field = field<&RunOptions::accuracy>(),
+     .help = "'bounded': the error of each kernel is at most the bound that its op states "
+             "(docs/accuracy.md). 'fast': kernels whose errors exceed it on some inputs are "
+             "allowed too, such as convolutions in which one large element disturbs its "
+             "neighbours.",
+     .flag = {.name = "--accuracy",
+              .value = "MODE",
+              .help = "bounded (default): errors are at most the bounds that ops state; fast: also "
+                      "kernels that exceed them on some inputs",
+              .heading = kWhere,
+              .commands = kAll},
+     .choices = kAccuracies,
+     .ingredient = {.position = 17, .name = "accuracy"}},
     {.name = "devices",
      .keyword = "devices",
      .field = field<&RunOptions::devices>(),

@@ -33,10 +33,10 @@ struct Field {
 using TypedField = std::variant<
     Field<bool>, Field<std::optional<Optimize>>, Field<int>, Field<int64_t>, Field<double>,
     Field<std::string>, Field<std::filesystem::path>, Field<Precision>, Field<NanMode>,
-    Field<std::vector<std::string>>, Field<std::vector<Exclusion>>, Field<std::vector<Pin>>,
-    Field<std::vector<StatePair>>, Field<std::map<std::string, std::string>>,
-    Field<std::map<std::string, std::vector<int64_t>>>, Field<std::map<std::string, Tensor>>,
-    Field<std::function<bool(const TuneProgress&)>>>;
+    Field<Accuracy>, Field<std::vector<std::string>>, Field<std::vector<Exclusion>>,
+    Field<std::vector<Pin>>, Field<std::vector<StatePair>>,
+    Field<std::map<std::string, std::string>>, Field<std::map<std::string, std::vector<int64_t>>>,
+    Field<std::map<std::string, Tensor>>, Field<std::function<bool(const TuneProgress&)>>>;
 
 struct OptionField {
   std::string_view group;  // of BindOptions: "run"; "" for what is not in a group

@@ -36,24 +36,29 @@ bool is_kernel_key(const std::string& name);
 // Whether `key` is the key of a kernel of `backend`.
 bool is_kernel_of(const std::string& key, const std::string& backend);
 
+// What kernels may do; see PlanOptions.
+struct KernelLatitude {
+  int precision = TESSERA_PRECISION_FLOAT32;
+  int nan = TESSERA_NAN_EXACT;
+  int accuracy = TESSERA_ACCURACY_BOUNDED;
+};
+
 // `registry` must outlive this.
 class StoredKernels {
  public:
   // `find` may be null: nothing is stored. `shared` has the kernels of all models whose build takes
-  // a while; null: each model has its own. It must outlive this. For `precision` and `nan` see
-  // PlanOptions.
-  StoredKernels(const ops::Registry& registry, int threads, int precision, int nan,
+  // a while; null: each model has its own. It must outlive this.
+  StoredKernels(const ops::Registry& registry, int threads, const KernelLatitude& latitude,
                 FindStoredKernel find, SharedKernels* shared = nullptr)
       : registry_(registry),
         threads_(threads),
-        precision_(precision),
-        nan_(nan),
+        latitude_(latitude),
         find_(std::move(find)),
         shared_(shared) {}
 
   // What is known of the kernel of a candidate. Its key covers everything that the kernel depends
   // on: the computation of its group, absorbed constants, the candidate, the exact build of its
-  // library, threads, precision and NaN rule.
+  // library, threads and latitude.
   struct Found {
     std::shared_ptr<SharedKernel> shared;  // null: it is not shared
     std::optional<StoredKernel> stored;
@@ -69,8 +74,7 @@ class StoredKernels {
 
   const ops::Registry& registry_;
   int threads_;
-  int precision_;
-  int nan_;
+  KernelLatitude latitude_;
   FindStoredKernel find_;
   SharedKernels* shared_;
 };

@@ -50,6 +50,7 @@ class Collector {
 
   void ask(const OfferOptions& options) {
     wanted_ = options.wanted;
+    accepts_rough_ = options.accuracy == TESSERA_ACCURACY_FAST;
     ask_propose(options);
     ask_simple_kernels();
     if (wanted_ != nullptr) return;
@@ -68,6 +69,7 @@ class Collector {
     wanted.threads = options.threads;
     wanted.precision = options.precision;
     wanted.nan = options.nan;
+    wanted.accuracy = options.accuracy;
     wanted.skips_measured_only = options.skips_measured_only ? 1 : 0;
     std::vector<tessera_wanted> candidates;
     if (wanted_ != nullptr) {
@@ -151,6 +153,7 @@ class Collector {
       candidate.plugin = plugin_;
       candidate.preference = preference_;
       candidate.abi = held;
+      if (candidate.is_rough() && !accepts_rough_) return refuse_rough(candidate);
       expand(candidate);
     } catch (const IllegalOffer& illegal) {
       refuse_nodes(*held, illegal.reason);
@@ -170,6 +173,15 @@ class Collector {
     for (const int32_t node :
          std::span(abi.nodes, static_cast<size_t>(std::max(0, abi.node_count)))) {
       add_refusal(node, text + reason);
+    }
+  }
+
+  void refuse_rough(const Candidate& candidate) {
+    const std::string algorithm =
+        candidate.algorithm.empty() ? "" : " '" + candidate.algorithm + "'";
+    for (const NodeId node : candidate.nodes) {
+      add_refusal(node.index, "the error of its candidate" + algorithm +
+                                  " may exceed the op's bound, which only accuracy=fast allows");
     }
   }
 
@@ -272,6 +284,7 @@ class Collector {
   Offers& offers_;
   std::vector<bool> has_offer_or_refusal_;
   const std::vector<WantedCandidate>* wanted_ = nullptr;
+  bool accepts_rough_ = false;
   std::exception_ptr failure_;
 };
 

@@ -73,6 +73,8 @@ struct Candidate {
   bool is_measured_only() const { return (flags & TESSERA_CANDIDATE_MEASURED_ONLY) != 0; }
   // Whether its kernel is compiled once and then kept, and whether that is still to be done.
   bool is_compiled() const { return (flags & TESSERA_CANDIDATE_COMPILED) != 0; }
+  // Whether its error may exceed the bound that the op states.
+  bool is_rough() const { return (flags & TESSERA_CANDIDATE_ROUGH) != 0; }
   bool is_to_compile() const { return (flags & TESSERA_CANDIDATE_TO_COMPILE) != 0; }
 };
 
@@ -98,7 +100,8 @@ struct WantedCandidate {
 struct OfferOptions {
   int threads = 1;
   int precision = TESSERA_PRECISION_FLOAT32;
-  int nan = TESSERA_NAN_EXACT;  // TESSERA_NAN_
+  int nan = TESSERA_NAN_EXACT;              // TESSERA_NAN_
+  int accuracy = TESSERA_ACCURACY_BOUNDED;  // TESSERA_ACCURACY_
   // Candidates that require a measurement need not be offered.
   bool skips_measured_only = false;
   // Only these candidates need to be offered, and refusals are not needed; null: no restriction.
@@ -107,7 +110,8 @@ struct OfferOptions {
 
 // Asks every plug-in, in order of preference. An illegal candidate (unknown nodes or values, an
 // input or output that is not a port, layouts that are unknown or do not support the value, ...)
-// becomes a refusal of its nodes with that reason; so does a failure of a plug-in. A port in any
+// becomes a refusal of its nodes with that reason; so does a failure of a plug-in, and a candidate
+// with TESSERA_CANDIDATE_ROUGH unless `accuracy` allows it. A port in any
 // dense layout becomes one candidate for each layout that supports all of its values. Views in a
 // shared layout without a provider are skipped, because nothing could make or read them.
 Offers collect_offers(const tessera_graph& graph,

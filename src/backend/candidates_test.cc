@@ -89,6 +89,42 @@ TEST_F(Candidates, AreAskedForWithWhatNanMayBecome) {
   EXPECT_EQ(asked.nan, TESSERA_NAN_EXACT);
 }
 
+TEST_F(Candidates, AreAskedForWithHowLargeErrorsMayBe) {
+  const tessera::Graph graph = two_relus();
+  const tessera_graph view(graph, registry_);
+  ProposeOptions asked;
+  plugins_ = {open_made([&] { return std::make_unique<AskedBackend>(asked); })};
+  table_ = std::make_unique<LayoutTable>(plugins_);
+  collect_offers(view, plugins_, *table_, {.accuracy = TESSERA_ACCURACY_FAST});
+  EXPECT_EQ(asked.accuracy, TESSERA_ACCURACY_FAST);
+  collect_offers(view, plugins_, *table_, {});
+  EXPECT_EQ(asked.accuracy, TESSERA_ACCURACY_BOUNDED);
+}
+
+TEST_F(Candidates, ThatAreRoughAreRefusedUnlessThatIsAllowed) {
+  const tessera::Graph graph = two_relus();
+  const tessera_graph view(graph, registry_);
+  plugins_ = {open_mirror([](const auto& seen, Proposals& proposals) {
+    plugin::Candidate rough = relu_candidate(seen.node(0), TESSERA_LAYOUT_DEFAULT);
+    rough.algorithm = "rough";
+    rough.flags |= TESSERA_CANDIDATE_ROUGH;
+    proposals.add(std::move(rough));
+    proposals.add(relu_candidate(seen.node(1), TESSERA_LAYOUT_DEFAULT));
+  })};
+  table_ = std::make_unique<LayoutTable>(plugins_);
+  const Offers bounded = collect_offers(view, plugins_, *table_, {});
+  ASSERT_EQ(bounded.candidates.size(), 1U);
+  EXPECT_EQ(bounded.candidates[0].nodes, std::vector<NodeId>{{1}});
+  ASSERT_EQ(bounded.refusals.size(), 1U);
+  EXPECT_EQ(bounded.refusals[0].node, NodeId{0});
+  EXPECT_EQ(bounded.refusals[0].reason,
+            "the error of its candidate 'rough' may exceed the op's bound, which only "
+            "accuracy=fast allows");
+  const Offers fast = collect_offers(view, plugins_, *table_, {.accuracy = TESSERA_ACCURACY_FAST});
+  EXPECT_EQ(fast.candidates.size(), 2U);
+  EXPECT_TRUE(fast.refusals.empty());
+}
+
 TEST_F(Candidates, OfAnOlderHostAreExactAndStillWanted) {
   const tessera::Graph graph = two_relus();
   const tessera_graph view(graph, registry_);

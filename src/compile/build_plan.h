@@ -27,8 +27,9 @@ namespace tessera {
 
 struct PlanOptions {
   int precision = TESSERA_PRECISION_FLOAT32;
-  int nan = TESSERA_NAN_EXACT;  // TESSERA_NAN_
-  bool fuses = true;            // find groups for kernels that are compiled
+  int nan = TESSERA_NAN_EXACT;              // TESSERA_NAN_
+  int accuracy = TESSERA_ACCURACY_BOUNDED;  // TESSERA_ACCURACY_
+  bool fuses = true;                        // find groups for kernels that are compiled
   // Without prices: whether the order of backends counts more than how many nodes one pass
   // computes, and whether kernels that must be compiled first may be chosen.
   bool follows_order = false;

@@ -45,6 +45,7 @@ Offers collect(const tessera_graph& view, std::span<const std::shared_ptr<const 
                             {.threads = pool.threads(),
                              .precision = options.precision,
                              .nan = options.nan,
+                             .accuracy = options.accuracy,
                              .wanted = &wanted});
     });
     for (Candidate& candidate : some.candidates) {
@@ -151,7 +152,8 @@ std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& regist
                                 .registry = registry,
                                 .threads = pool.threads(),
                                 .precision = options.precision,
-                                .nan = options.nan};
+                                .nan = options.nan,
+                                .accuracy = options.accuracy};
   const std::optional<std::vector<int>> chosen = tuning::find_candidates(task, plan.steps);
   if (!chosen) return tuning::explain_missing(task, plan.steps);
   const std::vector<tuning::TuneGroup> groups = tuning::collect_groups(task);
@@ -208,7 +210,8 @@ std::optional<BuildOutcome> build_known_plan(const Graph& graph, const ops::Regi
                                 .registry = registry,
                                 .threads = pool.threads(),
                                 .precision = options.precision,
-                                .nan = options.nan};
+                                .nan = options.nan,
+                                .accuracy = options.accuracy};
   const std::optional<std::vector<int>> chosen = tuning::find_candidates(task, plan.steps);
   if (!chosen) return std::nullopt;
   const Placement placement{.chosen = *chosen};
@@ -216,7 +219,8 @@ std::optional<BuildOutcome> build_known_plan(const Graph& graph, const ops::Regi
   watcher("build");
   result.reused = tuning::make_reusable(task, *chosen);
   const KernelsInUse in_use(options.siblings);
-  const StoredKernels stored(registry, pool.threads(), options.precision, options.nan,
+  const StoredKernels stored(registry, pool.threads(),
+                             {options.precision, options.nan, options.accuracy},
                              options.find_stored_kernel, options.shared_kernels);
   PlanAssembler assembler(pool, packs, in_use, stored);
   const auto before_each_kernel = [&](size_t, size_t) {

@@ -74,6 +74,7 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
   const auto offered = [&](bool skips_measured_only) {
     return OfferOptions{.precision = options.precision,
                         .nan = options.nan,
+                        .accuracy = options.accuracy,
                         .skips_measured_only = skips_measured_only};
   };
   const bool is_for_all_threads =

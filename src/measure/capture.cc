@@ -16,7 +16,7 @@ namespace {
 
 // After more chained products, magnitudes are so much larger than values that any error is small
 // relative to them.
-constexpr int kMaxProducts = 2;
+constexpr int kMaxProducts = verification::kMaxProductsInARow;
 
 // By value, the maximum number of chained products between the group's inputs and it.
 std::vector<int> max_products_before(const Graph& group, const ops::Registry& registry) {

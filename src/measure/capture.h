@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "ops/registry.h"
 #include "tessera/tensor.h"
+#include "verify/error_limits.h"
 
 namespace tessera::tuning {
 
@@ -49,12 +50,8 @@ class Capture {
 // tensor is empty if another op is involved or if more than two products are chained, as in a
 // region of many layers, where magnitudes of magnitudes say nothing. `inputs` are in the group's
 // order. `known`, if given, caches results that depend on real values alone, for other groups of
-// the same graph and run, because many begin with the same product.
-struct KnownProducts {
-  std::map<std::string, Tensor> by_value;  // by name
-  int64_t bytes = 0;
-  int64_t max_bytes = int64_t{256} << 20;
-};
+// the same graph and run.
+using verification::KnownProducts;
 std::vector<Tensor> summed_magnitudes(const Graph& group, const ops::Registry& registry,
                                       std::span<const Tensor> inputs, ThreadPool& pool,
                                       KnownProducts* known = nullptr);

@@ -23,7 +23,8 @@ CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
                                 .registry = registry,
                                 .threads = pool.threads(),
                                 .precision = offered.precision,
-                                .nan = offered.nan};
+                                .nan = offered.nan,
+                                .accuracy = offered.accuracy};
   options.only_checks = true;
   tuning::CostTable table;
   CheckedOffers checked;

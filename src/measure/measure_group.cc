@@ -121,7 +121,7 @@ class GroupMeasurement {
     if (!build(trial)) return;
     Checked checked = trial.bench->check(trial.key);
     if (checked.is_lost) lose(trial.bench);
-    if (!checked.is_fine() && limits_.add_magnitudes && limits_.add_magnitudes()) {
+    if (!checked.is_fine() && limits_.add_limits && limits_.add_limits()) {
       for (Trial& other : trials_) other.is_built = false;
       if (!build(trial)) return;
       checked = trial.bench->check(trial.key);

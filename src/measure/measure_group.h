@@ -36,10 +36,10 @@ struct MeasureLimits {
   double candidate_timeout_seconds = 10;
   int64_t buffer_bytes = 0;
   bool only_checks = false;
-  // Loads the group anew with the magnitudes of its terms; returns false if none can be had, or if
-  // it has them. If empty, they are not to be had. They take as long to compute as the reference,
-  // so this is called only when a check has failed without them, by which errors count as larger.
-  std::function<bool()> add_magnitudes = {};
+  // Loads the group anew with the limits of its errors; returns false if none can be had, or if it
+  // has them. If empty, they are not to be had. They take longer to compute than the reference, so
+  // this is called only when a check has failed without them, by which less is allowed.
+  std::function<bool()> add_limits = {};
 };
 
 // Called before each candidate and each round with the trial and the best time so far (0: none).

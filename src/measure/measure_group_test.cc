@@ -62,7 +62,7 @@ class StrictBench final : public Bench {
     return {.seconds = 1e-3};
   }
   Checked check(const CandidateKey& key) override {
-    const bool is_inexact = key.algorithm == "inexact" && !has_magnitudes;
+    const bool is_inexact = key.algorithm == "inexact" && !has_limits;
     const bool is_fine = !is_inexact && key.algorithm != "wrong";
     return {.reason = is_fine ? "" : "numbers: element 0"};
   }
@@ -70,15 +70,15 @@ class StrictBench final : public Bench {
   void drop(const CandidateKey&) override {}
   Outcome convert(const ConversionKey&, int) override { return {.seconds = 1e-6}; }
   int builds = 0;
-  bool has_magnitudes = false;
+  bool has_limits = false;
 };
 
-TEST(MeasureGroup, AsksForMagnitudesOnceAndWhereTheyDecide) {
+TEST(MeasureGroup, AsksForLimitsOnceAndWhereTheyDecide) {
   StrictBench bench;
   int asked = 0;
-  const MeasureLimits limits{.add_magnitudes = [&] {
+  const MeasureLimits limits{.add_limits = [&] {
     ++asked;
-    return !std::exchange(bench.has_magnitudes, true);
+    return !std::exchange(bench.has_limits, true);
   }};
   const auto refusals = [&](std::initializer_list<const char*> algorithms) {
     std::vector<Trial> trials(algorithms.size());

@@ -316,9 +316,11 @@ struct Tuner::State {
 
   GroupCase make_case(const PendingGroup& pending, const CapturedValues& values) {
     GroupCase made{.graph = pending.group->graph,
+                   .judge = judge_of(pending.group->graph),
                    .threads = task_.threads,
                    .precision = task_.precision,
                    .nan = task_.nan,
+                   .accuracy = task_.accuracy,
                    .denormals = options_.denormals,
                    .bytes_between = graph_bytes_};
     for (const ValueId id : made.graph.inputs) {
@@ -335,6 +337,47 @@ struct Tuner::State {
     made.special_inputs = std::move(special.inputs);
     made.special_outputs = std::move(special.outputs);
     return made;
+  }
+
+  // How its candidates are judged first; see add_limits().
+  verification::Judge judge_of(const Graph& group) const {
+    const bool is_bounded =
+        task_.accuracy == TESSERA_ACCURACY_BOUNDED && task_.precision == TESSERA_PRECISION_FLOAT32;
+    return is_bounded && verification::ulps_of(group, task_.registry) ? verification::Judge::Ulps
+                                                                      : verification::Judge::Wide;
+  }
+
+  // After a candidate was refused: what takes long to compute and may show that it is fine. Returns
+  // false if there is nothing more.
+  bool add_limits(GroupCase& group) {
+    if (group.judge != verification::Judge::Ulps) return add_magnitudes(group);
+    if (add_exact(group)) return true;
+    // Nothing is known about errors within such a group.
+    group.judge = verification::Judge::Wide;
+    (void)add_magnitudes(group);
+    return true;
+  }
+
+  bool add_exact(GroupCase& group) {
+    const ScopedDenormals rule(options_.denormals);
+    const PhaseTimer::Scope running(phases_, "error limits");
+    std::vector<Tensor> known(group.graph.values.size());
+    for (size_t index = 0; index < known.size(); ++index) {
+      known[index] = group.graph.values[index].constant;
+    }
+    for (size_t index = 0; index < group.inputs.size(); ++index) {
+      known[static_cast<size_t>(group.graph.inputs[index].index)] = group.inputs[index];
+    }
+    const auto limits = verification::error_limits(group.graph, task_.registry, std::move(known),
+                                                   pool_, &known_limits_);
+    if (!limits) return false;
+    for (const ValueId id : group.graph.outputs) {
+      const verification::ErrorLimits& found = (*limits)[static_cast<size_t>(id.index)];
+      group.exact.push_back(found.exact);
+      group.spreads.push_back(found.spread);
+    }
+    group.judge = verification::Judge::Limits;
+    return true;
   }
 
   // Returns whether any are known.
@@ -417,9 +460,9 @@ struct Tuner::State {
                                .candidate_timeout_seconds = options_.candidate_timeout_seconds,
                                .buffer_bytes = options_.buffer_bytes,
                                .only_checks = options_.only_checks,
-                               .add_magnitudes = [&, has_tried = false]() mutable {
+                               .add_limits = [&, has_tried = false]() mutable {
                                  if (std::exchange(has_tried, true)) return false;
-                                 if (!add_magnitudes(group)) return false;
+                                 if (!add_limits(group)) return false;
                                  load(group, pending);
                                  return true;
                                }};
@@ -533,6 +576,7 @@ struct Tuner::State {
   bool has_failed_ = false;  // the reference could not run
   KnownProducts known_magnitudes_;
   KnownProducts known_specials_;
+  KnownProducts known_limits_;
   std::optional<CapturedValues> all_values_;  // of all groups, if they fit
   mutable std::map<std::string, ValueId> by_name_;
   std::vector<int> trial_candidates_;

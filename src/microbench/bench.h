@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "tessera/data_type.h"
 #include "tessera/tensor.h"
+#include "verify/error_limits.h"
 
 namespace tessera::tuning {
 
@@ -22,9 +23,14 @@ struct GroupCase {
   std::vector<Tensor> inputs;      // in the order of graph.inputs
   std::vector<Tensor> outputs;     // in the order of graph.outputs, from the reference kernels
   std::vector<Tensor> magnitudes;  // sum of magnitudes of each output's terms; empty if unknown
-  int threads = 1;                 // of the pool; candidates for all threads run on it
-  int precision = 0;               // TESSERA_PRECISION_
-  int nan = 0;                     // TESSERA_NAN_
+  verification::Judge judge = verification::Judge::Wide;
+  // ErrorLimits of the outputs, for Judge::Limits; else empty.
+  std::vector<Tensor> exact = {};
+  std::vector<Tensor> spreads = {};
+  int threads = 1;                        // of the pool; candidates for all threads run on it
+  int precision = 0;                      // TESSERA_PRECISION_
+  int nan = 0;                            // TESSERA_NAN_
+  int accuracy = 0;                       // TESSERA_ACCURACY_
   Denormals denormals = Denormals::Keep;  // the rule while kernels run
   // The values for inputs with special values (verify/special_values.h), in the same orders; empty:
   // the handling of special values is not judged.

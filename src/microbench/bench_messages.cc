@@ -13,14 +13,20 @@ static constexpr bool is_enumerator(Denormals denormals) { return denormals <= D
 
 }  // namespace tessera
 
+namespace tessera::verification {
+
+static constexpr bool is_enumerator(Judge judge) { return judge <= Judge::Wide; }
+
+}  // namespace tessera::verification
+
 namespace tessera::tuning {
 
 template <class Archive>
 static void transfer(Archive& archive, GroupCase& group) {
-  auto& [graph, inputs, outputs, magnitudes, threads, precision, nan, denormals, special_inputs,
-         special_outputs, bytes_between] = group;
-  archive(graph, inputs, outputs, magnitudes, threads, precision, nan, denormals, special_inputs,
-          special_outputs, bytes_between);
+  auto& [graph, inputs, outputs, magnitudes, judge, exact, spreads, threads, precision, nan,
+         accuracy, denormals, special_inputs, special_outputs, bytes_between] = group;
+  archive(graph, inputs, outputs, magnitudes, judge, exact, spreads, threads, precision, nan,
+          accuracy, denormals, special_inputs, special_outputs, bytes_between);
 }
 
 namespace {
@@ -29,7 +35,7 @@ constexpr uint64_t kStageBits = 8;
 
 }  // namespace
 
-std::string build_identity() { return "tessera " TESSERA_VERSION ", messages 4"; }
+std::string build_identity() { return "tessera " TESSERA_VERSION ", messages 5"; }
 
 int64_t now_us() {
   return std::chrono::duration_cast<std::chrono::microseconds>(

@@ -212,9 +212,11 @@ std::optional<Candidate> GroupBench::State::propose(const CandidateKey& key) {
     const tessera_graph view(group.graph, registry);
     ThreadPool& pool = pool_of(key.threads);
     pool.execute([&] {
-      offers = collect_offers(
-          view, plugins, layouts,
-          {.threads = pool.threads(), .precision = group.precision, .nan = group.nan});
+      offers = collect_offers(view, plugins, layouts,
+                              {.threads = pool.threads(),
+                               .precision = group.precision,
+                               .nan = group.nan,
+                               .accuracy = group.accuracy});
     });
     asked = proposed.emplace(key.threads, std::move(offers)).first;
   }
@@ -462,6 +464,7 @@ void GroupBench::load(const GroupCase& group) {
   verification::ExpectedValues& expected = state_->expected;
   expected.values.assign(graph.values.size(), Tensor());
   expected.magnitudes.assign(graph.values.size(), Tensor());
+  expected.limits.assign(graph.values.size(), verification::ErrorLimits());
   for (size_t index = 0; index < graph.values.size(); ++index) {
     if (graph.values[index].is_constant()) expected.values[index] = graph.values[index].constant;
   }
@@ -472,6 +475,9 @@ void GroupBench::load(const GroupCase& group) {
     expected.values[at(graph.outputs[index])] = group.outputs[index];
     if (index < group.magnitudes.size()) {
       expected.magnitudes[at(graph.outputs[index])] = group.magnitudes[index];
+    }
+    if (index < group.exact.size()) {
+      expected.limits[at(graph.outputs[index])] = {group.exact[index], group.spreads[index]};
     }
   }
   state_->special.clear();
@@ -544,6 +550,9 @@ Checked GroupBench::check(const CandidateKey& key) {
       .pool = state_->pool_of(key.threads),
       .location = "",
       .precision = state_->group.precision,
+      .judge = state_->group.judge,
+      .ulps = verification::ulps_of(state_->group.graph, state_->registry).value_or(0),
+      .special_ulps = verification::ulps_of_special_values(state_->group.graph, state_->registry),
       .special = special,
       .special_kinds = verification::special_values_for(state_->group.graph, state_->registry),
       .pages = state_->watcher ? &state_->guard_pages : nullptr,

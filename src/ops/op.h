@@ -214,6 +214,33 @@ struct KernelCall {
 
 using ReferenceKernel = std::function<void(const KernelCall& call)>;
 
+// --- Error bound ---------------------------------------------------------------------------------
+
+// The largest error that any kernel of an op may have. `exact` is the result in real arithmetic for
+// the same inputs, epsilon is the distance from 1 to the next number of the output's type, and
+// ulp(x) that from x to the next number. Numbers too small for a normal exponent may be zero.
+//
+//   |found - exact| <= ulps * ulp(exact)
+//                    + terms * epsilon * the op's result for the magnitudes of its inputs
+//                    + the largest change of the result if elements of inputs change by
+//                      inputs * epsilon of themselves
+//                    + logs * epsilon * |exact * ln(|exact|)|
+//                    + absolute * epsilon
+//
+// Outputs that are not floating-point must be equal.
+struct ErrorBound {
+  double ulps = 0;
+  double terms = 0;  // of a sum of terms
+  double inputs = 0;
+  double logs = 0;  // of exp() of a number that is rounded first
+  double absolute = 0;
+  const char* source = "";  // why this bound
+
+  bool is_exact() const {
+    return ulps == 0 && terms == 0 && inputs == 0 && logs == 0 && absolute == 0;
+  }
+};
+
 // --- The op --------------------------------------------------------------------------------------
 
 enum Trait : uint32_t {
@@ -244,6 +271,8 @@ struct Op {
   // Attributes that hold nested graphs ("then_branch"). A node has all of them, as Node::bodies.
   std::vector<std::string> bodies = {};
   uint32_t traits = kNoTrait;
+  // That of ONNX's ops is a row of error_bounds.cc. nullopt: none is stated (ops of plug-ins).
+  std::optional<ErrorBound> error_bound = std::nullopt;
   InferRule infer = nullptr;
   FlopsRule flops = flops_per_output;
   ReferenceKernel kernel = nullptr;

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/likely_name.h"
+#include "ops/error_bounds.h"
 
 namespace tessera::ops {
 
@@ -51,7 +52,7 @@ void Registry::add(Op op) {
 Registry make_registry() {
   Registry registry;
 #define OP_FILE(file) \
-  for (Op & op : file##_ops()) registry.add(std::move(op));
+  for (Op & op : file##_ops()) registry.add(with_error_bound(std::move(op)));
 #include "ops/op_list.inc"
 #undef OP_FILE
   return registry;

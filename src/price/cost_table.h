@@ -23,6 +23,7 @@ struct CostKey {
   int threads = 1;
   int precision = 0;    // TESSERA_PRECISION_
   int nan = 0;          // TESSERA_NAN_
+  int accuracy = 0;     // TESSERA_ACCURACY_
   std::string density;  // of its inputs, if it affects the time; "": dense
   auto operator<=>(const CostKey&) const = default;
 };
@@ -69,6 +70,7 @@ struct PlanKey {
   int threads = 1;
   int precision = 0;
   int nan = 0;
+  int accuracy = 0;
   auto operator<=>(const PlanKey&) const = default;
 };
 

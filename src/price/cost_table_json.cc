@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "tessera costs";
-constexpr int kVersion = 5;
+constexpr int kVersion = 6;
 // A deeper nested text is not a table, and could exhaust the stack of its reader.
 constexpr int kMaxDepth = 8;
 constexpr double kMaxSeconds = 1e9;
@@ -33,7 +33,8 @@ Json kernel_json(const CostKey& key, const Cost& cost) {
   Json json = {
       {"work", key.work},           {"backend", key.backend}, {"ingredients", key.ingredients},
       {"algorithm", key.algorithm}, {"layouts", key.layouts}, {"threads", key.threads},
-      {"precision", key.precision}, {"nan", key.nan},         {"density", key.density}};
+      {"precision", key.precision}, {"nan", key.nan},         {"accuracy", key.accuracy},
+      {"density", key.density}};
   if (cost.cold) json["cold"] = timing_json(*cost.cold);
   if (cost.warm) json["warm"] = timing_json(*cost.warm);
   if (cost.in_context) json["in_context"] = timing_json(*cost.in_context);
@@ -77,6 +78,7 @@ Json plan_json(const PlanKey& key, const KnownPlan& plan) {
           {"threads", key.threads},
           {"precision", key.precision},
           {"nan", key.nan},
+          {"accuracy", key.accuracy},
           {"steps", std::move(steps)},
           {"timing", timing_json(plan.timing)},
           {"conversions", std::move(conversions)},
@@ -198,6 +200,7 @@ void read_kernel(const Json& json, const JsonLocation& location, CostTable& tabl
               .threads = static_cast<int>(fields.whole("threads", 1, kMaxThreads)),
               .precision = static_cast<int>(fields.whole("precision", 0, 1)),
               .nan = static_cast<int>(fields.whole("nan", 0, 1)),
+              .accuracy = static_cast<int>(fields.whole("accuracy", 0, 1)),
               .density = fields.text("density")};
   Cost cost{.cold = read_optional_timing(fields, "cold"),
             .warm = read_optional_timing(fields, "warm"),
@@ -295,7 +298,8 @@ void read_plan(const Json& json, const JsonLocation& location, CostTable& table)
               .backends = fields.text("backends"),
               .threads = static_cast<int>(fields.whole("threads", 1, kMaxThreads)),
               .precision = static_cast<int>(fields.whole("precision", 0, 1)),
-              .nan = static_cast<int>(fields.whole("nan", 0, 1))};
+              .nan = static_cast<int>(fields.whole("nan", 0, 1)),
+              .accuracy = static_cast<int>(fields.whole("accuracy", 0, 1))};
   KnownPlan plan;
   const Json& steps = fields.get("steps");
   const JsonLocation steps_location = fields.location("steps");

@@ -79,7 +79,8 @@ std::vector<std::optional<CostKey>> cost_keys(const TuningTask& task,
                   .layouts = layouts_text(bench_key(task, index), group.graph, *group.text),
                   .threads = threads_of(task, candidate),
                   .precision = task.precision,
-                  .nan = task.nan};
+                  .nan = task.nan,
+                  .accuracy = task.accuracy};
     }
   }
   return keys;

@@ -29,6 +29,7 @@ struct TuningTask {
   int threads = 1;    // of the pool
   int precision = 0;  // TESSERA_PRECISION_
   int nan = 0;        // TESSERA_NAN_
+  int accuracy = 0;   // TESSERA_ACCURACY_
 };
 
 // All candidates for one set of nodes.

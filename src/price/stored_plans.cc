@@ -53,7 +53,8 @@ std::optional<PlanKey> plan_key(const TuningTask& task,
   PlanKey key{.graph = cache::hexadecimal(cache::digest_of(text->text)),
               .threads = task.threads,
               .precision = task.precision,
-              .nan = task.nan};
+              .nan = task.nan,
+              .accuracy = task.accuracy};
   for (const std::shared_ptr<const Plugin>& plugin : plugins) {
     key.backends += (key.backends.empty() ? "" : ", ") + plugin->name();
     if (!plugin->ingredients().empty()) key.backends += " " + plugin->ingredients();

@@ -80,33 +80,51 @@ class CandidateChecker {
       }
     }
     check_strides(kernel, *first);
-    if (takes_special_values()) check_special_values(kernel);
+    if (trial_.special != nullptr && takes_other_values()) check_special_values(kernel);
+    if (takes_other_values()) {
+      for (const ExpectedValues* values : trial_.others) check_other_values(kernel, *values);
+    }
     return first;
   }
 
-  bool takes_special_values() const {
+  bool takes_other_values() const {
     const auto is_sparse = [&](const auto& port) {
       return trial_.layouts.sparse_form(port.layout).has_value();
     };
-    return trial_.special != nullptr &&
-           std::none_of(candidate_.inputs.begin(), candidate_.inputs.end(), is_sparse) &&
+    return std::none_of(candidate_.inputs.begin(), candidate_.inputs.end(), is_sparse) &&
            std::none_of(candidate_.outputs.begin(), candidate_.outputs.end(), is_sparse) &&
            std::none_of(candidate_.outputs.begin(), candidate_.outputs.end(),
                         [](const auto& port) { return port.is_size_unknown; });
   }
 
+  // The same candidate on other values.
+  CandidateTrial trial_on(const ExpectedValues& values) const {
+    return {.expected = values,
+            .layouts = trial_.layouts,
+            .candidate = candidate_,
+            .pool = pool_,
+            .location = trial_.location,
+            .precision = trial_.precision,
+            .judge = trial_.judge,
+            .ulps = trial_.ulps,
+            .pages = trial_.pages,
+            .packs = nullptr,
+            .run_watcher = trial_.run_watcher,
+            .step_watcher = trial_.step_watcher};
+  }
+
+  void check_other_values(const Kernel& kernel, const ExpectedValues& values) {
+    const CandidateTrial trial = trial_on(values);
+    CandidateChecker other(trial, report_);
+    report("other values");
+    other.inputs_.emplace(trial, report_, &*inputs_);
+    const std::optional<Outcome> outcome = other.run(kernel, plain_request(), kGarbage);
+    if (outcome) other.compare("other values", *outcome);
+  }
+
   void check_special_values(const Kernel& kernel) {
-    const ExpectedValues values{.values = *trial_.special, .magnitudes = {}};
-    const CandidateTrial trial{.expected = values,
-                               .layouts = trial_.layouts,
-                               .candidate = candidate_,
-                               .pool = pool_,
-                               .location = trial_.location,
-                               .precision = trial_.precision,
-                               .pages = trial_.pages,
-                               .packs = nullptr,
-                               .run_watcher = trial_.run_watcher,
-                               .step_watcher = trial_.step_watcher};
+    const ExpectedValues values{.values = *trial_.special, .magnitudes = {}, .limits = {}};
+    const CandidateTrial trial = trial_on(values);
     CandidateChecker special(trial, report_);
     // NaN times the zeros that pad weights is NaN, so only finite runs can judge padding.
     special.checks_padding_ = false;
@@ -119,7 +137,8 @@ class CandidateChecker {
       const ValueId id = candidate_.outputs[index].value;
       report_.expect("special values", trial_.location,
                      explain_lost_special(
-                         {expected(id), magnitude(id), special.expected(id), trial_.special_kinds},
+                         {expected(id), magnitude(id), special.expected(id), trial_.special_kinds,
+                          trial_.judge == Judge::Wide ? std::nullopt : trial_.special_ulps},
                          outcome->outputs[index], may_spread, trial_.precision));
     }
   }
@@ -331,11 +350,20 @@ class CandidateChecker {
         explain_padding(output, padding_of(trial_.layouts, port.layout, output.type, pool_)));
   }
 
+  Difference judged(ValueId id, const Tensor& found) const {
+    const auto at = static_cast<size_t>(id.index);
+    const std::vector<ErrorLimits>& limits = trial_.expected.limits;
+    if (trial_.judge == Judge::Ulps) return measure_ulps(expected(id), trial_.ulps, found);
+    if (trial_.judge == Judge::Limits && at < limits.size() && limits[at].is_known()) {
+      return measure_excess(expected(id), limits[at], found);
+    }
+    return measure_difference(expected(id), magnitude(id), found, trial_.precision);
+  }
+
   void compare(const std::string& check, const Outcome& outcome) {
     for (size_t index = 0; index < outcome.outputs.size(); ++index) {
       const ValueId id = candidate_.outputs[index].value;
-      const Difference difference =
-          measure_difference(expected(id), magnitude(id), outcome.outputs[index], trial_.precision);
+      const Difference difference = judged(id, outcome.outputs[index]);
       // The worst output is the one with the largest ratio of error to tolerance.
       const bool is_worse = difference.error * std::max(numbers_.tolerance, 1e-30) >
                             numbers_.error * std::max(difference.tolerance, 1e-30);

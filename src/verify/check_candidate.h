@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,17 @@ struct CandidateTrial {
   ThreadPool& pool;
   std::string location;  // prefix of failure messages
   int precision = TESSERA_PRECISION_FLOAT32;
+  // Limits for outputs whose limits are not known means Wide.
+  Judge judge = Judge::Limits;
+  double ulps = 0;  // of Judge::Ulps
+  // For `special`, see SpecialExpectation.
+  std::optional<double> special_ulps = std::nullopt;
   // The values of a run on inputs with special values (special_values.h), by value id; null: how
   // the kernel handles those is not judged.
   const std::vector<Tensor>* special = nullptr;
   SpecialValues special_kinds = SpecialValues::NaN;  // the kind of `special`
+  // The values of runs on inputs from other ranges, such as tails, with their limits.
+  std::vector<const ExpectedValues*> others = {};
   // If given, all memory comes from this pool, so a kernel that touches what is beside a buffer, or
   // writes to an input, ends the process. The expected values must then be in read-only pages
   // between guard pages; they are not copied. If null, there are guard bytes around copies.
@@ -50,8 +58,9 @@ struct NumberCheck {
 // it supports that; and restored from saved bytes, if it supports that. Each run has guard bytes
 // around every input, output, pack and workspace, and its results are compared with the expected
 // ones. Constants are not copied for each run; a digest shows whether they were changed. A kernel
-// that is correct so far also runs once on special values, unless the size of an output is unknown
-// or a port is sparse (elements that are not stored cannot be special).
+// that is correct so far also runs once on special values and once on each of `others`, unless the
+// size of an output is unknown or a port is sparse (elements that are not stored cannot be
+// special).
 NumberCheck check_candidate(const CandidateTrial& trial, Report& report);
 
 // The same with a kernel that is already built, without the check of saved bytes.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <sstream>
 
 #include "ops/evaluate.h"
@@ -95,6 +96,14 @@ ExpectedValues expected_values(const OpCase& op_case, const ops::Registry& regis
     expected.magnitudes = run_reference(op_case, std::move(known), registry, pool);
   } catch (const Error&) {
     expected.magnitudes.assign(graph.values.size(), Tensor());
+  }
+  std::vector<Tensor> given(graph.values.size());
+  for (size_t index = 0; index < given.size(); ++index) given[index] = graph.values[index].constant;
+  for (size_t index = 0; index < graph.inputs.size(); ++index) {
+    given[static_cast<size_t>(graph.inputs[index].index)] = op_case.inputs[index];
+  }
+  if (auto limits = error_limits(graph, registry, std::move(given), pool)) {
+    expected.limits = *std::move(limits);
   }
   return expected;
 }
@@ -205,7 +214,142 @@ Worst find_worst(const Tensor& expected, const Tensor& magnitude, const Tensor& 
   }
 }
 
+// The largest finite number of the type.
+double largest_of(DataType type) {
+  switch (type) {
+    case DataType::Float16:
+      return 65504;
+    case DataType::BFloat16:
+      return 0x1.fep127;
+    case DataType::Float32:
+      return double{std::numeric_limits<float>::max()};
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
+// One element that is judged.
+struct Judged {
+  double expected = 0;  // by the reference, in the type
+  double exact = 0;
+  double allowed = 0;
+  double found = 0;
+};
+
+bool is_within(const Judged& one, double largest) {
+  if (one.found == one.exact) return true;
+  if (std::isfinite(one.found)) return std::fabs(one.found - one.exact) <= one.allowed;
+  if (std::isnan(one.expected) || std::isnan(one.exact) || !std::isfinite(one.allowed)) return true;
+  // An overflow; in a sum, infinities of two signs give NaN.
+  const bool may_overflow =
+      !std::isfinite(one.expected) || std::fabs(one.exact) + one.allowed > largest;
+  return may_overflow && (std::isnan(one.found) || one.found * one.exact > 0);
+}
+
+// Judges each element; `judged(index)` has it.
+template <class Function>
+Difference find_excess(size_t count, double largest, const Function& judged) {
+  Difference worst;
+  double worst_share = 0;  // of what is allowed
+  bool is_wrong = false;
+  for (size_t index = 0; index < count; ++index) {
+    const Judged one = judged(index);
+    const bool is_fine = is_within(one, largest);
+    const double difference = std::fabs(one.found - one.exact);
+    if (is_fine && !(difference > worst_share * one.allowed)) continue;
+    if (is_fine && (is_wrong || !std::isfinite(difference) || !std::isfinite(one.allowed)))
+      continue;
+    const double share = is_fine ? difference / one.allowed
+                         : one.allowed > 0 && std::isfinite(difference)
+                             ? difference / one.allowed
+                             : std::numeric_limits<double>::infinity();
+    if (!is_fine && is_wrong && share <= worst_share) continue;
+    worst_share = share;
+    const double scale = std::max(std::fabs(one.exact), one.allowed);
+    worst.error = std::isfinite(difference / scale) ? difference / scale : INFINITY;
+    worst.tolerance = scale > 0 && std::isfinite(one.allowed / scale) ? one.allowed / scale : 0;
+    if (is_fine) continue;
+    is_wrong = true;
+    worst.text = "element " + std::to_string(index) + ": expected " + number(one.exact) +
+                 ", found " + number(one.found) + ", allowed error " + number(one.allowed);
+  }
+  return worst;
+}
+
+template <class Function>
+Difference visit_elements(const Tensor& expected, const Tensor& found, const Function& judge) {
+  switch (expected.type()) {
+    case DataType::Float16:
+      return judge(expected.as<Float16>(), found.as<Float16>());
+    case DataType::BFloat16:
+      return judge(expected.as<BFloat16>(), found.as<BFloat16>());
+    case DataType::Float32:
+      return judge(expected.as<float>(), found.as<float>());
+    default:
+      return judge(expected.as<double>(), found.as<double>());
+  }
+}
+
+// For elements that are not floating-point: each is the expected one, or the one in `others`.
+Difference find_other(const Tensor& exact, const Tensor& others, const Tensor& found) {
+  const auto size = static_cast<size_t>(element_bytes(exact.type()));
+  const auto* wanted = static_cast<const char*>(exact.data());
+  const auto* given = static_cast<const char*>(found.data());
+  const auto* also = others.is_empty() ? wanted : static_cast<const char*>(others.data());
+  const auto count = static_cast<size_t>(exact.elements());
+  for (size_t index = 0; index < count; ++index) {
+    const size_t at = index * size;
+    if (std::memcmp(given + at, wanted + at, size) == 0) continue;
+    if (std::memcmp(given + at, also + at, size) == 0) continue;
+    return {1, 0, "element " + std::to_string(index) + " of " + std::to_string(count) + " differs"};
+  }
+  return {};
+}
+
+std::optional<Difference> of_types(const Tensor& expected, const Tensor& found) {
+  if (expected.type() == found.type() && expected.dims() == found.dims()) return std::nullopt;
+  return Difference{
+      INFINITY, 0, "expected " + dims_text(expected.dims()) + ", found " + dims_text(found.dims())};
+}
+
 }  // namespace
+
+// Numbers too small for a normal exponent may be zero.
+static double ulps_and_flush(DataType type, double ulps, double number) {
+  const double smallest = smallest_normal_of(type);
+  return ulps * ulp_of(type, number) + (std::fabs(number) < smallest ? smallest : 0);
+}
+
+Difference measure_ulps(const Tensor& expected, double ulps, const Tensor& found) {
+  if (auto wrong = of_types(expected, found)) return *std::move(wrong);
+  if (!is_floating(expected.type())) return find_other(expected, {}, found);
+  const DataType type = expected.type();
+  return visit_elements(expected, found, [&](const auto& wanted, const auto& given) {
+    return find_excess(wanted.size(), largest_of(type), [&](size_t index) {
+      const double want = number_of(wanted[index]);
+      const double have = number_of(given[index]);
+      // Most elements are equal, and ulp_of() takes longer than anything else here.
+      return Judged{want, want, want == have ? 0 : ulps_and_flush(type, ulps, want), have};
+    });
+  });
+}
+
+Difference measure_excess(const Tensor& expected, const ErrorLimits& limits, const Tensor& found) {
+  if (auto wrong = of_types(expected, found)) return *std::move(wrong);
+  if (!is_floating(expected.type())) return find_other(limits.exact, limits.spread, found);
+  if (limits.exact.dims() != found.dims()) {
+    return {INFINITY, 0, "the exact result has other dimensions"};
+  }
+  const DataType type = expected.type();
+  const std::span<const double> exact = limits.exact.as<double>();
+  const double* spread = limits.spread.is_empty() ? nullptr : limits.spread.as<double>().data();
+  return visit_elements(expected, found, [&](const auto& wanted, const auto& given) {
+    return find_excess(wanted.size(), largest_of(type), [&](size_t index) {
+      return Judged{number_of(wanted[index]), exact[index], spread == nullptr ? 0 : spread[index],
+                    number_of(given[index])};
+    });
+  });
+}
 
 Difference measure_difference(const Tensor& expected, const Tensor& magnitude, const Tensor& found,
                               int precision) {

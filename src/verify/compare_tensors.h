@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "tessera/backend_abi.h"
 #include "tessera/tensor.h"
+#include "verify/error_limits.h"
 #include "verify/op_case.h"
 
 namespace tessera::verification {
@@ -18,6 +19,8 @@ struct ExpectedValues {
   // The values for inputs replaced by their magnitudes. For a sum of products, that is the sum of
   // the magnitudes of its terms. Empty if that run failed.
   std::vector<Tensor> magnitudes;
+  // How far kernels may be from the exact values, by value id. Empty if nothing is known.
+  std::vector<ErrorLimits> limits = {};
 };
 
 // Runs the reference kernels. Throws if an op has none, or if it rejects these elements.
@@ -43,6 +46,15 @@ struct Difference {
 // sum in another order may overflow. Elements of other types must be equal: their error is 0 or 1.
 Difference measure_difference(const Tensor& expected, const Tensor& magnitude, const Tensor& found,
                               int precision = TESSERA_PRECISION_FLOAT32);
+
+// Judge::Ulps: floating-point elements may differ by `ulps` ulps of the expected element. `error`
+// and `tolerance` are relative to it.
+Difference measure_ulps(const Tensor& expected, double ulps, const Tensor& found);
+
+// Judge::Limits. `expected` is what the reference gave in the value's own type, which decides where
+// numbers overflow. `error` and `tolerance` are relative to the exact element, or to what is
+// allowed if that is larger, so `tolerance` is at most 1.
+Difference measure_excess(const Tensor& expected, const ErrorLimits& limits, const Tensor& found);
 
 // The text of measure_difference().
 std::string explain_difference(const Tensor& expected, const Tensor& magnitude,

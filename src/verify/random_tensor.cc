@@ -1,5 +1,7 @@
 #include "verify/random_tensor.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "tessera/error.h"
@@ -32,6 +34,43 @@ void fill_floating(Tensor& tensor, Generator& generator, bool is_positive) {
   for (T& element : tensor.mutable_as<T>()) {
     element = T(static_cast<float>(low + generator.fraction() * (2.0 - low)));
   }
+}
+
+template <class T>
+float number_of(const T& element) {
+  return static_cast<float>(element);
+}
+
+// Every 16th element or so is zero, of one of the signs.
+constexpr uint64_t kZeroEvery = 16;
+
+template <class T>
+void fill_range(Tensor& tensor, ValueRange range, Generator& generator, bool is_positive) {
+  const bool is_short = sizeof(T) == 2;
+  for (T& element : tensor.mutable_as<T>()) {
+    const double sign = is_positive || (generator.bits() >> 40 & 1U) == 0 ? 1 : -1;
+    double number = 0;
+    if (range == ValueRange::LargeMean) {
+      number = is_short ? 64 + 2 * generator.fraction() : 8192 + 4 * generator.fraction();
+    } else if (is_positive || (generator.bits() >> 20) % kZeroEvery != 0) {
+      const double lowest = is_short ? -10 : -30;
+      const double highest = is_short ? 4 : 7;
+      number = sign * std::exp2(lowest + (highest - lowest) * generator.fraction());
+    } else {
+      number = sign * 0.0;
+    }
+    element = T(static_cast<float>(number));
+  }
+}
+
+template <class T>
+Tensor in_range_of(const Tensor& tensor, ValueRange range, uint64_t seed) {
+  const bool is_positive =
+      std::ranges::all_of(tensor.as<T>(), [](const T& element) { return number_of(element) > 0; });
+  Tensor result(tensor.type(), tensor.dims());
+  Generator generator(seed);
+  fill_range<T>(result, range, generator, is_positive);
+  return result;
 }
 
 template <class T>
@@ -104,6 +143,21 @@ Tensor random_bits(DataType type, std::vector<int64_t> dims, uint64_t seed) {
     bytes[index] = static_cast<uint8_t>(generator.bits());
   }
   return tensor;
+}
+
+Tensor in_range(const Tensor& tensor, ValueRange range, uint64_t seed) {
+  switch (tensor.type()) {
+    case DataType::Float16:
+      return in_range_of<Float16>(tensor, range, seed);
+    case DataType::BFloat16:
+      return in_range_of<BFloat16>(tensor, range, seed);
+    case DataType::Float32:
+      return in_range_of<float>(tensor, range, seed);
+    case DataType::Float64:
+      return in_range_of<double>(tensor, range, seed);
+    default:
+      return {};
+  }
 }
 
 }  // namespace tessera::verification

@@ -15,4 +15,15 @@ Tensor random_tensor(DataType type, std::vector<int64_t> dims, bool is_positive,
 // Uniformly random bits (true or false for bool).
 Tensor random_bits(DataType type, std::vector<int64_t> dims, uint64_t seed);
 
+// Ranges of floating-point elements on which kernels err that are right on those of
+// random_tensor().
+enum class ValueRange : uint8_t {
+  Tails,      // magnitudes of many orders, both signs, and zeros of both signs
+  LargeMean,  // close together and far from zero
+};
+
+// `tensor` with elements of `range`, positive if all of its elements are. Equal arguments give
+// equal elements. An empty tensor if the elements are not floating-point.
+Tensor in_range(const Tensor& tensor, ValueRange range, uint64_t seed);
+
 }  // namespace tessera::verification

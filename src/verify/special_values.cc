@@ -31,6 +31,23 @@ uint64_t digest_of(std::string_view name) {
   return digest;
 }
 
+// From this number of elements on, an eighth of them are numbers from tails: magnitudes of many
+// orders, both signs.
+constexpr size_t kEnoughForTails = 256;
+
+template <class T>
+void set_tails(std::span<T> elements) {
+  if (elements.size() < kEnoughForTails) return;
+  const bool is_short = sizeof(T) == 2;
+  const int lowest = is_short ? -10 : -30;
+  const int orders = is_short ? 14 : 37;
+  for (size_t count = 0; count < elements.size() / 8; ++count) {
+    const int order = lowest + static_cast<int>(count % static_cast<size_t>(orders));
+    const float magnitude = std::ldexp(1.0F + 0.37F * static_cast<float>(count % 5) / 2, order);
+    elements[8 * count] = T(count / 2 % 2 == 0 ? magnitude : -magnitude);
+  }
+}
+
 template <class T>
 void set_special_values(Tensor& tensor, uint64_t digest, SpecialValues kinds) {
   const std::span<T> elements = tensor.mutable_as<T>();
@@ -42,6 +59,7 @@ void set_special_values(Tensor& tensor, uint64_t digest, SpecialValues kinds) {
   const auto shift = static_cast<int64_t>(digest % 8);
   if (count < kEnoughForAll) return set(shift, -kNaN);
   if (kinds == SpecialValues::All) {
+    set_tails<T>(elements);
     const bool is_half = std::is_same_v<T, Float16>;
     // Not the very largest, because kernels may double a value that they later multiply by a half.
     const float largest = is_half ? 3e4F : 1e38F;
@@ -160,7 +178,8 @@ Tensor copy_of(const Tensor& tensor) {
 }
 
 // Compares the elements that are finite in both.
-std::string explain_finite_difference(const Tensor& special, const Tensor& given, int precision) {
+std::string explain_finite_difference(const Tensor& special, const Tensor& given, int precision,
+                                      std::optional<double> ulps) {
   Tensor expected = copy_of(special);
   Tensor found = copy_of(given);
   const double tolerance = measure_difference(expected, {}, expected, precision).tolerance;
@@ -178,7 +197,9 @@ std::string explain_finite_difference(const Tensor& special, const Tensor& given
     default:
       wrong = remove_huge<double>(expected, found, tolerance);
   }
-  return wrong.empty() ? measure_difference(expected, {}, found, precision).text : wrong;
+  if (!wrong.empty()) return wrong;
+  if (ulps) return measure_ulps(expected, *ulps, found).text;
+  return measure_difference(expected, {}, found, precision).text;
 }
 
 template <class Bits>
@@ -241,6 +262,21 @@ SpecialValues special_values_for(const Graph& graph, const ops::Registry& regist
   return is_alone ? SpecialValues::All : SpecialValues::Infinities;
 }
 
+std::optional<double> ulps_of_special_values(const Graph& graph, const ops::Registry& registry) {
+  if (graph.nodes.size() != 1 || special_values_for(graph, registry) != SpecialValues::All) {
+    return std::nullopt;
+  }
+  const std::optional<ops::ErrorBound>& bound = registry.of(graph.nodes[0]).error_bound;
+  if (!bound) return std::nullopt;
+  ops::ErrorBound others = *bound;
+  others.ulps = 0;
+  const DataType type = graph[graph.nodes[0].outputs[0]].type.element;
+  if (!others.is_exact() || type == DataType::Float64) return std::nullopt;
+  // The reference has rounded once: correctly, except very rarely.
+  constexpr double kOfReference = 0.5;
+  return bound->ulps <= kOfReference ? 0 : bound->ulps + kOfReference;
+}
+
 std::string explain_lost_special(const SpecialExpectation& expected, const Tensor& found,
                                  bool may_spread, int precision) {
   const Tensor& special = expected.special;
@@ -251,7 +287,7 @@ std::string explain_lost_special(const SpecialExpectation& expected, const Tenso
     std::string lost = explain_lost(special, found);
     if (!lost.empty() || may_spread) return lost;
     if (expected.kinds == SpecialValues::All) {
-      return explain_finite_difference(special, found, precision);
+      return explain_finite_difference(special, found, precision, expected.ulps);
     }
   } else if (special.type() == DataType::Bool) {
     return measure_difference(special, {}, found, precision).text;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,7 @@ enum class SpecialValues : uint8_t {
   NaN,  // for convolutions and matrix products: the result for an infinity depends on the order
   Infinities,  // and NaN
   // For single elementwise ops, where elements are independent: also the largest numbers, whose
-  // sums overflow in some orders, and denormals.
+  // sums overflow in some orders, denormals, and numbers from tails.
   All,
 };
 SpecialValues special_values_for(const Graph& graph, const ops::Registry& registry);
@@ -32,7 +33,13 @@ struct SpecialExpectation {
   const Tensor& magnitude;  // for those, see ExpectedValues; may be empty
   const Tensor& special;    // for the inputs of with_special_values()
   SpecialValues kinds = SpecialValues::NaN;
+  // With SpecialValues::All: how many ulps finite elements may be away; nullopt: a tolerance.
+  std::optional<double> ulps = std::nullopt;
 };
+
+// For SpecialExpectation::ulps: that of the only node of `graph`, if its bound consists of it
+// alone; nullopt for float64, where the reference is no better.
+std::optional<double> ulps_of_special_values(const Graph& graph, const ops::Registry& registry);
 
 // What is wrong with `found`, the output for inputs with special values; "" if nothing. If the
 // reference gives NaN, `found` must be NaN; if it gives an infinity, `found` must not be finite.

@@ -16,6 +16,7 @@
 #include "verify/case_table.h"
 #include "verify/check_candidate.h"
 #include "verify/check_layouts.h"
+#include "verify/random_tensor.h"
 
 namespace tessera::verification {
 namespace {
@@ -149,6 +150,29 @@ class BackendVerifier {
     }
   }
 
+  // For inputs of other ranges, as far as there are limits for them.
+  std::vector<ExpectedValues> other_values_of(const OpCase& op_case, ThreadPool& pool) {
+    std::vector<ExpectedValues> others;
+    for (const ValueRange range : {ValueRange::Tails, ValueRange::LargeMean}) {
+      OpCase other = op_case;
+      bool is_other = false;
+      for (size_t index = 0; index < other.inputs.size(); ++index) {
+        Tensor changed = in_range(op_case.inputs[index], range, options_.seed + index);
+        if (changed.is_empty()) continue;
+        other.inputs[index] = std::move(changed);
+        is_other = true;
+      }
+      if (!is_other) continue;
+      try {
+        ExpectedValues values = expected_values(other, registry_, pool);
+        if (!values.limits.empty()) others.push_back(std::move(values));
+      } catch (const Error&) {
+        // The reference does not accept such inputs.
+      }
+    }
+    return others;
+  }
+
   void try_candidates(const OpCase& op_case, std::span<const Candidate> candidates,
                       const std::string& what) {
     if (candidates.empty()) return;
@@ -159,6 +183,9 @@ class BackendVerifier {
     const std::optional<ExpectedValues> expected = values_of(op_case, pool);
     if (!expected) return;
     const std::vector<Tensor> special = special_values_of(op_case, registry_, pool);
+    const std::vector<ExpectedValues> others = other_values_of(op_case, pool);
+    std::vector<const ExpectedValues*> pointers;
+    for (const ExpectedValues& values : others) pointers.push_back(&values);
     for (const Candidate& candidate : candidates) {
       const bool is_on_device = candidate.device != kHostDevice;
       // A view on a device runs nothing; its position was checked when it was offered.
@@ -176,8 +203,10 @@ class BackendVerifier {
                        .candidate = hosted(candidate, layouts_),
                        .pool = candidates_pool,
                        .location = location,
+                       .special_ulps = ulps_of_special_values(op_case.graph, registry_),
                        .special = special.empty() ? nullptr : &special,
                        .special_kinds = special_values_for(op_case.graph, registry_),
+                       .others = pointers,
                        .step_watcher = report},
                       report_);
     }

@@ -218,7 +218,7 @@ def test_optimized_runs_agree_and_bench_takes_costs(tessera, model, tmp_path):
     (lambda text: text.replace('"threads": ', '"threads": -', 1), "threads"),
     (lambda text: text.replace("tessera costs", "grocery costs"), "format"),
     (lambda text: "", "JSON"),
-    (lambda text: text.replace('"version": 5', '"version": 7'), "version 5"),
+    (lambda text: text.replace('"version": 6', '"version": 7'), "version 6"),
     (lambda text: text.replace('"machine": "', '"machine": "another '), "this machine"),
 ])
 def test_a_damaged_table_is_an_error_that_says_where(tessera, model, tmp_path, damage, words):

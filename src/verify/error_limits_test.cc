@@ -1,0 +1,314 @@
+#include "verify/error_limits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "tessera/float16.h"
+#include "verify/compare_tensors.h"
+#include "verify/random_tensor.h"
+
+namespace tessera::verification {
+namespace {
+
+const ops::Registry& registry() {
+  static const ops::Registry ops = ops::make_registry();
+  return ops;
+}
+
+// A case with its limits, for inputs of our own.
+struct Trial {
+  OpCase op_case;
+  ExpectedValues expected;
+
+  ValueId output() const { return op_case.graph.outputs[0]; }
+  const Tensor& value() const { return expected.values[static_cast<size_t>(output().index)]; }
+  const ErrorLimits& limits() const { return expected.limits[static_cast<size_t>(output().index)]; }
+  const Tensor& magnitude() const {
+    return expected.magnitudes[static_cast<size_t>(output().index)];
+  }
+  std::string judge(const Tensor& found) const {
+    return measure_excess(value(), limits(), found).text;
+  }
+  // What a tolerance for the whole tensor says.
+  std::string judge_widely(const Tensor& found) const {
+    return explain_difference(value(), magnitude(), found);
+  }
+};
+
+Trial trial_of(const std::string& text, std::vector<Tensor> inputs = {}) {
+  Trial trial;
+  trial.op_case = read_op_case(text, registry(), 5);
+  if (!inputs.empty()) trial.op_case.inputs = std::move(inputs);
+  ThreadPool pool(1);
+  trial.expected = expected_values(trial.op_case, registry(), pool);
+  return trial;
+}
+
+Tensor tails(int64_t count, uint64_t seed = 3) {
+  return in_range(random_tensor(DataType::Float32, {count}, false, seed), ValueRange::Tails, seed);
+}
+
+// By element.
+Tensor computed(const Tensor& input, const std::function<float(float)>& function) {
+  Tensor result(DataType::Float32, input.dims());
+  for (int64_t index = 0; index < input.elements(); ++index) {
+    const auto at = static_cast<size_t>(index);
+    result.mutable_as<float>()[at] = function(input.as<float>()[at]);
+  }
+  return result;
+}
+
+Tensor floats(std::vector<float> values) {
+  const auto count = static_cast<int64_t>(values.size());
+  return Tensor::from<float>(DataType::Float32, {count}, values);
+}
+
+Tensor scalar(float value) { return floats({value}).reshaped({}); }
+
+// --- Kernels that are wrong in a way that a tolerance for the whole tensor does not see
+// -----------
+
+struct WrongFunction {
+  const char* op;
+  float (*wrong)(float);
+  float (*right)(float);
+};
+
+const WrongFunction kWrongFunctions[] = {
+    {"Softplus", [](float x) { return std::log(1 + std::exp(x)); },
+     [](float x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }},
+    {"Elu", [](float x) { return x > 0 ? x : std::exp(x) - 1; },
+     [](float x) { return x > 0 ? x : std::expm1(x); }},
+    {"Tanh",
+     [](float x) {
+       const float twice = std::exp(-2 * std::fabs(x));
+       return std::copysign((1 - twice) / (1 + twice), x);
+     },
+     [](float x) { return std::tanh(x); }},
+    {"Sigmoid", [](float x) { return 1 - 1 / (1 + std::exp(x)); },
+     [](float x) { return 1 / (1 + std::exp(-x)); }},
+    {"Gelu", [](float x) { return 0.5F * x * (1 + std::erf(x * static_cast<float>(M_SQRT1_2))); },
+     [](float x) { return 0.5F * x * std::erfc(-x * static_cast<float>(M_SQRT1_2)); }},
+    {"Sin", [](float x) { return std::sin(x * 1.0000001F); }, [](float x) { return std::sin(x); }},
+    {"Reciprocal", [](float x) { return static_cast<float>(0x1.000001p0 / x); },
+     [](float x) { return 1 / x; }},
+    {"Erf", [](float x) { return 1 - std::erfc(x); }, [](float x) { return std::erf(x); }},
+};
+
+TEST(ErrorLimits, FindErrorsInTailsAndInSmallResults) {
+  const Tensor input = tails(4096);
+  for (const WrongFunction& row : kWrongFunctions) {
+    SCOPED_TRACE(row.op);
+    const Trial trial = trial_of(std::string(row.op) + "(4096)", {input});
+    const Tensor wrong = computed(input, row.wrong);
+    EXPECT_EQ(trial.judge_widely(wrong), "") << "the case would prove nothing";
+    EXPECT_NE(trial.judge(wrong), "");
+    EXPECT_EQ(trial.judge(computed(input, row.right)), "");
+  }
+}
+
+TEST(ErrorLimits, FindReciprocalsInPlaceOfDivisions) {
+  const Tensor input = tails(4096);
+  for (const float divisor : {3.0F, 7.0F, 10.0F, 0.3F, 255.0F}) {
+    const Trial trial = trial_of("Div(4096, s)", {input, scalar(divisor)});
+    const float reciprocal = 1 / divisor;
+    EXPECT_NE(trial.judge(computed(input, [&](float x) { return x * reciprocal; })), "");
+    EXPECT_EQ(trial.judge(computed(input, [&](float x) { return x / divisor; })), "");
+  }
+}
+
+TEST(ErrorLimits, FindSumsThatStall) {
+  constexpr int64_t kCount = int64_t{1} << 20;
+  struct Row {
+    const char* op;
+    std::function<float(float)> term;
+    double share;  // of the sum
+  };
+  const Row rows[] = {
+      {"ReduceSum", [](float x) { return x; }, 1},
+      {"ReduceMean", [](float x) { return x; }, 1.0 / kCount},
+      {"ReduceL1", [](float x) { return std::fabs(x); }, 1},
+      {"ReduceSumSquare", [](float x) { return x * x; }, 1},
+      {"GlobalAveragePool", [](float x) { return x; }, 1.0 / kCount},
+  };
+  const Tensor flat = random_tensor(DataType::Float32, {kCount}, true, 9);
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.op);
+    const bool is_pool = std::string(row.op) == "GlobalAveragePool";
+    const std::string dims = is_pool ? "(1x1x1x1048576)" : "(1048576)";
+    const Tensor input = is_pool ? flat.reshaped({1, 1, 1, kCount}) : flat;
+    const Trial trial = trial_of(row.op + dims, {input});
+    float one_by_one = 0;
+    double wide = 0;
+    for (const float x : input.as<float>()) {
+      one_by_one += row.term(x);
+      wide += double{row.term(x)};
+    }
+    const auto result = [&](double sum) {
+      return scalar(static_cast<float>(sum * row.share)).reshaped(trial.value().dims());
+    };
+    EXPECT_NE(trial.judge(result(double{one_by_one})), "");
+    EXPECT_EQ(trial.judge(result(wide)), "");
+  }
+}
+
+TEST(ErrorLimits, FindResultsThatAreRoundedTwice) {
+  for (const char* type : {"float16", "bfloat16"}) {
+    const std::string to = std::string(type) == "float16" ? "10" : "16";
+    // Halfway between two numbers of the type, and a little more than that.
+    const double half = type == std::string("float16") ? 0x1p-11 : 0x1p-8;
+    const std::vector<double> values = {1 + half + 0x1p-40};
+    const Tensor input = Tensor::from<double>(DataType::Float64, {1}, values);
+    const Trial trial = trial_of("Cast(float64:1) to=" + to, {input});
+    const auto in_type = [&](float value) {
+      Tensor result = Tensor(trial.value().type(), {1});
+      if (to == "10") result.mutable_as<Float16>()[0] = Float16(value);
+      if (to == "16") result.mutable_as<BFloat16>()[0] = BFloat16(value);
+      return result;
+    };
+    EXPECT_NE(trial.judge(in_type(static_cast<float>(values[0]))), "") << type;
+    EXPECT_EQ(trial.judge(in_type(static_cast<float>(1 + 2 * half))), "") << type;
+  }
+}
+
+TEST(ErrorLimits, FindStatisticsThatCancel) {
+  constexpr int64_t kCount = 4096;
+  Tensor input(DataType::Float32, {1, 1, kCount});
+  const Tensor spread = random_tensor(DataType::Float32, {kCount}, false, 4);
+  for (size_t index = 0; index < kCount; ++index) {
+    input.mutable_as<float>()[index] = 8192 + spread.as<float>()[index];
+  }
+  const Trial trial =
+      trial_of("InstanceNormalization(1x1x4096, 1, 1)", {input, floats({1}), floats({0})});
+  const auto normalised = [&](double mean, double variance) {
+    return computed(input, [&](float x) {
+      return static_cast<float>((double{x} - mean) / std::sqrt(variance + 1e-5));
+    });
+  };
+  double sum = 0;
+  float squares = 0;
+  float narrow = 0;
+  for (const float x : input.as<float>()) {
+    sum += double{x};
+    narrow += x;
+    squares += x * x;
+  }
+  const double mean = sum / kCount;
+  double variance = 0;
+  for (const float x : input.as<float>()) variance += (double{x} - mean) * (double{x} - mean);
+  variance /= kCount;
+  const float narrow_mean = narrow / kCount;
+  const float narrow_variance = std::max(0.0F, squares / kCount - narrow_mean * narrow_mean);
+  EXPECT_NE(trial.judge(normalised(double{narrow_mean}, double{narrow_variance})), "");
+  EXPECT_EQ(trial.judge(normalised(mean, variance)), "");
+}
+
+// --- Right kernels that compute in another way
+// ----------------------------------------------------
+
+TEST(ErrorLimits, CarryErrorsThroughGroups) {
+  const Tensor input = tails(4096);
+  struct Row {
+    const char* text;
+    float (*fused)(float);  // with other roundings than node by node
+    float (*wrong)(float);
+  };
+  const Row rows[] = {
+      // The sum cancels, so its error is that of the product.
+      {"Mul(4096, =0); Sub(@, =0); Abs(@)", [](float x) { return std::fabs(std::fma(x, x, -x)); },
+       [](float x) { return std::fabs(std::fma(x, x, -x) * 1.001F); }},
+      // exp() multiplies the error.
+      {"Mul(4096, =0); Neg(@); Exp(@)",
+       [](float x) { return static_cast<float>(std::exp(-double{x} * double{x})); },
+       [](float x) { return static_cast<float>(std::exp(-double{x} * double{x}) * 1.01); }},
+      {"Sigmoid(4096); Mul(=0, @)", [](float x) { return x / (1 + std::exp(-x)); },
+       [](float x) { return x / (1 + std::exp(-x)) * 1.00001F; }},
+      {"Tanh(4096); Mul(@, @); Softplus(@)",
+       [](float x) {
+         const double squared = std::tanh(double{x}) * std::tanh(double{x});
+         return static_cast<float>(std::log1p(std::exp(squared)));
+       },
+       [](float x) {
+         const double squared = std::tanh(double{x}) * std::tanh(double{x});
+         return static_cast<float>(std::log1p(std::exp(squared)) * 1.00001);
+       }},
+      {"Abs(4096); Sqrt(@); Neg(@)", [](float x) { return -std::sqrt(std::fabs(x)); },
+       [](float x) { return -std::nextafter(std::sqrt(std::fabs(x)), 1e9F); }},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.text);
+    const Trial trial = trial_of(row.text, {input});
+    ASSERT_TRUE(trial.limits().is_known());
+    EXPECT_EQ(trial.judge(computed(input, row.fused)), "");
+    EXPECT_NE(trial.judge(computed(input, row.wrong)), "");
+  }
+}
+
+TEST(ErrorLimits, AcceptTheOtherSideOfAnEdgeOnlyNearIt) {
+  // Products that are rounded fall on an edge which the exact ones miss.
+  const Tensor input = floats({0.1F, 0.3F, 0.7F, 5.0F});
+  const Trial trial = trial_of("Mul(4, 4); Floor(@)", {input, floats({10, 10, 10, 0.5F})});
+  const Tensor exact = trial.value();
+  EXPECT_EQ(trial.judge(exact), "");
+  EXPECT_NE(trial.judge(computed(exact, [](float x) { return x == 2 ? 3 : x; })), "");
+  const Trial comparison =
+      trial_of("Mul(4, 4); Less(@, 4)", {input, floats({10, 10, 10, 0.5F}), floats({1, 3, 7, 9})});
+  Tensor found = Tensor(DataType::Bool, {4});
+  for (size_t index = 0; index < 4; ++index) {
+    found.mutable_as<bool>()[index] = comparison.value().as<bool>()[index];
+  }
+  EXPECT_EQ(comparison.judge(found), "");
+  // 0.1F * 10 is a little more than 1, by less than half an ulp.
+  found.mutable_as<bool>()[0] = !found.as<bool>()[0];
+  EXPECT_EQ(comparison.judge(found), "");
+  found.mutable_as<bool>()[3] = !found.as<bool>()[3];
+  EXPECT_NE(comparison.judge(found), "");
+}
+
+TEST(ErrorLimits, OfProductsCountTheMagnitudesOfTheirTerms) {
+  const Trial trial = trial_of("MatMul(1x3, 3x1)", {floats({1e6F, -1e6F, 1}).reshaped({1, 3}),
+                                                    floats({1, 1, 1}).reshaped({3, 1})});
+  const auto found = [](float value) { return floats({value}).reshaped({1, 1}); };
+  EXPECT_EQ(trial.judge(found(1)), "");
+  EXPECT_EQ(trial.judge(found(1.0625F)), "");
+  EXPECT_NE(trial.judge(found(6)), "");
+  // Where the terms are small, so must be the error, whatever other elements are.
+  const Trial rows = trial_of(
+      "MatMul(2x2, 2x1)",
+      {floats({1e4F, 1e4F, 1e-3F, 1e-3F}).reshaped({2, 2}), floats({1, 1}).reshaped({2, 1})});
+  const auto both = [](float second) { return floats({2e4F, second}).reshaped({2, 1}); };
+  EXPECT_EQ(rows.judge_widely(both(0.1F)), "");
+  EXPECT_NE(rows.judge(both(0.1F)), "");
+  EXPECT_EQ(rows.judge(both(2e-3F)), "");
+}
+
+TEST(ErrorLimits, KnowWhatOverflowsAndWhatIsFlushed) {
+  const Trial overflow = trial_of("Mul(1, 1)", {floats({1e30F}), floats({1e30F})});
+  EXPECT_EQ(overflow.judge(floats({INFINITY})), "");
+  EXPECT_NE(overflow.judge(floats({-INFINITY})), "");
+  EXPECT_NE(overflow.judge(floats({1e38F})), "");
+  const Trial underflow = trial_of("Mul(1, 1)", {floats({1e-20F}), floats({1e-20F})});
+  EXPECT_EQ(underflow.judge(floats({0})), "");
+  EXPECT_EQ(underflow.judge(floats({1e-40F})), "");
+  EXPECT_NE(underflow.judge(floats({1e-30F})), "");
+}
+
+TEST(ErrorLimits, AreNotKnownWhereNothingFollows) {
+  ThreadPool pool(1);
+  for (const char* text : {"MatMul(3x3, 3x3); MatMul(@, 3x3); MatMul(@, 3x3)", "Dropout(3x3)"}) {
+    EXPECT_TRUE(trial_of(text).expected.limits.empty()) << text;
+  }
+  EXPECT_FALSE(trial_of("MatMul(3x3, 3x3); MatMul(@, 3x3)").expected.limits.empty());
+}
+
+TEST(ErrorLimits, EachOpOfOnnxStatesABound) {
+  for (const ops::Op* op : registry().all()) {
+    EXPECT_EQ(op->error_bound.has_value(), op->domain.empty()) << op->name;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::verification
