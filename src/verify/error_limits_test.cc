@@ -78,7 +78,7 @@ struct WrongFunction {
 };
 
 const WrongFunction kWrongFunctions[] = {
-    {"Softplus", [](float x) { return std::log(1 + std::exp(x)); },
+    {"Softplus", [](float x) { return x > 30 ? x : std::log(1 + std::exp(x)); },
      [](float x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }},
     {"Elu", [](float x) { return x > 0 ? x : std::exp(x) - 1; },
      [](float x) { return x > 0 ? x : std::expm1(x); }},
@@ -92,7 +92,12 @@ const WrongFunction kWrongFunctions[] = {
      [](float x) { return 1 / (1 + std::exp(-x)); }},
     {"Gelu", [](float x) { return 0.5F * x * (1 + std::erf(x * static_cast<float>(M_SQRT1_2))); },
      [](float x) { return 0.5F * x * std::erfc(-x * static_cast<float>(M_SQRT1_2)); }},
-    {"Sin", [](float x) { return std::sin(x * 1.0000001F); }, [](float x) { return std::sin(x); }},
+    {"Sin",
+     [](float x) {
+       const auto period = static_cast<float>(2 * M_PI);  // rounded
+       return std::sin(x - period * std::round(x / period));
+     },
+     [](float x) { return std::sin(x); }},
     {"Reciprocal", [](float x) { return static_cast<float>(0x1.000001p0 / x); },
      [](float x) { return 1 / x; }},
     {"Erf", [](float x) { return 1 - std::erfc(x); }, [](float x) { return std::erf(x); }},

@@ -27,7 +27,6 @@
 #include "export/onnx/export.h"
 #include "ops/registry.h"
 #include "tessera/error.h"
-#include "tessera/tensor_file.h"
 #include "verify/check_candidate.h"
 #include "verify/random_tensor.h"
 
@@ -127,6 +126,23 @@ std::vector<Variant> variants_of(const OpCase& op_case, const ops::Registry& reg
     if (is_other) add(name, std::move(made));
   }
   return variants;
+}
+
+// NumPy's format, version 1.0, for the types of the cases.
+void write_npy(const std::filesystem::path& file, const Tensor& tensor) {
+  const bool is_floating = tessera::is_floating(tensor.type());
+  const std::string kind = tensor.type() == DataType::Bool ? "|b" : is_floating ? "<f" : "<i";
+  std::string header = "{'descr': '" + kind + std::to_string(element_bytes(tensor.type())) +
+                       "', 'fortran_order': False, 'shape': (";
+  for (const int64_t dim : tensor.dims()) header += std::to_string(dim) + ", ";
+  header += "), }";
+  // The header ends at a multiple of 64.
+  header.append(63 - (10 + header.size()) % 64, ' ');
+  header += '\n';
+  std::ofstream stream(file, std::ios::binary);
+  stream << "\x93NUMPY" << '\x01' << '\0' << static_cast<char>(header.size() % 256)
+         << static_cast<char>(header.size() / 256) << header;
+  stream.write(static_cast<const char*>(tensor.data()), tensor.bytes());
 }
 
 // A case for other runtimes: the model, its inputs, and the limits of its first output.

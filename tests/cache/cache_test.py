@@ -204,6 +204,7 @@ CHANGES = {
     "threads": ["--shape", "x=1x16x24x24", "--threads", "2"],
     "precision": [*SHAPE, "--precision", "bfloat16"],
     "nan": [*SHAPE, "--nan", "fast"],
+    "accuracy": [*SHAPE, "--accuracy", "fast"],
     "exclusions": [*SHAPE, "--exclude", "reference:Sub"],
     "pins": [*SHAPE, "--pin", "conv0=reference"],
     "backends": [*SHAPE, "--backends", "reference"],

@@ -98,6 +98,7 @@ BINDINGS = {
     "threads": ({"shapes": {"x": [1, 3]}, "threads": -1}, "threads"),
     "a device": ({"shapes": {"x": [1, 3]}, "devices": ["abacus"]}, "abacus"),
     "a nan": ({"shapes": {"x": [1, 3]}, "nan": "slow"}, "'slow'"),
+    "an accuracy": ({"shapes": {"x": [1, 3]}, "accuracy": "exact"}, "'exact'"),
     "a precision": ({"shapes": {"x": [1, 3]}, "precision": "int4"}, "'int4'"),
     "a backend": ({"shapes": {"x": [1, 3]}, "backends": ["abacus"]}, "abacus.*reference"),
 }
