@@ -41,8 +41,9 @@ A bound is a sum of:
 | n ε | n ε itself |
 | exact | every element is equal |
 
-Results below the smallest normal number of their type may be zero, and a result in float64 may have
-twice the error, because nothing more exact judges it. Integers and bools must be equal, unless errors
+Results below 2^-119 in float32 and bfloat16 (2^-1015 in float64) may be off by as much, because
+kernels flush denormals, also in between. A result in float64 may have twice
+the error, because nothing more exact judges it. Integers and bools must be equal, unless errors
 within the bounds of the nodes before decide for another one.
 
 ## Bounds and largest errors

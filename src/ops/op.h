@@ -218,7 +218,8 @@ using ReferenceKernel = std::function<void(const KernelCall& call)>;
 
 // The largest error that any kernel of an op may have. `exact` is the result in real arithmetic for
 // the same inputs, epsilon is the distance from 1 to the next number of the output's type, and
-// ulp(x) that from x to the next number. Numbers too small for a normal exponent may be zero.
+// ulp(x) that from x to the next number. Results of less than 128 times the smallest normal number
+// may be off by as much, because kernels flush denormals.
 //
 //   |found - exact| <= ulps * ulp(exact)
 //                    + terms * epsilon * the op's result for the magnitudes of its inputs

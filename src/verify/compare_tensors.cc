@@ -314,10 +314,9 @@ std::optional<Difference> of_types(const Tensor& expected, const Tensor& found) 
 
 }  // namespace
 
-// Numbers too small for a normal exponent may be zero.
 static double ulps_and_flush(DataType type, double ulps, double number) {
-  const double smallest = smallest_normal_of(type);
-  return ulps * ulp_of(type, number) + (std::fabs(number) < smallest ? smallest : 0);
+  const double flushed = flushed_magnitude_of(type);
+  return ulps * ulp_of(type, number) + (std::fabs(number) < flushed ? flushed : 0);
 }
 
 Difference measure_ulps(const Tensor& expected, double ulps, const Tensor& found) {

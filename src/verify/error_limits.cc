@@ -20,9 +20,21 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Draws of random signs, and how much more than the largest change among them is allowed.
 constexpr uint64_t kDraws = 4;
 constexpr double kDrawFactor = 4;
-// The change of inputs by parts of themselves has three draws; one of them has equal signs.
-constexpr uint64_t kInputDraws = 3;
+// Of changes of the inputs by parts of themselves.
+constexpr uint64_t kInputDraws = 5;
 constexpr double kInputFactor = 2;
+
+double smallest_normal_of(DataType type) {
+  switch (type) {
+    case DataType::Float16:
+      return 0x1p-14;
+    case DataType::BFloat16:
+    case DataType::Float32:
+      return 0x1p-126;
+    default:
+      return 0x1p-1022;
+  }
+}
 
 Tensor converted(const Tensor& tensor, DataType type) {
   if (tensor.is_empty() || tensor.type() == type) return tensor;
@@ -48,6 +60,15 @@ Tensor mapped(const Tensor& tensor, const Function& function) {
   const std::span<double> to = result.mutable_as<double>();
   for (size_t index = 0; index < from.size(); ++index) to[index] = function(from[index], index);
   return result;
+}
+
+// In the first draw all signs are equal; in the next two, all of one input, except the first one;
+// then they are random. So terms of several inputs that cancel change in opposite directions at
+// least once.
+double sign_of_change(uint64_t draw, uint64_t input, size_t index) {
+  if (draw == 0) return 1;
+  if (draw > 2 || input == 0) return sign_at(draw, input, index);
+  return (input % 2 == 0) == (draw == 1) ? 1 : -1;
 }
 
 double change(double from, double to) {
@@ -212,10 +233,10 @@ class Analysis {
     if (bound_.logs > 0 && x != 0) {
       allowed += bound_.logs * epsilon_of(type) * std::fabs(x * std::log(std::fabs(x)));
     }
-    const bool may_be_flushed = x != 0 && std::fabs(x) < smallest_normal_of(type);
+    const double flushed = flushed_magnitude_of(type);
+    const bool may_be_flushed = x != 0 && std::fabs(x) < flushed;
     // A result in float64 is compared with one of the same type, which has errors of its own.
-    return (type == DataType::Float64 ? 2 * allowed : allowed) +
-           (may_be_flushed ? smallest_normal_of(type) : 0);
+    return (type == DataType::Float64 ? 2 * allowed : allowed) + (may_be_flushed ? flushed : 0);
   }
 
   Node of_magnitudes(const Node& node) const {
@@ -250,7 +271,7 @@ class Analysis {
         const double part =
             kInputFactor * bound_.inputs * epsilon_of(declared(node_->inputs[input]));
         inputs[input] = mapped(inputs_[input], [&](double x, size_t at) {
-          return x * (1 + part * (draw == 0 ? 1 : sign_at(draw, input, at)));
+          return x * (1 + part * sign_of_change(draw, input, at));
         });
       }
       extend(made, ops::evaluate(*op_, wide_, inputs, pool_), 1, kOwn);
@@ -439,22 +460,16 @@ double epsilon_of(DataType type) {
   }
 }
 
-double smallest_normal_of(DataType type) {
-  switch (type) {
-    case DataType::Float16:
-      return 0x1p-14;
-    case DataType::BFloat16:
-    case DataType::Float32:
-      return 0x1p-126;
-    default:
-      return 0x1p-1022;
-  }
-}
-
 double ulp_of(DataType type, double x) {
   const double magnitude = std::max(std::fabs(x), smallest_normal_of(type));
   if (!std::isfinite(magnitude)) return kInfinity;
   return std::ldexp(epsilon_of(type), std::ilogb(magnitude));
+}
+
+double flushed_magnitude_of(DataType type) {
+  // Kernels compute in float32, where these are normal numbers.
+  if (type == DataType::Float16) return 0;
+  return 0x1p7 * smallest_normal_of(type);
 }
 
 std::optional<double> ulps_of(const Graph& graph, const ops::Registry& registry) {

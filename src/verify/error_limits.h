@@ -61,11 +61,12 @@ std::optional<std::vector<ErrorLimits>> error_limits(const Graph& graph,
                                                      std::vector<Tensor> known, ThreadPool& pool,
                                                      KnownProducts* products = nullptr);
 
-// Epsilon, the smallest normal number, and the distance from |x| to the next number, of a
-// floating-point type.
+// Epsilon, and the distance from |x| to the next number, of a floating-point type.
 double epsilon_of(DataType type);
-double smallest_normal_of(DataType type);
 double ulp_of(DataType type, double x);
+// Results of this magnitude or less may be off by as much, because kernels flush denormals, also in
+// between: x * exp(x) is zero as soon as exp(x) is denormal.
+double flushed_magnitude_of(DataType type);
 
 // The sum of the bounds of all nodes of `graph` in ulps; nullopt if one of them is not stated.
 std::optional<double> ulps_of(const Graph& graph, const ops::Registry& registry);

@@ -32,6 +32,8 @@ namespace {
 // Rows that are multiplied with a panel before the next rows; a multiple of the rows that the loops
 // hold in registers.
 constexpr int64_t kRowBlock = 96;
+// The largest number of terms of a sum that is added up at once.
+constexpr int64_t kMaxDepth = 1536;
 
 // With fewer rows on the left, repacking the right matrix does not pay.
 constexpr int64_t kMinRepackedRows = 4;
@@ -197,12 +199,37 @@ class MatMulKernel : public plugin::Kernel {
     if (is_packed && row + part.rows == rows && tile + 1 < tiles_) {
       part.ahead = part.right + loops_.panel * problem.depth;
     }
+    run_in_depths(part);
+  }
+
+  // Adds up sums of at most kMaxDepth terms, since longer ones lose digits.
+  void run_in_depths(GemmBlock part) const {
+    const int64_t depth = part.depth;
+    const Activation activation = part.epilogue.activation;
+    int64_t done = 0;
+    // A sum of nothing is zero, to which the epilogue is applied too.
+    do {
+      part.depth = std::min(kMaxDepth, depth - done);
+      const bool is_last = done + part.depth >= depth;
+      part.epilogue.activation = is_last ? activation : Activation();
+      run_loops(part);
+      done += part.depth;
+      part.left += part.depth * part.left_depth_stride;
+      part.right += part.depth * part.right_depth_stride;
+      part.epilogue.addend = part.to;
+      part.epilogue.beta = 1;
+      part.epilogue.addend_row_stride = part.to_row_stride;
+      part.epilogue.addend_column_stride = 1;
+    } while (done < depth);
+  }
+
+  void run_loops(const GemmBlock& part) const {
     if (work_.form == Form::Dots) {
       loops_.dots(part);
-    } else if (is_packed) {
-      loops_.padded(part);
-    } else {
+    } else if (work_.form == Form::Panels) {
       loops_.columns(part);
+    } else {
+      loops_.padded(part);
     }
   }
 
