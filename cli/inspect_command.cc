@@ -12,6 +12,7 @@
 #include "cli/model_source.h"
 #include "cli/run_inputs.h"
 #include "cli/staged_files.h"
+#include "tessera/inspect.h"
 #include "tessera/tessera.h"
 
 namespace tessera::cli {
@@ -85,21 +86,33 @@ CommandResult inspect(const InspectOptions& options) {
       is_bundle(options.model) ? std::optional(describe_bundle(options.model)) : std::nullopt;
   Progress progress;
   progress.show("loading " + options.model);
-  const Model model =
-      load_model(options.model, {.is_strict = options.is_strict,
-                                 .log = say_warning,
-                                 .backends = backends_of(options.bind.backend_paths)});
-  ModelDescription description = model.describe();
-  if (!options.shapes.empty()) {
-    description = model.describe(shapes_of(options, description));
+  ModelInspection found;
+  InspectParts parts = options.parts;
+  Json error;
+  try {
+    const Model model =
+        load_model(options.model, {.is_strict = options.is_strict,
+                                   .log = say_warning,
+                                   .backends = backends_of(options.bind.backend_paths)});
+    found.model = model.describe();
+    if (!options.shapes.empty()) found.model = model.describe(shapes_of(options, found.model));
+  } catch (const MissingParts& refusal) {
+    found = refusal.inspection();
+    parts.is_loaded = false;
+    error = error_json(refusal.kind(), refusal.where(), refusal.message())["error"];
+    say_warning(refusal.what());
   }
+  const ExitCode code = parts.is_loaded ? kFine : kBadInput;
   if (options.is_json) {
-    Json json = inspect_json(description, options.parts);
+    Json json = inspect_json(found.model, parts);
+    json["missing"] = fields_json(found)["missing"];
     json["bundle"] = bundle ? bundle_json(*bundle) : Json();
-    return {kFine, json_text(json)};
+    json["error"] = error;
+    return {code, json_text(json)};
   }
-  return {kFine, (bundle ? bundle_text(*bundle, stdout_style()) + "\n" : "") +
-                     inspect_text(description, options.parts, stdout_style())};
+  return {code, (bundle ? bundle_text(*bundle, stdout_style()) + "\n" : "") +
+                    inspect_text(found.model, parts, stdout_style()) +
+                    missing_text(found.missing, stdout_style())};
 }
 
 }  // namespace

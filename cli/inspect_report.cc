@@ -37,7 +37,8 @@ std::string op_counts_text(const std::vector<NodeDescription>& nodes) {
   return text;
 }
 
-std::string header_text(const ModelDescription& model, const TextStyle& style) {
+std::string header_text(const ModelDescription& model, const InspectParts& parts,
+                        const TextStyle& style) {
   constexpr const char* kUnknown = "unknown until every shape is known: use --shape";
   const auto line = [&](const std::string& label, const std::string& text) {
     return labelled(label, text, kLabelColumns, style);
@@ -53,6 +54,7 @@ std::string header_text(const ModelDescription& model, const TextStyle& style) {
           : " (" + std::to_string(in_file) + " in the file; --passes says what changed)";
   text += line("nodes",
                std::to_string(model.nodes.size()) + before + ": " + op_counts_text(model.nodes));
+  if (!parts.is_loaded) return text;
   text +=
       line("weights", std::to_string(model.weights.size()) + ", " + bytes_text(model.weight_bytes));
   text += line("FLOPs", model.flops ? quantity_text(static_cast<double>(*model.flops)) : kUnknown);
@@ -132,7 +134,7 @@ Json inputs_json(const std::vector<ValueDescription>& inputs) {
 
 std::string inspect_text(const ModelDescription& model, const InspectParts& parts,
                          const TextStyle& style) {
-  std::string text = header_text(model, style);
+  std::string text = header_text(model, parts, style);
   if (!model.inputs.empty()) text += values_text("input", model.inputs, style);
   if (!model.outputs.empty()) text += values_text("output", model.outputs, style);
   if (parts.has_weights && !model.weights.empty()) {
@@ -141,6 +143,17 @@ std::string inspect_text(const ModelDescription& model, const InspectParts& part
   if (!model.nodes.empty()) text += nodes_text(model.nodes, style);
   if (parts.has_passes) text += passes_text(model.passes, style);
   return text;
+}
+
+std::string missing_text(const std::vector<MissingPart>& missing, const TextStyle& style) {
+  if (missing.empty()) return "";
+  TextTable table(
+      {{"missing", Align::Left, true}, {"uses", Align::Right}, {"first", Align::Left, true}});
+  for (const MissingPart& part : missing) {
+    table.add_row(
+        {part.reason, std::to_string(part.count), part.places.empty() ? "" : part.places.front()});
+  }
+  return "\n" + table.text(style);
 }
 
 Json inspect_json(const ModelDescription& model, const InspectParts& parts) {

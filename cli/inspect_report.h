@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/json_output.h"
 #include "cli/text_table.h"
+#include "tessera/inspect.h"
 #include "tessera/tessera.h"
 
 namespace tessera::cli {
@@ -12,10 +14,13 @@ namespace tessera::cli {
 struct InspectParts {
   bool has_passes = false;   // whether to show each pass's changes and time
   bool has_weights = false;  // whether to list each weight, not only number and size
+  bool is_loaded = true;     // if not, nothing is known of weights and work
 };
 
 std::string inspect_text(const ModelDescription& model, const InspectParts& parts,
                          const TextStyle& style);
+// A table; "" if nothing is missing.
+std::string missing_text(const std::vector<MissingPart>& missing, const TextStyle& style);
 Json inspect_json(const ModelDescription& model, const InspectParts& parts);
 
 }  // namespace tessera::cli

@@ -69,6 +69,30 @@ TEST(InspectReport, FitsTheTerminal) {
   EXPECT_THAT(text, HasSubstr("and 10 more"));
 }
 
+TEST(InspectReport, ListsWhatIsMissing) {
+  std::vector<MissingPart> missing;
+  for (int index = 0; index < 60; ++index) {
+    missing.push_back({.kind = "operator",
+                       .name = "Op" + std::to_string(index),
+                       .domain = "com.example",
+                       .reason = "Op" + std::to_string(index) + " is not in this build",
+                       .count = 3,
+                       .places = {"node '" + std::string(150, 'n') + "\x1b'"}});
+  }
+  const std::string text = missing_text(missing, {});
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(character_count(line), kTextColumns) << line;
+    EXPECT_EQ(line, printable(line));
+  }
+  EXPECT_THAT(text, HasSubstr("Op0 is not in this build"));
+  EXPECT_THAT(text, HasSubstr("Op59 is not in this build"));
+  EXPECT_EQ(missing_text({}, {}), "");
+  EXPECT_THAT(inspect_text(awkward_model(), {.is_loaded = false}, {}),
+              Not(HasSubstr("use --shape")))
+      << "shapes would not help";
+}
+
 TEST(InspectReport, ListsOnlyWhatIsAskedFor) {
   const std::string text = inspect_text(awkward_model(), {}, {});
   EXPECT_THAT(text, Not(HasSubstr("fold_constants")));

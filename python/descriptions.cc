@@ -113,6 +113,7 @@ template nb::object to_python(const BackendDescription& backend);
 template nb::object to_python(const CacheReport& report);
 template nb::object to_python(const CompileDescription& compiled);
 template nb::object to_python(const ModelDescription& model);
+template nb::object to_python(const ModelInspection& inspection);
 template nb::object to_python(const PlanDescription& plan);
 template nb::object to_python(const ShapesDescription& shapes);
 template nb::object to_python(const StageRecord& stage);
@@ -125,7 +126,7 @@ nb::dict description_fields() {
   add_fields<BackendDescription>(classes);
   add_fields<CacheReport>(classes);
   add_fields<CompileDescription>(classes);
-  add_fields<ModelDescription>(classes);
+  add_fields<ModelInspection>(classes);
   add_fields<PlanDescription>(classes);
   add_fields<ShapesDescription>(classes);
   add_fields<StageRecord>(classes);

@@ -25,6 +25,7 @@
 #include "python/interrupt.h"
 #include "python/signal_wait.h"
 #include "python/text.h"
+#include "tessera/inspect.h"
 #include "tessera/tessera.h"
 
 namespace nb = nanobind;
@@ -136,6 +137,28 @@ LoadedModel load_bytes(nb::handle model, std::string name, std::filesystem::path
       ModelBytes{.bytes = bytes_of(model), .name = std::move(name), .folder = std::move(folder)},
       is_strict, keeps_all_values, backends, std::move(warn), std::move(inform), threads,
       copies_weights, strict_stamps, std::move(free_inputs), std::move(origin));
+}
+
+// `source` is the first argument of tessera::inspect(): a path, or ModelBytes.
+template <typename Source>
+nb::object inspect_from(Source source, bool is_strict, const Backends& backends,
+                        nb::callable warn) {
+  const auto log = std::make_shared<PythonLog>(std::move(warn), nb::callable());
+  LoadOptions options{.is_strict = is_strict,
+                      .log = [log](const std::string& text) { log->warn(text); },
+                      .backends = backends};
+  auto given = std::make_shared<Source>(std::move(source));
+  const ModelInspection inspection = answering_signals(
+      [given, options = std::move(options)] { return inspect(std::move(*given), options); });
+  log->raise_error();
+  return to_python(inspection);
+}
+
+nb::object inspect_bytes(nb::handle model, std::string name, std::filesystem::path folder,
+                         bool is_strict, const Backends& backends, nb::callable warn) {
+  return inspect_from(
+      ModelBytes{.bytes = bytes_of(model), .name = std::move(name), .folder = std::move(folder)},
+      is_strict, backends, std::move(warn));
 }
 
 // A log is often a method of the object that owns the model. The garbage collector needs to see
@@ -375,6 +398,19 @@ void bind_model(nb::module_& module) {
   module.def("load_bytes", &load_bytes, "model"_a, nb::kw_only(), "name"_a, "folder"_a, "strict"_a,
              "keep_all_values"_a, "backends"_a, "log"_a, "information_log"_a, "threads"_a,
              "copies_weights"_a, "strict_stamps"_a, "free_inputs"_a, "origin"_a.none(), kLoadBytes);
+  constexpr const char* kInspectSignature =
+      "def inspect(model: os.PathLike | str, *, strict: bool, backends: Backends, log: "
+      "collections.abc.Callable) -> tessera.descriptions.ModelInspection";
+  constexpr const char* kInspectBytesSignature =
+      "def inspect_bytes(model: object, *, name: str, folder: os.PathLike | str, strict: bool, "
+      "backends: Backends, log: collections.abc.Callable) -> "
+      "tessera.descriptions.ModelInspection";
+  module.def("inspect", &inspect_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
+             "backends"_a, "log"_a, nb::sig(kInspectSignature),
+             "tessera.inspect() of a file with every argument given.");
+  module.def("inspect_bytes", &inspect_bytes, "model"_a, nb::kw_only(), "name"_a, "folder"_a,
+             "strict"_a, "backends"_a, "log"_a, nb::sig(kInspectBytesSignature),
+             "tessera.inspect() of bytes with every argument given.");
 }
 
 }  // namespace tessera::python

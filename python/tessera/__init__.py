@@ -40,6 +40,8 @@ from ._core import (
     csr_array,
     row_sparse_array,
 )
+from ._core import inspect as _inspect
+from ._core import inspect_bytes as _inspect_bytes
 from ._core import load as _load
 from ._core import load_bytes as _load_bytes
 from ._core import version as _version
@@ -81,6 +83,7 @@ __all__ = [
     "backends",
     "csr_array",
     "from_dlpack",
+    "inspect",
     "load",
     "load_backend",
     "new_array",
@@ -177,8 +180,9 @@ def load(
     Ctrl-C is answered at once, here and in bind(); what was begun may go on in the background for a
     moment.
 
-    Raises InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or version that this
-    build does not know), OutOfMemory, or Corrupt for a damaged bundle.
+    Raises InvalidArgument (cannot be read), InvalidModel, Unsupported (saying all operators, types
+    and versions that the model needs and this build lacks; inspect() lists them), OutOfMemory, or
+    Corrupt for a damaged bundle.
 
         model = tessera.load("squeezenet.onnx")
         print(model.inputs)
@@ -213,6 +217,34 @@ def load(
             raise
     tell_loaded(loaded)
     return loaded
+
+
+@calls.suggests_keywords
+def inspect(
+    model: str | os.PathLike | bytes | bytearray | memoryview | BinaryIO,
+    *,
+    strict: bool = False,
+    backends: Backends | None = None,
+    log: Callable[[str], object] | None = None,
+) -> ModelInspection:
+    """Describes a model, also if this build lacks something that the model needs: then `missing` of
+    the result lists all that is missing, and `model` is what the file declares. Otherwise `model`
+    is that of load(model).describe(). The arguments are those of load().
+
+    Raises as load() does, except Unsupported for what is missing.
+
+        for part in tessera.inspect("model.onnx").missing:
+            print(part.reason, part.count, part.places)
+    """
+    path, content, name, folder = read_source(model, "inspect")
+    arguments = {
+        "strict": strict,
+        "backends": _default_backends() if backends is None else backends,
+        "log": logging.getLogger("tessera").warning if log is None else log,
+    }
+    if path is not None:
+        return _inspect(path, **arguments)
+    return _inspect_bytes(content, name=name, folder=folder, **arguments)
 
 
 @calls.suggests_keywords

@@ -24,7 +24,9 @@ __all__ = [
     "MeasuredTime",
     "MemoryBlock",
     "MemoryDescription",
+    "MissingPart",
     "ModelDescription",
+    "ModelInspection",
     "NodeDescription",
     "PassDescription",
     "PlacementDescription",
@@ -105,6 +107,26 @@ class ModelDescription(ShortRepr):
         return (f"<tessera.ModelDescription '{self.file}', {len(self.nodes)} nodes, "
                 f"{self.weight_bytes / 1e6:.1f} MB of weights;\n inputs {values}{more};\n "
                 "dataclasses.asdict() has everything, `nodes` and `passes` are lists>")
+
+
+@dataclass(frozen=True, repr=False)
+class MissingPart(ShortRepr):
+    """Something that a model needs and this build lacks."""
+
+    kind: str  # "version", "operator", "value_type" or "element_type"
+    name: str  # "DequantizeLinear", "sequence", "float8e4m3fn"
+    domain: str  # of an operator; "" is ONNX's own
+    reason: str  # "DequantizeLinear of ai.onnx is not in this build"
+    count: int  # of the nodes, values or attributes that need it
+    places: list[str]  # the first of these
+
+
+@dataclass(frozen=True, repr=False)
+class ModelInspection(ShortRepr):
+    """What inspect() tells of a model, whether this build can load it or not."""
+
+    model: ModelDescription  # if it cannot be loaded, what its file declares
+    missing: list[MissingPart]  # everything because of which load() refuses it
 
 
 @dataclass(frozen=True, repr=False)

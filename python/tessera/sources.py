@@ -1,25 +1,26 @@
-"""What tessera.load() accepts as a model: a path, bytes, or an open file."""
+"""What tessera.load() and inspect() accept as a model: a path, bytes, or an open file."""
 
 import os
 
 
-def read_source(model):
+def read_source(model, function="load"):
     """(path, None, "", "") of a file; or (None, buffer, name, folder) of bytes: `name` is for
-    messages, and external data is in `folder`, "" means the working folder."""
+    messages, and external data is in `folder`, "" means the working folder. Errors are those of
+    `function`."""
     if isinstance(model, str) or hasattr(model, "__fspath__"):
         # Text with surrogates, and bytes of __fspath__(), are names that are not UTF-8.
         path = os.fsdecode(model)
         if "\0" in path:
-            raise ValueError(f"load(): model: expected a path, found a null character in {path!r}")
+            raise ValueError(f"{function}(): model: expected a path, found a null character in {path!r}")
         return path, None, "", ""
     if _is_buffer(model):
         # Of another shape or with strides: as one row of bytes.
         is_plain = isinstance(model, bytes | bytearray) or memoryview(model).c_contiguous
         return None, model if is_plain else memoryview(model).tobytes(), "the given bytes", ""
     if hasattr(model, "read"):
-        return None, *_read_file(model)
-    raise TypeError(f"load(): model: expected str | os.PathLike | bytes | a file opened with 'rb', "
-                    f"found {type(model).__name__}")
+        return None, *_read_file(model, function)
+    raise TypeError(f"{function}(): model: expected str | os.PathLike | bytes | a file opened with "
+                    f"'rb', found {type(model).__name__}")
 
 
 def _is_buffer(model) -> bool:
@@ -30,10 +31,10 @@ def _is_buffer(model) -> bool:
     return True
 
 
-def _read_file(file):
+def _read_file(file, function):
     content = file.read()
     if not _is_buffer(content):
-        raise TypeError(f"load(): model: expected a file whose read() returns bytes, found "
+        raise TypeError(f"{function}(): model: expected a file whose read() returns bytes, found "
                         f"{type(content).__name__} from {type(file).__name__}; open it with 'rb'")
     name = getattr(file, "name", None)
     # The name of a file that has none is the number of its descriptor.

@@ -26,6 +26,13 @@ bool is_for(const ValueDescription& output, const Tensor& memory) {
 
 void BoundMemory::bind_input(ShapePlan& plan, size_t index, const AnyTensor& memory) {
   const IoValue input{plan.inputs[index], plan.input_forms[index]};
+  if (!declared_.is_read(index)) {
+    // It may have any dimensions that the model declares.
+    check_kind(input, memory);
+    declared_.check(input.description, dims_of(memory));
+    inputs_[index] = memory;
+    return;
+  }
   const bool is_for_plan = dims_of(memory) == plan.dims[index] ||
                            !declared_.may_become(input.description.name, dims_of(memory));
   is_complete_ = false;

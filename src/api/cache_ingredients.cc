@@ -118,10 +118,14 @@ std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
 }
 
 std::string inputs_text(const IngredientSource& source) {
+  const std::vector<int> uses = use_counts(source.loaded);
   return joined(source.loaded.inputs, [&](ValueId input) {
     const Value& value = source.loaded[input];
     const auto given = source.options.shapes.find(value.name);
-    if (given == source.options.shapes.end() || !value.type.is_tensor()) return text(value.type);
+    const bool is_read = uses[static_cast<size_t>(input.index)] > 0;
+    if (!is_read || given == source.options.shapes.end() || !value.type.is_tensor()) {
+      return text(value.type);
+    }
     std::string shape;
     for (const int64_t size : given->second)
       shape += (shape.empty() ? "" : "x") + std::to_string(size);

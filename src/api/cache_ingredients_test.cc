@@ -134,5 +134,22 @@ TEST(CacheIngredients, WhatChangesNoResultIsNone) {
             ingredients_of({.tune = {.optimize_for = "1-runs"}}));
 }
 
+TEST(CacheIngredients, TheShapeOfAnInputThatNobodyReadsIsNone) {
+  const ops::Registry registry = ops::make_registry();
+  GraphBuilder builder(registry);
+  builder.input("x", float_type(Shape{Dim::symbol("N")}))
+      .input("unused", float_type(Shape{Dim::symbol("N'2")}))
+      .node("0", "Relu", {"x"}, {"y"})
+      .output("y");
+  const Graph graph = builder.graph();
+  const ModelStructure structure{.digest = "0123",
+                                 .names = std::vector<std::string>(graph.values.size(), "v0")};
+  const auto ingredients = [&](const std::map<std::string, std::vector<int64_t>>& shapes) {
+    return bind_ingredients(graph, structure, {.shapes = shapes}, {"reference"}, 1);
+  };
+  EXPECT_EQ(ingredients({{"x", {2}}}), ingredients({{"x", {2}}, {"unused", {7}}}));
+  EXPECT_NE(ingredients({{"x", {2}}}), ingredients({{"x", {3}}}));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,7 +1,6 @@
 #include "api/declared_shapes.h"
 
-#include <algorithm>
-
+#include "infer/specialise.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -21,10 +20,7 @@ DeclaredShapes::DeclaredShapes(const Graph& loaded) {
 
 bool DeclaredShapes::permit(const std::string& name, const Dims& dims) const {
   const auto shape = shapes_.find(name);
-  return shape == shapes_.end() ||
-         std::equal(
-             shape->second.begin(), shape->second.end(), dims.begin(), dims.end(),
-             [](const Dim& known, int64_t dim) { return !known.is_known() || known == Dim(dim); });
+  return shape == shapes_.end() || permits(shape->second, dims);
 }
 
 void DeclaredShapes::check(const ValueDescription& input, const Dims& dims) const {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "graph/dim_names.h"
 #include "ops/work.h"
 
 namespace tessera {
@@ -111,7 +112,7 @@ ValueDescription describe_value(const Graph& graph, ValueId id) {
     description.shape.emplace();
     for (const Dim& dim : *value.type.shape) {
       description.shape->push_back(dim.is_known() ? Dimension{dim.value(), ""}
-                                                  : Dimension{std::nullopt, dim.symbol()});
+                                                  : Dimension{std::nullopt, shown_text(dim)});
     }
   }
   return description;

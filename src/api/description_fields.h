@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "api/field_count.h"
+#include "tessera/inspect.h"
 #include "tessera/tessera.h"
 
 namespace tessera {
@@ -166,6 +167,24 @@ inline constexpr auto kFields<ModelDescription> = FieldList{
     field("weights", &ModelDescription::weights),
     field("passes", &ModelDescription::passes),
     hidden_field("fetchable", &ModelDescription::fetchable),
+};
+
+template <>
+inline constexpr auto kFields<MissingPart> = FieldList{
+    "MissingPart",
+    field("kind", &MissingPart::kind),
+    field("name", &MissingPart::name),
+    field("domain", &MissingPart::domain),
+    field("reason", &MissingPart::reason),
+    field("count", &MissingPart::count, "use_count"),
+    field("places", &MissingPart::places),
+};
+
+template <>
+inline constexpr auto kFields<ModelInspection> = FieldList{
+    "ModelInspection",
+    hidden_field("model", &ModelInspection::model),
+    field("missing", &ModelInspection::missing),
 };
 
 template <>

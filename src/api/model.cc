@@ -22,6 +22,8 @@
 #include "compile/build_plan.h"
 #include "compile/compile.h"
 #include "export/onnx/export.h"
+#include "import/onnx/survey.h"
+#include "infer/equal_names.h"
 #include "infer/mark_io_devices.h"
 #include "infer/mark_sparse.h"
 #include "measure/check_offers.h"
@@ -278,8 +280,8 @@ std::string Model::to_onnx(
 
 ModelDescription Model::describe() const {
   const std::lock_guard lock(state_->mutex);
-  ModelDescription description =
-      describe_model(state_->loaded, state_->loaded.graph, *state_->registry);
+  const Graph graph = with_equal_names(state_->loaded.graph, *state_->registry);
+  ModelDescription description = describe_model(state_->loaded, graph, *state_->registry);
   description.file = state_->file.string();
   return description;
 }
@@ -401,6 +403,16 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
 
 void Model::State::read_first(std::optional<IndexLocation> location, const LoadOptions& options,
                               StageClock& clock) {
+  const auto survey = [&] {
+    ModelInspection found = bundle        ? survey_onnx_bytes(bundle->model_bytes(), *registry)
+                            : given_bytes ? survey_onnx_bytes(given_bytes->bytes, *registry)
+                                          : survey_onnx(file, *registry);
+    found.model.file = file.string();
+    return found;
+  };
+  const std::string location_text = given_bytes ? given_bytes->name
+                                    : bundle    ? bundle->location()
+                                                : "file '" + file.string() + "'";
   // Without an index this is the only stage.
   clock.begin(location ? "read" : "load");
   try {
@@ -409,9 +421,14 @@ void Model::State::read_first(std::optional<IndexLocation> location, const LoadO
     if (error.kind() != ErrorKind::Unsupported) throw;
     // A plug-in may define the op. Plug-ins are opened only if a model needs this.
     const auto extended = extended_registry(options.backends.state_->set);
-    if (!extended) throw;
+    if (!extended) throw_missing(error, location_text, survey);
     registry = extended;
-    restore();
+    try {
+      restore();
+    } catch (const Error& still) {
+      if (still.kind() != ErrorKind::Unsupported) throw;
+      throw_missing(still, location_text, survey);
+    }
     // No index is kept: the next process has to open the plug-in, too.
     location.reset();
   }

@@ -1,10 +1,13 @@
 #include "compile/compile.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "base/likely_name.h"
+#include "graph/dim_names.h"
 #include "graph/verify.h"
 #include "infer/infer.h"
 #include "infer/specialise.h"
@@ -47,16 +50,84 @@ std::vector<ValueId> values_named(const LoadedModel& model, const std::vector<st
   return found;
 }
 
-// Whether the graph already has all of `shapes`, and `fetch` is empty.
-bool requests_nothing_new(const Graph& graph,
-                          const std::map<std::string, std::vector<int64_t>>& shapes,
+// Whether the graph already has all of `shapes`, of inputs that are read, and `fetch` is empty.
+bool requests_nothing_new(const Graph& graph, const InputShapes& shapes,
                           const std::vector<std::string>& fetch) {
-  return fetch.empty() && std::ranges::all_of(shapes, [&](const auto& given) {
-           return std::ranges::any_of(graph.inputs, [&](ValueId id) {
-             const Value& input = graph[id];
-             return input.name == given.first && input.type.shape == shape_from(given.second);
-           });
-         });
+  if (!fetch.empty()) return false;
+  const std::vector<int> uses = use_counts(graph);
+  return std::ranges::all_of(shapes, [&](const auto& given) {
+    return std::ranges::any_of(graph.inputs, [&](ValueId id) {
+      const Value& input = graph[id];
+      if (input.name != given.first || !input.type.shape) return false;
+      const bool is_read = uses[static_cast<size_t>(id.index)] > 0;
+      return is_read ? input.type.shape == shape_from(given.second)
+                     : permits(*input.type.shape, given.second);
+    });
+  });
+}
+
+std::string location_of(const UnequalDims::Place& place) {
+  return "dimension " + std::to_string(place.axis) + " of input '" + place.input + "'";
+}
+
+// At most `most` of the places, and how many more there are.
+std::string list_places(const std::vector<UnequalDims::Place>& places, size_t most) {
+  std::string list;
+  for (size_t index = 0; index < std::min(places.size(), most); ++index) {
+    list += (index == 0 ? "" : ", ") + location_of(places[index]);
+  }
+  if (places.size() > most) list += " and " + std::to_string(places.size() - most) + " more";
+  return list;
+}
+
+constexpr size_t kMaxShownPlaces = 4;
+
+// The sizes, with the places of each, for an error.
+std::string contradiction_text(const UnequalDims& dims) {
+  constexpr size_t kMaxShownSizes = 8;
+  std::map<int64_t, std::vector<UnequalDims::Place>> by_size;
+  for (const UnequalDims::Place& place : dims.places) by_size[place.size].push_back(place);
+  std::string sizes;
+  size_t shown = 0;
+  for (const auto& [size, places] : by_size) {
+    if (shown++ == kMaxShownSizes) break;
+    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size) + " (" +
+             list_places(places, kMaxShownPlaces) + ")";
+  }
+  return "the model calls several dimensions '" + dims.name + "', but they are " + sizes +
+         (by_size.size() > kMaxShownSizes ? ", ..." : "");
+}
+
+// The same text for all shapes: the log passes it on once.
+std::string warning_text(const Graph& graph, const std::string& name) {
+  const std::vector<int> uses = use_counts(graph);
+  std::vector<UnequalDims::Place> places;
+  for (const ValueId id : graph.inputs) {
+    const std::optional<Shape>& shape = graph[id].type.shape;
+    if (!shape || uses[static_cast<size_t>(id.index)] == 0) continue;
+    for (size_t axis = 0; axis < shape->size(); ++axis) {
+      if (name_of((*shape)[axis]) == name) places.push_back({graph[id].name, axis, 0});
+    }
+  }
+  return "the model gives one name, '" + name + "', to dimensions that are not always equal (" +
+         list_places(places, kMaxShownPlaces) + "); each counts for itself";
+}
+
+// The inference of a graph with the shapes that `unequal` is about. If these dimensions cannot
+// differ, the error says that the model gives them one name.
+Graph infer_bound(const Graph& graph, const std::vector<UnequalDims>& unequal,
+                  const ops::Registry& registry, const Log& log) {
+  constexpr size_t kMaxShown = 3;
+  try {
+    return infer_types(graph, registry, log);
+  } catch (const Error& error) {
+    if (unequal.empty() || error.kind() != ErrorKind::InvalidModel) throw;
+    std::string message = error.message();
+    for (size_t index = 0; index < std::min(unequal.size(), kMaxShown); ++index) {
+      message += "; " + contradiction_text(unequal[index]);
+    }
+    throw Error(ErrorKind::InvalidArgument, error.where(), message);
+  }
 }
 
 // Whether the passes changed nothing, and all values have the same types and elements as before.
@@ -105,15 +176,16 @@ LoadedModel load_model(ImportedModel source, const CompileOptions& options,
   return model;
 }
 
-BoundGraph bind_graph(const LoadedModel& model,
-                      const std::map<std::string, std::vector<int64_t>>& shapes,
+BoundGraph bind_graph(const LoadedModel& model, const InputShapes& shapes,
                       const std::vector<std::string>& fetch, const ops::Registry& registry,
                       ThreadPool& pool, const Log& log) {
   const bool is_request_unchanged = requests_nothing_new(model.graph, shapes, fetch);
   if (model.binds_unchanged && is_request_unchanged) return {model.graph, true};
   Graph graph = specialise(model.graph, shapes);
   graph.kept = values_named(model, fetch);
-  Rewritten rewritten = rewrite(infer_types(graph, registry, log), registry, pool);
+  const std::vector<UnequalDims> unequal = find_unequal_dims(model.graph, shapes);
+  Rewritten rewritten = rewrite(infer_bound(graph, unequal, registry, log), registry, pool);
+  for (const UnequalDims& dims : unequal) log.warn(warning_text(model.graph, dims.name));
   const bool is_unchanged = is_request_unchanged && is_same(model.graph, rewritten);
   return {std::move(rewritten.graph), is_unchanged};
 }

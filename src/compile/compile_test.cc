@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "graph/dim_names.h"
+#include "infer/equal_names.h"
 #include "ops/graph_test.h"
 #include "tessera/error.h"
 
@@ -92,6 +94,63 @@ TEST_F(Binding, ThatForgetsKeptValuesIsNews) {
   const BoundGraph once = bound(model);
   EXPECT_FALSE(once.is_unchanged);
   EXPECT_THAT(once.graph.kept, IsEmpty());
+}
+
+// x + z, whose first dimensions have one name; `unused` has it, too.
+Graph sum_of_one_name(const ops::Registry& registry) {
+  DimNames names;
+  GraphBuilder builder(registry);
+  builder.input("x", float_type(Shape{names.next("n"), 3}))
+      .input("unused", float_type(Shape{names.next("n")}))
+      .input("z", float_type(Shape{names.next("n"), 3}))
+      .node("sum", "Add", {"x", "z"}, {"y"})
+      .output("y");
+  return builder.graph();
+}
+
+TEST_F(Binding, OneNameForTwoSizesIsAWarning) {
+  std::vector<std::string> warnings;
+  const Log log([&](const std::string& message) { warnings.push_back(message); });
+  const LoadedModel model =
+      load_model(ImportedModel{.graph = sum_of_one_name(registry_)}, {}, registry_, pool_, log);
+  for (const int64_t rows : {2, 5, 0}) {
+    const BoundGraph both =
+        bind_graph(model, {{"x", {1, 3}}, {"z", {rows, 3}}}, {}, registry_, pool_, log);
+    EXPECT_EQ(both.graph[both.graph.outputs[0]].type, float_type(Shape{rows, 3}));
+  }
+  EXPECT_THAT(warnings, ElementsAre("the model gives one name, 'n', to dimensions that are not "
+                                    "always equal (dimension 0 of input 'x', dimension 0 of input "
+                                    "'z'); each counts for itself"));
+}
+
+TEST_F(Binding, ANodeThatNeedsEqualSizesIsNamed) {
+  const LoadedModel model =
+      load_model(ImportedModel{.graph = sum_of_one_name(registry_)}, {}, registry_, pool_, log_);
+  EXPECT_EQ(
+      error_of([&] { bound(model, {{"x", {2, 3}}, {"z", {4, 3}}}); }),
+      "InvalidArgument: node 'sum' (Add), input 'B': expected a shape that broadcasts with "
+      "2x3, found 4x3; the model calls several dimensions 'n', but they are 2 (dimension 0 of "
+      "input 'x'), 4 (dimension 0 of input 'z')");
+}
+
+TEST_F(Binding, TheShapeOfAnInputThatNobodyReadsIsNoNews) {
+  Graph graph = chain(Shape{2, 3}).graph();
+  Value unused;
+  unused.name = "unused";
+  unused.type = float_type(Shape{Dim::symbol("n"), 3});
+  graph.inputs.push_back(add_value(graph, std::move(unused)));
+  LoadedModel model = load_model(ImportedModel{.graph = graph}, {}, registry_, pool_, log_);
+  model.binds_unchanged = true;
+  EXPECT_TRUE(bound(model, {{"unused", {7, 3}}}).is_unchanged);
+  EXPECT_THROW(bound(model, {{"unused", {7, 4}}}), Error);
+}
+
+TEST_F(Binding, NamesAreEqualForReaders) {
+  const Graph graph = sum_of_one_name(registry_);
+  const LoadedModel model = load_model(ImportedModel{.graph = graph}, {}, registry_, pool_, log_);
+  EXPECT_NE(text(model.graph[model.graph.outputs[0]].type), "float32 nx3");
+  const Graph equal = with_equal_names(model.graph, registry_);
+  EXPECT_EQ(text(equal[equal.outputs[0]].type), "float32 nx3");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "graph/dim_names.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -140,7 +141,7 @@ std::string text(const Shape& shape) {
   std::string result;
   for (const Dim& dim : shape) {
     if (!result.empty()) result += "x";
-    result += dim.text();
+    result += shown_text(dim);
   }
   return result;
 }

@@ -1,10 +1,12 @@
 #include "infer/specialise.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/likely_name.h"
+#include "graph/dim_names.h"
 #include "tessera/error.h"
 #include "tessera/tensor.h"
 
@@ -15,40 +17,94 @@ namespace {
   throw Error(ErrorKind::InvalidArgument, "input '" + input + "'", message);
 }
 
-// The number of a symbol, and the input that determined it.
-struct Binding {
-  int64_t value = 0;
-  std::string input;
+bool is_read(const std::vector<int>& uses, ValueId id) {
+  return uses[static_cast<size_t>(id.index)] > 0;
+}
+
+// The numbers that shapes of inputs give to dimensions with names.
+class NamedSizes {
+ public:
+  using Place = UnequalDims::Place;
+
+  NamedSizes(const Graph& graph, const InputShapes& shapes) {
+    const std::vector<int> uses = use_counts(graph);
+    for (const ValueId id : graph.inputs) {
+      const auto given = shapes.find(graph[id].name);
+      const std::optional<Shape>& declared = graph[id].type.shape;
+      if (given == shapes.end() || !is_read(uses, id) || !declared) continue;
+      if (permits(*declared, given->second)) add(graph[id].name, *declared, given->second);
+    }
+  }
+
+  // nullopt if no input gives it, or if inputs give several.
+  std::optional<int64_t> size_of(const Dim& dim) const {
+    const auto found = places_.find(name_of(dim));
+    if (found == places_.end() || are_unequal(found->second)) return std::nullopt;
+    return found->second.front().size;
+  }
+
+  std::vector<UnequalDims> unequal() const {
+    std::vector<UnequalDims> all;
+    for (const std::string& name : names_) {
+      const std::vector<Place>& places = places_.at(name);
+      if (are_unequal(places)) all.push_back({name, places});
+    }
+    return all;
+  }
+
+ private:
+  void add(const std::string& input, const Shape& declared, const std::vector<int64_t>& dims) {
+    for (size_t axis = 0; axis < dims.size(); ++axis) {
+      const std::string name = name_of(declared[axis]);
+      if (name.empty()) continue;
+      std::vector<Place>& places = places_[name];
+      if (places.empty()) names_.push_back(name);
+      places.push_back({input, axis, dims[axis]});
+    }
+  }
+
+  static bool are_unequal(const std::vector<Place>& places) {
+    return std::ranges::any_of(
+        places, [&](const Place& place) { return place.size != places.front().size; });
+  }
+
+  std::vector<std::string> names_;  // in the order of their first dimension
+  std::map<std::string, std::vector<Place>> places_;
 };
 
 class Specialisation {
  public:
-  explicit Specialisation(const Graph& graph) : graph_(graph) {}
+  Specialisation(const Graph& graph, const InputShapes& shapes)
+      : graph_(graph), shapes_(shapes), sizes_(graph, shapes) {}
 
-  Graph run(const std::map<std::string, std::vector<int64_t>>& shapes) {
-    check_names(shapes);
+  Graph run() {
+    check_names();
     for (const ValueId id : graph_.inputs) {
-      const auto given = shapes.find(graph_[id].name);
-      if (given != shapes.end()) give(graph_[id], given->second);
+      const auto given = shapes_.find(graph_[id].name);
+      if (given != shapes_.end()) check_given(graph_[id], given->second);
     }
     const std::vector<int> uses = use_counts(graph_);
     for (const ValueId id : graph_.inputs) {
-      replace_symbols(graph_[id]);
-      if (uses[static_cast<size_t>(id.index)] > 0) check_known(graph_[id]);
+      Value& value = graph_[id];
+      const auto given = shapes_.find(value.name);
+      if (given != shapes_.end()) value.type.shape = shape_from(given->second);
+      if (!is_read(uses, id)) continue;
+      if (given == shapes_.end()) replace_named(value);
+      check_known(value);
     }
     forget_made_types(graph_);
     return std::move(graph_);
   }
 
  private:
-  void check_names(const std::map<std::string, std::vector<int64_t>>& shapes) const {
+  void check_names() const {
     std::vector<std::string> names;
     std::string list;
     for (const ValueId id : graph_.inputs) {
       names.push_back(graph_[id].name);
       list += (list.empty() ? "'" : ", '") + graph_[id].name + "'";
     }
-    for (const auto& [name, dims] : shapes) {
+    for (const auto& [name, dims] : shapes_) {
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
       fail(name, "the model has no such input; " +
                      (list.empty() ? "it has none" : "its inputs are " + list) +
@@ -56,15 +112,17 @@ class Specialisation {
     }
   }
 
-  void give(Value& value, const std::vector<int64_t>& dims) {
+  static void check_given(Value& value, const std::vector<int64_t>& dims) {
     if (value.type.kind != Type::Kind::Tensor && value.type.kind != Type::Kind::Unknown) {
       fail(value.name,
            "expected no shape, as it is " + text(value.type) + ", found " + dims_text(dims));
     }
     if (value.type.kind == Type::Kind::Unknown) value.type = Type::tensor(DataType::Undefined);
     check_size(value, dims);
-    if (value.type.shape) hold_against(*value.type.shape, value, dims);
-    value.type.shape = shape_from(dims);
+    if (value.type.shape && !permits(*value.type.shape, dims)) {
+      fail(value.name, "the model declares " + text(value.type) + ", but the shape given is " +
+                           dims_text(dims));
+    }
   }
 
   static void check_size(const Value& value, const std::vector<int64_t>& dims) {
@@ -75,35 +133,10 @@ class Specialisation {
     }
   }
 
-  void hold_against(const Shape& declared, const Value& value, const std::vector<int64_t>& dims) {
-    bool fits = declared.size() == dims.size();
-    for (size_t axis = 0; fits && axis < dims.size(); ++axis) {
-      fits = !declared[axis].is_known() || declared[axis] == Dim(dims[axis]);
-    }
-    if (!fits) {
-      fail(value.name, "the model declares " + text(value.type) + ", but the shape given is " +
-                           dims_text(dims));
-    }
-    for (size_t axis = 0; axis < dims.size(); ++axis) {
-      if (!declared[axis].is_known()) bind(declared[axis].symbol(), dims[axis], value.name);
-    }
-  }
-
-  void bind(const std::string& symbol, int64_t number, const std::string& input) {
-    const auto [entry, is_new] = bindings_.try_emplace(symbol, Binding{number, input});
-    const Binding& first = entry->second;
-    if (is_new || first.value == number) return;
-    fail(input, "dimension '" + symbol + "' is " + std::to_string(number) + " here, but " +
-                    std::to_string(first.value) + " in input '" + first.input +
-                    "'; the model says that they are equal");
-  }
-
-  void replace_symbols(Value& value) const {
+  void replace_named(Value& value) const {
     if (!value.type.shape) return;
     for (Dim& dim : *value.type.shape) {
-      if (dim.is_known()) continue;
-      const auto binding = bindings_.find(dim.symbol());
-      if (binding != bindings_.end()) dim = binding->second.value;
+      if (const std::optional<int64_t> size = sizes_.size_of(dim)) dim = *size;
     }
     // Numbers that came from another input's shape may make this one too large.
     if (is_known(*value.type.shape)) check_size(value, dims_from(*value.type.shape));
@@ -125,7 +158,7 @@ class Specialisation {
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       if (shape[axis].is_known()) continue;
       fail(value.name,
-           "dimension " + std::to_string(axis) + " ('" + shape[axis].symbol() + "') of " +
+           "dimension " + std::to_string(axis) + " ('" + shown_text(shape[axis]) + "') of " +
                text(value.type) +
                " is unknown; give the input's shape, on the command line with --shape " +
                value.name + "=" + text(example));
@@ -144,13 +177,24 @@ class Specialisation {
   }
 
   Graph graph_;
-  std::map<std::string, Binding> bindings_;
+  const InputShapes& shapes_;
+  NamedSizes sizes_;
 };
 
 }  // namespace
 
-Graph specialise(const Graph& graph, const std::map<std::string, std::vector<int64_t>>& shapes) {
-  return Specialisation(graph).run(shapes);
+bool permits(const Shape& declared, const std::vector<int64_t>& dims) {
+  return std::ranges::equal(declared, dims, [](const Dim& dim, int64_t size) {
+    return !dim.is_known() || dim == Dim(size);
+  });
+}
+
+Graph specialise(const Graph& graph, const InputShapes& shapes) {
+  return Specialisation(graph, shapes).run();
+}
+
+std::vector<UnequalDims> find_unequal_dims(const Graph& graph, const InputShapes& shapes) {
+  return NamedSizes(graph, shapes).unequal();
 }
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 // Replaces the symbols of a graph by the numbers of given input shapes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -10,12 +11,35 @@
 
 namespace tessera {
 
-// Gives the graph inputs named in `shapes` these shapes. A symbol that several inputs share becomes
-// the same number everywhere. Shapes of values made by nodes are reset, to be inferred again; their
-// element types stay. Throws InvalidArgument for a name that is not an input (listing the inputs),
-// another rank, a number that contradicts the declared one, two numbers for one symbol (naming both
-// inputs), and an input that is read but still has an unknown dimension (naming the input, the
-// dimension and how to give it).
-Graph specialise(const Graph& graph, const std::map<std::string, std::vector<int64_t>>& shapes);
+using InputShapes = std::map<std::string, std::vector<int64_t>>;  // by the name of the input
+
+// Whether a value that is declared with this shape can have these dimensions. Names of dimensions
+// claim nothing.
+bool permits(const Shape& declared, const std::vector<int64_t>& dims);
+
+// Gives the graph inputs named in `shapes` these shapes. A dimension of another input becomes the
+// same number if it has the same name (graph/dim_names.h) and all given dimensions of that name are
+// equal. The shape of an input that nothing reads decides nothing else, and need not be known.
+// Shapes of values made by nodes are reset, to be inferred again; their element types stay. Throws
+// InvalidArgument for a name that is not an input (listing the inputs), another rank, a number that
+// contradicts the declared one, and an input that is read but still has an unknown dimension
+// (naming the input, the dimension and how to give it).
+Graph specialise(const Graph& graph, const InputShapes& shapes);
+
+// Dimensions to which the model gives one name, although `shapes` gives them different numbers.
+struct UnequalDims {
+  struct Place {
+    std::string input;
+    size_t axis = 0;
+    int64_t size = 0;
+  };
+
+  std::string name;
+  std::vector<Place> places;  // all that `shapes` gives, in the order of the inputs
+};
+
+// All such names, of inputs that are read, in the order of their first dimension. Ignores shapes
+// that specialise() refuses.
+std::vector<UnequalDims> find_unequal_dims(const Graph& graph, const InputShapes& shapes);
 
 }  // namespace tessera

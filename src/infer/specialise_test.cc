@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/dim_names.h"
+#include "infer/equal_names.h"
 #include "ops/graph_test.h"
 
 namespace tessera {
@@ -71,12 +73,12 @@ const Case kRefusals[] = {
      "InvalidArgument: input 'a': the model declares float32 Nx3, but the shape given is 1x4"},
     {{{"scalar", {1}}},
      "InvalidArgument: input 'scalar': the model declares int64 scalar, but the shape given is 1"},
-    {{{"a", {2, 3}}, {"b", {5, 4}}},
-     "InvalidArgument: input 'b': dimension 'N' is 5 here, but 2 in input 'a'; the model says that "
-     "they are equal"},
     {{{"unread", {2, 3}}},
-     "InvalidArgument: input 'unread': dimension 'M' is 3 here, but 2 in input 'unread'; the model "
-     "says that they are equal"},
+     "InvalidArgument: input 'a': dimension 0 ('N') of float32 Nx3 is unknown; give the input's "
+     "shape, on the command line with --shape a=1x3"},
+    {{{"unread", {2, 3, 4}}},
+     "InvalidArgument: input 'unread': the model declares float32 MxM, but the shape given is "
+     "2x3x4"},
     {{{"rankless", {1}}},
      "InvalidArgument: input 'a': dimension 0 ('N') of float32 Nx3 is unknown; give the input's "
      "shape, on the command line with --shape a=1x3"},
@@ -97,6 +99,92 @@ TEST(Specialise, WhatDoesNotFitIsNamed) {
   for (const Case& row : kRefusals) {
     EXPECT_EQ(error_of([&] { specialise(graph_with_inputs(), row.shapes); }), row.expected);
   }
+}
+
+// Reads a (NxN), b (Nx4) and c (N); does not read unread (Nx7), fixed (2).
+Graph graph_with_names(bool has_occurrences) {
+  const ops::Registry registry = test_registry();
+  DimNames names;
+  const auto next = [&] { return has_occurrences ? names.next("N") : kBatch; };
+  GraphBuilder builder(registry);
+  builder.input("unread", float_type(Shape{next(), 7}))
+      .input("a", float_type(Shape{next(), next()}))
+      .input("b", float_type(Shape{next(), 4}))
+      .input("c", float_type(Shape{next()}))
+      .input("fixed", float_type(Shape{2}))
+      .node("join", "Join", {"a", "b", "c"}, {"y"})
+      .output("y");
+  return builder.graph();
+}
+
+struct NameCase {
+  const char* what;
+  Shapes shapes;
+  std::vector<std::string> types;    // of a, b, c
+  std::vector<std::string> unequal;  // "N: a.0=2 b.0=3"
+};
+
+const NameCase kNames[] = {
+    {"one size", {{"a", {2, 2}}}, {"2x2", "2x4", "2"}, {}},
+    {"a size from another input", {{"a", {2, 2}}, {"c", {2}}}, {"2x2", "2x4", "2"}, {}},
+    {"two sizes in one input",
+     {{"a", {2, 3}}, {"b", {5, 4}}, {"c", {6}}},
+     {"2x3", "5x4", "6"},
+     {"N: a.0=2 a.1=3 b.0=5 c.0=6"}},
+    {"two sizes in two inputs",
+     {{"a", {2, 2}}, {"b", {5, 4}}, {"c", {2}}},
+     {"2x2", "5x4", "2"},
+     {"N: a.0=2 a.1=2 b.0=5 c.0=2"}},
+    {"size 0",
+     {{"a", {0, 0}}, {"b", {1, 4}}, {"c", {0}}},
+     {"0x0", "1x4", "0"},
+     {"N: a.0=0 a.1=0 b.0=1 c.0=0"}},
+    {"what nobody reads counts for nothing",
+     {{"a", {2, 2}}, {"unread", {9, 7}}},
+     {"2x2", "2x4", "2"},
+     {}},
+};
+
+std::vector<std::string> unequal_texts(const Graph& graph, const Shapes& shapes) {
+  std::vector<std::string> texts;
+  for (const UnequalDims& dims : find_unequal_dims(graph, shapes)) {
+    std::string& text = texts.emplace_back(dims.name + ":");
+    for (const UnequalDims::Place& place : dims.places) {
+      text +=
+          " " + place.input + "." + std::to_string(place.axis) + "=" + std::to_string(place.size);
+    }
+  }
+  return texts;
+}
+
+TEST(Specialise, ANameMayHaveSeveralSizes) {
+  for (const bool has_occurrences : {true, false}) {
+    const Graph graph = graph_with_names(has_occurrences);
+    for (const NameCase& row : kNames) {
+      SCOPED_TRACE(row.what);
+      const Graph bound = specialise(graph, row.shapes);
+      for (size_t index = 0; index < row.types.size(); ++index) {
+        const std::string name(1, static_cast<char>('a' + index));
+        EXPECT_EQ(text(value_of(bound, name).type), "float32 " + row.types[index]);
+      }
+      const bool is_given = row.shapes.contains("unread");
+      EXPECT_EQ(text(value_of(bound, "unread").type), is_given ? "float32 9x7" : "float32 Nx7");
+      EXPECT_EQ(unequal_texts(graph, row.shapes), row.unequal);
+    }
+  }
+}
+
+TEST(Specialise, ASizeThatIsNotClearIsAsked) {
+  EXPECT_EQ(error_of([] { specialise(graph_with_names(true), {{"a", {2, 3}}, {"b", {2, 4}}}); }),
+            "InvalidArgument: input 'c': dimension 0 ('N') of float32 N is unknown; give the "
+            "input's shape, on the command line with --shape c=1");
+}
+
+TEST(Specialise, NamesCanBeTakenAsEqual) {
+  const Graph equal = with_equal_names(graph_with_names(true), test_registry());
+  const Type& type = value_of(equal, "a").type;
+  EXPECT_EQ((*type.shape)[0], (*type.shape)[1]);
+  EXPECT_EQ((*type.shape)[0], (*value_of(equal, "c").type.shape)[0]);
 }
 
 TEST(Specialise, OnlyTensorsHaveShapes) {

@@ -181,6 +181,11 @@ def run_all(ask, model, tmp_path, bin_dir):
         "--a=--threads 1", "--b=--threads 2 --backends reference", code=1)
     ask("tessera inspect", "inspect", model)
     ask("tessera inspect", "inspect", model, *SHAPE, "--passes", "--weights")
+    lacking = model.parent / "lacking.onnx"
+    changed = onnx.load_from_string(model.read_bytes().replace(b"\xff\xfe\xc3\x28\xed", b"BYTES"))
+    changed.graph.node[1].op_type = "Hardmax"
+    onnx.save(changed, lacking)
+    assert ask("tessera inspect", "inspect", lacking, code=2)["missing"][0]["name"] == "Hardmax"
     bundle = tmp_path / "model.bundle"
     ask("tessera bundle", "bundle", model, *SHAPE, *QUICK, "-o", bundle)
     assert ask("tessera inspect", "inspect", bundle)["bundle"]["parts"]

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "graph/dim_names.h"
 #include "tessera/error.h"
 
 namespace tessera::onnx_export {
@@ -80,7 +81,7 @@ void write_type(const Type& type, onnx::TypeProto& proto) {
     if (dim.is_known()) {
       shape.add_dim()->set_dim_value(dim.value());
     } else {
-      shape.add_dim()->set_dim_param(dim.symbol());
+      shape.add_dim()->set_dim_param(shown_text(dim));
     }
   }
 }

@@ -66,8 +66,10 @@ Attribute read_attribute(const AttributeProto& proto, TensorReader& tensors,
       }
       return list;
     }
-    case AttributeProto::TYPE_PROTO:
-      return type_of(proto.tp(), where, where, "");
+    case AttributeProto::TYPE_PROTO: {
+      DimNames names;
+      return type_of(proto.tp(), where, where, names);
+    }
     case AttributeProto::GRAPHS:
       throw Error(ErrorKind::Unsupported, where, "lists of graphs are not supported");
     case AttributeProto::SPARSE_TENSOR:

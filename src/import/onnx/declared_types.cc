@@ -28,7 +28,8 @@ std::string contradiction(const Type& declared, const Type& constant) {
 
 }  // namespace
 
-DeclaredTypes::DeclaredTypes(const GraphSite& site, const Log& log) : site_(site), log_(log) {
+DeclaredTypes::DeclaredTypes(const GraphSite& site, DimNames& names, const Log& log)
+    : site_(site), names_(names), log_(log) {
   // The declaration of a graph output overrides that in value_info.
   for (const auto* list : {&site.proto.value_info(), &site.proto.output()}) {
     for (const onnx::ValueInfoProto& entry : *list) {
@@ -39,7 +40,7 @@ DeclaredTypes::DeclaredTypes(const GraphSite& site, const Log& log) : site_(site
 
 Type DeclaredTypes::type_of_value(const onnx::ValueInfoProto& proto, const std::string& name,
                                   const std::string& where) const {
-  return type_of(proto.type(), where, site_.symbols + name, site_.frame.prefix);
+  return type_of(proto.type(), where, site_.symbols + name, names_);
 }
 
 Type DeclaredTypes::input_type(const onnx::ValueInfoProto& input, const std::string& where) const {

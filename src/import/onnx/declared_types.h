@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/log.h"
+#include "graph/dim_names.h"
 #include "graph/type.h"
 #include "import/onnx/functions.h"
 #include "import/onnx/scope.h"
@@ -18,14 +19,14 @@ struct GraphSite {
   const Frame& frame;
   Scope* outer = nullptr;  // nullptr: the main graph
   std::string where;       // prefix of errors inside: "node 'if1' (If), then_branch, " or ""
-  std::string symbols;     // prefix of unknown dimensions, so that no two graphs share them
+  std::string symbols;     // prefix of unnamed dimensions, so that no two graphs share them
   int depth = 1;           // nesting depth, 1 for the main graph
 };
 
 class DeclaredTypes {
  public:
-  // Both must outlive this object.
-  DeclaredTypes(const GraphSite& site, const Log& log);
+  // All must outlive this object. `names` numbers the dimensions of the whole model.
+  DeclaredTypes(const GraphSite& site, DimNames& names, const Log& log);
 
   // The type of a graph input. Throws InvalidModel if it is not declared, except in nested graphs.
   Type input_type(const onnx::ValueInfoProto& input, const std::string& where) const;
@@ -42,6 +43,7 @@ class DeclaredTypes {
                      const std::string& where) const;
 
   const GraphSite& site_;
+  DimNames& names_;
   const Log& log_;
   std::unordered_map<std::string, const onnx::ValueInfoProto*> inner_;
 };

@@ -45,7 +45,7 @@ class GraphBuilder {
     Graph graph;
     graph.name = site.proto.name();
     Scope scope(graph, site.outer);
-    DeclaredTypes declared(site, log_);
+    const DeclaredTypes declared(site, dim_names_, log_);
     add_constants(site, declared, scope);
     add_inputs(site, declared, graph, scope);
     add_nodes(site, declared, graph, scope);
@@ -81,7 +81,7 @@ class GraphBuilder {
       if (value.name.empty()) throw Error(ErrorKind::InvalidModel, where, "it has no name");
       read_sparse(proto, tensors_, where, value);
       declared.check_constant(value.name, value.type);
-      scope.make(std::move(value), "a sparse initializer");
+      scope.make_own(std::move(value), "a sparse initializer");
     }
     for (const onnx::TensorProto& proto : site.proto.initializer()) {
       Value value;
@@ -92,7 +92,7 @@ class GraphBuilder {
       value.constant = tensors_.read(proto, where);
       value.type = Type::tensor(value.constant.type(), shape_from(value.constant.dims()));
       declared.check_constant(value.name, value.type);
-      scope.make(std::move(value), "an initializer");
+      scope.make_own(std::move(value), "an initializer");
     }
   }
 
@@ -113,7 +113,7 @@ class GraphBuilder {
         check_input_constant(value.type, graph[constant].type, where);
         continue;
       }
-      graph.inputs.push_back(scope.make(std::move(value), "a graph input"));
+      graph.inputs.push_back(scope.make_own(std::move(value), "a graph input"));
     }
   }
 
@@ -198,7 +198,7 @@ class GraphBuilder {
     node.op = pending.proto->op_type();
     node.domain = normalized_domain(pending.proto->domain());
     node.metadata = metadata_of(*pending.proto, *pending.frame);
-    const ops::Op& op = find_op(registry_, pending.frame->opsets, node);
+    const ops::Op& op = find_op(registry_, pending.frame->opsets, node, log_);
     for (const std::string& name : pending.inputs) {
       node.inputs.push_back(name.empty() ? ValueId{} : scope.find(name));
       if (node.inputs.back().is_none() && !name.empty()) {
@@ -290,7 +290,9 @@ class GraphBuilder {
     if (op.unsupported_reason.empty()) {
       ops::complete(op, node);
     } else if (!refusal_) {
-      refusal_.emplace(ErrorKind::Unsupported, location_of(node), op.unsupported_reason);
+      refusal_.emplace(
+          ErrorKind::Unsupported, location_of(node),
+          text(Operator{op.domain, op.name}) + " is not in this build: " + op.unsupported_reason);
     }
   }
 
@@ -299,6 +301,7 @@ class GraphBuilder {
   const ops::Registry& registry_;
   const Log& log_;
   const std::set<std::string>& free_inputs_;
+  DimNames dim_names_;
   std::optional<Error> refusal_;
 };
 

@@ -1,5 +1,8 @@
 #include "import/onnx/import.h"
 
+#include <algorithm>
+#include <set>
+
 #include "import/onnx/test_models.h"
 
 namespace tessera::onnx_import {
@@ -144,6 +147,28 @@ TEST(Import, UnknownDimensionsAreSymbols) {
   EXPECT_EQ(text(value(import(model).graph, "x").type), "float32 batchxx[1]xx[2]x0");
 }
 
+TEST(Import, NoTwoDimensionsAreOneSymbol) {
+  onnx::ModelProto model = relu_model();
+  add_input(*model.mutable_graph(), "z");
+  const auto set_dims = [](onnx::ValueInfoProto& value, const std::vector<std::string>& names) {
+    auto& shape = *value.mutable_type()->mutable_tensor_type()->mutable_shape();
+    shape.clear_dim();
+    for (const std::string& name : names) shape.add_dim()->set_dim_param(name);
+  };
+  set_dims(*model.mutable_graph()->mutable_input(0), {"N", "?", "N", "?", "M", "N+1", "N+1"});
+  set_dims(*model.mutable_graph()->mutable_input(1), {"N", "?", "M"});
+  set_dims(*model.mutable_graph()->mutable_output(0), {"N", "unk"});
+  const Graph graph = import(model).graph;
+  EXPECT_EQ(text(value(graph, "x").type), "float32 Nxx[1]xNxx[3]xMxx[5]xx[6]");
+  EXPECT_EQ(text(value(graph, "z").type), "float32 Nxz[1]xM");
+  EXPECT_EQ(text(value(graph, "y").type), "undefined Nxunk");
+  std::set<std::string> symbols;
+  for (const char* name : {"x", "z", "y"}) {
+    for (const Dim& dim : *value(graph, name).type.shape) symbols.insert(dim.symbol());
+  }
+  EXPECT_EQ(symbols.size(), 12U);
+}
+
 TEST(Import, TypesThatAreNoTensorsAreCarried) {
   onnx::ModelProto model = relu_model();
   onnx::ValueInfoProto& input = *model.mutable_graph()->add_input();
@@ -192,6 +217,97 @@ TEST(Import, NestedGraphsCaptureWhatTheyRead) {
   const Graph& innermost = branch.nodes[1].bodies[0].graph;
   EXPECT_EQ(innermost.captures.size(), 2U);
   EXPECT_EQ(explain_illegal(imported.graph), "");
+}
+
+// Which of the values called `name` the branch `branch` of the If in `graph` reads: "captured", or
+// how the branch makes it.
+std::string definition_inside(const Graph& graph, size_t branch, const std::string& name) {
+  const Graph& inside = graph.nodes.back().bodies[branch].graph;
+  const ValueId id = find_value(inside, name);
+  if (id.is_none()) return "none";
+  for (const Capture& capture : inside.captures) {
+    if (capture.inner == id) return "captured";
+  }
+  if (inside[id].is_constant()) return "constant";
+  return std::ranges::find(inside.inputs, id) != inside.inputs.end() ? "input" : "node";
+}
+
+struct HidingCase {
+  const char* what;
+  void (*change)(onnx::GraphProto& graph, onnx::GraphProto& branch);
+  const char* name;
+  const char* expected;
+};
+
+// The innermost definition counts.
+const HidingCase kHiding[] = {
+    {"a constant hides an input", [](auto&, auto& branch) { add_weight(branch, "x", {2}); }, "x",
+     "constant"},
+    {"an input hides an input", [](auto&, auto& branch) { add_input(branch, "x"); }, "x", "input"},
+    {"a constant hides a node", [](auto&, auto& branch) { add_weight(branch, "r", {2}); }, "r",
+     "constant"},
+    {"an input hides a node", [](auto&, auto& branch) { add_input(branch, "r"); }, "r", "input"},
+    {"a constant hides a constant",
+     [](auto& graph, auto& branch) {
+       add_weight(graph, "w", {2});
+       add_weight(branch, "w", {3});
+       add_node(branch, "Relu", {"w"}, {"v"});
+     },
+     "w", "constant"},
+    {"an input hides a constant",
+     [](auto& graph, auto& branch) {
+       add_weight(graph, "w", {2});
+       add_input(branch, "w");
+     },
+     "w", "input"},
+    {"a node may have the name of what its If makes",
+     [](auto&, auto& branch) { add_node(branch, "Relu", {"x"}, {"y"}); }, "y", "node"},
+    {"nothing hides it", [](auto&, auto&) {}, "x", "captured"},
+};
+
+TEST(Import, NestedGraphsMayHideValuesAroundThem) {
+  for (const HidingCase& row : kHiding) {
+    SCOPED_TRACE(row.what);
+    onnx::ModelProto model = nested_model();
+    onnx::GraphProto& graph = *model.mutable_graph();
+    row.change(graph, *graph.mutable_node(0)->mutable_attribute(1)->mutable_g());
+    const ImportedModel imported = import(model);
+    EXPECT_EQ(definition_inside(imported.graph, 1, row.name), row.expected);
+    EXPECT_EQ(definition_inside(imported.graph, 0, "x"), "captured") << "the other branch";
+    EXPECT_EQ(explain_illegal(imported.graph), "");
+  }
+}
+
+TEST(Import, WellKnownDomainsNeedNoImport) {
+  const auto warnings_of = [](const onnx::ModelProto& model, const ops::Registry& registry) {
+    std::vector<std::string> warnings;
+    const Log log([&](const std::string& message) { warnings.push_back(message); });
+    import_onnx_bytes(model.SerializeAsString(), "", registry, log);
+    return warnings;
+  };
+  for (const char* domain : {"com.microsoft", "ai.onnx.ml", "ai.onnx.preview", "org.pytorch.aten",
+                             "com.microsoft.nchwc"}) {
+    ops::Registry registry = test_registry();
+    registry.add({.name = "Own",
+                  .domain = domain,
+                  .versions = {1},
+                  .inputs = {{"X", "T"}},
+                  .outputs = {{"Y", "T"}}});
+    onnx::ModelProto model = relu_model();
+    add_node(*model.mutable_graph(), "Own", {"y"}, {"z"}).set_domain(domain);
+    add_node(*model.mutable_graph(), "Own", {"z"}, {"a"}).set_domain(domain);
+    EXPECT_THAT(warnings_of(model, registry),
+                ElementsAre(testing::HasSubstr("'" + std::string(domain) + "'")));
+    // As if it were imported.
+    onnx::OperatorSetIdProto& opset = *model.add_opset_import();
+    opset.set_domain(domain);
+    opset.set_version(1);
+    EXPECT_THAT(warnings_of(model, registry), testing::IsEmpty());
+  }
+  onnx::ModelProto model = relu_model();
+  model.mutable_opset_import(0)->set_domain("com.microsoft");
+  model.mutable_opset_import(0)->set_version(1);
+  EXPECT_THAT(warnings_of(model, test_registry()), ElementsAre(testing::HasSubstr("'ai.onnx'")));
 }
 
 TEST(Import, ControlFlowIsRefusedByNameAfterItsGraphsAreRead) {

@@ -2,40 +2,54 @@
 
 #include <optional>
 
+#include "base/likely_name.h"
+#include "import/onnx/onnx_operators.h"
 #include "ops/schema.h"
 #include "tessera/error.h"
 
 namespace tessera::onnx_import {
 namespace {
 
-// The name of a domain in messages.
-std::string domain_text(const std::string& domain) {
-  return "'" + (domain.empty() ? std::string("ai.onnx") : domain) + "'";
-}
-
 std::string opset_text(const std::string& domain, int64_t version) {
-  return "version " + std::to_string(version) + " of domain " + domain_text(domain);
+  return "version " + std::to_string(version) + " of domain '" + domain_text(domain) + "'";
 }
 
-[[noreturn]] void fail_unknown(const ops::Registry& registry, const Node& node, int64_t opset) {
-  std::string message =
-      "op '" + node.op + "' in " + opset_text(node.domain, opset) + " is not known";
-  const std::vector<std::string> similar = registry.similar(node.domain, node.op);
-  for (size_t index = 0; index < similar.size() && index < 3; ++index) {
-    message += (index == 0 ? "; did you mean '" : "' or '") + similar[index];
+// For an operator that this build has in no version.
+std::string explain_unknown(const ops::Registry& registry, const Operator& wanted, int64_t opset) {
+  const OnnxOperator* known = find_onnx_operator(wanted.domain, wanted.name);
+  if (known == nullptr && is_onnx_domain(wanted.domain)) {
+    return "no version of domain '" + domain_text(wanted.domain) + "' has an operator '" +
+           wanted.name + "' (the model imports version " + std::to_string(opset) + ")" +
+           did_you_mean(wanted.name, onnx_operator_names(wanted.domain));
   }
-  if (!similar.empty()) message += "'?";
-  throw Error(ErrorKind::Unsupported, location_of(node), message);
+  const std::string is_missing = text(wanted) + " is not in this build";
+  if (known == nullptr) {
+    const std::vector<std::string> similar = registry.similar(wanted.domain, wanted.name);
+    return is_missing + " (the model imports " + opset_text(wanted.domain, opset) + ")" +
+           did_you_mean(wanted.name, similar);
+  }
+  const std::string but = ", but the model imports version " + std::to_string(opset);
+  if (opset < known->first_version) {
+    return is_missing + "; ONNX has it since version " + std::to_string(known->first_version) + but;
+  }
+  if (known->end_version > 0 && opset >= known->end_version) {
+    return is_missing + "; ONNX retired it in version " + std::to_string(known->end_version) + but;
+  }
+  return is_missing;
 }
 
-[[noreturn]] void fail_version(const ops::Op& op, const Node& node, int64_t opset) {
-  const std::string found = ", but the model imports " + opset_text(node.domain, opset);
+// For an op that the operator set does not contain.
+std::string explain_version(const ops::Op& op, int64_t opset) {
   const bool is_retired = opset > op.last_version;
-  throw Error(ErrorKind::Unsupported, location_of(node),
-              "op '" + op.name + "' of domain " + domain_text(op.domain) +
-                  (is_retired ? " was retired after version " + std::to_string(op.last_version)
-                              : " exists since version " + std::to_string(op.versions.front())) +
-                  found);
+  return text(Operator{op.domain, op.name}) +
+         (is_retired ? " was retired after version " + std::to_string(op.last_version)
+                     : " exists since version " + std::to_string(op.versions.front())) +
+         ", but the model imports " + opset_text(op.domain, opset);
+}
+
+std::optional<int> version_of(const ops::Op& op, int64_t opset) {
+  const bool is_number = opset >= 1 && opset <= ops::kAnyVersion;
+  return is_number ? ops::version_in(op, static_cast<int>(opset)) : std::nullopt;
 }
 
 }  // namespace
@@ -52,7 +66,7 @@ Opsets read_opsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdP
     const auto [known, is_new] = opsets.emplace(domain, entry.version());
     if (!is_new && known->second != entry.version()) {
       throw Error(ErrorKind::InvalidModel, where,
-                  "domain " + domain_text(domain) + " is imported in version " +
+                  "domain '" + domain_text(domain) + "' is imported in version " +
                       std::to_string(known->second) + " and in version " +
                       std::to_string(entry.version()));
     }
@@ -68,19 +82,50 @@ Opsets read_opsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdP
   return opsets;
 }
 
-const ops::Op& find_op(const ops::Registry& registry, const Opsets& opsets, Node& node) {
+std::string domain_text(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
+
+std::string text(const Operator& wanted) {
+  return wanted.name + " of " + domain_text(wanted.domain);
+}
+
+std::string explain_missing(const ops::Registry& registry, const Operator& wanted, int64_t opset) {
+  const ops::Op* op = registry.find(wanted.domain, wanted.name);
+  if (op == nullptr) return explain_unknown(registry, wanted, opset);
+  if (!version_of(*op, opset)) return explain_version(*op, opset);
+  if (op->unsupported_reason.empty()) return "";
+  return text(wanted) + " is not in this build: " + op->unsupported_reason;
+}
+
+int64_t imported_version(const Opsets& opsets, const Node& node, const Log& log) {
   const auto opset = opsets.find(node.domain);
-  if (opset == opsets.end()) {
-    throw Error(
-        ErrorKind::InvalidModel, location_of(node),
-        "its domain " + domain_text(node.domain) + " is not among the imported operator sets");
+  if (opset != opsets.end()) return opset->second;
+  const std::string domain = "'" + domain_text(node.domain) + "'";
+  const std::optional<int64_t> version = implied_version(node.domain);
+  if (!version) {
+    std::string imported;
+    for (const auto& [known, number] : opsets) {
+      imported +=
+          (imported.empty() ? "" : ", ") + domain_text(known) + " " + std::to_string(number);
+    }
+    throw Error(ErrorKind::InvalidModel, location_of(node),
+                "its domain " + domain + " is not among the imported operator sets (" +
+                    (imported.empty() ? "none" : imported) +
+                    "), and nothing tells its version: add it to the opset_import of the model");
   }
+  log.warn("the model uses domain " + domain + " and does not import it; version " +
+           std::to_string(*version) + " is assumed");
+  return *version;
+}
+
+const ops::Op& find_op(const ops::Registry& registry, const Opsets& opsets, Node& node,
+                       const Log& log) {
+  const int64_t opset = imported_version(opsets, node, log);
   const ops::Op* op = registry.find(node.domain, node.op);
-  if (op == nullptr) fail_unknown(registry, node, opset->second);
-  const bool is_number = opset->second >= 1 && opset->second <= ops::kAnyVersion;
-  const std::optional<int> version =
-      is_number ? ops::version_in(*op, static_cast<int>(opset->second)) : std::nullopt;
-  if (!version) fail_version(*op, node, opset->second);
+  const std::optional<int> version = op == nullptr ? std::nullopt : version_of(*op, opset);
+  if (!version) {
+    throw Error(ErrorKind::Unsupported, location_of(node),
+                explain_missing(registry, {node.domain, node.op}, opset));
+  }
   node.version = *version;
   return *op;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "base/log.h"
 #include "graph/graph.h"
 #include "onnx.pb.h"
 #include "ops/registry.h"
@@ -22,9 +23,27 @@ std::string normalized_domain(const std::string& domain);
 Opsets read_opsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports,
                    const std::string& where);
 
-// Sets node.version and returns the op. Throws InvalidModel if the node's domain is not imported;
-// Unsupported, naming node, op, domain and version, if the registry has no such op or the operator
-// set does not contain it.
-const ops::Op& find_op(const ops::Registry& registry, const Opsets& opsets, Node& node);
+struct Operator {
+  std::string domain;  // normalised
+  std::string name;
+};
+
+// "ai.onnx" for ONNX's own domain.
+std::string domain_text(const std::string& domain);
+// "DequantizeLinear of ai.onnx".
+std::string text(const Operator& wanted);
+
+// Why this build cannot run an operator of a model that imports version `opset` of its domain; ""
+// if it can. Another name is suggested only if ONNX has no operator of this one.
+std::string explain_missing(const ops::Registry& registry, const Operator& wanted, int64_t opset);
+
+// The version of the node's domain. If the model does not import a well-known domain, as some
+// exporters forget, a version is assumed, with a warning. Throws InvalidModel for other domains.
+int64_t imported_version(const Opsets& opsets, const Node& node, const Log& log);
+
+// Sets node.version and returns the op. Throws as imported_version(); Unsupported, naming node, op,
+// domain and version, if the registry has no such op or the operator set does not contain it.
+const ops::Op& find_op(const ops::Registry& registry, const Opsets& opsets, Node& node,
+                       const Log& log);
 
 }  // namespace tessera::onnx_import

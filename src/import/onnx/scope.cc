@@ -15,13 +15,21 @@ const std::string* Scope::find_maker(const std::string& name) const {
 }
 
 ValueId Scope::make(Value value, const std::string& maker) {
-  if (const std::string* other = find_maker(value.name)) {
-    const bool is_own = entries_.contains(value.name);
+  const std::string* other = entries_.contains(value.name) ? nullptr : find_maker(value.name);
+  if (other != nullptr) {
     throw Error(ErrorKind::InvalidModel, "value '" + value.name + "'",
-                std::string("expected a unique name, found ") +
-                    (is_own ? "that it is made twice: by "
-                            : "the same name in a graph around it: made by ") +
+                "expected a unique name, found the same name in a graph around it: made by " +
                     *other + " and by " + maker);
+  }
+  return make_own(std::move(value), maker);
+}
+
+ValueId Scope::make_own(Value value, const std::string& maker) {
+  const auto known = entries_.find(value.name);
+  if (known != entries_.end()) {
+    throw Error(ErrorKind::InvalidModel, "value '" + value.name + "'",
+                "expected a unique name, found that it is made twice: by " + known->second.maker +
+                    " and by " + maker);
   }
   std::string name = value.name;
   const ValueId id = add_value(graph_, std::move(value));

@@ -14,9 +14,13 @@ class Scope {
   // outlive this object.
   Scope(Graph& graph, Scope* outer) : graph_(graph), outer_(outer) {}
 
-  // Adds a value; `maker` describes its definition in errors. Throws InvalidModel if a value of
-  // that name exists here or is visible from outside.
+  // Adds the output of a node; `maker` describes its definition in errors. Throws InvalidModel if a
+  // value of that name exists here or is visible from outside.
   ValueId make(Value value, const std::string& maker);
+  // Adds an input or a constant of this graph, which hides a value outside that has the same name:
+  // models do that, and onnxruntime accepts it, but not from a node. Throws InvalidModel if a value
+  // of that name exists here.
+  ValueId make_own(Value value, const std::string& maker);
 
   // Whether this graph itself has made or captured a value of that name so far.
   bool has(const std::string& name) const { return entries_.contains(name); }

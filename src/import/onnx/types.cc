@@ -42,15 +42,15 @@ DataType element_of(int onnx_type, const std::string& where) {
 }
 
 Dim dim_of(const onnx::TensorShapeProto::Dimension& proto, size_t axis, const std::string& value,
-           const std::string& symbol_prefix) {
+           DimNames& names) {
   // Some exporters write -1 for an unknown dimension.
   if (proto.has_dim_value() && proto.dim_value() >= 0) return proto.dim_value();
-  if (!proto.dim_param().empty()) return Dim::symbol(symbol_prefix + proto.dim_param());
+  if (is_dim_name(proto.dim_param())) return names.next(proto.dim_param());
   return Dim::symbol(value + "[" + std::to_string(axis) + "]");
 }
 
 Type tensor_type_of(const onnx::TypeProto::Tensor& proto, const std::string& where,
-                    const std::string& value, const std::string& symbol_prefix) {
+                    const std::string& value, DimNames& names) {
   const DataType element = element_of(proto.elem_type(), where);
   if (!proto.has_shape()) return Type::tensor(element);
   if (proto.shape().dim_size() > kMaxDims) {
@@ -60,7 +60,7 @@ Type tensor_type_of(const onnx::TypeProto::Tensor& proto, const std::string& whe
   }
   Shape shape;
   for (const auto& dim : proto.shape().dim()) {
-    shape.push_back(dim_of(dim, shape.size(), value, symbol_prefix));
+    shape.push_back(dim_of(dim, shape.size(), value, names));
   }
   return Type::tensor(element, std::move(shape));
 }
@@ -111,19 +111,17 @@ std::string onnx_type_name(int onnx_type) {
 }
 
 Type type_of(const onnx::TypeProto& proto, const std::string& where, const std::string& value,
-             const std::string& symbol_prefix) {
+             DimNames& names) {
   switch (proto.value_case()) {
     case onnx::TypeProto::kTensorType:
-      return tensor_type_of(proto.tensor_type(), where, value, symbol_prefix);
+      return tensor_type_of(proto.tensor_type(), where, value, names);
     case onnx::TypeProto::kSequenceType:
-      return Type::sequence(
-          type_of(proto.sequence_type().elem_type(), where, value, symbol_prefix));
+      return Type::sequence(type_of(proto.sequence_type().elem_type(), where, value, names));
     case onnx::TypeProto::kOptionalType:
-      return Type::optional(
-          type_of(proto.optional_type().elem_type(), where, value, symbol_prefix));
+      return Type::optional(type_of(proto.optional_type().elem_type(), where, value, names));
     case onnx::TypeProto::kMapType:
       return Type::map(element_of(proto.map_type().key_type(), where),
-                       type_of(proto.map_type().value_type(), where, value, symbol_prefix));
+                       type_of(proto.map_type().value_type(), where, value, names));
     case onnx::TypeProto::kSparseTensorType:
       throw Error(ErrorKind::Unsupported, where, "sparse tensors are not supported");
     case onnx::TypeProto::kOpaqueType:

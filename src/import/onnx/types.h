@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "graph/dim_names.h"
 #include "graph/type.h"
 #include "onnx.pb.h"
 
@@ -19,11 +20,11 @@ std::optional<DataType> data_type_of(int onnx_type);
 // "float8e4m3fn"; "data type 99" for a number that this build's ONNX does not know.
 std::string onnx_type_name(int onnx_type);
 
-// The type that the file declares at `where` ("input 'x'"). A dimension without a value becomes the
-// symbol "<value>[<axis>]", where `value` is the value's name in symbols; a dim_param becomes a
-// symbol of its name after `symbol_prefix`. Throws Unsupported for unsupported element types,
-// sparse and opaque types, and more than kMaxDims dimensions.
+// The type that the file declares at `where` ("input 'x'"). A dimension without a value becomes a
+// symbol that equals no other: the next one of its dim_param in `names` if that is a name, else
+// "<value>[<axis>]", where `value` is the value's name in symbols. Throws Unsupported for
+// unsupported element types, sparse and opaque types, and more than kMaxDims dimensions.
 Type type_of(const onnx::TypeProto& proto, const std::string& where, const std::string& value,
-             const std::string& symbol_prefix);
+             DimNames& names);
 
 }  // namespace tessera::onnx_import

@@ -1,0 +1,210 @@
+#include "import/onnx/survey.h"
+
+#include "import/onnx/test_models.h"
+
+namespace tessera::onnx_import {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+ModelInspection survey(const onnx::ModelProto& model) {
+  return survey_onnx_bytes(model.SerializeAsString(), ops::make_registry());
+}
+
+// "operator DequantizeLinear 2: node 'a' (DequantizeLinear)".
+std::vector<std::string> texts(const std::vector<MissingPart>& missing) {
+  std::vector<std::string> all;
+  for (const MissingPart& part : missing) {
+    all.push_back(part.kind + " " + part.name + " " + std::to_string(part.count) + ": " +
+                  part.places.front());
+  }
+  return all;
+}
+
+onnx::AttributeProto& add_attribute(onnx::NodeProto& node, const char* name) {
+  onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  return attribute;
+}
+
+struct Case {
+  const char* what;
+  void (*change)(onnx::ModelProto& model, onnx::GraphProto& graph);  // changes relu_model()
+  std::vector<std::string> expected;
+};
+
+constexpr int kFloat8 = onnx::TensorProto::FLOAT8E4M3FN;
+
+const Case kCases[] = {
+    {"nothing", [](auto&, auto&) {}, {}},
+    {"operators, the most frequent first",
+     [](auto&, auto& graph) {
+       add_node(graph, "Rleu", {"x"}, {"r"}, "once");
+       add_node(graph, "DequantizeLinear", {"x"}, {"a"}, "first");
+       add_node(graph, "DequantizeLinear", {"x"}, {"b"}, "second");
+     },
+     {"operator DequantizeLinear 2: node 'first' (DequantizeLinear)",
+      "operator Rleu 1: node 'once' (Rleu)"}},
+    {"element types of inputs, initializers, values and outputs",
+     [](auto&, auto& graph) {
+       set_type(*graph.add_input(), "i", {2}, kFloat8);
+       set_type(*graph.add_value_info(), "v", {2}, kFloat8);
+       add_weight(graph, "w", {2}).set_data_type(kFloat8);
+       set_type(*graph.add_output(), "o", {2}, onnx::TensorProto::COMPLEX64);
+     },
+     {"element_type float8e4m3fn 3: graph input 'i'",
+      "element_type complex64 1: graph output 'o'"}},
+    {"element types in attributes",
+     [](auto&, auto& graph) {
+       add_attribute(add_node(graph, "Cast", {"x"}, {"a"}, "cast"), "to").set_i(kFloat8);
+       onnx::NodeProto& constant = add_node(graph, "Constant", {}, {"b"}, "constant");
+       add_attribute(constant, "value").mutable_t()->set_data_type(kFloat8);
+     },
+     {"element_type float8e4m3fn 2: node 'cast' (Cast), attribute 'to'"}},
+    {"strings",
+     [](auto&, auto& graph) {
+       set_type(*graph.add_input(), "s", {2}, onnx::TensorProto::STRING);
+       onnx::NodeProto& constant = add_node(graph, "Constant", {}, {"b"}, "constant");
+       add_attribute(constant, "value_strings").add_strings("a");
+     },
+     {"element_type string 2: graph input 's'"}},
+    {"values that are no dense tensors",
+     [](auto&, auto& graph) {
+       onnx::TypeProto& list = *graph.add_input()->mutable_type();
+       list.mutable_optional_type()
+           ->mutable_elem_type()
+           ->mutable_sequence_type()
+           ->mutable_elem_type()
+           ->mutable_tensor_type()
+           ->set_elem_type(1);
+       graph.mutable_input(1)->set_name("list");
+       onnx::TypeProto& map = *graph.add_output()->mutable_type();
+       map.mutable_map_type()->set_key_type(onnx::TensorProto::STRING);
+       map.mutable_map_type()->mutable_value_type()->mutable_sparse_tensor_type()->set_elem_type(1);
+     },
+     {"value_type optional 1: graph input 'list'", "value_type sequence 1: graph input 'list'",
+      "value_type map 1: graph output ''", "value_type sparse tensor 1: graph output ''",
+      "element_type string 1: graph output ''"}},
+    {"nested graphs",
+     [](auto&, auto& graph) {
+       onnx::NodeProto& node = add_node(graph, "If", {"c"}, {"z"}, "if");
+       for (const char* name : {"then_branch", "else_branch"}) {
+         onnx::GraphProto& branch = *add_attribute(node, name).mutable_g();
+         add_node(branch, "QuantizeLinear", {"x"}, {"q"}, name);
+         add_weight(branch, "w", {1}).set_data_type(kFloat8);
+       }
+     },
+     {"operator QuantizeLinear 2: node 'if' (If), then_branch, node 'then_branch' (QuantizeLinear)",
+      "operator If 1: node 'if' (If)",
+      "element_type float8e4m3fn 2: node 'if' (If), then_branch, initializer 'w'"}},
+    {"functions that are called, once each",
+     [](auto& model, auto& graph) {
+       for (const char* name : {"f", "g", "unused"}) {
+         onnx::FunctionProto& function = *model.add_functions();
+         function.set_domain("local");
+         function.set_name(name);
+         function.add_opset_import()->set_version(18);
+         add_node(function, "QuantizeLinear", {"a"}, {"b"}, "inside");
+         add_node(function, "g", {"a"}, {"c"}).set_domain("local");
+       }
+       add_node(graph, "f", {"x"}, {"p"}).set_domain("local");
+       add_node(graph, "f", {"x"}, {"q"}).set_domain("local");
+     },
+     {"operator QuantizeLinear 2: function 'f', node 'inside' (QuantizeLinear)"}},
+    {"domains that are not imported",
+     [](auto&, auto& graph) {
+       add_node(graph, "MatMulNBits", {"x"}, {"p"}, "n").set_domain("com.microsoft");
+       add_node(graph, "Own", {"x"}, {"q"}, "o").set_domain("com.example");
+     },
+     {"operator MatMulNBits 1: node 'n' (MatMulNBits)", "operator Own 1: node 'o' (Own)"}},
+    {"versions",
+     [](auto& model, auto&) {
+       model.mutable_opset_import(0)->set_version(29);
+       model.set_ir_version(99);
+     },
+     {"version IR version 99 1: the model", "version version 29 1: the model"}},
+};
+
+TEST(Survey, FindsAllThatIsMissing) {
+  for (const Case& row : kCases) {
+    SCOPED_TRACE(row.what);
+    onnx::ModelProto model = relu_model();
+    row.change(model, *model.mutable_graph());
+    EXPECT_EQ(texts(survey(model).missing), row.expected);
+  }
+}
+
+TEST(Survey, DescribesTheFile) {
+  onnx::ModelProto model = relu_model();
+  model.set_producer_name("maker");
+  add_input(*model.mutable_graph(), "w", {3});
+  add_weight(*model.mutable_graph(), "w", {3});
+  add_node(*model.mutable_graph(), "Unknown", {"y"}, {"z"}).set_domain("com.example");
+  const ModelDescription description = survey(model).model;
+  EXPECT_EQ(description.ir_version, 8);
+  EXPECT_EQ(description.producer, "maker");
+  EXPECT_EQ(description.opsets.at(""), 13);
+  ASSERT_EQ(description.inputs.size(), 1U) << "the other one has a value";
+  EXPECT_EQ(description.inputs[0].text, "float32 2");
+  ASSERT_EQ(description.nodes.size(), 2U);
+  EXPECT_EQ(description.nodes[0].version, 13);
+  EXPECT_EQ(description.nodes[1].name, "z");
+  EXPECT_EQ(description.nodes[1].domain, "com.example");
+  EXPECT_EQ(description.nodes[1].version, 0);
+}
+
+TEST(Survey, AFunctionThatCallsItselfEnds) {
+  onnx::ModelProto model = relu_model();
+  onnx::FunctionProto& function = *model.add_functions();
+  function.set_name("f");
+  add_node(function, "f", {"a"}, {"b"});
+  add_node(*model.mutable_graph(), "f", {"x"}, {"z"});
+  EXPECT_THAT(survey(model).missing, IsEmpty());
+}
+
+MissingPart part(const std::string& name, int64_t count = 1) {
+  return {.kind = "operator",
+          .name = name,
+          .domain = {},
+          .reason = name + " of ai.onnx is not in this build",
+          .count = count,
+          .places = {"node 'n' (" + name + ")"}};
+}
+
+TEST(Survey, ARefusalSaysEverything) {
+  const Error first(ErrorKind::Unsupported, "node 'n' (A)", "A of ai.onnx is not in this build");
+  const auto text = [&](const std::vector<MissingPart>& missing) {
+    return std::string(with_missing(first, "file 'm'", missing).what());
+  };
+  EXPECT_EQ(text({}), first.what());
+  EXPECT_EQ(text({part("A")}), first.what());
+  EXPECT_EQ(text({part("A", 3)}),
+            "Unsupported: file 'm': A of ai.onnx is not in this build (3 nodes, the first is node "
+            "'n' (A))");
+  EXPECT_EQ(
+      text({part("A"), part("B", 2)}),
+      "Unsupported: file 'm': it needs 2 things that are missing: A of ai.onnx is not in this "
+      "build (1 node: node 'n' (A)); B of ai.onnx is not in this build (2 nodes, the first is "
+      "node 'n' (B))");
+  // What the survey does not know stays in the message.
+  EXPECT_THAT(std::string(with_missing(Error(ErrorKind::Unsupported, "here", "too deep"),
+                                       "file 'm'", {part("B")})
+                              .what()),
+              HasSubstr("here: too deep; besides, B of"));
+}
+
+TEST(Survey, ALongListIsCut) {
+  std::vector<MissingPart> missing;
+  for (int index = 0; index < 60; ++index) missing.push_back(part("Op" + std::to_string(index)));
+  const Error first(ErrorKind::Unsupported, "node", "Op0 of ai.onnx is not in this build");
+  const std::string message = with_missing(first, "file 'm'", missing).message();
+  EXPECT_THAT(message, HasSubstr("it needs 60 things"));
+  EXPECT_THAT(message, HasSubstr("Op7 of"));
+  EXPECT_THAT(message, testing::EndsWith("and 52 more, which 'tessera inspect' lists"));
+  EXPECT_LT(message.size(), 1000U);
+}
+
+}  // namespace
+}  // namespace tessera::onnx_import

@@ -1,0 +1,198 @@
+"""tessera.inspect() and the errors of load() name everything that a model needs and this build lacks.
+"""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+FLOAT, FLOAT8 = TensorProto.FLOAT, TensorProto.FLOAT8E4M3FN
+
+
+def info(name, element=FLOAT, shape=(2,)):
+    return helper.make_tensor_value_info(name, element, shape)
+
+
+def make_model(nodes, inputs=(), outputs=("y",), constants=(), functions=(), opsets=(("", 18),)):
+    graph = helper.make_graph(nodes, "g", [info("x"), *inputs], [info(name) for name in outputs],
+                              list(constants))
+    return helper.make_model(graph, functions=list(functions), ir_version=8, opset_imports=[
+        helper.make_opsetid(*entry) for entry in opsets]).SerializeToString()
+
+
+def node(op, inputs=("x",), outputs=("y",), name=None, **attributes):
+    return helper.make_node(op, list(inputs), list(outputs), name, **attributes)
+
+
+def branch(*nodes):
+    return helper.make_graph(list(nodes), "branch", [], [info(nodes[-1].output[0])])
+
+
+def quantised(count):
+    """`count` pairs of operators that this build lacks."""
+    scale = numpy_helper.from_array(np.array(1, np.float32), "scale")
+    nodes = []
+    for index in range(count):
+        nodes.append(node("QuantizeLinear", ["x", "scale"], [f"q{index}"], f"quantize{index}"))
+        nodes.append(node("DequantizeLinear", [f"q{index}", "scale"], [f"d{index}"],
+                          f"dequantize{index}"))
+    return make_model([*nodes, node("Relu")], constants=[scale])
+
+
+def in_function():
+    inner = helper.make_function("local", "f", ["a"], ["b"], [node("Hardmax", ["a"], ["b"], "inner")],
+                                 [helper.make_opsetid("", 18)])
+    return make_model([node("f", domain="local", name="call"), node("Det", outputs=["z"], name="det")],
+                      functions=[inner], opsets=(("", 18), ("local", 1)))
+
+
+# Models, and the (name, count) of what they need.
+MODELS = {
+    "operators": (quantised(3), {"QuantizeLinear": 3, "DequantizeLinear": 3}),
+    "an If": (make_model([
+        node("If", ["c"], name="choose", then_branch=branch(node("Det", outputs=["t"], name="det")),
+             else_branch=branch(node("Hardmax", outputs=["e"], name="hardmax")))],
+        [info("c", TensorProto.BOOL, ())]), {"If": 1, "Det": 1, "Hardmax": 1}),
+    "a function": (in_function(), {"Hardmax": 1, "Det": 1}),
+    "element types": (make_model([node("Relu")], [info("a", FLOAT8), info("b", FLOAT8),
+                                                  info("c", TensorProto.COMPLEX64)]),
+                      {"float8e4m3fn": 2, "complex64": 1}),
+    "strings": (make_model([node("Identity", ["s"]), node("Det", outputs=["z"], name="det")],
+                           [info("s", TensorProto.STRING)]), {"string": 1, "Det": 1}),
+    "a sequence": (make_model([
+        node("SequenceConstruct", ["x", "x"], ["s"], "make"),
+        node("SequenceAt", ["s", "zero"], name="take")],
+        constants=[numpy_helper.from_array(np.array(0), "zero")]),
+        {"SequenceConstruct": 1, "SequenceAt": 1}),
+    "other domains": (make_model([node("MatMulNBits", domain="com.microsoft", name="product"),
+                                  node("Scaler", outputs=["z"], domain="ai.onnx.ml", name="scale")]),
+                      {"MatMulNBits": 1, "Scaler": 1}),
+    "mistyped": (make_model([node("Reluu"), node("Det", outputs=["z"])]), {"Reluu": 1, "Det": 1}),
+    "a version": (make_model([node("Det")], opsets=(("", 99),)), {"version 99": 1, "Det": 1}),
+}
+
+
+@pytest.fixture(params=MODELS.values(), ids=MODELS.keys())
+def lacking(request):
+    return request.param
+
+
+def counts(missing):
+    return {part.name: part.count for part in missing}
+
+
+def test_everything_is_listed(tessera, lacking, tmp_path):
+    model, expected = lacking
+    found = counts(tessera.inspect(model, log=lambda message: None).missing)
+    assert expected.items() <= found.items()
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model)
+    inspection = tessera.inspect(path, log=lambda message: None)
+    assert counts(inspection.missing) == found and inspection.model.file == str(path)
+    assert inspection.model.nodes and inspection.model.ir_version == 8
+    for part in inspection.missing:
+        assert part.reason and part.places and part.kind
+
+
+def test_load_names_everything_at_once(tessera, lacking):
+    model, expected = lacking
+    for load in (tessera.load, tessera.onnxruntime.InferenceSession):
+        with pytest.raises(tessera.Unsupported) as refused:
+            load(model)
+        for name in expected:
+            assert name in str(refused.value), refused.value
+
+
+def test_the_program_lists_the_same(tessera, tessera_binary, lacking, tmp_path):
+    model, expected = lacking
+    (tmp_path / "model.onnx").write_bytes(model)
+    for source, given in (("model.onnx", b""), ("-", model)):
+        done = subprocess.run([tessera_binary, "inspect", source, "--json"], input=given,
+                              cwd=tmp_path, capture_output=True, check=False, timeout=60)
+        assert done.returncode == 2
+        printed = json.loads(done.stdout)
+        assert {part["name"]: part["use_count"] for part in printed["missing"]} == counts(
+            tessera.inspect(model, log=lambda message: None).missing)
+        assert printed["error"]["kind"] == "unsupported" and printed["nodes"]
+        assert b"tessera: Unsupported: " in done.stderr
+    done = subprocess.run([tessera_binary, "inspect", "model.onnx"], cwd=tmp_path,
+                          capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2 and done.stderr.count("Unsupported") == 1
+    for name in expected:
+        assert name in done.stdout, done.stdout
+
+
+def test_texts(tessera):
+    for opset in (10, 13, 18, 21):
+        model = make_model([node("DequantizeLinear", name="one")], opsets=(("", opset),))
+        with pytest.raises(tessera.Unsupported) as refused:
+            tessera.load(model)
+        assert str(refused.value) == ("node 'one' (DequantizeLinear): DequantizeLinear of ai.onnx is "
+                                      "not in this build")
+    [part] = tessera.inspect(model).missing
+    assert part.kind == "operator" and part.domain == "" and part.count == 1
+    assert part.places == ["node 'one' (DequantizeLinear)"]
+
+
+@pytest.mark.parametrize("name", ("Hardmax", "Det", "MaxUnpool", "QLinearConv", "RoiAlign", "Scatter"))
+def test_no_other_name_is_suggested_for_one_that_onnx_has(tessera, name):
+    for part in tessera.inspect(make_model([node(name)])).missing:
+        assert "did you mean" not in part.reason and name in part.reason
+
+
+@pytest.mark.parametrize("wrong, right", (("Reluu", "Relu"), ("Softmaxx", "Softmax"),
+                                          ("DequantiseLinear", "DequantizeLinear"),
+                                          ("matmul", "MatMul"), ("Hardmx", "Hardmax")))
+def test_a_name_that_onnx_does_not_have_gets_a_suggestion(tessera, wrong, right):
+    with pytest.raises(tessera.Unsupported, match=f"did you mean '{right}'"):
+        tessera.load(make_model([node(wrong)]))
+
+
+def test_many_missing_operators_fit_a_terminal(tessera):
+    nodes = [node(f"Own{index}", outputs=[f"y{index}"], domain="com.example") for index in range(60)]
+    model = make_model([*nodes, node("Relu")], opsets=(("", 18), ("com.example", 1)))
+    with pytest.raises(tessera.Unsupported) as refused:
+        tessera.load(model)
+    assert len(str(refused.value)) < 1500 and "and 52 more" in str(refused.value)
+    assert len(tessera.inspect(model).missing) == 60
+
+
+def test_a_model_that_can_be_loaded_lacks_nothing(tessera, doubling_model):
+    inspection = tessera.inspect(doubling_model)
+    assert inspection.missing == [] and inspection.model.nodes[0].op == "Add"
+    assert inspection.model.inputs[0].text == "float32 rowsx3"
+    assert inspection.model.nodes == tessera.load(doubling_model).describe().nodes
+    with open(doubling_model, "rb") as file:
+        assert tessera.inspect(file).missing == []
+
+
+def test_what_is_no_model_is_still_an_error(tessera, tmp_path):
+    for model, kind in ((b"no model", tessera.InvalidModel), (b"", tessera.InvalidModel),
+                        (tmp_path / "none.onnx", tessera.InvalidArgument),
+                        (make_model([node("Relu", ["nothing"])]), tessera.InvalidModel)):
+        with pytest.raises(kind):
+            tessera.inspect(model)
+    with pytest.raises(TypeError, match=r"inspect\(\): model: expected"):
+        tessera.inspect(3)
+    with pytest.raises(TypeError, match="did you mean 'backends'"):
+        tessera.inspect(b"", backend=None)
+
+
+def test_implied_domains_warn_once(tessera):
+    """NNCF writes such nodes without an import of their domain."""
+    messages = []
+    model = make_model([node("MatMulNBits", domain="com.microsoft", outputs=[f"y{index}"])
+                        for index in range(3)] + [node("Relu")])
+    with pytest.raises(tessera.Unsupported, match="MatMulNBits of com.microsoft is not in this build"):
+        tessera.load(model, log=messages.append)
+    assert len([message for message in messages if "com.microsoft" in message]) == 1
+    with pytest.raises(tessera.InvalidModel, match="'com.example' is not among the imported"):
+        tessera.load(make_model([node("Own", domain="com.example")]))
+
+
+def test_bundles_are_described(tessera, doubling_model, tmp_path):
+    bundle = tmp_path / "model.bundle"
+    tessera.load(doubling_model).save_bundle(bundle, {"x": (2, 3)}, optimize=False)
+    assert tessera.inspect(bundle).missing == []
