@@ -1,18 +1,53 @@
-// The two 16-bit floating-point types as storage; arithmetic is done in float. Rounding is to
-// nearest, ties to even; NaN stays NaN, and values that are too large become infinity.
+// The two 16-bit floating-point types as storage; arithmetic is done in float. Every number is
+// rounded once, to nearest, ties to even; NaN stays NaN, and values that are too large become
+// infinity.
 #pragma once
 
 #include <bit>
+#include <concepts>
 #include <cstdint>
+#include <type_traits>
 
 namespace tessera {
+
+// A number as a float that rounds to fewer digits as the number itself does: a number between two
+// floats becomes the one whose last digit is odd, which is no tie of fewer digits. See Boldo and
+// Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd"
+// (2008).
+inline float rounded_to_odd(float number) { return number; }
+
+inline float rounded_to_odd(double number) {
+  const auto nearest = static_cast<float>(number);
+  const auto bits = std::bit_cast<uint32_t>(nearest);
+  const double found = nearest;
+  if (found == number || number != number || (bits & 1U) != 0) return nearest;
+  const bool is_below = (found < 0 ? -found : found) < (number < 0 ? -number : number);
+  return std::bit_cast<float>(is_below ? bits + 1 : bits - 1);
+}
+
+template <std::integral Integer>
+float rounded_to_odd(Integer number) {
+  constexpr int kDigits = 24;
+  const auto wide = static_cast<uint64_t>(number);
+  const uint64_t magnitude = number < Integer{0} ? 0 - wide : wide;
+  const int excess = static_cast<int>(std::bit_width(magnitude)) - kDigits;
+  if (excess <= 0) return static_cast<float>(number);
+  uint64_t kept = magnitude >> excess;
+  if (kept << excess != magnitude) kept |= 1U;
+  const auto result = static_cast<float>(kept << excess);
+  return number < Integer{0} ? -result : result;
+}
+
+template <class Number>
+concept ArithmeticNumber = std::is_arithmetic_v<Number>;
 
 // IEEE 754 binary16: 1 sign, 5 exponent, 10 fraction bits.
 struct Float16 {
   uint16_t bits = 0;
 
   Float16() = default;
-  explicit Float16(float value) : bits(encode(value)) {}
+  template <ArithmeticNumber Number>
+  explicit Float16(Number number) : bits(encode(rounded_to_odd(number))) {}
   explicit operator float() const { return decode(bits); }
 
  private:
@@ -49,7 +84,8 @@ struct BFloat16 {
   uint16_t bits = 0;
 
   BFloat16() = default;
-  explicit BFloat16(float value) : bits(encode(value)) {}
+  template <ArithmeticNumber Number>
+  explicit BFloat16(Number number) : bits(encode(rounded_to_odd(number))) {}
   explicit operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
 
  private:

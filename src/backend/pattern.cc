@@ -27,8 +27,7 @@ bool is_close_in(const void* data, double wanted) {
   if constexpr (std::is_arithmetic_v<Stored>) {
     return is_close(static_cast<double>(found), wanted);
   } else {
-    return found.bits == Stored(static_cast<float>(wanted)).bits ||
-           is_close(static_cast<float>(found), wanted);
+    return found.bits == Stored(wanted).bits || is_close(static_cast<float>(found), wanted);
   }
 }
 

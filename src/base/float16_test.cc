@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace tessera {
 namespace {
@@ -41,6 +42,12 @@ void expect_rounding_to_nearest_even(uint32_t largest_finite) {
     ASSERT_EQ(Half(-middle).bits, 0x8000U | (bits + bits % 2));
     ASSERT_EQ(Half(std::nextafter(middle, 0.0F)).bits, bits);
     ASSERT_EQ(Half(std::nextafter(middle, kInfinity)).bits, bits + 1);
+    // The nearest doubles are no floats.
+    const double exact = (low + high) / 2;
+    ASSERT_EQ(Half(exact).bits, bits + bits % 2);
+    ASSERT_EQ(Half(std::nextafter(exact, 0.0)).bits, bits);
+    ASSERT_EQ(Half(std::nextafter(exact, 1e300)).bits, bits + 1);
+    ASSERT_EQ(Half(-std::nextafter(exact, 1e300)).bits, 0x8000U | (bits + 1));
   }
 }
 
@@ -78,6 +85,35 @@ TEST(Float16, AgreesWithNumpy) {
   for (const Case& row : kFloat16Cases) EXPECT_EQ(Float16(row.value).bits, row.bits) << row.value;
   EXPECT_EQ(static_cast<float>(from_bits<Float16>(0x8001)), -0x1p-24F);
   EXPECT_EQ(static_cast<float>(from_bits<Float16>(0x7c00)), kInfinity);
+}
+
+// Integers around the middle of two numbers with `digits` digits: float32 has none of these.
+template <class Half, class Integer>
+void expect_integers_rounded_once(int digits) {
+  for (int bits = 26; bits < std::numeric_limits<Integer>::digits; ++bits) {
+    const auto middle = (Integer{1} << bits) + (Integer{1} << (bits - digits));
+    const auto power = static_cast<float>(Integer{1} << bits);
+    const float next = power * (1 + std::ldexp(1.0F, 1 - digits));
+    EXPECT_EQ(Half(middle - 1).bits, Half(power).bits) << bits;
+    EXPECT_EQ(Half(middle).bits, Half(power).bits) << bits;
+    EXPECT_EQ(Half(middle + 1).bits, Half(next).bits) << bits;
+    if constexpr (std::is_signed_v<Integer>) {
+      EXPECT_EQ(Half(-middle - 1).bits, Half(-next).bits) << bits;
+      EXPECT_EQ(Half(1 - middle).bits, Half(-power).bits) << bits;
+    }
+  }
+}
+
+TEST(Float16, IntegersAreRoundedOnce) {
+  expect_integers_rounded_once<BFloat16, int64_t>(8);
+  expect_integers_rounded_once<BFloat16, uint64_t>(8);
+  expect_integers_rounded_once<BFloat16, int32_t>(8);
+  expect_integers_rounded_once<BFloat16, uint32_t>(8);
+  EXPECT_EQ(BFloat16(std::numeric_limits<int64_t>::min()).bits, 0xdf00);
+  EXPECT_EQ(BFloat16(std::numeric_limits<uint64_t>::max()).bits, 0x5f80);
+  EXPECT_EQ(Float16(std::numeric_limits<int64_t>::min()).bits, 0xfc00);
+  EXPECT_EQ(Float16(int64_t{65519}).bits, 0x7bff);
+  EXPECT_EQ(Float16(uint32_t{65520}).bits, 0x7c00);
 }
 
 TEST(Float16, NanStaysNanWhateverItsBits) {

@@ -47,9 +47,9 @@ InstructionId ExpressionBuilder::number(DataType type, double value) {
     case DataType::Float32:
       return constant_bits(type, std::bit_cast<uint32_t>(static_cast<float>(value)));
     case DataType::Float16:
-      return constant_bits(type, Float16(static_cast<float>(value)).bits);
+      return constant_bits(type, Float16(value).bits);
     case DataType::BFloat16:
-      return constant_bits(type, BFloat16(static_cast<float>(value)).bits);
+      return constant_bits(type, BFloat16(value).bits);
     case DataType::UInt64:
       return constant_bits(type, static_cast<uint64_t>(value));
     default:

@@ -18,7 +18,8 @@ double to_double(T value) {
   return static_cast<double>(static_cast<compute_t<T>>(value));
 }
 
-// Floating types are rounded. Integers are truncated, saturated to their range, and 0 for NaN.
+// Floating types are rounded, once. Integers are truncated, saturated to their range, and 0 for
+// NaN.
 template <class T>
 T from_double(double value) {
   if constexpr (std::is_integral_v<T>) {
@@ -32,7 +33,7 @@ T from_double(double value) {
     }
     return static_cast<T>(value);
   } else {
-    return T(static_cast<compute_t<T>>(value));
+    return static_cast<T>(value);
   }
 }
 

@@ -58,8 +58,6 @@ template <class To, class Number>
 To element_from(Number number) {
   if constexpr (std::is_same_v<To, Byte>) {
     return {static_cast<uint8_t>(number != 0)};
-  } else if constexpr (!std::is_same_v<To, compute_t<To>>) {
-    return To(static_cast<float>(number));
   } else if constexpr (std::is_floating_point_v<Number> && std::is_integral_v<To>) {
     return integer_from<To>(number);
   } else {

@@ -56,6 +56,22 @@ TEST(ConvertElements, BoolsAreZeroOrNot) {
               testing::ElementsAre(0, 1, 1));
 }
 
+TEST(ConvertElements, SixteenBitsAreRoundedOnce) {
+  // Rounded to float32 first, each of these would be a tie.
+  const std::vector<double> source = {1 + 0x1p-11 + 0x1p-40, 1 + 0x1.8p-10 - 0x1p-40,
+                                      -1 - 0x1p-11 - 0x1p-40, 0x1p-25 + 0x1p-60, 65520 - 0x1p-30};
+  const auto halves = converted<Float16>(DataType::Float64, DataType::Float16, source);
+  const uint16_t expected[] = {0x3c01, 0x3c01, 0xbc01, 0x0001, 0x7bff};
+  for (size_t index = 0; index < source.size(); ++index) {
+    EXPECT_EQ(halves[index].bits, expected[index]) << source[index];
+  }
+  const std::vector<int64_t> whole = {(int64_t{1} << 40) + (int64_t{1} << 32) + 1,
+                                      -(int64_t{1} << 40) - (int64_t{1} << 32) - 1};
+  const auto brains = converted<BFloat16>(DataType::Int64, DataType::BFloat16, whole);
+  EXPECT_EQ(brains[0].bits, 0x5381);
+  EXPECT_EQ(brains[1].bits, 0xd381);
+}
+
 TEST(ConvertElements, FloatsAreRoundedToTheNearest) {
   const std::vector<double> source = {1.0009765625, 70000, 0.1};
   const auto halves = converted<Float16>(DataType::Float64, DataType::Float16, source);

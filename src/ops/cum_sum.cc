@@ -43,7 +43,7 @@ void sum_line(const T* input, T* output, int64_t length, int64_t stride, bool is
   for (int64_t index = 0; index < length; ++index) {
     const A before = sum;
     sum += static_cast<A>(static_cast<compute_t<T>>(input[index * stride]));
-    output[index * stride] = T(static_cast<compute_t<T>>(is_exclusive ? before : sum));
+    output[index * stride] = static_cast<T>(is_exclusive ? before : sum);
   }
 }
 

@@ -129,7 +129,7 @@ void run_range(const KernelCall& call) {
     call.pool.parallel_for(output.elements, kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         const Number element = start + static_cast<Number>(index) * delta;
-        elements[index] = static_cast<T>(static_cast<compute_t<T>>(element));
+        elements[index] = static_cast<T>(element);
       }
     });
   });

@@ -59,7 +59,7 @@ void softmax_row(const T* input, T* output, int64_t length, int64_t stride) {
   for (int64_t index = 0; index < length; ++index) {
     const double shifted = static_cast<double>(compute_t<T>(input[index * stride])) - largest;
     const double result = kIsLog ? shifted - log_sum : std::exp(shifted) / sum;
-    output[index * stride] = T(static_cast<compute_t<T>>(result));
+    output[index * stride] = static_cast<T>(result);
   }
 }
 

@@ -2,7 +2,8 @@
 // HWY_NAMESPACE differs each time.
 //   to bool:             whether the element is not zero (NaN is not).
 //   integer to integer:  the lowest bits, as in two's complement.
-//   to floating point:   the nearest value, ties to even; overflow becomes infinity.
+//   to floating point:   the nearest value, ties to even; overflow becomes infinity. To 16 bits
+//                        through a float32 that rounds as the number does.
 //   floating to integer: truncated towards zero, NaN becomes 0. int32 and int64 saturate; other
 //   types
 //                        take the lowest bits of the int64; uint64 saturates at its maximum.
@@ -27,6 +28,18 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // --- Numbers -------------------------------------------------------------------------------------
+
+float float_of_bits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+uint32_t bits_of(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
 
 // The lowest bits of an integer.
 struct Bits {
@@ -80,6 +93,31 @@ struct Unsigned64 {
   }
 };
 
+// A float that rounds to 16 bits as the number does: a number between two floats becomes the one
+// whose last digit is odd (tessera/float16.h).
+struct Odd {
+  template <class T, class To>
+  static To of(T x) {
+    using Wide = std::conditional_t<sizeof(T) == 4, int64_t, T>;
+    const auto number = static_cast<Wide>(x);
+    const auto nearest = static_cast<float>(x);
+    const Wide found = back<Wide>(nearest);
+    const uint32_t bits = bits_of(nearest);
+    // The bits of a negative float grow as it falls.
+    const bool is_after = (found < number) != ((bits >> 31U) != 0);
+    const uint32_t neighbour = is_after ? bits + 1 : bits - 1;
+    const bool is_kept = static_cast<int>(found == number) | static_cast<int>(number != number) |
+                         static_cast<int>((bits & 1U) != 0);
+    return float_of_bits(is_kept ? bits : neighbour);
+  }
+  template <class Wide>
+  static Wide back(float x) {
+    if constexpr (std::is_same_v<Wide, double>) return x;
+    if constexpr (std::is_same_v<Wide, uint64_t>) return Unsigned64::of<float, Wide>(x);
+    if constexpr (std::is_same_v<Wide, int64_t>) return Saturated::of<float, Wide>(x);
+  }
+};
+
 template <class How, class T, class To>
 void convert(const LoopCall& call) {
   const T* from = static_cast<const T*>(call.from[0]);
@@ -90,18 +128,6 @@ void convert(const LoopCall& call) {
 }
 
 // --- 16-bit floats -------------------------------------------------------------------------------
-
-float float_of_bits(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
-
-uint32_t bits_of(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  return bits;
-}
 
 void from_bfloat16(const LoopCall& call) {
   const auto* from = static_cast<const uint16_t*>(call.from[0]);
@@ -274,6 +300,23 @@ LoopSet floating_loops(int32_t to) {
 
 }  // namespace
 
+LoopSet odd_loops_of(int32_t from) {
+  switch (from) {
+    case TESSERA_INT32:
+      return kLoops<Odd, int32_t, float>;
+    case TESSERA_INT64:
+      return kLoops<Odd, int64_t, float>;
+    case TESSERA_UINT32:
+      return kLoops<Odd, uint32_t, float>;
+    case TESSERA_UINT64:
+      return kLoops<Odd, uint64_t, float>;
+    case TESSERA_FLOAT64:
+      return kLoops<Odd, double, float>;
+    default:
+      return {};
+  }
+}
+
 LoopSet cast_loops_of(int32_t from, int32_t to) {
   if (from == TESSERA_FLOAT32 && to == TESSERA_FLOAT16) return {{to_float16}};
   if (from == TESSERA_FLOAT32 && to == TESSERA_BFLOAT16) return {{to_bfloat16}};
@@ -317,10 +360,13 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::native {
 
 HWY_EXPORT(cast_loops_of);
+HWY_EXPORT(odd_loops_of);
 
 LoopSet find_cast_loops(int32_t from, int32_t to) {
   return HWY_DYNAMIC_DISPATCH(cast_loops_of)(from, to);
 }
+
+LoopSet find_odd_loops(int32_t from) { return HWY_DYNAMIC_DISPATCH(odd_loops_of)(from); }
 
 }  // namespace tessera::native
 

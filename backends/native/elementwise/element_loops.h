@@ -55,6 +55,9 @@ LoopSet find_select_loops(int64_t element_bytes);
 LoopSet find_fallback_loops(std::string_view op, int32_t type);
 // Conversions of Cast. If one type is a 16-bit float, the other one is float32.
 LoopSet find_cast_loops(int32_t from, int32_t to);
+// Conversions to float32 that a conversion to a 16-bit float follows: the result of both is rounded
+// once. Empty for types whose numbers are all float32.
+LoopSet find_odd_loops(int32_t from);
 // Copies of elements of this size.
 LoopSet find_copy_loops(int64_t element_bytes);
 
