@@ -74,19 +74,21 @@ float library_position(const ResizeAxis& axis, int64_t index) {
 }
 
 bool agrees(const Mode& mode, const ResizeAxis& axis) {
-  const auto edge = static_cast<float>(axis.input - 1);
+  const auto edge = static_cast<double>(axis.input - 1);
   for (int64_t index = 0; index < axis.output; ++index) {
-    const float wanted = plugin::source_position(mode.coordinates, axis, index);
+    const double wanted = plugin::source_position(mode.coordinates, axis, index);
     const float found = library_position(axis, index);
     if (mode.is_linear) {
       // Outside of the input, both take the pixel at the edge.
-      const float difference = std::clamp(wanted, 0.0F, edge) - std::clamp(found, 0.0F, edge);
-      if (!(std::abs(difference) <= kPositionTolerance * std::max(1.0F, edge))) return false;
+      const double difference =
+          std::clamp(wanted, 0.0, edge) - std::clamp(double{found}, 0.0, edge);
+      if (!(std::abs(difference) <= kPositionTolerance * std::max(1.0, edge))) return false;
       continue;
     }
     // Another order of operations could round a tie to the other side.
     const float rounded = std::round(found);
-    if (std::abs(std::abs(found - std::trunc(found)) - 0.5F) < kPositionTolerance) return false;
+    const float distance = std::abs(std::abs(found - std::trunc(found)) - 0.5F);
+    if (distance < kPositionTolerance * std::max(1.0F, std::abs(found))) return false;
     const auto nearest = std::clamp<int64_t>(static_cast<int64_t>(rounded), 0, axis.input - 1);
     if (nearest != plugin::nearest_source(mode.rounding, axis, wanted)) return false;
   }
@@ -110,8 +112,10 @@ std::vector<ResizeAxis> axes_of(const Node& node) {
   const std::vector<int64_t> output = node.output(0).type().dims;
   std::vector<ResizeAxis> axes;
   for (size_t index = 0; index < input.size(); ++index) {
-    axes.push_back({input[index], output[index],
-                    static_cast<float>(output[index]) / static_cast<float>(input[index])});
+    axes.push_back({.input = input[index],
+                    .output = output[index],
+                    .resized = output[index],
+                    .original = input[index]});
   }
   const std::vector<float> scales = scales_of(node);
   if (scales.empty() &&
@@ -120,7 +124,7 @@ std::vector<ResizeAxis> axes_of(const Node& node) {
   }
   const std::vector<size_t> resized = plugin::resized_axes(node, axes.size());
   for (size_t index = 0; index < scales.size(); ++index) {
-    axes[resized[index]].scale = scales[index];
+    axes[resized[index]].given_scale = scales[index];
   }
   return axes;
 }
@@ -135,7 +139,7 @@ struct ResampledShape {
 ResampledShape resampled_shape(const Mode& mode, const std::vector<ResizeAxis>& axes) {
   size_t first = axes.size();
   for (size_t index = axes.size(); index-- > 0;) {
-    const bool is_kept = axes[index].input == axes[index].output && axes[index].scale == 1;
+    const bool is_kept = axes[index].input == axes[index].output && axes[index].scale() == 1;
     if (is_kept) continue;
     if (!agrees(mode, axes[index])) {
       refuse("would read other pixels than coordinate_transformation_mode '" +

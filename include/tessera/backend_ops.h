@@ -334,9 +334,18 @@ inline ResizeRounding resize_rounding(std::string_view name) {
 struct ResizeAxis {
   int64_t input = 0;
   int64_t output = 0;
-  float scale = 1;
+  // output / input: as the model gives it. Without it, the scale is `resized` / `original`, two
+  // sizes whose quotient float32 may not have.
+  std::optional<float> given_scale = {};
   float crop_start = 0;  // for TfCropAndResize
   float crop_end = 1;
+  int64_t resized = 1;
+  int64_t original = 1;
+
+  double scale() const {
+    if (given_scale) return *given_scale;
+    return static_cast<double>(resized) / static_cast<double>(original);
+  }
 };
 
 // The axes to which the scales, sizes and roi of a Resize refer, in their order.
@@ -353,64 +362,75 @@ inline std::vector<size_t> resized_axes(const Node& node, size_t rank) {
 }
 
 // The coordinate in the input of the output element at `index`: "Resize" in ONNX's Operators.md.
-// Computed in float32, as frameworks do, so that ties fall the same way.
-inline float source_position(ResizeCoordinates coordinates, const ResizeAxis& axis, int64_t index) {
-  const auto x = static_cast<float>(index);
-  const auto input = static_cast<float>(axis.input);
-  const auto output = static_cast<float>(axis.output);
-  const float half_pixel = (x + 0.5F) / axis.scale - 0.5F;
-  switch (coordinates) {
-    case ResizeCoordinates::HalfPixel:
-      return half_pixel;
-    case ResizeCoordinates::HalfPixelSymmetric: {
-      const float adjustment = output / (axis.scale * input);
-      return input / 2 * (1 - adjustment) + (x + 0.5F) / axis.scale - 0.5F;
-    }
-    case ResizeCoordinates::PytorchHalfPixel:
-      return axis.output > 1 ? half_pixel : 0;
-    case ResizeCoordinates::AlignCorners:
-      return axis.output > 1 ? x * (input - 1) / (output - 1) : 0;
-    case ResizeCoordinates::Asymmetric:
-      return x / axis.scale;
-    case ResizeCoordinates::TfHalfPixelForNn:
-      return (x + 0.5F) / axis.scale;
-    case ResizeCoordinates::TfCropAndResize:
-      break;
+// With a given scale, it is computed in float32, as frameworks do, so that ties fall the same way.
+// With sizes, it is one quotient of whole numbers, rounded once: a tie is a tie, as long as the
+// product of input and output is below 2^51.
+inline double source_position(ResizeCoordinates coordinates, const ResizeAxis& axis,
+                              int64_t index) {
+  const auto input = static_cast<double>(axis.input);
+  const auto output = static_cast<double>(axis.output);
+  const auto x = static_cast<double>(index);
+  if (coordinates == ResizeCoordinates::AlignCorners) {
+    return axis.output > 1 ? x * (input - 1) / (output - 1) : 0;
   }
-  if (axis.output == 1) return 0.5F * (axis.crop_start + axis.crop_end) * (input - 1);
-  return axis.crop_start * (input - 1) +
-         x * (axis.crop_end - axis.crop_start) * (input - 1) / (output - 1);
+  if (coordinates == ResizeCoordinates::TfCropAndResize) {
+    const double start = axis.crop_start;
+    const double end = axis.crop_end;
+    if (axis.output == 1) return 0.5 * (start + end) * (input - 1);
+    return start * (input - 1) + x * (end - start) * (input - 1) / (output - 1);
+  }
+  if (coordinates == ResizeCoordinates::PytorchHalfPixel && axis.output == 1) return 0;
+  const bool is_symmetric = coordinates == ResizeCoordinates::HalfPixelSymmetric;
+  if (axis.given_scale) {
+    const float scale = *axis.given_scale;
+    const auto position = static_cast<float>(index);
+    if (coordinates == ResizeCoordinates::Asymmetric) return position / scale;
+    const float from_edge = (position + 0.5F) / scale;
+    if (coordinates == ResizeCoordinates::TfHalfPixelForNn) return from_edge;
+    if (!is_symmetric) return from_edge - 0.5F;
+    const float adjustment = static_cast<float>(output) / (scale * static_cast<float>(input));
+    return static_cast<float>(input) / 2 * (1 - adjustment) + (from_edge - 0.5F);
+  }
+  const auto resized = static_cast<double>(axis.resized);
+  const auto original = static_cast<double>(axis.original);
+  if (coordinates == ResizeCoordinates::Asymmetric) return x * original / resized;
+  double upper = (2 * x + 1) * original;
+  if (is_symmetric) upper += input * resized - output * original;
+  if (coordinates != ResizeCoordinates::TfHalfPixelForNn) upper -= resized;
+  return upper / (2 * resized);
 }
 
 // Clamps a position so that it can be converted to an integer. Positions of more than two elements
 // outside the input all have the same nearest element. NaN becomes 0.
-inline float bounded_position(const ResizeAxis& axis, float position) {
+inline double bounded_position(const ResizeAxis& axis, double position) {
   if (std::isnan(position)) return 0;
-  return std::clamp(position, -2.0F, static_cast<float>(axis.input) + 1);
+  return std::clamp(position, -2.0, static_cast<double>(axis.input) + 1);
 }
 
 // The element of the input nearest to `position`.
-inline int64_t nearest_source(ResizeRounding rounding, const ResizeAxis& axis, float position) {
-  const float bounded = bounded_position(axis, position);
-  const float down = std::floor(bounded);
-  float chosen = down;
+inline int64_t nearest_source(ResizeRounding rounding, const ResizeAxis& axis, double position) {
+  const double bounded = bounded_position(axis, position);
+  const double down = std::floor(bounded);
+  const double above = bounded - down;
+  bool is_up = false;
   switch (rounding) {
     case ResizeRounding::PreferFloor:
-      chosen = bounded == down + 0.5F ? down : std::round(bounded);
+      is_up = above > 0.5;
       break;
     case ResizeRounding::PreferCeil:
-      chosen = std::floor(bounded + 0.5F);
+      is_up = above >= 0.5;
       break;
     case ResizeRounding::Floor:
       break;
     case ResizeRounding::Ceil:
-      chosen = std::ceil(bounded);
+      is_up = above > 0;
       break;
     case ResizeRounding::Legacy:
-      if (axis.scale < 1) chosen = std::ceil(bounded);
+      is_up = above > 0 && axis.scale() < 1;
       break;
   }
-  return std::clamp<int64_t>(static_cast<int64_t>(chosen), 0, axis.input - 1);
+  const int64_t chosen = static_cast<int64_t>(down) + (is_up ? 1 : 0);
+  return std::clamp<int64_t>(chosen, 0, axis.input - 1);
 }
 
 // --- Clip ---------------------------------------------------------------------------------------

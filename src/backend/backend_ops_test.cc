@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -20,8 +21,8 @@ namespace {
 
 using plugin::ResizeCoordinates;
 using plugin::ResizeRounding;
+using testing::DoubleEq;
 using testing::ElementsAre;
-using testing::FloatEq;
 using testing::HasSubstr;
 using testing_plugins::open_mirror;
 using Integers = std::vector<int64_t>;
@@ -234,24 +235,90 @@ TEST(BackendOps, TapsInsideAreThoseThatReadTheInput) {
 }
 
 TEST(BackendOps, ResizePositionsAreThoseOfEachCoordinateTransformation) {
-  const plugin::ResizeAxis twice = {.input = 4, .output = 8, .scale = 2};
+  const plugin::ResizeAxis twice = {.input = 4, .output = 8, .given_scale = 2};
   const auto position = [&](const char* mode, int64_t index) {
     return plugin::source_position(plugin::resize_coordinates(mode), twice, index);
   };
-  EXPECT_THAT(position("half_pixel", 3), FloatEq(1.25));
-  EXPECT_THAT(position("half_pixel_symmetric", 3), FloatEq(1.25));
-  EXPECT_THAT(position("pytorch_half_pixel", 3), FloatEq(1.25));
-  EXPECT_THAT(position("asymmetric", 3), FloatEq(1.5));
-  EXPECT_THAT(position("tf_half_pixel_for_nn", 3), FloatEq(1.75));
-  EXPECT_THAT(position("align_corners", 7), FloatEq(3));
+  EXPECT_THAT(position("half_pixel", 3), DoubleEq(1.25));
+  EXPECT_THAT(position("half_pixel_symmetric", 3), DoubleEq(1.25));
+  EXPECT_THAT(position("pytorch_half_pixel", 3), DoubleEq(1.25));
+  EXPECT_THAT(position("asymmetric", 3), DoubleEq(1.5));
+  EXPECT_THAT(position("tf_half_pixel_for_nn", 3), DoubleEq(1.75));
+  EXPECT_THAT(position("align_corners", 7), DoubleEq(3));
   const plugin::ResizeAxis crop = {4, 3, 1, 0.25F, 0.75F};
-  EXPECT_THAT(plugin::source_position(ResizeCoordinates::TfCropAndResize, crop, 2), FloatEq(2.25));
+  EXPECT_THAT(plugin::source_position(ResizeCoordinates::TfCropAndResize, crop, 2), DoubleEq(2.25));
   EXPECT_THROW(plugin::resize_coordinates("half"), plugin::Failure);
   EXPECT_THROW(plugin::resize_rounding("half"), plugin::Failure);
 }
 
+// The position as a fraction: upper / lower, with lower > 0.
+struct Fraction {
+  int64_t upper = 0;
+  int64_t lower = 1;
+};
+
+Fraction position_of_sizes(ResizeCoordinates coordinates, int64_t input, int64_t output,
+                           int64_t index) {
+  switch (coordinates) {
+    case ResizeCoordinates::AlignCorners:
+      return output > 1 ? Fraction{index * (input - 1), output - 1} : Fraction();
+    case ResizeCoordinates::Asymmetric:
+      return {index * input, output};
+    case ResizeCoordinates::TfHalfPixelForNn:
+      return {(2 * index + 1) * input, 2 * output};
+    default:
+      if (coordinates == ResizeCoordinates::PytorchHalfPixel && output == 1) return {};
+      return {(2 * index + 1) * input - output, 2 * output};
+  }
+}
+
+int64_t floor_of(int64_t upper, int64_t lower) {
+  return upper >= 0 ? upper / lower : -((lower - 1 - upper) / lower);
+}
+
+// Rounded in whole numbers.
+int64_t rounded(ResizeRounding rounding, const Fraction& position) {
+  const auto& [upper, lower] = position;
+  switch (rounding) {
+    case ResizeRounding::PreferFloor:
+      return -floor_of(lower - 2 * upper, 2 * lower);
+    case ResizeRounding::PreferCeil:
+      return floor_of(2 * upper + lower, 2 * lower);
+    case ResizeRounding::Ceil:
+      return -floor_of(-upper, lower);
+    default:
+      return floor_of(upper, lower);
+  }
+}
+
+TEST(BackendOps, ResizePositionsOfSizesAreRational) {
+  constexpr ResizeCoordinates kCoordinates[] = {
+      ResizeCoordinates::HalfPixel,        ResizeCoordinates::HalfPixelSymmetric,
+      ResizeCoordinates::PytorchHalfPixel, ResizeCoordinates::AlignCorners,
+      ResizeCoordinates::Asymmetric,       ResizeCoordinates::TfHalfPixelForNn};
+  constexpr ResizeRounding kRoundings[] = {ResizeRounding::PreferFloor, ResizeRounding::PreferCeil,
+                                           ResizeRounding::Floor, ResizeRounding::Ceil};
+  for (int64_t input = 1; input <= 100; ++input) {
+    for (int64_t output = 1; output <= 100; ++output) {
+      const plugin::ResizeAxis axis = {
+          .input = input, .output = output, .resized = output, .original = input};
+      for (const ResizeCoordinates coordinates : kCoordinates) {
+        for (int64_t index = 0; index < output; ++index) {
+          const double position = plugin::source_position(coordinates, axis, index);
+          const Fraction exact = position_of_sizes(coordinates, input, output, index);
+          for (const ResizeRounding rounding : kRoundings) {
+            const int64_t expected = std::clamp<int64_t>(rounded(rounding, exact), 0, input - 1);
+            ASSERT_EQ(plugin::nearest_source(rounding, axis, position), expected)
+                << input << " to " << output << " at " << index;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(BackendOps, TheNearestElementIsRoundedAsAskedAndStaysInside) {
-  const plugin::ResizeAxis axis = {.input = 4, .output = 2, .scale = 0.5F};
+  const plugin::ResizeAxis axis = {.input = 4, .output = 2, .given_scale = 0.5F};
   EXPECT_EQ(plugin::nearest_source(ResizeRounding::PreferFloor, axis, 1.5F), 1);
   EXPECT_EQ(plugin::nearest_source(ResizeRounding::PreferCeil, axis, 1.5F), 2);
   EXPECT_EQ(plugin::nearest_source(ResizeRounding::Floor, axis, 1.75F), 1);

@@ -15,71 +15,104 @@ namespace tessera::ops {
 namespace {
 
 bool is_identity(const ResampleOptions& options, const ResampleAxis& axis) {
-  return axis.input == axis.output && axis.scale == 1 &&
+  return axis.input == axis.output && axis.scale() == 1 &&
          options.coordinates != Coordinates::TfCropAndResize;
 }
 
-// The position in the input of output coordinate `output_index`; see Resize in ONNX's Operators.md.
-float source_position(Coordinates coordinates, const ResampleAxis& axis, int64_t output_index) {
-  const auto x = static_cast<float>(output_index);
-  const auto input = static_cast<float>(axis.input);
-  const auto output = static_cast<float>(axis.output);
-  const float half_pixel = (x + 0.5F) / axis.scale - 0.5F;
+// The position in the input of output coordinate `x`, for the modes whose formula has the scale;
+// see Resize in ONNX's Operators.md. In float32.
+float position_by_scale(Coordinates coordinates, const ResampleAxis& axis, float scale, float x) {
+  const float half_pixel = (x + 0.5F) / scale - 0.5F;
   switch (coordinates) {
-    case Coordinates::HalfPixel:
-      return half_pixel;
     case Coordinates::HalfPixelSymmetric: {
-      const float adjustment = output / (axis.scale * input);
-      return input / 2 * (1 - adjustment) + (x + 0.5F) / axis.scale - 0.5F;
+      const auto input = static_cast<float>(axis.input);
+      const float adjustment = static_cast<float>(axis.output) / (scale * input);
+      return input / 2 * (1 - adjustment) + half_pixel;
     }
-    case Coordinates::PytorchHalfPixel:
-      return axis.output > 1 ? half_pixel : 0;
-    case Coordinates::AlignCorners:
-      return axis.output > 1 ? x * (input - 1) / (output - 1) : 0;
     case Coordinates::Asymmetric:
-      return x / axis.scale;
+      return x / scale;
     case Coordinates::TfHalfPixelForNn:
-      return (x + 0.5F) / axis.scale;
-    case Coordinates::TfCropAndResize:
-      break;
+      return (x + 0.5F) / scale;
+    default:
+      return half_pixel;
   }
-  if (axis.output == 1) return 0.5F * (axis.roi_start + axis.roi_end) * (input - 1);
-  return axis.roi_start * (input - 1) +
-         x * (axis.roi_end - axis.roi_start) * (input - 1) / (output - 1);
 }
 
-bool is_extrapolated(const ResampleOptions& options, const ResampleAxis& axis, float position) {
+// The same formulas, each as one quotient of whole numbers. These are exact and the quotient is
+// rounded once, so it is whole, or halfway, only if the position is: as long as the product of the
+// sizes is below 2^51.
+double position_by_sizes(Coordinates coordinates, const ResampleAxis& axis, double x) {
+  const auto resized = static_cast<double>(axis.ratio.resized);
+  const auto original = static_cast<double>(axis.ratio.original);
+  const double centre = (2 * x + 1) * original;
+  switch (coordinates) {
+    case Coordinates::HalfPixelSymmetric: {
+      const double lost =
+          static_cast<double>(axis.input) * resized - static_cast<double>(axis.output) * original;
+      return (lost + centre - resized) / (2 * resized);
+    }
+    case Coordinates::Asymmetric:
+      return x * original / resized;
+    case Coordinates::TfHalfPixelForNn:
+      return centre / (2 * resized);
+    default:
+      return (centre - resized) / (2 * resized);
+  }
+}
+
+// The position in the input of output coordinate `output_index`.
+double source_position(Coordinates coordinates, const ResampleAxis& axis, int64_t output_index) {
+  const auto x = static_cast<double>(output_index);
+  const double last_input = static_cast<double>(axis.input) - 1;
+  const double last_output = static_cast<double>(axis.output) - 1;
+  if (coordinates == Coordinates::AlignCorners) {
+    return axis.output > 1 ? x * last_input / last_output : 0;
+  }
+  if (coordinates == Coordinates::TfCropAndResize) {
+    const double start = axis.roi_start;
+    const double end = axis.roi_end;
+    if (axis.output == 1) return 0.5 * (start + end) * last_input;
+    return start * last_input + x * (end - start) * last_input / last_output;
+  }
+  if (coordinates == Coordinates::PytorchHalfPixel && axis.output == 1) return 0;
+  if (!axis.given_scale) return position_by_sizes(coordinates, axis, x);
+  return position_by_scale(coordinates, axis, *axis.given_scale, static_cast<float>(x));
+}
+
+bool is_extrapolated(const ResampleOptions& options, const ResampleAxis& axis, double position) {
   // Written so that NaN counts as outside.
   return options.coordinates == Coordinates::TfCropAndResize &&
-         !(position >= 0 && position <= static_cast<float>(axis.input - 1));
+         !(position >= 0 && position <= static_cast<double>(axis.input - 1));
 }
 
 // Clamps a position so that it fits an integer; two beyond the edge is equivalent to any further.
-float bounded(const ResampleAxis& axis, float position) {
+double bounded(const ResampleAxis& axis, double position) {
   if (std::isnan(position)) return 0;
-  return std::clamp(position, -2.0F, static_cast<float>(axis.input) + 1);
+  return std::clamp(position, -2.0, static_cast<double>(axis.input) + 1);
 }
 
-int64_t nearest(const ResampleOptions& options, const ResampleAxis& axis, float position) {
-  const float down = std::floor(position);
-  float chosen = down;
+int64_t nearest(const ResampleOptions& options, const ResampleAxis& axis, double position) {
+  const double down = std::floor(position);
+  const double above = position - down;
+  bool is_up = false;
   switch (options.rounding) {
     case Rounding::PreferFloor:
-      chosen = position == down + 0.5F ? down : std::round(position);
+      is_up = above > 0.5;
       break;
     case Rounding::PreferCeil:
-      chosen = std::floor(position + 0.5F);
+      is_up = above >= 0.5;
       break;
     case Rounding::Floor:
       break;
     case Rounding::Ceil:
-      chosen = std::ceil(position);
+      is_up = above > 0;
       break;
     case Rounding::Legacy:
-      chosen = axis.scale < 1 ? std::ceil(position) : down;
+      is_up = above > 0 && axis.scale() < 1;
       break;
   }
-  return std::clamp<int64_t>(static_cast<int64_t>(chosen), 0, axis.input - 1);
+  const auto chosen = static_cast<int64_t>(down) + (is_up ? 1 : 0);
+  return std::clamp<int64_t>(chosen, 0, axis.input - 1);
 }
 
 void resample_nearest(const KernelCall& call, const ResampleOptions& options,
@@ -91,7 +124,7 @@ void resample_nearest(const KernelCall& call, const ResampleOptions& options,
     std::pmr::vector<int64_t>& table = tables.emplace_back();
     table.reserve(static_cast<size_t>(axis.output));
     for (int64_t output_index = 0; output_index < axis.output; ++output_index) {
-      const float position = source_position(options.coordinates, axis, output_index);
+      const double position = source_position(options.coordinates, axis, output_index);
       if (is_identity(options, axis)) {
         table.push_back(output_index);
       } else if (is_extrapolated(options, axis, position)) {
@@ -137,15 +170,15 @@ struct Taps {
 
 Taps taps_of(const ResampleOptions& options, const ResampleAxis& axis,
              std::pmr::memory_resource* memory) {
-  const bool is_widened = options.is_antialiased && axis.scale < 1;
-  const double stretch = is_widened ? double{axis.scale} : 1.0;
+  const bool is_widened = options.is_antialiased && axis.scale() < 1;
+  const double stretch = is_widened ? axis.scale() : 1.0;
   const int64_t reach = options.interpolation == Interpolation::Linear ? 1 : 2;
   const auto half = static_cast<int64_t>(std::ceil(static_cast<double>(reach) / stretch));
   Taps taps(memory);
   taps.count = 2 * half;
   for (int64_t output_index = 0; output_index < axis.output; ++output_index) {
-    const float exact = source_position(options.coordinates, axis, output_index);
-    const float position = bounded(axis, exact);
+    const double exact = source_position(options.coordinates, axis, output_index);
+    const double position = bounded(axis, exact);
     const int64_t first = static_cast<int64_t>(std::floor(position)) - half + 1;
     double sum = 0;
     for (int64_t tap = 0; tap < taps.count; ++tap) {

@@ -1,5 +1,7 @@
-// Shared by Resize and Upsample: maps output coordinates to input positions. Coordinates are
-// computed in float32, as in other frameworks, so that ties round the same way; sums in double.
+// Shared by Resize and Upsample: maps output coordinates to input positions. Sizes make positions
+// rational numbers, which are computed without rounding errors that a tie could show. Scales are
+// numbers of float32, and so is the arithmetic with them, as in other frameworks, so that ties
+// round the same way. Sums are computed in double.
 #pragma once
 
 #include <optional>
@@ -38,12 +40,24 @@ struct ResampleOptions {
   float extrapolation_value = 0;  // value outside of the input, for TfCropAndResize
 };
 
+// The quotient of two sizes, which float32 may not have.
+struct SizeRatio {
+  int64_t resized = 1;
+  int64_t original = 1;
+
+  double value() const { return static_cast<double>(resized) / static_cast<double>(original); }
+};
+
 struct ResampleAxis {
   int64_t input = 0;
   int64_t output = 0;
-  float scale = 1;  // output / input, as the model gives it
+  // output / input: as the model gives it, or else the ratio of sizes.
+  std::optional<float> given_scale = {};
+  SizeRatio ratio = {};
   float roi_start = 0;
   float roi_end = 1;
+
+  double scale() const { return given_scale ? double{*given_scale} : ratio.value(); }
 };
 
 // Computes the first output from the first input; `axes` gives the dimensions of both. Bool is

@@ -125,17 +125,19 @@ std::pmr::vector<int64_t> resized_axes(
 }
 
 // The common scale that keeps the aspect ratio; nullopt if every axis has its own.
-std::optional<float> common_scale(const Node& node, std::span<const int64_t> axes,
-                                  std::span<const int64_t> input, std::span<const int64_t> sizes) {
+std::optional<SizeRatio> common_scale(const Node& node, std::span<const int64_t> axes,
+                                      std::span<const int64_t> input,
+                                      std::span<const int64_t> sizes) {
   if (node.version < kFirstAxesVersion || axes.empty()) return std::nullopt;
   const std::string& policy = node.attributes.get_string("keep_aspect_ratio_policy");
   if (policy == "stretch") return std::nullopt;
   const bool is_smallest = policy == "not_larger";
-  std::optional<float> common;
+  std::optional<SizeRatio> common;
   for (size_t index = 0; index < axes.size(); ++index) {
-    const float scale = static_cast<float>(sizes[index]) /
-                        static_cast<float>(input[static_cast<size_t>(axes[index])]);
-    if (!common || (is_smallest ? scale < *common : scale > *common)) common = scale;
+    const SizeRatio scale = {sizes[index], input[static_cast<size_t>(axes[index])]};
+    const bool is_better = !common || (is_smallest ? scale.value() < common->value()
+                                                   : scale.value() > common->value());
+    if (is_better) common = scale;
   }
   return common;
 }
@@ -171,7 +173,7 @@ void resize_to_sizes(InferContext& context, std::span<const int64_t> axes, Shape
       context.version() < kFirstAxesVersion ||
       context.node().attributes.get_string("keep_aspect_ratio_policy") == "stretch";
   const bool is_all_known = sizes && is_known(*sizes) && is_known(shape);
-  std::optional<float> scale;
+  std::optional<SizeRatio> scale;
   if (is_all_known) {
     for (size_t index = 0; index < axes.size(); ++index) {
       sized_dim(context, shape[static_cast<size_t>(axes[index])], (*sizes)[index]);
@@ -184,10 +186,13 @@ void resize_to_sizes(InferContext& context, std::span<const int64_t> axes, Shape
       shape[axis] = unknown_dim(context, 0, axis);
     } else if (scale) {
       // Rounds half up. An empty dimension makes the scale infinite or NaN.
-      const float scaled = std::floor(*scale * static_cast<float>(shape[axis].value()) + 0.5F);
-      if (!(scaled < 0x1p62F)) {
+      const double exact = static_cast<double>(scale->resized) *
+                           static_cast<double>(shape[axis].value()) /
+                           static_cast<double>(scale->original);
+      const double scaled = std::floor(exact) + (exact - std::floor(exact) >= 0.5 ? 1 : 0);
+      if (!(scaled < 0x1p62)) {
         context.fail("expected a dimension that fits 64 bits, found " + shape[axis].text() +
-                     " scaled by " + std::to_string(*scale));
+                     " scaled by " + std::to_string(scale->value()));
       }
       shape[axis] = static_cast<int64_t>(scaled);
     } else {
@@ -279,14 +284,14 @@ void run_resize(const KernelCall& call) {
   const std::pmr::vector<int64_t> axes = resized_axes(call.node, input.rank(), &call.scratch);
   const size_t scales_input = scales_index(call.node.version);
   const bool has_scales = call.has_input(scales_input) && call.inputs[scales_input].elements > 0;
-  std::optional<float> common;
+  std::optional<SizeRatio> common;
   if (!has_scales && !axes.empty()) {
     common = common_scale(call.node, axes, input.dims, integers_of(call, kSizes));
   }
   for (size_t index = 0; index < axes.size(); ++index) {
     ResampleAxis& axis = result[static_cast<size_t>(axes[index])];
-    const float ratio = static_cast<float>(axis.output) / static_cast<float>(axis.input);
-    axis.scale = has_scales ? call.inputs[scales_input].as<float>()[index] : common.value_or(ratio);
+    if (has_scales) axis.given_scale = call.inputs[scales_input].as<float>()[index];
+    axis.ratio = common.value_or(SizeRatio{axis.output, axis.input});
   }
   const ResampleOptions options = options_of(call.node);
   if (options.coordinates == Coordinates::TfCropAndResize) read_roi(call, axes, result);

@@ -78,7 +78,8 @@ void run_upsample(const KernelCall& call) {
   }
   std::pmr::vector<ResampleAxis> axes(&call.scratch);
   for (size_t axis = 0; axis < input.dims.size(); ++axis) {
-    axes.push_back({input.dims[axis], output.dims[axis], scales[axis], 0, 1});
+    axes.push_back(
+        {.input = input.dims[axis], .output = output.dims[axis], .given_scale = scales[axis]});
   }
   resample(call, options, axes);
 }

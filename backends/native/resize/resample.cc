@@ -10,10 +10,10 @@ using plugin::ResizeCoordinates;
 
 namespace {
 
-bool is_extrapolated(const ResampleOptions& options, const ResizeAxis& axis, float position) {
+bool is_extrapolated(const ResampleOptions& options, const ResizeAxis& axis, double position) {
   // Written so that NaN counts as outside.
   return options.coordinates == ResizeCoordinates::TfCropAndResize &&
-         !(position >= 0 && position <= static_cast<float>(axis.input - 1));
+         !(position >= 0 && position <= static_cast<double>(axis.input - 1));
 }
 
 // The weight of an element at distance `t` from the source position, in units of the filter.
@@ -29,7 +29,7 @@ double filter_weight(const ResampleOptions& options, double t) {
 }  // namespace
 
 bool is_unchanged(const ResampleOptions& options, const ResizeAxis& axis) {
-  return axis.input == axis.output && axis.scale == 1 &&
+  return axis.input == axis.output && axis.scale() == 1 &&
          options.coordinates != ResizeCoordinates::TfCropAndResize;
 }
 
@@ -37,7 +37,7 @@ SourceTable nearest_table(const ResampleOptions& options, const ResizeAxis& axis
   if (is_unchanged(options, axis)) return identity_table(axis.output);
   SourceTable table;
   for (int64_t index = 0; index < axis.output; ++index) {
-    const float exact = plugin::source_position(options.coordinates, axis, index);
+    const double exact = plugin::source_position(options.coordinates, axis, index);
     if (is_extrapolated(options, axis, exact)) {
       table.push_back(kFill);
       continue;
@@ -48,23 +48,23 @@ SourceTable nearest_table(const ResampleOptions& options, const ResizeAxis& axis
 }
 
 Taps taps_of(const ResampleOptions& options, const ResizeAxis& axis) {
-  const bool is_widened = options.is_antialiased && axis.scale < 1;
-  const double stretch = is_widened ? double{axis.scale} : 1.0;
+  const bool is_widened = options.is_antialiased && axis.scale() < 1;
+  const double stretch = is_widened ? axis.scale() : 1.0;
   const double reach = options.interpolation == Interpolation::Linear ? 1 : 2;
   const auto half = static_cast<int64_t>(std::ceil(reach / stretch));
   Taps taps;
   taps.count = 2 * half;
   std::vector<double> weights(static_cast<size_t>(taps.count));
   for (int64_t index = 0; index < axis.output; ++index) {
-    const float exact = plugin::source_position(options.coordinates, axis, index);
-    const float position = plugin::bounded_position(axis, exact);
+    const double exact = plugin::source_position(options.coordinates, axis, index);
+    const double position = plugin::bounded_position(axis, exact);
     const int64_t first = static_cast<int64_t>(std::floor(position)) - half + 1;
     double sum = 0;
     for (int64_t tap = 0; tap < taps.count; ++tap) {
       const int64_t source = first + tap;
       const bool is_inside = source >= 0 && source < axis.input;
       double& weight = weights[static_cast<size_t>(tap)];
-      weight = filter_weight(options, (static_cast<double>(source) - double{position}) * stretch);
+      weight = filter_weight(options, (static_cast<double>(source) - position) * stretch);
       if (options.is_outside_excluded && !is_inside) weight = 0;
       sum += weight;
       taps.sources.push_back(static_cast<int32_t>(std::clamp<int64_t>(source, 0, axis.input - 1)));

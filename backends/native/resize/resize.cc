@@ -85,22 +85,29 @@ ResampleOptions resize_options(const Node& node) {
   return options;
 }
 
-// The common scale that keeps the aspect ratio; nullopt if every axis has its own.
-std::optional<float> common_scale(const Node& node, const std::vector<size_t>& which,
-                                  const std::vector<ResizeAxis>& axes) {
-  const std::string policy = node.attributes().get_string("keep_aspect_ratio_policy", "stretch");
-  if (node.version() < kFirstAxesVersion || which.empty() || policy == "stretch") {
-    return std::nullopt;
+// Sets the scales of axes that are resized to sizes: a common one, if the aspect ratio is kept.
+void set_ratios(const Node& node, const std::vector<size_t>& which, std::vector<ResizeAxis>& axes) {
+  for (const size_t index : which) {
+    axes[index].resized = axes[index].output;
+    axes[index].original = axes[index].input;
   }
+  const std::string policy = node.attributes().get_string("keep_aspect_ratio_policy", "stretch");
+  if (node.version() < kFirstAxesVersion || which.empty() || policy == "stretch") return;
   const auto sizes = plugin::constant_integers(node.input(kSizes));
   if (!sizes) throw plugin::Failure(TESSERA_UNSUPPORTED, "takes sizes as constants only");
-  std::vector<float> scales;
   for (size_t index = 0; index < which.size(); ++index) {
-    scales.push_back(static_cast<float>((*sizes)[index]) /
-                     static_cast<float>(axes[which[index]].input));
+    axes[which[index]].resized = (*sizes)[index];
   }
-  return policy == "not_larger" ? *std::min_element(scales.begin(), scales.end())
-                                : *std::max_element(scales.begin(), scales.end());
+  const auto is_smaller = [&](size_t left, size_t right) {
+    return axes[left].scale() < axes[right].scale();
+  };
+  const ResizeAxis chosen =
+      axes[policy == "not_larger" ? *std::min_element(which.begin(), which.end(), is_smaller)
+                                  : *std::max_element(which.begin(), which.end(), is_smaller)];
+  for (const size_t index : which) {
+    axes[index].resized = chosen.resized;
+    axes[index].original = chosen.original;
+  }
 }
 
 void read_crop(const Node& node, const std::vector<size_t>& which, std::vector<ResizeAxis>& axes) {
@@ -119,21 +126,20 @@ Resampling resampling_of(const Node& node) {
   if (node.op() == "Upsample") {
     result.options.interpolation = interpolation_of(node);
     const std::vector<float> scales = upsample_scales(node);
-    for (size_t axis = 0; axis < from.size(); ++axis) result.axes[axis].scale = scales[axis];
+    for (size_t axis = 0; axis < from.size(); ++axis) result.axes[axis].given_scale = scales[axis];
     return result;
   }
   result.options = resize_options(node);
   const std::vector<size_t> which = plugin::resized_axes(node, from.size());
   const Value scales = node.input(node.version() < kFirstFullVersion ? 1 : 2);
   const bool has_scales = scales.is_present() && scales.type().elements() > 0;
-  std::vector<float> given;
-  if (has_scales) given = known_floats(scales, "scales");
-  const std::optional<float> common =
-      has_scales ? std::nullopt : common_scale(node, which, result.axes);
-  for (size_t index = 0; index < which.size(); ++index) {
-    ResizeAxis& axis = result.axes[which[index]];
-    const float ratio = static_cast<float>(axis.output) / static_cast<float>(axis.input);
-    axis.scale = has_scales ? given[index] : common.value_or(ratio);
+  if (has_scales) {
+    const std::vector<float> given = known_floats(scales, "scales");
+    for (size_t index = 0; index < which.size(); ++index) {
+      result.axes[which[index]].given_scale = given[index];
+    }
+  } else {
+    set_ratios(node, which, result.axes);
   }
   if (result.options.coordinates == ResizeCoordinates::TfCropAndResize) {
     read_crop(node, which, result.axes);
