@@ -53,8 +53,9 @@ Work work_of(const Node& node, algorithm kind) {
     return {right, swapped, {{{algorithm::eltwise_linear, -1, 0}}}, output};
   }
   if (kind == algorithm::binary_div) {
-    const PostOperation inverse = {{algorithm::eltwise_pow, 1, -1}};
-    return {right, inverse, {{{}, algorithm::binary_mul, left.id()}}, output};
+    throw Failure(
+        TESSERA_UNSUPPORTED,
+        "oneDNN broadcasts the divisor only: a product with reciprocals is rounded twice");
   }
   return {right, swapped, {}, output};
 }

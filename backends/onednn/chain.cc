@@ -44,10 +44,8 @@ std::optional<std::vector<PostOperation>> with_operand(std::string_view op, int3
     return std::vector<PostOperation>{{{algorithm::eltwise_linear, -1, 0}},
                                       {{}, algorithm::binary_add, operand}};
   }
-  if (op == "Div") {
-    return std::vector<PostOperation>{{{algorithm::eltwise_pow, 1, -1}},
-                                      {{}, algorithm::binary_mul, operand}};
-  }
+  // A product with the reciprocal is rounded twice.
+  if (op == "Div") return std::nullopt;
   return std::vector{plain};
 }
 

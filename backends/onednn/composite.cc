@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "accuracy.h"
+
 namespace tessera::onednn {
 
 using dnnl::algorithm;
@@ -14,8 +16,8 @@ using plugin::Value;
 
 namespace {
 
-// Exporters round these constants differently.
-constexpr double kConstantTolerance = 1e-3;
+// Exporters round these constants to float32.
+constexpr double kConstantTolerance = 1e-6;
 
 // One decomposition of a function. Its `#` are constants of one element, in the order in which the
 // steps read them, which must be close to `constants`. `x` is the argument.
@@ -158,6 +160,7 @@ std::vector<Composite> find_composites(const Graph& graph, int32_t nan) {
   static const std::vector<Form> kForms = all_forms();
   for (const Form& form : kForms) {
     if (nan == TESSERA_NAN_EXACT && keeping_nan(form.function).empty()) continue;
+    if (!explain_inexact(form.function).empty()) continue;
     for (std::vector<int32_t>& nodes : graph.match(form.pattern)) {
       std::optional<Composite> found = composite_of(graph, form, std::move(nodes));
       if (found) composites.push_back(*std::move(found));

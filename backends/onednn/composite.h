@@ -18,8 +18,8 @@ struct Composite {
   std::vector<int32_t> nodes;  // ascending
 };
 
-// All composites in `graph`, grouped by their input, the largest first. With TESSERA_NAN_EXACT only
-// those that keep NaN.
+// All composites in `graph` that are exact enough (accuracy.h), grouped by their input, the largest
+// first. With TESSERA_NAN_EXACT only those that keep NaN.
 std::vector<Composite> find_composites(const plugin::Graph& graph, int32_t nan);
 
 }  // namespace tessera::onednn

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "accuracy.h"
 #include "tessera/backend_ops.h"
 
 namespace tessera::onednn {
@@ -67,14 +68,20 @@ EltwiseAnswer clip(const Node& node) {
 }
 
 EltwiseAnswer power(const Node& node) {
-  // Often an integer tensor; the powers that matter are exact in float32.
+  // Often an integer tensor.
   const std::optional<double> exponent = constant_scalar(node.input(1));
   if (!exponent || node.output(0).type() != node.input(0).type()) {
     return refuse("takes powers with one constant exponent only");
   }
   if (*exponent == 2) return function_of(0, algorithm::eltwise_square);
-  if (*exponent == 0.5) return function_of(0, algorithm::eltwise_sqrt);
-  return function_of(0, algorithm::eltwise_pow, 1, static_cast<float>(*exponent));
+  if (*exponent == 0.5) {
+    return refuse("oneDNN computes the power of 0.5 as a square root: NaN for -infinity");
+  }
+  const auto rounded = static_cast<float>(*exponent);
+  if (static_cast<double>(rounded) != *exponent) {
+    return refuse("takes exponents of float32 only, found " + std::to_string(*exponent));
+  }
+  return function_of(0, algorithm::eltwise_pow, 1, rounded);
 }
 
 // `number` op x, or x op `number`, as a function of x; nullopt if it is none.
@@ -88,8 +95,11 @@ std::optional<Eltwise> arithmetic(std::string_view op, float number, bool is_num
   }
   if (op == "Div") {
     if (is_number_left) return Eltwise{algorithm::eltwise_pow, number, -1};
-    // If the inverse is no normal float32, multiplication by it would be inaccurate.
-    if (!std::isnormal(number) || !std::isnormal(1 / number)) return std::nullopt;
+    // A quotient is a product only if the inverse is exact: that of a power of two.
+    int exponent = 0;
+    const bool is_power_of_two = std::isnormal(number) && std::isnormal(1 / number) &&
+                                 std::abs(std::frexp(number, &exponent)) == 0.5F;
+    if (!is_power_of_two) return std::nullopt;
     return Eltwise{algorithm::eltwise_linear, 1 / number, 0};
   }
   if (std::isnan(number)) return std::nullopt;
@@ -169,9 +179,10 @@ bool Eltwise::keeps_zero() const {
 std::vector<Eltwise> keeping_nan(const Eltwise& function, bool follows_matmul) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool is_relu = function.algorithm == algorithm::eltwise_relu && function.alpha == 0;
-  // The library gives infinity for the exponential of NaN.
+  // The library gives infinity for the exponential of NaN, and NaN for the Gelu of infinity.
   const bool is_loser = function.algorithm == algorithm::eltwise_hardsigmoid ||
-                        function.algorithm == algorithm::eltwise_exp;
+                        function.algorithm == algorithm::eltwise_exp ||
+                        function.algorithm == algorithm::eltwise_gelu_erf;
   if (is_loser) return {};
   if (!is_relu && function.algorithm != algorithm::eltwise_clip_v2) return {function};
   // A bound that is the largest finite number affects only infinities.
@@ -194,7 +205,11 @@ EltwiseAnswer find_eltwise(const Node& node, int32_t nan, bool follows_matmul) {
   const auto found = answers().find(node.op());
   if (found == answers().end()) return refuse("");
   EltwiseAnswer answer = found->second(node);
-  if (!answer.node || nan == TESSERA_NAN_FAST) return answer;
+  if (!answer.node) return answer;
+  if (const std::string reason = explain_inexact(answer.node->functions.front()); !reason.empty()) {
+    return refuse(reason);
+  }
+  if (nan == TESSERA_NAN_FAST) return answer;
   if (node.op() == "Log") return refuse("oneDNN's Log of denormals is not exact: only nan=fast");
   answer.node->functions = keeping_nan(answer.node->functions.front(), follows_matmul);
   return answer.node->functions.empty() ? refuse(explain_lost_nan(node.op())) : answer;

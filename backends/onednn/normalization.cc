@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "accuracy.h"
 #include "chain.h"
 #include "context.h"
 #include "families.h"
@@ -26,6 +27,11 @@ constexpr auto kInference = dnnl::prop_kind::forward_inference;
 
 void check_usable(const Value& value) {
   if (const auto reason = explain_unusable(value)) throw Failure(TESSERA_UNSUPPORTED, *reason);
+}
+
+void check_exact(const Node& node, int64_t length) {
+  const std::string reason = explain_inexact_statistics(node.op(), length);
+  if (!reason.empty()) throw Failure(TESSERA_UNSUPPORTED, reason);
 }
 
 double seconds_for(const Context& context, const Node& node,
@@ -142,6 +148,7 @@ void offer_layer_normalization(Context& context, const Node& node) {
   for (size_t position = 0; position < dims.size(); ++position) {
     (position < axis ? rows : length) *= dims[position];
   }
+  check_exact(node, length);
   auto flags = normalization_flags::none;
   const memory::desc parameter = describe(Format::RowMajor, {length});
   for (const size_t index : {size_t{1}, size_t{2}}) {
@@ -179,6 +186,7 @@ void offer_instance_normalization(Context& context, const Node& node) {
   const int64_t batch = dims[0];
   const int64_t channels = dims[1];
   const int64_t length = node.input(0).type().elements() / (batch * channels);
+  check_exact(node, length);
   const memory::desc desc = describe(Format::RowMajor, {1, batch * channels, length});
   const dnnl::batch_normalization_forward::primitive_desc description(
       context.engine(), kInference, desc, desc, node.attributes().get_float("epsilon", 1e-5F),

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "accuracy.h"
 #include "eltwise.h"
 #include "families.h"
 #include "formats.h"
@@ -62,6 +63,10 @@ PoolingProblem pooling_problem(const Node& node) {
     problem.kind = algorithm::pooling_avg_include_padding;
   } else {
     problem.kind = algorithm::pooling_avg_exclude_padding;
+  }
+  if (problem.kind == algorithm::pooling_max) return problem;
+  if (const std::string reason = explain_inexact_sum(problem.window.taps()); !reason.empty()) {
+    refuse(reason);
   }
   return problem;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "accuracy.h"
 #include "chain.h"
 #include "context.h"
 #include "families.h"
@@ -150,6 +151,11 @@ class ReductionOffer {
   std::vector<bool> is_reduced_;
 };
 
+// The number of elements that are reduced to one.
+int64_t elements_of_each(const Node& node) {
+  return node.input(0).type().elements() / std::max<int64_t>(1, node.output(0).type().elements());
+}
+
 }  // namespace
 
 void propose_reductions(Context& context) {
@@ -164,6 +170,8 @@ void propose_reductions(Context& context) {
         if (const auto reason = explain_unusable(node.input(0))) {
           return context.refuse(node.id(), *reason);
         }
+        const std::string inexact = explain_inexact_reduction(node.op(), elements_of_each(node));
+        if (!inexact.empty()) return context.refuse(node.id(), inexact);
         ReductionOffer(context, node).offer();
       });
 }

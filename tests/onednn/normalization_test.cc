@@ -104,9 +104,11 @@ TEST(OnednnNormalization, LayerNormalization) {
   const Tolerance tolerance = {.relative = 1e-4, .of_largest = 1e-4};
   EXPECT_EQ(check_cases("onednn", 23, 100, layer_normalization, tolerance).answered, 100);
 }
-TEST(OnednnNormalization, InstanceNormalization) {
-  const Tolerance tolerance = {.relative = 1e-4, .of_largest = 1e-4};
-  EXPECT_EQ(check_cases("onednn", 24, 60, instance_normalization, tolerance).answered, 60);
+// If the mean is large, the library's has no correct digits.
+TEST(OnednnNormalization, InstanceNormalizationIsRefused) {
+  const Totals totals = check_cases("onednn", 24, 60, instance_normalization);
+  EXPECT_EQ(totals.answered, 0);
+  EXPECT_TRUE(totals.refusals.begin()->first.find("is not exact enough") != std::string::npos);
 }
 TEST(OnednnNormalization, Lrn) {
   const Totals totals = check_cases("onednn", 25, 100, lrn);

@@ -53,6 +53,20 @@ TEST(OnednnPoolings, Pooling) {
   EXPECT_GE(check_cases("onednn", 21, 500, pooling).answered, 400);
 }
 
+// More than 256 elements, one after the other, lose digits.
+TEST(OnednnPoolings, WideAveragesAreRefused) {
+  for (const int64_t side : {16, 17}) {
+    const Totals totals =
+        check_cases("onednn", 23, 1, [&](Dice& dice, const ops::Registry& registry) {
+          RandomGraph made(registry, 20);
+          made.input("x", dice.tensor({1, 3, side, side}));
+          made.builder.node("y", "GlobalAveragePool", {"x"}, {"y"}).output("y");
+          return made;
+        });
+    EXPECT_EQ(totals.answered, side == 16 ? 1 : 0);
+  }
+}
+
 TEST(OnednnPoolings, IndicesAreRefused) {
   const Totals totals = check_cases("onednn", 22, 1, [](Dice& dice, const ops::Registry& registry) {
     RandomGraph made(registry, 20);

@@ -1,0 +1,25 @@
+// Where the library is not as accurate as the ops must be. Each function says why it is refused, or
+// "" if its error is a few units in the last place, or of the sum of magnitudes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "eltwise.h"
+
+namespace tessera::onednn {
+
+// For a unary function, alone, as a post-operation or as a composite.
+std::string explain_inexact(const Eltwise& function);
+
+// For a pooling that adds up this many elements for each result.
+std::string explain_inexact_sum(int64_t elements);
+
+// For a reduction of this many elements to each result.
+std::string explain_inexact_reduction(std::string_view op, int64_t elements);
+
+// For a normalization of rows of this length by their own mean and variance.
+std::string explain_inexact_statistics(std::string_view op, int64_t length);
+
+}  // namespace tessera::onednn
