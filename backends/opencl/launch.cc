@@ -21,6 +21,15 @@ constexpr const char* kPrelude = R"(
 // Comparisons with NaN are false, so each of these returns NaN if one operand is NaN.
 #define LARGER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
 #define SMALLER(a, b) ((a) < (b) || (a) != (a) ? (a) : (b))
+// A long sum, and beside it what its additions lost to rounding (Knuth, The Art of Computer
+// Programming 2, 4.2.2).
+float2 added(float2 sum, float x) {
+  const float total = sum.x + x;
+  const float part = total - sum.x;
+  return (float2)(total, sum.y + ((sum.x - (total - part)) + (x - part)));
+}
+// Beyond infinity, nothing is lost, but NaN.
+float rounded(float2 sum) { return isfinite(sum.y) ? sum.x + sum.y : sum.x; }
 )";
 
 struct BoundPlace {

@@ -15,7 +15,9 @@ using plugin::Value;
 namespace {
 
 // Definitions: PARAMETER, the index of scale and shift for an element (row, index), of `channels`;
-// HAS_SHIFT. A group computes a row. Two passes avoid cancellation if the mean is far from zero.
+// HAS_SHIFT. A group computes a row. Two passes avoid cancellation if the mean is far from zero;
+// the second one finds the rounding error of the mean, which is the mean of the differences from
+// it.
 constexpr const char* kSource = R"(
 float combined_sum(float value, __local float *values) {
   const int item = get_local_id(0);
@@ -41,16 +43,21 @@ KERNEL void normalize_rows(__global const uchar *x_base, ulong x_at,
   __global float *y = AT(float, y_base, y_at) + row * length;
   __global const float *scale = AT(const float, scale_base, scale_at);
   __global const float *shift = AT(const float, shift_base, shift_at);
-  float sum = 0;
-  for (int index = item; index < length; index += GROUP) sum += x[index];
-  const float mean = combined_sum(sum, values) / length;
-  float squares = 0;
+  float2 sum = 0;
+  for (int index = item; index < length; index += GROUP) sum = added(sum, x[index]);
+  const float mean = combined_sum(rounded(sum), values) / length;
+  float2 differences = 0;
+  float2 squares = 0;
   for (int index = item; index < length; index += GROUP) {
-    squares += (x[index] - mean) * (x[index] - mean);
+    const float difference = x[index] - mean;
+    differences = added(differences, difference);
+    squares = added(squares, difference * difference);
   }
-  const float inverse = 1.0f / sqrt(combined_sum(squares, values) / length + epsilon);
+  const float lost = combined_sum(rounded(differences), values) / length;
+  const float variance = combined_sum(rounded(squares), values) / length - lost * lost;
+  const float inverse = 1.0f / sqrt(fmax(variance, 0.0f) + epsilon);
   for (int index = item; index < length; index += GROUP) {
-    float result = (x[index] - mean) * inverse * scale[PARAMETER];
+    float result = ((x[index] - mean) - lost) * inverse * scale[PARAMETER];
 #ifdef HAS_SHIFT
     result += shift[PARAMETER];
 #endif

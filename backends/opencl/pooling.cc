@@ -30,11 +30,11 @@ KERNEL void pool(__global const uchar *x_base, ulong x_at, __global uchar *y_bas
       total = TAP_IS_INSIDE(top, left, i, j) ? LARGER(total, element) : total;
     }
 #else
-    float total = 0;
+    float2 sum = 0;
     int count = 0;
     FOR_TAPS(i, j) {
       const float element = x[TAP_POSITION(top, left, i, j)];
-      total += TAP_IS_INSIDE(top, left, i, j) ? element : 0.0f;
+      sum = added(sum, TAP_IS_INSIDE(top, left, i, j) ? element : 0.0f);
 #ifdef COUNTS_PADDING
       // The padding that the model specifies counts. A window may leave it, if sizes are rounded
       // up.
@@ -44,7 +44,7 @@ KERNEL void pool(__global const uchar *x_base, ulong x_at, __global uchar *y_bas
       count += TAP_IS_INSIDE(top, left, i, j);
 #endif
     }
-    total = count == 0 ? 0.0f : total / count;
+    const float total = count == 0 ? 0.0f : rounded(sum) / count;
 #endif
     AT(float, y_base, y_at)[GRID_INDEX] = total;
   }

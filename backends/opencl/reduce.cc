@@ -17,8 +17,8 @@ using plugin::Node;
 namespace {
 
 // Definitions: FIRST, the total of nothing; COMBINE(total, x); EACH(x) and LAST(total, count),
-// which are applied before and after. With IS_GROUPED, a group computes one output together, else
-// each work-item computes one.
+// which are applied before and after; IS_SUM, if COMBINE adds. With IS_GROUPED, a group computes
+// one output together, else each work-item computes one.
 constexpr const char* kSource = R"(
 KERNEL void reduce(__global const uchar *x_base, ulong x_at, __global uchar *y_base, ulong y_at,
                    int outputs, int count, SIZES(kept_size), AXES(kept_stride), SIZES(size),
@@ -38,11 +38,20 @@ KERNEL void reduce(__global const uchar *x_base, ulong x_at, __global uchar *y_b
 #endif
   {
     const int base = POSITION(output, kept_size, kept_stride);
+#ifdef IS_SUM
+    float2 sum = 0;
+    for (int index = item; index < count; index += step) {
+      const float element = x[base + POSITION(index, size, stride)];
+      sum = added(sum, EACH(element));
+    }
+    const float total = rounded(sum);
+#else
     float total = FIRST;
     for (int index = item; index < count; index += step) {
       const float element = x[base + POSITION(index, size, stride)];
       total = COMBINE(total, EACH(element));
     }
+#endif
 #ifdef IS_GROUPED
     totals[item] = total;
     for (int half_group = GROUP / 2; half_group > 0; half_group /= 2) {
@@ -59,9 +68,11 @@ KERNEL void reduce(__global const uchar *x_base, ulong x_at, __global uchar *y_b
 
 constexpr int32_t kGroup = 64;
 
+constexpr const char* kAdd = "((total) + (x))";
+
 struct Reduction {
   const char* first = "0.0f";
-  const char* combine = "((total) + (x))";
+  const char* combine = kAdd;
   const char* each = "(x)";
   const char* last = "(total)";
 };
@@ -132,6 +143,7 @@ void offer_reduction(const Offers& offers, const Node& node, const std::vector<b
   offer.launch(
       {.definitions =
            axes_definitions(space.rank) + (is_grouped ? define("IS_GROUPED", 1) : "") +
+           (reduction.combine == kAdd ? define("IS_SUM", 1) : "") +
            define("FIRST", reduction.first) + define("COMBINE(total, x)", reduction.combine) +
            define("EACH(x)", reduction.each) + define("LAST(total, count)", reduction.last),
        .source = kSource,

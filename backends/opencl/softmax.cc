@@ -65,10 +65,11 @@ KERNEL void softmax(__global const uchar *x_base, ulong x_at, __global uchar *y_
 #ifdef IS_GROUPED
     largest = combined_largest(largest, values);
 #endif
-    float sum = 0;
+    float2 exact_sum = 0;
     for (int index = FIRST_ITEM; index < length; index += STEP) {
-      sum += exp(x[index * stride] - largest);
+      exact_sum = added(exact_sum, exp(x[index * stride] - largest));
     }
+    float sum = rounded(exact_sum);
 #ifdef IS_GROUPED
     sum = combined_sum(sum, values);
 #endif

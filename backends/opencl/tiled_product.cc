@@ -42,11 +42,22 @@ KERNEL void multiply_tiles(__global const uchar *a_base, ulong a_at, __global co
     // Whole vectors are read as long as they end in B; behind a short row, the next one begins.
     const int readable = (k - 1) * ldb + n - column;
     const int whole = readable < 16 ? 0 : min(k, (readable - 16) / ldb + 1);
-    for (int index = 0; index < whole; ++index) {
-      const float16 line_of_b = vload16(0, b);
-      b += ldb;
+    // Blocks of the sum are added up on their own, so that rounding errors do not grow with k.
+    for (int start = 0; start < whole; start += BLOCK) {
+      float16 parts[ROWS];
 #pragma unroll
-      for (int row = 0; row < ROWS; ++row) sums[row] += a_rows[row][index * a_column] * line_of_b;
+      for (int row = 0; row < ROWS; ++row) parts[row] = 0;
+      const int end = min(whole, start + BLOCK);
+      for (int index = start; index < end; ++index) {
+        const float16 line_of_b = vload16(0, b);
+        b += ldb;
+#pragma unroll
+        for (int row = 0; row < ROWS; ++row) {
+          parts[row] += a_rows[row][index * a_column] * line_of_b;
+        }
+      }
+#pragma unroll
+      for (int row = 0; row < ROWS; ++row) sums[row] += parts[row];
     }
     for (int index = whole; index < k; ++index) {
       const float16 line_of_b = load_part(b, width);
@@ -76,6 +87,7 @@ KERNEL void multiply_tiles(__global const uchar *a_base, ulong a_at, __global co
 
 constexpr int32_t kGroup = 4;
 constexpr int64_t kRows = 8;
+constexpr int64_t kBlock = 512;
 constexpr int64_t kColumns = 16;
 
 int64_t tiles_for(int64_t count, int64_t tile) { return (count + tile - 1) / tile; }
@@ -95,7 +107,7 @@ Launch tiled_product(const Product& product) {
   const int64_t a_row = product.is_a_transposed ? 1 : product.lda;
   const int64_t a_column = product.is_a_transposed ? product.lda : 1;
   return {
-      .definitions = define("ROWS", kRows) + axes_definitions(3),
+      .definitions = define("ROWS", kRows) + define("BLOCK", kBlock) + axes_definitions(3),
       .source = kSource,
       .name = "multiply_tiles",
       .arguments = {product.a, product.b, product.c, narrow(product.m), narrow(product.n),

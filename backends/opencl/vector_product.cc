@@ -17,9 +17,15 @@ KERNEL void multiply_rows(__global const uchar *matrix_base, ulong matrix_at,
   __global const float *line = AT(const float, matrix_base, matrix_at) + (size_t)row * columns;
   __global const float *x = AT(const float, x_base, x_at);
   const int vectors = columns / 8;
+  // Blocks of the sum are added up on their own, so that rounding errors do not grow with columns.
   float8 sum8 = 0;
-  for (int index = item; index < vectors; index += GROUP) {
-    sum8 += vload8(index, line) * vload8(index, x);
+  for (int start = item; start < vectors; start += GROUP * BLOCK) {
+    float8 part = 0;
+    const int end = min(vectors, start + GROUP * BLOCK);
+    for (int index = start; index < end; index += GROUP) {
+      part += vload8(index, line) * vload8(index, x);
+    }
+    sum8 += part;
   }
   const float4 sum4 = sum8.lo + sum8.hi;
   const float2 sum2 = sum4.lo + sum4.hi;
@@ -61,9 +67,13 @@ KERNEL void multiply_columns(__global const uchar *matrix_base, ulong matrix_at,
   __global float *y = AT(float, y_base, y_at) + first;
   if (first + WIDTH <= columns) {
     VECTOR sum = 0;
-    for (int row = 0; row < rows; ++row) {
-      sum += x[row] * READ(matrix);
-      matrix += columns;
+    for (int start = 0; start < rows; start += BLOCK) {
+      VECTOR part = 0;
+      for (int row = start; row < min(rows, start + BLOCK); ++row) {
+        part += x[row] * READ(matrix);
+        matrix += columns;
+      }
+      sum += part;
     }
     sum *= alpha;
     if (beta != 0) sum += beta * READ(y);
@@ -71,7 +81,13 @@ KERNEL void multiply_columns(__global const uchar *matrix_base, ulong matrix_at,
   } else {
     for (int column = 0; column < columns - first; ++column) {
       float sum = 0;
-      for (int row = 0; row < rows; ++row) sum += x[row] * matrix[(size_t)row * columns + column];
+      for (int start = 0; start < rows; start += BLOCK) {
+        float part = 0;
+        for (int row = start; row < min(rows, start + BLOCK); ++row) {
+          part += x[row] * matrix[(size_t)row * columns + column];
+        }
+        sum += part;
+      }
       y[column] = alpha * sum + (beta == 0 ? 0.0f : beta * y[column]);
     }
   }
@@ -80,6 +96,7 @@ KERNEL void multiply_columns(__global const uchar *matrix_base, ulong matrix_at,
 
 constexpr int32_t kRowGroup = 32;
 constexpr int32_t kColumnGroup = 16;
+constexpr int64_t kBlock = 512;
 constexpr int64_t kCpuWidth = 16;
 
 }  // namespace
@@ -98,7 +115,8 @@ Launch vector_product(const Offers& offers, const Product& product) {
   const int64_t results = is_row ? product.n : product.m;
   const int64_t rows = has_result_rows ? results : product.k;
   const int64_t columns = has_result_rows ? product.k : results;
-  Launch launch{.arguments = {matrix, vector, product.c, narrow(rows), narrow(columns),
+  Launch launch{.definitions = define("BLOCK", kBlock),
+                .arguments = {matrix, vector, product.c, narrow(rows), narrow(columns),
                               product.alpha, product.beta}};
   if (has_result_rows) {
     launch.source = kRows;
@@ -108,7 +126,7 @@ Launch vector_product(const Offers& offers, const Product& product) {
     return launch;
   }
   const int64_t width = offers.facts().is_cpu ? kCpuWidth : 1;
-  launch.definitions = define("WIDTH", width);
+  launch.definitions += define("WIDTH", width);
   launch.source = kColumns;
   launch.name = "multiply_columns";
   launch.groups = groups_for((columns + width - 1) / width, kColumnGroup);
