@@ -22,8 +22,10 @@ double clamped_to_unit(double x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
 double hard_swish(double x) { return x * clamped_to_unit(x / 6 + 0.5); }
 // 1 + erf(z) would cancel for negative z; erfc(-z) is the same value without cancellation.
 double gelu(double x) { return 0.5 * x * std::erfc(-x * M_SQRT1_2); }
+// 0.5 * (1 + tanh(z)) = 1 / (1 + exp(-2 z)), which does not cancel.
 double gelu_by_tanh(double x) {
-  return 0.5 * x * (1 + std::tanh(M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x)));
+  const double z = M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x);
+  return x / (1 + std::exp(-2 * z));
 }
 
 void run_relu(const KernelCall& call) {

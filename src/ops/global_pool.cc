@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/compensated_sum.h"
 #include "ops/convert_element.h"
 #include "ops/op.h"
 
@@ -23,9 +24,9 @@ void infer_global_pool(InferContext& context) {
 
 template <class T>
 double average_of(std::span<const T> elements) {
-  double sum = 0;
-  for (const T element : elements) sum += to_double(element);
-  return sum / static_cast<double>(elements.size());
+  CompensatedSum sum;
+  for (const T element : elements) sum.add(to_double(element));
+  return sum.value() / static_cast<double>(elements.size());
 }
 
 // NaN counts as the largest, so that it propagates.

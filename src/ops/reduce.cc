@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "ops/compensated_sum.h"
 #include "ops/convert_element.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
@@ -42,24 +43,33 @@ T narrowed(Wide<T> value) {
     return from_double<T>(value);
 }
 
+class WrappedSum {
+ public:
+  void add(uint64_t x) { total_ += x; }
+  uint64_t value() const { return total_; }
+
+ private:
+  uint64_t total_ = 0;
+};
+
 template <class T>
 struct Sum {
-  Wide<T> sum = 0;
-  void add(T value) { sum += widened(value); }
-  T result(int64_t) const { return narrowed<T>(sum); }
+  std::conditional_t<std::is_integral_v<T>, WrappedSum, CompensatedSum> sum;
+  void add(T value) { sum.add(widened(value)); }
+  T result(int64_t) const { return narrowed<T>(sum.value()); }
 };
 
 template <class T>
 struct Mean : Sum<T> {
   T result(int64_t count) const {
     if constexpr (!std::is_integral_v<T>) {
-      return from_double<T>(this->sum / static_cast<double>(count));
+      return from_double<T>(this->sum.value() / static_cast<double>(count));
     } else if (count == 0) {
       return 0;  // integers have no NaN
     } else if constexpr (std::is_signed_v<T>) {
-      return static_cast<T>(static_cast<int64_t>(this->sum) / count);
+      return static_cast<T>(static_cast<int64_t>(this->sum.value()) / count);
     } else {
-      return static_cast<T>(this->sum / static_cast<uint64_t>(count));
+      return static_cast<T>(this->sum.value() / static_cast<uint64_t>(count));
     }
   }
 };
@@ -73,32 +83,32 @@ struct Product {
 
 template <class T>
 struct SumSquare : Sum<T> {
-  void add(T value) { this->sum += widened(value) * widened(value); }
+  void add(T value) { this->sum.add(widened(value) * widened(value)); }
 };
 
 template <class T>
 struct NormOne : Sum<T> {
   void add(T value) {
     if constexpr (std::is_integral_v<T>) {
-      this->sum += value < T(0) ? 0 - widened(value) : widened(value);
+      this->sum.add(value < T(0) ? 0 - widened(value) : widened(value));
     } else {
-      this->sum += std::abs(widened(value));
+      this->sum.add(std::abs(widened(value)));
     }
   }
 };
 
 template <class T>
 struct NormTwo {
-  double sum = 0;
-  void add(T value) { sum += real(value) * real(value); }
-  T result(int64_t) const { return from_double<T>(std::sqrt(sum)); }
+  CompensatedSum sum;
+  void add(T value) { sum.add(real(value) * real(value)); }
+  T result(int64_t) const { return from_double<T>(std::sqrt(sum.value())); }
 };
 
 template <class T>
 struct LogSum {
-  double sum = 0;
-  void add(T value) { sum += real(value); }
-  T result(int64_t) const { return from_double<T>(std::log(sum)); }
+  CompensatedSum sum;
+  void add(T value) { sum.add(real(value)); }
+  T result(int64_t) const { return from_double<T>(std::log(sum.value())); }
 };
 
 // Keeps the sum of exp(x - largest), which cannot overflow.

@@ -16,8 +16,8 @@ using plugin::Value;
 
 namespace {
 
-// Exporters round these constants differently.
-constexpr double kTolerance = 1e-3;
+// Exporters round these constants to float32.
+constexpr double kTolerance = 1e-6;
 
 // The `#` of a pattern are constants of one element, in the order in which its steps read them,
 // which must be close to `constants`. `x` is the argument.

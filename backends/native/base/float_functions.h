@@ -191,19 +191,26 @@ HWY_INLINE V sigmoid_of(D d, V x) {
   return hn::Div(upper, hn::Add(one, power));
 }
 
-// For x < kGeluFar: x erfc(-x / sqrt(2)) / 2 = -exp(-x^2 / 2) P(2 / x^2), and NaN for -infinity.
-// There, 1 + erf() would lose its digits to cancellation.
-constexpr float kGeluFar = -2.95F * 1.41421356F;
+// For x < kGeluFar: x erfc(-x / sqrt(2)) / 2 = -exp(-x^2 / 2) P(1 / (1 - 0.3 x)), and NaN for
+// -infinity. There, 1 + erf() would lose its digits to cancellation.
+constexpr float kGeluFar = -2.0F;
 
 template <class D, class V>
-HWY_INLINE V gelu_far(D d, V x) {
-  constexpr float kFactors[] = {0.398941964F, -0.199420318F, 0.296536207F, -0.681412399F,
-                                1.67527866F,  -3.07421923F,  2.7407999F};
+HWY_INLINE V gelu_far(D d, V given) {
+  constexpr float kFactors[] = {0.398918688F, 0.000582503038F, -0.0420606732F, -0.0354637019F,
+                                -0.22879599F, 0.18626067F,     -0.467429101F,  0.188403457F};
+  // Below, the result is 0.
+  const V x = clamp_min(d, given, -20.0F);
   const V square = hn::Mul(x, x);
-  const V power = exp_of_negative(d, hn::Mul(square, hn::Set(d, -0.5F)));
-  const V factor = polynomial(d, hn::Div(hn::Set(d, 2.0F), square), kFactors);
+  const V rounded = exp_of_negative(d, hn::Mul(square, hn::Set(d, -0.5F)));
+  // The exponential multiplies the rounding error of its argument.
+  const V lost = hn::MulSub(x, x, square);
+  const V power = hn::NegMulAdd(hn::Mul(rounded, hn::Set(d, 0.5F)), lost, rounded);
+  const V one = hn::Set(d, 1.0F);
+  const V place = hn::Div(one, hn::NegMulAdd(hn::Set(d, 0.3F), x, one));
+  const V factor = polynomial(d, place, kFactors);
   const V result = hn::Neg(hn::Mul(power, factor));
-  return hn::IfThenElse(hn::Eq(x, hn::Neg(hn::Inf(d))), hn::NaN(d), result);
+  return hn::IfThenElse(hn::Eq(given, hn::Neg(hn::Inf(d))), hn::NaN(d), result);
 }
 
 template <class D, class V>
@@ -215,19 +222,98 @@ HWY_INLINE V gelu_of(D d, V x) {
   return hn::IfThenElse(is_far, gelu_far(d, x), result);
 }
 
+// sigmoid(x + lost), if `x` is a rounded number and `lost` its rounding error, which the
+// exponential multiplies by x.
+template <class D, class V>
+HWY_INLINE V sigmoid_of_sum(D d, V x, V lost) {
+  const V rounded = sigmoid_of(d, x);
+  const V slope = hn::NegMulAdd(rounded, rounded, rounded);
+  return hn::MulAdd(slope, lost, rounded);
+}
+
+// Below this argument, the rounding errors of the argument of sigmoid matter.
+constexpr float kGeluTanhFar = -3.0F;
+
+// x sigmoid(2 sqrt(2 / pi) x (1 + 0.044715 x^2)) for x < kGeluTanhFar.
+template <class D, class V>
+HWY_INLINE V gelu_tanh_far(D d, V given) {
+  constexpr double kCube = 0.044715;
+  constexpr double kScale = 1.59576912160573071;
+  const V cube = hn::Set(d, static_cast<float>(kCube));
+  const V cube_rest = hn::Set(d, static_cast<float>(kCube - double{static_cast<float>(kCube)}));
+  const V scale = hn::Set(d, static_cast<float>(kScale));
+  const V scale_rest = hn::Set(d, static_cast<float>(kScale - double{static_cast<float>(kScale)}));
+  // Below, the result is 0.
+  const V x = clamp_min(d, given, -12.0F);
+  const V one = hn::Set(d, 1.0F);
+  // Each number is followed by the rest that its rounding lost.
+  const V square = hn::Mul(x, x);
+  const V square_rest = hn::MulSub(x, x, square);
+  const V sum = hn::MulAdd(cube, square, one);
+  const V sum_rest =
+      hn::MulAdd(cube, square_rest,
+                 hn::MulAdd(cube_rest, square, hn::MulSub(cube, square, hn::Sub(sum, one))));
+  const V line = hn::Mul(scale, x);
+  const V line_rest = hn::MulAdd(scale_rest, x, hn::MulSub(scale, x, line));
+  const V product = hn::Mul(line, sum);
+  const V product_rest =
+      hn::MulAdd(line, sum_rest, hn::MulAdd(line_rest, sum, hn::MulSub(line, sum, product)));
+  return hn::Mul(given, sigmoid_of_sum(d, product, product_rest));
+}
+
 // (1 + tanh(u)) / 2 = sigmoid(2 u), which does not cancel; 2 sqrt(2 / pi) = 1.5957...
 template <class D, class V>
 HWY_INLINE V gelu_tanh_of(D d, V x) {
   const V cubic = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 0.044715F), x);
-  return hn::Mul(x, sigmoid_of(d, hn::Mul(hn::Set(d, 1.59576912160573F), cubic)));
+  const V result = hn::Mul(x, sigmoid_of(d, hn::Mul(hn::Set(d, 1.59576912160573F), cubic)));
+  const auto is_far = hn::Lt(x, hn::Set(d, kGeluTanhFar));
+  if (hn::AllFalse(d, is_far)) return result;
+  return hn::IfThenElse(is_far, gelu_tanh_far(d, x), result);
+}
+
+// factor exp(exponent) for an exponent below kSwishFar: the power alone may be subnormal, or 0,
+// although the product is not.
+template <class D, class V>
+HWY_INLINE V times_small_power(D d, V factor, V exponent) {
+  const V root = exp_of(d, hn::Mul(exponent, hn::Set(d, 0.5F)));
+  return hn::Mul(hn::Mul(factor, root), root);
+}
+
+// Below this argument, sigmoid is the exponential.
+constexpr float kSwishFar = -80.0F;
+
+// x sigmoid(alpha x); NaN for -infinity if alpha is positive.
+template <class D, class V>
+HWY_INLINE V swish_of(D d, V x, float alpha) {
+  const V factor = hn::Set(d, alpha);
+  const V product = hn::Mul(factor, x);
+  V result = hn::Zero(d);
+  V lost = hn::Zero(d);
+  if (alpha == 1) {
+    result = hn::Mul(x, sigmoid_of(d, x));
+  } else {
+    // Beyond, sigmoid is 0 or 1, and an infinite product has no rest.
+    const auto is_near = hn::Lt(hn::Abs(product), hn::Set(d, 200.0F));
+    lost = hn::IfThenElseZero(is_near, hn::MulSub(factor, x, product));
+    result = hn::Mul(x, sigmoid_of_sum(d, product, lost));
+  }
+  const auto is_far = hn::Lt(product, hn::Set(d, kSwishFar));
+  if (hn::AllFalse(d, is_far)) return result;
+  const V far = times_small_power(d, hn::MulAdd(x, lost, x), product);
+  return hn::IfThenElse(is_far, far, result);
+}
+
+// x / 6 + 1 / 2, clipped to [0, 1]. Near -3, where it is 0, the sum is exact.
+template <class D, class V>
+HWY_INLINE V hard_gate(D d, V x) {
+  return clamp(d, hn::Mul(hn::Add(x, hn::Set(d, 3.0F)), hn::Set(d, 1.0F / 6)), 0.0F, 1.0F);
 }
 
 // SiLU or HardSwish.
 template <class D, class V>
 HWY_INLINE V gated(D d, const Activation& activation, V x) {
-  if (activation.kind == ActivationKind::Silu) return hn::Mul(x, sigmoid_of(d, x));
-  const V gate = hn::MulAdd(x, hn::Set(d, 1.0F / 6), hn::Set(d, 0.5F));
-  return hn::Mul(x, clamp(d, gate, 0.0F, 1.0F));
+  if (activation.kind == ActivationKind::Silu) return swish_of(d, x, 1);
+  return hn::Mul(x, hard_gate(d, x));
 }
 
 // The largest angle that the parts of pi / 2 below reduce exactly: a multiple has 14 bits, a part

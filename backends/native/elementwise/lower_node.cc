@@ -42,6 +42,10 @@ Id converted(ProgramBuilder& builder, Id id, int32_t type) {
   if (from == type) return id;
   const bool is_direct = !find_cast_loops(from, type).is_empty();
   if (!is_direct && from != TESSERA_FLOAT32 && type != TESSERA_FLOAT32) {
+    const LoopSet odd = is_half(type) ? find_odd_loops(from) : LoopSet();
+    if (!odd.is_empty()) {
+      return converted(builder, builder.apply("Cast", odd, TESSERA_FLOAT32, {id}), type);
+    }
     return converted(builder, converted(builder, id, TESSERA_FLOAT32), type);
   }
   return builder.apply("Cast", find_cast_loops(from, type), type, {id});
@@ -265,6 +269,15 @@ void lower_power(const Node& node, ProgramBuilder& builder) {
   const Id base = operand(builder, node.input(0));
   const int32_t type = builder.type_of(base);
   const bool is_broadcast = node.input(0).type().dims != builder.result().dims;
+  const bool is_float32 = exponent && double{static_cast<float>(*exponent)} == *exponent;
+  if (type == TESSERA_FLOAT32 && exponent && !is_float32 && !is_broadcast) {
+    // Rounded to float32, an odd exponent could become even.
+    const Id wide = converted(builder, base, TESSERA_FLOAT64);
+    const Id power =
+        builder.apply("Pow", find_binary_loops("Pow", TESSERA_FLOAT64), TESSERA_FLOAT64,
+                      {wide, builder.number(TESSERA_FLOAT64, *exponent)});
+    return set_result(node, builder, power);
+  }
   if (type == TESSERA_FLOAT32 && exponent && !is_broadcast) {
     const std::string_view function = power_function(*exponent);
     const Id power = function.empty()

@@ -67,8 +67,10 @@ struct Sign {
 struct SqrtPow {
   template <class D, class V>
   static HWY_INLINE V of(D d, V x, const Parameters&) {
-    // As pow() does, it gives infinity for negative infinity, of which the square root is NaN.
-    return hn::IfThenElse(hn::Eq(x, hn::Neg(hn::Inf(d))), hn::Inf(d), hn::Sqrt(x));
+    // As pow() does, it gives infinity for negative infinity, of which the square root is NaN, and
+    // zero for negative zero, of which the square root is negative.
+    const V root = hn::Sqrt(hn::Add(x, hn::Zero(d)));
+    return hn::IfThenElse(hn::Eq(x, hn::Neg(hn::Inf(d))), hn::Inf(d), root);
   }
 };
 
@@ -192,8 +194,8 @@ struct Asinh {
     const V large = hn::Add(log_of(d, x), hn::Set(d, 0.693147180559945F));
     V result =
         hn::IfThenElse(hn::Gt(x, hn::Set(d, 1e6F)), large, hn::Asinh(d, clamp_max(d, x, 1e6F)));
-    // Below, the result is x - x^3 / 6, which rounds to x.
-    result = hn::IfThenElse(hn::Lt(x, hn::Set(d, 1e-3F)), x, result);
+    const V small = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, -1.0F / 6), x);
+    result = hn::IfThenElse(hn::Lt(x, hn::Set(d, 1e-3F)), small, result);
     return nan_where(d, hn::IsNaN(given), hn::CopySign(result, given));
   }
 };
@@ -203,8 +205,14 @@ struct Atanh {
   static HWY_INLINE V of(D d, V x, const Parameters&) {
     const V one = hn::Set(d, 1.0F);
     const V size = hn::Abs(x);
-    V result = hn::Atanh(d, clamp(d, x, -0.9999999F, 0.9999999F));
-    result = hn::IfThenElse(hn::Lt(size, hn::Set(d, 1e-3F)), x, result);
+    // Close to 1, 1 - |x| is exact.
+    const V inner = clamp(d, size, 0.0F, 0x1.fffffep-1F);
+    const V logarithm = log_of(d, hn::Div(hn::Add(one, inner), hn::Sub(one, inner)));
+    const V near_one = hn::CopySign(hn::Mul(hn::Set(d, 0.5F), logarithm), x);
+    V result = hn::Atanh(d, clamp(d, x, -0.75F, 0.75F));
+    result = hn::IfThenElse(hn::Gt(size, hn::Set(d, 0.75F)), near_one, result);
+    const V small = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 1.0F / 3), x);
+    result = hn::IfThenElse(hn::Lt(size, hn::Set(d, 1e-3F)), small, result);
     result = hn::IfThenElse(hn::Eq(size, one), hn::CopySign(hn::Inf(d), x), result);
     return nan_where(d, hn::Not(hn::Le(size, one)), result);
   }
@@ -250,10 +258,9 @@ FUNCTION(LeakyRelu, hn::IfThenElse(is_negative(d, x), hn::Mul(x, hn::Set(d, p.al
 FUNCTION(ThresholdedRelu, hn::IfThenElseZero(hn::Gt(x, hn::Set(d, p.alpha)), x))
 FUNCTION(Elu, hn::IfThenElse(is_negative(d, x),
                              hn::Mul(hn::Set(d, p.alpha), expm1_of(d, clamp_max(d, x, 0.0F))), x))
-FUNCTION(Swish, hn::Mul(x, sigmoid_of(d, hn::Mul(hn::Set(d, p.alpha), x))))
+FUNCTION(Swish, swish_of(d, x, p.alpha))
 FUNCTION(HardSigmoid, clamp(d, hn::MulAdd(hn::Set(d, p.alpha), x, hn::Set(d, p.beta)), 0.0F, 1.0F))
-FUNCTION(HardSwish,
-         hn::Mul(x, clamp(d, hn::MulAdd(hn::Set(d, 1.0F / 6), x, hn::Set(d, 0.5F)), 0.0F, 1.0F)))
+FUNCTION(HardSwish, hn::Mul(x, hard_gate(d, x)))
 
 struct Selu {
   // p.beta is ONNX's gamma.
@@ -291,7 +298,10 @@ struct Mish {
     const V two = hn::Set(d, 2.0F);
     const V e = exp_of(d, clamp_max(d, x, 20.0F));
     const V upper = hn::Mul(e, hn::Add(e, two));
-    return hn::Mul(x, hn::Div(upper, hn::Add(upper, two)));
+    const V result = hn::Mul(x, hn::Div(upper, hn::Add(upper, two)));
+    const auto is_far = hn::Lt(x, hn::Set(d, kSwishFar));
+    if (hn::AllFalse(d, is_far)) return result;
+    return hn::IfThenElse(is_far, times_small_power(d, x, x), result);
   }
 };
 

@@ -35,6 +35,39 @@ struct Sum {
   static HWY_INLINE Vector join(Vector left, Vector right) { return hn::Add(left, right); }
 };
 
+// Joins terms in blocks of blocks, so that the rounding errors of a long sum stay small.
+template <class Op>
+class Blocks {
+ public:
+  Blocks() {
+    for (Vector& level : levels_) level = hn::Set(Tag(), Op::kStart);
+  }
+
+  HWY_INLINE void add(Vector term) {
+    levels_[0] = Op::join(levels_[0], term);
+    ++count_;
+    for (int level = 1; level < kLevels; ++level) {
+      if (count_ % (int64_t{1} << (level * kBits)) != 0) return;
+      levels_[level] = Op::join(levels_[level], levels_[level - 1]);
+      levels_[level - 1] = hn::Set(Tag(), Op::kStart);
+    }
+  }
+  HWY_INLINE Vector result() const {
+    Vector total = levels_[0];
+    for (int level = 1; level < kLevels; ++level) total = Op::join(total, levels_[level]);
+    return total;
+  }
+
+ private:
+  static constexpr int kLevels = 4;
+  static constexpr int kBits = 5;
+  Vector levels_[kLevels];
+  int64_t count_ = 0;
+};
+
+// The most terms that are joined one after the other.
+constexpr int64_t kMaxChain = 64;
+
 // The taps of output `index` that read inside the row.
 struct Taps {
   int64_t begin = 0;
@@ -54,13 +87,35 @@ HWY_INLINE Taps taps_of(const PoolRow& row, int64_t index) {
 
 // --- Pixels of several elements ------------------------------------------------------------------
 
+// Calls visit(address) for each element of a window whose elements begin at `first`.
+template <class Visit>
+HWY_INLINE void for_taps(const PoolRow& row, const Taps& taps, int64_t first, const Visit& visit) {
+  for (int64_t plane = 0; plane < row.planes; ++plane) {
+    for (int64_t line = 0; line < row.rows; ++line) {
+      const float* from = row.from + plane * row.plane_step + line * row.row_step + first;
+      for (int64_t tap = taps.begin; tap < taps.end; ++tap) {
+        visit(from + tap * row.dilation * row.lanes);
+      }
+    }
+  }
+}
+
 // Pools kVectors vectors that are `distance` apart, of one output pixel or of neighbouring pixels
 // with the same taps; `load` reads one of them.
 template <class Op, int kVectors, class Load>
 HWY_INLINE void pool_pixel(const PoolRow& row, const Taps& taps, int64_t first, int64_t distance,
                            const Load& load, Vector (&results)[kVectors]) {
-  for (Vector& result : results) result = hn::Set(Tag(), Op::kStart);
   const int64_t step = row.dilation * row.lanes;
+  if (!Op::kIsMax && row.planes * row.rows * (taps.end - taps.begin) > kMaxChain) {
+    for (int vector = 0; vector < kVectors; ++vector) {
+      Blocks<Op> blocks;
+      for_taps(row, taps, first + vector * distance,
+               [&](const float* from) HWY_ATTR { blocks.add(load(from)); });
+      results[vector] = blocks.result();
+    }
+    return;
+  }
+  for (Vector& result : results) result = hn::Set(Tag(), Op::kStart);
   for (int64_t plane = 0; plane < row.planes; ++plane) {
     for (int64_t line = 0; line < row.rows; ++line) {
       const float* from = row.from + plane * row.plane_step + line * row.row_step + first;
@@ -164,11 +219,19 @@ HWY_INLINE void join_rows(const PoolRow& row, int64_t begin, int64_t end, float*
   const float* from = row.from + first - row.pad_begin;
   float* to = line + (first - begin);
   const auto join = [&](const auto& load) HWY_ATTR {
+    const auto at = [&](int64_t plane, int64_t each) HWY_ATTR {
+      return load(from + plane * row.plane_step + each * row.row_step);
+    };
+    if (!Op::kIsMax && row.planes * row.rows > kMaxChain) {
+      Blocks<Op> blocks;
+      for (int64_t plane = 0; plane < row.planes; ++plane) {
+        for (int64_t each = 0; each < row.rows; ++each) blocks.add(at(plane, each));
+      }
+      return blocks.result();
+    }
     Vector result = hn::Set(d, Op::kStart);
     for (int64_t plane = 0; plane < row.planes; ++plane) {
-      for (int64_t each = 0; each < row.rows; ++each) {
-        result = Op::join(result, load(from + plane * row.plane_step + each * row.row_step));
-      }
+      for (int64_t each = 0; each < row.rows; ++each) result = Op::join(result, at(plane, each));
     }
     return result;
   };
@@ -203,19 +266,10 @@ HWY_INLINE Vector load_spread(const float* from, int64_t stride) {
 // Pools a single output, if windows are wider than the buffer.
 template <class Op>
 float pool_one(const PoolRow& row, int64_t output) {
-  const Taps taps = taps_of(row, output);
-  const Tag d;
-  Vector result = hn::Set(d, Op::kStart);
-  const int64_t start = output * row.stride - row.pad_begin;
-  for (int64_t plane = 0; plane < row.planes; ++plane) {
-    for (int64_t each = 0; each < row.rows; ++each) {
-      const float* from = row.from + plane * row.plane_step + each * row.row_step + start;
-      for (int64_t tap = taps.begin; tap < taps.end; ++tap) {
-        result = Op::join(result, hn::Set(d, from[tap * row.dilation]));
-      }
-    }
-  }
-  return hn::GetLane(result);
+  Blocks<Op> blocks;
+  for_taps(row, taps_of(row, output), output * row.stride - row.pad_begin,
+           [&](const float* from) HWY_ATTR { blocks.add(hn::Set(Tag(), *from)); });
+  return hn::GetLane(blocks.result());
 }
 
 // Pools horizontally: outputs [begin, end), whose windows begin at multiples of the stride.
@@ -225,11 +279,16 @@ HWY_INLINE void join_columns(const PoolRow& row, const float* line, int64_t begi
   const Tag d;
   const Vector factor = hn::Set(d, row.factor);
   const auto join = [&](int64_t index) HWY_ATTR {
-    Vector result = hn::Set(d, Op::kStart);
-    for (int64_t tap = 0; tap < row.kernel; ++tap) {
-      result =
-          Op::join(result, load_spread(line + index * row.stride + tap * row.dilation, row.stride));
+    const auto at = [&](int64_t tap) HWY_ATTR {
+      return load_spread(line + index * row.stride + tap * row.dilation, row.stride);
+    };
+    if (!Op::kIsMax && row.kernel > kMaxChain) {
+      Blocks<Op> blocks;
+      for (int64_t tap = 0; tap < row.kernel; ++tap) blocks.add(at(tap));
+      return blocks.result();
     }
+    Vector result = hn::Set(d, Op::kStart);
+    for (int64_t tap = 0; tap < row.kernel; ++tap) result = Op::join(result, at(tap));
     return result;
   };
   for_vectors(
@@ -248,12 +307,14 @@ HWY_INLINE void join_columns(const PoolRow& row, const float* line, int64_t begi
           result = join(index);
         } else {
           HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
+          Blocks<Op> blocks;
           for (int64_t tap = 0; tap < row.kernel; ++tap) {
             for (int64_t lane = 0; lane < rest; ++lane) {
               lanes[lane] = line[(index + lane) * row.stride + tap * row.dilation];
             }
-            result = Op::join(result, hn::Load(d, lanes));
+            blocks.add(hn::Load(d, lanes));
           }
+          result = blocks.result();
         }
         if constexpr (!Op::kIsMax) {
           const Vector factors = load_some(d, row.factors + begin + index, rest);

@@ -17,11 +17,27 @@ constexpr int64_t kGrain = 16 * 1024;
 template <class T>
 using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
 
+// Floats are summed with what the additions lose to rounding (Knuth, The Art of Computer
+// Programming 2, 4.2.2), so that errors do not grow with the number of elements.
 template <class T>
 struct Sum {
   Wide<T> sum = 0;
-  void add(T value) { sum += static_cast<Wide<T>>(value); }
-  T result(int64_t /*count*/) const { return static_cast<T>(sum); }
+  Wide<T> lost = 0;
+  void add_wide(Wide<T> x) {
+    const Wide<T> total = sum + x;
+    if constexpr (std::is_floating_point_v<T>) {
+      const T part = total - sum;
+      lost += (sum - (total - part)) + (x - part);
+    }
+    sum = total;
+  }
+  // Beyond infinity, nothing is lost, but NaN.
+  Wide<T> total() const {
+    if constexpr (std::is_floating_point_v<T>) return std::isfinite(lost) ? sum + lost : sum;
+    return sum;
+  }
+  void add(T value) { add_wide(static_cast<Wide<T>>(value)); }
+  T result(int64_t /*count*/) const { return static_cast<T>(total()); }
 };
 
 template <class T>
@@ -31,7 +47,7 @@ struct Mean : Sum<T> {
       // Integers have no NaN for the mean of no elements.
       return count == 0 ? T{0} : static_cast<T>(static_cast<int64_t>(this->sum) / count);
     } else {
-      return this->sum / static_cast<T>(count);
+      return this->total() / static_cast<T>(count);
     }
   }
 };
@@ -40,7 +56,7 @@ template <class T>
 struct AbsoluteSum : Sum<T> {
   void add(T value) {
     const auto wide = static_cast<Wide<T>>(value);
-    this->sum += value < 0 ? 0 - wide : wide;
+    this->add_wide(value < 0 ? 0 - wide : wide);
   }
 };
 
@@ -48,13 +64,13 @@ template <class T>
 struct SquareSum : Sum<T> {
   void add(T value) {
     const auto wide = static_cast<Wide<T>>(value);
-    this->sum += wide * wide;
+    this->add_wide(wide * wide);
   }
 };
 
 template <class T>
 struct Root : SquareSum<T> {
-  T result(int64_t /*count*/) const { return std::sqrt(this->sum); }
+  T result(int64_t /*count*/) const { return std::sqrt(this->total()); }
 };
 
 template <class T>
