@@ -21,8 +21,8 @@ Id integer_from(ExpressionBuilder& builder, Id x, DataType to) {
 Id rounded_to_odd(ExpressionBuilder& builder, Id x) {
   const DataType from = builder.type(x);
   const Id nearest = builder.convert(x, DataType::Float32);
-  const bool is_exact = from == DataType::Float32 || (is_integer(from) && element_bytes(from) < 4);
-  if (is_exact) return nearest;
+  const bool is_small = from == DataType::Bool || (is_integer(from) && element_bytes(from) < 4);
+  if (is_small || from == DataType::Float32) return nearest;
   // Conversions of float32 to integers are defined for 64 bits.
   const DataType wide =
       from == DataType::Int32 || from == DataType::UInt32 ? DataType::Int64 : from;
