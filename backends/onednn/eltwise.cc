@@ -84,6 +84,12 @@ EltwiseAnswer power(const Node& node) {
   return function_of(0, algorithm::eltwise_pow, 1, rounded);
 }
 
+bool is_power_of_two(float number) {
+  int exponent = 0;
+  return std::isnormal(number) && std::isnormal(1 / number) &&
+         std::abs(std::frexp(number, &exponent)) == 0.5F;
+}
+
 // `number` op x, or x op `number`, as a function of x; nullopt if it is none.
 std::optional<Eltwise> arithmetic(std::string_view op, float number, bool is_number_left) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -94,12 +100,9 @@ std::optional<Eltwise> arithmetic(std::string_view op, float number, bool is_num
                           : Eltwise{algorithm::eltwise_linear, 1, -number};
   }
   if (op == "Div") {
+    // The library multiplies by reciprocals, which is exact for powers of two only.
+    if (!is_power_of_two(number)) return std::nullopt;
     if (is_number_left) return Eltwise{algorithm::eltwise_pow, number, -1};
-    // A quotient is a product only if the inverse is exact: that of a power of two.
-    int exponent = 0;
-    const bool is_power_of_two = std::isnormal(number) && std::isnormal(1 / number) &&
-                                 std::abs(std::frexp(number, &exponent)) == 0.5F;
-    if (!is_power_of_two) return std::nullopt;
     return Eltwise{algorithm::eltwise_linear, 1 / number, 0};
   }
   if (std::isnan(number)) return std::nullopt;

@@ -326,11 +326,23 @@ EXPONENTS += [np.int64(value) for value in (
 EXPONENTS += [f64(16777217), f64(0.5), f64(0.1), np.int32(16777219), np.int32(-16777219)]
 
 
+def power(base, exponent):
+    """pow() of C99; Python raises errors where that is infinite or NaN."""
+    is_odd = math.isfinite(exponent) and exponent % 2 == 1
+    sign = math.copysign(1, base) if is_odd else 1
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return sign * math.inf
+    except ValueError:
+        return sign * math.inf if base == 0 else math.nan
+
+
 @pytest.mark.parametrize("exponent", EXPONENTS, ids=lambda value: f"{value.dtype}-{value}")
 @pytest.mark.parametrize("is_constant", (True, False))
 def test_powers_are_those_of_c(run, exponent, is_constant):
     with np.errstate(all="ignore"):
-        expected = np.power(BASES.astype(f64), f64(exponent)).astype(f32)
+        expected = np.array([power(float(base), float(exponent)) for base in BASES]).astype(f32)
     inputs = {"x": BASES} if is_constant else {"x": BASES, "e": np.full(BASES.shape, exponent)}
     found = run([op("Pow", ("x", "e"))], inputs, {"e": exponent} if is_constant else {})
     np.testing.assert_allclose(found, expected, rtol=1e-6)
@@ -362,8 +374,9 @@ def near_ties(digits, lowest):
             middle = math.ldexp((1 << (digits - 1)) + step + 0.5, exponent - digits + 1)
             result += [middle, math.nextafter(middle, math.inf), math.nextafter(middle, 0),
                        middle * (1 + 2.0 ** -30), middle * (1 - 2.0 ** -30)]
-    smallest = math.ldexp(1.0, lowest)
-    result += [smallest * share for share in (0.5, 0.5000000001, 1.5, 1.49999999999, 2.5)]
+    if lowest > -126:  # denormals of float32 may be flushed
+        smallest = math.ldexp(1.0, lowest)
+        result += [smallest * share for share in (0.5, 0.5000000001, 1.5, 1.49999999999, 2.5)]
     return np.array([sign * value for value in result for sign in (1, -1)])
 
 
@@ -375,7 +388,7 @@ def near_integer_ties(digits, kind):
         result += [value for value in (middle - 1, middle, middle + 1, middle * 3 // 2 + 1)
                    if value <= limits.max]
     if limits.min < 0:
-        result += [-value for value in result if -value >= limits.min]
+        result += [-value for value in result if value > limits.min]
     return np.array(result, kind)
 
 
@@ -397,7 +410,6 @@ def test_conversions_round_once(run, to, source, kind):
     source = np.dtype(source)
     x = (near_ties(digits, lowest).astype(source) if source.kind == "f"
          else near_integer_ties(digits, source))
-    constants = {}
     if kind == "Cast":
         found = run([op("Cast", to=number)], {"x": x}, output=number)
     elif kind == "CastLike":
@@ -418,7 +430,6 @@ def test_conversions_round_once(run, to, source, kind):
     if kind == "Cast between others":
         expected = np.abs(expected)
     np.testing.assert_array_equal(as_float(found), expected)
-    assert constants == {}
 
 
 # --- Resize --------------------------------------------------------------------------------------
