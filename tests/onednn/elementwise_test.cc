@@ -73,7 +73,8 @@ RandomGraph with_number(Dice& dice, const ops::Registry& registry) {
   const float number = dice.pick(numbers);
   const std::vector<int64_t> dims(static_cast<size_t>(dice.whole(0, 1)), 1);
   made.constant("c", Tensor::from<float>(DataType::Float32, dims, {{number}}));
-  const bool is_swapped = op != "Pow" && dice.one_in(2);
+  // A quotient of a constant would need a product with reciprocals.
+  const bool is_swapped = op != "Pow" && op != "Div" && dice.one_in(2);
   made.builder.node(
       "y", op, is_swapped ? std::vector<std::string>{"c", "x"} : std::vector<std::string>{"x", "c"},
       {"y"});
