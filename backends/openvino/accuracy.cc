@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -77,8 +79,10 @@ std::string explain_division(const Node& node) {
 }
 
 std::string explain_power(const Node& node) {
-  if (plugin::constant_number(node.input(1)) != -0.5) return "";
-  return "its power of -0.5 is a square root: NaN for -infinity";
+  const std::optional<double> exponent = plugin::constant_number(node.input(1));
+  if (!exponent || std::abs(*exponent) != 0.5) return "";
+  return "it computes the power of " + std::to_string(*exponent) +
+         " by a square root, which is NaN for -infinity";
 }
 
 }  // namespace
