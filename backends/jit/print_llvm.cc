@@ -36,7 +36,7 @@ int lanes_of(const FusedGroup& group, const Target& target) {
 // What one iteration of the loop along Lane computes: `index` is its first point.
 struct Lanes {
   std::vector<std::string> indices;  // of each vector
-  std::vector<std::string> masks;    // of each vector; "": all lanes
+  std::vector<LaneMask> masks;       // of each vector
 };
 
 // A value while the body that computes it is printed.
@@ -251,7 +251,8 @@ class KernelPrinter {
       index = writer_.value("add nuw nsw i64 " + first + ", " + std::to_string(vector * lanes_));
     }
     lane_state_.masks.push_back(
-        form.is_masked ? print_mask(writer_, index, sizes_[kLane], lanes_, vector > 0) : "");
+        form.is_masked ? print_mask(writer_, target_, index, sizes_[kLane], lanes_, vector > 0)
+                       : LaneMask());
     lane_state_.indices.push_back(std::move(index));
   }
 
@@ -360,7 +361,7 @@ class KernelPrinter {
         const size_t argument = argument_of(accumulator.instruction);
         for (size_t vector = 0; vector < lane_state_.indices.size(); ++vector) {
           print_accumulation(writer_, accumulator, vector, vector_of(argument, vector),
-                             levels_.is_lane_kept() ? "" : lane_state_.masks[vector]);
+                             levels_.is_lane_kept() ? "" : lane_state_.masks[vector].lanes);
         }
       }
     });

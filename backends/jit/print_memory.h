@@ -5,8 +5,21 @@
 #include <string>
 
 #include "ir_writer.h"
+#include "processor.h"
 
 namespace tessera::jit {
+
+// Which lanes of a vector exist: those whose points are below the size of the row.
+struct LaneMask {
+  std::string lanes;  // one bit for each lane; "": all lanes
+  // The same for elements of one byte, in as many lanes as such a load or store has, which may be
+  // more than the vector: a register of 16 bytes is the smallest one. The bits behind the vector
+  // are computed to be 0, so nothing depends on how a compiler would widen a shorter vector.
+  std::string bytes;
+  int byte_lanes = 1;
+
+  bool is_full() const { return lanes.empty(); }
+};
 
 // The elements of one access in one vector.
 struct VectorPlace {
@@ -14,7 +27,7 @@ struct VectorPlace {
   std::string pointer;  // to the element of point 0 of the loop
   std::string index;    // of the first lane's point
   std::string stride;   // in bytes; "": consecutive elements
-  std::string mask;     // "": all lanes
+  LaneMask mask;
   int lanes = 1;
 };
 
@@ -33,7 +46,7 @@ void print_scalar_store(IrWriter& writer, const IrType& type, const std::string&
 
 // A mask of the lanes whose points from `index` on are below `size`. `may_be_behind`: `index`
 // itself may be more than `size`.
-std::string print_mask(IrWriter& writer, const std::string& index, const std::string& size,
-                       int lanes, bool may_be_behind);
+LaneMask print_mask(IrWriter& writer, const Target& target, const std::string& index,
+                    const std::string& size, int lanes, bool may_be_behind);
 
 }  // namespace tessera::jit

@@ -128,6 +128,69 @@ TEST_F(CompiledKernels, StreamResultsThatExceedTheCache) {
   }
 }
 
+// Many conditions that are needed later, so that masks of rows' ends do not stay in registers, and
+// results of all types, of which the narrow ones have fewer bytes than the smallest register.
+RandomCase case_with_narrow_results(std::vector<int64_t> dims, int32_t type, int32_t narrow) {
+  GroupBuilder builder(std::move(dims));
+  const int32_t x = builder.operand(type);
+  std::vector<int32_t> conditions;
+  for (int number = 0; number < 12; ++number) {
+    conditions.push_back(builder.append(TESSERA_EXPRESSION_LESS, TESSERA_BOOL,
+                                        {x, builder.number(type, number - 6)}));
+  }
+  int32_t value = x;
+  for (const int32_t condition : conditions) {
+    const int32_t next = builder.append(TESSERA_EXPRESSION_SUBTRACT, type, {x, value});
+    value = builder.append(TESSERA_EXPRESSION_SELECT, type, {condition, next, value});
+  }
+  const int32_t last =
+      builder.append(TESSERA_EXPRESSION_LESS, TESSERA_BOOL, {value, builder.number(type, 0.5)});
+  builder.result(last);
+  const int32_t chosen =
+      builder.append(TESSERA_EXPRESSION_SELECT, narrow,
+                     {builder.append(TESSERA_EXPRESSION_AND, TESSERA_BOOL, {last, conditions[3]}),
+                      builder.number(narrow, 3), builder.number(narrow, 5)});
+  builder.result(narrow == TESSERA_BOOL ? conditions[7] : chosen);
+  builder.result(value);
+  RandomCase made = {builder.group, {}, {}};
+  std::mt19937 random(11);
+  made.inputs = {random_elements(random, type, port_bytes(made.group, made.group.operands, 0))};
+  return made;
+}
+
+TEST_F(CompiledKernels, WriteNothingBehindRowsOfNarrowResults) {
+  const std::vector<std::vector<int64_t>> shapes = {
+      {1}, {2}, {8}, {9}, {15}, {17}, {33}, {3, 7}, {5, 2}, {11, 3}, {2, 65}, {4, 1, 9}};
+  for (const int32_t type : {TESSERA_FLOAT64, TESSERA_FLOAT32, TESSERA_INT64}) {
+    for (const int32_t narrow :
+         {TESSERA_BOOL, TESSERA_INT8, TESSERA_UINT8, TESSERA_INT16, TESSERA_INT32}) {
+      for (const std::vector<int64_t>& dims : shapes) {
+        RandomCase given = case_with_narrow_results(dims, type, narrow);
+        for (const std::shared_ptr<KernelStore>& store : stores_) {
+          SCOPED_TRACE(store->target().level);
+          check(given, store);
+        }
+      }
+    }
+  }
+}
+
+// A vector of fewer bytes would be widened by the code generator.
+TEST_F(CompiledKernels, MaskWholeRegistersOfBytes) {
+  for (const int32_t type : {TESSERA_FLOAT64, TESSERA_FLOAT32, TESSERA_INT64}) {
+    const RandomCase given = case_with_narrow_results({3, 7}, type, TESSERA_INT8);
+    for (const KernelPart& part : kernel_parts(given.group, "", target_of_level("x86-64-v4"))) {
+      const std::string text = part.print();
+      EXPECT_NE(text.find("llvm.masked.store.v16i8"), std::string::npos);
+      for (const char* lanes : {"2", "4", "8"}) {
+        for (const char* name : {"llvm.masked.store.v", "llvm.masked.load.v"}) {
+          EXPECT_EQ(text.find(std::string(name) + lanes + "i8"), std::string::npos);
+        }
+      }
+    }
+  }
+}
+
 std::string small_numbers(size_t count) {
   std::mt19937 random(9);
   std::string bytes(count * sizeof(float), '\0');
