@@ -13,7 +13,8 @@ help:
 	@echo 'make test-without  all tests without native, onednn, openvino, and without all three'
 	@echo 'make fuzz       an hour of fuzzing under sanitizers; FUZZ_ARGUMENTS="--minutes 600" for longer'
 	@echo 'make faults     an hour of calls to the system that fail; FAULTS_ARGUMENTS="--minutes 5" for less'
-	@echo 'make soak       an hour of processes that bind, run and are killed; SOAK_ARGUMENTS="--minutes 5"'
+	@echo 'make soak       an hour of processes that bind, run and are killed, and then whether memory grows;'
+	@echo '                SOAK_ARGUMENTS="--minutes 5" GROWTH_ARGUMENTS="--minutes 1"'
 	@echo 'make check      formatting, layers, clang-tidy over what changed since HEAD~1'
 	@echo 'make setup      install what is missing, build nothing'
 
@@ -59,6 +60,7 @@ soak:
 	@tools/setup check
 	@tools/build release
 	@tools/soak $(SOAK_ARGUMENTS)
+	@tools/growth $(GROWTH_ARGUMENTS)
 
 check:
 	@tools/setup check

@@ -225,6 +225,7 @@ Examination examine(const DoctorArguments& arguments) {
   }
   examination.wanted_backends = backends_of_environment();
   examination.backend_paths = examine_backend_paths(examination.backends);
+  examination.held_caches = backends.held_caches();
   examination.worker = examine_worker();
   examination.environment = describe_environment();
   examination.cache_folders = examine_cache_folders(arguments, examination.environment);

@@ -456,6 +456,14 @@ Check check_locked_memory(const MachineState& machine) {
           .found = limit_text(machine.locked_bytes, bytes_text) + " (ulimit -l)"};
 }
 
+Check check_held_cache(const HeldCacheDescription& cache) {
+  const std::string found =
+      cache.max_count > 0 ? count_text(cache.count, "entry", "entries") + ", at most " +
+                                std::to_string(cache.max_count)
+                          : bytes_text(cache.bytes) + ", at most " + bytes_text(cache.max_bytes);
+  return {.area = "memory", .subject = cache.name + " kept", .found = found};
+}
+
 }  // namespace
 
 std::string octal_text(int64_t mode) {
@@ -490,6 +498,9 @@ std::vector<Check> find_faults(const Examination& examination) {
         check_huge_pages, check_denormals, check_memory, check_group_memory, check_open_files,
         check_address_space, check_locked_memory}) {
     checks.push_back(check(machine));
+  }
+  for (const HeldCacheDescription& cache : examination.held_caches) {
+    checks.push_back(check_held_cache(cache));
   }
   return checks;
 }

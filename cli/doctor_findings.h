@@ -63,6 +63,7 @@ struct Examination {
   ExaminedWorker worker;
   std::vector<EnvironmentVariable> environment;
   std::vector<ExaminedCacheFolder> cache_folders;
+  std::vector<HeldCacheDescription> held_caches;  // what a process keeps, with its bounds
   MachineState machine;
 };
 

@@ -140,6 +140,7 @@ Json doctor_json(const Examination& examination, const std::vector<Check>& check
           {"worker", to_json(examination.worker)},
           {"environment", list_json(examination.environment)},
           {"cache_folders", list_json(examination.cache_folders)},
+          {"held_caches", field_json(examination.held_caches, "held_caches")},
           {"processor_state", processor_json(examination.machine)},
           {"memory_state", memory_json(examination.machine)}};
 }

@@ -11,9 +11,9 @@
 #include <limits>
 #include <sstream>
 #include <string_view>
-#include <system_error>
 #include <thread>
 
+#include "base/control_groups.h"
 #include "base/denormals.h"
 #include "base/memory.h"
 #include "base/processor.h"
@@ -25,8 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kWatchTime = std::chrono::milliseconds(200);
-// The first version of control groups writes this or a little less for "no limit".
-constexpr int64_t kNoGroupLimit = int64_t{1} << 60;
 
 // As /proc/cpuinfo of x86-64 and of arm64 writes them.
 constexpr std::array<std::string_view, 27> kUsedInstructionSets = {
@@ -104,40 +102,6 @@ std::string chosen_word(const std::string& choices) {
   return choices.substr(begin + 1, end - begin - 1);
 }
 
-// The folders of the control groups that limit this process: its own and those around it. In a
-// container, the path in /proc may be that outside; then only the outermost folder exists, which is
-// the container's.
-std::vector<fs::path> group_folders(const fs::path& root) {
-  std::vector<fs::path> folders;
-  const fs::path mount = root / "sys" / "fs" / "cgroup";
-  std::ifstream file(root / "proc" / "self" / "cgroup");
-  // Lines are "<number>:<controllers>:<path>"; the second version has no controllers.
-  for (std::string line; std::getline(file, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first == std::string::npos ? first : first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const fs::path path = fs::path(line.substr(second + 1)).relative_path().lexically_normal();
-    // "../.." is a group outside of what this process sees.
-    const bool is_inside = !path.empty() && *path.begin() != "..";
-    std::vector<fs::path> bases;
-    if (controllers.empty()) {
-      bases = {mount, mount / "unified"};
-    } else {
-      bases = {mount / controllers};
-      std::istringstream names(controllers);
-      for (std::string name; std::getline(names, name, ',');) bases.push_back(mount / name);
-    }
-    for (const fs::path& base : bases) {
-      fs::path folder = base;
-      folders.push_back(folder);
-      if (!is_inside) continue;
-      for (const fs::path& part : path) folders.push_back(folder /= part);
-    }
-  }
-  return folders;
-}
-
 std::optional<double> quota_of(const fs::path& group) {
   std::ifstream file(group / "cpu.max");  // "<microseconds or max> <period>"
   double used = 0;
@@ -149,26 +113,16 @@ std::optional<double> quota_of(const fs::path& group) {
   return static_cast<double>(*quota) / static_cast<double>(*length);
 }
 
-std::optional<int64_t> memory_of(const fs::path& group) {
-  for (const char* name : {"memory.max", "memory.limit_in_bytes"}) {
-    const std::optional<int64_t> bytes = read_number(group / name);
-    if (bytes && *bytes >= 0 && *bytes < kNoGroupLimit) return bytes;
-  }
-  return std::nullopt;
-}
-
 template <class T>
 void take_smaller(std::optional<T>& least, const std::optional<T>& value) {
   if (value && (!least || *value < *least)) least = value;
 }
 
 void read_groups(const fs::path& root, MachineState& state) {
-  std::error_code unknown;
-  for (const fs::path& folder : group_folders(root)) {
-    if (!fs::is_directory(folder, unknown)) continue;
+  for (const fs::path& folder : ControlGroups(root).folders()) {
     state.quota.is_known = state.group_bytes.is_known = true;
     take_smaller(state.quota.value, quota_of(folder));
-    take_smaller(state.group_bytes.value, memory_of(folder));
+    take_smaller(state.group_bytes.value, group_memory_limit_bytes(folder));
   }
 }
 

@@ -112,6 +112,7 @@ nb::object to_python(const Description& description) {
 template nb::object to_python(const BackendDescription& backend);
 template nb::object to_python(const CacheReport& report);
 template nb::object to_python(const CompileDescription& compiled);
+template nb::object to_python(const HeldMemoryDescription& memory);
 template nb::object to_python(const ModelDescription& model);
 template nb::object to_python(const ModelInspection& inspection);
 template nb::object to_python(const PlanDescription& plan);
@@ -126,6 +127,7 @@ nb::dict description_fields() {
   add_fields<BackendDescription>(classes);
   add_fields<CacheReport>(classes);
   add_fields<CompileDescription>(classes);
+  add_fields<HeldMemoryDescription>(classes);
   add_fields<ModelInspection>(classes);
   add_fields<PlanDescription>(classes);
   add_fields<ShapesDescription>(classes);

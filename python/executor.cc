@@ -397,6 +397,14 @@ void bind_executor(nb::module_& module) {
           "What was compiled for a step of plan(): 'expression', 'source' or 'assembly'; None if "
           "its kernel was not compiled here.")
       .def(
+          "memory",
+          [](SharedExecutor& shared) {
+            return to_python(
+                shared.exclusively([](Executor& executor) { return executor.memory(); }));
+          },
+          nb::sig("def memory(self) -> tessera.descriptions.HeldMemoryDescription"),
+          "What the executor keeps in memory now, and the caches of the process with their bounds.")
+      .def(
           "shapes",
           [](SharedExecutor& shared) {
             return to_python(

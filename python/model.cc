@@ -312,7 +312,8 @@ no bundle, and if this model is a bundle itself; DeviceFailed if writing fails.
     model.save_bundle("resnet50.bundle", [{"data": (1, 3, 224, 224)}, {"data": (8, 3, 224, 224)}]))";
 
 constexpr const char* kLoadCacheText =
-    R"(Loads a cache file for later binds; the contents of several files add up.
+    R"(Loads a cache file for later binds; the contents of several files add up, and the same file again
+replaces itself.
 
 Raises as save_cache() does, InvalidArgument if the file is missing or does not fit (saying what
 differs), and Corrupt; then nothing has changed.

@@ -361,6 +361,27 @@ struct ShapesDescription {
   int64_t arena_bytes = 0;  // of the shared arena: the maximum that a plan ever needed
 };
 
+// Something that a process keeps in memory for later binds. The least recently used entries beyond
+// its bounds are forgotten.
+struct HeldCacheDescription {
+  std::string name;       // "plans"
+  int64_t count = 0;      // entries now
+  int64_t max_count = 0;  // 0: no bound
+  int64_t bytes = 0;      // of them; 0: not counted
+  int64_t max_bytes = 0;  // 0: no bound
+};
+
+// What an executor keeps in memory now, and what is kept for all.
+struct HeldMemoryDescription {
+  int64_t plan_count = 0;      // for different shapes
+  int64_t max_plan_count = 0;  // LimitOptions::most_shapes
+  int64_t arena_bytes = 0;     // of the arena that the plans share
+  int64_t scratch_bytes = 0;   // temporary memory of reference kernels, kept for later runs
+  int64_t library_bytes = 0;   // memory that libraries keep for kernels of the plans
+  int64_t pack_bytes = 0;      // packed weights of the model, which its executors share
+  std::vector<HeldCacheDescription> caches;  // of the process, for all models on these backends
+};
+
 // The candidates of all backends for a model, with verdicts but without times and prices.
 struct ModelVerification {
   std::vector<CandidateDescription> candidates;

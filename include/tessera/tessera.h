@@ -101,6 +101,9 @@ class Backends {
   // Opens all known backends to find out whether they can be used, and describes them.
   std::vector<BackendDescription> describe() const;
 
+  // What binds of models on these backends keep in memory for later binds.
+  std::vector<HeldCacheDescription> held_caches() const;
+
  private:
   friend class Model;
   friend class Executor;
@@ -252,6 +255,9 @@ class Executor {
   // All costs of this graph's candidates that bind() measured, read from a file or knew, as JSON
   // (docs/formats/costs.md); "" if there are none.
   const std::string& costs() const;
+  // What the executor keeps in memory now. Must not be called during a run.
+  HeldMemoryDescription memory() const;
+
   // The stages of bind(), in order.
   const std::vector<StageRecord>& stages() const;
 

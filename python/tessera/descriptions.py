@@ -21,6 +21,8 @@ __all__ = [
     "ContenderDescription",
     "ConversionDescription",
     "DeviceMemoryDescription",
+    "HeldCacheDescription",
+    "HeldMemoryDescription",
     "MeasuredTime",
     "MemoryBlock",
     "MemoryDescription",
@@ -446,6 +448,30 @@ class ShapesDescription(ShortRepr):
 
     plans: list[ShapePlanDescription]  # most recently used first
     arena_bytes: int  # of the shared arena: the maximum that a plan ever needed
+
+
+@dataclass(frozen=True, repr=False)
+class HeldCacheDescription(ShortRepr):
+    """Something that a process keeps in memory for later binds, up to its bounds."""
+
+    name: str  # "plans"
+    count: int  # entries now
+    max_count: int  # 0: no bound
+    bytes: int  # of them; 0: not counted
+    max_bytes: int  # 0: no bound
+
+
+@dataclass(frozen=True, repr=False)
+class HeldMemoryDescription(ShortRepr):
+    """What an executor keeps in memory, and what is kept for all."""
+
+    plan_count: int  # for different shapes
+    max_plan_count: int  # most_shapes
+    arena_bytes: int  # of the arena that the plans share
+    scratch_bytes: int  # temporary memory of reference kernels, kept for later runs
+    library_bytes: int  # memory that libraries keep for kernels of the plans
+    pack_bytes: int  # packed weights of the model, which its executors share
+    caches: list[HeldCacheDescription]  # of the process
 
 
 @dataclass(frozen=True, repr=False)

@@ -314,6 +314,7 @@ PlanResult Model::State::build_with_weights(const std::function<BuildOutcome()>&
 }
 
 void Model::State::set_bench(const BindOptions& options, PlanOptions& wanted, ThreadPool& pool) {
+  wanted.pricing.tune.log = &log;
   if (options.tune.in_process) return;
   wanted.pricing.tune.start_bench = [this, &options, &pool] {
     return tuning::start_worker(

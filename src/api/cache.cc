@@ -191,8 +191,8 @@ void Model::State::take_packs(const LoadedCache& given) {
     if (!given.type.empty() && section.type != given.type && section.type != kPacks) continue;
     if (given.type == tuning::kPlanSection) continue;
     std::unique_lock guard(mutex);
-    const std::string reason = stored_model ? stored_model->add_packs(section.bytes, given.path)
-                                            : "this model keeps no index";
+    const std::string reason =
+        stored_model ? stored_model->add_packs(section, given.path) : "this model keeps no index";
     // The callback of the log may call the model, which locks the mutex.
     guard.unlock();
     if (!reason.empty()) log.warn(reason);
@@ -215,7 +215,16 @@ void Model::load_cache(const std::filesystem::path& file, const std::string& typ
       read_given(file, type, state_->backends.state_->set, state_->model_ingredients());
   state_->take_packs(given);
   const std::lock_guard lock(state_->mutex);
-  state_->loaded_caches.push_back(std::move(given));
+  std::vector<LoadedCache>& all = state_->loaded_caches;
+  // The same file again is as it is now, at its place in the order.
+  const auto known = std::ranges::find_if(all, [&](const LoadedCache& other) {
+    return other.type == given.type && (other.path == given.path || other.file == given.file);
+  });
+  if (known == all.end()) {
+    all.push_back(std::move(given));
+  } else {
+    *known = std::move(given);
+  }
 }
 
 CacheReport Model::cache_report() const {

@@ -442,6 +442,28 @@ inline constexpr auto kFields<ShapesDescription> = FieldList{
 };
 
 template <>
+inline constexpr auto kFields<HeldCacheDescription> = FieldList{
+    "HeldCacheDescription",
+    field("name", &HeldCacheDescription::name),
+    field("count", &HeldCacheDescription::count, "entry_count"),
+    field("max_count", &HeldCacheDescription::max_count, "max_entry_count"),
+    field("bytes", &HeldCacheDescription::bytes, "size_bytes"),
+    field("max_bytes", &HeldCacheDescription::max_bytes),
+};
+
+template <>
+inline constexpr auto kFields<HeldMemoryDescription> = FieldList{
+    "HeldMemoryDescription",
+    field("plan_count", &HeldMemoryDescription::plan_count),
+    field("max_plan_count", &HeldMemoryDescription::max_plan_count),
+    field("arena_bytes", &HeldMemoryDescription::arena_bytes),
+    field("scratch_bytes", &HeldMemoryDescription::scratch_bytes),
+    field("library_bytes", &HeldMemoryDescription::library_bytes),
+    field("pack_bytes", &HeldMemoryDescription::pack_bytes),
+    field("caches", &HeldMemoryDescription::caches, "held_caches"),
+};
+
+template <>
 inline constexpr auto kFields<TuneProgress> = FieldList{
     "TuneProgress",
     field("what", &TuneProgress::what),

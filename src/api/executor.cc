@@ -165,6 +165,7 @@ void Executor::State::switch_to(const std::vector<Dims>& dims) {
     if (plans.size() >= static_cast<size_t>(options.limits.most_shapes)) {
       if (plans.back().get() == swapped) swapped = nullptr;
       plans.pop_back();
+      model->drop_packs_of_shapes();
     }
     plans.insert(plans.begin(), std::move(made));
   } else {

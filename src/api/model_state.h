@@ -166,6 +166,9 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // does.
   PlanResult replan(const BindOptions& options, const tuning::ReusedChoice* reused,
                     std::vector<const BuiltPlan*> siblings);
+  // Releases packs that no plan uses of constants that passes have made for some shapes. Those of
+  // the model's own weights stay for other plans: there are only so many of them.
+  void drop_packs_of_shapes();
   DeclaredShapes declared_shapes();
 
   // Read and write the prices that all models of the user share.

@@ -1,6 +1,7 @@
 // Makes plans for other shapes than those to which an executor was bound.
 
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "api/backends_state.h"
@@ -50,6 +51,17 @@ PlanResult Model::State::replan(const BindOptions& options, const tuning::Reused
   const std::lock_guard lock(mutex);
   release_packed_constants(loaded.graph, result.built);
   return result;
+}
+
+void Model::State::drop_packs_of_shapes() {
+  std::set<Digest> own;
+  {
+    const std::lock_guard lock(mutex);
+    for (const Value& value : loaded.graph.values) {
+      if (value.digest) own.insert(*value.digest);
+    }
+  }
+  packs.drop_unused([&](const Digest& weight) { return own.contains(weight); });
 }
 
 }  // namespace tessera

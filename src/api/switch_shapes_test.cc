@@ -2,6 +2,11 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+// Every glibc header defines __GLIBC__.
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -222,6 +227,53 @@ TEST_F(SwitchedShapes, ShareArenaAndKernels) {
   EXPECT_GT(shapes.plans[0].kernels, 2);
   EXPECT_EQ(shapes.plans[0].reused_kernels, shapes.plans[0].kernels);
   EXPECT_EQ(shapes.plans[2].reused_kernels, 0);
+}
+
+// What malloc has given and not got back.
+int64_t allocated_bytes() {
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
+  const auto figures = ::mallinfo2();
+  return static_cast<int64_t>(figures.uordblks + figures.hblkhd);
+#else
+  return 0;
+#endif
+}
+
+// Kernels go from plan to plan, so one that is used in every plan outlives all of them.
+TEST_F(SwitchedShapes, InTurnTakeNoMoreMemory) {
+#ifdef TESSERA_SANITIZED
+  GTEST_SKIP() << "the sanitizer's allocator keeps what was freed";
+#endif
+  constexpr int64_t kShapes = 5;
+  constexpr int kRounds = 40;
+  for (const std::string backend : {"reference", ""}) {
+    Executor executor =
+        bind(1, {.backends = backend.empty() ? std::vector<std::string>() : std::vector{backend},
+                 .limits = {.most_shapes = 3}});
+    const auto run_all = [&] {
+      for (int64_t rows = 1; rows <= kShapes; ++rows) executor.run(inputs_of(rows));
+    };
+    for (int round = 0; round < kRounds; ++round) run_all();
+    const int64_t before = allocated_bytes();
+    for (int round = 0; round < kRounds; ++round) run_all();
+    const int64_t grown = allocated_bytes() - before;
+    EXPECT_LT(grown / (kRounds * kShapes), 64) << "bytes a plan, backend '" << backend << "'";
+  }
+}
+
+TEST_F(SwitchedShapes, SayWhatTheyKeepInMemory) {
+  Executor executor = bind(1, {.limits = {.most_shapes = 3}});
+  for (int64_t rows = 1; rows < 6; ++rows) executor.run(inputs_of(rows));
+  const HeldMemoryDescription held = executor.memory();
+  EXPECT_EQ(held.plan_count, 3);
+  EXPECT_EQ(held.max_plan_count, 3);
+  EXPECT_EQ(held.arena_bytes, executor.shapes().arena_bytes);
+  ASSERT_FALSE(held.caches.empty());
+  for (const HeldCacheDescription& cache : held.caches) {
+    EXPECT_GT(cache.max_count + cache.max_bytes, 0) << cache.name << " has a bound";
+    if (cache.max_count > 0) EXPECT_LE(cache.count, cache.max_count) << cache.name;
+    if (cache.max_bytes > 0) EXPECT_LE(cache.bytes, cache.max_bytes) << cache.name;
+  }
 }
 
 TEST_F(SwitchedShapes, AreRefusedWhereTheyContradict) {

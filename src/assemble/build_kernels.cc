@@ -4,7 +4,9 @@
 #include <atomic>
 #include <exception>
 #include <thread>
+#include <utility>
 
+#include "base/memory.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -13,11 +15,25 @@ namespace {
 // Starting a thread takes about as long as building a kernel.
 constexpr size_t kMinForOneMoreThread = 4;
 
+// A kernel that keeps its candidate, to which it may refer: plans that share the kernel outlive the
+// one for which it was built.
+std::shared_ptr<const Kernel> with_candidate(Kernel kernel, const Candidate& candidate) {
+  // The kernel is released first.
+  struct KernelWithCandidate {
+    std::shared_ptr<const Plugin> plugin;
+    std::shared_ptr<const tessera_candidate> abi;
+    Kernel kernel;
+  };
+  const auto held = std::make_shared<const KernelWithCandidate>(
+      KernelWithCandidate{candidate.plugin, candidate.abi, std::move(kernel)});
+  return {held, &held->kernel};
+}
+
 bool load(KernelBuild& build) {
   if (!build.stored) return false;
   try {
-    build.kernel = std::make_shared<const Kernel>(
-        build.candidate->load(build.stored->bytes, build.stored->size));
+    build.kernel = with_candidate(build.candidate->load(build.stored->bytes, build.stored->size),
+                                  *build.candidate);
   } catch (const Error&) {
     return false;  // it can be built instead
   }
@@ -28,7 +44,7 @@ bool load(KernelBuild& build) {
 void load_or_build(KernelBuild& build, const ThreadPool& pool) {
   if (load(build) || build.released_weight) return;
   try {
-    build.kernel = std::make_shared<const Kernel>(build.candidate->build(pool.threads()));
+    build.kernel = with_candidate(build.candidate->build(pool.threads()), *build.candidate);
   } catch (const Error& error) {
     build.failure = "its kernel could not be built: " + error.message();
   }
@@ -39,10 +55,10 @@ void share_or_build(KernelBuild& build, const ThreadPool& pool) {
   const std::lock_guard lock(build.shared->mutex);
   build.kernel = build.shared->kernel.lock();
   build.is_shared = build.kernel != nullptr;
+  if (build.is_shared) build.library_bytes = build.shared->library_bytes;
   if (build.is_shared) return;
   load_or_build(build, pool);
   if (build.kernel == nullptr) return;
-  build.kernel = with_candidate(std::move(build.kernel), *build.candidate);
   build.shared->kernel = build.kernel;
 }
 
@@ -88,10 +104,30 @@ class Builder {
   std::exception_ptr failure_;
 };
 
+void note_library_bytes(std::vector<KernelBuild>& builds, int64_t grown) {
+  std::vector<KernelBuild*> made;
+  int64_t announced = 0;
+  for (KernelBuild& build : builds) {
+    if (build.kernel == nullptr || build.is_shared) continue;
+    made.push_back(&build);
+    announced += build.candidate->library_bytes;
+  }
+  if (made.empty() || grown - announced < kMinLibraryBytes) return;
+  const int64_t share = (grown - announced) / std::ssize(made);
+  for (KernelBuild* build : made) {
+    build->library_bytes = build->candidate->library_bytes + share;
+    if (build->shared == nullptr) continue;
+    const std::lock_guard lock(build->shared->mutex);
+    build->shared->library_bytes = build->library_bytes;
+  }
+}
+
 }  // namespace
 
 void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool,
                    const BuildWatcher& watcher) {
+  if (builds.empty()) return;
+  const AllocatedMemory before = allocated_memory();
   const size_t threads =
       std::min(static_cast<size_t>(pool.threads()), 1 + builds.size() / kMinForOneMoreThread);
   std::atomic<size_t> next = 0;
@@ -104,6 +140,7 @@ void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool,
     builders.front().run(watcher);
   }
   for (const Builder& builder : builders) builder.rethrow();
+  note_library_bytes(builds, grown_bytes(before, allocated_memory()));
 }
 
 }  // namespace tessera

@@ -25,6 +25,7 @@ struct KernelBuild {
   // is needed.
   std::shared_ptr<const Kernel> kernel;
   std::string failure;
+  int64_t library_bytes = 0;  // that its library was seen to keep for it; 0: not known
   bool is_loaded = false;
   bool is_shared = false;  // another plan had it
 };
@@ -33,9 +34,15 @@ struct KernelBuild {
 // it and their total. If it throws, building ends and the exception is rethrown.
 using BuildWatcher = std::function<void(size_t done, size_t total)>;
 
-// Builds or loads all kernels, in parallel on at most as many threads as `pool` has. Each is built
-// in a pool of as many threads as its candidate runs on; libraries on the same thread runtime see
-// that number.
+// Builds or loads all kernels, each of which keeps its candidate; in parallel on at most as many
+// threads as `pool` has. Each is built in a pool of as many threads as its candidate runs on;
+// libraries on the same thread runtime see that number.
+//
+// KernelBuild::library_bytes is what the candidate announced and a share of what the process holds
+// beyond that afterwards: the same for all kernels, because many are built at the same time. What
+// other threads allocate meanwhile, and what libraries allocate only once, counts too, so less than
+// kMinLibraryBytes in all is left out.
+inline constexpr int64_t kMinLibraryBytes = int64_t{16} << 20;
 void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool,
                    const BuildWatcher& watcher = {});
 

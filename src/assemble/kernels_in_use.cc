@@ -6,7 +6,6 @@
 #include <type_traits>
 #include <variant>
 
-#include "assemble/shared_kernels.h"
 #include "backend/packs.h"
 
 namespace tessera {
@@ -202,20 +201,18 @@ KernelsInUse::KernelsInUse(std::span<const BuiltPlan* const> plans) {
   }
 }
 
-std::shared_ptr<const Kernel> KernelsInUse::find(const Candidate& candidate, const Graph& graph,
-                                                 const LayoutTable& layouts) const {
-  if (entries_.empty()) return nullptr;
+KernelsInUse::Found KernelsInUse::find(const Candidate& candidate, const Graph& graph,
+                                       const LayoutTable& layouts) const {
+  if (entries_.empty()) return {};
   const auto [begin, end] = entries_.equal_range(key_of(candidate, graph));
   for (auto entry = begin; entry != end; ++entry) {
     const BuiltPlan& plan = *entry->second.plan;
     const auto old = static_cast<size_t>(plan.plan.steps[entry->second.step].candidate);
     const Candidate& built = plan.offers.candidates[old];
     const KernelMatch match(built, plan.graph, *plan.layouts, candidate, graph, layouts);
-    if (!match.is_whole()) continue;
-    // Its candidate would be destroyed with the other plan.
-    return with_candidate(plan.kernels[entry->second.step], built);
+    if (match.is_whole()) return {plan.kernels[entry->second.step], built.library_bytes};
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace tessera

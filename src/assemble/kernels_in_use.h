@@ -2,6 +2,7 @@
 // built for the dimensions that differ.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -22,11 +23,14 @@ class KernelsInUse {
   // `plans` must be of one model and outlive this.
   explicit KernelsInUse(std::span<const BuiltPlan* const> plans);
 
+  struct Found {
+    std::shared_ptr<const Kernel> kernel;
+    int64_t library_bytes = 0;  // that its library keeps for it
+  };
   // Returns a kernel whose candidate equals `candidate` in everything that a kernel is built for:
   // the nodes with their attributes and constants, the ports, and the dimensions that it declares
-  // (tessera_candidate::built_for). Null if there is none.
-  std::shared_ptr<const Kernel> find(const Candidate& candidate, const Graph& graph,
-                                     const LayoutTable& layouts) const;
+  // (tessera_candidate::built_for). No kernel if there is none.
+  Found find(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts) const;
 
  private:
   struct Entry {

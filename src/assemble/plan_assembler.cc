@@ -24,11 +24,17 @@ AssembledKernels PlanAssembler::build(const Placement& placement, BuiltPlan& bas
                                       const BuildWatcher& watcher) {
   Offers& offers = base.offers;
   std::vector<KernelBuild> builds;
+  const auto note_library_bytes = [&](int index, int64_t seen) {
+    int64_t& bytes = offers.candidates[static_cast<size_t>(index)].library_bytes;
+    bytes = std::max(bytes, seen);
+  };
   for (const int index : placement.chosen) {
     const Candidate& candidate = offers.candidates[static_cast<size_t>(index)];
     if (!candidate.has_kernel() || kernels_.contains(index)) continue;
-    if (auto kernel = in_use_.find(candidate, base.graph, *base.layouts)) {
-      kernels_.emplace(index, std::move(kernel));
+    KernelsInUse::Found in_use = in_use_.find(candidate, base.graph, *base.layouts);
+    if (in_use.kernel != nullptr) {
+      kernels_.emplace(index, std::move(in_use.kernel));
+      note_library_bytes(index, in_use.library_bytes);
       reused_.insert(index);
       continue;
     }
@@ -44,6 +50,7 @@ AssembledKernels PlanAssembler::build(const Placement& placement, BuiltPlan& bas
   for (KernelBuild& build : builds) {
     if (build.kernel != nullptr) {
       kernels_.emplace(build.index, std::move(build.kernel));
+      note_library_bytes(build.index, build.library_bytes);
       if (build.is_loaded) loaded_.insert(build.index);
       if (build.is_shared) reused_.insert(build.index);
       continue;

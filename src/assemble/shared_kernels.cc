@@ -20,17 +20,4 @@ void SharedKernels::drop_unused() {
   next_drop_ = std::max<size_t>(next_drop_, 2 * kernels_.size());
 }
 
-std::shared_ptr<const Kernel> with_candidate(std::shared_ptr<const Kernel> kernel,
-                                             const Candidate& candidate) {
-  // The kernel is released first.
-  struct KernelWithCandidate {
-    std::shared_ptr<const Plugin> plugin;
-    std::shared_ptr<const tessera_candidate> abi;
-    std::shared_ptr<const Kernel> kernel;
-  };
-  const auto held = std::make_shared<const KernelWithCandidate>(
-      KernelWithCandidate{candidate.plugin, candidate.abi, std::move(kernel)});
-  return {held, held->kernel.get()};
-}
-
 }  // namespace tessera

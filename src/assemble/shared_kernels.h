@@ -2,6 +2,7 @@
 // kernel for it.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,7 @@ namespace tessera {
 struct SharedKernel {
   std::mutex mutex;  // held while the kernel is built, for which others wait
   std::weak_ptr<const Kernel> kernel;
+  int64_t library_bytes = 0;  // that its library was seen to keep; 0: not known
 };
 
 // Thread-safe.
@@ -33,9 +35,5 @@ class SharedKernels {
   std::map<std::pair<std::string, const Plugin*>, std::shared_ptr<SharedKernel>> kernels_;
   size_t next_drop_ = 64;  // the number of kernels at which unused ones are dropped
 };
-
-// A kernel that keeps its candidate, to which it may refer.
-std::shared_ptr<const Kernel> with_candidate(std::shared_ptr<const Kernel> kernel,
-                                             const Candidate& candidate);
 
 }  // namespace tessera

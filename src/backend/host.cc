@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/blob_bounds.h"
 #include "backend/graph_view.h"
 #include "backend/pattern.h"
 #include "backend/reference_kernel.h"
@@ -94,6 +95,17 @@ bool run_in_pool_or_here(int32_t threads, void (*body)(void*), void* argument) n
   });
 }
 
+// Keeps `blobs` within their bounds; the one under `newest` stays.
+void forget_if_too_many(std::map<std::string, std::string>& blobs, std::set<std::string>& unkept,
+                        const std::string& newest) {
+  int64_t bytes = 0;
+  for (const auto& [key, blob] : blobs) bytes += std::ssize(blob);
+  if (blobs.size() <= kMaxBlobs && bytes <= kMaxBlobBytes) return;
+  const auto is_another = [&](const std::string& key) { return key != newest; };
+  std::erase_if(blobs, [&](const auto& blob) { return is_another(blob.first); });
+  std::erase_if(unkept, is_another);
+}
+
 }  // namespace
 
 std::optional<std::string> HostServices::get_blob(const std::string& key) {
@@ -106,7 +118,9 @@ std::optional<std::string> HostServices::get_blob(const std::string& key) {
   if (!stored) return std::nullopt;
   // Another thread may have put a newer one meanwhile.
   const std::lock_guard lock(mutex_);
-  return blobs_.try_emplace(key, *std::move(stored)).first->second;
+  std::string found = blobs_.try_emplace(key, *std::move(stored)).first->second;
+  forget_if_too_many(blobs_, new_, key);
+  return found;
 }
 
 void HostServices::put_blob(const std::string& key, std::string bytes) {
@@ -116,11 +130,13 @@ void HostServices::put_blob(const std::string& key, std::string bytes) {
     if (!is_new && blob->second == bytes) return;
     blob->second = bytes;
     new_.insert(key);
+    forget_if_too_many(blobs_, new_, key);
   }
   if (!keeper_.keep || !keeper_.keep(key, bytes)) return;
   // If another thread has put other bytes meanwhile, theirs are still to be kept.
   const std::lock_guard lock(mutex_);
-  if (blobs_.at(key) == bytes) new_.erase(key);
+  const auto known = blobs_.find(key);
+  if (known != blobs_.end() && known->second == bytes) new_.erase(key);
 }
 
 std::map<std::string, std::string> HostServices::take_new_blobs() {

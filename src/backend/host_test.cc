@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "backend/blob_bounds.h"
 #include "backend/run_context.h"
 
 namespace tessera {
@@ -104,6 +105,26 @@ TEST_F(Host, BlobsThatAreKeptAtOnceAreNotNew) {
   EXPECT_EQ(services.take_new_blobs().count("mine/a"), 0U);
   EXPECT_EQ(kept.size(), 1U);
   EXPECT_EQ(HostServices({}, keeper).get_blob("mine/a"), "text");
+}
+
+TEST_F(Host, BlobsAreNotKeptWithoutEnd) {
+  HostServices services;
+  const auto check = [&](const std::string& newest) {
+    int64_t bytes = 0;
+    for (const auto& [key, blob] : services.blobs()) bytes += std::ssize(blob);
+    EXPECT_LE(bytes, kMaxBlobBytes);
+    EXPECT_LE(services.blobs().size(), kMaxBlobs);
+    EXPECT_TRUE(services.get_blob(newest));
+  };
+  for (size_t index = 0; index <= kMaxBlobs; ++index) services.put_blob(std::to_string(index), "b");
+  check(std::to_string(kMaxBlobs));
+  constexpr int64_t kParts = 5;
+  for (int64_t index = 0; index < 2 * kParts; ++index) {
+    services.put_blob("large " + std::to_string(index),
+                      std::string(static_cast<size_t>(kMaxBlobBytes / kParts), 'l'));
+    check("large " + std::to_string(index));
+  }
+  EXPECT_EQ(services.take_new_blobs().size(), services.blobs().size());
 }
 
 TEST_F(Host, ABlobForWhichThereIsNoMemoryIsNotKept) {

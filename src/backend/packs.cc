@@ -134,9 +134,10 @@ PackStore::Bytes PackStore::find(const PackKey& key) const {
   return found == entries_.end() ? nullptr : found->second->bytes;
 }
 
-void PackStore::drop_unused() {
+void PackStore::drop_unused(const std::function<bool(const Digest& weight)>& is_kept) {
   const std::lock_guard lock(mutex_);
   std::erase_if(entries_, [&](const auto& item) {
+    if (is_kept && is_kept(item.first.weight)) return false;
     const Entry& entry = *item.second;
     // A thread that makes the pack or waits for it holds the entry.
     const bool is_unused = item.second.use_count() == 1 && entry.bytes.use_count() <= 1;

@@ -60,8 +60,9 @@ class PackStore {
   // nullptr if there is none.
   Bytes find(const PackKey& key) const;
 
-  // Releases packs that only the store holds.
-  void drop_unused();
+  // Releases packs that only the store holds, except those of weights for which `is_kept` returns
+  // true. Null: none are kept.
+  void drop_unused(const std::function<bool(const Digest& weight)>& is_kept = {});
 
   int64_t total_bytes() const;
 

@@ -143,6 +143,27 @@ TEST(PackStore, TakesWhatTheSourceHasAndMakesTheRest) {
   EXPECT_EQ(store.total_bytes(), 16);
 }
 
+TEST(PackStore, DropsWhatNobodyUses) {
+  PackStore store;
+  const auto make = [](void*) {};
+  const PackKey own{.weight = {1}, .id = "a"};
+  const PackKey used{.weight = {2}, .id = "a"};
+  const PackKey unused{.weight = {3}, .id = "a"};
+  const PackKey missing{.weight = {4}, .id = "a"};
+  store.get(own, 100, make);
+  const PackStore::Bytes held = store.get(used, 10, make);
+  store.get(unused, 1, make);
+  store.find_stored(missing, 8);
+  store.drop_unused([](const Digest& weight) { return weight == Digest{1}; });
+  EXPECT_EQ(store.total_bytes(), 110);
+  EXPECT_NE(store.find(own), nullptr);
+  EXPECT_NE(store.find(used), nullptr);
+  EXPECT_EQ(store.find(unused), nullptr);
+  store.drop_unused();
+  EXPECT_EQ(store.total_bytes(), 10);
+  EXPECT_EQ(store.find(own), nullptr);
+}
+
 TEST(PackStore, TriesAgainAfterAFailure) {
   PackStore store;
   const PackKey key{{1, 2}, "id", "lib"};

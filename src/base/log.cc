@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace tessera {
+namespace {
+
+constexpr size_t kMaxRemembered = 1000;
+
+}  // namespace
 
 Log::Log(Callback callback) : callback_(std::move(callback)) {
   if (!callback_) {
@@ -15,7 +20,11 @@ Log::Log(Callback callback) : callback_(std::move(callback)) {
 
 void Log::warn(const std::string& message) const {
   const std::scoped_lock lock(mutex_);
-  if (seen_.insert(message).second) callback_(message);
+  if (seen_.contains(message)) return;
+  // Programs that run for long meet ever new shapes and models, which messages name.
+  if (seen_.size() >= kMaxRemembered) seen_.clear();
+  seen_.insert(message);
+  callback_(message);
 }
 
 std::vector<std::string> Log::messages() const {

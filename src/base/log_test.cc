@@ -16,6 +16,18 @@ TEST(Log, PassesEachMessageOnOnceAndInOrder) {
   EXPECT_THAT(heard, testing::ElementsAre("first", "second", "first "));
 }
 
+TEST(Log, DoesNotRememberWithoutEnd) {
+  size_t heard = 0;
+  const Log log([&](const std::string&) { ++heard; });
+  constexpr size_t kCount = 5000;
+  for (size_t index = 0; index < kCount; ++index) log.warn(std::to_string(index));
+  EXPECT_LE(log.messages().size(), 1000U);
+  log.warn(std::to_string(kCount - 1));
+  EXPECT_EQ(heard, kCount) << "a recent one is not repeated";
+  log.warn("0");
+  EXPECT_EQ(heard, kCount + 1);
+}
+
 TEST(Log, WithoutACallbackItWritesToStderrAlone) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();

@@ -5,18 +5,36 @@
 
 namespace tessera {
 
-// Bytes that this process can still allocate: the machine's available memory, or less if the
-// control group or the address-space limit of the process leaves less. INT64_MAX if the system does
-// not tell.
+// Bytes that this process can still allocate: the machine's available memory, or less if a control
+// group around the process, or a limit of the process (ulimit -v, -d), leaves less. INT64_MAX if
+// the system does not tell. Takes some ten microseconds.
 int64_t available_memory_bytes();
 
-// Bytes of memory of the machine, or the limit of the process's control group if that is less.
+// An allocation of this size or more is compared with available_memory_bytes() before: the system
+// overcommits, and ends a process that then touches the memory. For smaller ones, that would take
+// longer than the allocation.
+inline constexpr int64_t kLargeAllocationBytes = int64_t{1} << 24;
+
+// Bytes of memory of the machine, or the least limit of the control groups around the process if
+// that is less.
 // INT64_MAX if the system does not tell.
 int64_t machine_memory_bytes();
 
 // The peak resident size in bytes of a process: this one, or the one with id `process_id`. 0 if the
 // system does not tell or there is no such process.
 int64_t peak_resident_bytes(int process_id = 0);
+
+// The memory that the process has allocated; zeros as far as the system does not tell.
+struct AllocatedMemory {
+  int64_t in_use_bytes = 0;    // given by malloc and not got back
+  int64_t heap_bytes = 0;      // that malloc has from the system, in use or not
+  int64_t resident_bytes = 0;  // private memory, including what libraries map for compiled code
+};
+// Takes some ten microseconds, and more for a heap with many holes.
+AllocatedMemory allocated_memory();
+
+// How much more is allocated: by malloc, and resident beside what malloc has. Not negative.
+int64_t grown_bytes(const AllocatedMemory& before, const AllocatedMemory& after);
 
 // Returns freed memory to the system, as far as the allocator can. Takes milliseconds, so call it
 // only after much was freed at once. Thread-safe.

@@ -1,10 +1,12 @@
 #include "base/memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -28,6 +30,27 @@ TEST(Memory, KnowsTheMostThatWasResident) {
   EXPECT_GE(peak_resident_bytes(), before + kBytes);
   EXPECT_GE(peak_resident_bytes(getpid()), before + kBytes);
   EXPECT_EQ(peak_resident_bytes(1 << 30), 0);
+}
+
+TEST(Memory, CountsWhatIsAllocated) {
+#if defined(TESSERA_SANITIZED) || !defined(__GLIBC__)
+  GTEST_SKIP() << "the allocator does not tell";
+#endif
+  constexpr size_t kBytes = size_t{24} << 20;
+  const AllocatedMemory before = allocated_memory();
+  {
+    const std::vector<char> kept(kBytes, 1);
+    const int64_t grown = grown_bytes(before, allocated_memory());
+    EXPECT_GE(grown, static_cast<int64_t>(kBytes));
+    EXPECT_LT(grown, static_cast<int64_t>(kBytes + kBytes / 4));
+  }
+  EXPECT_LT(grown_bytes(before, allocated_memory()), static_cast<int64_t>(kBytes / 4));
+  void* const mapped =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  std::memset(mapped, 1, kBytes);
+  EXPECT_GE(grown_bytes(before, allocated_memory()), static_cast<int64_t>(kBytes / 4 * 3));
+  ::munmap(mapped, kBytes);
 }
 
 // Runs in a process of its own, because the limit cannot be removed.

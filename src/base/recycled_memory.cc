@@ -1,7 +1,10 @@
 #include "base/recycled_memory.h"
 
 #include <mutex>
+#include <string>
 #include <utility>
+
+#include "tessera/error.h"
 
 namespace tessera {
 namespace {
@@ -21,13 +24,22 @@ struct RecycledMemory::Unused {
   }
 };
 
-RecycledMemory::RecycledMemory() : unused_(std::make_shared<Unused>()) {}
+RecycledMemory::RecycledMemory(int64_t (*available)())
+    : available_(available), unused_(std::make_shared<Unused>()) {}
 
 Tensor RecycledMemory::take(DataType type, const std::vector<int64_t>& dims) {
-  if (tensor_bytes(type, dims) < kMinBytes) return Tensor(type, dims);
+  const int64_t bytes = tensor_bytes(type, dims);
+  if (bytes < kMinBytes) return Tensor(type, dims);
   Tensor memory = unused_->exchange(Tensor());
   if (memory.is_empty() || memory.type() != type || memory.dims() != dims) {
     memory = Tensor();  // before other memory is allocated
+    const int64_t available = bytes < kLargeAllocationBytes ? bytes : available_();
+    if (bytes > available) {
+      throw Error(ErrorKind::OutOfMemory, "output " + dims_text(dims),
+                  "expected to allocate at most the " + std::to_string(available) +
+                      " bytes that are available, found a need of " + std::to_string(bytes) +
+                      " bytes");
+    }
     memory = Tensor(type, dims);
   }
   void* const data = memory.mutable_data();

@@ -5,6 +5,8 @@
 #include <optional>
 #include <thread>
 
+#include "tessera/error.h"
+
 namespace tessera {
 namespace {
 
@@ -30,6 +32,17 @@ TEST(RecycledMemory, IsOfOneTypeAndSize) {
   EXPECT_EQ(memory.take(DataType::Int32, kDims).type(), DataType::Int32);
   EXPECT_EQ(memory.take(DataType::Int32, {1 << 17}).bytes(), 1 << 19);
   EXPECT_EQ(memory.take(DataType::Int32, {3}).bytes(), 12);
+}
+
+TEST(RecycledMemory, IsComparedWithWhatIsAvailable) {
+  RecycledMemory memory([] { return int64_t{20} << 20; });
+  const std::vector<int64_t> fits = {16 << 20};
+  const std::vector<int64_t> is_too_large = {21 << 20};
+  Tensor first = memory.take(DataType::UInt8, fits);
+  EXPECT_THROW(memory.take(DataType::UInt8, is_too_large), Error);
+  EXPECT_NO_THROW(memory.take(DataType::UInt8, fits));
+  RecycledMemory full([] { return int64_t{0}; });
+  EXPECT_NO_THROW(full.take(DataType::Float32, kDims)) << "too small to ask";
 }
 
 TEST(RecycledMemory, MayEndBeforeItsTensors) {

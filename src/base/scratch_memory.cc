@@ -13,9 +13,6 @@ namespace {
 // Also the smallest block size, so that no two threads write to the same cache line.
 constexpr size_t kAlignment = kTensorAlignmentBytes;
 
-// For blocks of this size or more, the available memory is checked first, which takes microseconds.
-constexpr size_t kLargeBytes = size_t{1} << 24;
-
 size_t block_bytes(size_t bytes) { return std::bit_ceil(std::max(bytes, kAlignment)); }
 
 size_t size_class(size_t bytes) {
@@ -47,11 +44,14 @@ void* ScratchMemory::do_allocate(size_t bytes, size_t alignment) {
       return block;
     }
   }
-  const bool is_large = bytes >= kLargeBytes;
+  const bool is_large = bytes >= static_cast<size_t>(kLargeAllocationBytes);
   if (is_large && bytes > static_cast<uint64_t>(std::max<int64_t>(available_(), 0))) {
     throw std::bad_alloc();
   }
-  return ::operator new(block_bytes(bytes), std::align_val_t{kAlignment});
+  void* const block = ::operator new(block_bytes(bytes), std::align_val_t{kAlignment});
+  const std::scoped_lock lock(mutex_);
+  bytes_ += static_cast<int64_t>(block_bytes(bytes));
+  return block;
 }
 
 void ScratchMemory::do_deallocate(void* memory, size_t bytes, size_t /*alignment*/) {

@@ -24,6 +24,12 @@ class ScratchMemory : public std::pmr::memory_resource {
   ScratchMemory& operator=(const ScratchMemory&) = delete;
   ~ScratchMemory() override;
 
+  // The size of all blocks, in use or not.
+  int64_t bytes() const {
+    const std::scoped_lock lock(mutex_);
+    return bytes_;
+  }
+
  private:
   // An unused block begins with the pointer to the next unused block of its size.
   struct Block {
@@ -39,7 +45,8 @@ class ScratchMemory : public std::pmr::memory_resource {
   }
 
   int64_t (*available_)();
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  int64_t bytes_ = 0;
   // Indexed by the logarithm of the block size.
   std::array<Block*, std::numeric_limits<size_t>::digits> unused_ = {};
 };

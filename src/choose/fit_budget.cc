@@ -72,15 +72,19 @@ BudgetFitter::BudgetFitter(const Graph& graph, const Offers& offers, const Layou
   }
   for (const Candidate& candidate : offers.candidates) {
     live_bytes_.push_back(live_bytes(candidate, is_made_by_view));
-    int64_t kept = candidate.library_bytes;
+    int64_t kept = 0;
     for (const CandidateInput& port : candidate.inputs) {
       if (!graph[port.value].is_constant()) continue;
       kept = ops::saturating_add(kept, port.pack != nullptr
                                            ? port.pack->bytes
                                            : stored_bytes(graph, layouts, port.value, port.layout));
     }
-    kept_bytes_.push_back(kept);
+    weight_bytes_.push_back(kept);
   }
+}
+
+int64_t BudgetFitter::kept_bytes(size_t candidate) const {
+  return ops::saturating_add(weight_bytes_[candidate], offers_.candidates[candidate].library_bytes);
 }
 
 void BudgetFitter::start(Placer& placer) {
@@ -213,17 +217,17 @@ std::optional<BudgetFitter::Saving> BudgetFitter::saving_of(int candidate, bool 
       if (number == candidate || is_forbidden[index] || !is_within({node}, other.nodes)) continue;
       if (!is_within(other.nodes, own.nodes)) continue;
       const bool is_leaner =
-          best < 0 || kept_bytes_[index] + live(number) < kept_bytes_[at(best)] + live(best);
+          best < 0 || kept_bytes(index) + live(number) < kept_bytes(at(best)) + live(best);
       if (is_leaner) best = number;
     }
     if (best < 0) return std::nullopt;
     // A candidate that covers several of the nodes counts once, at its first node.
     if (offers_.candidates[at(best)].nodes.front() != node) continue;
-    kept = ops::saturating_add(kept, kept_bytes_[at(best)]);
+    kept = ops::saturating_add(kept, kept_bytes(at(best)));
     max_live = std::max(max_live, live(best));
     seconds += placer.candidate_seconds(best);
   }
-  const int64_t bytes = kept_bytes_[at(candidate)] + live(candidate) - kept - max_live;
+  const int64_t bytes = kept_bytes(at(candidate)) + live(candidate) - kept - max_live;
   if (bytes <= 0) return std::nullopt;
   return Saving{.candidate = candidate, .bytes = bytes, .seconds = std::max(seconds, 0.0)};
 }
@@ -283,7 +287,7 @@ std::vector<Placement> BudgetFitter::low_memory_placements(const Placer& placer)
   const auto solved = [&](double kept_part, double live_part, bool is_limited) {
     PlacementProblem lean = problem;
     for (size_t index = 0; index < lean.candidates.size(); ++index) {
-      lean.candidates[index].seconds = (kept_part * static_cast<double>(kept_bytes_[index]) +
+      lean.candidates[index].seconds = (kept_part * static_cast<double>(kept_bytes(index)) +
                                         live_part * static_cast<double>(live_bytes_[index])) /
                                        kBytesPerSecond;
       if (is_limited && live_bytes_[index] > most) lean.is_forbidden[index] = true;
@@ -322,7 +326,7 @@ int64_t BudgetFitter::min_bytes(const Placer& placer) const {
       is_shared = is_shared || (is_constant && readers[at(port.value.index)] > 1);
     }
     const auto nodes = static_cast<int64_t>(candidate.nodes.size());
-    const int64_t own = is_shared ? 0 : kept_bytes_[index] / nodes;
+    const int64_t own = is_shared ? 0 : kept_bytes(index) / nodes;
     for (const NodeId node : candidate.nodes) {
       kept[at(node.index)] = std::min(kept[at(node.index)], own);
       live[at(node.index)] = std::min(live[at(node.index)], live_bytes_[index]);

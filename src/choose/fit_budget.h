@@ -54,6 +54,8 @@ class BudgetFitter {
   void allow_only(const Placement& placement, Placer& placer);
   Placement find_fitting(Placer placer);
   std::vector<Placement> low_memory_placements(const Placer& placer) const;
+  // Weights and what the library keeps, of which more becomes known when a kernel is built.
+  int64_t kept_bytes(size_t candidate) const;
   int64_t live_bytes(const Candidate& candidate, const std::vector<bool>& is_made_by_view) const;
   [[noreturn]] void fail(const Placer& placer) const;
   int64_t min_bytes(const Placer& placer) const;
@@ -63,7 +65,7 @@ class BudgetFitter {
   const Offers& offers_;
   const LayoutTable& layouts_;
   int64_t budget_bytes_;
-  std::vector<int64_t> kept_bytes_;     // by candidate: weights as it reads them, and its library
+  std::vector<int64_t> weight_bytes_;   // by candidate: of its weights, as it reads them
   std::vector<int64_t> live_bytes_;     // by candidate: minimum of live arena bytes while it runs
   std::vector<bool> is_excluded_;       // by candidate: forbidden because of its memory
   std::vector<bool> is_caller_memory_;  // by value: in the caller's memory

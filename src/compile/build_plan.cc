@@ -285,7 +285,12 @@ class PlanBuilder {
         if (options_.check_wanted) options_.check_wanted();
       });
       released_weight_ = std::move(kernels.released_weight);
-      if (kernels.failed.empty() || released_weight_) return placement;
+      if (released_weight_) return placement;
+      if (kernels.failed.empty()) {
+        // What libraries keep is known now.
+        if (fitter_.restrict_to_budget(placement, placer_)) continue;
+        return placement;
+      }
       for (const int index : kernels.failed) placer_.forbid(index);
       fitter_.start(placer_);
     }
@@ -324,8 +329,8 @@ class PlanBuilder {
     }
     AssembledKernels kernels = assembler_.build(placement, base_);
     released_weight_ = std::move(kernels.released_weight);
-    const bool is_over = kernels.failed.empty() || released_weight_;
-    return is_over ? placement : choose_and_build();
+    const bool is_fine = kernels.failed.empty() && fitter_.fits(placement, placer_);
+    return is_fine || released_weight_ ? placement : choose_and_build();
   }
 
   // Fills in the descriptions of the offers and of the choice.

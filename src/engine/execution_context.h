@@ -35,6 +35,7 @@ class ExecutionContext {
 
   // Memory that reference kernels use in addition to the arena, kept from run to run.
   ScratchMemory& scratch() { return scratch_; }
+  const ScratchMemory& scratch() const { return scratch_; }
 
   // Makes the arenas large enough for `built`. Throws OutOfMemory, with the needed bytes and the
   // plan's largest buffers, if the machine or a device has not that much memory; then the arena of

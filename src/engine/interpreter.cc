@@ -20,10 +20,6 @@ void check_fits(int64_t bytes, const std::string& where) {
                   " bytes that are available, found a need of " + std::to_string(bytes) + " bytes");
 }
 
-// Smaller allocations are not compared with the available memory one by one: the query costs a read
-// of /proc, and the allocator reports it if such a small allocation fails.
-constexpr int64_t kLargeBytes = int64_t{1} << 24;
-
 }  // namespace
 
 Interpreter::Interpreter(Graph graph, const ops::Registry& registry, int threads,
@@ -53,7 +49,7 @@ std::vector<Tensor> Interpreter::make_outputs(const Node& node, std::span<const 
     TESSERA_CHECK(type.is_known_tensor(), "known inputs make every output type known");
     if (needs_check) {
       const int64_t bytes = *type_bytes(type);
-      if (bytes > kLargeBytes) check_fits(bytes, location_of(node));
+      if (bytes >= kLargeAllocationBytes) check_fits(bytes, location_of(node));
     }
     outputs[index] = Tensor(type.element, dims_from(*type.shape));
   }

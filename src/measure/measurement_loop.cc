@@ -148,7 +148,11 @@ Placement MeasurementLoop::choose_buildable() {
       continue;
     }
     const std::vector<int> failed = build(placement);
-    if (failed.empty()) return placement;
+    if (failed.empty()) {
+      // What libraries keep is known now.
+      if (context_.fitter.fits(placement, placer)) return placement;
+      continue;
+    }
     for (const int index : failed) placer.forbid(index);
     context_.fitter.start(placer);
   }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 #include <map>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -34,6 +35,11 @@ constexpr size_t kManyCandidates = 40;
 // time than that is an anomaly.
 constexpr double kFewestOperations = 0.25;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+// What measuring keeps may take the inverse of this part of the available memory.
+constexpr int64_t kPartOfAvailable = 4;
+// Values and weights of a group that is measured: shared with the worker, and in the buffers and
+// packs of the candidates there, or in those of a library.
+constexpr int64_t kCopiesOfGroup = 3;
 // A wait for other processes takes at most this share of the time that is left.
 constexpr double kMaxShareOfWait = 0.25;
 // With a smaller budget there is no waiting, and no reading of loads, which takes a part of it.
@@ -261,7 +267,7 @@ struct Tuner::State {
         bytes += type_bytes(task_.graph[id].type).value_or(0);
       }
     }
-    if (bytes <= options_.capture_bytes) all_values_ = capture(wanted);
+    if (bytes <= limited(options_.capture_bytes)) all_values_ = capture(wanted);
   }
 
   // nullopt if the reference cannot run or was stopped.
@@ -279,7 +285,11 @@ struct Tuner::State {
                       kNoLimit);
       });
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::OutOfMemory) throw;
+      if (error.kind() == ErrorKind::OutOfMemory) {
+        note_shortage("this model", error.what());
+        has_failed_ = true;
+        return std::nullopt;
+      }
       report_.notes.push_back(
           std::string("the reference could not run on ") +
           (are_drawn ? "random inputs; give real ones to tune with" : "these inputs") + ": " +
@@ -298,8 +308,9 @@ struct Tuner::State {
       size_t end = begin;
       int64_t bytes = 0;
       std::vector<ValueId> wanted;
-      while (end < pending.size() && (end == begin || all_values_ ||
-                                      bytes + pending[end].bytes <= options_.capture_bytes)) {
+      while (end < pending.size() &&
+             (end == begin || all_values_ ||
+              bytes + pending[end].bytes <= limited(options_.capture_bytes))) {
         bytes += pending[end].bytes;
         wanted.insert(wanted.end(), pending[end].values.begin(), pending[end].values.end());
         ++end;
@@ -310,8 +321,45 @@ struct Tuner::State {
         if (!some) return;
       }
       const CapturedValues& values = all_values_ ? *all_values_ : *some;
-      for (; begin < end && goes_on(); ++begin) run_group(pending[begin], values);
+      for (; begin < end && goes_on(); ++begin) run_if_it_fits(pending[begin], values);
     }
+  }
+
+  // At most `wanted` bytes for what is kept while other things need memory, too.
+  static int64_t limited(int64_t wanted) {
+    return std::min(wanted, available_memory_bytes() / kPartOfAvailable);
+  }
+
+  void note_shortage(const std::string& what, const std::string& reason) {
+    report_.notes.push_back(what + " is not measured, because memory does not suffice: " + reason);
+    if (options_.log != nullptr) options_.log->warn(report_.notes.back());
+  }
+
+  // The system would end a process that takes more memory than a group of processes may have, so
+  // groups that need too much are not begun.
+  void run_if_it_fits(const PendingGroup& pending, const CapturedValues& values) {
+    const std::string what = ops_text(pending.group->graph);
+    int64_t bytes = pending.bytes;
+    for (const Value& value : pending.group->graph.values) {
+      if (value.constant.has_elements()) bytes += value.constant.bytes();
+    }
+    const int64_t available = available_memory_bytes();
+    std::string shortage;
+    if (bytes > available / kCopiesOfGroup) {
+      shortage = "it takes about " + std::to_string(kCopiesOfGroup) + " times " +
+                 std::to_string(bytes) + " bytes, and " + std::to_string(available) +
+                 " are available";
+    } else {
+      try {
+        run_group(pending, values);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::OutOfMemory) throw;
+        shortage = error.what();
+      } catch (const std::bad_alloc&) {
+        shortage = "an allocation failed";
+      }
+    }
+    if (!shortage.empty()) note_shortage(what, shortage);
   }
 
   GroupCase make_case(const PendingGroup& pending, const CapturedValues& values) {
@@ -458,7 +506,7 @@ struct Tuner::State {
     std::vector<Trial> trials;
     const MeasureLimits limits{.weights = weights_of(*pending.group),
                                .candidate_timeout_seconds = options_.candidate_timeout_seconds,
-                               .buffer_bytes = options_.buffer_bytes,
+                               .buffer_bytes = limited(options_.buffer_bytes),
                                .only_checks = options_.only_checks,
                                .add_limits = [&, has_tried = false]() mutable {
                                  if (std::exchange(has_tried, true)) return false;

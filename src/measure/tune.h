@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/denormals.h"
+#include "base/log.h"
 #include "measure/phase_timer.h"
 #include "microbench/bench.h"
 #include "price/cost_table.h"
@@ -50,6 +51,9 @@ struct TuneOptions {
   // measures. Candidates that the bench does not know for their group alone are measured in this
   // process.
   std::function<std::unique_ptr<Bench>()> start_bench;
+  // Gets a warning if memory does not suffice to measure something, which is then not measured. May
+  // be null.
+  const Log* log = nullptr;
 };
 
 struct TuneReport {
@@ -80,9 +84,9 @@ class Tuner {
   ~Tuner();
 
   // Measures the requested entries that the table lacks. Skips candidates whose bound cannot beat
-  // the known times of their group, and those whose announced build time exceeds the remaining
-  // time. Candidates of one group are measured in alternation. Returns false if it was stopped.
-  // Throws OutOfMemory if the reference run does not fit. Ends early after `max_seconds`.
+  // the known times of their group, those whose announced build time exceeds the remaining time,
+  // and those for which there is not enough memory. Candidates of one group are measured in
+  // alternation. Returns false if it was stopped. Ends early after `max_seconds`.
   bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions,
                double max_seconds = std::numeric_limits<double>::infinity());
 

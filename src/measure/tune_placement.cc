@@ -51,6 +51,7 @@ class PlacementTuner {
         measures_all_(options.measures_all),
         runs_per_build_(options.runs_per_build),
         wants_startup_plan_(options.wants_startup_plan),
+        log_(options.tune.log),
         recorder_(prices_, costs_),
         loop_(context, effort(options), costs_, options.fully_measured_backends),
         tuner_(loop_.tuner()),
@@ -76,9 +77,7 @@ class PlacementTuner {
         refine_in_context(best);
         run_off = compare_contenders(best, known);
       } catch (const Error& error) {
-        if (error.kind() == ErrorKind::OutOfMemory) throw;
-        notes_.push_back("the whole plan could not be run on the inputs for tuning: " +
-                         std::string(error.what()));
+        note(error, "the whole plan could not be run on the inputs for tuning");
       }
     }
     if (run_off.empty() && !has_time_for_race()) best = unraced(best, known);
@@ -108,6 +107,12 @@ class PlacementTuner {
   }
 
  private:
+  // Memory that does not suffice for measuring may suffice for runs; the user can give more.
+  void note(const Error& error, const std::string& what) {
+    notes_.push_back(what + ": " + error.what());
+    if (error.kind() == ErrorKind::OutOfMemory && log_ != nullptr) log_->warn(notes_.back());
+  }
+
   // Times in the plans of other graphs say little about this one, where other kernels run before.
   void forget_contexts() {
     for (const std::optional<tuning::CostKey>& key : prices_.keys()) {
@@ -261,9 +266,7 @@ class PlacementTuner {
           trials_.race({runner.get()}, {"for the first runs"}, {0});
       if (alone) runs_.push_back({placement, alone->timings().front().seconds});
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::OutOfMemory) throw;
-      notes_.push_back("the plan for the first runs could not be run: " +
-                       std::string(error.what()));
+      note(error, "the plan for the first runs could not be run");
     }
   }
 
@@ -278,6 +281,7 @@ class PlacementTuner {
   bool measures_all_;
   int64_t runs_per_build_;
   bool wants_startup_plan_;
+  const Log* log_;  // may be null
   std::vector<PlanRun> runs_;
   bool is_short_ = false;
   bool has_run_ = false;       // whole plans

@@ -18,8 +18,9 @@ double steady_seconds() {
 
 }  // namespace
 
-SharedCosts::SharedCosts(std::function<double()> now)
-    : now_(now ? std::move(now) : steady_seconds),
+SharedCosts::SharedCosts(std::function<double()> now, size_t max_costs)
+    : max_costs_(max_costs),
+      now_(now ? std::move(now) : steady_seconds),
       allowance_seconds_(kMaxSeconds),
       counted_seconds_(now_()) {}
 
@@ -37,26 +38,47 @@ void SharedCosts::spend(double seconds) {
   allowance_seconds_ -= seconds;
 }
 
+void SharedCosts::renew(const CostKey& key) { recent_.kernels.insert(older_.kernels.extract(key)); }
+void SharedCosts::renew(const PlanKey& key) { recent_.plans.insert(older_.plans.extract(key)); }
+
+void SharedCosts::forget_oldest() {
+  if (recent_.kernels.size() + recent_.plans.size() < max_costs_ / 2) return;
+  older_.kernels = std::exchange(recent_.kernels, {});
+  older_.plans = std::exchange(recent_.plans, {});
+}
+
 void SharedCosts::add(const CostTable& costs) {
   const std::lock_guard lock(mutex_);
-  merge(costs_, costs);
+  for (const auto& [key, cost] : costs.kernels) renew(key);
+  for (const auto& [key, plan] : costs.plans) renew(key);
+  merge(recent_, costs);
+  forget_oldest();
 }
 
 void SharedCosts::look_up(const std::vector<std::optional<CostKey>>& keys,
-                          const std::optional<PlanKey>& plan, CostTable& table) const {
+                          const std::optional<PlanKey>& plan, CostTable& table) {
   const std::lock_guard lock(mutex_);
-  if (costs_.kernels.empty() && costs_.conversions.empty()) return;
-  CostTable known{.machine = costs_.machine, .conversions = costs_.conversions};
+  if (recent_.kernels.empty() && older_.kernels.empty() && recent_.conversions.empty()) return;
+  CostTable known{.machine = recent_.machine, .conversions = recent_.conversions};
   for (const std::optional<CostKey>& key : keys) {
     if (!key) continue;
-    const auto found = costs_.kernels.find(*key);
-    if (found != costs_.kernels.end()) known.kernels.insert(*found);
+    renew(*key);
+    const auto found = recent_.kernels.find(*key);
+    if (found != recent_.kernels.end()) known.kernels.insert(*found);
   }
   if (plan) {
-    const auto found = costs_.plans.find(*plan);
-    if (found != costs_.plans.end()) known.plans.insert(*found);
+    renew(*plan);
+    const auto found = recent_.plans.find(*plan);
+    if (found != recent_.plans.end()) known.plans.insert(*found);
   }
+  forget_oldest();
   merge(table, known);
+}
+
+size_t SharedCosts::size() const {
+  const std::lock_guard lock(mutex_);
+  return recent_.kernels.size() + recent_.plans.size() + older_.kernels.size() +
+         older_.plans.size();
 }
 
 }  // namespace tessera::tuning

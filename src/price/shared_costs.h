@@ -1,6 +1,7 @@
 // Costs shared by all executors of a process, across models.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -13,8 +14,12 @@ namespace tessera::tuning {
 // Thread-safe.
 class SharedCosts {
  public:
+  // About so many costs of kernels and plans are kept, those that were used last. One takes about a
+  // kilobyte. Costs of conversions are few, and all are kept.
+  static constexpr size_t kMaxCosts = 32'768;
+
   // `now` returns the seconds since any fixed time; by default, those of a steady clock.
-  explicit SharedCosts(std::function<double()> now = {});
+  explicit SharedCosts(std::function<double()> now = {}, size_t max_costs = kMaxCosts);
 
   // Adds `costs`; see merge().
   void add(const CostTable& costs);
@@ -23,7 +28,10 @@ class SharedCosts {
   // about the plan. Entries of other graphs are left out, so that the cost of a bind depends on its
   // own graph only.
   void look_up(const std::vector<std::optional<CostKey>>& keys, const std::optional<PlanKey>& plan,
-               CostTable& table) const;
+               CostTable& table);
+
+  // The number of costs of kernels and plans.
+  size_t size() const;
 
   // The seconds that the next small graph may spend on measuring. Graphs that run quickly get a
   // small budget, individually and in total: otherwise a program that keeps meeting new graphs
@@ -33,8 +41,17 @@ class SharedCosts {
   void spend(double seconds);
 
  private:
+  // Makes the costs with these keys count as used.
+  void renew(const CostKey& key);
+  void renew(const PlanKey& key);
+  void forget_oldest();
+
+  const size_t max_costs_;
   mutable std::mutex mutex_;
-  CostTable costs_;
+  // What was used is in `recent_`. If that is half of the maximum, it becomes `older_`, which is
+  // forgotten.
+  CostTable recent_;
+  CostTable older_;
   std::function<double()> now_;
   double allowance_seconds_;
   double counted_seconds_;  // the time, of `now_`, up to which the allowance has grown

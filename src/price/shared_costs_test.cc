@@ -39,6 +39,42 @@ TEST(SharedCosts, GiveThePlanOfTheGraph) {
   EXPECT_TRUE(without.plans.empty());
 }
 
+TEST(SharedCosts, ForgetWhatWasNotUsed) {
+  constexpr size_t kMax = 100;
+  SharedCosts shared({}, kMax);
+  const CostKey used = key_of("used");
+  const CostKey unused = key_of("unused");
+  const PlanKey plan{.graph = "mine"};
+  CostTable first = table_with(used);
+  first.plans[plan].timing.seconds = 2;
+  shared.add(first);
+  shared.add(table_with(unused));
+  for (size_t index = 0; index < 20 * kMax; ++index) {
+    shared.add(table_with(key_of(std::to_string(index))));
+    EXPECT_LE(shared.size(), kMax);
+    CostTable found;
+    shared.look_up({used}, plan, found);
+    ASSERT_EQ(found.kernels.size(), 1U) << index;
+    ASSERT_EQ(found.plans.size(), 1U) << index;
+  }
+  CostTable found;
+  shared.look_up({unused}, std::nullopt, found);
+  EXPECT_TRUE(found.kernels.empty());
+}
+
+TEST(SharedCosts, MergeWhatWasNotUsedForAWhile) {
+  SharedCosts shared({}, 8);
+  CostTable cold;
+  cold.kernels[key_of("one")].cold = Timing{2e-3, 1.9e-3, 2.1e-3, 9};
+  shared.add(cold);
+  for (int index = 0; index < 4; ++index) shared.add(table_with(key_of(std::to_string(index))));
+  shared.add(table_with(key_of("one")));
+  CostTable found;
+  shared.look_up({key_of("one")}, std::nullopt, found);
+  EXPECT_TRUE(found.kernels.at(key_of("one")).cold.has_value());
+  EXPECT_TRUE(found.kernels.at(key_of("one")).warm.has_value());
+}
+
 // The first graphs get all that may be spent at once. Then the rest shares a quarter of the time,
 // and a pause restores what the first ones had.
 TEST(SharedCosts, AllowSmallGraphsAShareOfTheTime) {

@@ -44,6 +44,17 @@ std::string short_digest(const std::string& text) {
   return cache::digest_text(text).substr(0, kNameDigits);
 }
 
+void put(std::vector<GivenPacks>& all, GivenPacks given) {
+  const auto known = std::ranges::find_if(all, [&](const GivenPacks& other) {
+    return other.source == given.source || other.digest == given.digest;
+  });
+  if (known == all.end()) {
+    all.push_back(std::move(given));
+  } else {
+    *known = std::move(given);
+  }
+}
+
 PersistentPacks::PersistentPacks(std::filesystem::path folder, const std::string& weights,
                                  std::vector<StampedFile> sound, const Log& log)
     : folder_(std::move(folder)),
@@ -106,8 +117,8 @@ std::shared_ptr<const void> PersistentPacks::find_pack(const PackKey& key, int64
     if (auto found = bundled_->find(name, bytes)) return found;
     if (bundled_->is_damaged(name)) fail_damaged_bundle();
   }
-  for (const std::shared_ptr<cache::PackFile>& given : given_) {
-    if (auto found = given->find(name, bytes)) return found;
+  for (const GivenPacks& given : given_) {
+    if (auto found = given.file->find(name, bytes)) return found;
   }
   return nullptr;
 }
@@ -137,8 +148,8 @@ std::optional<StoredKernel> PersistentPacks::find_kernel(const std::string& key)
     }
   }
   const std::shared_lock lock(mutex_);
-  for (const std::shared_ptr<cache::PackFile>& given : given_) {
-    if (auto found = find_in(*given)) return found;
+  for (const GivenPacks& given : given_) {
+    if (auto found = find_in(*given.file)) return found;
   }
   return std::nullopt;
 }
@@ -192,9 +203,9 @@ std::vector<cache::StoredPack> PersistentPacks::packs_to_store(LoadedModel& mode
   return wanted;
 }
 
-void PersistentPacks::add(std::shared_ptr<cache::PackFile> given) {
+void PersistentPacks::add(GivenPacks given) {
   const std::unique_lock lock(mutex_);
-  given_.push_back(std::move(given));
+  put(given_, std::move(given));
 }
 
 void PersistentPacks::set_bundled(std::shared_ptr<cache::PackFile> packs,

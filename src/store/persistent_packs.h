@@ -27,6 +27,17 @@ inline constexpr size_t kNameDigits = 16;
 // The first hexadecimal digits of the text's digest, as a file name.
 std::string short_digest(const std::string& text);
 
+// Packs or kernels that the user loaded.
+struct GivenPacks {
+  std::string source;  // the file, and which of its sections
+  Digest digest = {};  // of the bytes
+  std::shared_ptr<cache::PackFile> file;
+};
+
+// Adds packs. Those of the same source, or with the same bytes, are replaced: users may load a file
+// again and again.
+void put(std::vector<GivenPacks>& all, GivenPacks given);
+
 // find_pack(), find_kernel() and add() are thread-safe; the other functions are not.
 class PersistentPacks {
  public:
@@ -40,7 +51,7 @@ class PersistentPacks {
   // Returns a kernel that this or another model stored, by a key of StoredKernels.
   std::optional<StoredKernel> find_kernel(const std::string& key);
   // Adds packs or kernels that the user loaded. They are searched after the user's own files.
-  void add(std::shared_ptr<cache::PackFile> given);
+  void add(GivenPacks given);
   // Adds the packs of the bundle that the model comes from, which need not be stored elsewhere.
   // `file` is the bundle, if it is a file.
   void set_bundled(std::shared_ptr<cache::PackFile> packs, std::optional<StampedFile> file);
@@ -88,7 +99,7 @@ class PersistentPacks {
   mutable std::shared_mutex mutex_;    // guards the members below
   std::optional<cache::UserKey> key_;  // none before the first keep() of a user
   std::vector<OpenFile> files_;
-  std::vector<std::shared_ptr<cache::PackFile>> given_;
+  std::vector<GivenPacks> given_;
   std::shared_ptr<cache::PackFile> bundled_;  // may be null
   std::optional<StampedFile> bundle_;
 };

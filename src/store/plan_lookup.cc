@@ -34,6 +34,7 @@ const cache::Fingerprint& PlanLookup::entry_fingerprint() {
 void PlanLookup::look() {
   plan_.reset();
   sources_.clear();
+  files_in_use_.clear();
   prices_.reset();
   reasons_.clear();
   if (!untrusted_rejection_.empty()) reasons_.push_back(untrusted_rejection_);
@@ -152,7 +153,7 @@ void PlanLookup::look_into_folders() {
     }
     if (plan_ && plan_->file == found.path) {
       cache::note_use(found.path);
-      plans_.mark_in_use(found.path);
+      mark_in_use(found.path);
     }
     if (is_as_good_as_can_be()) return;
   }

@@ -81,6 +81,12 @@ class PlanLookup {
 
   const PlanRequest& request() const { return request_; }
   ProcessPlanCache& plans() const { return plans_; }
+  // Keeps other processes from removing the file while this look-up, or who uses its plan, holds
+  // files_in_use().
+  void mark_in_use(const std::filesystem::path& file) {
+    files_in_use_.push_back(plans_.mark_in_use(file));
+  }
+  const std::vector<std::shared_ptr<const void>>& files_in_use() const { return files_in_use_; }
   const Log& log() const { return log_; }
   const std::optional<FoundPlan>& plan() const { return plan_; }
   // Whether the search for the plan was cut short and may go on now, because there is more time for
@@ -120,6 +126,7 @@ class PlanLookup {
   // The results of look():
   std::optional<FoundPlan> plan_;
   std::vector<PriceSource> sources_;
+  std::vector<std::shared_ptr<const void>> files_in_use_;
   std::optional<tuning::TakenCosts> prices_;
   std::vector<std::string> reasons_;  // why nothing more was found
 };

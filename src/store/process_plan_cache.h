@@ -1,15 +1,20 @@
-// The plans that this process found, by fingerprint, and turns to search for them: if several
+// The plans that this process found last, by fingerprint, and turns to search for them: if several
 // threads bind one model at the same time, only one of them measures.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/file_handle.h"
+#include "base/file_stamp.h"
 #include "cache/fingerprint.h"
 #include "cache/stored_file.h"
 #include "price/cost_table.h"
@@ -35,24 +40,47 @@ class ProcessPlanCache {
     std::shared_ptr<const CacheRecord> record;
   };
 
-  std::optional<Found> find(const cache::Fingerprint& fingerprint) const {
+  // The least recently used plans beyond this number are forgotten: files keep those that took long
+  // to find.
+  static constexpr size_t kMaxPlans = 256;
+
+  explicit ProcessPlanCache(size_t max_plans = kMaxPlans) : max_plans_(max_plans) {}
+
+  std::optional<Found> find(const cache::Fingerprint& fingerprint) {
     const std::lock_guard lock(mutex_);
     const auto found = plans_.find(fingerprint);
     if (found == plans_.end()) return std::nullopt;
-    return found->second;
+    found->second.last_use = ++uses_;
+    return found->second.found;
   }
 
   void add(const cache::Fingerprint& fingerprint, Found found) {
     const std::lock_guard lock(mutex_);
-    plans_[fingerprint] = std::move(found);
+    plans_[fingerprint] = {std::move(found), ++uses_};
+    if (plans_.size() <= max_plans_) return;
+    plans_.erase(
+        std::min_element(plans_.begin(), plans_.end(), [](const auto& one, const auto& other) {
+          return one.second.last_use < other.second.last_use;
+        }));
   }
 
-  // Marks a cache file as used by this process, so that other processes do not remove it to free
-  // space.
-  void mark_in_use(const std::filesystem::path& file) {
-    FileHandle handle = cache::hold_in_use(file);
+  size_t size() const {
     const std::lock_guard lock(mutex_);
-    held_[file] = std::move(handle);
+    return plans_.size();
+  }
+
+  // Marks a cache file as used by this process while anybody holds the result, so that other
+  // processes do not remove it to free space.
+  std::shared_ptr<const void> mark_in_use(const std::filesystem::path& file) {
+    const std::lock_guard lock(mutex_);
+    drop_expired(marks_);
+    std::weak_ptr<const FileHandle>& mark = marks_[file];
+    std::shared_ptr<const FileHandle> held = mark.lock();
+    if (held == nullptr || !is_named(*held, file)) {
+      held = std::make_shared<const FileHandle>(cache::hold_in_use(file));
+      mark = held;
+    }
+    return held;
   }
 
   // Returns true only at the first call, so that the user is warned once that plans are not kept in
@@ -75,18 +103,40 @@ class ProcessPlanCache {
   }
 
  private:
+  struct Entry {
+    Found found;
+    uint64_t last_use = 0;
+  };
+
+  // Whether `file` is still the name of what is open: somebody may have replaced it.
+  static bool is_named(const FileHandle& handle, const std::filesystem::path& file) {
+    const std::optional<FileStamp> opened = stamp_of(handle.get());
+    const std::optional<FileStamp> named = stamp_of(file);
+    return opened && named && opened->device == named->device && opened->inode == named->inode;
+  }
+
+  // What is expired is nobody's any more.
+  template <class Key, class Held>
+  static void drop_expired(std::map<Key, std::weak_ptr<Held>>& all) {
+    std::erase_if(all, [](const auto& item) { return item.second.expired(); });
+  }
+
   std::shared_ptr<std::mutex> mutex_of(const cache::Fingerprint& fingerprint) {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<std::mutex>& mutex = entry_mutexes_[fingerprint];
-    if (!mutex) mutex = std::make_shared<std::mutex>();
+    drop_expired(entry_mutexes_);
+    std::weak_ptr<std::mutex>& known = entry_mutexes_[fingerprint];
+    std::shared_ptr<std::mutex> mutex = known.lock();
+    if (mutex == nullptr) known = mutex = std::make_shared<std::mutex>();
     return mutex;
   }
 
-  std::map<std::filesystem::path, FileHandle> held_;
+  const size_t max_plans_;
   std::atomic<bool> has_warned_of_folder_ = false;
   mutable std::mutex mutex_;
-  std::map<cache::Fingerprint, Found> plans_;
-  std::map<cache::Fingerprint, std::shared_ptr<std::mutex>> entry_mutexes_;
+  uint64_t uses_ = 0;
+  std::map<cache::Fingerprint, Entry> plans_;
+  std::map<cache::Fingerprint, std::weak_ptr<std::mutex>> entry_mutexes_;
+  std::map<std::filesystem::path, std::weak_ptr<const FileHandle>> marks_;
 };
 
 }  // namespace tessera

@@ -78,7 +78,7 @@ LookupResult answer(std::unique_ptr<PlanLookup> lookup, const KeepsWaiting& keep
 }
 
 // Saves `contents` to the first folder that can be written to.
-void save(const PlanLookup& lookup, CacheRecord::Contents& contents) {
+void save(PlanLookup& lookup, CacheRecord::Contents& contents) {
   const PlanRequest& request = lookup.request();
   cache::CacheFile file{
       .ingredients = request.model,
@@ -102,7 +102,7 @@ void save(const PlanLookup& lookup, CacheRecord::Contents& contents) {
           cache::save_in_folder(folder, file, key ? &*key : nullptr, tuning::merged);
       if (saved.reason.empty()) {
         contents.report.saved = std::move(saved.path);
-        lookup.plans().mark_in_use(contents.report.saved);
+        lookup.mark_in_use(contents.report.saved);
         if (!reasons.empty() && lookup.plans().claims_folder_warning()) {
           lookup.log().warn("what was measured is kept in '" + folder.string() + "': " + reasons);
         }
@@ -118,7 +118,7 @@ void save(const PlanLookup& lookup, CacheRecord::Contents& contents) {
 }
 
 // Saves the record if `is_worth_saving`; otherwise, `read` is called when the contents are needed.
-std::shared_ptr<const CacheRecord> record(const PlanLookup& lookup, bool is_worth_saving,
+std::shared_ptr<const CacheRecord> record(PlanLookup& lookup, bool is_worth_saving,
                                           std::function<CacheRecord::Contents()> read) {
   const PlanRequest& request = lookup.request();
   if (!is_worth_saving) {
@@ -226,10 +226,23 @@ std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanRe
   return kept;
 }
 
+// The record, which keeps the files of the look-up in use as long as anybody has it. The store of
+// this process does not: it remembers plans of models that nobody uses any more.
+std::shared_ptr<const CacheRecord> in_use(std::shared_ptr<const CacheRecord> record,
+                                          const PlanLookup& lookup) {
+  struct RecordInUse {
+    std::shared_ptr<const CacheRecord> record;
+    std::vector<std::shared_ptr<const void>> files;
+  };
+  const auto held =
+      std::make_shared<const RecordInUse>(RecordInUse{std::move(record), lookup.files_in_use()});
+  return {held, held->record.get()};
+}
+
 }  // namespace
 
 std::shared_ptr<const CacheRecord> StoredPlan::keep(const PlanResult& result) && {
-  return record_hit(*lookup_, result);
+  return in_use(record_hit(*lookup_, result), *lookup_);
 }
 
 LookupResult StoredPlan::refuse(const std::string& reason, const KeepsWaiting& keeps_waiting) && {
@@ -246,7 +259,7 @@ std::shared_ptr<const CacheRecord> PlanSearch::keep(const PlanResult& result,
       result.is_known_plan ? record_hit(*lookup_, result) : record_found(*lookup_, result, costs);
   lock_.reset();
   turn_.reset();
-  return kept;
+  return in_use(std::move(kept), *lookup_);
 }
 
 LookupResult Store::look_up(PlanRequest request, const KeepsWaiting& keeps_waiting,

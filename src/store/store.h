@@ -114,6 +114,8 @@ class Store {
 
   // The prices of candidates that this process knows, shared by all models.
   tuning::SharedCosts& prices() { return prices_; }
+  // The number of plans that this process has found and not forgotten.
+  size_t plan_count() const { return plans_.size(); }
   // The kernels of all models.
   SharedKernels& kernels() { return kernels_; }
   // Adds the user's prices in `folder` to prices(), once; does nothing if `folder` is "".

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cache/cache_folder.h"
+#include "cache/stored_file.h"
 #include "cache/temporary_folder_test.h"
 #include "price/groups.h"
 #include "tessera/error.h"
@@ -74,6 +75,56 @@ TEST_F(Stores, WhatOneProcessFindsTheNextOneKnows) {
   threads_ = "2";
   EXPECT_EQ(algorithm_known_to(second), "") << "another bind";
   EXPECT_EQ(cache::list_folder(work_.path()).size(), 1U) << "one file a model";
+}
+
+TEST_F(Stores, AFileIsInUseAsLongAsItsPlanIs) {
+  Store store;
+  std::shared_ptr<const CacheRecord> found = find(store, "swift");
+  const std::vector<std::filesystem::path> files = cache::list_folder(work_.path());
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_TRUE(cache::is_in_use(files[0]));
+  std::shared_ptr<const CacheRecord> again;
+  {
+    LookupResult answer = look_up(store);
+    ASSERT_TRUE(std::holds_alternative<StoredPlan>(answer));
+    again = std::move(std::get<StoredPlan>(answer)).keep(Stores::found("swift"));
+  }
+  found.reset();
+  EXPECT_TRUE(cache::is_in_use(files[0]));
+  again.reset();
+  EXPECT_FALSE(cache::is_in_use(files[0])) << "though the store still knows the plan";
+  EXPECT_EQ(store.plan_count(), 1U);
+  EXPECT_EQ(algorithm_known_to(store), "swift");
+  EXPECT_FALSE(cache::is_in_use(files[0]));
+}
+
+TEST_F(Stores, AReplacedFileIsMarkedAnew) {
+  ProcessPlanCache plans;
+  const std::filesystem::path file = work_.path() / "a.cache";
+  cache::write_text(file, "one");
+  const auto first = plans.mark_in_use(file);
+  EXPECT_EQ(plans.mark_in_use(file), first) << "one descriptor a file";
+  std::filesystem::remove(file);
+  cache::write_text(file, "another");
+  EXPECT_FALSE(cache::is_in_use(file));
+  const auto second = plans.mark_in_use(file);
+  EXPECT_TRUE(cache::is_in_use(file));
+}
+
+TEST(PlansOfAProcess, AreForgottenByLastUse) {
+  ProcessPlanCache plans(3);
+  const auto key = [](int number) {
+    const std::vector<cache::Ingredient> all = {{"number", std::to_string(number)}};
+    return cache::fingerprint_of(all);
+  };
+  for (int number = 0; number < 50; ++number) {
+    plans.add(key(number), {});
+    EXPECT_TRUE(plans.find(key(0)));
+    EXPECT_LE(plans.size(), 3U);
+  }
+  EXPECT_TRUE(plans.find(key(49)));
+  EXPECT_TRUE(plans.find(key(48)));
+  EXPECT_FALSE(plans.find(key(47)));
 }
 
 TEST_F(Stores, APlanSaysWhoFoundIt) {

@@ -6,6 +6,7 @@
 #include "base/module_folder.h"
 #include "base/processor.h"
 #include "cache/cache_folder.h"
+#include "cache/digest.h"
 #include "cache/stored_file.h"
 #include "cache/user_folder.h"
 #include "cache/user_key.h"
@@ -130,23 +131,28 @@ PersistentPacks& StoredModel::open_packs(Graph& graph, ThreadPool& pool, const L
   if (persistent_packs_) return *persistent_packs_;
   if (weights_.empty()) weights_ = name_weights(graph, pool);
   persistent_packs_ = std::make_unique<PersistentPacks>(location_.folder, weights_, sound_, log);
-  for (std::shared_ptr<cache::PackFile>& given : given_) persistent_packs_->add(std::move(given));
+  for (GivenPacks& given : given_) persistent_packs_->add(std::move(given));
   given_.clear();
   if (bundled_ != nullptr) persistent_packs_->set_bundled(bundled_, bundle_);
   persistent_packs_->restore_weights(graph);
   return *persistent_packs_;
 }
 
-std::string StoredModel::add_packs(const std::string& bytes, const std::filesystem::path& file) {
+std::string StoredModel::add_packs(const cache::Section& section,
+                                   const std::filesystem::path& file) {
   const std::string location = "packs in '" + file.string() + "'";
   const std::optional<cache::UserKey> key = cache::find_key(location_.folder);
   if (!key) return location + " are not used: they are another user's, as this one has no key";
-  cache::PackFile::Opened opened = cache::PackFile::over(bytes, location, processor_model(), *key);
+  cache::PackFile::Opened opened =
+      cache::PackFile::over(section.bytes, location, processor_model(), *key);
   if (opened.file == nullptr) return opened.reason;
+  GivenPacks given{.source = file.string() + "\n" + section.type + "\n" + section.content,
+                   .digest = cache::digest_of(section.bytes),
+                   .file = std::move(opened.file)};
   if (persistent_packs_) {
-    persistent_packs_->add(std::move(opened.file));
+    persistent_packs_->add(std::move(given));
   } else {
-    given_.push_back(std::move(opened.file));
+    put(given_, std::move(given));
   }
   return "";
 }

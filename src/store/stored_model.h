@@ -15,6 +15,7 @@
 #include "backend/backend_set.h"
 #include "backend/packs.h"
 #include "base/log.h"
+#include "cache/cache_file.h"
 #include "cache/pack_file.h"
 #include "compile/compile.h"
 #include "store/model_index.h"
@@ -89,8 +90,9 @@ class StoredModel {
   PersistentPacks& open_packs(Graph& graph, ThreadPool& pool, const Log& log);
   // nullptr before open_packs().
   PersistentPacks* persistent_packs() const { return persistent_packs_.get(); }
-  // Adds packs or kernels that the user loaded. Returns why they are not used, or "".
-  std::string add_packs(const std::string& bytes, const std::filesystem::path& file);
+  // Adds packs or kernels that the user loaded from a section of `file`, in place of those that the
+  // user loaded from there before. Returns why they are not used, or "".
+  std::string add_packs(const cache::Section& section, const std::filesystem::path& file);
 
   // Stores packs, kernels and the index if they are not stored yet; does nothing before
   // open_packs(). If that fails, the next process only has to do the work again.
@@ -103,9 +105,9 @@ class StoredModel {
   std::vector<StampedFile> sound_;  // pack files that were verified, with the stamps of then
   std::vector<RememberedPlugin> plugins_;
   std::vector<std::string> warnings_;
-  std::string weights_;  // identifies all weights; "": not known yet
-  std::vector<std::shared_ptr<cache::PackFile>> given_;  // before open_packs()
-  std::shared_ptr<cache::PackFile> bundled_;             // the same
+  std::string weights_;                       // identifies all weights; "": not known yet
+  std::vector<GivenPacks> given_;             // before open_packs()
+  std::shared_ptr<cache::PackFile> bundled_;  // the same
   std::optional<StampedFile> bundle_;
   std::unique_ptr<PersistentPacks> persistent_packs_;
 };
