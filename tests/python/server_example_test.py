@@ -1,6 +1,7 @@
 """examples/09_server answers concurrent clients as single runs do, and refuses what it must."""
 
 import concurrent.futures
+import contextlib
 import http.client
 import importlib
 import json
@@ -30,7 +31,7 @@ def modules():
         yield importlib.import_module("server"), importlib.import_module("batcher")
     finally:
         sys.path.remove(str(EXAMPLE))
-        for name in ("server", "batcher"):
+        for name in ("server", "batcher", "json_rows"):
             sys.modules.pop(name, None)
 
 
@@ -124,6 +125,20 @@ WRONG = {
     "an object": (json.dumps({"inputs": {"x": {"a": 1}}}), "expected numbers"),
     "too large": (json.dumps({"inputs": {"x": [1e300] * 64}}), "input 'x'"),
     "a huge integer": (b'{"inputs": {"x": [1' + b"0" * 400 + b"]}}", "input 'x'"),
+    "a huge float": (b'{"inputs": {"x": [1e400' + b", 0" * 63 + b"]}}", "1e400 is out of the range"),
+    "a float that float32 has not": (json.dumps({"inputs": {"x": [0] * 63 + [-1e39]}}),
+                                     "-1e+39 is out of the range of float32"),
+    "Infinity": (b'{"inputs": {"x": [Infinity]}}', "Infinity is no JSON"),
+    "-Infinity": (b'{"inputs": {"x": [0, -Infinity]}}', "-Infinity is no JSON"),
+    "NaN outside of lists": (b'{"inputs": {"x": NaN}}', "NaN is no JSON"),
+    "no comma": (b'{"inputs": {"x": [1 2]}}', "input 'x'"),
+    "two commas": (b'{"inputs": {"x": [1,,2]}}', "input 'x'"),
+    "a comma at the end": (b'{"inputs": {"x": [' + b"1," * 64 + b"]}}", "input 'x'"),
+    "a leading zero": (b'{"inputs": {"x": [01]}}', "expected numbers"),
+    "no digit behind the point": (b'{"inputs": {"x": [1.]}}', "expected numbers"),
+    "bools": (json.dumps({"inputs": {"x": [True] * 64}}), "expected numbers"),
+    "a bracket too many": (b'{"inputs": {"x": [1]]}}', "expected JSON"),
+    "a long text": (b'{"inputs": {"x": "' + b"a" * 67_000 + b'"}}', "beside lists"),
 }
 
 
@@ -245,6 +260,126 @@ def test_a_full_queue_is_503(tessera, modules):
     listening.server_close()
     waiting.close()
     assert waiting.try_submit({"x": row}) is None
+
+
+def row_model(path, element_type, row):
+    """The rows that it is given."""
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["y"])], "rows",
+        [helper.make_tensor_value_info("x", element_type, ["batch", *row])],
+        [helper.make_tensor_value_info("y", element_type, ["batch", *row])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              path)
+    return path
+
+
+@pytest.mark.parametrize(("element_type", "row", "reason"), [
+    (TensorProto.UINT8, "[300, 0]", "300 is out of the range of uint8 (0 to 255)"),
+    (TensorProto.UINT8, "[0, -1]", "-1 is out of the range of uint8"),
+    (TensorProto.INT8, "[128, 0]", "128 is out of the range of int8"),
+    (TensorProto.INT64, "[1.5, 0]", "expected whole numbers (int64), found fractions"),
+    (TensorProto.INT64, "[1e2, 0]", "expected whole numbers"),
+    (TensorProto.INT64, "[9223372036854775808, 0]", "out of the range of int64"),
+    (TensorProto.UINT64, "[18446744073709551616, 0]", "out of the range of uint64"),
+    (TensorProto.FLOAT16, "[65536, 0]", "65536 is out of the range of float16"),
+    (TensorProto.DOUBLE, "[1e309, 0]", "1e309 is out of the range of float64"),
+    (TensorProto.BOOL, "[2, 0]", "expected 0 or 1 (bool), found 2"),
+    (TensorProto.INT64, "[9223372036854775807, -9223372036854775808]", None),
+    (TensorProto.UINT64, "[18446744073709551615, 0]", None),
+    (TensorProto.UINT8, "[255, 0]", None),
+    (TensorProto.DOUBLE, "[1e308, -5e-324]", None),
+    (TensorProto.BOOL, "[true, false]", None),
+])
+def test_numbers_that_the_type_does_not_hold(serve, tmp_path, element_type, row, reason):
+    port = serve(row_model(tmp_path / "rows.onnx", element_type, [2]), "--executors", 1)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    status, answer = post(connection, '{"inputs": {"x": ' + row + "}}")
+    if reason is None:
+        assert (status, answer) == (200, {"outputs": {"y": json.loads(row)}})
+    else:
+        assert status == 400 and reason in answer["error"], answer
+
+
+def talk(port, *parts, pause=0.0):
+    """What the server answers to bytes; b"" if it ends the connection without an answer."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
+        answer = b""
+        with contextlib.suppress(ConnectionError):
+            for part in parts:
+                plain.sendall(part)
+                time.sleep(pause)
+        with contextlib.suppress(ConnectionError):
+            while part := plain.recv(4096):
+                answer += part
+        return answer
+
+
+HEAD = b"POST /predict HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+BODY = json.dumps({"inputs": {"x": ROW}}).encode()
+
+
+def chunks(*parts):
+    return b"".join(b"%x;note=1\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize(("headers", "body", "status"), [
+    (b"Content-Length: 60000000", b"", 413),
+    (b"Content-Length: " + b"9" * 30, b"", 413),
+    (b"Content-Length: 400000", b"x", 413),
+    (b"Content-Length: -1", b"", 400),
+    (b"Content-Length: 1e3", b"", 400),
+    (b"Content-Length: %d" % len(BODY), BODY, 200),
+    (b"Content-Length: 5\r\nTransfer-Encoding: chunked", b"0\r\n\r\n", 400),
+    (b"Transfer-Encoding: gzip", b"", 400),
+    (b"Transfer-Encoding: chunked", chunks(BODY), 200),
+    (b"Transfer-Encoding: chunked", chunks(BODY[:7], BODY[7:8], BODY[8:]), 200),
+    (b"Transfer-Encoding: chunked", chunks(*[b" " * 9000] * 40), 413),
+    (b"Transfer-Encoding: chunked", b"ffffffff\r\n", 413),
+    (b"Transfer-Encoding: chunked", b"xyz\r\n", 400),
+    (b"Transfer-Encoding: chunked", b"-5\r\n", 400),
+    (b"Transfer-Encoding: chunked", b"1" * 5000, 400),
+    (b"Content-Length: 60000000\r\nExpect: 100-continue", b"", 413),
+])
+def test_bodies_are_limited_before_they_are_read(serve, headers, body, status):
+    port = serve("--executors", 1)
+    answer = talk(port, HEAD + headers + b"\r\n\r\n" + body)
+    assert answer.startswith(b"HTTP/1.1 %d " % status), answer[:300]
+
+
+def test_connections_are_bounded(serve):
+    port = serve("--executors", 1, "--max-connections", 3)
+    idle = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(3)]
+    time.sleep(0.2)
+    assert talk(port).startswith(b"HTTP/1.1 503 ")
+    for connection in idle:
+        connection.close()
+    wait_until(lambda: talk(port, HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY), BODY)
+               .startswith(b"HTTP/1.1 200 "))
+
+
+@pytest.mark.parametrize("parts", [
+    (b"POST /pre",), (HEAD,), (HEAD + b"Content-Length: 100\r\n\r\n", *[b" "] * 20),
+    (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[b"1\r\n \r\n"] * 20),
+    (*[b"GET / HTTP/1.1\r\nA: b\r\n"] + [b"A: b\r\n"] * 20,),
+])
+def test_slow_clients_are_not_waited_for(tessera, modules, monkeypatch, parts):
+    """Also if they send something now and then."""
+    server, batcher = modules
+    monkeypatch.setattr(server, "SECONDS_TO_SEND", 1)
+    monkeypatch.setattr(server, "SECONDS_TO_REFUSE", 1)
+    model = tessera.load(server.make_model())
+    pool = tessera.Pool(model, {"x": (1, 64)}, executors=1)
+    service = server.Service(pool, batcher.Batcher(pool, max_batch=1, max_delay=0, max_waiting=3),
+                             server.row_shapes(model))
+    listening = server.Server(("127.0.0.1", 0), service)
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    begin = time.monotonic()
+    answer = talk(listening.server_port, *parts, pause=0.3)
+    assert time.monotonic() - begin < 20
+    assert not answer.startswith(b"HTTP/1.1 200 "), answer
+    listening.shutdown()
+    listening.server_close()
+    service.end()
 
 
 IDENTITY = helper.make_node("Identity", ["x"], ["y"])

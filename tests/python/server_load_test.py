@@ -1,0 +1,87 @@
+"""examples/09_server: a large body takes little memory and holds up nobody."""
+
+import concurrent.futures
+import http.client
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+
+pytestmark = pytest.mark.alone
+COUNT = 3_000_000
+
+
+@pytest.fixture
+def large_model(tmp_path):
+    """Rows of so many numbers that their JSON has 60 MiB."""
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["y"])], "rows",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", COUNT])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", COUNT])])
+    path = tmp_path / "large.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              path)
+    return path
+
+
+def start(tessera, model):
+    """The process of a server, and its port."""
+    server = pathlib.Path(__file__).resolve().parents[2] / "examples" / "09_server" / "server.py"
+    process = subprocess.Popen(
+        [sys.executable, server, model, "--port", "0", "--executors", "1", "--max-batch", "1"],
+        stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path(tessera.__file__).parents[1])})
+    return process, int(process.stdout.readline().rsplit(":", 1)[1])
+
+
+def ask_for_metrics(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/metrics")
+    assert connection.getresponse().read()
+    connection.close()
+
+
+def peak_mib(process):
+    text = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", text)[1]) >> 10
+
+
+def test_a_large_body_holds_up_nobody(tessera, large_model):
+    process, port = start(tessera, large_model)
+    numbers = np.random.default_rng(0).standard_normal(COUNT).astype(np.float32)
+    body = ('{"inputs": {"x": [' + ", ".join(f"{number:.17g}" for number in numbers) + "]}}").encode()
+    assert len(body) > 55 << 20
+
+    def send():
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+        connection.request("POST", "/predict", body)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+    before, longest = peak_mib(process), 0.0
+    with concurrent.futures.ThreadPoolExecutor(1) as other:
+        large = other.submit(send)
+        while not large.done():
+            begin = time.monotonic()
+            ask_for_metrics(port)
+            longest = max(longest, time.monotonic() - begin)
+            time.sleep(0.01)
+        status, answer = large.result()
+    grown = peak_mib(process) - before
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    found = np.array(json.loads(answer)["outputs"]["y"], np.float32)
+    assert status == 200 and np.array_equal(found, numbers)
+    print(f"longest {longest:.3f} s, {grown} MiB")
+    # Read at once, the body held up others for 2.6 s and took 973 MiB.
+    assert longest < 1 and grown < 300
