@@ -133,6 +133,16 @@ nb::object as_array(nb::handle value, const std::string& location) {
   }
 }
 
+// The array that the value is or has (__array__); null if it has none that NumPy can make.
+nb::object array_of_itself(nb::handle value) {
+  if (!nb::hasattr(value, "__array__")) return {};
+  try {
+    return nb::module_::import_("numpy").attr("asarray")(value, nb::arg("order") = "C");
+  } catch (nb::python_error&) {
+    return {};
+  }
+}
+
 nb::object bfloat16_dtype() {
   try {
     return nb::module_::import_("ml_dtypes").attr("bfloat16");
@@ -170,8 +180,18 @@ nb::object to_array(Tensor tensor) {
 Tensor to_tensor(nb::handle value, const std::string& location) {
   if (nb::isinstance<Tensor>(value)) return nb::cast<Tensor>(value);
   if (std::optional<Tensor> tensor = borrow(value)) return *std::move(tensor);
-  if (offers_dlpack(value)) return tensor_from_dlpack(value, location);
-  nb::object array = as_array(value, location);
+  nb::object array;
+  if (offers_dlpack(value)) {
+    try {
+      return tensor_from_dlpack(value, location);
+    } catch (const Error&) {
+      // NumPy exchanges no bfloat16 by DLPack, and so nothing that is made of NumPy's arrays does.
+      array = array_of_itself(value);
+      if (!array) throw;
+    }
+  } else {
+    array = as_array(value, location);
+  }
   const nb::object dtype = array.attr("dtype");
   const auto type_name = nb::cast<std::string>(dtype.attr("name"));
   std::optional<DataType> type;

@@ -284,8 +284,8 @@ constexpr const char* kBindOutputText =
     R"(Binds an output or a fetched value to `array`: later runs write to it, and run() returns it.
 
 The array must be dense, row-major and writable. A run raises InvalidArgument if the array shares
-memory with another output, or with an input with which it does not form a state pair (state_pairs
-of Model.bind); or if it does not have the shape of the output for the inputs of this run.
+memory with another output, or if it does not have the shape of the output for the inputs of this
+run. It may share memory with inputs: results are as if all inputs had been copied before the run.
 Outputs that are sparse, or whose size is known only in the run, cannot be bound.)";
 
 }  // namespace

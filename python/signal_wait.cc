@@ -21,6 +21,15 @@ constexpr std::chrono::milliseconds kPoll{50};
 // How long work that was told to stop may go on before it is left to itself.
 constexpr std::chrono::milliseconds kMaxDelay{250};
 
+// Null also if the system starts no further thread.
+std::unique_ptr<BackgroundTask> start_or_null(std::function<void(CancellationToken& end)> work) {
+  try {
+    return BackgroundTask::start(std::move(work));
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 struct SignalWait::State {
@@ -104,7 +113,7 @@ void SignalWait::run(std::function<void()> work) {
   if (is_main_thread()) {
     state_->is_waited_for = true;
     // By a copy: if no thread can be started, `work` is called here.
-    task = BackgroundTask::start([state = state_, work](CancellationToken& /*end*/) mutable {
+    task = start_or_null([state = state_, work](CancellationToken& /*end*/) mutable {
       std::exception_ptr error;
       try {
         work();

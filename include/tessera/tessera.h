@@ -178,7 +178,7 @@ class Executor {
   // weights, and the kernels that are not built for a dimension that differs. Afterwards inputs(),
   // outputs(), plan() and steps() describe the newest run, and references that they returned before
   // are invalid. Throws as Model::bind() does if a shape contradicts the model; then the executor
-  // is unchanged.
+  // is unchanged. Throws Unsupported in a forked process if a thread was in a run at the fork.
   std::vector<Tensor> run(const std::map<std::string, Tensor>& inputs);
 
   // The same if RunOptions::layouts has sparse layouts: inputs and outputs in these layouts are
@@ -208,8 +208,9 @@ class Executor {
   // A run in which all inputs that are read and all outputs are bound. It allocates nothing, except
   // in the first run after binding, and inside libraries. Throws InvalidArgument if an input or
   // output is not bound. Like run(), it throws InvalidArgument if the bound memory of an output
-  // overlaps that of another output, or that of an input with which it does not form a state pair.
-  // Apart from state pairs, a run never writes to inputs.
+  // overlaps that of another output. It may overlap that of inputs: results are as if all inputs
+  // had been copied before the run.
+  // Otherwise, a run never writes to inputs.
   void run_bound();
 
   // Cancels the current run, if there is one, before its next step: the run throws Cancelled, and

@@ -16,6 +16,7 @@
 #include "api/stage_clock.h"
 #include "assemble/release_weights.h"
 #include "base/background_task.h"
+#include "base/fork.h"
 #include "base/parallel.h"
 #include "compile/build_plan.h"
 #include "store/store.h"
@@ -101,7 +102,7 @@ std::optional<NextPlan> Model::State::retune_in_background(const BindOptions& gi
     keep_stored(result->built, pool.threads(), wanted);
   }
   keep_blobs();
-  const std::lock_guard lock(mutex);
+  const ForkSafeLock lock(mutex);
   newest_cache = record;
   release_packed_constants(loaded.graph, result->built);
   return NextPlan{*std::move(result), std::move(record)};
@@ -121,7 +122,7 @@ std::optional<NextPlan> Model::State::compile_in_background(const BindOptions& o
   PlanResult result = build_anew(options, wanted, nullptr, pool, clock);
   check_weights();
   if (!options.cache.frozen) keep_blobs();
-  const std::lock_guard lock(mutex);
+  const ForkSafeLock lock(mutex);
   release_packed_constants(loaded.graph, result.built);
   return NextPlan{.plan = std::move(result)};
 }
@@ -145,7 +146,7 @@ std::optional<NextPlan> Model::State::build_in_background(const BindOptions& opt
       keep_stored(result->built, pool.threads(), wanted);
       keep_blobs();
     }
-    const std::lock_guard lock(mutex);
+    const ForkSafeLock lock(mutex);
     release_packed_constants(loaded.graph, result->built);
   }
   if (!result) {

@@ -20,6 +20,7 @@
 #include "api/model_state.h"
 #include "api/stage_clock.h"
 #include "assemble/release_weights.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/parallel.h"
@@ -260,7 +261,7 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<LoadedCa
 
 void Model::State::note_bound(PlanResult& result,
                               const std::shared_ptr<const CacheRecord>& record) {
-  const std::lock_guard lock(mutex);
+  const ForkSafeLock lock(mutex);
   if (record) newest_cache = record;
   const BuiltPlan* const startup_plan = result.startup_plan ? &*result.startup_plan : nullptr;
   const int64_t freed = release_packed_constants(loaded.graph, result.built, startup_plan);

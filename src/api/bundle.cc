@@ -12,6 +12,7 @@
 #include "api/cache_ingredients.h"
 #include "api/executor_state.h"
 #include "api/model_state.h"
+#include "base/fork.h"
 #include "base/processor.h"
 #include "base/writable_path.h"
 #include "cache/bundle_file.h"
@@ -105,7 +106,7 @@ class Model::State::BundleWriter {
     std::map<std::string, std::string> blobs;
     std::optional<cache::PackPieces> pack_pieces;
     if (key_ && model_.stored_model) {
-      const std::lock_guard lock(model_.mutex);
+      const ForkSafeLock lock(model_.mutex);
       index = encode_index();
       for (auto& [name, bytes] : model_.backends.state_->services->blobs()) {
         blobs[blob_pack_key(name)] = std::move(bytes);
@@ -297,7 +298,7 @@ void Model::save_bundle(const std::filesystem::path& file,
   state->file = origin.file;
   state->given_bytes = origin.given_bytes;
   {
-    const std::lock_guard lock(origin.mutex);
+    const ForkSafeLock lock(origin.mutex);
     state->loaded_caches = origin.loaded_caches;
   }
   const Model own = Model::State::load(

@@ -13,6 +13,7 @@
 #include "api/model_state.h"
 #include "backend/catalog.h"
 #include "base/file_stamp.h"
+#include "base/fork.h"
 #include "base/likely_name.h"
 #include "base/parallel.h"
 #include "base/writable_path.h"
@@ -163,7 +164,7 @@ void check_has_plan(const LoadedCache& given, const tuning::Binding& binding) {
 
 std::vector<cache::Section> Model::State::stored_sections(const std::string& backend,
                                                           bool with_packs) {
-  const std::lock_guard guard(mutex);
+  const ForkSafeLock guard(mutex);
   std::vector<cache::Section> sections;
   if (!stored_model || stored_model->persistent_packs() == nullptr) {
     if (with_packs) log.warn("the packs are not saved: this model keeps none");
@@ -190,11 +191,12 @@ void Model::State::take_packs(const LoadedCache& given) {
     if (section.content != kPacks && section.content != kKernels) continue;
     if (!given.type.empty() && section.type != given.type && section.type != kPacks) continue;
     if (given.type == tuning::kPlanSection) continue;
-    std::unique_lock guard(mutex);
-    const std::string reason =
-        stored_model ? stored_model->add_packs(section, given.path) : "this model keeps no index";
-    // The callback of the log may call the model, which locks the mutex.
-    guard.unlock();
+    const std::string reason = [&]() -> std::string {
+      const ForkSafeLock guard(mutex);
+      if (!stored_model) return "this model keeps no index";
+      return stored_model->add_packs(section, given.path);
+    }();
+    // Without the mutex: the callback of the log may call the model.
     if (!reason.empty()) log.warn(reason);
   }
 }
@@ -203,7 +205,7 @@ void Model::save_cache(const std::filesystem::path& file, const std::string& typ
                        bool include_packs) const {
   std::shared_ptr<const CacheRecord> newest;
   {
-    const std::lock_guard lock(state_->mutex);
+    const ForkSafeLock lock(state_->mutex);
     newest = state_->newest_cache;
   }
   save(newest.get(), file, type, state_->backends.state_->set, state_->file.filename().string(),
@@ -214,7 +216,7 @@ void Model::load_cache(const std::filesystem::path& file, const std::string& typ
   LoadedCache given =
       read_given(file, type, state_->backends.state_->set, state_->model_ingredients());
   state_->take_packs(given);
-  const std::lock_guard lock(state_->mutex);
+  const ForkSafeLock lock(state_->mutex);
   std::vector<LoadedCache>& all = state_->loaded_caches;
   // The same file again is as it is now, at its place in the order.
   const auto known = std::ranges::find_if(all, [&](const LoadedCache& other) {
@@ -230,7 +232,7 @@ void Model::load_cache(const std::filesystem::path& file, const std::string& typ
 CacheReport Model::cache_report() const {
   std::shared_ptr<const CacheRecord> newest;
   {
-    const std::lock_guard lock(state_->mutex);
+    const ForkSafeLock lock(state_->mutex);
     newest = state_->newest_cache;
   }
   return newest ? newest->contents().report : CacheReport{};

@@ -15,6 +15,7 @@
 #include "api/stage_clock.h"
 #include "backend/packs.h"
 #include "backend/plugin_ops.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/module_folder.h"
@@ -51,7 +52,7 @@ void Model::State::with_lock(const std::function<void(const Log& log)>& work) {
     for (const std::string& message : messages) log.warn(message);
   };
   try {
-    const std::lock_guard lock(mutex);
+    const ForkSafeLock lock(mutex);
     work(deferred_log);
   } catch (...) {
     report();
@@ -84,7 +85,7 @@ Graph Model::State::bound_graph_with_weights(const BindOptions& wanted, ThreadPo
 }
 
 DeclaredShapes Model::State::declared_shapes() {
-  const std::lock_guard lock(mutex);
+  const ForkSafeLock lock(mutex);
   return DeclaredShapes(loaded.graph);
 }
 
@@ -109,7 +110,7 @@ void Model::State::restore() {
   // Compares the stamps of the files that were opened, because a file may have been replaced after
   // check_unchanged().
   if (!expected.empty()) check_same_stamps(expected, again.source.files);
-  const std::lock_guard lock(mutex);
+  const ForkSafeLock lock(mutex);
   if (bundle && structure) {
     // The index of a bundle and its model are authenticated apart from one another.
     const tuning::StructureText found =
@@ -125,12 +126,12 @@ void Model::State::restore() {
 }
 
 std::vector<StampedFile> Model::State::files() const {
-  const std::lock_guard lock(mutex);
+  const ForkSafeLock lock(mutex);
   return loaded.source.files;
 }
 
 void Model::State::check_weights() const {
-  const std::lock_guard lock(mutex);
+  const ForkSafeLock lock(mutex);
   check_unchanged(loaded.source.mappings);
 }
 
@@ -159,7 +160,7 @@ void Model::State::keep_stored(const BuiltPlan& built, int threads, const PlanOp
   const std::vector<SavableKernel> savable =
       StoredKernels(*registry, threads, {options.precision, options.nan, options.accuracy}, {})
           .savable(built);
-  const std::lock_guard lock(mutex);
+  const ForkSafeLock lock(mutex);
   stored_model->keep(loaded, loaded_structure(), packs, savable, backends.state_->set);
 }
 
@@ -199,7 +200,7 @@ void Model::State::warn_once_if_slow(const BindOptions& options) {
 }
 
 std::vector<cache::Ingredient> Model::State::model_ingredients() {
-  const std::lock_guard lock(mutex);
+  const ForkSafeLock lock(mutex);
   return tessera::model_ingredients(loaded_structure());
 }
 
@@ -207,7 +208,7 @@ std::vector<cache::Ingredient> Model::State::model_ingredients() {
 constexpr int64_t kMuchPackedBytes = int64_t{1} << 20;
 
 void Model::State::note_packed(int64_t bytes) {
-  const std::lock_guard lock(mutex);
+  const ForkSafeLock lock(mutex);
   packed_bytes += bytes;
   if (packed_bytes < kMuchPackedBytes) return;
   packed_bytes = 0;
@@ -279,7 +280,7 @@ std::string Model::to_onnx(
 }
 
 ModelDescription Model::describe() const {
-  const std::lock_guard lock(state_->mutex);
+  const ForkSafeLock lock(state_->mutex);
   const Graph graph = with_equal_names(state_->loaded.graph, *state_->registry);
   ModelDescription description = describe_model(state_->loaded, graph, *state_->registry);
   description.file = state_->file.string();
@@ -289,7 +290,7 @@ ModelDescription Model::describe() const {
 ModelDescription Model::describe(const std::map<std::string, std::vector<int64_t>>& shapes) const {
   ThreadPool pool;
   const Graph graph = state_->bound_graph({.shapes = shapes}, pool);
-  const std::lock_guard lock(state_->mutex);
+  const ForkSafeLock lock(state_->mutex);
   ModelDescription description = describe_model(state_->loaded, graph, *state_->registry);
   description.file = state_->file.string();
   return description;
@@ -318,7 +319,7 @@ PlanRequest Model::State::plan_request(const BindOptions& wanted,
   const std::vector<cache::Ingredient> of_model = model_ingredients();
   std::vector<std::string> asked = wanted_backends(wanted);
   for (std::string& name : asked) name = set->resolve_alias(name);
-  const std::lock_guard lock(mutex);
+  const ForkSafeLock lock(mutex);
   PlanRequest request{
       .model = of_model,
       .model_name = file.filename().string(),

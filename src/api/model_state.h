@@ -15,6 +15,7 @@
 #include "api/stage_clock.h"
 #include "backend/packs.h"
 #include "base/background_task.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/parallel.h"
 #include "compile/compile.h"
@@ -61,7 +62,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   Log information_log;  // see LoadOptions
   PackStore packs;
   std::vector<StageRecord> stages;
-  mutable std::mutex mutex;                   // protects the members below
+  mutable LongHeldMutex mutex;                // protects the members below
   LoadedModel loaded;                         // its weights may be released and read again
   std::optional<ModelStructure> structure;    // of the loaded graph; computed on first use
   std::unique_ptr<StoredModel> stored_model;  // null if the model has no index

@@ -74,7 +74,7 @@ constexpr std::string_view kNanModes[] = {"exact", "fast"};
 constexpr std::string_view kAccuracies[] = {"bounded", "fast"};
 constexpr std::string_view kOffOn[] = {"off", "on"};
 
-// More than any machine has; each costs memory of its own.
+// As ThreadPool has at most.
 constexpr uint32_t kMaxThreads = 4096;
 
 constexpr uint32_t kMaxBulkSteps = 1'000'000'000;
@@ -263,9 +263,9 @@ constexpr BindOption kOptions[] = {
     {.name = "state_pairs",
      .keyword = "state_pairs",
      .field = field<&RunOptions::state_pairs>(),
-     .help = "Pairs of an input and an output that bind_input() and bind_output() may give one "
-             "memory: what a network remembers from run to run. The output is written over the "
-             "input once nothing reads that any more.",
+     .help = "Pairs of an input and an output that bind_input() and bind_output() will give one "
+             "memory: what a network remembers from run to run. Checks that they have one type and "
+             "shape. Any output may share memory with inputs, without being declared.",
      .ingredient = {.position = 11, .name = "state pairs"}},
     {.name = "fetches_step_outputs",
      .keyword = "fetch_step_outputs",

@@ -3,13 +3,16 @@
 #include <exception>
 #include <utility>
 
+#include "tessera/error.h"
+
 namespace tessera {
 
 void PlanSwap::begin() {
-  if (!build_) return;
+  // A forked process does not have the thread of its parent, so it builds again.
+  if (built_ && !(task_ && task_->is_lost())) return;
   built_ = std::make_shared<Built>();
   built_->failure = "the process is about to end";
-  const auto work = [built = built_, build = std::exchange(build_, {})](CancellationToken& end) {
+  const auto work = [built = built_, build = build_](CancellationToken& end) {
     // No failure is fatal, because the executor has a plan that runs.
     try {
       *built = {.next = build(end)};
@@ -17,12 +20,17 @@ void PlanSwap::begin() {
       built->failure = error.what();
     }
   };
-  task_ = BackgroundTask::start(work);
+  try {
+    task_ = BackgroundTask::start(work);
+  } catch (const Error& error) {
+    built_->failure = error.what();
+    is_refused_ = true;
+  }
 }
 
 bool PlanSwap::is_ready_before_run() {
   if (runs_left_-- <= 0) begin();
-  return task_ != nullptr && task_->is_done();
+  return is_refused_ || (task_ != nullptr && task_->is_done());
 }
 
 void PlanSwap::wait() {

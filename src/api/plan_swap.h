@@ -21,7 +21,8 @@ struct NextPlan {
   std::shared_ptr<const CacheRecord> record;
 };
 
-// Used from one thread at a time. The destructor cancels the build and waits for its end; so does
+// Used from one thread at a time. In a forked process, a build that had begun begins again. The
+// destructor cancels the build and waits for its end; so does
 // the end of the process, for objects that still exist.
 class PlanSwap {
  public:
@@ -49,6 +50,7 @@ class PlanSwap {
   int64_t runs_left_;  // before it begins
   Build build_;
   std::shared_ptr<Built> built_;          // filled by the task
+  bool is_refused_ = false;               // the system started no thread for it
   std::unique_ptr<BackgroundTask> task_;  // null before it begins, and if the process is ending
 };
 

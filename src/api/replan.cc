@@ -9,6 +9,7 @@
 #include "api/model_state.h"
 #include "api/stage_clock.h"
 #include "assemble/release_weights.h"
+#include "base/fork.h"
 
 namespace tessera {
 namespace {
@@ -48,7 +49,7 @@ PlanResult Model::State::replan(const BindOptions& options, const tuning::Reused
   };
   StageClock clock;
   PlanResult result = build_with_weights(build, clock);
-  const std::lock_guard lock(mutex);
+  const ForkSafeLock lock(mutex);
   release_packed_constants(loaded.graph, result.built);
   return result;
 }

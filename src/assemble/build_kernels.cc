@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -134,8 +135,12 @@ void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool,
   std::vector<Builder> builders(threads, Builder(builds, next, pool.threads()));
   {
     std::vector<std::jthread> started;
-    for (size_t index = 1; index < threads; ++index) {
-      started.emplace_back([&builder = builders[index]] { builder.run(); });
+    try {
+      for (size_t index = 1; index < threads; ++index) {
+        started.emplace_back([&builder = builders[index]] { builder.run(); });
+      }
+    } catch (const std::system_error&) {
+      // The system starts no more threads, so those that there are build all kernels.
     }
     builders.front().run(watcher);
   }

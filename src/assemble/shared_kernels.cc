@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "base/fork.h"
+
 namespace tessera {
 
 std::shared_ptr<SharedKernel> SharedKernels::of(const std::string& key, const Plugin* plugin) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   if (kernels_.size() >= next_drop_) drop_unused();
   std::shared_ptr<SharedKernel>& kernel = kernels_[{key, plugin}];
   if (kernel == nullptr) kernel = std::make_shared<SharedKernel>();

@@ -11,12 +11,13 @@
 
 #include "backend/candidates.h"
 #include "backend/kernel.h"
+#include "base/fork.h"
 
 namespace tessera {
 
 // One kernel, as long as some plan uses it.
 struct SharedKernel {
-  std::mutex mutex;  // held while the kernel is built, for which others wait
+  LongHeldMutex mutex;  // held while the kernel is built, for which others wait
   std::weak_ptr<const Kernel> kernel;
   int64_t library_bytes = 0;  // that its library was seen to keep; 0: not known
 };

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "backend/plugin_call.h"
+#include "base/fork.h"
 #include "base/likely_name.h"
 #include "base/trusted_code.h"
 
@@ -156,7 +158,7 @@ BackendSet::BackendSet(std::span<const CatalogEntry> catalog, std::span<const Ab
 }
 
 std::string BackendSet::resolve_alias(const std::string& name) const {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   for (const Entry& entry : entries_) {
     if (entry.known != nullptr && is_called(*entry.known, name))
       return std::string(entry.known->name);
@@ -191,7 +193,7 @@ bool BackendSet::replace_known(const std::filesystem::path& file) {
 }
 
 void BackendSet::add_path(const std::filesystem::path& path) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   add_files(path, From::User);
 }
 
@@ -222,7 +224,7 @@ void BackendSet::load(const std::filesystem::path& library) {
     throw Error(ErrorKind::InvalidArgument, "backend '" + library.string() + "'",
                 "expected the file of a plug-in, found none");
   }
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   add_file(library, From::User);
   for (Entry& entry : entries_) {
     if (entry.file.empty() || !std::filesystem::equivalent(entry.file, library, failure)) continue;
@@ -315,9 +317,14 @@ Error BackendSet::unknown(const std::string& name) const {
 // The usable entries, without duplicates.
 std::vector<BackendSet::Entry*> BackendSet::choose_entries(const std::vector<std::string>& names) {
   std::vector<Entry*> chosen;
+  const auto is_lost = [](const Entry& entry) {
+    return entry.plugin != nullptr && is_lost_by_fork(*entry.plugin);
+  };
   const auto add = [&](Entry* entry) {
     const bool is_usable = entry->remembered || entry->plugin != nullptr;
-    if (!is_usable || std::find(chosen.begin(), chosen.end(), entry) != chosen.end()) return;
+    if (!is_usable || is_lost(*entry) ||
+        std::find(chosen.begin(), chosen.end(), entry) != chosen.end())
+      return;
     chosen.push_back(entry);
   };
   for (const std::string& name : names) {
@@ -326,6 +333,12 @@ std::vector<BackendSet::Entry*> BackendSet::choose_entries(const std::vector<std
     if (!entry->remembered && !entry->plugin) {
       throw Error(ErrorKind::Unsupported, "backend '" + name + "'",
                   "cannot be used: " + sentence_of(entry->unusable));
+    }
+    if (is_lost(*entry)) {
+      throw Error(
+          ErrorKind::Unsupported, "backend '" + name + "'",
+          "cannot be used in this process: when it was forked, another thread was in a call "
+          "of the library; fork before, or leave the choice of backends to Tessera");
     }
     add(entry);
   }
@@ -347,7 +360,7 @@ std::vector<BackendSet::Entry*> BackendSet::choose_entries(const std::vector<std
 
 std::vector<std::shared_ptr<const Plugin>> BackendSet::choose(
     const std::vector<std::string>& names) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   // From here on, only what can be opened counts, not what is remembered.
   for (Entry* entry : choose_entries(names)) open(*entry);
   std::vector<std::shared_ptr<const Plugin>> chosen;
@@ -356,7 +369,7 @@ std::vector<std::shared_ptr<const Plugin>> BackendSet::choose(
 }
 
 std::vector<std::string> BackendSet::choose_names(const std::vector<std::string>& names) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::vector<std::string> chosen;
   for (const Entry* entry : choose_entries(names)) chosen.push_back(name_of(*entry));
   return chosen;
@@ -364,7 +377,7 @@ std::vector<std::string> BackendSet::choose_names(const std::vector<std::string>
 
 std::vector<std::shared_ptr<const Plugin>> BackendSet::choose_some(
     const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::vector<std::shared_ptr<const Plugin>> chosen;
   for (Entry* entry : choose_entries(names)) {
     if (std::find(wanted.begin(), wanted.end(), name_of(*entry)) == wanted.end()) continue;
@@ -375,7 +388,7 @@ std::vector<std::shared_ptr<const Plugin>> BackendSet::choose_some(
 }
 
 std::vector<LibraryVersion> BackendSet::choose_versions(const std::vector<std::string>& names) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::vector<LibraryVersion> versions;
   for (const Entry* entry : choose_entries(names)) {
     versions.push_back(entry->plugin ? version_of(*entry->plugin) : entry->remembered->version);
@@ -384,7 +397,7 @@ std::vector<LibraryVersion> BackendSet::choose_versions(const std::vector<std::s
 }
 
 void BackendSet::remember(const std::vector<RememberedPlugin>& usable) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   for (Entry& entry : entries_) {
     if (entry.known == nullptr || entry.is_tried || entry.file.empty()) continue;
     const std::optional<FileStamp> stamp = stamp_of(entry.file);
@@ -396,7 +409,7 @@ void BackendSet::remember(const std::vector<RememberedPlugin>& usable) {
 }
 
 std::vector<RememberedPlugin> BackendSet::remembered() const {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   const int64_t now_ns = system_time_ns();
   std::vector<RememberedPlugin> all;
   for (const Entry& entry : entries_) {
@@ -412,12 +425,12 @@ std::vector<RememberedPlugin> BackendSet::remembered() const {
 }
 
 bool BackendSet::has_third_party() const {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   return std::ranges::any_of(entries_, [](const Entry& entry) { return entry.known == nullptr; });
 }
 
 std::vector<std::shared_ptr<const Plugin>> BackendSet::third_party_plugins() {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::vector<std::shared_ptr<const Plugin>> found;
   for (Entry& entry : entries_) {
     if (entry.known != nullptr) continue;
@@ -428,7 +441,7 @@ std::vector<std::shared_ptr<const Plugin>> BackendSet::third_party_plugins() {
 }
 
 Device BackendSet::device(const std::string& name) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::vector<std::string> known;
   const auto find_in = [&](const std::shared_ptr<const Plugin>& plugin) -> std::optional<Device> {
     for (int32_t index = 0; plugin != nullptr && index < plugin->abi().device_count; ++index) {
@@ -462,7 +475,7 @@ Device BackendSet::device(const std::string& name) {
 }
 
 std::optional<Device> BackendSet::find_device(const DlpackDevice& called) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   open_all();
   for (const Entry& entry : entries_) {
     for (int32_t index = 0; entry.plugin != nullptr && index < entry.plugin->abi().device_count;
@@ -477,7 +490,7 @@ std::optional<Device> BackendSet::find_device(const DlpackDevice& called) {
 }
 
 std::vector<BackendState> BackendSet::states() {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   open_all();
   std::vector<BackendState> states;
   for (const Entry& entry : entries_) {

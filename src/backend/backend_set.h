@@ -15,6 +15,7 @@
 #include "backend/library_version.h"
 #include "backend/plugin.h"
 #include "base/file_stamp.h"
+#include "base/fork.h"
 #include "tessera/device_storage.h"
 #include "tessera/error.h"
 #include "tessera/tessera.h"
@@ -129,7 +130,7 @@ class BackendSet {
 
   std::span<const AbsentBackend> absent_;
   std::shared_ptr<HostServices> services_;
-  mutable std::mutex mutex_;
+  mutable LongHeldMutex mutex_;
   std::vector<Entry> entries_;  // third-party plug-ins first, then the catalog's, in its order
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/kernel_builder.h"
+#include "backend/plugin_call.h"
 #include "backend/read_offer.h"
 #include "backend/simple_kernel.h"
 #include "backend/status.h"
@@ -90,6 +91,7 @@ class Collector {
         of(proposals).add_refusal(node, reason == nullptr ? "without a reason" : reason);
       });
     };
+    const PluginCall call(*plugin_);
     const std::lock_guard lock(plugin_->propose_mutex());
     const Status status = call_plugin([&](tessera_error* error) {
       return abi.propose(abi.self, &graph_, &wanted, &sink, error);
@@ -207,9 +209,8 @@ class Collector {
       has_offer_or_refusal_[static_cast<size_t>(node.index)] = true;
     std::vector<Value> absorbed;
     for (const ValueId id : candidate.absorbed) absorbed.push_back(graph_.graph[id]);
-    candidate.build =
-        kernel_builder(candidate.abi, plugin_->name(), dense_layout, std::move(absorbed));
-    candidate.load = kernel_loader(candidate.abi, plugin_->name());
+    candidate.build = kernel_builder(candidate.abi, plugin_, dense_layout, std::move(absorbed));
+    candidate.load = kernel_loader(candidate.abi, plugin_);
     offers_.candidates.push_back(std::move(candidate));
   }
 

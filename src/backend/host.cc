@@ -9,6 +9,7 @@
 #include "backend/pattern.h"
 #include "backend/reference_kernel.h"
 #include "backend/status.h"
+#include "base/fork.h"
 #include "base/parallel.h"
 #include "export/onnx/export.h"
 #include "tessera/error.h"
@@ -110,14 +111,14 @@ void forget_if_too_many(std::map<std::string, std::string>& blobs, std::set<std:
 
 std::optional<std::string> HostServices::get_blob(const std::string& key) {
   {
-    const std::lock_guard lock(mutex_);
+    const ForkSafeLock lock(mutex_);
     const auto found = blobs_.find(key);
     if (found != blobs_.end()) return found->second;
   }
   std::optional<std::string> stored = keeper_.find ? keeper_.find(key) : std::nullopt;
   if (!stored) return std::nullopt;
   // Another thread may have put a newer one meanwhile.
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::string found = blobs_.try_emplace(key, *std::move(stored)).first->second;
   forget_if_too_many(blobs_, new_, key);
   return found;
@@ -125,7 +126,7 @@ std::optional<std::string> HostServices::get_blob(const std::string& key) {
 
 void HostServices::put_blob(const std::string& key, std::string bytes) {
   {
-    const std::lock_guard lock(mutex_);
+    const ForkSafeLock lock(mutex_);
     const auto [blob, is_new] = blobs_.try_emplace(key);
     if (!is_new && blob->second == bytes) return;
     blob->second = bytes;
@@ -134,26 +135,26 @@ void HostServices::put_blob(const std::string& key, std::string bytes) {
   }
   if (!keeper_.keep || !keeper_.keep(key, bytes)) return;
   // If another thread has put other bytes meanwhile, theirs are still to be kept.
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   const auto known = blobs_.find(key);
   if (known != blobs_.end() && known->second == bytes) new_.erase(key);
 }
 
 std::map<std::string, std::string> HostServices::take_new_blobs() {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::map<std::string, std::string> taken;
   for (const std::string& key : std::exchange(new_, {})) taken[key] = blobs_.at(key);
   return taken;
 }
 
 std::map<std::string, std::string> HostServices::blobs() {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   return blobs_;
 }
 
 BlobClaim HostServices::try_claim(const std::string& key) {
   {
-    const std::lock_guard lock(mutex_);
+    const ForkSafeLock lock(mutex_);
     if (!claimed_.insert(key).second) return nullptr;
   }
   // Ends the claim, whatever happens below.
@@ -167,18 +168,19 @@ BlobClaim HostServices::try_claim(const std::string& key) {
 
 void HostServices::end_claim(const std::string& key) {
   {
-    const std::lock_guard lock(mutex_);
+    const ForkSafeLock lock(mutex_);
     claimed_.erase(key);
   }
   claim_has_ended_.notify_all();
 }
 
 bool HostServices::claim(const std::string& key) {
+  const NoForkSection section;
   const auto deadline = std::chrono::steady_clock::now() + max_claim_wait_;
   while (true) {
     BlobClaim claim = try_claim(key);
     if (claim != nullptr) {
-      const std::lock_guard lock(mutex_);
+      const ForkSafeLock lock(mutex_);
       held_[key] = std::move(claim);
       return true;
     }
@@ -191,7 +193,7 @@ bool HostServices::claim(const std::string& key) {
 
 void HostServices::release(const std::string& key) {
   BlobClaim claim;  // ends after the lock, which ending it needs
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   if (const auto held = held_.find(key); held != held_.end()) {
     claim = std::move(held->second);
     held_.erase(held);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "backend/plugin_call.h"
 #include "backend/status.h"
 #include "tessera/error.h"
 
@@ -56,10 +57,11 @@ Kernel taken_over(const tessera_kernel& kernel, const Status& status,
 }  // namespace
 
 std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_candidate> abi,
-                                                  std::string backend, std::string dense_layout,
+                                                  std::shared_ptr<const Plugin> plugin,
+                                                  std::string dense_layout,
                                                   std::vector<Value> absorbed) {
-  return [abi = std::move(abi), backend = std::move(backend),
-          dense_layout = std::move(dense_layout), absorbed = std::move(absorbed)](int threads) {
+  return [abi = std::move(abi), plugin = std::move(plugin), dense_layout = std::move(dense_layout),
+          absorbed = std::move(absorbed)](int threads) {
     const auto given = std::make_shared<AbsorbedTensors>(absorbed);
     tessera_build_options options = {};
     options.struct_size = sizeof(options);
@@ -69,23 +71,25 @@ std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_
     options.absorbed_count = static_cast<int32_t>(given->buffers.size());
     tessera_kernel kernel = {};
     kernel.struct_size = sizeof(kernel);
+    const PluginCall call(*plugin);
     const Status status = call_plugin(
         [&](tessera_error* error) { return abi->build(abi->self, &options, &kernel, error); });
-    return taken_over(kernel, status, *abi, backend, given);
+    return taken_over(kernel, status, *abi, plugin->name(), given);
   };
 }
 
 std::function<Kernel(std::shared_ptr<const void> bytes, int64_t size)> kernel_loader(
-    std::shared_ptr<const tessera_candidate> abi, std::string backend) {
+    std::shared_ptr<const tessera_candidate> abi, std::shared_ptr<const Plugin> plugin) {
   if (abi->load == nullptr) return {};
-  return [abi = std::move(abi), backend = std::move(backend)](std::shared_ptr<const void> bytes,
-                                                              int64_t size) {
+  return [abi = std::move(abi), plugin = std::move(plugin)](std::shared_ptr<const void> bytes,
+                                                            int64_t size) {
     tessera_kernel kernel = {};
     kernel.struct_size = sizeof(kernel);
+    const PluginCall call(*plugin);
     const Status status = call_plugin([&](tessera_error* error) {
       return abi->load(abi->self, bytes.get(), static_cast<size_t>(size), &kernel, error);
     });
-    return taken_over(kernel, status, *abi, backend, std::move(bytes));
+    return taken_over(kernel, status, *abi, plugin->name(), std::move(bytes));
   };
 }
 

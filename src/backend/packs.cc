@@ -5,6 +5,7 @@
 #include <new>
 #include <span>
 
+#include "base/fork.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -59,14 +60,14 @@ Digest digest_of(const Tensor& constant, ThreadPool* pool) {
 }
 
 std::shared_ptr<PackStore::Entry> PackStore::entry_of(const PackKey& key) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::shared_ptr<Entry>& slot = entries_[key];
   if (!slot) slot = std::make_shared<Entry>();
   return slot;
 }
 
 void PackStore::put(Entry& entry, Bytes bytes, int64_t size) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   entry.bytes = std::move(bytes);
   entry.size = size;
   total_bytes_ += size;
@@ -106,21 +107,21 @@ void PackStore::find_stored(const PackKey& key, int64_t bytes) {
 }
 
 void PackStore::set_source(Source source) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   source_ = std::move(source);
 }
 
 PackStore::Bytes PackStore::stored(const PackKey& key, int64_t bytes) const {
   Source source;
   {
-    const std::lock_guard lock(mutex_);
+    const ForkSafeLock lock(mutex_);
     source = source_;
   }
   return source ? source(key, bytes) : nullptr;
 }
 
 std::vector<PackStore::Pack> PackStore::all() const {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::vector<Pack> packs;
   for (const auto& [key, entry] : entries_) {
     if (entry->bytes && !entry->is_on_device) packs.push_back({key, entry->bytes, entry->size});
@@ -129,13 +130,13 @@ std::vector<PackStore::Pack> PackStore::all() const {
 }
 
 PackStore::Bytes PackStore::find(const PackKey& key) const {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   const auto found = entries_.find(key);
   return found == entries_.end() ? nullptr : found->second->bytes;
 }
 
 void PackStore::drop_unused(const std::function<bool(const Digest& weight)>& is_kept) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::erase_if(entries_, [&](const auto& item) {
     if (is_kept && is_kept(item.first.weight)) return false;
     const Entry& entry = *item.second;
@@ -151,7 +152,7 @@ std::string text(const PackKey& key) {
 }
 
 int64_t PackStore::total_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   return total_bytes_;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fork.h"
 #include "base/parallel.h"
 #include "cache/digest.h"
 #include "graph/graph.h"
@@ -78,7 +79,7 @@ class PackStore {
   Bytes stored(const PackKey& key, int64_t bytes) const;
 
   struct Entry {
-    std::mutex mutex;
+    LongHeldMutex mutex;  // while the pack is made
     Bytes bytes;
     int64_t size = 0;
     bool is_on_device = false;

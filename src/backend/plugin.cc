@@ -14,6 +14,7 @@
 #include "backend/layouts.h"
 #include "backend/plugin_ops.h"
 #include "backend/status.h"
+#include "base/fork.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -206,7 +207,10 @@ Plugin::Plugin(tessera_open_backend_function open_function, const std::string& l
   }
 }
 
-Plugin::~Plugin() { release(); }
+// What the library keeps belongs to the process that opened it.
+Plugin::~Plugin() {
+  if (!is_forked()) release();
+}
 
 std::optional<tessera_compile_counts> Plugin::compile_counts() const {
   if (abi_.compile_counts == nullptr) return std::nullopt;
@@ -235,6 +239,7 @@ void Plugin::release() {
 
 std::shared_ptr<const Plugin> Plugin::open(const std::filesystem::path& file,
                                            std::shared_ptr<HostServices> services) {
+  const NoForkSection section;
   const std::string location = "plug-in '" + file.filename().string() + "'";
   const std::set<std::string> before = loaded_files();
   void* library = load_library(file, location);

@@ -11,6 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/fork.h"
+#include "base/start_thread.h"
+
 namespace tessera {
 
 namespace {
@@ -39,6 +42,12 @@ struct BackgroundTask::State {
   }
 
   void join() {
+    // A forked process has a copy of the object but not the thread, whose identifier may be that of
+    // a new thread there. So the object is forgotten, neither joined nor detached.
+    if (process != ::getpid()) {
+      std::construct_at(&thread);
+      return;
+    }
     // Work may destroy its own task: a thread must not join itself, nor wait here for another one
     // that joins it.
     std::unique_lock lock(mutex, std::defer_lock);
@@ -47,11 +56,7 @@ struct BackgroundTask::State {
       return;
     }
     lock.lock();
-    if (!thread.joinable()) return;
-    if (process == ::getpid()) return thread.join();
-    // A forked process has a copy of the object but not the thread, whose identifier may be that of
-    // a new thread there. So the object is forgotten, neither joined nor detached.
-    std::construct_at(&thread);
+    if (thread.joinable()) thread.join();
   }
 
   bool is_own_thread() const { return of_this_thread == this; }
@@ -104,26 +109,26 @@ std::unique_ptr<BackgroundTask> BackgroundTask::start(
   (void)kEndOfMainThread;
   wait_at_exit();
   Tasks& all = tasks();
-  const std::lock_guard lock(all.mutex);
+  const ForkSafeLock lock(all.mutex);
   if (all.is_ending) return nullptr;
   auto state = std::make_shared<State>();
   state->wake = std::move(wake);
   std::erase_if(all.states, [](const std::weak_ptr<void>& known) { return known.expired(); });
-  all.states.push_back(state);
-  state->thread = std::thread([state, work = std::move(work)]() mutable {
+  state->thread = start_thread([state, work = std::move(work)]() mutable {
     State::of_this_thread = state.get();
     work(state->end);
     // Destroys what the work owns in this thread, too.
     work = {};
     state->is_done = true;
   });
+  all.states.push_back(state);
   return std::unique_ptr<BackgroundTask>(new BackgroundTask(std::move(state)));
 }
 
 void BackgroundTask::leave(std::unique_ptr<BackgroundTask> task) {
   if (task == nullptr) return;
   Tasks& all = tasks();
-  const std::lock_guard lock(all.mutex);
+  const ForkSafeLock lock(all.mutex);
   // Of those that have ended, the destructor waits for nothing.
   std::erase_if(all.left, [](const auto& known) { return known->is_done(); });
   all.left.push_back(std::move(task));
@@ -138,13 +143,15 @@ BackgroundTask::~BackgroundTask() {
 
 bool BackgroundTask::is_done() const { return state_->is_done; }
 
+bool BackgroundTask::is_lost() const { return !is_done() && state_->process != ::getpid(); }
+
 void BackgroundTask::wait() { state_->join(); }
 
 void end_background_tasks() {
   std::vector<std::shared_ptr<BackgroundTask::State>> running;
   {
     Tasks& all = tasks();
-    const std::lock_guard lock(all.mutex);
+    const ForkSafeLock lock(all.mutex);
     all.is_ending = true;
     for (const std::weak_ptr<void>& known : all.states) {
       if (auto state = known.lock()) {

@@ -30,6 +30,7 @@ void lower_priority();
 class BackgroundTask {
  public:
   // Starts `work`, which must not throw. Returns null if end_background_tasks() was called before.
+  // Throws OutOfMemory if the system starts no further thread.
   // `wake` is called when the task is cancelled, on the thread that cancels it, so that work that
   // waits can end; it must not throw, and may be called more than once and after the work has
   // ended.
@@ -45,6 +46,9 @@ class BackgroundTask {
   static void leave(std::unique_ptr<BackgroundTask> task);
 
   bool is_done() const;
+  // Whether its thread is one of the process from which this one was forked, so that it never ends.
+  bool is_lost() const;
+  // Returns at once if it is lost.
   void wait();
 
  private:

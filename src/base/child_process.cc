@@ -93,7 +93,7 @@ ChildProcess::ChildProcess(const std::filesystem::path& program, std::vector<std
 }
 
 ChildProcess::~ChildProcess() {
-  if (id_ > 0) kill();
+  if (id_ > 0 && parent_ == ::getpid()) kill();
 }
 
 std::optional<ProcessEnd> ChildProcess::wait(std::chrono::milliseconds patience) {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
@@ -57,6 +58,7 @@ class ChildProcess {
 
  private:
   pid_t id_ = -1;
+  pid_t parent_ = ::getpid();  // a process that was forked from it leaves the child alone
   WaitFunction wait_;
   std::optional<ProcessEnd> end_;
 };

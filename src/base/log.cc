@@ -1,7 +1,11 @@
 #include "base/log.h"
 
+#include <cstdint>
 #include <cstdio>
+#include <string>
 #include <utility>
+
+#include "base/fork.h"
 
 namespace tessera {
 namespace {
@@ -19,16 +23,20 @@ Log::Log(Callback callback) : callback_(std::move(callback)) {
 }
 
 void Log::warn(const std::string& message) const {
-  const std::scoped_lock lock(mutex_);
-  if (seen_.contains(message)) return;
-  // Programs that run for long meet ever new shapes and models, which messages name.
-  if (seen_.size() >= kMaxRemembered) seen_.clear();
-  seen_.insert(message);
+  {
+    const ForkSafeLock lock(mutex_);
+    if (seen_.contains(message)) return;
+    // Programs that run for long meet ever new shapes and models, which messages name.
+    if (seen_.size() >= kMaxRemembered) seen_.clear();
+    seen_.insert(message);
+  }
+  // Not under the mutex: the callback may take long, for example for the lock of an interpreter.
+  const Turn turn("log " + std::to_string(reinterpret_cast<uintptr_t>(this)));
   callback_(message);
 }
 
 std::vector<std::string> Log::messages() const {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   return {seen_.begin(), seen_.end()};
 }
 

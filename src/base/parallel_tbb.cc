@@ -4,41 +4,121 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
 
+#include "base/fork.h"
 #include "base/parallel.h"
+#include "base/start_thread.h"
+#include "base/thread_team.h"
 #include "tessera/error.h"
 
 namespace tessera {
+namespace {
+
+// More than any machine has; each costs memory of its own.
+constexpr int kMaxThreads = 4096;
+
+// oneTBB starts its threads within loops, also of libraries, and some of these end the process if
+// the system refuses. So as many threads are started before, for a moment.
+void require_threads(int threads) {
+  static std::atomic<int> known = 1;
+  const int wanted = std::min(threads, oneapi::tbb::info::default_concurrency());
+  if (wanted <= known) return;
+  std::atomic<bool> may_end = false;
+  std::vector<std::thread> started;
+  const auto join = [&] {
+    may_end = true;
+    may_end.notify_all();
+    for (std::thread& thread : started) thread.join();
+  };
+  try {
+    for (int count = 1; count < wanted; ++count) {
+      started.push_back(start_thread([&] { may_end.wait(false); }));
+    }
+  } catch (...) {
+    join();
+    throw;
+  }
+  join();
+  known = wanted;
+}
+
+// Threads may have become scarce since require_threads().
+template <class Run>
+void run_or_explain(const Run& run) {
+  try {
+    run();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    if (!std::string_view(error.what()).starts_with("pthread_create")) throw;
+    throw refused_thread(error.what());
+  }
+}
+
+}  // namespace
 
 struct ThreadPool::State {
   State(int count, Denormals rule) : threads(count), denormals(rule), arena(count) {
+    if (made_after_forks > 0) {
+      team.emplace(std::min(threads, oneapi::tbb::info::default_concurrency()), denormals);
+    } else {
+      require_threads(threads);
+    }
     // An arena gives its workers the denormal rule of the thread that created it.
     const ScopedDenormals kept(denormals);
     arena.initialize();
   }
+
+  // What belongs to the threads of another process is neither used nor destroyed.
+  static void leave_to_parent(std::unique_ptr<State>& state) {
+    if (state->made_after_forks != fork_count()) (void)state.release();
+  }
+  static State& of_this_process(std::unique_ptr<State>& state) {
+    if (state->made_after_forks != fork_count()) {
+      auto made = std::make_unique<State>(state->threads, state->denormals);
+      leave_to_parent(state);
+      state = std::move(made);
+    }
+    return *state;
+  }
+
   int threads;
   Denormals denormals;
+  uint32_t made_after_forks = fork_count();
   oneapi::tbb::task_arena arena;
+  // In a forked process, where oneTBB has no threads: its loops, which libraries begin, run on the
+  // calling thread there, but still see the number of threads that their kernels were built for.
+  std::optional<ThreadTeam> team;
 };
 
 ThreadPool::ThreadPool(int threads, Denormals denormals) {
-  if (threads < 0) {
-    throw Error(ErrorKind::InvalidArgument, "threads",
-                "expected 0 (all cores) or more, found " + std::to_string(threads));
+  if (threads < 0 || threads > kMaxThreads) {
+    throw Error(ErrorKind::InvalidArgument, "option 'threads'",
+                "expected 0 (all cores) to " + std::to_string(kMaxThreads) + ", found " +
+                    std::to_string(threads));
   }
   // Respects the affinity mask: a process confined to one core gets one thread.
   if (threads == 0) threads = oneapi::tbb::info::default_concurrency();
   state_ = std::make_unique<State>(threads, denormals);
 }
 
-ThreadPool::~ThreadPool() = default;
+ThreadPool::~ThreadPool() { State::leave_to_parent(state_); }
 
 int ThreadPool::threads() const { return state_->threads; }
 
 void ThreadPool::execute(FunctionRef<void()> body) {
-  const ScopedDenormals kept(state_->denormals);
-  state_->arena.execute(body);
+  const NoForkSection section;
+  State& state = State::of_this_process(state_);
+  const ScopedDenormals kept(state.denormals);
+  run_or_explain([&] { state.arena.execute(body); });
 }
 
 void ThreadPool::parallel_for(int64_t count, int64_t grain,
@@ -49,12 +129,21 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain,
     body(0, count);
     return;
   }
-  state_->arena.execute([&] {
-    oneapi::tbb::parallel_for(
-        oneapi::tbb::blocked_range<int64_t>(0, count, static_cast<size_t>(grain)),
-        [&](const oneapi::tbb::blocked_range<int64_t>& range) {
-          body(range.begin(), range.end());
-        });
+  const NoForkSection section;
+  State& state = State::of_this_process(state_);
+  const auto run = [&](int64_t begin, int64_t end) {
+    const NoForkSection::Part part(true);
+    body(begin, end);
+  };
+  if (state.team) return state.team->parallel_for(count, grain, run);
+  run_or_explain([&] {
+    state.arena.execute([&] {
+      oneapi::tbb::parallel_for(
+          oneapi::tbb::blocked_range<int64_t>(0, count, static_cast<size_t>(grain)),
+          [&](const oneapi::tbb::blocked_range<int64_t>& range) {
+            run(range.begin(), range.end());
+          });
+    });
   });
 }
 

@@ -88,7 +88,7 @@ TEST(ThreadPool, ZeroMeansAllCoresAndLessIsRefused) {
     FAIL() << "expected an error";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "InvalidArgument: threads: expected 0 (all cores) or more, found -1");
+                 "InvalidArgument: option 'threads': expected 0 (all cores) to 4096, found -1");
   }
 }
 

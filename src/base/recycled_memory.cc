@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/fork.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -19,7 +20,7 @@ struct RecycledMemory::Unused {
   Tensor tensor;
 
   Tensor exchange(Tensor other) {
-    const std::lock_guard lock(mutex);
+    const ForkSafeLock lock(mutex);
     return std::exchange(tensor, std::move(other));
   }
 };

@@ -1,6 +1,7 @@
 #include "cache/file_lock.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +10,11 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <utility>
+
+#include "base/fork.h"
 
 namespace tessera::cache {
 namespace {
@@ -29,18 +34,53 @@ std::string holder_of(const FileHandle& handle) {
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + (got > 0 ? got : 0), number);
   if (error != std::errc() || number <= 0) return "another process";
+  if (number == ::getpid()) return "another thread of this process";
   return "process " + std::to_string(number);
 }
+
+// The descriptors of all locks of this process. A forked process has copies of them, which would
+// keep the locks held when the parent has died.
+struct HeldDescriptors {
+  HeldDescriptors() {
+    ::pthread_atfork(nullptr, nullptr, [] {
+      for (const int descriptor : held_descriptors().all) ::close(descriptor);
+      held_descriptors().all.clear();
+    });
+  }
+  static HeldDescriptors& held_descriptors() {
+    static HeldDescriptors& held = *new HeldDescriptors;  // never destroyed: a thread may hold one
+    return held;
+  }
+
+  std::mutex mutex;
+  std::set<int> all;
+};
 
 }  // namespace
 
 FileLock::FileLock(std::filesystem::path path, FileHandle handle)
-    : path_(std::move(path)), handle_(std::move(handle)) {}
+    : path_(std::move(path)), handle_(std::move(handle)), held_after_forks_(fork_count()) {
+  HeldDescriptors& held = HeldDescriptors::held_descriptors();
+  const ForkSafeLock lock(held.mutex);
+  held.all.insert(handle_.get());
+}
+
+FileLock::FileLock(FileLock&& other) noexcept = default;
 
 FileLock::~FileLock() {
+  if (!handle_.is_open()) return;
+  if (held_after_forks_ != fork_count()) {
+    handle_.release();  // it was closed
+    return;
+  }
+  {
+    HeldDescriptors& held = HeldDescriptors::held_descriptors();
+    const ForkSafeLock lock(held.mutex);
+    held.all.erase(handle_.get());
+  }
   // Unlinks before it unlocks: a waiting process then sees that the file has no name any more and
   // creates another.
-  if (handle_.is_open()) ::unlink(path_.c_str());
+  ::unlink(path_.c_str());
 }
 
 FileLock::Attempt FileLock::try_lock(const std::filesystem::path& file) {

@@ -2,6 +2,7 @@
 // lock.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -11,10 +12,11 @@
 namespace tessera::cache {
 
 // Held by one thread of one process during the object's lifetime; the file exists only meanwhile.
-// The system releases the lock whenever the process ends.
+// The system releases the lock whenever the process ends. A process that is forked meanwhile does
+// not hold it.
 class FileLock {
  public:
-  FileLock(FileLock&&) noexcept = default;
+  FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&&) = delete;
   ~FileLock();
 
@@ -27,11 +29,12 @@ class FileLock {
 
   std::filesystem::path path_;
   FileHandle handle_;
+  uint32_t held_after_forks_;
 };
 
 struct FileLock::Attempt {
   std::optional<FileLock> lock;
-  std::string holder;   // "process 1234" if another process holds it
+  std::string holder;   // "process 1234", or "another thread of this process"
   std::string failure;  // why nobody can hold it: for example, the folder is not writable
 };
 

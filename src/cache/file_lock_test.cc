@@ -24,7 +24,7 @@ TEST(FileLock, OneHasItAndTheOthersKnowWho) {
     ASSERT_TRUE(first.lock) << first.failure;
     const FileLock::Attempt second = FileLock::try_lock(folder / "lock");
     EXPECT_FALSE(second.lock);
-    EXPECT_EQ(second.holder, "process " + std::to_string(::getpid()));
+    EXPECT_EQ(second.holder, "another thread of this process");
     EXPECT_EQ(second.failure, "");
   }
   EXPECT_EQ(folder.count(), 0U) << "the file goes with the lock";
@@ -53,6 +53,41 @@ TEST(FileLock, PassesOnWhenItsHolderIsKilled) {
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_TRUE(FileLock::try_lock(folder / "lock").lock);
+}
+
+TEST(FileLock, NamesTheProcessThatHoldsIt) {
+  const TemporaryFolder folder;
+  const FileLock::Attempt first = FileLock::try_lock(folder / "lock");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const FileLock::Attempt second = FileLock::try_lock(folder / "lock");
+    ::_exit(second.holder == "process " + std::to_string(::getppid()) ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+// A forked process has copies of all descriptors.
+TEST(FileLock, IsNotHeldByAForkedProcess) {
+  const TemporaryFolder folder;
+  const pid_t holder = ::fork();
+  if (holder == 0) {
+    FileLock::Attempt held = FileLock::try_lock(folder / "lock");
+    const pid_t child = ::fork();
+    if (child == 0) {
+      held.lock.reset();  // must not remove the file of the parent either
+      while (true) ::pause();
+    }
+    write_text(folder / "child", std::to_string(child));
+    while (true) ::pause();
+  }
+  while (read_text(folder / "child").empty()) std::this_thread::yield();
+  EXPECT_FALSE(FileLock::try_lock(folder / "lock").lock);
+  ::kill(holder, SIGKILL);
+  ::waitpid(holder, nullptr, 0);
+  EXPECT_TRUE(FileLock::try_lock(folder / "lock").lock);
+  ::kill(std::stoi(read_text(folder / "child")), SIGKILL);
 }
 
 TEST(FileLock, ThreadsThatTakeItInTurnsAreNeverInsideTogether) {

@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/fork.h"
+
 namespace tessera::cache {
 namespace {
 
@@ -221,6 +223,10 @@ ReplacedFile replace_file_by(const std::filesystem::path& file,
                              Durability durability) {
   const std::filesystem::path folder = folder_of(file);
   const std::filesystem::path staged = folder / ("." + file.filename().string() + ".new");
+  // Threads of this process wait for each other as long as it takes, so flock() tells only of other
+  // processes. A fork waits, because a new process would keep the file locked.
+  const Turn turn("file " + std::filesystem::absolute(staged).lexically_normal().string());
+  const NoForkSection section;
   const auto [handle, refusal] = open_exclusively(staged);
   if (!handle.is_open()) return {refusal, std::nullopt};
   std::string reason;

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "cache/temporary_folder_test.h"
 
@@ -96,6 +98,24 @@ TEST(StoredFile, OfTwoAtOnceEachAddsToWhatIsThere) {
   first.join();
   second.join();
   EXPECT_EQ(read_text(folder / "a").size(), 100U);
+}
+
+// Longer than a process waits for another one.
+TEST(StoredFile, ThreadsWaitForEachOtherAsLongAsItTakes) {
+  const TemporaryFolder folder;
+  std::vector<std::string> reasons(4);
+  std::vector<std::thread> threads;
+  for (std::string& reason : reasons) {
+    threads.emplace_back([&] {
+      reason = replace_file(folder / "a", [&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1800));
+        return read_text(folder / "a") + "x";
+      });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& reason : reasons) EXPECT_EQ(reason, "");
+  EXPECT_EQ(read_text(folder / "a"), "xxxx");
 }
 
 TEST(StoredFile, KilledAtAnyMomentTheOldOneOrTheNewOneIsThere) {

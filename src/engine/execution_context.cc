@@ -71,6 +71,12 @@ void ExecutionContext::reserve_arena(const BuiltPlan& built) {
 }
 
 ExecutionContext::ActiveRun::ActiveRun(ExecutionContext& context) : context_(context) {
+  if (context.state_ != kIdle && context.used_after_forks_ != fork_count()) {
+    throw Error(ErrorKind::Unsupported, "executor",
+                "expected one that no thread used when the process was forked, found one in use; "
+                "bind another one in the new process");
+  }
+  context.used_after_forks_ = fork_count();
   int idle = kIdle;
   is_outermost_ = context.state_.compare_exchange_strong(idle, kRunning);
   if (!is_outermost_) return;

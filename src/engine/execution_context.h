@@ -11,6 +11,7 @@
 
 #include "base/arena_memory.h"
 #include "base/denormals.h"
+#include "base/fork.h"
 #include "base/parallel.h"
 #include "base/scratch_memory.h"
 #include "engine/built_plan.h"
@@ -62,6 +63,7 @@ class ExecutionContext {
   // precedes the first step.
   class ActiveRun {
    public:
+    // Throws Unsupported if a thread of the parent was in a run when this process was forked.
     explicit ActiveRun(ExecutionContext& context);
     ~ActiveRun();
     ActiveRun(const ActiveRun&) = delete;
@@ -96,6 +98,7 @@ class ExecutionContext {
   std::chrono::nanoseconds time_limit_{0};
   std::chrono::steady_clock::time_point deadline_;
   std::atomic<int> state_ = kIdle;
+  uint32_t used_after_forks_ = fork_count();
 };
 
 }  // namespace tessera

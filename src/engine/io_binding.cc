@@ -309,15 +309,25 @@ void IoBinding::arrange_memory(OutputMemory& memory) {
   point(*memory.slot, memory.own);
 }
 
-// A result that is an input, written over another input, is copied only after all steps have read
-// that other input.
+// A result that is an input, written over another input or elsewhere over itself, is copied only
+// after all steps have read these inputs. If it is bound to no memory, it is copied before another
+// result is written over it.
 void IoBinding::arrange_input_result(size_t index) {
   Result& result = results_[index];
   const int source = input_of(result);
   result.is_staged = false;
-  if (source < 0 || result.bound.is_empty()) return;
+  if (source < 0) return;
+  const Tensor& from = *inputs_[at(source)].now;
+  if (result.bound.is_empty()) {
+    result.is_staged = std::ranges::any_of(
+        results_, [&](const Result& other) { return overlap(from, other.bound); });
+    if (result.is_staged && result.staging.is_empty()) result.staging = new_staging(from);
+    return;
+  }
   for (size_t input = 0; input < inputs_.size(); ++input) {
-    if (static_cast<int>(input) == source || !overlap(*inputs_[input].now, result.bound)) continue;
+    const bool is_itself =
+        static_cast<int>(input) == source && Place(*inputs_[input].now) == Place(result.bound);
+    if (is_itself || !overlap(*inputs_[input].now, result.bound)) continue;
     result.is_staged = true;
   }
   if (result.is_staged && result.staging.is_empty()) {
@@ -330,14 +340,19 @@ bool IoBinding::is_direct(size_t index, const MemorySlot& slot) {
   // check_memory() has refused offsets that a device does not take.
   bool is_direct = result.bound.device_storage() != nullptr ||
                    is_aligned(result.bound.data(), slot.alignment_bytes);
+  const StateAccess* written_in_place = nullptr;
   for (const StateAccess& state : states_) {
     if (state.pair.result != index) continue;
     const Input& input = inputs_[state.pair.input];
     const bool is_over_input = overlap(*input.now, result.bound) && !input.is_staged;
     const bool is_same = Place(*input.now) == Place(result.bound);
     const bool is_in_place = is_direct && is_over_input && is_same && state.is_in_place;
-    if (is_in_place) program_.set_request(state.call, state.output, TESSERA_REQUEST_IN_PLACE);
+    if (is_in_place) written_in_place = &state;
     if (is_over_input && !is_in_place && !state.is_direct) is_direct = false;
+  }
+  if (is_direct && written_in_place != nullptr) {
+    program_.set_request(written_in_place->call, written_in_place->output,
+                         TESSERA_REQUEST_IN_PLACE);
   }
   return is_direct;
 }
@@ -348,23 +363,20 @@ bool IoBinding::is_pair(size_t input, size_t result) const {
   });
 }
 
-void IoBinding::check_overlaps() const {
+// Finds the results that are written over inputs, whether the caller declared them or not.
+void IoBinding::check_overlaps() {
   for (size_t result = 0; result < results_.size(); ++result) {
     const Tensor& output = results_[result].bound;
     if (output.is_empty()) continue;
     const std::string where = "output '" + result_name(result) + "'";
     for (size_t input = 0; input < inputs_.size(); ++input) {
       if (!overlap(output, *inputs_[input].now) || is_pair(input, result)) continue;
-      throw Error(ErrorKind::InvalidArgument, where,
-                  "expected memory that no other value uses, found that it overlaps input '" +
-                      input_name(input) +
-                      "'; bind other memory, or declare the two a state pair "
-                      "(state_pairs of bind) to have it written over the input");
+      states_.push_back(access_of({.input = input, .result = result}));
     }
     for (size_t other = 0; other < result; ++other) {
       if (!overlap(output, results_[other].bound)) continue;
       throw Error(ErrorKind::InvalidArgument, where,
-                  "expected memory that no other value uses, found that it overlaps output '" +
+                  "expected memory that no other output uses, found that it overlaps output '" +
                       result_name(other) + "'; bind other memory");
     }
   }
@@ -403,14 +415,15 @@ void IoBinding::copy_elements(const Tensor& from, Tensor& to) {
   if (std::ranges::find(copying_, &context) == copying_.end()) copying_.push_back(&context);
 }
 
-Tensor IoBinding::copy_of(const Tensor& tensor) {
-  if (tensor.device_storage() == nullptr) {
-    return Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
-                           static_cast<size_t>(tensor.bytes()));
+// The elements of `from` as a tensor of the type and dimensions of `like`.
+Tensor IoBinding::copy_of(const Tensor& from, const Tensor& like) {
+  if (from.device_storage() == nullptr) {
+    return Tensor::copy_of(like.type(), like.dims(), from.data(),
+                           static_cast<size_t>(like.bytes()));
   }
-  const std::optional<DeviceId> id = built_.layouts->find_device(tensor.device_storage()->device());
-  Tensor copy = new_tensor(built_.layouts->device(*id), tensor.type(), tensor.dims());
-  copy_elements(tensor, copy);
+  const std::optional<DeviceId> id = built_.layouts->find_device(from.device_storage()->device());
+  Tensor copy = new_tensor(built_.layouts->device(*id), like.type(), like.dims());
+  copy_elements(from, copy);
   return copy;
 }
 
@@ -463,7 +476,8 @@ void IoBinding::copy_results(const Which& which) {
     }
   }
   for (Result& result : results_) {
-    if (result.is_staged && which(result)) copy_elements(result.staging, result.bound);
+    if (!result.is_staged || result.bound.is_empty() || !which(result)) continue;
+    copy_elements(result.staging, result.bound);
   }
 }
 
@@ -485,8 +499,10 @@ std::vector<Tensor> IoBinding::results(std::span<const Tensor> dynamic) {
       // The next run writes to bound memory and to staging memory.
       const bool is_shared = memory.direct >= 0 || memory.is_kept;
       Tensor tensor = memory.direct >= 0 ? results_[at(memory.direct)].bound : memory.own;
-      if (is_shared) tensor = copy_of(tensor);
+      if (is_shared) tensor = copy_of(tensor, tensor);
       given.push_back(buffer.owner < 0 ? tensor : tensor.reshaped(buffer.type->dims));
+    } else if (input >= 0 && result.is_staged) {
+      given.push_back(copy_of(result.staging, *inputs_[at(input)].now));
     } else if (input >= 0) {
       // The caller's own tensor, not an aligned copy of it.
       given.push_back(*inputs_[at(input)].now);

@@ -17,17 +17,17 @@
 
 namespace tessera {
 
-// A result that may be written over an input: state that a network keeps from run to run.
+// A result that is written over an input: for example state that a network keeps from run to run.
 struct StatePorts {
   size_t input = 0;   // of the graph
   size_t result = 0;  // of the plan
 };
 
 // Points the arguments of a program to the memory of inputs and results. Not thread-safe. Inputs
-// are only read, unless they share memory with the result of their state pair. If a result must not
-// be written over its input because steps still read the input, it is written elsewhere and copied
-// at the end. Host memory at an address that the kernels do not accept is replaced by an aligned
-// copy.
+// are only read, unless they share memory with a result. If that must not be written over the input
+// because steps still read the input, or because only a part of the memory is the same, it is
+// written elsewhere and copied at the end. Host memory at an address that the kernels do not accept
+// is replaced by an aligned copy.
 class IoBinding {
  public:
   // All must outlive this object and not move. `context` has the queues for copies on devices.
@@ -46,7 +46,7 @@ class IoBinding {
 
   // Must be called before a run. `given` has a tensor for each input, an empty one if the input is
   // bound; or `given` itself is empty if everything is bound: then nothing is allocated from the
-  // second run on. Throws InvalidArgument if memory overlaps that must not.
+  // second run on. Throws InvalidArgument if the memory of two results overlaps.
   void begin(std::span<const Tensor> given);
   // Enqueues what has to be copied into bound memory of `device`, after all work that writes its
   // results was enqueued in its queue. Returns whether there is anything: then the caller waits for
@@ -73,7 +73,7 @@ class IoBinding {
     int buffer = 0;
     int memory = -1;  // index into memories_; -1: an input, a constant, or of unknown size
     Tensor bound;
-    Tensor staging;  // a copy, if the result is an input that is written over another input
+    Tensor staging;  // a copy, if the result is an input and memory of inputs is written to
     bool is_staged = false;
   };
   // The memory of one or more results that are the same value.
@@ -102,7 +102,7 @@ class IoBinding {
   void arrange_memory(OutputMemory& memory);
   void arrange_input_result(size_t result);
   bool is_direct(size_t result, const MemorySlot& slot);
-  void check_overlaps() const;
+  void check_overlaps();
   bool is_pair(size_t input, size_t result) const;
   Tensor new_memory(OutputMemory& memory) const;
   Tensor new_staging(const Tensor& like) const;
@@ -112,7 +112,7 @@ class IoBinding {
   std::string step_at(int buffer) const;
   void point(const MemorySlot& slot, Tensor& memory);
   void copy_elements(const Tensor& from, Tensor& to);
-  Tensor copy_of(const Tensor& tensor);
+  Tensor copy_of(const Tensor& from, const Tensor& like);
   void finish_copies();
   template <class Which>
   void copy_results(const Which& which);

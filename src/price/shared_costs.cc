@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/fork.h"
+
 namespace tessera::tuning {
 namespace {
 
@@ -25,7 +27,7 @@ SharedCosts::SharedCosts(std::function<double()> now, size_t max_costs)
       counted_seconds_(now_()) {}
 
 double SharedCosts::allowance_seconds() {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   const double now = now_();
   allowance_seconds_ += kShareOfTime * (now - counted_seconds_);
   allowance_seconds_ = std::min(allowance_seconds_, kMaxSeconds);
@@ -34,7 +36,7 @@ double SharedCosts::allowance_seconds() {
 }
 
 void SharedCosts::spend(double seconds) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   allowance_seconds_ -= seconds;
 }
 
@@ -48,7 +50,7 @@ void SharedCosts::forget_oldest() {
 }
 
 void SharedCosts::add(const CostTable& costs) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   for (const auto& [key, cost] : costs.kernels) renew(key);
   for (const auto& [key, plan] : costs.plans) renew(key);
   merge(recent_, costs);
@@ -57,7 +59,7 @@ void SharedCosts::add(const CostTable& costs) {
 
 void SharedCosts::look_up(const std::vector<std::optional<CostKey>>& keys,
                           const std::optional<PlanKey>& plan, CostTable& table) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   if (recent_.kernels.empty() && older_.kernels.empty() && recent_.conversions.empty()) return;
   CostTable known{.machine = recent_.machine, .conversions = recent_.conversions};
   for (const std::optional<CostKey>& key : keys) {

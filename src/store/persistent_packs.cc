@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/fork.h"
 #include "base/processor.h"
 #include "cache/cache_folder.h"
 #include "cache/digest.h"
@@ -96,7 +97,7 @@ std::filesystem::path PersistentPacks::kernel_folder(const std::string& key) con
 
 void PersistentPacks::add_file(const std::filesystem::path& path,
                                std::shared_ptr<cache::PackFile> file) {
-  const std::unique_lock lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   files_.push_back({path, std::move(file)});
 }
 
@@ -109,7 +110,7 @@ void PersistentPacks::fail_damaged_bundle() const {
 
 std::shared_ptr<const void> PersistentPacks::find_pack(const PackKey& key, int64_t bytes) const {
   const std::string name = text(key);
-  const std::shared_lock lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   for (const OpenFile& open : files_) {
     if (auto found = open.file->find(name, bytes)) return found;
   }
@@ -130,7 +131,7 @@ std::optional<StoredKernel> PersistentPacks::find_kernel(const std::string& key)
     return StoredKernel{std::move(found->bytes), found->size};
   };
   {
-    const std::shared_lock lock(mutex_);
+    const ForkSafeLock lock(mutex_);
     for (const OpenFile& open : files_) {
       if (auto found = find_in(*open.file)) return found;
     }
@@ -147,7 +148,7 @@ std::optional<StoredKernel> PersistentPacks::find_kernel(const std::string& key)
       if (auto found = find_in(*file)) return found;
     }
   }
-  const std::shared_lock lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   for (const GivenPacks& given : given_) {
     if (auto found = find_in(*given.file)) return found;
   }
@@ -156,18 +157,18 @@ std::optional<StoredKernel> PersistentPacks::find_kernel(const std::string& key)
 
 // A key is never reset: after this function has returned true, `key_` can be read without a lock.
 bool PersistentPacks::has_key() const {
-  const std::shared_lock lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   return key_.has_value();
 }
 
 bool PersistentPacks::has_key_or_makes_one() {
-  const std::unique_lock lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   if (!key_) key_ = cache::make_key(folder_);
   return key_.has_value();
 }
 
 bool PersistentPacks::is_stored(const std::string& key) const {
-  const std::shared_lock lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   return (bundled_ != nullptr && bundled_->has(key)) ||
          std::any_of(files_.begin(), files_.end(),
                      [&](const OpenFile& open) { return open.file->has(key); });
@@ -204,13 +205,13 @@ std::vector<cache::StoredPack> PersistentPacks::packs_to_store(LoadedModel& mode
 }
 
 void PersistentPacks::add(GivenPacks given) {
-  const std::unique_lock lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   put(given_, std::move(given));
 }
 
 void PersistentPacks::set_bundled(std::shared_ptr<cache::PackFile> packs,
                                   std::optional<StampedFile> file) {
-  const std::unique_lock lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   bundled_ = std::move(packs);
   bundle_ = std::move(file);
 }
@@ -218,7 +219,7 @@ void PersistentPacks::set_bundled(std::shared_ptr<cache::PackFile> packs,
 std::vector<cache::StoredPack> PersistentPacks::packs_to_bundle(LoadedModel& model,
                                                                 const PackStore& packs) const {
   std::vector<cache::StoredPack> wanted = packs_to_store(model, packs, /*with_stored=*/true);
-  const std::shared_lock lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   for (const OpenFile& open : files_) {
     for (const std::string& key : open.file->keys()) {
       if (!is_kernel_key(key)) continue;
@@ -267,7 +268,7 @@ std::optional<std::string> PersistentPacks::encode_kernels(const std::string& ba
   if (!has_key()) return std::nullopt;
   std::vector<cache::StoredPack> all;
   std::vector<StoredKernel> held;
-  const std::shared_lock lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   for (const OpenFile& open : files_) {
     for (const std::string& key : open.file->keys()) {
       if (!is_kernel_key(key) || (!backend.empty() && !is_kernel_of(key, backend))) continue;
@@ -284,7 +285,7 @@ std::optional<std::string> PersistentPacks::encode_kernels(const std::string& ba
 
 // Removes damaged files, so that sound ones can replace them.
 void PersistentPacks::drop_damaged() {
-  const std::unique_lock lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::erase_if(files_, [](const OpenFile& open) {
     if (open.file->is_sound()) return false;
     std::error_code failure;
@@ -326,7 +327,7 @@ void PersistentPacks::keep(LoadedModel& model, const PackStore& packs,
 }
 
 std::vector<StampedFile> PersistentPacks::sound_files() const {
-  const std::shared_lock lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::vector<StampedFile> sound;
   for (const OpenFile& open : files_) {
     if (open.file->stamp() && open.file->is_sound())

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "assemble/stored_kernels.h"
 #include "backend/packs.h"
 #include "base/file_stamp.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "cache/pack_file.h"
 #include "cache/user_key.h"
@@ -96,7 +96,7 @@ class PersistentPacks {
   std::filesystem::path folder_;
   std::filesystem::path packs_folder_;
   std::vector<StampedFile> sound_;
-  mutable std::shared_mutex mutex_;    // guards the members below
+  mutable LongHeldMutex mutex_;        // guards the members below
   std::optional<cache::UserKey> key_;  // none before the first keep() of a user
   std::vector<OpenFile> files_;
   std::vector<GivenPacks> given_;

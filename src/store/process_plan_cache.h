@@ -15,6 +15,7 @@
 
 #include "base/file_handle.h"
 #include "base/file_stamp.h"
+#include "base/fork.h"
 #include "cache/fingerprint.h"
 #include "cache/stored_file.h"
 #include "price/cost_table.h"
@@ -28,8 +29,8 @@ class ProcessPlanCache {
  public:
   // Held while a thread searches for the plan.
   struct EntryLock {
-    std::shared_ptr<std::mutex> mutex;
-    std::unique_lock<std::mutex> lock;  // declared after `mutex`, so it is unlocked first
+    std::shared_ptr<LongHeldMutex> mutex;
+    std::unique_lock<LongHeldMutex> lock;  // declared after `mutex`, so it is unlocked first
   };
 
   // A plan, and the record of its search.
@@ -47,7 +48,7 @@ class ProcessPlanCache {
   explicit ProcessPlanCache(size_t max_plans = kMaxPlans) : max_plans_(max_plans) {}
 
   std::optional<Found> find(const cache::Fingerprint& fingerprint) {
-    const std::lock_guard lock(mutex_);
+    const ForkSafeLock lock(mutex_);
     const auto found = plans_.find(fingerprint);
     if (found == plans_.end()) return std::nullopt;
     found->second.last_use = ++uses_;
@@ -55,7 +56,7 @@ class ProcessPlanCache {
   }
 
   void add(const cache::Fingerprint& fingerprint, Found found) {
-    const std::lock_guard lock(mutex_);
+    const ForkSafeLock lock(mutex_);
     plans_[fingerprint] = {std::move(found), ++uses_};
     if (plans_.size() <= max_plans_) return;
     plans_.erase(
@@ -65,14 +66,14 @@ class ProcessPlanCache {
   }
 
   size_t size() const {
-    const std::lock_guard lock(mutex_);
+    const ForkSafeLock lock(mutex_);
     return plans_.size();
   }
 
   // Marks a cache file as used by this process while anybody holds the result, so that other
   // processes do not remove it to free space.
   std::shared_ptr<const void> mark_in_use(const std::filesystem::path& file) {
-    const std::lock_guard lock(mutex_);
+    const ForkSafeLock lock(mutex_);
     drop_expired(marks_);
     std::weak_ptr<const FileHandle>& mark = marks_[file];
     std::shared_ptr<const FileHandle> held = mark.lock();
@@ -122,7 +123,7 @@ class ProcessPlanCache {
   }
 
   std::shared_ptr<std::mutex> mutex_of(const cache::Fingerprint& fingerprint) {
-    const std::lock_guard lock(mutex_);
+    const ForkSafeLock lock(mutex_);
     drop_expired(entry_mutexes_);
     std::weak_ptr<std::mutex>& known = entry_mutexes_[fingerprint];
     std::shared_ptr<std::mutex> mutex = known.lock();

@@ -3,6 +3,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/fork.h"
 #include "base/processor.h"
 #include "cache/file_lock.h"
 #include "cache/fingerprint.h"
@@ -66,7 +67,7 @@ std::shared_ptr<const void> StoredBlobs::permit_storing() {
 
 std::optional<std::string> StoredBlobs::find(const std::string& key) const {
   std::optional<std::string> found = find_blob(find_folder_(), key);
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   for (const std::weak_ptr<cache::PackFile>& source : sources_) {
     const std::shared_ptr<cache::PackFile> packs = source.lock();
     if (!found && packs != nullptr) found = find_in(*packs, key);
@@ -75,7 +76,7 @@ std::optional<std::string> StoredBlobs::find(const std::string& key) const {
 }
 
 void StoredBlobs::add_source(const std::shared_ptr<cache::PackFile>& packs) {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   std::erase_if(sources_, [](const auto& source) { return source.expired(); });
   sources_.push_back(packs);
 }

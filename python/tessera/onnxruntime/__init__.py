@@ -22,6 +22,7 @@ from .session_options import (
     SessionOptions,
     set_default_logger_severity,
     set_default_logger_verbosity,
+    set_seed,
 )
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "RunOptions",
     "SessionOptions",
     "capi",
+    "copy_tensors",
     "disable_telemetry_events",
     "enable_telemetry_events",
     "get_all_providers",
@@ -44,9 +46,11 @@ __all__ = [
     "get_build_info",
     "get_device",
     "get_version_string",
+    "has_collective_ops",
     "preload_dlls",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
+    "set_seed",
 ]
 
 __version__ = _version
@@ -60,6 +64,17 @@ def get_version_string():
 def get_build_info():
     """The name and version of Tessera, as a text for people."""
     return f"Tessera {__version__}"
+
+
+def has_collective_ops():
+    """False: a model runs in one process."""
+    return False
+
+
+def copy_tensors(source_ortvalues, destination_ortvalues, stream=None):
+    """Copies the elements of each OrtValue of the first list into that of the second."""
+    for source, destination in zip(source_ortvalues, destination_ortvalues, strict=True):
+        destination.update_inplace(source.numpy())
 
 
 def disable_telemetry_events():

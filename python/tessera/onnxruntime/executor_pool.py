@@ -4,6 +4,8 @@ import itertools
 import os
 import threading
 
+from .forks import renew_after_fork
+
 __all__ = ["ExecutorPool"]
 
 
@@ -61,8 +63,16 @@ class ExecutorPool:
         cores = len(os.sched_getaffinity(0))
         self._limit = max(1, cores // threads) if threads > 0 else 1
         self._executors = []
+        self._in_use_at_fork = []
         self._binds = threading.Lock()
         self._turns = itertools.count()
+        renew_after_fork(self)
+
+    def renew_locks(self):
+        """In a forked process: leaves out the executors that threads of the parent were using."""
+        self._binds = threading.Lock()
+        self._in_use_at_fork += [one for one in self._executors if one.lock.locked()]
+        self._executors = [one for one in self._executors if not one.lock.locked()]
 
     def choose(self, inputs):
         """An idle executor, or one to wait for. The caller must hold its lock during the run.

@@ -20,6 +20,7 @@ from .errors import (
     compatible,
 )
 from .executor_pool import ExecutorPool
+from .forks import renew_after_fork
 from .io_binding import IOBinding
 from .node_arg import ModelMetadata, dtype_of, input_arg, listed, one_of, output_arg
 from .ort_value import OrtValue
@@ -207,7 +208,8 @@ class InferenceSession:
         self._overridable_names = frozenset(value.name for value in self._overridable)
         # By the set of initializers that a run overrides.
         self._variants = {}
-        self._variant_loads = threading.Lock()
+        self.renew_locks()
+        renew_after_fork(self)
         # Sizes that runs must have, by input: of dimensions that the options gave a size.
         self._wanted_sizes = {}
         for value in declared:
@@ -215,6 +217,9 @@ class InferenceSession:
             if axes and not value[3]:
                 self._wanted_sizes[value[0]] = axes
         self._is_plain = not (self._profile or self._overridable or self._wanted_sizes)
+
+    def renew_locks(self):
+        self._variant_loads = threading.Lock()
 
     def _bind_if_shapes_are_known(self):
         shapes = {value.name: value.shape for value in self._inputs}

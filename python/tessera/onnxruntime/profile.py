@@ -5,6 +5,8 @@ import os
 import threading
 import time
 
+from .forks import renew_after_fork
+
 __all__ = ["Profile"]
 
 # Later events are dropped: a session that is never ended must not fill the memory.
@@ -22,8 +24,15 @@ class Profile:
         self.start_ns = time.perf_counter_ns()
         self.start_time_ns = now
         self._events = []
-        self._lock = threading.Lock()
         self._is_open = True
+        self._lock = threading.Lock()
+        renew_after_fork(self)
+
+    def renew_locks(self):
+        """In a forked process: begins a file of its own."""
+        self._lock = threading.Lock()
+        self._events = []
+        self.file = f"{self.file.removesuffix('.json')}_{os.getpid()}.json"
 
     def add(self, category, name, start_ns, duration_ns, arguments=None):
         """Adds an event; `start_ns` is a time of time.perf_counter_ns()."""

@@ -17,6 +17,7 @@ __all__ = [
     "SessionOptions",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
+    "set_seed",
 ]
 
 
@@ -50,6 +51,13 @@ _LOGGER = "tessera"
 _DEFAULT_SEVERITY = -1
 # Entries of the session's configuration with this prefix are options of tessera.Model.bind().
 BIND_PREFIX = "tessera."
+
+
+def set_seed(seed):
+    """Has no effect: the ops that draw random numbers take the seeds of their nodes (Dropout in
+    training mode), or are not in this build."""
+    if not hasattr(seed, "__index__") or isinstance(seed, bool):
+        raise TypeError(f"set_seed(): expected a whole number, found {seed!r}")
 
 
 def set_default_logger_severity(severity):

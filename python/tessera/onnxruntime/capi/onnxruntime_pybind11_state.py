@@ -14,6 +14,7 @@ from ..errors import (
     RuntimeException,
 )
 from ..node_arg import ModelMetadata, NodeArg
+from ..ort_value import OrtDevice, OrtValue
 from ..providers import get_all_providers, get_available_providers, get_device
 from ..session_options import (
     ExecutionMode,
@@ -23,6 +24,7 @@ from ..session_options import (
     SessionOptions,
     set_default_logger_severity,
     set_default_logger_verbosity,
+    set_seed,
 )
 
 __all__ = [
@@ -41,6 +43,8 @@ __all__ = [
     "NoSuchFile",
     "NodeArg",
     "NotImplemented",
+    "OrtDevice",
+    "OrtValue",
     "RunOptions",
     "RuntimeException",
     "SessionOptions",
@@ -49,4 +53,5 @@ __all__ = [
     "get_device",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
+    "set_seed",
 ]

@@ -1,0 +1,45 @@
+"""Processes that are forked from one whose threads are at work: prefork.py tries what they may do."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+PREFORK = pathlib.Path(__file__).with_name("prefork.py")
+ACTIVITIES = ("nothing", "bind", "replan", "load", "measure", "behind", "run", "pool", "session",
+              "mixed")
+
+
+def prefork(tessera, folder, *arguments):
+    result = subprocess.run([sys.executable, PREFORK, folder, *map(str, arguments)],
+                            capture_output=True, text=True, timeout=1200, check=False,
+                            env=environment(tessera))
+    assert result.returncode == 0, result.stderr[-5000:]
+    assert "wrong: none" in result.stderr, result.stderr[-5000:]
+
+
+def environment(tessera):
+    import os
+
+    return {**os.environ, "PYTHONPATH": str(pathlib.Path(tessera.__file__).parents[1])}
+
+
+@pytest.mark.parametrize("activity", ACTIVITIES)
+def test_workers_of_a_prefork_server(tessera, tmp_path, activity, pytestconfig):
+    is_long = pytestconfig.getoption("--long")
+    prefork(tessera, tmp_path, activity, "--rounds", 50 if is_long else 1,
+            "--workers", 8 if is_long else 4)
+
+
+@pytest.mark.parametrize("activity", ("bind", "pool"))
+def test_workers_of_multiprocessing(tessera, tmp_path, activity):
+    prefork(tessera, tmp_path, activity, "--rounds", 1, "--workers", 4, "--start",
+            "multiprocessing")
+
+
+@pytest.mark.parametrize("backend", ("native", "onednn", "openvino", "jit"))
+def test_workers_that_use_a_library(tessera, tmp_path, backend, why_unusable):
+    if why_unusable.get(backend):
+        pytest.skip(why_unusable[backend])
+    prefork(tessera, tmp_path, "bind", "--rounds", 1, "--workers", 4, "--backends", backend)
