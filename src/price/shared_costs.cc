@@ -78,7 +78,7 @@ void SharedCosts::look_up(const std::vector<std::optional<CostKey>>& keys,
 }
 
 size_t SharedCosts::size() const {
-  const std::lock_guard lock(mutex_);
+  const ForkSafeLock lock(mutex_);
   return recent_.kernels.size() + recent_.plans.size() + older_.kernels.size() +
          older_.plans.size();
 }
