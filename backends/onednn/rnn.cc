@@ -140,10 +140,10 @@ Problem problem_of(const Node& node) {
 // --- Primitive -----------------------------------------------------------------------------------
 
 dnnl::rnn_direction direction_of(const Node& node, const RecurrenceSizes& sizes) {
+  const bool is_reverse = node.attributes().get_string("direction") == "reverse";
   if (sizes.directions == 2) return dnnl::rnn_direction::bidirectional_concat;
-  return node.attributes().get_string("direction") == "reverse"
-             ? dnnl::rnn_direction::unidirectional_right2left
-             : dnnl::rnn_direction::unidirectional_left2right;
+  return is_reverse ? dnnl::rnn_direction::unidirectional_right2left
+                    : dnnl::rnn_direction::unidirectional_left2right;
 }
 
 // Empty if the library has none. Weights are in its preferred format, or in a plain one.

@@ -308,8 +308,10 @@ void offer_space_to_depth(const Offers& offers, const Node& node) {
   require_known(node.input(0));
   const Dims dims = node.input(0).type().dims;
   const int64_t block = node.attributes().get_int("blocksize", 1);
+  const bool is_depth_first = node.attributes().get_string("mode", "DCR") == "CRD";
   offer_blocks(offers, node, {dims[0], dims[1], dims[2] / block, block, dims[3] / block, block},
-               {0, 3, 5, 1, 2, 4});
+               is_depth_first ? std::vector<size_t>{0, 1, 3, 5, 2, 4}
+                              : std::vector<size_t>{0, 3, 5, 1, 2, 4});
 }
 
 // --- Views ---------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "backend/explain_unread.h"
 #include "backend/kernel_builder.h"
 #include "backend/plugin_call.h"
 #include "backend/read_offer.h"
@@ -52,6 +53,7 @@ class Collector {
   void ask(const OfferOptions& options) {
     wanted_ = options.wanted;
     accepts_rough_ = options.accuracy == TESSERA_ACCURACY_FAST;
+    graph_.reads.clear();
     ask_propose(options);
     ask_simple_kernels();
     if (wanted_ != nullptr) return;
@@ -156,6 +158,8 @@ class Collector {
       candidate.preference = preference_;
       candidate.abi = held;
       if (candidate.is_rough() && !accepts_rough_) return refuse_rough(candidate);
+      const std::string unread = explain_unread(graph_, candidate);
+      if (!unread.empty()) throw IllegalOffer{"it " + unread};
       expand(candidate);
     } catch (const IllegalOffer& illegal) {
       refuse_nodes(*held, illegal.reason);
@@ -272,8 +276,9 @@ class Collector {
     for (const ValueId value : node.outputs) {
       if (!value.is_none()) candidate.outputs.push_back({value, kDefaultLayout});
     }
-    candidate.build = [&simple, node, plugin = plugin_](int) {
-      return Kernel(make_kernel(simple, node), plugin->name());
+    candidate.build = [&simple, node, unread = unread_attributes(graph_, id),
+                       plugin = plugin_](int) {
+      return Kernel(make_kernel(simple, node, unread), plugin->name());
     };
     return candidate;
   }

@@ -1,5 +1,7 @@
 #include "backend/graph_view.h"
 
+#include <utility>
+
 #include "ops/work.h"
 
 using tessera::Body;
@@ -18,7 +20,10 @@ static_assert(static_cast<int>(tessera::DataType::String) == TESSERA_STRING);
 
 tessera_graph::tessera_graph(const tessera::Graph& source, const tessera::ops::Registry& ops,
                              bool fuses)
-    : graph(source), registry(ops), fusion_(source, fuses) {
+    : graph(source),
+      registry(ops),
+      reads(source.nodes.size(), source.values.size()),
+      fusion_(source, fuses) {
   fill_values();
   fill_nodes();
 }
@@ -104,15 +109,15 @@ void tessera_graph::fill_nodes() {
   }
 }
 
-const std::vector<std::vector<tessera::NodeId>>& tessera_graph::matches(
-    std::string_view pattern) const {
+const tessera::Matches& tessera_graph::matches(std::string_view text) const {
   const std::lock_guard lock(matches_mutex_);
-  const auto known = matches_.find(pattern);
+  const auto known = matches_.find(text);
   if (known != matches_.end()) return known->second;
-  const tessera::Pattern parsed = tessera::parse_pattern(pattern);
+  tessera::Matches found;
+  found.pattern = tessera::parse_pattern(text);
   if (!pattern_index_) pattern_index_.emplace(graph);
-  return matches_.emplace(pattern, tessera::find_matches(graph, *pattern_index_, parsed))
-      .first->second;
+  found.matches = tessera::find_matches(graph, *pattern_index_, found.pattern);
+  return matches_.emplace(text, std::move(found)).first->second;
 }
 
 const tessera_attribute* tessera_graph::attribute(int32_t node, const char* name) const {
@@ -125,6 +130,10 @@ const tessera_attribute* tessera_graph::attribute(int32_t node, const char* name
         graph.nodes[static_cast<size_t>(node)].attributes);
   }
   return views->find(name);
+}
+
+bool tessera_graph::has_read(int32_t node, const std::string& name) const {
+  return reads.has_node(node) || reads.has_attribute(attribute(node, name.c_str()));
 }
 
 namespace tessera {

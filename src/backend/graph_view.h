@@ -12,12 +12,23 @@
 
 #include "backend/attribute_view.h"
 #include "backend/fusion_view.h"
+#include "backend/node_reads.h"
 #include "backend/pattern.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
 #include "tessera/backend_abi.h"
 
-// C structs over a graph and a registry, which must outlive it. Reading is thread-safe.
+namespace tessera {
+
+struct Matches {
+  Pattern pattern;
+  std::vector<std::vector<NodeId>> matches;
+};
+
+}  // namespace tessera
+
+// C structs over a graph and a registry, which must outlive it. Reading is thread-safe, but only
+// one plug-in at a time proposes for it, because `reads` does not tell plug-ins apart.
 struct tessera_graph {
   // `fuses`: find_fused_groups() finds groups.
   tessera_graph(const tessera::Graph& graph, const tessera::ops::Registry& registry,
@@ -29,12 +40,16 @@ struct tessera_graph {
   const tessera::ops::Registry& registry;
   std::vector<tessera_node> nodes;
   std::vector<tessera_value> values;
+  // What the plug-in that proposes has asked for; it is no part of the graph.
+  mutable tessera::NodeReads reads;
 
   // nullptr if there is none.
   const tessera_attribute* attribute(int32_t node, const char* name) const;
+  // Whether the plug-in has read the attribute, or all of the node.
+  bool has_read(int32_t node, const std::string& attribute) const;
   // The matches of a pattern given as text. Cached, because backends search for dozens of patterns,
   // and again for another number of threads. Throws as parse_pattern() does.
-  const std::vector<std::vector<tessera::NodeId>>& matches(std::string_view pattern) const;
+  const tessera::Matches& matches(std::string_view pattern) const;
   const tessera::FusionView& fusion() const { return fusion_; }
 
  private:
@@ -50,7 +65,7 @@ struct tessera_graph {
   mutable std::map<int32_t, std::unique_ptr<tessera::AttributeViews>> attributes_;
   mutable std::mutex matches_mutex_;  // protects the next members
   mutable std::optional<tessera::PatternIndex> pattern_index_;
-  mutable std::map<std::string, std::vector<std::vector<tessera::NodeId>>, std::less<>> matches_;
+  mutable std::map<std::string, tessera::Matches, std::less<>> matches_;
 };
 
 namespace tessera {

@@ -1,5 +1,6 @@
 #include "backend/host.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 #include <vector>
@@ -27,12 +28,35 @@ const Item* item_at(const std::vector<Item>& items, int32_t index) {
              : &items[static_cast<size_t>(index)];
 }
 
+// What the pattern requires of the nodes of a match, the plug-in knows without asking.
+void note_match(const tessera_graph& graph, const Pattern& pattern,
+                const std::vector<NodeId>& match) {
+  for (size_t step = 0; step < match.size(); ++step) {
+    const Node& node = graph.graph[match[step]];
+    for (const PatternOp& op : pattern.steps[step].ops) {
+      if (op.name != node.op || op.domain != node.domain) continue;
+      for (const auto& [name, value] : op.attributes) {
+        graph.reads.note_attribute(graph.attribute(match[step].index, name.c_str()));
+      }
+    }
+    // Inputs may be in another order than in the pattern.
+    const bool has_numbers = std::ranges::any_of(
+        pattern.steps[step].inputs,
+        [](const PatternInput& input) { return input.kind == PatternInput::Kind::Number; });
+    for (const ValueId input : has_numbers ? node.inputs : std::vector<ValueId>()) {
+      graph.reads.note_value(input.index);
+    }
+  }
+}
+
 void visit_matches(const tessera_graph& graph, const char* pattern, tessera_match_visitor visitor,
                    void* user) {
   if (pattern == nullptr) {
     throw Error(ErrorKind::InvalidArgument, "pattern", "expected a text, found a null pointer");
   }
-  for (const std::vector<NodeId>& match : graph.matches(pattern)) {
+  const Matches& found = graph.matches(pattern);
+  for (const std::vector<NodeId>& match : found.matches) {
+    note_match(graph, found.pattern, match);
     std::vector<int32_t> nodes;
     nodes.reserve(match.size());
     for (const NodeId node : match) nodes.push_back(node.index);
@@ -51,6 +75,24 @@ std::vector<NodeId> checked_nodes(const tessera_graph& graph, const int32_t* nod
   }
   return ids;
 }
+
+// The plug-in gets the nodes with everything that they have.
+void note_nodes(const tessera_graph& graph, const int32_t* nodes, int32_t count) {
+  for (int32_t index = 0; index < count; ++index) graph.reads.note_node(nodes[index]);
+}
+
+// Passes each fused group on, whose nodes the host has lowered to expressions.
+struct GroupVisit {
+  const tessera_graph& graph;
+  tessera_fused_group_visitor visitor;
+  void* user;
+
+  static void pass_on(void* visit, const tessera_fused_group* group) {
+    const GroupVisit& self = *static_cast<const GroupVisit*>(visit);
+    note_nodes(self.graph, group->nodes, group->node_count);
+    self.visitor(self.user, group);
+  }
+};
 
 std::vector<ValueId> checked_values(const tessera_graph& graph, const int32_t* values,
                                     int32_t count) {
@@ -230,11 +272,16 @@ void HostTable::fill_graph_access() {
   };
   abi_.node = [](const tessera_graph* graph, int32_t node) { return item_at(graph->nodes, node); };
   abi_.value = [](const tessera_graph* graph, int32_t value) {
+    graph->reads.note_value(value);
     return item_at(graph->values, value);
   };
   abi_.attribute = [](const tessera_graph* graph, int32_t node,
                       const char* name) -> const tessera_attribute* {
-    return or_else<const tessera_attribute*>(nullptr, [&] { return graph->attribute(node, name); });
+    return or_else<const tessera_attribute*>(nullptr, [&] {
+      const tessera_attribute* found = graph->attribute(node, name);
+      graph->reads.note_attribute(found);
+      return found;
+    });
   };
   abi_.match = [](const tessera_graph* graph, const char* pattern, tessera_match_visitor visitor,
                   void* user, tessera_error* error) {
@@ -245,6 +292,7 @@ void HostTable::fill_graph_access() {
     return serve_plugin(error, [&] {
       const std::string bytes =
           export_group(graph->graph, checked_nodes(*graph, nodes, count), graph->registry);
+      note_nodes(*graph, nodes, count);
       visitor(user, bytes.data(), bytes.size());
     });
   };
@@ -255,25 +303,32 @@ void HostTable::fill_graph_access() {
       const std::string bytes =
           export_open_group(graph->graph, checked_nodes(*graph, nodes, count),
                             checked_values(*graph, constants, constant_count), graph->registry);
+      note_nodes(*graph, nodes, count);
       visitor(user, bytes.data(), bytes.size());
     });
   };
   abi_.find_fused_groups = [](const tessera_graph* graph, uint32_t expression_version,
                               tessera_fused_group_visitor visitor, void* user,
                               tessera_error* error) {
-    return serve_plugin(error, [&] { graph->fusion().find(expression_version, visitor, user); });
+    return serve_plugin(error, [&] {
+      GroupVisit visit{*graph, visitor, user};
+      graph->fusion().find(expression_version, GroupVisit::pass_on, &visit);
+    });
   };
   abi_.fuse_nodes = [](const tessera_graph* graph, const int32_t* nodes, int32_t count,
                        uint32_t expression_version, tessera_fused_group_visitor visitor, void* user,
                        tessera_error* error) {
     return serve_plugin(error, [&] {
-      graph->fusion().fuse(checked_nodes(*graph, nodes, count), expression_version, visitor, user);
+      GroupVisit visit{*graph, visitor, user};
+      graph->fusion().fuse(checked_nodes(*graph, nodes, count), expression_version,
+                           GroupVisit::pass_on, &visit);
     });
   };
   abi_.reference_kernel = [](const tessera_graph* graph, int32_t node, tessera_kernel* kernel,
                              tessera_error* error) {
     return serve_plugin(error, [&] {
       *kernel = make_reference_kernel(*graph, checked_nodes(*graph, &node, 1)[0]);
+      note_nodes(*graph, &node, 1);
     });
   };
 }

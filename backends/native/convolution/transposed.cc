@@ -291,6 +291,8 @@ Work work_of(const Node& node) {
                .in_channels = input[1],
                .out_channels = output[1],
                .has_bias = node.input(2).is_present()};
+  // The output's size contains it; only auto_pad and output_shape would need it again.
+  static_cast<void>(attributes.has("output_padding"));
   const bool is_shape_given = !attributes.get_ints("output_shape").empty();
   if (!plugin::has_explicit_pads(attributes) || is_shape_given) {
     refuse("takes explicit padding only");

@@ -1,0 +1,61 @@
+#include "backend/explain_unread.h"
+
+#include <algorithm>
+
+#include "ops/effects.h"
+#include "ops/schema.h"
+
+namespace tessera {
+namespace {
+
+bool takes(const Candidate& candidate, ValueId value) {
+  return std::ranges::any_of(candidate.inputs,
+                             [&](const CandidateInput& port) { return port.value == value; }) ||
+         std::ranges::find(candidate.absorbed, value) != candidate.absorbed.end();
+}
+
+bool ignores_input(const tessera_graph& graph, const Candidate& candidate, const Node& node,
+                   size_t index) {
+  const ValueId value = node.inputs[index];
+  // What is no constant is a port, or comes from another node of the group.
+  if (value.is_none() || !graph.graph[value].is_constant()) return false;
+  if (graph.reads.has_value(value.index) || takes(candidate, value)) return false;
+  return ops::input_has_effect(graph.registry.of(node), node, index);
+}
+
+std::string explain_node(const tessera_graph& graph, const Candidate& candidate, NodeId id) {
+  const Node& node = graph.graph[id];
+  const std::string of_node = " of node '" + node.name + "'";
+  const std::vector<std::string> attributes = unread_attributes(graph, id);
+  if (!attributes.empty()) return "ignores attribute '" + attributes[0] + "'" + of_node;
+  for (size_t index = 0; index < node.inputs.size(); ++index) {
+    if (!ignores_input(graph, candidate, node, index)) continue;
+    const ops::Op& op = graph.registry.of(node);
+    return "ignores input '" + ops::parameters_of(op.inputs, node.version)[index].name + "'" +
+           of_node;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> unread_attributes(const tessera_graph& graph, NodeId id) {
+  std::vector<std::string> unread;
+  const Node& node = graph.graph[id];
+  for (const auto& [name, value] : node.attributes.all()) {
+    if (graph.has_read(id.index, name)) continue;
+    if (ops::attribute_has_effect(graph.registry.of(node), node, name)) unread.push_back(name);
+  }
+  return unread;
+}
+
+std::string explain_unread(const tessera_graph& graph, const Candidate& candidate) {
+  for (const NodeId id : candidate.nodes) {
+    if (graph.reads.has_node(id.index)) continue;
+    std::string reason = explain_node(graph, candidate, id);
+    if (!reason.empty()) return reason;
+  }
+  return "";
+}
+
+}  // namespace tessera

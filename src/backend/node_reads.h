@@ -1,0 +1,48 @@
+// What a plug-in asks about the nodes of a graph while it proposes; explain_unread.h says what it
+// has to ask for.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <unordered_set>
+#include <vector>
+
+#include "tessera/backend_abi.h"
+
+namespace tessera {
+
+// Thread-safe, apart from clear(). Ids that do not exist are ignored.
+class NodeReads {
+ public:
+  NodeReads(size_t node_count, size_t value_count);
+
+  // Forgets what the last plug-in read.
+  void clear();
+
+  // `attribute` is a view of tessera_graph, or null.
+  void note_attribute(const tessera_attribute* attribute);
+  void note_value(int32_t value);
+  // All of the node: the host exports it, or computes it.
+  void note_node(int32_t node);
+
+  bool has_attribute(const tessera_attribute* attribute) const;
+  bool has_value(int32_t value) const { return is_marked(values_, value); }
+  bool has_node(int32_t node) const { return is_marked(nodes_, node); }
+
+ private:
+  // The last round in which each was read. Values are read very often, so reading takes no lock.
+  using Marks = std::vector<std::atomic<uint32_t>>;
+
+  void mark(Marks& marks, int32_t id) const;
+  bool is_marked(const Marks& marks, int32_t id) const;
+
+  uint32_t round_ = 1;
+  Marks nodes_;
+  Marks values_;
+  mutable std::mutex mutex_;  // protects the next member
+  std::unordered_set<const tessera_attribute*> attributes_;
+};
+
+}  // namespace tessera
