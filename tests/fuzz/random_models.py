@@ -1,5 +1,6 @@
-"""Draws models: a valid use of an op (seeds.py) or a use derived only from its schema, corrupted in
-some steps, each input supplied in one of six ways, with other ops before and after it.
+"""Draws models: a valid use of an op (seeds.py), one with several attributes and optional inputs set
+at once (attribute_rows.py), or a use derived only from its schema, corrupted in some steps, each
+input supplied in one of six ways, with other ops before and after it.
 
 A model is a seed number and a list of steps, so that minimised() can remove steps."""
 
@@ -12,6 +13,7 @@ import onnx
 from onnx import helper
 
 import matrix
+from attribute_rows import Inexpressible, node_of, rows_by_op, settings_of
 from fuzz_case import BFLOAT16
 from seeds import SUPPLIES, Seed, can_supply, case_of, input_names
 
@@ -284,9 +286,56 @@ def draw_from_schema(source, op, domain, version):
                 input_names(schema, count))
 
 
+def draw_settings(source, op, domain, version):
+    """A use with up to four attributes and optional inputs of one row set at once, which need not
+    fit together; None if there is no row."""
+    rows = [row for row in ROWS.get(op, ()) if version in row.versions and not domain]
+    if not rows:
+        return None
+    row = source.choice(rows)
+    values = [(subject, value) for table in (row.vary, row.same)
+              for subject, found in table.items() for value in found]
+    settings = {}
+    for subject, value in source.sample(values, min(len(values), source.randrange(5))):
+        settings.update(settings_of(subject, value))
+    schema = onnx.defs.get_schema(op, max(version, 6), domain)
+    try:
+        node, arrays = node_of(row, schema, settings)
+    except Inexpressible:
+        return None
+    return Seed(op, domain, version, "by row", node, arrays, input_names(schema, len(arrays)))
+
+
+def draw_size(source, base):
+    """Sets an axis of the first input to an odd size, at which kernels end their vectors."""
+    axis, size = source.choice((-1, -1, -2, 0)), source.choice((1, 2, 3, 7, 15, 16, 17, 33, 65))
+
+    def change(draft):
+        array = draft.seed.arrays[0] if draft.seed.arrays else None
+        if array is not None and array.ndim > 1 and array.size:
+            draft.seed.arrays[0] = np.take(array, np.arange(size) % array.shape[axis], axis)
+
+    return f"axis {axis} of input 0 = {size}", change
+
+
+def draw_constants(source, base):
+    """All inputs but the first are constants, as plug-ins want it of parameters."""
+    first = source.choice(("fed", "fed", "fed", "rows", "dims"))
+
+    def change(draft):
+        draft.supplies = [first] + ["constant"] * (len(draft.seed.arrays) - 1)
+
+    return f"supplied {first}/constant", change
+
+
+ROWS = rows_by_op()
 STEPS = ((draw_spoilt_input, 0.55), (draw_spoilt_input, 0.15), (draw_attribute, 0.3),
          (draw_attribute, 0.1), (draw_axis_of_all, 0.12), (draw_type, 0.15), (draw_special, 0.3),
          (draw_neighbours, 0.3), (draw_second_run, 0.2))
+# For several settings at once, most of which are valid.
+STEPS_OF_SETTINGS = ((draw_constants, 0.8), (draw_size, 0.5), (draw_type, 0.3), (draw_special, 0.1),
+                     (draw_axis_of_all, 0.05), (draw_attribute, 0.05), (draw_neighbours, 0.3),
+                     (draw_second_run, 0.1))
 
 
 def draw_model(number, seeds):
@@ -295,9 +344,13 @@ def draw_model(number, seeds):
     source = random.Random(number)
     domain, op, version = source.choice(list(seeds))
     base = source.choice(seeds[(domain, op, version)])
+    steps = STEPS
     if source.random() < 0.2:
         base = draw_from_schema(source, op, domain, version)
-    drawn = [step(source, base) for step, share in STEPS if source.random() < share]
+    elif source.random() < 0.5:
+        several = draw_settings(source, op, domain, version)
+        base, steps = (several, STEPS_OF_SETTINGS) if several else (base, STEPS)
+    drawn = [step(source, base) for step, share in steps if source.random() < share]
     return RandomModel(base, [draw_supplies(source, base), *filter(None, drawn)])
 
 
