@@ -22,9 +22,9 @@ enum class Precision { Float32, BFloat16 };
 
 // What kernels may do with NaN and infinities. Exact: if an op's definition gives NaN, so does
 // every kernel; if it gives an infinity, a kernel gives an infinity or NaN; elements that read
-// neither are not affected. Exception: in convolutions by Winograd's algorithm, what one element
-// reads reaches all elements of the same tile of 4 x 4. Fast: kernels may give a finite number
-// instead, such as a maximum that drops NaN.
+// neither are not affected. Exception: in products by Strassen's algorithm, which only a lower
+// precision admits, what one row or column reads reaches a second one. Fast: kernels may give a
+// finite number instead, such as a maximum that drops NaN.
 enum class NanMode { Exact, Fast };
 
 // How large errors of kernels may be. Bounded: at most the bound that each op states

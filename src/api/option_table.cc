@@ -159,8 +159,8 @@ constexpr BindOption kOptions[] = {
      .keyword = "nan",
      .field = field<&RunOptions::nan>(),
      .help = "'exact': NaN stays NaN, no kernel gives a finite number if the op's definition gives "
-             "an infinity, and other elements are not affected (except within one tile of "
-             "Winograd's convolutions). 'fast': kernels that may lose NaN and infinities are "
+             "an infinity, and other elements are not affected (with a lower precision, "
+             "a second row or column may be). 'fast': kernels that may lose NaN and infinities are "
              "allowed too, such as a Relu that returns 0 for NaN.",
      .flag = {.name = "--nan",
               .value = "MODE",

@@ -337,7 +337,9 @@ class CandidateRun {
       const double want = wanted[index];
       const double have = had[index];
       if (std::isnan(want) ? std::isnan(have) : want == have) continue;
-      const double allowed = tolerance_.relative * std::abs(want) + tolerance_.of_largest * largest;
+      const double allowed = tolerance_.of_elements.empty() ? tolerance_.relative * std::abs(want) +
+                                                                  tolerance_.of_largest * largest
+                                                            : tolerance_.of_elements.at(index);
       if (std::isfinite(want) && std::abs(want - have) <= allowed) continue;
       std::ostringstream text;
       text.precision(9);

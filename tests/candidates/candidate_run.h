@@ -15,6 +15,8 @@ namespace tessera {
 struct Tolerance {
   double relative = 1e-5;    // relative to the element
   double of_largest = 5e-6;  // relative to the largest element of the tensor
+  // If not empty: the largest error of each element of the outputs, in place of the two above.
+  std::vector<double> of_elements = {};
   // The lowest one that candidates may compute in; TESSERA_PRECISION_.
   int precision = TESSERA_PRECISION_FLOAT32;
 };

@@ -74,15 +74,13 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, WinogradPr
   problem.bias = made.bias;
   problem.addend = made.addend;
   Candidate& candidate = made.candidate;
-  // A NaN in one input pixel spreads to the whole tile.
-  candidate.flags = TESSERA_CANDIDATE_SPREADS_NAN;
   problem.has_relu = group.activation.kind == ActivationKind::Relu;
   const int32_t threads = context.options().threads;
   candidate.workspace_bytes = winograd_workspace_bytes(problem, threads);
   // Weights are fetched ahead, about twice as fast as what is read without.
   const auto bytes = static_cast<double>(node.input(0).type().dense_bytes() +
                                          node.output(0).type().dense_bytes()) +
-                     static_cast<double>(problem.weight_bytes()) / 2;
+                     static_cast<double>(problem.transformed_bytes()) / 2;
   candidate.optimistic_seconds = context.optimistic_seconds(problem.gemm_flops(), bytes);
   candidate.build = [problem](const plugin::BuildOptions& options) {
     return make_winograd_kernel(problem, options.threads);

@@ -27,13 +27,18 @@ struct WinogradProblem {
   std::optional<size_t> addend;
   bool has_relu = false;
 
-  int64_t positions() const { return (tile + kTaps - 1) * (tile + kTaps - 1); }
+  int64_t side() const { return tile + kTaps - 1; }  // input pixels of a tile along an axis
+  int64_t positions() const { return side() * side(); }
+  // Of packed weights: the positions, and the taps that are not at a corner, which are at
+  // positions.
+  int64_t weight_planes() const { return positions() + kTaps * kTaps - 4; }
+  int64_t tap_plane(int64_t row, int64_t column) const;
   int64_t tile_rows() const { return (output.rows + tile - 1) / tile; }
   int64_t tile_columns() const { return (output.columns + tile - 1) / tile; }
   int64_t tiles() const { return images * tile_rows() * tile_columns(); }
-  int64_t weight_bytes() const {
-    return positions() * in_channels * out_channels * int64_t{sizeof(float)};
-  }
+  int64_t plane_bytes() const { return in_channels * out_channels * int64_t{sizeof(float)}; }
+  // Weights that are read for each pass.
+  int64_t transformed_bytes() const { return positions() * plane_bytes(); }
   double gemm_flops() const {
     return 2.0 * static_cast<double>(tiles() * positions()) *
            static_cast<double>(in_channels * out_channels);
@@ -45,7 +50,7 @@ struct WinogradProblem {
 int64_t winograd_panel(const WinogradProblem& problem, int64_t threads);
 
 // Transforms weights [out_channels, in_channels, 3, 3] and packs them into the panels of the matrix
-// products.
+// products, with the weights as they are for uneven tiles.
 plugin::Pack winograd_pack(const WinogradProblem& problem);
 
 int64_t winograd_workspace_bytes(const WinogradProblem& problem, int32_t threads);

@@ -7,7 +7,9 @@ namespace tessera::native {
 
 // Winograd's convolutions F(m x m, 3 x 3) (A. Lavin, S. Gray: Fast Algorithms for Convolutional
 // Neural Networks, 2016): a tile of m x m outputs needs (m + 2)^2 multiplications for each pair of
-// channels instead of 9 m^2.
+// channels instead of 9 m^2. F(4 x 4, 3 x 3) evaluates polynomials at 0, +-sqrt(1/2), +-sqrt(2) and
+// infinity (S. Alam et al.: Winograd Convolution for Deep Neural Networks: Efficient Point
+// Selection, 2022: pairs c and 1/c): errors are a quarter of those with 0, +-1, +-2 and infinity.
 inline constexpr int64_t kTaps = 3;
 
 // One image with all channels, or blocks of channels, contiguous for each pixel. All numbers count
@@ -26,6 +28,8 @@ struct WinogradFeatureMap {
 struct WinogradTile {
   int64_t row = 0;
   int64_t column = 0;
+  int64_t output_rows = 0;  // that exist, at most m
+  int64_t output_columns = 0;
   int64_t channels = 0;
   int64_t plane = 0;
 };
@@ -37,19 +41,30 @@ struct WinogradEpilogue {
   bool has_relu = false;
 };
 
+// A transformed tile has errors beside its largest pixels, and so have all of its outputs. A tile
+// is uneven if pixels that an output reads may be much smaller: some 2 x 2 pixels within its 3 x 3
+// have a mean square of less than 1 / kMaxUnevenness of that of the tile. Then outputs are computed
+// one by one, by the definition of a convolution; so are those of tiles with NaN or infinities.
+inline constexpr float kMaxUnevenness = 8;
+
 struct WinogradLoops {
-  // Transforms (m + 2)^2 input pixels; those outside of the image count as zero.
-  void (*read)(const WinogradFeatureMap& map, const WinogradTile& tile, const float* from,
+  // Transforms (m + 2)^2 input pixels; those outside of the image count as zero. If the tile is
+  // uneven, copies the pixels instead, and returns false.
+  bool (*read)(const WinogradFeatureMap& map, const WinogradTile& tile, const float* from,
                float* to) = nullptr;
   // Transforms sums back to m^2 output pixels; those outside of the image are dropped.
   void (*write)(const WinogradFeatureMap& map, const WinogradTile& tile,
                 const WinogradEpilogue& epilogue, const float* from, float* to) = nullptr;
+  // The same for sums that are m^2 outputs already.
+  void (*write_outputs)(const WinogradFeatureMap& map, const WinogradTile& tile,
+                        const WinogradEpilogue& epilogue, const float* from, float* to) = nullptr;
 };
 
 // For the best instruction set of this processor, for tiles of 4 x 4 or 2 x 2 outputs.
 WinogradLoops find_winograd_loops(int64_t tile);
 
-// Transforms 3 x 3 weights to (tile + 2)^2 numbers.
+// Transforms 3 x 3 weights to (tile + 2)^2 numbers, of which those at the corners are the weights
+// at the corners.
 void transform_weights(int64_t tile, const float* from, float* to);
 
 }  // namespace tessera::native

@@ -1,8 +1,10 @@
 // Runs Winograd's convolution for some tiles at a time: transforms their pixels, multiplies them by
 // the transformed weights, with one matrix product for each element of a tile, and transforms the
-// sums back. A unit of work is a pass, some tiles, by some panels of output channels. Threads share
-// the units and nothing else: each transforms the pixels of its units by itself, because to
-// transform them twice takes less time than to wait for another core and its cache.
+// sums back. Tiles that must not be transformed (kMaxUnevenness) are left out and computed by
+// products of their pixels by the weights. A unit of work is a pass, some tiles, by some panels of
+// output channels. Threads share the units and nothing else: each transforms the pixels of its
+// units by itself, because to transform them twice takes less time than to wait for another core
+// and its cache.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -38,6 +40,9 @@ constexpr int64_t kMaxTiles = 192;
 constexpr int64_t kPassesOfSlot = 4;
 constexpr int64_t kUnitsOfSlot = 2;
 
+// Sums of at most so many products are added to each other: errors grow with the length of a sum.
+constexpr int64_t kMaxSum = 128;
+
 // A cache line and a block of channels. Elements of a tile are whole lines apart, but not a power
 // of two of them, because then they would share cache sets.
 constexpr int64_t kLineFloats = 16;
@@ -61,7 +66,7 @@ int64_t passes_of(const WinogradProblem& problem, int64_t threads) {
   const int64_t tile_bytes =
       problem.positions() * (problem.in_channels + problem.out_channels) * kFloatBytes;
   const int64_t min_tiles =
-      problem.weight_bytes() <= kOwnWeightBytes ? kMinTilesOfOwnWeights : kMinTiles;
+      problem.transformed_bytes() <= kOwnWeightBytes ? kMinTilesOfOwnWeights : kMinTiles;
   const int64_t max_tiles = std::clamp(kPassBytes / tile_bytes, min_tiles, kMaxTiles);
   const int64_t passes = divide_up(problem.tiles(), max_tiles);
   if (threads == 1) return passes;
@@ -139,6 +144,18 @@ class WinogradKernel : public plugin::Kernel {
     float* to = nullptr;
   };
 
+  // Some tiles side by side, with the numbers of those that are uneven, counted from the first.
+  struct Pass {
+    int64_t first = 0;
+    int64_t tiles = 0;
+    std::array<int64_t, kMaxTiles> uneven;
+    int64_t uneven_count = 0;
+
+    std::span<const int64_t> uneven_tiles() const {
+      return std::span(uneven).first(static_cast<size_t>(uneven_count));
+    }
+  };
+
   // Some panels of the output channels.
   struct Columns {
     int64_t first = 0;  // channel
@@ -149,18 +166,20 @@ class WinogradKernel : public plugin::Kernel {
   void run_slot(const Run& run, int64_t slot, SharedParts& units, float* buffer) const {
     float* pixels = buffer;                                    // [positions, tiles, in_channels]
     float* sums = buffer + pixel_floats(problem_, division_);  // [positions, tiles, channels]
-    int64_t transformed = -1;  // the pass whose pixels are in the buffer
+    Pass pass = {.first = -1};                                 // whose pixels are in the buffer
     units.for_each(slot, [&](int64_t unit) {
-      const int64_t pass = unit / division_.units_of_pass;
-      const int64_t first = pass * division_.tiles;
-      const int64_t tiles = std::min(division_.tiles, problem_.tiles() - first);
+      const int64_t first = unit / division_.units_of_pass * division_.tiles;
       const int64_t channel = unit % division_.units_of_pass * division_.unit_channels();
       const Columns columns = {
           channel, std::min(channel + division_.unit_channels(), problem_.out_channels)};
-      if (pass != transformed) read(run, first, tiles, pixels);
-      transformed = pass;
-      multiply(run, tiles, columns, pixels, sums);
-      write(run, first, tiles, columns, sums);
+      if (pass.first != first) {
+        pass.first = first;
+        pass.tiles = std::min(division_.tiles, problem_.tiles() - first);
+        read(run, pass, pixels);
+      }
+      multiply(run, pass.tiles, columns, pixels, sums);
+      if (pass.uneven_count > 0) multiply_uneven(run, pass, columns, pixels, sums);
+      write(run, pass, columns, sums);
     });
   }
 
@@ -178,64 +197,146 @@ class WinogradKernel : public plugin::Kernel {
             tile % columns * problem_.tile};
   }
 
-  void read(const Run& run, int64_t first, int64_t tiles, float* pixels) const {
+  // The tile as the loops take it, for input or output channels.
+  WinogradTile input_tile(const TileOrigin& origin) const {
+    return {.row = origin.row - problem_.pad_rows,
+            .column = origin.column - problem_.pad_columns,
+            .output_rows = std::min(problem_.tile, problem_.output.rows - origin.row),
+            .output_columns = std::min(problem_.tile, problem_.output.columns - origin.column),
+            .channels = problem_.in_channels,
+            .plane = plane_floats(division_.tiles, problem_.in_channels)};
+  }
+
+  void read(const Run& run, Pass& pass, float* pixels) const {
     const WinogradFeatureMap& map = problem_.input;
-    for (int64_t tile = 0; tile < tiles; ++tile) {
-      const TileOrigin origin = tile_origin(first + tile);
-      loops_.read(map,
-                  {.row = origin.row - problem_.pad_rows,
-                   .column = origin.column - problem_.pad_columns,
-                   .channels = problem_.in_channels,
-                   .plane = plane_floats(division_.tiles, problem_.in_channels)},
-                  run.from + origin.image * map.rows * map.columns * problem_.in_channels,
-                  pixels + tile * problem_.in_channels);
+    pass.uneven_count = 0;
+    for (int64_t tile = 0; tile < pass.tiles; ++tile) {
+      const TileOrigin origin = tile_origin(pass.first + tile);
+      const bool is_even =
+          loops_.read(map, input_tile(origin),
+                      run.from + origin.image * map.rows * map.columns * problem_.in_channels,
+                      pixels + tile * problem_.in_channels);
+      if (!is_even) pass.uneven[static_cast<size_t>(pass.uneven_count++)] = tile;
     }
+  }
+
+  // Calls body(column, width) for each panel.
+  template <class Body>
+  void for_each_panel(const Columns& columns, const Body& body) const {
+    for (int64_t column = columns.first; column < columns.end; column += division_.width) {
+      body(column, std::min(division_.width, columns.end - column));
+    }
+  }
+
+  // The weights of a plane for the panel that begins with `column`.
+  const float* weights_of(const Run& run, int64_t plane, int64_t column) const {
+    return run.weights + (plane * problem_.out_channels + column) * problem_.in_channels;
+  }
+
+  // Calls body(begin, end) for each part of the input channels that is summed on its own.
+  template <class Body>
+  void for_each_sum(const Body& body) const {
+    const int64_t depth = problem_.in_channels;
+    const int64_t step = divide_up(depth, divide_up(depth, kMaxSum));
+    for (int64_t begin = 0; begin < depth; begin += step)
+      body(begin, std::min(begin + step, depth));
+  }
+
+  // Adds the product to what is in block.to, or overwrites that.
+  void multiply_block(GemmBlock block, bool is_added) const {
+    if (is_added) {
+      block.epilogue.addend = block.to;
+      block.epilogue.addend_row_stride = block.to_row_stride;
+      block.epilogue.addend_column_stride = 1;
+    }
+    gemm_loops_.columns(block);
   }
 
   // One product for each panel of each element of a tile.
   void multiply(const Run& run, int64_t tiles, const Columns& columns, const float* pixels,
                 float* sums) const {
-    const auto weights_of = [&](int64_t position, int64_t column) {
-      return run.weights + (position * problem_.out_channels + column) * problem_.in_channels;
-    };
     for (int64_t position = 0; position < problem_.positions(); ++position) {
-      for (int64_t column = columns.first; column < columns.end; column += division_.width) {
-        const int64_t width = std::min(division_.width, columns.end - column);
-        const bool is_last = column + width == columns.end;
-        gemm_loops_.columns(
-            {.left = pixels + position * plane_floats(division_.tiles, problem_.in_channels),
-             .left_row_stride = problem_.in_channels,
-             .right = weights_of(position, column),
-             .right_depth_stride = width,
-             .ahead = is_last ? weights_of(position + 1, columns.first)
-                              : weights_of(position, column + width),
-             .rows = tiles,
-             .columns = width,
-             .depth = problem_.in_channels,
-             .to = sums + position * plane_floats(division_.tiles, columns.count()) + column -
-                   columns.first,
-             .to_row_stride = columns.count()});
-      }
+      const float* left = pixels + position * plane_floats(division_.tiles, problem_.in_channels);
+      float* to = sums + position * plane_floats(division_.tiles, columns.count());
+      for_each_panel(columns, [&](int64_t column, int64_t width) {
+        const float* right = weights_of(run, position, column);
+        const float* ahead = column + width == columns.end
+                                 ? weights_of(run, position + 1, columns.first)
+                                 : weights_of(run, position, column + width);
+        for_each_sum([&](int64_t begin, int64_t end) {
+          multiply_block({.left = left + begin,
+                          .left_row_stride = problem_.in_channels,
+                          .right = right + begin * width,
+                          .right_depth_stride = width,
+                          .ahead = ahead + begin * width,
+                          .rows = tiles,
+                          .columns = width,
+                          .depth = end - begin,
+                          .to = to + column - columns.first,
+                          .to_row_stride = columns.count()},
+                         begin > 0);
+        });
+      });
     }
   }
 
-  void write(const Run& run, int64_t first, int64_t tiles, const Columns& columns,
-             const float* sums) const {
+  // The outputs of the uneven tiles, in the first elements of their sums.
+  void multiply_uneven(const Run& run, const Pass& pass, const Columns& columns,
+                       const float* pixels, float* sums) const {
+    for_each_panel(columns, [&](int64_t column, int64_t width) {
+      for_each_sum([&](int64_t begin, int64_t end) {
+        for (int64_t tap = 0; tap < kTaps * kTaps; ++tap) {
+          const int64_t plane = problem_.tap_plane(tap / kTaps, tap % kTaps);
+          const float* right = weights_of(run, plane, column) + begin * width;
+          for (const int64_t tile : pass.uneven_tiles()) {
+            multiply_tap({.left = pixels + tile * problem_.in_channels + begin,
+                          .right = right,
+                          .right_depth_stride = width,
+                          .columns = width,
+                          .depth = end - begin,
+                          .to = sums + tile * columns.count() + column - columns.first},
+                         tap, plane_floats(division_.tiles, columns.count()), begin > 0 || tap > 0);
+          }
+        }
+      });
+    });
+  }
+
+  // Of the outputs of a tile, which are `plane` apart, what one tap adds.
+  void multiply_tap(GemmBlock block, int64_t tap, int64_t plane, bool is_added) const {
+    const float* pixels = block.left;
+    float* outputs = block.to;
+    const int64_t pixel = plane_floats(division_.tiles, problem_.in_channels);
+    block.rows = problem_.tile;
+    block.left_row_stride = pixel;
+    block.to_row_stride = plane;
+    for (int64_t row = 0; row < problem_.tile; ++row) {
+      block.left = pixels + ((row + tap / kTaps) * problem_.side() + tap % kTaps) * pixel;
+      block.to = outputs + row * problem_.tile * plane;
+      multiply_block(block, is_added);
+    }
+  }
+
+  void write(const Run& run, const Pass& pass, const Columns& columns, const float* sums) const {
     const WinogradFeatureMap& map = problem_.output;
     const int64_t channel =
         columns.first / map.block * map.block_stride + columns.first % map.block;
-    for (int64_t tile = 0; tile < tiles; ++tile) {
-      const TileOrigin origin = tile_origin(first + tile);
+    std::span<const int64_t> uneven = pass.uneven_tiles();
+    for (int64_t tile = 0; tile < pass.tiles; ++tile) {
+      const TileOrigin origin = tile_origin(pass.first + tile);
       const int64_t start = origin.image * map.rows * map.columns * problem_.out_channels + channel;
       WinogradEpilogue last = run.epilogue;
       if (last.bias != nullptr) last.bias += columns.first;
       if (last.addend != nullptr) last.addend += start;
-      loops_.write(map,
-                   {.row = origin.row,
-                    .column = origin.column,
-                    .channels = columns.count(),
-                    .plane = plane_floats(division_.tiles, columns.count())},
-                   last, sums + tile * columns.count(), run.to + start);
+      const bool is_uneven = !uneven.empty() && uneven.front() == tile;
+      if (is_uneven) uneven = uneven.subspan(1);
+      (is_uneven ? loops_.write_outputs : loops_.write)(
+          map,
+          {.row = origin.row,
+           .column = origin.column,
+           .channels = columns.count(),
+           .plane = plane_floats(division_.tiles, columns.count())},
+          last, sums + tile * columns.count(), run.to + start);
     }
   }
 
@@ -245,7 +346,7 @@ class WinogradKernel : public plugin::Kernel {
   GemmLoops gemm_loops_;
 };
 
-// Packs transformed weights as [positions, panels of out_channels, in_channels].
+// Packs weights as [weight_planes, panels of out_channels, in_channels].
 void pack_weights(const WinogradProblem& problem, int64_t first, int64_t end, const float* from,
                   float* to) {
   std::array<float, 36> transformed;
@@ -253,18 +354,29 @@ void pack_weights(const WinogradProblem& problem, int64_t first, int64_t end, co
     const int64_t column = channel / problem.panel * problem.panel;
     const int64_t width = std::min(problem.panel, problem.out_channels - column);
     for (int64_t depth = 0; depth < problem.in_channels; ++depth) {
-      transform_weights(problem.tile,
-                        from + (channel * problem.in_channels + depth) * kTaps * kTaps,
-                        transformed.data());
+      const float* taps = from + (channel * problem.in_channels + depth) * kTaps * kTaps;
+      const auto store = [&](int64_t plane, float weight) {
+        to[(plane * problem.out_channels + column) * problem.in_channels + depth * width + channel -
+           column] = weight;
+      };
+      transform_weights(problem.tile, taps, transformed.data());
       for (int64_t position = 0; position < problem.positions(); ++position) {
-        to[(position * problem.out_channels + column) * problem.in_channels + depth * width +
-           channel - column] = transformed[static_cast<size_t>(position)];
+        store(position, transformed[static_cast<size_t>(position)]);
+      }
+      for (int64_t tap = 0; tap < kTaps * kTaps; ++tap) {
+        store(problem.tap_plane(tap / kTaps, tap % kTaps), taps[tap]);
       }
     }
   }
 }
 
 }  // namespace
+
+int64_t WinogradProblem::tap_plane(int64_t row, int64_t column) const {
+  if (row != 1 && column != 1) return (row * side() + column) / 2 * (side() - 1);
+  constexpr std::array<int64_t, kTaps * kTaps> kOthers = {0, 0, 0, 1, 2, 3, 0, 4, 0};
+  return positions() + kOthers[static_cast<size_t>(row * kTaps + column)];
+}
 
 int64_t winograd_panel(const WinogradProblem& problem, int64_t threads) {
   const int64_t widest = find_gemm_loops().panel;
@@ -277,9 +389,10 @@ int64_t winograd_panel(const WinogradProblem& problem, int64_t threads) {
 
 plugin::Pack winograd_pack(const WinogradProblem& problem) {
   plugin::Pack pack;
-  pack.id = "winograd" + std::to_string(problem.tile) + "_panels" + std::to_string(problem.panel) +
-            "_" + std::to_string(problem.in_channels) + "_" + std::to_string(problem.out_channels);
-  pack.bytes = problem.weight_bytes();
+  pack.id = "winograd" + std::to_string(problem.tile) + "_taps_panels" +
+            std::to_string(problem.panel) + "_" + std::to_string(problem.in_channels) + "_" +
+            std::to_string(problem.out_channels);
+  pack.bytes = problem.weight_planes() * problem.plane_bytes();
   pack.pack = [problem](RunContext& context, const Buffer& from, void* to) {
     context.parallel_for(problem.out_channels, 8, [&](int64_t begin, int64_t end) {
       pack_weights(problem, begin, end, from.as<const float>(), static_cast<float*>(to));

@@ -48,6 +48,7 @@ HWY_INLINE void store_up_to(Vector vector, float* to, int64_t count) {
 // The epilogues of most products, for which the sums stay in registers.
 enum class Common : uint8_t {
   Plain,       // the sums are the results
+  Added,       // an addend for each result
   Clipped,     // bias and clipping
   SumsClipped  // bias, an addend for each result, and clipping
 };
@@ -74,25 +75,26 @@ HWY_INLINE void store_common(const GemmBlock& part, int64_t row, int64_t columns
     const float* from = epilogue.bias == nullptr ? kNoBias : epilogue.bias + vector * lanes;
     bias[vector] = load_up_to(from, vector + 1 < kUsed ? lanes : last);
   }
-  const float* addend =
-      kKind == Common::SumsClipped ? epilogue.addend + row * epilogue.addend_row_stride : nullptr;
+  constexpr bool kIsAdded = kKind == Common::Added || kKind == Common::SumsClipped;
+  constexpr bool kIsClipped = kKind == Common::Clipped || kKind == Common::SumsClipped;
+  const float* addend = kIsAdded ? epilogue.addend + row * epilogue.addend_row_stride : nullptr;
   float* to = part.to + row * part.to_row_stride;
   for (int line = 0; line < kCount; ++line) {
     for (int vector = 0; vector < kUsed; ++vector) {
       const bool is_last = vector + 1 == kUsed;
       Vector result = sums[line][vector];
-      if (kKind != Common::Plain) result = hn::Add(result, bias[vector]);
-      if (kKind == Common::SumsClipped) {
+      if (kIsClipped) result = hn::Add(result, bias[vector]);
+      if (kIsAdded) {
         result = hn::Add(result, load_up_to(addend + vector * lanes, is_last ? last : lanes));
       }
-      if (kKind != Common::Plain) {
+      if (kIsClipped) {
         // A NaN stays.
         result = hn::IfThenElse(hn::Lt(result, low), low, result);
         result = hn::IfThenElse(hn::Gt(result, high), high, result);
       }
       store_up_to(result, to + vector * lanes, is_last ? last : lanes);
     }
-    if (kKind == Common::SumsClipped) addend += epilogue.addend_row_stride;
+    if (kIsAdded) addend += epilogue.addend_row_stride;
     to += part.to_row_stride;
   }
 }
@@ -159,6 +161,8 @@ HWY_INLINE void store_sums(const GemmBlock& part, int64_t row, Vector (&sums)[kC
   const bool is_sum = epilogue.addend_column_stride == 1 && epilogue.beta == 1;
   if (epilogue.alpha != 1 || (epilogue.addend != nullptr && !is_sum)) {
     store_any(part, row, 0, part.columns, sums);
+  } else if (epilogue.addend != nullptr && !has_activation && epilogue.bias == nullptr) {
+    store_common<Common::Added>(part, row, part.columns, sums);
   } else if (epilogue.addend != nullptr) {
     store_common<Common::SumsClipped>(part, row, part.columns, sums);
   } else if (has_activation || epilogue.bias != nullptr) {
