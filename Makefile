@@ -2,7 +2,7 @@
 
 # Two goals at once would build in one folder.
 .NOTPARALLEL:
-.PHONY: help demo test test-asan test-cuda test-long test-without faults fuzz soak check setup
+.PHONY: help demo test test-asan test-cuda test-long test-without faults fuzz fuzz-groups soak check setup
 
 help:
 	@echo 'make demo       set up, build all that is shipped, and run SqueezeNet beside its peers'
@@ -12,6 +12,7 @@ help:
 	@echo 'make test-long  the tests that have a long version, in that version'
 	@echo 'make test-without  all tests without native, onednn, openvino, and without all three'
 	@echo 'make fuzz       an hour of fuzzing under sanitizers; FUZZ_ARGUMENTS="--minutes 600" for longer'
+	@echo 'make fuzz-groups  a million random groups through jit, 100,000 through each other backend'
 	@echo 'make faults     an hour of calls to the system that fail; FAULTS_ARGUMENTS="--minutes 5" for less'
 	@echo 'make soak       an hour of processes that bind, run and are killed, and then whether memory grows;'
 	@echo '                SOAK_ARGUMENTS="--minutes 5" GROWTH_ARGUMENTS="--minutes 1"'
@@ -50,6 +51,11 @@ fuzz:
 	@tools/setup check
 	@tools/build fuzz fuzzers
 	@tools/fuzz $(FUZZ_ARGUMENTS)
+
+fuzz-groups:
+	@tools/setup check
+	@tools/build release fuzzers
+	@tools/fuzz --bin-dir build/release/bin --out build/release/findings --only groups --groups 1000000 $(FUZZ_ARGUMENTS)
 
 faults:
 	@tools/setup check

@@ -51,34 +51,42 @@ void load_or_build(KernelBuild& build, const ThreadPool& pool) {
   }
 }
 
+void make(KernelBuild& build, const KernelJudge& judge, ThreadPool& pool) {
+  pool.execute([&] { load_or_build(build, pool); });
+  if (build.kernel == nullptr || !is_judged(*build.candidate)) return;
+  const std::string fault = judge.explain_fault(*build.candidate, build.kernel, build.key, pool);
+  if (fault.empty()) return;
+  build.kernel = nullptr;
+  build.failure = "its compiled kernel failed the check before its first use: " + fault;
+}
+
 // Takes the kernel of another plan, or makes it while others that want it wait.
-void share_or_build(KernelBuild& build, const ThreadPool& pool) {
+void share_or_make(KernelBuild& build, const KernelJudge& judge, ThreadPool& pool) {
   const std::lock_guard lock(build.shared->mutex);
   build.kernel = build.shared->kernel.lock();
   build.is_shared = build.kernel != nullptr;
   if (build.is_shared) build.library_bytes = build.shared->library_bytes;
   if (build.is_shared) return;
-  load_or_build(build, pool);
+  make(build, judge, pool);
   if (build.kernel == nullptr) return;
   build.shared->kernel = build.kernel;
 }
 
-void build_one(KernelBuild& build, ThreadPool& pool) {
-  pool.execute([&] {
-    if (build.shared != nullptr) {
-      share_or_build(build, pool);
-    } else {
-      load_or_build(build, pool);
-    }
-  });
+void build_one(KernelBuild& build, const KernelJudge& judge, ThreadPool& pool) {
+  if (build.shared != nullptr) {
+    share_or_make(build, judge, pool);
+  } else {
+    make(build, judge, pool);
+  }
 }
 
 // Takes builds from the list until it is empty. Uses pools of its own: while a library waits during
 // a build for the threads of its pool, it must not start to build another kernel.
 class Builder {
  public:
-  Builder(std::vector<KernelBuild>& builds, std::atomic<size_t>& next, int threads)
-      : builds_(builds), next_(next), threads_(threads) {}
+  Builder(std::vector<KernelBuild>& builds, const KernelJudge& judge, std::atomic<size_t>& next,
+          int threads)
+      : builds_(builds), judge_(judge), next_(next), threads_(threads) {}
 
   void run(const BuildWatcher& watcher = {}) noexcept {
     try {
@@ -86,7 +94,7 @@ class Builder {
       ThreadPool one(1);
       for (size_t index = next_++; index < builds_.size(); index = next_++) {
         if (watcher) watcher(index, builds_.size());
-        build_one(builds_[index], builds_[index].candidate->threads == 1 ? one : all);
+        build_one(builds_[index], judge_, builds_[index].candidate->threads == 1 ? one : all);
       }
     } catch (...) {
       failure_ = std::current_exception();
@@ -100,6 +108,7 @@ class Builder {
 
  private:
   std::vector<KernelBuild>& builds_;
+  const KernelJudge& judge_;
   std::atomic<size_t>& next_;
   int threads_;
   std::exception_ptr failure_;
@@ -125,14 +134,14 @@ void note_library_bytes(std::vector<KernelBuild>& builds, int64_t grown) {
 
 }  // namespace
 
-void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool,
+void build_kernels(std::vector<KernelBuild>& builds, const KernelJudge& judge, ThreadPool& pool,
                    const BuildWatcher& watcher) {
   if (builds.empty()) return;
   const AllocatedMemory before = allocated_memory();
   const size_t threads =
       std::min(static_cast<size_t>(pool.threads()), 1 + builds.size() / kMinForOneMoreThread);
   std::atomic<size_t> next = 0;
-  std::vector<Builder> builders(threads, Builder(builds, next, pool.threads()));
+  std::vector<Builder> builders(threads, Builder(builds, judge, next, pool.threads()));
   {
     std::vector<std::jthread> started;
     try {

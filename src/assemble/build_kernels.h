@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "assemble/kernel_judge.h"
 #include "assemble/stored_kernels.h"
 #include "backend/candidates.h"
 #include "base/parallel.h"
@@ -19,6 +20,7 @@ struct KernelBuild {
   const Candidate* candidate = nullptr;  // must have a kernel
   std::optional<StoredKernel> stored;    // saved kernel; if it cannot be loaded, it is built
   std::shared_ptr<SharedKernel> shared;  // taken from there, or put there; null: not shared
+  std::optional<std::string> key;        // of StoredKernels, for the judge
   // A released weight that building needs, but loading does not.
   std::optional<ReleasedWeight> released_weight;
   // The result: a kernel, or a sentence that says why there is none; neither if `released_weight`
@@ -34,16 +36,17 @@ struct KernelBuild {
 // it and their total. If it throws, building ends and the exception is rethrown.
 using BuildWatcher = std::function<void(size_t done, size_t total)>;
 
-// Builds or loads all kernels, each of which keeps its candidate; in parallel on at most as many
-// threads as `pool` has. Each is built in a pool of as many threads as its candidate runs on;
-// libraries on the same thread runtime see that number.
+// Builds or loads all kernels, each of which keeps its candidate, and lets `judge` judge those of
+// compilers; one that fails is not built. It does so in parallel on at most as many threads as
+// `pool` has. Each is built in a pool of as many threads as its candidate runs on; libraries on the
+// same thread runtime see that number.
 //
 // KernelBuild::library_bytes is what the candidate announced and a share of what the process holds
 // beyond that afterwards: the same for all kernels, because many are built at the same time. What
 // other threads allocate meanwhile, and what libraries allocate only once, counts too, so less than
 // kMinLibraryBytes in all is left out.
 inline constexpr int64_t kMinLibraryBytes = int64_t{16} << 20;
-void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool,
+void build_kernels(std::vector<KernelBuild>& builds, const KernelJudge& judge, ThreadPool& pool,
                    const BuildWatcher& watcher = {});
 
 }  // namespace tessera

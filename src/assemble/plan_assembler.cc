@@ -43,9 +43,11 @@ AssembledKernels PlanAssembler::build(const Placement& placement, BuiltPlan& bas
                       .candidate = &candidate,
                       .stored = std::move(found.stored),
                       .shared = std::move(found.shared),
+                      .key = std::move(found.key),
                       .released_weight = find_released_weight(base.graph, candidate.absorbed)});
   }
-  build_kernels(builds, pool_, watcher);
+  const KernelJudge judge(base.graph, *base.layouts, *base.registry, stored_.precision());
+  build_kernels(builds, judge, pool_, watcher);
   AssembledKernels result;
   for (KernelBuild& build : builds) {
     if (build.kernel != nullptr) {

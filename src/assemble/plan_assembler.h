@@ -36,8 +36,9 @@ class PlanAssembler {
 
   // Builds or loads the kernels of `placement`, except those that it already has, that it finds in
   // `in_use`, or that another model of this process uses. Adds refusals for candidates that could
-  // not be built to `base`, which must have graph, layouts and offers; there it also raises
-  // Candidate::library_bytes to what libraries were seen to keep. For `watcher` see
+  // not be built, or whose kernels failed their check (kernel_judge.h), to `base`, which must have
+  // graph, registry, layouts and offers; there it also raises Candidate::library_bytes to what
+  // libraries were seen to keep. For `watcher` see
   // build_kernels().
   AssembledKernels build(const Placement& placement, BuiltPlan& base,
                          const BuildWatcher& watcher = {});

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "assemble/kernel_judge.h"
 #include "backend/packs.h"
 #include "cache/fingerprint.h"
 #include "graph/extract_group.h"
@@ -26,7 +27,6 @@ bool is_kernel_of(const std::string& key, const std::string& backend) {
 
 std::optional<std::string> StoredKernels::key_of(const Candidate& candidate, const Graph& graph,
                                                  const LayoutTable& layouts) const {
-  if (!candidate.load) return std::nullopt;
   Graph group;
   try {
     group = extract_group(graph, candidate.nodes);
@@ -53,13 +53,15 @@ std::optional<std::string> StoredKernels::key_of(const Candidate& candidate, con
 
 StoredKernels::Found StoredKernels::find(const Candidate& candidate, const Graph& graph,
                                          const LayoutTable& layouts) const {
-  const bool is_shared = shared_ != nullptr && candidate.build_seconds >= kSecondsWorthSharing;
-  if ((!find_ && !is_shared) || !candidate.load) return {};
-  const std::optional<std::string> key = key_of(candidate, graph, layouts);
-  if (!key) return {};
-  Found found;
-  if (is_shared) found.shared = shared_->of(*key, candidate.plugin.get());
-  if (find_) found.stored = find_(*key);
+  const bool can_load = static_cast<bool>(candidate.load);
+  const bool is_shared =
+      can_load && shared_ != nullptr && candidate.build_seconds >= kSecondsWorthSharing;
+  const bool is_stored = can_load && find_;
+  if (!is_stored && !is_shared && !is_judged(candidate)) return {};
+  Found found = {.shared = nullptr, .stored = {}, .key = key_of(candidate, graph, layouts)};
+  if (!found.key) return found;
+  if (is_shared) found.shared = shared_->of(*found.key, candidate.plugin.get());
+  if (is_stored) found.stored = find_(*found.key);
   return found;
 }
 
@@ -68,9 +70,10 @@ std::vector<SavableKernel> StoredKernels::savable(const BuiltPlan& built) const 
   for (size_t index = 0; index < built.plan.steps.size(); ++index) {
     const std::shared_ptr<const Kernel>& kernel = built.kernels[index];
     if (kernel == nullptr || !kernel->can_be_saved()) continue;
-    const int candidate = built.plan.steps[index].candidate;
-    std::optional<std::string> key = key_of(built.offers.candidates[static_cast<size_t>(candidate)],
-                                            built.graph, *built.layouts);
+    const int index_of_candidate = built.plan.steps[index].candidate;
+    const Candidate& candidate = built.offers.candidates[static_cast<size_t>(index_of_candidate)];
+    if (!candidate.load) continue;
+    std::optional<std::string> key = key_of(candidate, built.graph, *built.layouts);
     if (key) savable.push_back({*std::move(key), kernel});
   }
   return savable;

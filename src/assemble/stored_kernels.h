@@ -62,8 +62,11 @@ class StoredKernels {
   struct Found {
     std::shared_ptr<SharedKernel> shared;  // null: it is not shared
     std::optional<StoredKernel> stored;
+    std::optional<std::string> key;  // only if somebody needs it
   };
   Found find(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts) const;
+
+  int precision() const { return precision_; }
 
   // The kernels of a plan that can be stored, with their keys.
   std::vector<SavableKernel> savable(const BuiltPlan& built) const;

@@ -8,7 +8,7 @@ namespace tessera {
 
 void Kernel::fail(const std::string& location, const tessera_error& error) const {
   const Status status{error.kind, error.message};
-  // Reference kernels name the node themselves, in the user's terms.
+  // Reference kernels, and kernels of groups, name the node themselves, in the user's terms.
   const std::string prefix = location + ": ";
   const bool names_place = status.message.starts_with(prefix);
   std::string message = names_place ? status.message.substr(prefix.size()) : status.message;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "backend/run_context.h"
 #include "backend/status.h"
@@ -16,6 +17,19 @@ namespace {
 using Kind = PlanBuffer::Kind;
 
 size_t at(int index) { return static_cast<size_t>(index); }
+
+// The place of a failure of a kernel: the node of its group that the message begins with, else the
+// place of the step.
+std::string failed_location(const BuiltPlan& built, const ExecutionStep& step,
+                            std::string_view message) {
+  if (message.empty()) return step_location(built, step);
+  for (const NodeId node : built.offers.candidates[at(step.candidate)].nodes) {
+    std::string location = location_of(built.graph[node]);
+    // A message that is too long is cut.
+    if (message.starts_with(location + ": ") || location.starts_with(message)) return location;
+  }
+  return step_location(built, step);
+}
 
 bool differs_by_run(Kind kind) { return kind == Kind::Input || kind == Kind::Output; }
 
@@ -360,8 +374,10 @@ void StepProgram::set_request(size_t call, size_t output, int32_t request) {
 
 void StepProgram::fail(size_t call, const tessera_error& error) const {
   const ExecutionStep& step = built_.plan.steps[steps_[call]];
+  if (step.kind == ExecutionStep::Kind::Kernel) {
+    built_.kernels[steps_[call]]->fail(failed_location(built_, step, error.message), error);
+  }
   const std::string location = step_location(built_, step);
-  if (step.kind == ExecutionStep::Kind::Kernel) built_.kernels[steps_[call]]->fail(location, error);
   const Plugin* plugin = step.kind == ExecutionStep::Kind::Convert ? step.conversion.plugin
                          : step.device != kHostDevice
                              ? &built_.layouts->device(step.device).plugin()

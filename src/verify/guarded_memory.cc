@@ -12,6 +12,30 @@ char guard_byte(int64_t offset) { return static_cast<char>(0xA0 + (offset * 7 & 
 
 }  // namespace
 
+void fill_guard(std::span<char> before, std::span<char> after) {
+  for (size_t index = 0; index < before.size(); ++index) {
+    before[before.size() - 1 - index] = guard_byte(-static_cast<int64_t>(index) - 1);
+  }
+  for (size_t index = 0; index < after.size(); ++index) {
+    after[index] = guard_byte(static_cast<int64_t>(index) + 1);
+  }
+}
+
+std::string explain_guard(std::span<const char> before, std::span<const char> after,
+                          int64_t bytes) {
+  for (int64_t offset = std::ssize(before); offset >= 1; --offset) {
+    if (before[before.size() - static_cast<size_t>(offset)] != guard_byte(-offset)) {
+      return "writes " + std::to_string(offset) + " bytes before its start";
+    }
+  }
+  for (int64_t offset = std::ssize(after); offset >= 1; --offset) {
+    if (after[static_cast<size_t>(offset) - 1] != guard_byte(offset)) {
+      return "writes up to byte " + std::to_string(bytes + offset) + " of " + std::to_string(bytes);
+    }
+  }
+  return "";
+}
+
 GuardedMemory::GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fill,
                              GuardPagePool* pages)
     : bytes_(bytes), pool_(pages) {
@@ -43,12 +67,8 @@ void GuardedMemory::place(int64_t alignment_bytes) {
   } else {
     lay_out_in_pages(alignment_bytes);
   }
-  for (int64_t offset = 1; offset <= guard_bytes_before_; ++offset) {
-    data_[-offset] = guard_byte(-offset);
-  }
-  for (int64_t offset = 1; offset <= guard_bytes_after_; ++offset) {
-    data_[bytes_ + offset - 1] = guard_byte(offset);
-  }
+  fill_guard({data_ - guard_bytes_before_, static_cast<size_t>(guard_bytes_before_)},
+             {data_ + bytes_, static_cast<size_t>(guard_bytes_after_)});
 }
 
 void GuardedMemory::lay_out_in_bytes(int64_t alignment_bytes) {
@@ -69,18 +89,8 @@ void GuardedMemory::lay_out_in_pages(int64_t alignment_bytes) {
 }
 
 std::string GuardedMemory::explain_damage() const {
-  for (int64_t offset = guard_bytes_before_; offset >= 1; --offset) {
-    if (data_[-offset] != guard_byte(-offset)) {
-      return "writes " + std::to_string(offset) + " bytes before its start";
-    }
-  }
-  for (int64_t offset = guard_bytes_after_; offset >= 1; --offset) {
-    if (data_[bytes_ + offset - 1] != guard_byte(offset)) {
-      return "writes up to byte " + std::to_string(bytes_ + offset) + " of " +
-             std::to_string(bytes_);
-    }
-  }
-  return "";
+  return explain_guard({data_ - guard_bytes_before_, static_cast<size_t>(guard_bytes_before_)},
+                       {data_ + bytes_, static_cast<size_t>(guard_bytes_after_)}, bytes_);
 }
 
 }  // namespace tessera::verification

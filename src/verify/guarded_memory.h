@@ -11,6 +11,14 @@
 
 namespace tessera::verification {
 
+// Fills the bytes around a buffer: `before` those in front of it, the nearest one last, and `after`
+// those behind it.
+void fill_guard(std::span<char> before, std::span<char> after);
+
+// "" if these bytes around a buffer of `bytes` are as fill_guard() left them, else the damage:
+// "writes 3 bytes before its start", "writes up to byte 130 of 128".
+std::string explain_guard(std::span<const char> before, std::span<const char> after, int64_t bytes);
+
 // `bytes` of memory with guard bytes on both sides, which are checked later. Its start is a
 // multiple of `alignment_bytes` (a power of two between 1 and the page size), but not of a larger
 // power of two, so that a kernel that relies on more alignment than it asked for fails. With
@@ -43,8 +51,7 @@ class GuardedMemory {
   int64_t bytes() const { return bytes_; }
   std::span<const char> contents() const { return {data_, static_cast<size_t>(bytes_)}; }
 
-  // "" if all guard bytes are intact, else the damage: "writes 3 bytes before its start", "writes
-  // up to byte 130 of 128".
+  // The result of explain_guard().
   std::string explain_damage() const;
 
  private:

@@ -442,6 +442,7 @@ void lower_node(const Node& node, ProgramBuilder& builder) {
   }
   if (!node.output(0).is_present()) refuse("has no output to compute");
   if (!node.output(0).type().is_known()) refuse("takes tensors of known shape only");
+  builder.begin_node(node);
   lower(node, builder);
 }
 

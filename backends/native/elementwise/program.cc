@@ -245,6 +245,15 @@ class ProgramKernel : public plugin::Kernel {
     return step.loops.forms[form] != nullptr;
   }
 
+  // A failure names the node whose function it is, which is not always the last one of the group.
+  static void apply(const ProgramStep& step, Loop loop, const LoopCall& call) {
+    try {
+      loop(call);
+    } catch (const plugin::Failure& failure) {
+      throw plugin::Failure(failure.kind(), step.location + ": " + failure.what());
+    }
+  }
+
   void run_single_row(RunContext& context, const Run& run) const {
     const ProgramStep& step = text_.steps[0];
     const Loop loop =
@@ -260,7 +269,7 @@ class ProgramKernel : public plugin::Kernel {
       call.to = run.result + first * result_bytes_;
       call.count = std::min(end * blocks_.piece, blocks_.width) - first;
       call.parameters = step.parameters;
-      loop(call);
+      apply(step, loop, call);
       if (run.is_streaming) hwy::FlushStream();
     });
   }
@@ -299,7 +308,7 @@ class ProgramKernel : public plugin::Kernel {
       }
       std::byte* result = run.result + (block.result + row * block.width) * result_bytes_;
       call.to = is_copied ? scratch.of_result() : result;
-      loop(call);
+      apply(step, loop, call);
       if (is_copied) stream_copy_(call.to, result, block.width * result_bytes_);
     }
   }
@@ -373,14 +382,16 @@ class ProgramKernel : public plugin::Kernel {
     call.parameters = step.parameters;
     if (step.to.kind == ValueRef::Kind::Register) {
       call.to = scratch.of_register(step.to.index);
-      return step.loops.forms[form](call);
+      return apply(step, step.loops.forms[form], call);
     }
     call.to = run.result + block.result * result_bytes_;
-    if (!run.is_streaming) return step.loops.forms[form](call);
-    if (step.loops.streaming[form] != nullptr) return step.loops.streaming[form](call);
+    if (!run.is_streaming) return apply(step, step.loops.forms[form], call);
+    if (step.loops.streaming[form] != nullptr) {
+      return apply(step, step.loops.streaming[form], call);
+    }
     std::byte* result = static_cast<std::byte*>(call.to);
     call.to = scratch.of_result();
-    step.loops.forms[form](call);
+    apply(step, step.loops.forms[form], call);
     stream_copy_(call.to, result, call.count * result_bytes_);
   }
 

@@ -42,6 +42,7 @@ struct ProgramStep {
   ValueRef to = {};
   int64_t to_bytes = 4;  // of an element
   Parameters parameters = {};
+  std::string location = {};  // of the node that the step belongs to, for failures
 };
 
 // Only the last step writes the result.

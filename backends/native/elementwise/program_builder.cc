@@ -82,6 +82,11 @@ ProgramBuilder::Id ProgramBuilder::number(int32_t type, double value) {
   return add_operand(std::move(operand), type);
 }
 
+// The text by which the host recognises a node of a group; see docs/backends.md.
+void ProgramBuilder::begin_node(const plugin::Node& node) {
+  location_ = "node '" + std::string(node.name()) + "' (" + std::string(node.op()) + ")";
+}
+
 ProgramBuilder::Id ProgramBuilder::apply(std::string_view what, const LoopSet& loops, int32_t type,
                                          const std::vector<Id>& from, Parameters parameters) {
   if (loops.is_empty()) {
@@ -89,7 +94,7 @@ ProgramBuilder::Id ProgramBuilder::apply(std::string_view what, const LoopSet& l
                   "there is no loop for " + std::string(what) + " on these element types");
   }
   entries_.push_back({type, -1, static_cast<int>(steps_.size())});
-  steps_.push_back({std::string(what), loops, from, parameters});
+  steps_.push_back({std::string(what), loops, from, parameters, location_});
   return static_cast<Id>(entries_.size()) - 1;
 }
 
@@ -137,6 +142,7 @@ std::optional<Program> ProgramBuilder::finish(const Value& value) const {
     ProgramStep made;
     made.loops = step.loops;
     made.parameters = step.parameters;
+    made.location = step.location;
     made.from_count = static_cast<int>(step.from.size());
     made.to_bytes = plugin::element_bytes(entry.type);
     for (size_t index = 0; index < step.from.size(); ++index) {

@@ -29,6 +29,8 @@ class ProgramBuilder {
   void add_input(const plugin::Value& value);
   // A scalar constant for all elements.
   Id number(int32_t type, double value);
+  // The node to which the next steps belong.
+  void begin_node(const plugin::Node& node);
   // Appends a step that applies a function with results of `type`. Throws Failure
   // (TESSERA_UNSUPPORTED) with the name `what` if `loops` is empty.
   Id apply(std::string_view what, const LoopSet& loops, int32_t type, const std::vector<Id>& from,
@@ -62,6 +64,7 @@ class ProgramBuilder {
     LoopSet loops;
     std::vector<Id> from;
     Parameters parameters;
+    std::string location;
   };
 
   Id add_operand(ProgramOperand operand, int32_t type);
@@ -74,6 +77,7 @@ class ProgramBuilder {
   std::vector<Step> steps_;
   std::vector<int32_t> ports_;
   std::map<int32_t, Id> given_;
+  std::string location_;  // of the present node
   bool is_row_major_ = false;
 };
 

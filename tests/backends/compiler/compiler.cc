@@ -4,6 +4,11 @@
 //   TESSERA_TEST_COMPILER      "hangs": a compilation never ends; "fails": it fails; "saves":
 //                              kernels are saved and loaded as a whole, instead of as blobs
 //   TESSERA_TEST_COMPILER_MS   how long a compilation takes; by default 20
+//   TESSERA_TEST_COMPILER_RUNS a file that gets a byte for each run of a kernel, of any process
+//   TESSERA_TEST_COMPILER_FAULT  what is wrong with compiled code, which the host then keeps: it
+//                              writes one element "behind" or "before" its output or to its
+//                              "input", the last element is "wrong", or it writes behind outputs
+//                              of a million elements ("large"); "none": nothing is
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -27,6 +32,14 @@ std::string variable(const char* name) {
 }
 
 bool is_mode(std::string_view mode) { return variable("TESSERA_TEST_COMPILER") == mode; }
+
+void append_to(const char* name_of_file, const std::string& text) {
+  const int file =
+      ::open(variable(name_of_file).c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return;
+  [[maybe_unused]] const ssize_t written = ::write(file, text.data(), text.size());
+  ::close(file);
+}
 
 // The "source" is the slope as text, and so is the "machine code".
 class Compiler {
@@ -55,13 +68,7 @@ class Compiler {
 
   std::string compile(const std::string& source) {
     ++compiled_;
-    const std::string line = source + "\n";
-    const int log = ::open(variable("TESSERA_TEST_COMPILER_LOG").c_str(),
-                           O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-    if (log >= 0) {
-      [[maybe_unused]] const ssize_t written = ::write(log, line.data(), line.size());
-      ::close(log);
-    }
+    append_to("TESSERA_TEST_COMPILER_LOG", source + "\n");
     while (is_mode("hangs")) std::this_thread::sleep_for(std::chrono::seconds(1));
     const std::string given = variable("TESSERA_TEST_COMPILER_MS");
     std::this_thread::sleep_for(std::chrono::milliseconds(given.empty() ? 20 : std::stoi(given)));
@@ -80,11 +87,18 @@ class LeakyRelu : public plugin::Kernel {
 
   void run(plugin::RunContext& /*context*/, std::span<const plugin::Buffer> inputs,
            std::span<const plugin::Buffer> outputs) override {
-    const float* const from = inputs[0].as<float>();
+    append_to("TESSERA_TEST_COMPILER_RUNS", ".");
+    float* const from = inputs[0].as<float>();
     float* const to = outputs[0].as<float>();
-    for (int64_t index = 0; index < outputs[0].elements(); ++index) {
+    const int64_t elements = outputs[0].elements();
+    for (int64_t index = 0; index < elements; ++index) {
       to[index] = from[index] < 0 ? slope_ * from[index] : from[index];
     }
+    const std::string fault = variable("TESSERA_TEST_COMPILER_FAULT");
+    if (fault == "behind" || (fault == "large" && elements >= 1'000'000)) to[elements] = 7;
+    if (fault == "before") to[-1] = 7;
+    if (fault == "input") from[0] += 7;
+    if (fault == "wrong") to[elements - 1] += 7;
   }
 
   std::optional<std::string> save() const override {
@@ -108,6 +122,9 @@ class Backend : public plugin::Backend {
     for (const plugin::Node& node : graph.nodes()) {
       if (node.op() != "LeakyRelu" || node.input(0).type().data_type != TESSERA_FLOAT32) continue;
       plugin::Candidate candidate = plugin::candidate_for(node);
+      if (!variable("TESSERA_TEST_COMPILER_FAULT").empty()) {
+        candidate.flags = TESSERA_CANDIDATE_COMPILED;
+      }
       const std::string source = std::to_string(node.attributes().get_float("alpha"));
       candidate.build = [source, compiler = compiler_](const plugin::BuildOptions&) {
         return std::make_unique<LeakyRelu>(compiler->code_of(source));
