@@ -74,9 +74,10 @@ def bind(bin_dir, tessera, model, why_unusable):
 
 def test_compiled_code_counts(bind):
     found = bind(backends=["onednn", "native"])
-    if "onednn" not in found["backends"] or found["grown"] < 64 * MEBI:
+    if "onednn" not in found["backends"] or found["grown"] < 128 * MEBI:
         pytest.skip("oneDNN keeps little on this processor")
-    assert 0.5 * found["grown"] <= found["library"] <= 1.1 * found["grown"]
+    # Freed memory, and what the plan itself needs, are resident, too.
+    assert 0.15 * found["grown"] <= found["library"] <= found["grown"]
     assert found["total"] == found["parts"]
     assert found["held"] == found["library"]
 
@@ -89,7 +90,7 @@ def test_kernels_that_keep_little_count_little(bind):
 
 def test_a_budget_limits_it(bind):
     free = bind(backends=["onednn", "native"])
-    if free["library"] < 64 * MEBI:
+    if free["library"] < 32 * MEBI:
         pytest.skip("oneDNN keeps little on this processor")
     budget = free["total"] // 2
     found = bind(backends=["onednn", "native"], memory_budget_bytes=budget)
