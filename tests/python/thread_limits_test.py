@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import numpy as np
@@ -65,9 +66,12 @@ PROGRAMS = {
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("limit", (1, 2))
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_system_that_starts_no_thread(tessera, doubling_model, tmp_path_factory, program, limit):
+def test_a_system_that_starts_no_thread(tessera, doubling_model, request, program, limit):
     """It is an error with kind and place, or no error, but never the end of the process."""
-    folder = pathlib.Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
+    # Folders of pytest can be read by their user only.
+    temporary = tempfile.TemporaryDirectory()
+    request.addfinalizer(temporary.cleanup)
+    folder = pathlib.Path(temporary.name)
     folder.chmod(0o777)
     path = folder / "model.onnx"
     path.write_bytes(pathlib.Path(doubling_model).read_bytes())
@@ -80,13 +84,13 @@ def test_a_system_that_starts_no_thread(tessera, doubling_model, tmp_path_factor
         x = np.ones((4, 3), np.float32)
         os.setgid(65534)
         os.setuid(65534)
-        resource.setrlimit(resource.RLIMIT_NPROC, (LIMIT, LIMIT))
+        resource.setrlimit(resource.RLIMIT_NPROC, (MOST, MOST))
         try:
         PROGRAM
             print("ok")
         except tessera.Error as error:
             print(type(error).__name__, error)
-        """).replace("LIMIT", str(limit)).replace(
+        """).replace("MOST", str(limit)).replace(
             "PROGRAM", textwrap.indent(textwrap.dedent(PROGRAMS[program]).strip(), "    "))
     result = subprocess.run(
         [sys.executable, "-c", code, path], capture_output=True, text=True, timeout=120, cwd=folder,
