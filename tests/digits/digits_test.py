@@ -204,9 +204,9 @@ def test_long_sums_do_not_stall(run, name, shape, axes):
 
 POOLS = {
     "GlobalAveragePool": {},
-    "AveragePool": {"kernel_shape": [1024, 1031]},
-    "AveragePool of rows": {"kernel_shape": [1, 1031]},
-    "AveragePool of columns": {"kernel_shape": [1024, 1]},
+    "AveragePool": {"kernel_shape": [320, 331]},
+    "AveragePool of rows": {"kernel_shape": [1, 331]},
+    "AveragePool of columns": {"kernel_shape": [320, 1]},
     "AveragePool of many": {"kernel_shape": [100, 90], "strides": [50, 60]},
     "AveragePool with pads": {"kernel_shape": [33, 35], "strides": [64, 64], "pads": [3, 4, 5, 6]},
 }
@@ -222,7 +222,7 @@ def pooled(x, kernel_shape, strides=(1, 1), pads=(0, 0, 0, 0)):
 @pytest.mark.parametrize("name", POOLS)
 @pytest.mark.parametrize("channels", (1, 16, 3))
 def test_wide_windows_are_averaged_exactly(run, name, channels):
-    x = RANDOM.uniform(0, 1, (1, channels, 1024, 1031)).astype(f32)
+    x = RANDOM.uniform(0, 1, (1, channels, 320, 331)).astype(f32)
     attributes = POOLS[name]
     found = run([op(name.split()[0], **attributes)], {"x": x})
     wide = x.astype(f64)
@@ -258,11 +258,10 @@ def test_sums_of_many_inputs_are_exact(run):
 # --- Normalizations ------------------------------------------------------------------------------
 
 NORMALIZATIONS = {
-    "LayerNormalization": (op("LayerNormalization", ("x", "row"), axis=-1), {}),
-    "LayerNormalization with shift": (op("LayerNormalization", ("x", "row", "zeros"), axis=-1), {}),
-    "InstanceNormalization": (op("InstanceNormalization", ("x", "scale", "shift")), {}),
-    "GroupNormalization": (op("GroupNormalization", ("x", "scale", "shift"), num_groups=2), {}),
-    "MeanVarianceNormalization": (op("MeanVarianceNormalization", axes=[2]), {"epsilon": 0}),
+    "LayerNormalization": op("LayerNormalization", ("x", "row"), axis=-1),
+    "LayerNormalization with shift": op("LayerNormalization", ("x", "row", "zeros"), axis=-1),
+    "InstanceNormalization": op("InstanceNormalization", ("x", "scale", "shift")),
+    "GroupNormalization": op("GroupNormalization", ("x", "scale", "shift"), num_groups=2),
 }
 
 
@@ -271,7 +270,7 @@ NORMALIZATIONS = {
 @pytest.mark.parametrize("length", (96, 5000, 70001))
 def test_normalizations_keep_digits_behind_a_large_mean(run, name, mean, spread, length):
     x = (mean + RANDOM.uniform(-spread, spread, (1, 2, length))).astype(f32)
-    node, _ = NORMALIZATIONS[name]
+    node = NORMALIZATIONS[name]
     constants = {"row": np.ones(length, f32), "zeros": np.zeros(length, f32),
                  "scale": np.ones(2, f32), "shift": np.zeros(2, f32)}
     found = run([node], {"x": x}, {key: constants[key] for key in node[1] if key != "x"})
