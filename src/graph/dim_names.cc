@@ -10,9 +10,10 @@ namespace {
 // Between a name and its number. It is in no identifier.
 constexpr char kMark = '\'';
 
+// Bytes outside of ASCII are letters of other alphabets.
 bool is_letter(char character) {
   return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
-         character == '_';
+         character == '_' || static_cast<unsigned char>(character) >= 0x80;
 }
 
 bool is_digit(char character) { return character >= '0' && character <= '9'; }

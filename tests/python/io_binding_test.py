@@ -164,7 +164,7 @@ WRONG = {
         lambda ort, b, a: b.bind_cpu_input("a", a.astype(np.float64)),
         "input 'a': .*float32.*float64"),
     "size of an input": (
-        lambda ort, b, a: b.bind_cpu_input("a", a[:1]), "'rows'"),
+        lambda ort, b, a: b.bind_cpu_input("a", np.concatenate([a, a])), "'rows'"),
     "name of an input": (
         lambda ort, b, a: b.bind_cpu_input("aa", a), "input 'aa': expected one of a, b"),
     "name of an output": (
