@@ -15,6 +15,7 @@
 #include "compile/wanted_offers.h"
 #include "measure/quote.h"
 #include "measure/tune_placement.h"
+#include "plan/memory_use.h"
 #include "price/cost_sections.h"
 #include "price/stored_plans.h"
 #include "tessera/error.h"
@@ -384,6 +385,11 @@ class PlanBuilder {
 
   void pack(const Choice& choice, std::optional<BuiltPlan> startup_plan) {
     watcher_("pack");
+    // What other plans that were tried have packed may serve later binds, if there is room.
+    const int64_t needed = memory_use(result_.built.plan, result_.built.offers).weight_bytes;
+    if (needed >= kLargeAllocationBytes && needed > available_memory_bytes() / 2) {
+      packs_.drop_unused();
+    }
     released_weight_ = assembler_.pack(result_.built);
     if (released_weight_) return;
     if (startup_plan &&

@@ -1,10 +1,14 @@
 #include "measure/plan_trials.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "measure/capture.h"
+#include "plan/memory_use.h"
+#include "tessera/error.h"
 
 namespace tessera {
 
@@ -17,6 +21,21 @@ constexpr double kSecondsOfShort = 0.005;
 // Times of steps in context only choose what is raced.
 constexpr double kSecondsOfRecording = 0.06;
 constexpr int kRunsOfRecording = 2;
+
+// Throws OutOfMemory if the packs, outputs and arena of a plan that is only tried would leave less
+// than as much for the plan that is chosen: the system ends a process rather than refuse.
+void check_fits(const BuiltPlan& built) {
+  MemoryUse use = memory_use(built.plan, built.offers);
+  use.library_bytes = 0;  // its kernels are built
+  const int64_t needed = use.total_bytes();
+  if (needed < kLargeAllocationBytes) return;
+  const int64_t available = available_memory_bytes();
+  if (needed <= available / 2) return;
+  throw Error(ErrorKind::OutOfMemory, "plans to compare",
+              "expected to need at most half of the " + std::to_string(available) +
+                  " bytes that are available, found a need of " + std::to_string(needed) +
+                  " bytes");
+}
 
 }  // namespace
 
@@ -43,6 +62,7 @@ std::unique_ptr<PlanRunner> PlanTrials::runner_of(const Placement& placement) {
   tuner_.report(BindPhase::Packing);
   BuiltPlan built = assembler_.lay_out(PlanAssembler::part_of(base_, placement), placement, {},
                                        placer_.conversion_prices());
+  check_fits(built);
   const std::optional<ReleasedWeight> released = assembler_.pack(built);
   TESSERA_CHECK(!released, "who measures has all weights");
   return std::make_unique<PlanRunner>(std::move(built), threads_);

@@ -31,8 +31,8 @@ constexpr double kAnswerSeconds = 10;      // from the first byte of an answer t
 constexpr double kPollSeconds = 0.05;      // interval of checking the progress of a silent worker
 constexpr int kMaxRuns = 100;              // within one request
 constexpr int64_t kMaxCompiled = 100'000;  // codes within one request
-// The worker's own threads and buffers come in addition to this share.
-constexpr double kMemoryShare = 0.9;
+// This process needs memory meanwhile, and the worker's own threads and buffers come in addition.
+constexpr double kMemoryShare = 0.5;
 
 Deadline in(double seconds) {
   return std::chrono::steady_clock::now() +
