@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/before_fork.h"
+
 namespace tessera {
 namespace {
 
@@ -14,6 +16,8 @@ constexpr std::chrono::microseconds kPoll{50};
 std::atomic<uint32_t> forks_before = 0;
 std::atomic<uint32_t> forks_in_progress = 0;  // threads of this process that are in fork()
 std::atomic<int> threads_inside = 0;          // threads that are in a section
+
+std::atomic<void (*)()> settle_library = nullptr;
 
 thread_local int depth = 0;            // of the sections of this thread
 thread_local bool is_counted = false;  // in threads_inside; a Part is not
@@ -28,6 +32,7 @@ void wait_for_sections() {
   while (is_other_thread_inside() && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(kPoll);
   }
+  if (void (*const settle)() = settle_library) settle();
 }
 
 void go_on_in_parent() {
@@ -55,6 +60,8 @@ bool is_held_here(uint32_t state) {
 }
 
 }  // namespace
+
+void call_before_fork(void (*settle)()) { settle_library = settle; }
 
 uint32_t fork_count() { return forks_before.load(std::memory_order_relaxed); }
 

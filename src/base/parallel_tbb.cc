@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/before_fork.h"
 #include "base/fork.h"
 #include "base/parallel.h"
 #include "base/start_thread.h"
@@ -50,6 +51,13 @@ void require_threads(int threads) {
   known = wanted;
 }
 
+// The threads of oneTBB take its lock when they go to sleep. Making an arena waits for whoever has
+// it.
+void settle_tbb() {
+  oneapi::tbb::task_arena arena(1);
+  arena.initialize();
+}
+
 // Threads may have become scarce since require_threads().
 template <class Run>
 void run_or_explain(const Run& run) {
@@ -72,6 +80,7 @@ struct ThreadPool::State {
     } else {
       require_threads(threads);
     }
+    call_before_fork(settle_tbb);
     // An arena gives its workers the denormal rule of the thread that created it.
     const ScopedDenormals kept(denormals);
     arena.initialize();
@@ -107,10 +116,15 @@ ThreadPool::ThreadPool(int threads, Denormals denormals) {
   }
   // Respects the affinity mask: a process confined to one core gets one thread.
   if (threads == 0) threads = oneapi::tbb::info::default_concurrency();
+  const NoForkSection section;  // arenas are made and destroyed under a lock
   state_ = std::make_unique<State>(threads, denormals);
 }
 
-ThreadPool::~ThreadPool() { State::leave_to_parent(state_); }
+ThreadPool::~ThreadPool() {
+  const NoForkSection section;
+  State::leave_to_parent(state_);
+  state_.reset();
+}
 
 int ThreadPool::threads() const { return state_->threads; }
 
