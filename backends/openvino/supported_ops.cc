@@ -242,6 +242,9 @@ std::optional<std::string> explain_attributes(const Node& node) {
   if (op == "BatchNormalization" && attributes.get_int("training_mode") != 0) {
     return "it computes no statistics of its own";
   }
+  if (op == "LRN" && attributes.get_int("size") % 2 == 0) {
+    return "it normalises over an odd number of channels only";
+  }
   if (op == "Pad" && attributes.get_string("mode", "constant") == "wrap") {
     return "it does not pad by wrapping around";
   }

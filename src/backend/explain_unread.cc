@@ -23,16 +23,24 @@ bool ignores_input(const tessera_graph& graph, const Candidate& candidate, const
   return ops::input_has_effect(graph.registry.of(node), node, index);
 }
 
+bool is_unread(const tessera_graph& graph, NodeId id, const std::string& attribute) {
+  if (graph.has_read(id.index, attribute)) return false;
+  const Node& node = graph.graph[id];
+  return ops::attribute_has_effect(graph.registry.of(node), node, attribute);
+}
+
 std::string explain_node(const tessera_graph& graph, const Candidate& candidate, NodeId id) {
   const Node& node = graph.graph[id];
-  const std::string of_node = " of node '" + node.name + "'";
-  const std::vector<std::string> attributes = unread_attributes(graph, id);
-  if (!attributes.empty()) return "ignores attribute '" + attributes[0] + "'" + of_node;
+  for (const auto& [name, value] : node.attributes.all()) {
+    if (is_unread(graph, id, name)) {
+      return "ignores attribute '" + name + "' of node '" + node.name + "'";
+    }
+  }
   for (size_t index = 0; index < node.inputs.size(); ++index) {
     if (!ignores_input(graph, candidate, node, index)) continue;
     const ops::Op& op = graph.registry.of(node);
-    return "ignores input '" + ops::parameters_of(op.inputs, node.version)[index].name + "'" +
-           of_node;
+    return "ignores input '" + ops::parameters_of(op.inputs, node.version)[index].name +
+           "' of node '" + node.name + "'";
   }
   return "";
 }
@@ -41,10 +49,8 @@ std::string explain_node(const tessera_graph& graph, const Candidate& candidate,
 
 std::vector<std::string> unread_attributes(const tessera_graph& graph, NodeId id) {
   std::vector<std::string> unread;
-  const Node& node = graph.graph[id];
-  for (const auto& [name, value] : node.attributes.all()) {
-    if (graph.has_read(id.index, name)) continue;
-    if (ops::attribute_has_effect(graph.registry.of(node), node, name)) unread.push_back(name);
+  for (const auto& [name, value] : graph.graph[id].attributes.all()) {
+    if (is_unread(graph, id, name)) unread.push_back(name);
   }
   return unread;
 }

@@ -298,12 +298,16 @@ def draw_settings(source, op, domain, version):
     settings = {}
     for subject, value in source.sample(values, min(len(values), source.randrange(5))):
         settings.update(settings_of(subject, value))
+    if settings.get("auto_pad", "NOTSET") != "NOTSET":
+        settings.pop("pads", None)  # the standard forbids both
     schema = onnx.defs.get_schema(op, max(version, 6), domain)
     try:
         node, arrays = node_of(row, schema, settings)
     except Inexpressible:
         return None
-    return Seed(op, domain, version, "by row", node, arrays, input_names(schema, len(arrays)))
+    name = "by row " + " ".join(f"{key}={value}"[:40] for key, value in settings.items()
+                                if not isinstance(value, np.ndarray))
+    return Seed(op, domain, version, name, node, arrays, input_names(schema, len(arrays)))
 
 
 def draw_size(source, base):
