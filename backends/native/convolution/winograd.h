@@ -29,9 +29,9 @@ struct WinogradProblem {
 
   int64_t side() const { return tile + kTaps - 1; }  // input pixels of a tile along an axis
   int64_t positions() const { return side() * side(); }
-  // Of packed weights: the positions, and the taps that are not at a corner, which are at
-  // positions.
-  int64_t weight_planes() const { return positions() + kTaps * kTaps - 4; }
+  // Of packed weights: the positions, and the taps that are not at one of them as they are.
+  int64_t weight_planes() const { return positions() + (has_corners() ? 5 : kTaps * kTaps); }
+  bool has_corners() const { return tile == 2; }
   int64_t tap_plane(int64_t row, int64_t column) const;
   int64_t tile_rows() const { return (output.rows + tile - 1) / tile; }
   int64_t tile_columns() const { return (output.columns + tile - 1) / tile; }

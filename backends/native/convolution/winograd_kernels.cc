@@ -28,36 +28,43 @@ HWY_INLINE Vector scaled(float factor, Vector x, Vector sum) {
 template <int kTile>
 struct Transform;
 
-constexpr float kRootOfHalf = 0.70710678118654752F;
-constexpr float kRootOfTwo = 1.4142135623730951F;
+// The points of F(4 x 4, 3 x 3) are 0, +-kNear, +-kFar and infinity. All powers and products of
+// them below are floats, so that nothing but the results of operations is rounded.
+constexpr float kNear = 11.0F / 16;
+constexpr float kFar = 3.0F / 2;
 
-// The points are 0, +-kRootOfHalf, +-kRootOfTwo and infinity. The weights at +-kRootOfHalf are
-// halved, which saves multiplications.
+constexpr float squared(float x) { return x * x; }
+constexpr float cubed(float x) { return x * x * x; }
+
 template <>
 struct Transform<4> {
   HWY_INLINE static void read(const Vector* from, Vector (&to)[6]) {
     const auto d = [&](int index) HWY_ATTR { return from[index]; };
-    const Vector near_even = scaled(-2, d(2), d(4));
-    const Vector near_odd = scaled(-2, d(1), d(3));
-    const Vector far_even = scaled(-0.5F, d(2), d(4));
-    const Vector far_odd = scaled(-0.5F, d(1), d(3));
-    to[0] = scaled(-2.5F, d(2), hn::Add(d(0), d(4)));
-    to[1] = scaled(kRootOfHalf, near_odd, near_even);
-    to[2] = scaled(-kRootOfHalf, near_odd, near_even);
-    to[3] = scaled(kRootOfTwo, far_odd, far_even);
-    to[4] = scaled(-kRootOfTwo, far_odd, far_even);
-    to[5] = scaled(-2.5F, d(3), hn::Add(d(1), d(5)));
+    constexpr float kSum = squared(kNear) + squared(kFar);
+    constexpr float kProduct = squared(kNear) * squared(kFar);
+    const Vector near_even = scaled(-squared(kFar), d(2), d(4));
+    const Vector near_odd = scaled(-squared(kFar), d(1), d(3));
+    const Vector far_even = scaled(-squared(kNear), d(2), d(4));
+    const Vector far_odd = scaled(-squared(kNear), d(1), d(3));
+    to[0] = scaled(kProduct, d(0), scaled(-kSum, d(2), d(4)));
+    to[1] = scaled(kNear, near_odd, near_even);
+    to[2] = scaled(-kNear, near_odd, near_even);
+    to[3] = scaled(kFar, far_odd, far_even);
+    to[4] = scaled(-kFar, far_odd, far_even);
+    to[5] = scaled(kProduct, d(1), scaled(-kSum, d(3), d(5)));
   }
   HWY_INLINE static void write(const Vector* from, Vector (&to)[4]) {
     const auto m = [&](int index) HWY_ATTR { return from[index]; };
+    const auto by = [](float factor, Vector x)
+                        HWY_ATTR { return hn::Mul(hn::Set(Tag(), factor), x); };
     const Vector near_sum = hn::Add(m(1), m(2));
     const Vector near_difference = hn::Sub(m(1), m(2));
     const Vector far_sum = hn::Add(m(3), m(4));
     const Vector far_difference = hn::Sub(m(3), m(4));
-    to[0] = scaled(2, near_sum, hn::Add(m(0), far_sum));
-    to[1] = hn::Mul(hn::Set(Tag(), kRootOfTwo), hn::Add(near_difference, far_difference));
-    to[2] = scaled(2, far_sum, near_sum);
-    to[3] = scaled(kRootOfHalf, scaled(4, far_difference, near_difference), m(5));
+    to[0] = hn::Add(hn::Add(m(0), near_sum), far_sum);
+    to[1] = scaled(kFar, far_difference, by(kNear, near_difference));
+    to[2] = scaled(squared(kFar), far_sum, by(squared(kNear), near_sum));
+    to[3] = scaled(cubed(kFar), far_difference, scaled(cubed(kNear), near_difference, m(5)));
   }
 };
 
@@ -395,13 +402,17 @@ namespace {
 HWY_EXPORT(loops_of_four);
 HWY_EXPORT(loops_of_two);
 
-constexpr double kHalf = 0.70710678118654752;  // the root of 1 / 2
-constexpr double kTwo = 1.4142135623730951;    // the root of 2
-constexpr double kFourWeights[6][kTaps] = {{1, 0, 0},
-                                           {-1.0 / 3, -kHalf / 3, -1.0 / 6},
-                                           {-1.0 / 3, kHalf / 3, -1.0 / 6},
-                                           {1.0 / 6, kTwo / 6, 1.0 / 3},
-                                           {1.0 / 6, -kTwo / 6, 1.0 / 3},
+constexpr double kNear = 11.0 / 16;
+constexpr double kFar = 3.0 / 2;
+constexpr double kNearSquare = kNear * kNear;
+constexpr double kFarSquare = kFar * kFar;
+constexpr double kOfNear = 1 / (2 * kNearSquare * (kNearSquare - kFarSquare));
+constexpr double kOfFar = 1 / (2 * kFarSquare * (kFarSquare - kNearSquare));
+constexpr double kFourWeights[6][kTaps] = {{1 / (kNearSquare * kFarSquare), 0, 0},
+                                           {kOfNear, kNear* kOfNear, kNearSquare* kOfNear},
+                                           {kOfNear, -kNear* kOfNear, kNearSquare* kOfNear},
+                                           {kOfFar, kFar* kOfFar, kFarSquare* kOfFar},
+                                           {kOfFar, -kFar* kOfFar, kFarSquare* kOfFar},
                                            {0, 0, 1}};
 constexpr double kTwoWeights[4][kTaps] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
 

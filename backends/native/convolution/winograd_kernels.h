@@ -7,9 +7,10 @@ namespace tessera::native {
 
 // Winograd's convolutions F(m x m, 3 x 3) (A. Lavin, S. Gray: Fast Algorithms for Convolutional
 // Neural Networks, 2016): a tile of m x m outputs needs (m + 2)^2 multiplications for each pair of
-// channels instead of 9 m^2. F(4 x 4, 3 x 3) evaluates polynomials at 0, +-sqrt(1/2), +-sqrt(2) and
-// infinity (S. Alam et al.: Winograd Convolution for Deep Neural Networks: Efficient Point
-// Selection, 2022: pairs c and 1/c): errors are a quarter of those with 0, +-1, +-2 and infinity.
+// channels instead of 9 m^2. F(4 x 4, 3 x 3) evaluates polynomials at 0, +-11/16, +-3/2 and
+// infinity: errors are a quarter of those with 0, +-1, +-2 and infinity (B. Barabasz et al.: Error
+// Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks, 2020, on
+// points).
 inline constexpr int64_t kTaps = 3;
 
 // One image with all channels, or blocks of channels, contiguous for each pixel. All numbers count

@@ -373,6 +373,7 @@ void pack_weights(const WinogradProblem& problem, int64_t first, int64_t end, co
 }  // namespace
 
 int64_t WinogradProblem::tap_plane(int64_t row, int64_t column) const {
+  if (!has_corners()) return positions() + row * kTaps + column;
   if (row != 1 && column != 1) return (row * side() + column) / 2 * (side() - 1);
   constexpr std::array<int64_t, kTaps * kTaps> kOthers = {0, 0, 0, 1, 2, 3, 0, 4, 0};
   return positions() + kOthers[static_cast<size_t>(row * kTaps + column)];
@@ -389,7 +390,7 @@ int64_t winograd_panel(const WinogradProblem& problem, int64_t threads) {
 
 plugin::Pack winograd_pack(const WinogradProblem& problem) {
   plugin::Pack pack;
-  pack.id = "winograd" + std::to_string(problem.tile) + "_taps_panels" +
+  pack.id = "winograd" + std::to_string(problem.tile) + "_with_taps_panels" +
             std::to_string(problem.panel) + "_" + std::to_string(problem.in_channels) + "_" +
             std::to_string(problem.out_channels);
   pack.bytes = problem.weight_planes() * problem.plane_bytes();
