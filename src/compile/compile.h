@@ -52,7 +52,8 @@ LoadedModel load_model(ImportedModel source, const CompileOptions& options,
 // specialise -> infer -> rewrite, for inputs of the given shapes, by name. The result's `kept` are
 // the values named in `fetch`, in that order. Throws InvalidArgument if a name in `fetch` is not a
 // value of the model, or if a pass removed that value. If `model.binds_unchanged` is set and
-// nothing new is requested, no stage runs.
+// nothing new is requested, no stage runs. If given sizes of dimensions with one name differ, `log`
+// gets a warning; if a node needs them equal, throws InvalidArgument with all of them.
 BoundGraph bind_graph(const LoadedModel& model,
                       const std::map<std::string, std::vector<int64_t>>& shapes,
                       const std::vector<std::string>& fetch, const ops::Registry& registry,
