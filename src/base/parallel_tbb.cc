@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -58,6 +59,23 @@ void settle_tbb() {
   arena.initialize();
 }
 
+// Whether a forked process can use oneTBB: a thread that ended in the parent may have had its lock.
+bool is_usable_here() {
+  static const bool kIsUsable = [] {
+    const auto is_made = std::make_shared<std::atomic<bool>>(false);
+    std::thread([is_made] {
+      settle_tbb();
+      *is_made = true;
+    }).detach();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (!*is_made && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    return is_made->load();
+  }();
+  return kIsUsable;
+}
+
 // Threads may have become scarce since require_threads().
 template <class Run>
 void run_or_explain(const Run& run) {
@@ -74,7 +92,7 @@ void run_or_explain(const Run& run) {
 }  // namespace
 
 struct ThreadPool::State {
-  State(int count, Denormals rule) : threads(count), denormals(rule), arena(count) {
+  State(int count, Denormals rule) : threads(count), denormals(rule) {
     if (made_after_forks > 0) {
       team.emplace(std::min(threads, oneapi::tbb::info::default_concurrency()), denormals);
     } else {
@@ -83,7 +101,9 @@ struct ThreadPool::State {
     call_before_fork(settle_tbb);
     // An arena gives its workers the denormal rule of the thread that created it.
     const ScopedDenormals kept(denormals);
-    arena.initialize();
+    if (made_after_forks > 0 && !is_usable_here()) return;
+    arena.emplace(threads);
+    arena->initialize();
   }
 
   // What belongs to the threads of another process is neither used nor destroyed.
@@ -102,7 +122,7 @@ struct ThreadPool::State {
   int threads;
   Denormals denormals;
   uint32_t made_after_forks = fork_count();
-  oneapi::tbb::task_arena arena;
+  std::optional<oneapi::tbb::task_arena> arena;  // none if oneTBB cannot be used
   // In a forked process, where oneTBB has no threads: its loops, which libraries begin, run on the
   // calling thread there, but still see the number of threads that their kernels were built for.
   std::optional<ThreadTeam> team;
@@ -132,7 +152,8 @@ void ThreadPool::execute(FunctionRef<void()> body) {
   const NoForkSection section;
   State& state = State::of_this_process(state_);
   const ScopedDenormals kept(state.denormals);
-  run_or_explain([&] { state.arena.execute(body); });
+  if (!state.arena) return body();
+  run_or_explain([&] { state.arena->execute(body); });
 }
 
 void ThreadPool::parallel_for(int64_t count, int64_t grain,
@@ -151,7 +172,7 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain,
   };
   if (state.team) return state.team->parallel_for(count, grain, run);
   run_or_explain([&] {
-    state.arena.execute([&] {
+    state.arena->execute([&] {
       oneapi::tbb::parallel_for(
           oneapi::tbb::blocked_range<int64_t>(0, count, static_cast<size_t>(grain)),
           [&](const oneapi::tbb::blocked_range<int64_t>& range) {
