@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# LLVM 19 to 22, x86-64 with AVX-512: a mask that is spilled loses the instruction that cleared its
+# LLVM 19, 20 and 22, x86-64 with AVX-512: a mask that is spilled loses the instruction that cleared its
 # upper half.
 #
 # A masked store of <8 x i8> is widened to 16 bytes, of which the mask must leave out the upper 8.

@@ -66,7 +66,7 @@ class StoredKernels {
   };
   Found find(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts) const;
 
-  int precision() const { return precision_; }
+  int precision() const { return latitude_.precision; }
 
   // The kernels of a plan that can be stored, with their keys.
   std::vector<SavableKernel> savable(const BuiltPlan& built) const;
