@@ -14,8 +14,9 @@
 
 namespace tessera {
 
-// Whether `text` is a name: an identifier, in which letters need not be ASCII. Exporters also write "?", "-1", "*" or an
-// expression for dimensions that they do not know, which says nothing about other dimensions.
+// Whether `text` is a name: an identifier, in which letters need not be ASCII. Exporters also write
+// "?", "-1", "*" or an expression for dimensions that they do not know, which says nothing about
+// other dimensions.
 bool is_dim_name(std::string_view text);
 
 // Numbers the dimensions of each name in a model.

@@ -9,9 +9,8 @@ TEST(DimNames, NamesAreIdentifiers) {
   for (const char* name : {"N", "batch", "unk__123", "None", "_", "seq_len", "a1", "\xc3\xa9"}) {
     EXPECT_TRUE(is_dim_name(name)) << name;
   }
-  for (const char* text :
-       {"",    "?",   "-1",  "*",     " ",        " N",   "N ",  "3",        "1a", "a b",
-        "a-b", "a.b", "N+1", "(N*2)", "max(N,4)", "x[0]", "N'2", "-",  "a\n"}) {
+  for (const char* text : {"", "?", "-1", "*", " ", " N", "N ", "3", "1a", "a b", "a-b", "a.b",
+                           "N+1", "(N*2)", "max(N,4)", "x[0]", "N'2", "-", "a\n"}) {
     EXPECT_FALSE(is_dim_name(text)) << text;
   }
 }
