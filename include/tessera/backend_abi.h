@@ -303,16 +303,13 @@ enum {
   TESSERA_CANDIDATE_VIEW = 4,             /* every output is part of input 0; without a kernel */
   TESSERA_CANDIDATE_STORES_CONSTANTS = 8, /* a saved kernel contains weights */
   TESSERA_CANDIDATE_BUILT_FOR_ALL = 16,   /* built for every dimension; `built_for` is ignored */
-  /* The inputs are parts that together fill the only output; without a kernel. The step that
-   * computes an input writes it into its part of the output if possible; otherwise the host copies
-   * it there. */
+  /* The inputs are parts that together fill the only output; without a kernel. The step of an input
+   * writes it into its part of the output if possible; otherwise the host copies it there. */
   TESSERA_CANDIDATE_JOINT = 32,
-  /* Chosen only if its time was measured, or if the user pins a node to it: for groups that take
-   * long to build, and that may not be worth it. */
+  /* Chosen only if it was measured or is pinned: for groups that may not be worth their build. */
   TESSERA_CANDIDATE_MEASURED_ONLY = 64,
-  /* A NaN or an infinity in an input may reach output elements that do not read it, for example
-   * within a tile of Winograd's algorithm. The host refuses candidates without this flag that do
-   * this. */
+  /* A NaN or an infinity in an input may reach output elements that do not read it. The host
+   * refuses candidates without this flag that do this. */
   TESSERA_CANDIDATE_SPREADS_NAN = 128,
   /* Computes several nodes in one pass over memory. If nothing is measured and no backend is named,
    * the largest of such groups is chosen, whatever its backend. */
@@ -322,8 +319,7 @@ enum {
   TESSERA_CANDIDATE_COMPILED = 512,
   /* Not kept yet. If nothing is measured, it is compiled behind the runs. */
   TESSERA_CANDIDATE_TO_COMPILE = 1024,
-  /* On some inputs its error exceeds the bound that the op states (docs/accuracy.md). It is offered
-   * only with TESSERA_ACCURACY_FAST; otherwise the host refuses it. */
+  /* Its error may exceed the op's bound (docs/accuracy.md): refused without ACCURACY_FAST. */
   TESSERA_CANDIDATE_ROUGH = 2048
 };
 
@@ -399,8 +395,7 @@ typedef struct tessera_candidate {
   /* Null, or creates a kernel from bytes that tessera_kernel::save returned, perhaps in another
    * process. The host calls it only on the same processor, with the same ingredients of the
    * backend, and for a candidate with equal nodes, ports, algorithm, threads and absorbed
-   * constants. The bytes stay at the same address until the kernel is released. Nobody else can
-   * have written them. */
+   * constants. The bytes stay there until the kernel is released; nobody else wrote them. */
   int32_t (*load)(void* self, const void* bytes, size_t size, tessera_kernel* kernel,
                   tessera_error* error);
   void (*release)(void* self);
@@ -417,14 +412,12 @@ enum { TESSERA_PRECISION_FLOAT32 = 0, TESSERA_PRECISION_BFLOAT16 = 1 };
  * infinity, a kernel returns no finite number. FAST: neither is required. */
 enum { TESSERA_NAN_EXACT = 0, TESSERA_NAN_FAST = 1 };
 
-/* BOUNDED: the error of a kernel is at most the bound that the op states (docs/accuracy.md). FAST:
- * candidates with TESSERA_CANDIDATE_ROUGH are accepted too. */
+/* BOUNDED: errors are within the op's bound (docs/accuracy.md). FAST: ROUGH candidates, too. */
 enum { TESSERA_ACCURACY_BOUNDED = 0, TESSERA_ACCURACY_FAST = 1 };
 
 /* A candidate that the host asks for: the nodes of its group, ascending; its algorithm; and its
- * ports as they were offered. The text of the ports is: the layouts of the inputs, each followed by
- * ":" and the id of its pack if it has one; then "->"; then the layouts of the outputs; with a
- * space between two items. */
+ * ports as they were offered: the layouts of the inputs, each followed by ":" and the id of its
+ * pack if it has one; then "->" and the layouts of the outputs; with a space between items. */
 typedef struct tessera_wanted {
   const int32_t* nodes;
   int32_t node_count;
@@ -448,9 +441,7 @@ typedef struct tessera_propose_options {
   /* What candidates may do with NaN and infinities: TESSERA_NAN_. Older hosts do not send it (see
    * struct_size); assume EXACT for them. */
   int32_t nan;
-  /* How large errors may be: TESSERA_ACCURACY_. Hosts that send `nan` but do not know this member
-   * set it to 0. */
-  int32_t accuracy;
+  int32_t accuracy; /* TESSERA_ACCURACY_; hosts that send `nan` but do not know it set it to 0 */
 } tessera_propose_options;
 
 /* Receives the candidates and refusals of a backend; implemented by the host. */

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/memory.h"
 #include "measure/capture.h"
+#include "measure/group_cases.h"
 #include "measure/measure_group.h"
 #include "measure/quiet.h"
 #include "measure/remaining_time.h"
@@ -35,11 +35,6 @@ constexpr size_t kManyCandidates = 40;
 // time than that is an anomaly.
 constexpr double kFewestOperations = 0.25;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-// What measuring keeps may take the inverse of this part of the available memory.
-constexpr int64_t kPartOfAvailable = 4;
-// Values and weights of a group that is measured: shared with the worker, and in the buffers and
-// packs of the candidates there, or in those of a library.
-constexpr int64_t kCopiesOfGroup = 3;
 // A wait for other processes takes at most this share of the time that is left.
 constexpr double kMaxShareOfWait = 0.25;
 // With a smaller budget there is no waiting, and no reading of loads, which takes a part of it.
@@ -87,10 +82,9 @@ struct Tuner::State {
         options_(std::move(options)),
         table_(table),
         own_bench_(std::move(plugins), task.registry, task.threads),
-        pool_(task.threads, options_.denormals),
         weights_(weights_between_runs(task.graph)),
-        graph_bytes_(value_bytes(task.graph)),
         speed_(assumed_speed()),
+        cases_(task, options_.denormals, phases_),
         timed_own_bench_(make_timed_bench(own_bench_, phases_)) {
     const bool may_wait =
         options_.budget_seconds <= 0 || options_.budget_seconds >= kMinSecondsToWait;
@@ -267,7 +261,7 @@ struct Tuner::State {
         bytes += type_bytes(task_.graph[id].type).value_or(0);
       }
     }
-    if (bytes <= limited(options_.capture_bytes)) all_values_ = capture(wanted);
+    if (bytes <= limited_by_memory(options_.capture_bytes)) all_values_ = capture(wanted);
   }
 
   // nullopt if the reference cannot run or was stopped.
@@ -310,7 +304,7 @@ struct Tuner::State {
       std::vector<ValueId> wanted;
       while (end < pending.size() &&
              (end == begin || all_values_ ||
-              bytes + pending[end].bytes <= limited(options_.capture_bytes))) {
+              bytes + pending[end].bytes <= limited_by_memory(options_.capture_bytes))) {
         bytes += pending[end].bytes;
         wanted.insert(wanted.end(), pending[end].values.begin(), pending[end].values.end());
         ++end;
@@ -325,11 +319,6 @@ struct Tuner::State {
     }
   }
 
-  // At most `wanted` bytes for what is kept while other things need memory, too.
-  static int64_t limited(int64_t wanted) {
-    return std::min(wanted, available_memory_bytes() / kPartOfAvailable);
-  }
-
   void note_shortage(const std::string& what, const std::string& reason) {
     report_.notes.push_back(what + " is not measured, because memory does not suffice: " + reason);
     if (options_.log != nullptr) options_.log->warn(report_.notes.back());
@@ -338,104 +327,27 @@ struct Tuner::State {
   // The system would end a process that takes more memory than a group of processes may have, so
   // groups that need too much are not begun.
   void run_if_it_fits(const PendingGroup& pending, const CapturedValues& values) {
-    const std::string what = ops_text(pending.group->graph);
-    int64_t bytes = pending.bytes;
-    for (const Value& value : pending.group->graph.values) {
-      if (value.constant.has_elements()) bytes += value.constant.bytes();
+    const Graph& group = pending.group->graph;
+    std::string shortage = explain_shortage(group, pending.bytes);
+    try {
+      if (shortage.empty()) run_group(pending, values);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::OutOfMemory) throw;
+      shortage = error.what();
+    } catch (const std::bad_alloc&) {
+      shortage = "an allocation failed";
     }
-    const int64_t available = available_memory_bytes();
-    std::string shortage;
-    if (bytes > available / kCopiesOfGroup) {
-      shortage = "it takes about " + std::to_string(kCopiesOfGroup) + " times " +
-                 std::to_string(bytes) + " bytes, and " + std::to_string(available) +
-                 " are available";
-    } else {
-      try {
-        run_group(pending, values);
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::OutOfMemory) throw;
-        shortage = error.what();
-      } catch (const std::bad_alloc&) {
-        shortage = "an allocation failed";
-      }
-    }
-    if (!shortage.empty()) note_shortage(what, shortage);
+    if (!shortage.empty()) note_shortage(ops_text(group), shortage);
   }
 
   GroupCase make_case(const PendingGroup& pending, const CapturedValues& values) {
-    GroupCase made{.graph = pending.group->graph,
-                   .judge = judge_of(pending.group->graph),
-                   .threads = task_.threads,
-                   .precision = task_.precision,
-                   .nan = task_.nan,
-                   .accuracy = task_.accuracy,
-                   .denormals = options_.denormals,
-                   .bytes_between = graph_bytes_};
-    for (const ValueId id : made.graph.inputs) {
-      made.inputs.push_back(values.at(by_name().at(made.graph[id].name)));
-    }
-    for (const ValueId id : made.graph.outputs) {
-      made.outputs.push_back(values.at(by_name().at(made.graph[id].name)));
-    }
-    if (task_.nan == TESSERA_NAN_FAST) return made;
-    const ScopedDenormals rule(options_.denormals);
-    const PhaseTimer::Scope running(phases_, "special values");
-    SpecialRun special =
-        run_special_values(made.graph, task_.registry, made.inputs, pool_, &known_specials_);
-    made.special_inputs = std::move(special.inputs);
-    made.special_outputs = std::move(special.outputs);
-    return made;
-  }
-
-  // How its candidates are judged first; see add_limits().
-  verification::Judge judge_of(const Graph& group) const {
-    const bool is_bounded =
-        task_.accuracy == TESSERA_ACCURACY_BOUNDED && task_.precision == TESSERA_PRECISION_FLOAT32;
-    return is_bounded && verification::ulps_of(group, task_.registry) ? verification::Judge::Ulps
-                                                                      : verification::Judge::Wide;
-  }
-
-  // After a candidate was refused: what takes long to compute and may show that it is fine. Returns
-  // false if there is nothing more.
-  bool add_limits(GroupCase& group) {
-    if (group.judge != verification::Judge::Ulps) return add_magnitudes(group);
-    if (add_exact(group)) return true;
-    // Nothing is known about errors within such a group.
-    group.judge = verification::Judge::Wide;
-    (void)add_magnitudes(group);
-    return true;
-  }
-
-  bool add_exact(GroupCase& group) {
-    const ScopedDenormals rule(options_.denormals);
-    const PhaseTimer::Scope running(phases_, "error limits");
-    std::vector<Tensor> known(group.graph.values.size());
-    for (size_t index = 0; index < known.size(); ++index) {
-      known[index] = group.graph.values[index].constant;
-    }
-    for (size_t index = 0; index < group.inputs.size(); ++index) {
-      known[static_cast<size_t>(group.graph.inputs[index].index)] = group.inputs[index];
-    }
-    const auto limits = verification::error_limits(group.graph, task_.registry, std::move(known),
-                                                   pool_, &known_limits_);
-    if (!limits) return false;
-    for (const ValueId id : group.graph.outputs) {
-      const verification::ErrorLimits& found = (*limits)[static_cast<size_t>(id.index)];
-      group.exact.push_back(found.exact);
-      group.spreads.push_back(found.spread);
-    }
-    group.judge = verification::Judge::Limits;
-    return true;
-  }
-
-  // Returns whether any are known.
-  bool add_magnitudes(GroupCase& group) {
-    const ScopedDenormals rule(options_.denormals);
-    const PhaseTimer::Scope running(phases_, "magnitudes");
-    group.magnitudes =
-        summed_magnitudes(group.graph, task_.registry, group.inputs, pool_, &known_magnitudes_);
-    return std::ranges::any_of(group.magnitudes,
-                               [](const Tensor& tensor) { return !tensor.is_empty(); });
+    const Graph& group = pending.group->graph;
+    const auto values_of = [&](const std::vector<ValueId>& ids) {
+      std::vector<Tensor> found;
+      for (const ValueId id : ids) found.push_back(values.at(by_name().at(group[id].name)));
+      return found;
+    };
+    return cases_.make(group, values_of(group.inputs), values_of(group.outputs));
   }
 
   void load(const GroupCase& group, const PendingGroup& pending) {
@@ -506,11 +418,11 @@ struct Tuner::State {
     std::vector<Trial> trials;
     const MeasureLimits limits{.weights = weights_of(*pending.group),
                                .candidate_timeout_seconds = options_.candidate_timeout_seconds,
-                               .buffer_bytes = limited(options_.buffer_bytes),
+                               .buffer_bytes = limited_by_memory(options_.buffer_bytes),
                                .only_checks = options_.only_checks,
                                .add_limits = [&, has_tried = false]() mutable {
                                  if (std::exchange(has_tried, true)) return false;
-                                 if (!add_limits(group)) return false;
+                                 if (!cases_.add_limits(group)) return false;
                                  load(group, pending);
                                  return true;
                                }};
@@ -609,11 +521,10 @@ struct Tuner::State {
   CostTable& table_;
   GroupBench own_bench_;
   std::unique_ptr<Bench> bench_;
-  ThreadPool pool_;
   Weights weights_;
-  int64_t graph_bytes_;
   ProcessorSpeed speed_;
   PhaseTimer phases_;
+  GroupCases cases_;
   std::unique_ptr<Bench> timed_bench_;
   std::unique_ptr<Bench> timed_own_bench_;
   std::optional<QuietWaiter> quiet_;  // nullopt if there is no time to wait
@@ -621,10 +532,7 @@ struct Tuner::State {
   bool has_begun_ = false;
   std::optional<Capture> capture_;
   bool has_tried_all_ = false;
-  bool has_failed_ = false;  // the reference could not run
-  KnownProducts known_magnitudes_;
-  KnownProducts known_specials_;
-  KnownProducts known_limits_;
+  bool has_failed_ = false;                   // the reference could not run
   std::optional<CapturedValues> all_values_;  // of all groups, if they fit
   mutable std::map<std::string, ValueId> by_name_;
   std::vector<int> trial_candidates_;

@@ -194,8 +194,7 @@ struct GroupBench::State {
   std::optional<ConversionKey> conversion;  // the conversion that owns these buffers
   Tensor conversion_from;
   Tensor conversion_to;
-  std::vector<char>
-      displacing_memory;  // memory that stands for the rest of a graph: see displace()
+  std::vector<char> displacing_memory;  // stands for the rest of a graph: see displace()
 };
 
 Entry& GroupBench::State::built(const CandidateKey& key) {
@@ -211,13 +210,11 @@ std::optional<Candidate> GroupBench::State::propose(const CandidateKey& key) {
     Offers offers;
     const tessera_graph view(group.graph, registry);
     ThreadPool& pool = pool_of(key.threads);
-    pool.execute([&] {
-      offers = collect_offers(view, plugins, layouts,
-                              {.threads = pool.threads(),
+    const OfferOptions options{.threads = pool.threads(),
                                .precision = group.precision,
                                .nan = group.nan,
-                               .accuracy = group.accuracy});
-    });
+                               .accuracy = group.accuracy};
+    pool.execute([&] { offers = collect_offers(view, plugins, layouts, options); });
     asked = proposed.emplace(key.threads, std::move(offers)).first;
   }
   for (const Candidate& candidate : asked->second.candidates) {
@@ -583,9 +580,7 @@ Outcome GroupBench::run(const CandidateKey& key, Weights weights, int runs) {
       state_->enter(BenchStage::Run);
       return state_->run_on_device(entry, pool);
     }
-    if (!entry.buffers) {
-      entry.buffers = state_->make_buffers(entry, pool);
-    }
+    if (!entry.buffers) entry.buffers = state_->make_buffers(entry, pool);
     state_->enter(BenchStage::Run);
     return state_->run(entry, weights, pool);
   };
