@@ -27,6 +27,9 @@ constexpr Row kInexact[] = {
 constexpr int64_t kLongestSum = 256;
 // Those of LayerNormalization have partial sums.
 constexpr int64_t kLongestRow = 4096;
+// Large weights make a recurrence without gates chaotic: each step multiplies the rounding errors
+// of all steps before it. The derivative of Sigmoid is at most 1/4, which damps them.
+constexpr int64_t kMostSteps = 32;
 
 }  // namespace
 
@@ -63,6 +66,10 @@ std::string explain_inexact_statistics(std::string_view op, int64_t length) {
   return "is not exact enough: oneDNN's " + std::string(op) +
          " has no correct digits if the mean is large (rows of " + std::to_string(length) +
          " elements)";
+}
+
+bool is_rough_recurrence(std::string_view op, int64_t steps, dnnl::algorithm function) {
+  return op == "RNN" && steps > kMostSteps && function != algorithm::eltwise_logistic;
 }
 
 }  // namespace tessera::onednn

@@ -22,4 +22,7 @@ std::string explain_inexact_reduction(std::string_view op, int64_t elements);
 // For a normalization of rows of this length by their own mean and variance.
 std::string explain_inexact_statistics(std::string_view op, int64_t length);
 
+// Whether the errors of an RNN may exceed its bound after so many steps. LSTM and GRU stay within.
+bool is_rough_recurrence(std::string_view op, int64_t steps, dnnl::algorithm function);
+
 }  // namespace tessera::onednn

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "accuracy.h"
 #include "context.h"
 #include "eltwise.h"
 #include "families.h"
@@ -210,6 +211,9 @@ void offer_recurrence(Context& context, const Node& node, const Problem& problem
   candidate.nodes = {node.id()};
   if (transpose) candidate.nodes.push_back(transpose->id());
   candidate.algorithm = description.impl_info_str();
+  if (is_rough_recurrence(node.op(), sizes.steps, function)) {
+    candidate.flags |= TESSERA_CANDIDATE_ROUGH;
+  }
   RecurrencePorts ports;
   ports.is_side_by_side = transpose.has_value();
   ports.input = plugin::input_port(candidate, node.input(0));

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "measure/capture.h"
 #include "measure/group_cases.h"
 #include "measure/measure_group.h"

@@ -122,12 +122,12 @@ class ProcessPlanCache {
     std::erase_if(all, [](const auto& item) { return item.second.expired(); });
   }
 
-  std::shared_ptr<std::mutex> mutex_of(const cache::Fingerprint& fingerprint) {
+  std::shared_ptr<LongHeldMutex> mutex_of(const cache::Fingerprint& fingerprint) {
     const ForkSafeLock lock(mutex_);
     drop_expired(entry_mutexes_);
-    std::weak_ptr<std::mutex>& known = entry_mutexes_[fingerprint];
-    std::shared_ptr<std::mutex> mutex = known.lock();
-    if (mutex == nullptr) known = mutex = std::make_shared<std::mutex>();
+    std::weak_ptr<LongHeldMutex>& known = entry_mutexes_[fingerprint];
+    std::shared_ptr<LongHeldMutex> mutex = known.lock();
+    if (mutex == nullptr) known = mutex = std::make_shared<LongHeldMutex>();
     return mutex;
   }
 
@@ -136,7 +136,7 @@ class ProcessPlanCache {
   mutable std::mutex mutex_;
   uint64_t uses_ = 0;
   std::map<cache::Fingerprint, Entry> plans_;
-  std::map<cache::Fingerprint, std::weak_ptr<std::mutex>> entry_mutexes_;
+  std::map<cache::Fingerprint, std::weak_ptr<LongHeldMutex>> entry_mutexes_;
   std::map<std::filesystem::path, std::weak_ptr<const FileHandle>> marks_;
 };
 

@@ -193,12 +193,12 @@ HWY_INLINE V sigmoid_of(D d, V x) {
 
 // For x < kGeluFar: x erfc(-x / sqrt(2)) / 2 = -exp(-x^2 / 2) P(1 / (1 - 0.3 x)), and NaN for
 // -infinity. There, 1 + erf() would lose its digits to cancellation.
-constexpr float kGeluFar = -2.0F;
+constexpr float kGeluFar = -1.25F;
 
 template <class D, class V>
 HWY_INLINE V gelu_far(D d, V given) {
-  constexpr float kFactors[] = {0.398918688F, 0.000582503038F, -0.0420606732F, -0.0354637019F,
-                                -0.22879599F, 0.18626067F,     -0.467429101F,  0.188403457F};
+  constexpr float kFactors[] = {0.398929656F,  0.000362298277F, -0.0402448624F, -0.0434507579F,
+                                -0.208510891F, 0.156435832F,    -0.443860143F,  0.18066065F};
   // Below, the result is 0.
   const V x = clamp_min(d, given, -20.0F);
   const V square = hn::Mul(x, x);
