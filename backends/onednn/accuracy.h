@@ -13,6 +13,10 @@ namespace tessera::onednn {
 // For a unary function, alone, as a post-operation or as a composite.
 std::string explain_inexact(const Eltwise& function);
 
+// For a function of an exact number: not as a post-operation of sums and products, whose rounding
+// errors count more.
+std::string explain_inexact_tail(const Eltwise& function);
+
 // For a pooling that adds up this many elements for each result.
 std::string explain_inexact_sum(int64_t elements);
 

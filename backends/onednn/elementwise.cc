@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "accuracy.h"
 #include "chain.h"
 #include "context.h"
 #include "dense_kernel.h"
@@ -25,9 +26,19 @@ void check_usable(const Value& value) {
   if (const auto reason = explain_unusable(value)) throw Failure(TESSERA_UNSUPPORTED, *reason);
 }
 
-// `work` followed by `step`; nullopt if an operand broadcasts, because layouts would differ.
+bool has_arithmetic(const DenseWork& work) {
+  return std::ranges::any_of(work.operations,
+                             [](const PostOperation& operation) { return operation.operand >= 0; });
+}
+
+// `work` followed by `step`; nullopt if an operand broadcasts, because layouts would differ, or if
+// the step is not exact enough for what `work` computes.
 std::optional<DenseWork> with_step(const Context& context, DenseWork work, const ChainStep& step) {
   for (PostOperation operation : step.operations) {
+    const bool is_function = operation.operand < 0;
+    if (is_function && !has_arithmetic(work) && !explain_inexact_tail(operation.function).empty()) {
+      return std::nullopt;
+    }
     if (operation.operand >= 0) {
       if (context.graph().value(operation.operand).type() != work.type) return std::nullopt;
       work.inputs.push_back(operation.operand);
@@ -60,6 +71,8 @@ void offer_function(Context& context, const Chains& chains, const Node& node) {
     if (!answer.reason.empty()) context.refuse(node.id(), answer.reason);
     return;
   }
+  const std::string reason = explain_inexact_tail(answer.node->functions.front());
+  if (!reason.empty()) return context.refuse(node.id(), reason);
   const Value input = node.input(answer.node->input);
   check_usable(input);
   DenseWork work = {{node.id()}, {input.id()}, node.output(0).id(), input.type(), {}};
@@ -88,7 +101,7 @@ void offer_arithmetic(Context& context, const Chains& chains, const Node& node) 
 
 void offer_composite(Context& context, const Chains& chains, const Composite& composite) {
   const Value input = context.graph().value(composite.input);
-  if (explain_unusable(input)) return;
+  if (explain_unusable(input) || !explain_inexact_tail(composite.function).empty()) return;
   DenseWork work = {composite.nodes, {composite.input}, composite.output, input.type(), {}};
   work.operations.push_back({composite.function});
   offer_with_chain(context, chains, work);

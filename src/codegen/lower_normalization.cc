@@ -79,17 +79,28 @@ Id epsilon_of(const Lowering& lowering, DataType type) {
       type, static_cast<double>(lowering.node.attributes.get_float("epsilon")));
 }
 
+// Sums of more elements lose digits in float32, where they run through one after the other.
+constexpr int64_t kLongestSum = 256;
+
+// The mean of the row. The elements of long rows are added up in float64.
+Id mean_of(const Lowering& lowering, Id x) {
+  Builder& builder = lowering.builder;
+  const DataType type = builder.type(x);
+  const int64_t count = lowering.reduced_elements();
+  const DataType wide = count > kLongestSum ? DataType::Float64 : type;
+  const Id sum = lowering.reduce(Operation::ReduceSum, builder.convert(x, wide));
+  const Id mean = builder.divide(sum, builder.number(wide, static_cast<double>(count)));
+  return builder.convert(mean, type);
+}
+
 // (x - mean) / sqrt(variance + epsilon). The variance is the mean of (x - mean)^2, which does not
 // cancel if the mean is far from zero.
 Id normalized(const Lowering& lowering) {
   Builder& builder = lowering.builder;
   const Id x = lowering.number(0);
   const DataType type = builder.type(x);
-  const Id count = builder.number(type, static_cast<double>(lowering.reduced_elements()));
-  const Id mean = builder.divide(lowering.reduce(Operation::ReduceSum, x), count);
-  const Id centred = builder.subtract(x, mean);
-  const Id squares = lowering.reduce(Operation::ReduceSum, builder.multiply(centred, centred));
-  const Id variance = builder.divide(squares, count);
+  const Id centred = builder.subtract(x, mean_of(lowering, x));
+  const Id variance = mean_of(lowering, builder.multiply(centred, centred));
   const Id deviation = builder.square_root(builder.add(variance, epsilon_of(lowering, type)));
   return builder.multiply(centred, builder.divide(builder.number(type, 1), deviation));
 }

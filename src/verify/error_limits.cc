@@ -77,6 +77,19 @@ double change(double from, double to) {
   return std::isnan(difference) ? kInfinity : difference;
 }
 
+double largest_of(DataType type) {
+  switch (type) {
+    case DataType::Float16:
+      return 65504;
+    case DataType::BFloat16:
+      return 0x1.fep127;
+    case DataType::Float32:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
 bool is_double(const Tensor& tensor) { return tensor.type() == DataType::Float64; }
 
 // What is known of a value while the nodes are analysed.
@@ -259,7 +272,11 @@ class Analysis {
       const DataType type = declared(node_->outputs[index]);
       const double units = bound_.terms * epsilon_of(type) * (type == DataType::Float64 ? 2 : 1);
       const Tensor magnitude = converted(summed[index], DataType::Float64);
-      add(limits, [&](size_t at) { return units * std::fabs(magnitude.as<double>()[at]); });
+      // The op's own weights may be negative (Resize): then even the result may be larger.
+      add(limits, [&](size_t at) {
+        return units * std::max(std::fabs(magnitude.as<double>()[at]),
+                                std::fabs(limits.exact.as<double>()[at]));
+      });
     }
   }
 
@@ -305,7 +322,16 @@ class Analysis {
     merge(made);
   }
 
-  Tensor spread_of(size_t input) const { return state(node_->inputs[input]).limits.spread; }
+  // What the type of an inner value cannot hold is infinite there, with all that follows.
+  Tensor spread_of(size_t input) const {
+    const ValueId id = node_->inputs[input];
+    const ErrorLimits& limits = state(id).limits;
+    if (!is_double(limits.exact)) return limits.spread;
+    const double largest = largest_of(declared(id));
+    return mapped(limits.spread, [&](double spread, size_t at) {
+      return std::fabs(limits.exact.as<double>()[at]) > largest ? kInfinity : spread;
+    });
+  }
 
   void carry_by_magnitudes(std::vector<State>& made, const std::vector<size_t>& uncertain) {
     std::vector<Tensor> inputs = inputs_;

@@ -102,7 +102,14 @@ TEST(OnednnNormalization, BatchNormalization) {
 // In a row of one or two elements, which are near their mean, few digits are significant.
 TEST(OnednnNormalization, LayerNormalization) {
   const Tolerance tolerance = {.relative = 1e-4, .of_largest = 1e-4};
-  EXPECT_EQ(check_cases("onednn", 23, 100, layer_normalization, tolerance).answered, 100);
+  const Totals totals = check_cases("onednn", 23, 100, layer_normalization, tolerance);
+  EXPECT_GE(totals.answered, 98);
+  int64_t refused = 0;  // long rows
+  for (const auto& [reason, count] : totals.refusals) {
+    EXPECT_TRUE(reason.find("is not exact enough") != std::string::npos) << reason;
+    refused += count;
+  }
+  EXPECT_EQ(totals.answered + refused, 100);
 }
 // If the mean is large, the library's has no correct digits.
 TEST(OnednnNormalization, InstanceNormalizationIsRefused) {

@@ -186,7 +186,7 @@ RandomGraph sequence_network(Dice& dice, const ops::Registry& registry) {
         add_attention(net);
         break;
       case 3:
-        add_simple(net, {"Gelu", "Erf", "Tanh", "Softmax", "Sigmoid", "Mish"});
+        add_simple(net, {"Softsign", "Tanh", "Softmax", "Sigmoid", "HardSwish"});
         break;
       case 4: {
         const std::vector<int64_t> dims = net.dims();

@@ -46,7 +46,7 @@ struct WinogradEpilogue {
 // is uneven if pixels that an output reads may be much smaller: some 2 x 2 pixels within its 3 x 3
 // have a mean square of less than 1 / kMaxUnevenness of that of the tile. Then outputs are computed
 // one by one, by the definition of a convolution; so are those of tiles with NaN or infinities.
-inline constexpr float kMaxUnevenness = 8;
+inline constexpr float kMaxUnevenness = 4;
 
 struct WinogradLoops {
   // Transforms (m + 2)^2 input pixels; those outside of the image count as zero. If the tile is
