@@ -66,8 +66,8 @@ def test_the_node_that_divides_is_named(tessera, save_model, needs_native, case,
     for element, dtype in ((TensorProto.INT64, np.int64), (TensorProto.INT32, np.int32),
                            (TensorProto.INT8, np.int8)):
         model = tessera.load(save(save_model, nodes, element))
-        executor = model.bind(backends=None if backends == "all" else backends.split(","))
-        feed = {name: FEED[name].astype(dtype) for name in model.inputs}
+        executor = model.bind(backends=[] if backends == "all" else backends.split(","))
+        feed = {value.name: FEED[value.name].astype(dtype) for value in model.inputs}
         with pytest.raises(tessera.InvalidArgument) as caught:
             executor.run(feed)
         assert caught.value.where == f"node 'wrong' ({op})"

@@ -1,5 +1,6 @@
-"""Processes that are forked from one whose threads are at work: prefork.py tries what they may do."""
+"""Processes that are forked while threads are at work: prefork.py tries what they may do."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -20,8 +21,6 @@ def prefork(tessera, folder, *arguments):
 
 
 def environment(tessera):
-    import os
-
     return {**os.environ, "PYTHONPATH": str(pathlib.Path(tessera.__file__).parents[1])}
 
 
