@@ -269,6 +269,32 @@ class CKernelPrinter {
     close();
   }
 
+  bool is_float32_sum(size_t id) const {
+    const Instruction& instruction = group_.instructions[id];
+    return instruction.operation == TESSERA_EXPRESSION_REDUCE_SUM &&
+           instruction.data_type == TESSERA_FLOAT32;
+  }
+
+  // One step of a reduction. A sum of float32, which may run through the whole row, keeps what its
+  // additions lose to rounding (Knuth, The Art of Computer Programming 2, 4.2.2).
+  void print_addition(size_t id) {
+    const Instruction& instruction = group_.instructions[id];
+    const std::string number = std::to_string(id);
+    const std::string total = "total" + number;
+    const std::string next = "v" + std::to_string(instruction.arguments[0]);
+    if (!is_float32_sum(id)) {
+      line(total + " = " + expressions_.combined(instruction, total, next) + ";");
+      return;
+    }
+    const std::string sum = "sum" + number;
+    const std::string part = "part" + number;
+    line("const float " + sum + " = " + total + " + " + next + ";");
+    line("const float " + part + " = " + sum + " - " + total + ";");
+    line("lost" + number + " += (" + total + " - (" + sum + " - " + part + ")) + (" + next + " - " +
+         part + ");");
+    line(total + " = " + sum + ";");
+  }
+
   // Computes the reductions of this depth.
   void print_pass(int depth) {
     std::vector<size_t> reductions;
@@ -281,18 +307,18 @@ class CKernelPrinter {
       if (varying_[argument]) marked[argument] = true;
       line(expressions_.type(instruction.data_type) + " total" + std::to_string(id) + " = " +
            expressions_.first(instruction) + ";");
+      if (is_float32_sum(id)) line("float lost" + std::to_string(id) + " = 0;");
     }
     mark_arguments(marked);
     open_points(marked);
-    for (const size_t id : reductions) {
-      const Instruction& instruction = group_.instructions[id];
-      const std::string total = "total" + std::to_string(id);
-      line(total + " = " +
-           expressions_.combined(instruction, total,
-                                 "v" + std::to_string(instruction.arguments[0])) +
-           ";");
-    }
+    for (const size_t id : reductions) print_addition(id);
     close_points();
+    for (const size_t id : reductions) {
+      if (!is_float32_sum(id)) continue;
+      // Beyond infinity, nothing is lost, but NaN.
+      const std::string number = std::to_string(id);
+      line("if (isfinite(lost" + number + ")) total" + number + " += lost" + number + ";");
+    }
     print_totals(reductions);
   }
 

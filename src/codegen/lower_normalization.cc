@@ -79,7 +79,7 @@ Id epsilon_of(const Lowering& lowering, DataType type) {
       type, static_cast<double>(lowering.node.attributes.get_float("epsilon")));
 }
 
-// Sums of more elements lose digits in float32, where they run through one after the other.
+// Sums of more elements lose digits in float32, where they may run through one after the other.
 constexpr int64_t kLongestSum = 256;
 
 // The mean of the row. The elements of long rows are added up in float64.
