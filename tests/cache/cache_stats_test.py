@@ -76,7 +76,8 @@ def test_blobs_and_kernels_are_counted_for_each_backend(stats, call, bin_dir, tm
                            "--backend-path", library, "--backends", "compiler,reference")
     assert code == 0, errors
     blobs = kind(stats(users(tmp_path))[0], "blobs")
-    assert (blobs["backend"], blobs["file_count"], blobs["unusable_count"]) == ("compiler", 3, 0)
+    # Of each kernel, its code and the judgement of it.
+    assert (blobs["backend"], blobs["file_count"], blobs["unusable_count"]) == ("compiler", 6, 0)
     damaged = next((users(tmp_path) / "kernels").rglob("kernel.packs"))
     content = bytearray(damaged.read_bytes())
     content[-1] ^= 1
@@ -85,5 +86,5 @@ def test_blobs_and_kernels_are_counted_for_each_backend(stats, call, bin_dir, tm
     # Nobody can use what another key authenticates.
     (users(tmp_path) / "key").write_bytes(os.urandom(32))
     found = kind(stats(users(tmp_path))[0], "kernels")
-    assert (found["backend"], found["file_count"], found["unusable_count"]) == ("", 3, 3)
+    assert (found["backend"], found["file_count"], found["unusable_count"]) == ("", 6, 6)
 
