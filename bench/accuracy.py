@@ -35,7 +35,7 @@ A bound is a sum of:
 | Written | Means |
 |---|---|
 | n ulp | n times the distance from the exact result to the next number of its type |
-| n ε Σ | n ε times the op's result for the magnitudes of its inputs: the sum of the magnitudes of the terms. ε is the distance from 1 to the next number: 2^-23 for float32 |
+| n ε Σ | n ε times the op's result for the magnitudes of its inputs: the sum of the magnitudes of the terms; at least of the result. ε is the distance from 1 to the next number: 2^-23 for float32 |
 | n ε of inputs | the change of the result if each element of the inputs changes by up to n ε of itself |
 | n ε ln | n ε times the magnitude of y ln y, where y is the exact result |
 | n ε | n ε itself |
