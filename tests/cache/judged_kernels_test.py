@@ -9,7 +9,20 @@ import pytest
 from leaky_model import save_model
 
 SLOPES = [0.1, 0.2, 0.3]
-MODES = {"off": ["--no-optimize"], "now": ["--optimize"], "behind": ["--optimize", "behind"]}
+MODES = {"off": ["--no-optimize"], "now": ["--optimize"]}
+BEHIND = """
+backends = tessera.Backends()
+backends.load_backend(sys.argv[2])
+executor = tessera.load(sys.argv[1], backends=backends).bind(
+    threads=1, optimize="behind", backends=["compiler", "reference"])
+feeds = {name: np.full(100, -1, np.float32) for name in ("x0", "x1", "x2")}
+def used():
+    executor.run(feeds)
+    return sorted({step.backend for step in executor.plan().steps})
+first = used()
+executor.wait_for_swap()
+print(json.dumps([first, used()]))
+"""
 
 
 @pytest.fixture
@@ -52,6 +65,19 @@ def test_a_faulty_kernel_is_refused_and_the_choice_repeated(call, tmp_path, faul
     nodes = [step for step in json.loads(text)["steps"] if step["kind"] == "kernel"]
     assert nodes and all(step["backend"] == "reference" for step in nodes)
     assert '"backend": "reference"' in call("explain", model, "--no-optimize", fault=fault)
+
+
+@pytest.mark.parametrize("mode", ["", "saves"])
+@pytest.mark.parametrize("fault", ["behind", "none"])
+def test_measuring_behind_the_runs_uses_no_faulty_kernel(python, bin_dir, tmp_path, fault, mode):
+    model = save_model(tmp_path / "model.onnx", SLOPES, 100)
+    for _ in range(2):
+        first, last = python(BEHIND, model, bin_dir.parent / "tests" / "backends" / "compiler.so",
+                             TESSERA_TEST_COMPILER_FAULT=fault, TESSERA_TEST_COMPILER=mode)
+        if fault == "none":
+            assert "compiler" in first + last
+        else:
+            assert first == last == ["reference"]
 
 
 @pytest.mark.parametrize("mode", ["", "saves"])
