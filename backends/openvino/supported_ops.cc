@@ -271,7 +271,7 @@ std::optional<std::string> explain_unsupported(const plugin::Node& node, int32_t
   if (nan == TESSERA_NAN_EXACT) {
     if (auto reason = explain_lost_nan(node)) return reason;
   }
-  if (const std::string reason = explain_inexact(node); !reason.empty()) return reason;
+  if (std::string reason = explain_inexact(node); !reason.empty()) return reason;
   return explain_attributes(node);
 }
 
