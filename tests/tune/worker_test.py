@@ -129,7 +129,7 @@ def state_of(process):
 
 
 def wait_for_end(process):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while state_of(process) not in ("", "Z"):
         assert time.monotonic() < deadline, f"process {process} lives on: {state_of(process)}"
         time.sleep(0.01)
@@ -170,7 +170,7 @@ def test_a_worker_that_is_busy_ends_with_its_parent(tessera_binary, model, hosti
                                "--candidate-timeout", "100"], env=environment("hangs_running"),
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     children = pathlib.Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not children.read_text().split():
         assert time.monotonic() < deadline, "no worker was started"
         time.sleep(0.01)
