@@ -103,7 +103,9 @@ def test_a_lie_is_caught_by_the_right_check(verify, liar, lie, bin_dir):
 def test_text_names_check_op_shape_and_candidate(verify, liar):
     result = verify("--backend", liar, lie="wrong_numbers")
     assert result.returncode == 1
-    assert "FAILED numbers: Relu(7), candidate, 1 thread" in result.stdout
+    group = "Conv(1x3x9x7, #8x3x3x3, #8) pads=1,1,1,1; Relu(@)"
+    for check in ("numbers", "other values"):
+        assert f"FAILED {check}: {group}, candidate, 1 thread" in result.stdout
     assert result.stderr == ""  # no progress line without a terminal
     assert "expected" in result.stdout and "total" in result.stdout
 
