@@ -28,6 +28,7 @@ CostTable sample() {
                         .tolerance = 1e-4};
   CostKey other = key;
   other.threads = 1;
+  other.accuracy = 1;
   table.kernels[other] = {.error = 0.5, .tolerance = 1e-4, .refusal = "numbers: element 0"};
   table.conversions[{.backend = "mylib",
                      .ingredients = "version=1.2",
@@ -84,6 +85,7 @@ TEST(CostTable, SaysWhereItIsDamaged) {
       {"\"threads\": 2", "\"threads\": 0", "/threads"},
       {"\"threads\": 2", R"("threads": "2")", "whole number"},
       {"\"precision\": 0", "\"precision\": 3", "/precision"},
+      {"\"accuracy\": 0", "\"accuracy\": 2", "/accuracy"},
       {R"("density": "")", R"("density": "", "more": 1)", "fields"},
       {R"("backend": "mylib")", "\"backend\": 7", "/backend"},
       {"\"machine\"", "\"mashine\"", "'machine'"},
@@ -93,7 +95,7 @@ TEST(CostTable, SaysWhereItIsDamaged) {
       {"\"low\": 1e-05", "\"low\": 1", "/kernels/1/cold/low"},
       {"\"low\": 1e-05", "\"low\": -1", "/kernels/1/cold/low"},
       {R"("refusal": "numbers: element 0")", R"("refusal": "")", "neither"},
-      {"\"version\": 5,", "\"version\": 5", "JSON"},
+      {"\"version\": 6,", "\"version\": 6", "JSON"},
       {R"("judged_here": true)", R"("judged_here": 1)", "truth value"},
       {"\"low\": 1e-05", "\"low\": 1e+999", "too large"},
       {"\"steps\": [", R"("steps": 3, "x": [)", "/plans/0/steps"},
@@ -114,9 +116,12 @@ TEST(CostTable, SaysWhereItIsDamaged) {
 }
 
 TEST(CostTable, TellsAnotherVersionFromDamage) {
-  std::string text = write_cost_table(sample());
-  text.replace(text.find("\"version\": 5"), 12, "\"version\": 2");
-  EXPECT_THAT(error_of([&] { read_cost_table(text, "file"); }), HasSubstr("Unsupported"));
+  for (const char* other : {"0", "2", "5", "7"}) {
+    std::string text = write_cost_table(sample());
+    const std::string version = "\"version\": ";
+    text.replace(text.find(version) + version.size(), 1, other);
+    EXPECT_THAT(error_of([&] { read_cost_table(text, "file"); }), HasSubstr("Unsupported"));
+  }
 }
 
 TEST(CostTable, UntrustedCostsReplaceOnlyWithRefusals) {
