@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/float16.h"
+#include "ops/compensated_sum.h"
 
 namespace tessera::codegen {
 namespace {
@@ -206,6 +207,13 @@ uint64_t converted(DataType from, DataType to, uint64_t bits) {
 template <class T>
 T reduced(Operation operation, std::span<const uint64_t> elements) {
   using Sum = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (operation == Operation::ReduceSum) {
+      ops::CompensatedSum sum;
+      for (const uint64_t bits : elements) sum.add(from_bits<T>(bits));
+      return static_cast<T>(sum.value());
+    }
+  }
   if (operation == Operation::ReduceSum || operation == Operation::ReduceProduct) {
     Sum total = operation == Operation::ReduceSum ? 0 : 1;
     for (const uint64_t bits : elements) {

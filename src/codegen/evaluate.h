@@ -17,7 +17,8 @@ using Column = std::vector<uint64_t>;
 
 // The values of `results` at all points. `operands[i]` has, for each point, what Operand i reads.
 // Each `row_points` consecutive points differ along the reduced axes only; their number is a
-// multiple of it. Sums and products of floats are accumulated in order, in float64.
+// multiple of it. Sums and products of floats are accumulated in order, in float64; sums keep what
+// their additions lose, as those of the reference do.
 // The instructions must keep the rules (explain_violation()).
 std::vector<Column> evaluate(const Instructions& instructions,
                              std::span<const InstructionId> results,

@@ -43,10 +43,33 @@ Id exp_of_negative(Builder& builder, Id x) {
 
 Id lower_relu(const Lowering& lowering) { return relu(lowering.builder, lowering.number(0)); }
 
+// The float32 next to the product whose last digit is odd, unless the product is exact: rounded to
+// 16 bits, it becomes what the product itself becomes (lower_cast.cc).
+Id product_rounded_to_odd(Builder& builder, Id left, Id right) {
+  const Id nearest = builder.multiply(left, right);
+  const Id rest = builder.fused_multiply_add(left, right, builder.negate(nearest));
+  const Id zero = like(builder, rest, 0);
+  const Id is_below = builder.less(zero, rest);
+  const Id is_inexact = builder.bit_or(is_below, builder.less(rest, zero));
+  const Id bits = builder.bit_cast(nearest, DataType::Int32);
+  const Id one = builder.number(DataType::Int32, 1);
+  // The bits of a negative float grow as it falls.
+  const Id is_negative = builder.less(bits, builder.number(DataType::Int32, 0));
+  const Id neighbour = builder.select(builder.bit_xor(is_below, is_negative),
+                                      builder.add(bits, one), builder.subtract(bits, one));
+  const Id is_even = builder.bit_not(builder.equal(builder.bit_and(bits, one), one));
+  const Id is_moved = builder.bit_and(is_inexact, is_even);
+  return builder.bit_cast(builder.select(is_moved, neighbour, bits), DataType::Float32);
+}
+
 Id lower_leaky_relu(const Lowering& lowering) {
   Builder& builder = lowering.builder;
   const Id x = lowering.number(0);
-  const Id product = builder.multiply(like(builder, x, attribute(lowering, "alpha")), x);
+  const Id alpha = like(builder, x, attribute(lowering, "alpha"));
+  // alpha has the digits of float32.
+  const Id product = element_bytes(lowering.input_type(0)) == 2
+                         ? product_rounded_to_odd(builder, alpha, x)
+                         : builder.multiply(alpha, x);
   return builder.select(builder.less(x, like(builder, x, 0)), product, x);
 }
 
