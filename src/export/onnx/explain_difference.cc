@@ -1,10 +1,13 @@
 #include "export/onnx/explain_difference.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <variant>
 #include <vector>
+
+#include "graph/dim_names.h"
 
 namespace tessera::onnx_export {
 namespace {
@@ -41,6 +44,21 @@ bool are_equal_attributes(const Attribute& left, const Attribute& right) {
         return other != nullptr && are_equal(value, *other);
       },
       left);
+}
+
+// A file holds the names of dimensions, not their symbols: each is read as a symbol of its own.
+bool are_equal(const Dim& written, const Dim& read) {
+  if (written.is_known() || read.is_known()) return written == read;
+  const std::string name = shown_text(written);
+  return !is_dim_name(name) || name == name_of(read);
+}
+
+bool are_equal(const Type& written, const Type& read) {
+  const auto is_equal = [](const auto& left, const auto& right) { return are_equal(left, right); };
+  return written.kind == read.kind && written.element == read.element &&
+         written.shape.has_value() == read.shape.has_value() &&
+         (!written.shape || std::ranges::equal(*written.shape, *read.shape, is_equal)) &&
+         std::ranges::equal(written.contents, read.contents, is_equal);
 }
 
 class Comparison {
@@ -86,7 +104,7 @@ class Comparison {
     const Value& right = read_[read];
     if (left.name != right.name)
       report(where + ": '" + left.name + "' became '" + right.name + "'");
-    if (left.type != right.type) {
+    if (!are_equal(left.type, right.type)) {
       report(where + " '" + left.name + "': " + text(left.type) + " became " + text(right.type));
     }
     if (left.is_constant() != right.is_constant() ||

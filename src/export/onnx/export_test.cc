@@ -175,6 +175,17 @@ TEST_F(ExportOnnx, EveryElementTypeAndTypesThatAreNoTensors) {
   round_trip(graph);
 }
 
+TEST_F(ExportOnnx, DimensionsMayShareANameOrHaveNone) {
+  for (const char* dim : {"N", "N'2", "(N*2)", "(N'2*2)", "x[0]", "?"}) {
+    GraphBuilder made = builder();
+    made.input("x", float_type(Shape{Dim::symbol("N"), Dim::symbol(dim)}))
+        .input("z", float_type(Shape{Dim::symbol(dim), 3}))
+        .node("n", "Relu", {"x"}, {"y"})
+        .output("y");
+    round_trip(infer_types(made.graph(), registry_, Log()));
+  }
+}
+
 TEST_F(ExportOnnx, WhatIsLeftOutStaysOut) {
   Graph graph;
   graph.inputs = {add_value(graph, {.name = "x", .type = float_type(Shape{1})})};
@@ -343,6 +354,14 @@ TEST_F(ExportOnnx, DifferencesAreFound) {
               HasSubstr("'x' became 'z'"));
   EXPECT_THAT(difference([](Graph& other) { other.values[0].type = float_type(); }),
               HasSubstr("float32 batchx1x3x3 became float32 ?"));
+  const auto other_rows = [&](const char* symbol) {
+    return difference([&](Graph& other) {
+      other.values[0].type = float_type(Shape{Dim::symbol(symbol), 1, 3, 3});
+    });
+  };
+  EXPECT_EQ(other_rows("batch'2"), "");
+  EXPECT_THAT(other_rows("rows"), HasSubstr("batchx1x3x3 became float32 rowsx1x3x3"));
+  EXPECT_THAT(other_rows("x[0]"), HasSubstr("batchx1x3x3 became"));
   EXPECT_THAT(difference([](Graph& other) {
                 other[find_value(other, "bias")].constant = floats({2}, {0.5F, 0.5F});
               }),
