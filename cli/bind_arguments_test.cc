@@ -65,7 +65,7 @@ TEST(BindArguments, WhatIsNotGivenIsAsPreset) {
 // A value that each flag takes.
 std::string some_value(std::string_view name) {
   if (name == "precision") return "bfloat16";
-  if (name == "nan") return "fast";
+  if (name == "nan" || name == "accuracy") return "fast";
   if (name == "swap") return "off";
   if (name == "memory_budget_bytes") return "1K";
   if (name == "pins" || name == "layouts") return "x=other";

@@ -286,8 +286,11 @@ TEST_F(SwitchedShapes, AreRefusedWhereTheyContradict) {
             "InvalidArgument: input 'x': the model declares float32 rowsx4, but the shape given is "
             "3x5");
   inputs["x"] = filled(4, kDepth, 0);
-  EXPECT_THAT(error_text([&] { executor.run(inputs); }),
-              HasSubstr("dimension 'rows' is 3 here, but 4 in input 'x'"));
+  EXPECT_THAT(
+      error_text([&] { executor.run(inputs); }),
+      HasSubstr("expected a shape that broadcasts with 4x6, found 3x6; the model calls several "
+                "dimensions 'rows', but they are 3 (dimension 0 of input 'z'), 4 "
+                "(dimension 0 of input 'x')"));
   inputs["x"] = Tensor(DataType::Int32, {3, kDepth});
   EXPECT_EQ(error_text([&] { executor.run(inputs); }),
             "InvalidArgument: input 'x': expected float32 2x4, found int32 3x4");

@@ -329,8 +329,8 @@ TEST(MakeOps, ModelsMayUseThem) {
 
   ops::Registry registry = ops::make_registry();
   EXPECT_EQ(error_of([&] { load(registry); }),
-            "Unsupported: node 'y' (Scale): op 'Scale' in version 1 of domain 'org.example' is not "
-            "known");
+            "Unsupported: node 'y' (Scale): Scale of org.example is not in this build (the model "
+            "imports version 1 of domain 'org.example')");
   for (ops::Op& op : Opened(scale_op()).ops()) registry.add(std::move(op));
   const Graph loaded = load(registry);
   EXPECT_EQ(text(loaded[loaded.outputs[0]].type), "float32 batch");
