@@ -83,10 +83,11 @@ def test_another_process_needs_no_more_than_the_file(call, saved):
 def test_types_add_up(call, saved):
     assert call("load", "native.cache", "native", "load", "plan.cache", "plan", *FROZEN, "bind",
                 "run")[0] == saved
-    # Into one file, of which each part replaces its own.
-    call(*MEASURE, "bind", "save", "parts.cache", "native", "save", "parts.cache", "plan",
-         cache_dir="parts_work", user="parts")
-    assert call("load", "parts.cache", "all", *FROZEN, "bind", "run")[0] == saved
+    # Into one file, of which each part replaces its own. What is measured anew may choose other
+    # kernels, which round differently.
+    found, _ = call(*MEASURE, "bind", "run", "save", "parts.cache", "native", "save",
+                    "parts.cache", "plan", cache_dir="parts_work", user="parts")
+    assert call("load", "parts.cache", "all", *FROZEN, "bind", "run")[0] == found
 
 
 def test_prices_without_a_plan_are_not_enough_for_frozen(call, saved):
