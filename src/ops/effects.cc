@@ -38,6 +38,7 @@ constexpr Exemption kExemptions[] = {
     {"RNN", "hidden_size"},
     {"Reshape", "allowzero"},
     {"Resize", "sizes"},
+    {"Shape", "end"},
     {"SpaceToDepth", "blocksize"},
     {"Split", "num_outputs"},
     {"Split", "split"},
@@ -90,6 +91,14 @@ bool is_unread_region(const Node& node, std::string_view input) {
          node.attributes.get_string("coordinate_transformation_mode") != "tf_crop_and_resize";
 }
 
+// Given axes are not empty, but for constants of no elements, which plug-ins read with it.
+bool is_unread_choice(const Node& node, std::string_view name) {
+  if (name != "noop_with_empty_axes") return false;
+  const auto* axes = node.attributes.find_ints("axes");
+  const bool has_input = node.inputs.size() > 1 && !node.inputs[1].is_none();
+  return has_input || (axes != nullptr && !axes->empty());
+}
+
 // Tensors count as different.
 bool is_equal(const Attribute& value, const Attribute& other) {
   return std::visit(
@@ -121,7 +130,8 @@ bool attribute_has_effect(const Op& op, const Node& node, std::string_view name)
     if (is_it && schema.default_value && is_equal(value, *schema.default_value)) return false;
   }
   if (!op.domain.empty()) return true;
-  return !is_default_of_window(name, value) && !is_exempt(node, name);
+  return !is_default_of_window(name, value) && !is_exempt(node, name) &&
+         !is_unread_choice(node, name);
 }
 
 bool input_has_effect(const Op& op, const Node& node, size_t index) {

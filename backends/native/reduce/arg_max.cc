@@ -109,9 +109,9 @@ void offer_arg(ProposeContext& context, const Node& node) {
   if (arg == nullptr)
     return context.refuse(node.id(), "does not compare 16-bit floating-point types");
   ArgShape shape;
+  const int64_t given_axis = node.attributes().get_int("axis");
   if (!type.dims.empty()) {
-    const size_t axis =
-        plugin::normalized_axis(node.attributes().get_int("axis"), type.dims.size());
+    const size_t axis = plugin::normalized_axis(given_axis, type.dims.size());
     shape.length = type.dims[axis];
     for (size_t position = 0; position < type.dims.size(); ++position) {
       if (position < axis) shape.outer *= type.dims[position];
