@@ -87,9 +87,8 @@ struct Tuner::State {
         speed_(assumed_speed()),
         cases_(task, options_.denormals, phases_),
         timed_own_bench_(make_timed_bench(own_bench_, phases_)) {
-    const bool may_wait =
-        options_.budget_seconds <= 0 || options_.budget_seconds >= kMinSecondsToWait;
-    if (options_.only_checks || !may_wait) return;
+    const double budget = options_.budget_seconds;
+    if (options_.only_checks || (budget > 0 && budget < kMinSecondsToWait)) return;
     quiet_.emplace(task.threads, QuietWaiter::this_system([this] {
                      return bench_ == nullptr ? -1 : bench_->process_id();
                    }));
