@@ -35,6 +35,8 @@ constexpr Row kInexact[] = {
 // Sums run through many elements one after the other, in float32: up to this length, errors are
 // still a few units in the last place.
 constexpr int64_t kLongestSum = 1024;
+// Those of windows have no parts.
+constexpr int64_t kLargestWindow = 256;
 
 int64_t elements_of_each(const Node& node) {
   return node.input(0).type().elements() / std::max<int64_t>(1, node.output(0).type().elements());
@@ -57,10 +59,10 @@ int64_t row_length(const Node& node) {
   return length;
 }
 
-std::string explain_length(int64_t length) {
-  if (length <= kLongestSum) return "";
+std::string explain_length(int64_t length, int64_t most = kLongestSum) {
+  if (length <= most) return "";
   return "is not exact enough: it adds up " + std::to_string(length) +
-         " elements in float32, of which only " + std::to_string(kLongestSum) + " are allowed";
+         " elements in float32, of which only " + std::to_string(most) + " are allowed";
 }
 
 bool is_power_of_two(float number) {
@@ -94,7 +96,7 @@ std::string explain_inexact(const Node& node) {
   }
   if (op == "Div") return explain_division(node);
   if (op == "Pow") return explain_power(node);
-  if (op == "AveragePool") return explain_length(taps(node));
+  if (op == "AveragePool") return explain_length(taps(node), kLargestWindow);
   if (op == "LayerNormalization" || op == "InstanceNormalization") {
     return explain_length(row_length(node));
   }
