@@ -62,9 +62,9 @@ GroupCase GroupCases::make(const Graph& group, std::vector<Tensor> inputs,
 
 bool GroupCases::add_limits(GroupCase& group) {
   if (group.judge != verification::Judge::Ulps) return add_magnitudes(group);
-  if (add_exact(group)) return true;
-  // Nothing is known about errors within such a group.
-  group.judge = verification::Judge::Wide;
+  // If nothing is known about errors within such a group, its judge stays wide.
+  if (!add_exact(group)) group.judge = verification::Judge::Wide;
+  // Results for special values are judged by magnitudes, too: if these overflow, a sum may do so.
   (void)add_magnitudes(group);
   return true;
 }

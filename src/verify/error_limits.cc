@@ -272,10 +272,12 @@ class Analysis {
       const DataType type = declared(node_->outputs[index]);
       const double units = bound_.terms * epsilon_of(type) * (type == DataType::Float64 ? 2 : 1);
       const Tensor magnitude = converted(summed[index], DataType::Float64);
-      // The op's own weights may be negative (Resize): then even the result may be larger.
+      // The op's own weights may be negative (Resize): then even the result may be larger. If the
+      // terms exceed the type, their sum overflows in one order and not in another.
       add(limits, [&](size_t at) {
-        return units * std::max(std::fabs(magnitude.as<double>()[at]),
-                                std::fabs(limits.exact.as<double>()[at]));
+        const double terms = std::max(std::fabs(magnitude.as<double>()[at]),
+                                      std::fabs(limits.exact.as<double>()[at]));
+        return terms > largest_of(type) ? kInfinity : units * terms;
       });
     }
   }
