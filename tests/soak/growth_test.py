@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # time keeps thousands of bytes.
 MOST_BYTES = 600
 SHORT = {"run": 20_000, "run_bound": 20_000, "shapes_in_turn": 1500, "bind": 600, "load": 600,
-         "load_cache_of_executor": 300, "pool": 2000, "sessions": 300}
+         "load_cache_of_executor": 300, "pool": 2000, "sessions": 2000}
 SECONDS, LONG_SECONDS = 20, 300
 
 
