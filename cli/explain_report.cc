@@ -64,6 +64,7 @@ std::string device_memory_text(const MemoryDescription& memory, const TextStyle&
 
 std::string header_text(const ExplainReport& report, const TextStyle& style) {
   const PlanDescription& plan = report.plan;
+  const bool has_tuning = plan.tuning.measured > 0 || plan.tuning.offered > 0;
   return line(report.model, style) +
          wrapped(steps_text(count_steps(plan)) + "; " + count_text(report.threads, "thread"),
                  style) +
@@ -73,7 +74,7 @@ std::string header_text(const ExplainReport& report, const TextStyle& style) {
                      bytes_text(plan.library_bytes) + " inside the libraries",
                  style) +
          device_memory_text(plan.memory, style) +
-         (plan.tuning.measured > 0 ? tuning_text(plan.tuning, style) : "") +
+         (has_tuning ? tuning_text(plan.tuning, style) : "") +
          placement_text(plan.placement, report.run_us / 1000, style);
 }
 

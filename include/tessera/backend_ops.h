@@ -362,9 +362,9 @@ inline std::vector<size_t> resized_axes(const Node& node, size_t rank) {
 }
 
 // The coordinate in the input of the output element at `index`: "Resize" in ONNX's Operators.md.
-// With a given scale, it is computed in float32, as frameworks do, so that ties fall the same way.
-// With sizes, it is one quotient of whole numbers, rounded once: a tie is a tie, as long as the
-// product of input and output is below 2^51.
+// With a given scale or crop, it is computed in float32, as frameworks do, so that ties fall the
+// same way. With sizes, it is one quotient of whole numbers, rounded once: a tie is a tie, as long
+// as the product of input and output is below 2^51.
 inline double source_position(ResizeCoordinates coordinates, const ResizeAxis& axis,
                               int64_t index) {
   const auto input = static_cast<double>(axis.input);
@@ -374,10 +374,12 @@ inline double source_position(ResizeCoordinates coordinates, const ResizeAxis& a
     return axis.output > 1 ? x * (input - 1) / (output - 1) : 0;
   }
   if (coordinates == ResizeCoordinates::TfCropAndResize) {
-    const double start = axis.crop_start;
-    const double end = axis.crop_end;
-    if (axis.output == 1) return 0.5 * (start + end) * (input - 1);
-    return start * (input - 1) + x * (end - start) * (input - 1) / (output - 1);
+    const float start = axis.crop_start;
+    const float end = axis.crop_end;
+    const auto last_input = static_cast<float>(axis.input - 1);
+    if (axis.output == 1) return 0.5F * (start + end) * last_input;
+    return start * last_input + static_cast<float>(index) * (end - start) * last_input /
+                                    static_cast<float>(axis.output - 1);
   }
   if (coordinates == ResizeCoordinates::PytorchHalfPixel && axis.output == 1) return 0;
   const bool is_symmetric = coordinates == ResizeCoordinates::HalfPixelSymmetric;

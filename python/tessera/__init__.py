@@ -27,7 +27,9 @@ from . import _core, calls, copies
 calls.check_calls(_core)
 copies.install()
 
-from . import descriptions
+# pool_future is imported here and not by the first Pool.submit(): a process forked while another thread
+# imports a module waits for that import for ever.
+from . import descriptions, pool_future
 from ._core import (
     Backends,
     DeviceArray,

@@ -247,6 +247,9 @@ TEST(BackendOps, ResizePositionsAreThoseOfEachCoordinateTransformation) {
   EXPECT_THAT(position("align_corners", 7), DoubleEq(3));
   const plugin::ResizeAxis crop = {4, 3, 1, 0.25F, 0.75F};
   EXPECT_THAT(plugin::source_position(ResizeCoordinates::TfCropAndResize, crop, 2), DoubleEq(2.25));
+  const plugin::ResizeAxis halfway = {6, 10, 1, 0.3F, 1};
+  EXPECT_THAT(plugin::source_position(ResizeCoordinates::TfCropAndResize, halfway, 0),
+              DoubleEq(1.5));
   EXPECT_THROW(plugin::resize_coordinates("half"), plugin::Failure);
   EXPECT_THROW(plugin::resize_rounding("half"), plugin::Failure);
 }

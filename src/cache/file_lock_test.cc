@@ -77,9 +77,9 @@ TEST(FileLock, IsNotHeldByAForkedProcess) {
     const pid_t child = ::fork();
     if (child == 0) {
       held.lock.reset();  // must not remove the file of the parent either
+      write_text(folder / "child", std::to_string(::getpid()));
       while (true) ::pause();
     }
-    write_text(folder / "child", std::to_string(child));
     while (true) ::pause();
   }
   while (read_text(folder / "child").empty()) std::this_thread::yield();

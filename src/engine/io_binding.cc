@@ -82,7 +82,7 @@ void IoBinding::add_result(size_t index,
   if (built_.plan.buffers[at(owner)].kind != Kind::Output) return;
   const MemorySlot* slot = program_.find_slot(owner);
   const auto [memory, is_new] = memory_of_slot.try_emplace(slot, memories_.size());
-  if (is_new) memories_.push_back({.slot = slot});
+  if (is_new) memories_.emplace_back().slot = slot;
   memories_[memory->second].results.push_back(index);
   result.memory = static_cast<int>(memory->second);
 }

@@ -60,6 +60,16 @@ double position_by_sizes(Coordinates coordinates, const ResampleAxis& axis, doub
   }
 }
 
+// In float32 as well: its products of numbers like 0.3F round to the position that 0.3 has.
+float position_in_crop(const ResampleAxis& axis, int64_t output_index) {
+  const auto last_input = static_cast<float>(axis.input - 1);
+  const auto last_output = static_cast<float>(axis.output - 1);
+  if (axis.output == 1) return 0.5F * (axis.roi_start + axis.roi_end) * last_input;
+  return axis.roi_start * last_input + static_cast<float>(output_index) *
+                                           (axis.roi_end - axis.roi_start) * last_input /
+                                           last_output;
+}
+
 // The position in the input of output coordinate `output_index`.
 double source_position(Coordinates coordinates, const ResampleAxis& axis, int64_t output_index) {
   const auto x = static_cast<double>(output_index);
@@ -68,12 +78,7 @@ double source_position(Coordinates coordinates, const ResampleAxis& axis, int64_
   if (coordinates == Coordinates::AlignCorners) {
     return axis.output > 1 ? x * last_input / last_output : 0;
   }
-  if (coordinates == Coordinates::TfCropAndResize) {
-    const double start = axis.roi_start;
-    const double end = axis.roi_end;
-    if (axis.output == 1) return 0.5 * (start + end) * last_input;
-    return start * last_input + x * (end - start) * last_input / last_output;
-  }
+  if (coordinates == Coordinates::TfCropAndResize) return position_in_crop(axis, output_index);
   if (coordinates == Coordinates::PytorchHalfPixel && axis.output == 1) return 0;
   if (!axis.given_scale) return position_by_sizes(coordinates, axis, x);
   return position_by_scale(coordinates, axis, *axis.given_scale, static_cast<float>(x));

@@ -214,20 +214,6 @@ Worst find_worst(const Tensor& expected, const Tensor& magnitude, const Tensor& 
   }
 }
 
-// The largest finite number of the type.
-double largest_of(DataType type) {
-  switch (type) {
-    case DataType::Float16:
-      return 65504;
-    case DataType::BFloat16:
-      return 0x1.fep127;
-    case DataType::Float32:
-      return double{std::numeric_limits<float>::max()};
-    default:
-      return std::numeric_limits<double>::max();
-  }
-}
-
 // One element that is judged.
 struct Judged {
   double expected = 0;  // by the reference, in the type
@@ -324,7 +310,7 @@ Difference measure_ulps(const Tensor& expected, double ulps, const Tensor& found
   if (!is_floating(expected.type())) return find_other(expected, {}, found);
   const DataType type = expected.type();
   return visit_elements(expected, found, [&](const auto& wanted, const auto& given) {
-    return find_excess(wanted.size(), largest_of(type), [&](size_t index) {
+    return find_excess(wanted.size(), largest_finite(type), [&](size_t index) {
       const double want = number_of(wanted[index]);
       const double have = number_of(given[index]);
       // Most elements are equal, and ulp_of() takes longer than anything else here.
@@ -343,7 +329,7 @@ Difference measure_excess(const Tensor& expected, const ErrorLimits& limits, con
   const std::span<const double> exact = limits.exact.as<double>();
   const double* spread = limits.spread.is_empty() ? nullptr : limits.spread.as<double>().data();
   return visit_elements(expected, found, [&](const auto& wanted, const auto& given) {
-    return find_excess(wanted.size(), largest_of(type), [&](size_t index) {
+    return find_excess(wanted.size(), largest_finite(type), [&](size_t index) {
       return Judged{number_of(wanted[index]), exact[index], spread == nullptr ? 0 : spread[index],
                     number_of(given[index])};
     });

@@ -77,19 +77,6 @@ double change(double from, double to) {
   return std::isnan(difference) ? kInfinity : difference;
 }
 
-double largest_of(DataType type) {
-  switch (type) {
-    case DataType::Float16:
-      return 65504;
-    case DataType::BFloat16:
-      return 0x1.fep127;
-    case DataType::Float32:
-      return std::numeric_limits<float>::max();
-    default:
-      return std::numeric_limits<double>::max();
-  }
-}
-
 bool is_double(const Tensor& tensor) { return tensor.type() == DataType::Float64; }
 
 // What is known of a value while the nodes are analysed.
@@ -277,7 +264,7 @@ class Analysis {
       add(limits, [&](size_t at) {
         const double terms = std::max(std::fabs(magnitude.as<double>()[at]),
                                       std::fabs(limits.exact.as<double>()[at]));
-        return terms > largest_of(type) ? kInfinity : units * terms;
+        return terms > largest_finite(type) ? kInfinity : units * terms;
       });
     }
   }
@@ -329,7 +316,7 @@ class Analysis {
     const ValueId id = node_->inputs[input];
     const ErrorLimits& limits = state(id).limits;
     if (!is_double(limits.exact)) return limits.spread;
-    const double largest = largest_of(declared(id));
+    const double largest = largest_finite(declared(id));
     return mapped(limits.spread, [&](double spread, size_t at) {
       return std::fabs(limits.exact.as<double>()[at]) > largest ? kInfinity : spread;
     });
@@ -474,6 +461,19 @@ class Analysis {
 };
 
 }  // namespace
+
+double largest_finite(DataType type) {
+  switch (type) {
+    case DataType::Float16:
+      return 65504;
+    case DataType::BFloat16:
+      return 0x1.fep127;
+    case DataType::Float32:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
 
 double epsilon_of(DataType type) {
   switch (type) {

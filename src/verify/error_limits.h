@@ -47,6 +47,9 @@ struct KnownProducts {
 // After more products in a row, nothing useful follows from the bounds of single nodes.
 inline constexpr int kMaxProductsInARow = 2;
 
+// The largest finite number of a floating-point type.
+double largest_finite(DataType type);
+
 // The limits of all values of `graph`, by id. `known` has the values of its inputs and constants,
 // by id. The graph is computed in float64, on the reference kernels. Each node adds its own bound;
 // the errors of its inputs are carried through it:

@@ -52,7 +52,7 @@ def small_network(steps):
         nodes.append(helper.make_node("Conv", [value, f"w{index}"], [f"c{index}"],
                                       name=f"conv{index}", pads=[1, 1, 1, 1]))
         value = "y" if index == steps - 1 else f"r{index}"
-        nodes.append(helper.make_node("Softplus", [f"c{index}"], [value], name=f"soft{index}"))
+        nodes.append(helper.make_node("Relu", [f"c{index}"], [value], name=f"relu{index}"))
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8, 64, 64])
             for name in "xy"]
     graph = helper.make_graph(nodes, "small", ends[:1], ends[1:], weights)
