@@ -83,4 +83,9 @@ bool is_rough_recurrence(std::string_view op, int64_t steps, dnnl::algorithm fun
   return op == "RNN" && steps > kMostSteps && function != algorithm::eltwise_logistic;
 }
 
+bool is_rough_convolution_sum() {
+  const auto avx512 = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & avx512) != avx512;
+}
+
 }  // namespace tessera::onednn

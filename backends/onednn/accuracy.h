@@ -29,4 +29,9 @@ std::string explain_inexact_statistics(std::string_view op, int64_t length);
 // Whether the errors of an RNN may exceed its bound after so many steps. LSTM and GRU stay within.
 bool is_rough_recurrence(std::string_view op, int64_t steps, dnnl::algorithm function);
 
+// Whether a convolution begins each sum with the tensor that it adds in place (post-operation sum),
+// so that every product is rounded to the size of that tensor. Kernels without AVX-512 do; others
+// add it to the finished sum.
+bool is_rough_convolution_sum();
+
 }  // namespace tessera::onednn

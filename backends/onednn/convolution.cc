@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "accuracy.h"
 #include "chain.h"
 #include "families.h"
 #include "formats.h"
@@ -201,10 +202,10 @@ class Proposer {
                                               Format output) const {
     PostOperations operations(context_.graph());
     const ResultView view = {problem.output, plain_view(problem.output.size()), output};
-    bool has_sum = false;
+    bool may_sum = !is_rough_convolution_sum();
     for (const ChainStep& step : group.steps) {
-      if (!has_sum && append_sum(group, step, view, operations)) {
-        has_sum = true;
+      if (may_sum && append_sum(group, step, view, operations)) {
+        may_sum = false;
       } else if (!operations.append(step, view)) {
         return std::nullopt;
       }

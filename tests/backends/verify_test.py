@@ -129,3 +129,15 @@ def test_every_plugin_that_was_built_passes(verify, bin_dir):
     for library in libraries:
         result = verify("--backend", library, "--json", "--cases", 3)
         assert result.returncode == 0, json.loads(result.stdout)["failures"]
+
+
+@pytest.mark.parametrize("instructions", ["SSE41", "AVX2"])
+def test_onednn_passes_with_its_kernels_for_older_processors(verify, bin_dir, monkeypatch,
+                                                             instructions):
+    """They compute in another order than those that this machine may get."""
+    library = bin_dir.parent / "lib" / "tessera" / "backend_onednn.so"
+    if not library.exists():
+        pytest.skip("onednn was not built: tessera backends says why")
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", instructions)
+    result = verify("--backend", library, "--json", "--cases", 2)
+    assert result.returncode == 0, json.loads(result.stdout)["failures"]
