@@ -90,8 +90,12 @@ struct EndOfMainThread {
 };
 
 // Covers a call of exit() from another thread: the handler runs before the destructors of all
-// objects that are static by now.
-void wait_at_exit() { std::atexit(end_background_tasks); }
+// objects that are static by now. The system's list of handlers has a lock that stays held in a
+// process that is forked meanwhile.
+void wait_at_exit() {
+  const NoForkSection section;
+  std::atexit(end_background_tasks);
+}
 
 }  // namespace
 
