@@ -96,7 +96,9 @@ TEST(BackgroundTask, IsNoThreadOfAForkedProcess) {
           const auto other = BackgroundTask::start(work_until_cancelled);
           task.reset();
         }
-        std::exit(0);
+        end_background_tasks();
+        // Without the destructors of oneTBB, whose threads other tests of this program left behind.
+        std::_Exit(0);
       },
       testing::ExitedWithCode(0), "");
 }
