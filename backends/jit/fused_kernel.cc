@@ -262,8 +262,8 @@ std::vector<KernelPart> kernel_parts(const FusedGroup& group, const std::string&
   for (const plugin::LoopNest& nest : plugin::loop_nests(group, layout)) {
     const KernelShape shape = kernel_loops(group, nest, target.cached_bytes).shape;
     parts.push_back({kernel_source(group, shape),
-                     [&group, &target, shape] { return print_llvm(group, shape, target); },
-                     [&group, &target, shape] { check_printable(group, shape, target); }});
+                     [&group, target, shape] { return print_llvm(group, shape, target); },
+                     [&group, target, shape] { check_printable(group, shape, target); }});
   }
   return parts;
 }

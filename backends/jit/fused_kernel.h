@@ -15,7 +15,7 @@ namespace tessera::jit {
 // One loop nest of a kernel.
 struct KernelPart {
   std::string source;
-  // Both refer to the group and the target.
+  // Both refer to the group.
   KernelStore::Print print;
   std::function<void()> check_printable;  // throws what `print` throws
 };
