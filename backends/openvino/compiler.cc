@@ -132,7 +132,8 @@ MatMulKind matmul_before(const ov::Output<ov::Node>& value, int furthest = 3) {
 
 // Zeros along the axis of the slopes of a PReLU that OpenVINO fuses into the matmul or convolution
 // before `input`; nullopt if there is none, or if there would be only one zero: OpenVINO turns a
-// PReLU with a single slope of 0 into a maximum.
+// PReLU with a single slope of 0 into a maximum. A product of four dimensions takes its slopes
+// along axis 1, and is not compiled if there are not as many of them as columns.
 std::optional<ov::Output<ov::Node>> slopes_of_zero(const ov::Output<ov::Node>& input) {
   const MatMulKind kind = matmul_before(input);
   if (kind == MatMulKind::None || input.get_partial_shape().is_dynamic()) return std::nullopt;
@@ -141,6 +142,7 @@ std::optional<ov::Output<ov::Node>> slopes_of_zero(const ov::Output<ov::Node>& i
   const bool has_channels = kind == MatMulKind::Convolution || shape.size() > 3;
   const auto axis = static_cast<std::ptrdiff_t>(has_channels ? 1 : shape.size() - 1);
   if (shape[axis] < 2) return std::nullopt;
+  if (kind == MatMulKind::MatMul && shape[axis] != shape.back()) return std::nullopt;
   ov::Shape slopes(shape.size(), 1);
   slopes[axis] = shape[axis];
   return ov::op::v0::Constant::create(ov::element::f32, slopes, std::vector<float>(shape[axis], 0));
@@ -230,6 +232,31 @@ void keep_nan(ov::Model& network) {
     }
     if (other.get_node() == nullptr) continue;
     other.get_node()->set_friendly_name(node->get_friendly_name());
+    node->output(0).replace(other);
+  }
+}
+
+// Whether OpenVINO uses the slopes of a PReLU along another axis than ONNX says: slopes of a single
+// dimension along axis 1, and all behind a product of four or more dimensions, with which it fuses
+// the PReLU, along the columns.
+bool has_slopes_elsewhere(const ov::Output<ov::Node>& input, const ov::Shape& slopes) {
+  if (ov::shape_size(slopes) < 2) return false;
+  const size_t dimensions = input.get_shape().size();
+  if (slopes.size() == 1) return dimensions > 2;
+  return dimensions > 3 && matmul_before(input) == MatMulKind::MatMul;
+}
+
+// Computes such PReLUs by selections.
+void place_slopes(ov::Model& network) {
+  for (const std::shared_ptr<ov::Node>& node : network.get_ordered_ops()) {
+    if (!ov::is_type<ov::op::v0::PRelu>(node)) continue;
+    const ov::Output<ov::Node> input = node->input_value(0);
+    const ov::Output<ov::Node> slopes = node->input_value(1);
+    if (!has_slopes_elsewhere(input, slopes.get_shape())) continue;
+    const auto scaled = std::make_shared<ov::op::v1::Multiply>(input, slopes);
+    const auto is_below = std::make_shared<ov::op::v1::Less>(input, number(0));
+    const auto other = std::make_shared<ov::op::v1::Select>(is_below, scaled, input);
+    other->set_friendly_name(node->get_friendly_name());
     node->output(0).replace(other);
   }
 }
@@ -409,6 +436,7 @@ class OpenvinoCompiler : public Compiler {
     try {
       const std::shared_ptr<ov::Model> network = core_.read_model(model.onnx, ov::Tensor());
       take_weights(*network, model, options.absorbed);
+      place_slopes(*network);
       if (model.keeps_nan) keep_nan(*network);
       check_ports(std::as_const(*network), model);
       return std::make_unique<RegionKernel>(

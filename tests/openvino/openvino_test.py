@@ -219,3 +219,37 @@ def test_a_network_of_the_zoo_gives_what_it_gives_elsewhere(tessera, openvino, b
     found = executor.run(inputs)[0]
     scale = np.sqrt(np.mean(expected.astype(np.float64) ** 2))
     assert np.abs(found - expected).max() <= 1e-3 * scale
+
+
+@pytest.mark.parametrize("shape, columns, slopes", [
+    ((1, 9, 31, 9), 9, (9, 1, 1)), ((1, 9, 31, 9), 4, (9, 1, 1)), ((2, 4, 7, 5), 4, (1, 4, 1, 1)),
+    ((1, 9, 31, 9), 9, (9, 31, 1)), ((9, 31, 9), 4, (9, 1, 1)), ((1, 9, 31, 9), 4, (4,)),
+    ((1, 9, 31, 9), 9, (9,)), ((9, 9, 9), 9, (9,)), ((2, 9, 9), 9, (9,)), ((9, 9), 9, (9, 1)),
+    ((1, 9, 31, 9), 9, ()), ((1, 9, 31, 9), 4, None), ((3, 31, 9), 4, None)])
+@pytest.mark.parametrize("first", ["MatMul", "Tanh"])
+def test_slopes_lie_along_their_own_axis(tessera, openvino, first, shape, columns, slopes):
+    """OpenVINO would use slopes of one dimension along axis 1, and slopes along axis 1 for the
+    columns of a product. Without slopes: a Relu, for which NaN is kept by slopes of zero."""
+    if first == "Tanh":
+        shape = (*shape[:-1], columns)
+    random = np.random.default_rng(6)
+    weights = random.standard_normal((shape[-1], columns)).astype(np.float32)
+    constants = [numpy_helper.from_array(weights, "w")]
+    second = helper.make_node("Relu", ["m"], ["a"])
+    if slopes is not None:
+        factors = random.standard_normal(slopes).astype(np.float32)
+        constants.append(numpy_helper.from_array(factors, "s"))
+        second = helper.make_node("PRelu", ["m", "s"], ["a"])
+    graph = helper.make_graph(
+        [helper.make_node(first, ["x", "w"] if first == "MatMul" else ["x"], ["m"]), second,
+         helper.make_node("Add", ["a", "a"], ["y"])],
+        "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (*shape[:-1], columns))], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    x = random.standard_normal(shape).astype(np.float32)
+    executor = tessera.load(model.SerializeToString()).bind(pins=[tessera.Pin("*", "openvino")])
+    assert {step.backend for step in executor.plan().steps} == {"openvino"}
+    value = x.astype(np.float64) @ weights if first == "MatMul" else np.tanh(x.astype(np.float64))
+    below = 0 if slopes is None else value * factors
+    expected = 2 * np.where(value < 0, below, value)
+    np.testing.assert_allclose(executor.run({"x": x})[0], expected, rtol=1e-4, atol=1e-4)
