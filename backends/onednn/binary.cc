@@ -88,8 +88,9 @@ class BroadcastGroup {
   BroadcastGroup(Context& context, const Node& node, Work work, std::vector<ChainStep> steps)
       : context_(context), nodes_{node.id()}, work_(std::move(work)), steps_(std::move(steps)) {}
 
-  // False if oneDNN has no such primitive, or only its reference implementation.
+  // False if oneDNN has no such primitive, only its reference implementation, or one that is wrong.
   bool offer(Format format, bool accepts_reference) {
+    if (format != Format::RowMajor && has_one_pixel() && reads_behind()) return false;
     PostOperations operations(context_.graph());
     const ResultView view = view_in(format);
     std::optional<OperandForm> main = form_of(work_.main, view);
@@ -139,6 +140,19 @@ class BroadcastGroup {
       operands.push_back(context_.graph().value(value).type().dims);
     }
     return {result, joined_axes(operands, result), format};
+  }
+
+  // In oneDNN 3.2 the compiled code reads the elements of a post-operation's operand from wrong
+  // places if the result has more than one image, of one pixel each: findings/onednn_one_pixel.sh.
+  bool has_one_pixel() const {
+    const std::vector<int64_t> dims = work_.output.type().dims;
+    return std::all_of(dims.begin() + 2, dims.end(), [](int64_t dim) { return dim == 1; });
+  }
+  bool reads_behind() const {
+    return std::ranges::any_of(steps_, [](const ChainStep& step) {
+      return std::ranges::any_of(
+          step.operations, [](const PostOperation& operation) { return operation.operand >= 0; });
+    });
   }
 
   std::vector<int32_t> operand_values() const {

@@ -1,9 +1,11 @@
 #include "base/background_task.h"
 
+#include <link.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -89,11 +91,31 @@ struct EndOfMainThread {
   }
 };
 
+// How many libraries the process has loaded since its start.
+unsigned long long loaded_libraries() {
+  unsigned long long count = 0;
+  const auto read = [](dl_phdr_info* info, size_t, void* target) {
+    *static_cast<unsigned long long*>(target) = info->dlpi_adds;
+    return 1;  // the same for each library
+  };
+  ::dl_iterate_phdr(read, &count);
+  return count;
+}
+
 // Covers a call of exit() from another thread: the handler runs before the destructors of all
-// objects that are static by now. The system's list of handlers has a lock that stays held in a
-// process that is forked meanwhile.
+// objects that are static by now. Each registration takes memory until exit, so after many only a
+// newly loaded library is a reason for another: what else is static has been made by then.
 void wait_at_exit() {
+  constexpr int kMostRegistrations = 1024;
+  static std::atomic<int> registrations = 0;
+  static std::atomic<unsigned long long> libraries = 0;
+  // The system's lists of handlers and of libraries have locks that would stay held in a process
+  // that is forked meanwhile.
   const NoForkSection section;
+  const unsigned long long loaded = loaded_libraries();
+  if (registrations >= kMostRegistrations && loaded == libraries) return;
+  libraries = loaded;
+  ++registrations;
   std::atexit(end_background_tasks);
 }
 
@@ -101,7 +123,6 @@ void wait_at_exit() {
 
 bool CancellationToken::is_cancelled() {
   // Registers the handler again, so that it runs before the destructors of newer static objects.
-  // Only at powers of two, because each registration takes memory until exit.
   ++task_count_;
   if ((task_count_ & (task_count_ - 1)) == 0) wait_at_exit();
   return is_cancelled_;

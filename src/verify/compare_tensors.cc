@@ -222,8 +222,10 @@ struct Judged {
   double found = 0;
 };
 
+// A kernel that rounds after each node, as the reference does, is right even where the roundings
+// add up to more than is allowed, or decide otherwise.
 bool is_within(const Judged& one, double largest) {
-  if (one.found == one.exact) return true;
+  if (one.found == one.exact || one.found == one.expected) return true;
   if (std::isfinite(one.found)) return std::fabs(one.found - one.exact) <= one.allowed;
   if (std::isnan(one.expected) || std::isnan(one.exact) || !std::isfinite(one.allowed)) return true;
   // An overflow; in a sum, infinities of two signs give NaN.
@@ -276,17 +278,19 @@ Difference visit_elements(const Tensor& expected, const Tensor& found, const Fun
   }
 }
 
-// For elements that are not floating-point: each is the expected one, or the one in `others`.
-Difference find_other(const Tensor& exact, const Tensor& others, const Tensor& found) {
-  const auto size = static_cast<size_t>(element_bytes(exact.type()));
-  const auto* wanted = static_cast<const char*>(exact.data());
+// For elements that are not floating-point: each is that of one of `wanted`, of which empty tensors
+// are passed over.
+Difference find_other(std::initializer_list<const Tensor*> wanted, const Tensor& found) {
+  const auto size = static_cast<size_t>(element_bytes(found.type()));
   const auto* given = static_cast<const char*>(found.data());
-  const auto* also = others.is_empty() ? wanted : static_cast<const char*>(others.data());
-  const auto count = static_cast<size_t>(exact.elements());
+  const auto count = static_cast<size_t>(found.elements());
   for (size_t index = 0; index < count; ++index) {
     const size_t at = index * size;
-    if (std::memcmp(given + at, wanted + at, size) == 0) continue;
-    if (std::memcmp(given + at, also + at, size) == 0) continue;
+    const bool is_wanted = std::ranges::any_of(wanted, [&](const Tensor* other) {
+      return !other->is_empty() &&
+             std::memcmp(given + at, static_cast<const char*>(other->data()) + at, size) == 0;
+    });
+    if (is_wanted) continue;
     return {1, 0, "element " + std::to_string(index) + " of " + std::to_string(count) + " differs"};
   }
   return {};
@@ -307,7 +311,7 @@ static double ulps_and_flush(DataType type, double ulps, double number) {
 
 Difference measure_ulps(const Tensor& expected, double ulps, const Tensor& found) {
   if (auto wrong = of_types(expected, found)) return *std::move(wrong);
-  if (!is_floating(expected.type())) return find_other(expected, {}, found);
+  if (!is_floating(expected.type())) return find_other({&expected}, found);
   const DataType type = expected.type();
   return visit_elements(expected, found, [&](const auto& wanted, const auto& given) {
     return find_excess(wanted.size(), largest_finite(type), [&](size_t index) {
@@ -321,7 +325,9 @@ Difference measure_ulps(const Tensor& expected, double ulps, const Tensor& found
 
 Difference measure_excess(const Tensor& expected, const ErrorLimits& limits, const Tensor& found) {
   if (auto wrong = of_types(expected, found)) return *std::move(wrong);
-  if (!is_floating(expected.type())) return find_other(limits.exact, limits.spread, found);
+  if (!is_floating(expected.type())) {
+    return find_other({&limits.exact, &limits.spread, &expected}, found);
+  }
   if (limits.exact.dims() != found.dims()) {
     return {INFINITY, 0, "the exact result has other dimensions"};
   }

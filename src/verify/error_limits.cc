@@ -343,21 +343,22 @@ class Analysis {
   }
 
   void carry_one_by_one(std::vector<State>& made, const std::vector<size_t>& uncertain) {
+    const bool decides = std::ranges::any_of(made, [](const State& state) {
+      return !state.limits.exact.is_empty() && !is_double(state.limits.exact);
+    });
     // Errors of several inputs may add up; only results that are not numbers need that here.
-    const double share = std::ranges::any_of(made,
-                                             [](const State& state) {
-                                               return !state.limits.exact.is_empty() &&
-                                                      !is_double(state.limits.exact);
-                                             })
-                             ? static_cast<double>(uncertain.size())
-                             : 1;
+    const double share = decides ? static_cast<double>(uncertain.size()) : 1;
     for (const size_t input : uncertain) {
-      for (const double sign : {1.0, -1.0}) {
+      for (const double sign : {1.0, -1.0, 0.0}) {
+        // Whether something is zero is decided inside an interval, not at its ends.
+        if (sign == 0 && !decides) continue;
         std::vector<Tensor> inputs = inputs_;
         const Tensor spread = spread_of(input);
         if (is_double(inputs_[input])) {
           inputs[input] = mapped(inputs_[input], [&](double x, size_t at) {
-            return x + sign * share * spread.as<double>()[at];
+            const double error = share * spread.as<double>()[at];
+            if (sign == 0) return std::fabs(x) <= error ? 0 : x;
+            return x + sign * error;
           });
         } else {
           inputs[input] = spread;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 
@@ -299,6 +300,34 @@ TEST(ErrorLimits, KnowWhatOverflowsAndWhatIsFlushed) {
   EXPECT_EQ(underflow.judge(floats({0})), "");
   EXPECT_EQ(underflow.judge(floats({1e-40F})), "");
   EXPECT_NE(underflow.judge(floats({1e-30F})), "");
+}
+
+// What is flushed is zero, which decides otherwise than both ends of an interval.
+TEST(ErrorLimits, AcceptThatSomethingIsZeroOnlyWhereItMayBe) {
+  const Trial trial = trial_of("Mul(3, 3); Cast(@) to=9",
+                               {floats({1e-20F, 1e-10F, 1}), floats({1e-20F, 1e-10F, 5})});
+  const auto truths = [](bool first, bool second, bool third) {
+    const std::array<bool, 3> elements = {first, second, third};
+    return Tensor::from<bool>(DataType::Bool, {3}, elements);
+  };
+  EXPECT_EQ(trial.judge(truths(true, true, true)), "");
+  EXPECT_EQ(trial.judge(truths(false, true, true)), "");
+  EXPECT_NE(trial.judge(truths(true, false, true)), "");
+  EXPECT_NE(trial.judge(truths(true, true, false)), "");
+}
+
+// What rounds after each node may decide otherwise than what never rounds.
+TEST(ErrorLimits, AcceptWhatTheNodesDecideOneByOne) {
+  const Trial trial = trial_of(
+      "Cast(uint32:2) to=1; Cast(@) to=3",
+      {Tensor::from<uint32_t>(DataType::UInt32, {2}, std::vector<uint32_t>{4294967294U, 5})});
+  const auto bytes = [](int8_t first, int8_t second) {
+    return Tensor::from<int8_t>(DataType::Int8, {2}, std::vector<int8_t>{first, second});
+  };
+  EXPECT_EQ(trial.judge(bytes(0, 5)), "");   // float32 has 4294967296
+  EXPECT_EQ(trial.judge(bytes(-2, 5)), "");  // a wider number keeps 4294967294
+  EXPECT_NE(trial.judge(bytes(-1, 5)), "");
+  EXPECT_NE(trial.judge(bytes(0, 6)), "");
 }
 
 TEST(ErrorLimits, AreNotKnownWhereNothingFollows) {

@@ -89,6 +89,10 @@ RULINGS = (
     (".*Pool", "differs", "auto_pad=SAME.* dilations=|dilations=.* auto_pad=SAME",
      "pad_shape[i] = (output_spatial_shape[i] - 1) * strides[i] + ((kernel_spatial_shape[i] - 1) * "
      "dilations[i] + 1) - input_spatial_shape[i]"),
+    ("LogSoftmax|Softmax", "differs", r"oftmax-(1|11) .*with nan.*found nan", "The input does not need to "
+     "explicitly be a 2D vector; rather, it will be coerced into one."),
+    ("(Group|Layer)Normalization", "differs", r"as float64.*expected -?\d[^,]*, found -?\d", "stash_type: the "
+     "floating-point precision used in stage one of the computation."),
     ("Range", "differs", "inf", "number_of_elements = max( ceil( (limit - start) / delta ) , 0 )"),
 )
 

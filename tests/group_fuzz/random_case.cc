@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <random>
 #include <string_view>
 #include <vector>
@@ -252,6 +253,20 @@ class CaseMaker {
     }
   }
 
+  // All smaller whole numbers are numbers of the type.
+  static double exact_up_to(DataType type) {
+    switch (type) {
+      case BFloat16:
+        return 0x1p8;
+      case Float16:
+        return 0x1p11;
+      case Float32:
+        return 0x1p24;
+      default:
+        return 0x1p53;
+    }
+  }
+
   void add_cast(const Known& x) {
     const DataType to = random_.element(kCastTypes);
     if (to == x.type) return add_unary(x);
@@ -266,6 +281,7 @@ class CaseMaker {
     Known made = x;
     made.type = to;
     if (to == Bool) made.bound = 1;
+    if (is_float(to) && x.bound > exact_up_to(to)) made.is_exact = false;
     if (is_float(x.type) && (to == Float16 || to == BFloat16) && x.bound > 1e4) return add_unary(x);
     add("Cast", {x.text}, std::move(made), "to=" + std::to_string(onnx_number(to)));
   }
@@ -370,7 +386,11 @@ class CaseMaker {
           x.type == Int8 || x.type == Int16 || x.type == Int32 || x.type == Int64;
       Known made = x;
       made.is_positive = false;
-      return add(is_signed ? random_.element(kOps) : kOps[2], {x.text}, std::move(made));
+      const std::string_view op = is_signed ? random_.element(kOps) : kOps[2];
+      if (op == "BitwiseNot") {
+        made.bound = is_signed ? x.bound + 1 : std::exp2(8 * element_bytes(x.type));
+      }
+      return add(op, {x.text}, std::move(made));
     }
     switch (random_.below(3)) {
       case 0:

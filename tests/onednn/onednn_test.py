@@ -1,0 +1,41 @@
+"""What oneDNN computes wrongly must not be chosen, also where nothing is measured."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+# With the pixels along each axis of its input.
+FIRSTS = {"Relu": 1, "Sigmoid": 1, "Add": 1, "Mul": 1, "Div": 1, "GlobalAveragePool": 5}
+
+
+@pytest.mark.parametrize("tails", [("Add", "Mul"), ("Mul", "Add"), ("Sub", "Relu", "Add")])
+@pytest.mark.parametrize("first", FIRSTS)
+def test_elements_of_channels_fit_images_of_one_pixel(tessera, why_unusable, first, tails):
+    """findings/onednn_one_pixel.sh: with several images of one pixel, oneDNN 3.2 takes a
+    post-operation's elements from wrong places."""
+    if why_unusable.get("onednn", "unknown"):
+        pytest.skip(f"onednn is not usable: {why_unusable['onednn']}")
+    random = np.random.default_rng(1)
+    side = FIRSTS[first]
+    for images, channels, rank in ((4, 16, 4), (33, 23, 3), (2, 7, 4), (5, 64, 5), (1, 23, 4)):
+        pixels = (rank - 2) * (1,)
+        shape = (images, channels, *(rank - 2) * (side,))
+        constant = random.standard_normal((1, channels, *pixels)).astype(np.float32) + 2
+        nodes, value = [], "x"
+        for index, operator in enumerate((first, *tails)):
+            has_operand = operator in ("Add", "Mul", "Sub", "Div")
+            nodes.append(helper.make_node(operator, [value, "k"] if has_operand else [value],
+                                          [f"v{index}"]))
+            value = f"v{index}"
+        graph = helper.make_graph(
+            nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+            [helper.make_tensor_value_info(value, TensorProto.FLOAT, (images, channels, *pixels))],
+            [numpy_helper.from_array(constant, "k")])
+        model = tessera.load(helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+        x = random.standard_normal(shape).astype(np.float32)
+        expected = model.bind(backends=["reference"]).run({"x": x})[0].copy()
+        for backends in (["onednn", "reference"], None):
+            chosen = {} if backends is None else {"backends": backends}
+            found = model.bind(**chosen).run({"x": x})[0]
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
