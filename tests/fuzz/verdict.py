@@ -85,6 +85,7 @@ RULINGS = (
      "than a run may, under sanitizers."),
     ("Squeeze|Pad", "refuses", "each axis once", "Behavior is undefined if an axis is repeated."),
     ("Elu", "differs", "alpha = (nan|-?inf)", "f(x) = alpha * (exp(x) - 1.) for x < 0, f(x) = x for x >= 0"),
+    ("LeakyRelu", "differs", "alpha = (nan|-?inf)", "f(x) = alpha * x for x < 0, f(x) = x for x >= 0"),
     ("Resize", "differs", r"cubic_coeff_a = -?1e\+?30", "Sums overflow in one order and not in another."),
     (".*Pool", "differs", "auto_pad=SAME.* dilations=|dilations=.* auto_pad=SAME",
      "pad_shape[i] = (output_spatial_shape[i] - 1) * strides[i] + ((kernel_spatial_shape[i] - 1) * "
