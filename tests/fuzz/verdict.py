@@ -85,6 +85,9 @@ RULINGS = (
      "than a run may, under sanitizers."),
     ("Squeeze|Pad", "refuses", "each axis once", "Behavior is undefined if an axis is repeated."),
     ("Elu", "differs", "alpha = (nan|-?inf)", "f(x) = alpha * (exp(x) - 1.) for x < 0, f(x) = x for x >= 0"),
+    (".*Normalization", "differs", r"as bfloat16.*from reference: output 0: \d+ of \d+ elements differ, at .* "
+     r"expected (-?)[\d.e-]+, found \1[\d.e-]+", "A limit of the judge: it rounds each step to 16 bits, and loses "
+     "what the mean leaves (tests/accuracy knows exact results)."),
     ("LeakyRelu", "differs", "alpha = (nan|-?inf)", "f(x) = alpha * x for x < 0, f(x) = x for x >= 0"),
     ("Resize", "differs", r"cubic_coeff_a = -?1e\+?30", "Sums overflow in one order and not in another."),
     (".*Pool", "differs", "auto_pad=SAME.* dilations=|dilations=.* auto_pad=SAME",
