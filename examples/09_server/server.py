@@ -252,17 +252,29 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._send(status, answer)
 
     def do_GET(self):
-        if self.path == "/metrics":
+        if self._announces_body():
+            self.close_connection = True  # a body would be read as the next request
+            self._send(*failure(400, "expected no body"))
+        elif self.path == "/metrics":
             text = self.server.service.metrics()
             self._send(200, [text.encode()], "text/plain; version=0.0.4")
         else:
             self._send(*failure(404, "expected /metrics"))
 
+    def _announced(self, header):
+        return self.headers.get_all(header, [])
+
+    def _announces_body(self):
+        lengths = self._announced("Content-Length")
+        return bool(self._announced("Transfer-Encoding")) or any(size != "0" for size in lengths)
+
     def _body_size(self):
         """The size that the headers announce; None for a body in chunks. Raises WrongBody."""
         limit = self.server.service.max_body
-        length = self.headers.get("Content-Length")
-        coding = self.headers.get("Transfer-Encoding")
+        lengths, codings = self._announced("Content-Length"), self._announced("Transfer-Encoding")
+        if len(lengths) > 1 or len(codings) > 1:
+            raise WrongBody(400, "expected one Content-Length or one Transfer-Encoding")
+        length, coding = next(iter(lengths), None), next(iter(codings), None)
         if coding is not None:
             if length is not None or coding.strip().lower() != "chunked":
                 raise WrongBody(400, "expected either a Content-Length or the Transfer-Encoding "

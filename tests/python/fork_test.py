@@ -9,7 +9,7 @@ import pytest
 
 PREFORK = pathlib.Path(__file__).with_name("prefork.py")
 ACTIVITIES = ("nothing", "bind", "replan", "load", "measure", "behind", "run", "pool", "session",
-              "mixed")
+              "binding", "mixed")
 
 
 def prefork(tessera, folder, *arguments):

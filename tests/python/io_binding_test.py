@@ -200,6 +200,31 @@ def test_what_does_not_fit_is_refused(ort, session, binding, wrong):
     assert np.all(sums == 2) and not differences.any()
 
 
+@pytest.mark.parametrize("first", ["c", "d"])
+def test_a_binding_that_failed_fails_again(ort, session, first):
+    """It does not pass for another binding with as many calls."""
+    def bind(**outputs):
+        binding = session.io_binding()
+        for name in "ab":
+            binding.bind_cpu_input(name, np.full((2, 3), 5, np.float32))
+        for name in (first, "d" if first == "c" else "c"):
+            binding.bind_ortvalue_output(name, ort.OrtValue.ortvalue_from_numpy(outputs[name]))
+        return binding
+
+    read_only = np.zeros((2, 3), np.float32)
+    read_only.flags.writeable = False
+    session.run_with_iobinding(bind(c=np.empty((2, 3), np.float32), d=np.empty((2, 3), np.float32)))
+    sums = np.full((2, 3), -7, np.float32)
+    wrong = bind(c=sums, d=read_only)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="output 'd'"):
+            session.run_with_iobinding(wrong)
+    assert np.all(session.run(["c"], dict.fromkeys("ab", np.ones((2, 3), np.float32)))[0] == 2)
+    assert np.all(sums == -7) and not read_only.any()
+    session.run_with_iobinding(bind(c=sums, d=np.empty((2, 3), np.float32)))
+    assert np.all(sums == 10)
+
+
 TYPES = [np.float32, np.float64, np.float16, np.int8, np.int64, np.uint16, np.bool_]
 
 

@@ -105,6 +105,13 @@ def run_behind(parent):
         executor.run(parent.x)
 
 
+def run_with_binding(parent):
+    binding = parent.session.io_binding()
+    binding.bind_cpu_input("x", parent.x)
+    binding.bind_output("y")
+    parent.session.run_with_iobinding(binding)
+
+
 ACTIVITIES = {
     "nothing": None,
     "bind": lambda parent: parent.bind(2),
@@ -115,6 +122,7 @@ ACTIVITIES = {
     "run": lambda parent: parent.executor.run(parent.x),
     "pool": run_pooled,
     "session": lambda parent: parent.session.run(None, {"x": parent.x}),
+    "binding": run_with_binding,
 }
 
 

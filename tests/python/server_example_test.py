@@ -284,6 +284,16 @@ def row_model(path, element_type, row):
     (TensorProto.FLOAT16, "[65536, 0]", "65536 is out of the range of float16"),
     (TensorProto.DOUBLE, "[1e309, 0]", "1e309 is out of the range of float64"),
     (TensorProto.BOOL, "[2, 0]", "expected 0 or 1 (bool), found 2"),
+    (TensorProto.INT64, "[" + "9" * 5000 + ", 0]", "is out of the range of int64"),
+    (TensorProto.BOOL, "[" + "1" * 5000 + ", 0]", "expected 0 or 1 (bool)"),
+    (TensorProto.FLOAT, "[,1 2]", "expected the shape [2]"),
+    (TensorProto.FLOAT, "[1 2,]", "expected the shape [2]"),
+    (TensorProto.FLOAT, "[1\n2,]", "expected the shape [2]"),
+    (TensorProto.INT64, "[1, 2,]", "expected the shape [2]"),
+    (TensorProto.INT64, "[1," + " " * 66000 + ",2]", "expected the shape [2]"),
+    (TensorProto.FLOAT, "[1," + " " * 66000 + ",2]", "expected the shape [2]"),
+    (TensorProto.FLOAT, "[1," + " " * 100000 + "2]", None),
+    (TensorProto.INT64, "[1," + " " * 100000 + "2]", None),
     (TensorProto.INT64, "[9223372036854775807, -9223372036854775808]", None),
     (TensorProto.UINT64, "[18446744073709551615, 0]", None),
     (TensorProto.UINT8, "[255, 0]", None),
@@ -298,6 +308,32 @@ def test_numbers_that_the_type_does_not_hold(serve, tmp_path, element_type, row,
         assert (status, answer) == (200, {"outputs": {"y": json.loads(row)}})
     else:
         assert status == 400 and reason in answer["error"], answer
+
+
+@pytest.mark.parametrize(("shape", "row", "is_right"), [
+    ((0, 3), b"[]", True), ((2, 0), b"[[],[]]", True), ((2, 0), b"[]", False), ((), b"5", True),
+    ((1, 1), b"[[5]]", True), ((2, 2), b"[[1,2],[3,4]]", True), ((2, 2), b"[[1,2 3],4]", False),
+    ((2, 2), b"[[1,2][3,4]]", False), ((2,), b"[1e5, -2.5E-3]", True), ((1,), b"[5e]", False),
+    ((1,), b"[--5]", False), ((1,), b"[05]", False), ((1,), b"[[5]]", False)])
+def test_rows_are_json_of_their_shape(modules, shape, row, is_right):
+    reader = sys.modules["json_rows"]
+    body = b'{"inputs": {"x": ' + row + b"}}"
+    try:
+        found = reader.read_inputs(body, {"x": np.float32}, {"x": shape})["x"]
+    except reader.WrongInput:
+        assert not is_right
+    else:
+        assert is_right
+        np.testing.assert_array_equal(found, np.array(json.loads(row), np.float32).reshape(shape))
+
+
+@pytest.mark.parametrize("body", [
+    '{"\u2200":1,"inputs":{"x":["a"]}}'.encode("utf-16"), b'{"inputs": {"x": [1]}, "\xff": 2}',
+    b'{"inputs": {"x": "[0]"}}', b'{"inputs": {"x": ["a"]}}', b'{"inputs": {"x": {"y": [1]}}}'])
+def test_bodies_that_are_no_rows(modules, body):
+    reader = sys.modules["json_rows"]
+    with pytest.raises(reader.WrongInput):
+        reader.read_inputs(body, {"x": np.float32}, {"x": (1,)})
 
 
 def talk(port, *parts, pause=0.0):
@@ -330,7 +366,9 @@ def chunks(*parts):
     (b"Content-Length: 1e3", b"", 400),
     (b"Content-Length: %d" % len(BODY), BODY, 200),
     (b"Content-Length: 5\r\nTransfer-Encoding: chunked", b"0\r\n\r\n", 400),
+    (b"Content-Length: 5\r\nContent-Length: %d" % len(BODY), BODY, 400),
     (b"Transfer-Encoding: gzip", b"", 400),
+    (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip", chunks(BODY), 400),
     (b"Transfer-Encoding: chunked", chunks(BODY), 200),
     (b"Transfer-Encoding: chunked", chunks(BODY[:7], BODY[7:8], BODY[8:]), 200),
     (b"Transfer-Encoding: chunked", chunks(*[b" " * 9000] * 40), 413),
@@ -344,6 +382,15 @@ def test_bodies_are_limited_before_they_are_read(serve, headers, body, status):
     port = serve("--executors", 1)
     answer = talk(port, HEAD + headers + b"\r\n\r\n" + body)
     assert answer.startswith(b"HTTP/1.1 %d " % status), answer[:300]
+
+
+@pytest.mark.parametrize("headers", [b"Content-Length: %d" % (len(HEAD) + 2),
+                                     b"Transfer-Encoding: chunked"])
+def test_a_body_of_a_get_is_no_request(serve, headers):
+    port = serve("--executors", 1)
+    head = b"GET /metrics HTTP/1.1\r\nHost: x\r\n"
+    answer = talk(port, head + headers + b"\r\n\r\n" + head + b"\r\n")
+    assert answer.count(b"HTTP/1.1 ") == 1 and answer.startswith(b"HTTP/1.1 400 "), answer[:300]
 
 
 def test_connections_are_bounded(serve):

@@ -33,14 +33,22 @@ class PooledExecutor:
 
     def _bind(self, binding):
         self.unbind()
+        try:
+            self._bind_all(binding)
+        except BaseException:
+            self.executor.clear_bindings()
+            raise
+        # Only now, so that a binding that failed is bound again.
         self.binding = binding
+        self.binding_version = binding.version
+
+    def _bind_all(self, binding):
         for name, array in binding.inputs.items():
             self.executor.bind_input(name, array)
         arrays = {name: array for name, array in binding.outputs.items() if array is not None}
         for name, array in arrays.items():
             self.executor.bind_output(name, array)
         self.is_complete = all(output.name in arrays for output in self.executor.outputs)
-        self.binding_version = binding.version
 
     def unbind(self):
         """Later runs read and write no memory of a binding."""
@@ -71,8 +79,15 @@ class ExecutorPool:
     def renew_locks(self):
         """In a forked process: leaves out the executors that threads of the parent were using."""
         self._binds = threading.Lock()
-        self._in_use_at_fork += [one for one in self._executors if one.lock.locked()]
-        self._executors = [one for one in self._executors if not one.lock.locked()]
+        idle, used = [], []
+        for one in self._executors:
+            # locked() is False for a lock whose owner still waits for the interpreter.
+            is_idle = one.lock.acquire(blocking=False)
+            if is_idle:
+                one.lock.release()
+            (idle if is_idle else used).append(one)
+        self._in_use_at_fork += used
+        self._executors = idle
 
     def choose(self, inputs):
         """An idle executor, or one to wait for. The caller must hold its lock during the run.
