@@ -1,5 +1,6 @@
 #include "print_reduction.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "print_operation.h"
@@ -99,18 +100,52 @@ std::vector<std::string> load_all(IrWriter& writer, const Accumulator& accumulat
 
 // All lanes of all vectors by one operation.
 std::string print_all(IrWriter& writer, const Accumulator& accumulator, int32_t operation,
-                      const std::vector<std::string>& variables) {
+                      std::vector<std::string> vectors) {
   const Combine combine = [&](const std::string& left, const std::string& right, int lanes) {
     return print_combination(writer, operation, accumulator.data_type, left, right, lanes);
   };
   // In pairs, so that few operations wait for each other.
-  std::vector<std::string> vectors = load_all(writer, accumulator, variables);
   for (size_t count = vectors.size(); count > 1; count = (count + 1) / 2) {
     for (size_t pair = 0; pair < count / 2; ++pair) {
       vectors[pair] = combine(vectors[pair], vectors[count - 1 - pair], accumulator.lanes);
     }
   }
   return print_across_lanes(writer, accumulator.data_type, vectors[0], accumulator.lanes, combine);
+}
+
+// The totals with their rests.
+std::vector<std::string> load_totals(IrWriter& writer, const Accumulator& accumulator) {
+  std::vector<std::string> totals = load_all(writer, accumulator, accumulator.totals);
+  const std::vector<std::string> rests = load_all(writer, accumulator, accumulator.rests);
+  const std::string vector =
+      of_lanes(ir_type(accumulator.data_type).value, accumulator.lanes) + " ";
+  for (size_t index = 0; index < rests.size(); ++index) {
+    const std::string sum = writer.value("fadd " + vector + totals[index] + ", " + rests[index]);
+    const std::string is_nan =
+        writer.value("fcmp uno " + vector + rests[index] + ", " + rests[index]);
+    totals[index] = writer.value("select " + of_lanes("i1", accumulator.lanes) + " " + is_nan +
+                                 ", " + vector + totals[index] + ", " + vector + sum);
+  }
+  return totals;
+}
+
+// What `left` + `right` = `sum` lost by rounding.
+std::string print_rounding(IrWriter& writer, const std::string& vector, const std::string& left,
+                           const std::string& right, const std::string& sum) {
+  const auto minus = [&](const std::string& one, const std::string& other) {
+    return writer.value("fsub " + vector + one + ", " + other);
+  };
+  const std::string added = minus(sum, left);
+  const std::string kept = minus(sum, added);
+  const std::string of_left = minus(left, kept);
+  return writer.value("fadd " + vector + of_left + ", " + minus(right, added));
+}
+
+bool reads_float64(const plugin::FusedGroup& group) {
+  return std::ranges::any_of(group.instructions, [](const plugin::Instruction& instruction) {
+    return instruction.operation == TESSERA_EXPRESSION_OPERAND &&
+           instruction.data_type == TESSERA_FLOAT64;
+  });
 }
 
 }  // namespace
@@ -143,6 +178,10 @@ Accumulator new_accumulator(IrWriter& writer, const plugin::FusedGroup& group, s
   if (element.is_float && given.operation >= TESSERA_EXPRESSION_REDUCE_MAX) {
     add_variables(accumulator.nans, TESSERA_EXPRESSION_REDUCE_SUM);
   }
+  if (given.operation == TESSERA_EXPRESSION_REDUCE_SUM && type_number == TESSERA_FLOAT64 &&
+      reads_float64(group)) {
+    add_variables(accumulator.rests, TESSERA_EXPRESSION_REDUCE_SUM);
+  }
   return accumulator;
 }
 
@@ -159,6 +198,16 @@ void print_accumulation(IrWriter& writer, const Accumulator& accumulator, size_t
     }
     writer.line("store " + type + " " + value + ", ptr " + variable);
   };
+  if (!accumulator.rests.empty()) {
+    const std::string left = writer.value("load " + type + ", ptr " + accumulator.totals[vector]);
+    const std::string sum = writer.value("fadd " + type + " " + left + ", " + next);
+    const std::string lost = print_rounding(writer, type + " ", left, next, sum);
+    update(accumulator.totals[vector], [&](const std::string&) { return sum; });
+    update(accumulator.rests[vector], [&](const std::string& before) {
+      return writer.value("fadd " + type + " " + before + ", " + lost);
+    });
+    return;
+  }
   update(accumulator.totals[vector], [&](const std::string& before) {
     return print_combination(writer, accumulator.operation, accumulator.data_type, before, next,
                              lanes);
@@ -170,7 +219,7 @@ void print_accumulation(IrWriter& writer, const Accumulator& accumulator, size_t
 }
 
 std::vector<std::string> print_totals(IrWriter& writer, const Accumulator& accumulator) {
-  std::vector<std::string> totals = load_all(writer, accumulator, accumulator.totals);
+  std::vector<std::string> totals = load_totals(writer, accumulator);
   const std::vector<std::string> nans = load_all(writer, accumulator, accumulator.nans);
   for (size_t vector = 0; vector < nans.size(); ++vector) {
     totals[vector] = print_with_nan(writer, accumulator.data_type, totals[vector], nans[vector],
@@ -180,10 +229,11 @@ std::vector<std::string> print_totals(IrWriter& writer, const Accumulator& accum
 }
 
 std::string print_total(IrWriter& writer, const Accumulator& accumulator) {
-  std::string total = print_all(writer, accumulator, accumulator.operation, accumulator.totals);
+  std::string total =
+      print_all(writer, accumulator, accumulator.operation, load_totals(writer, accumulator));
   if (accumulator.nans.empty()) return total;
-  const std::string nan =
-      print_all(writer, accumulator, TESSERA_EXPRESSION_REDUCE_SUM, accumulator.nans);
+  const std::string nan = print_all(writer, accumulator, TESSERA_EXPRESSION_REDUCE_SUM,
+                                    load_all(writer, accumulator, accumulator.nans));
   return print_with_nan(writer, accumulator.data_type, total, nan, 1);
 }
 

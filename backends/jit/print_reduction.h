@@ -19,6 +19,9 @@ struct Accumulator {
   // Of maxima and minima of floats: 0 or a NaN for each total, which is of numbers only then. So
   // neither waits for the other.
   std::vector<std::string> nans;
+  // Of sums of float64, for which there is no wider type: what each total lost by rounding, or NaN
+  // once something was infinite (Knuth, The Art of Computer Programming, 4.2.2, theorem B).
+  std::vector<std::string> rests;
 };
 
 // With `vectors` variables that begin with the value of no elements.

@@ -202,6 +202,40 @@ def test_long_sums_do_not_stall(run, name, shape, axes):
     assert ulps(found, SUMS[name](x.astype(f64), axes)) <= 8
 
 
+EXACT_SUMS = {
+    "ReduceSum": lambda x: math.fsum(x), "ReduceMean": lambda x: math.fsum(x) / len(x),
+    "ReduceL1": lambda x: math.fsum(x), "ReduceSumSquare": lambda x: math.fsum(x * x)}
+
+
+@pytest.mark.parametrize("name", EXACT_SUMS)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("is_fused", [False, True])
+def test_long_sums_of_float64_keep_their_digits(run, name, axis, is_fused):
+    """There is no wider type to add in."""
+    x = RANDOM.uniform(0, 1, (3, 40_001) if axis else (40_001, 3))
+    nodes = [op(name, ("a" if is_fused else "x", "axes"), "s" if is_fused else "y", keepdims=0)]
+    if is_fused:
+        nodes = [op("Abs", ("x",), "a"), *nodes, op("Abs", ("s",))]
+    found = run(nodes, {"x": x}, {"axes": np.array([axis])}, TensorProto.DOUBLE)
+    expected = [EXACT_SUMS[name](row) for row in (x if axis else x.T)]
+    assert np.max(np.abs(found - expected) / np.spacing(expected)) <= 6
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("is_fused", [False, True])
+def test_sums_of_float64_keep_what_is_not_finite(run, axis, is_fused):
+    x = np.ones((50, 5))
+    x[7, 0], x[8, 1], x[9, 2], x[9, 3], x[40, 3] = np.inf, -np.inf, np.nan, np.inf, -np.inf
+    x[3:5, 4] = 1e308
+    nodes = [op("ReduceSum", ("x", "axes"), "s" if is_fused else "y", keepdims=0)]
+    if is_fused:
+        nodes.append(op("Neg", ("s",)))
+    found = run(nodes, {"x": np.ascontiguousarray(x.T) if axis else x}, {"axes": np.array([axis])},
+                TensorProto.DOUBLE)
+    expected = np.array([np.inf, -np.inf, np.nan, np.nan, np.inf])
+    np.testing.assert_array_equal(found, -expected if is_fused else expected)
+
+
 POOLS = {
     "GlobalAveragePool": {},
     "AveragePool": {"kernel_shape": [320, 331]},
