@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <iterator>
+#include <optional>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -113,6 +114,17 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   return wanted;
 }
 
+// Of a regular file; nullopt if it is none, or cannot be read.
+static std::optional<std::string> text_of(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return std::nullopt;
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream.is_open() || stream.bad()) return std::nullopt;
+  return std::move(text).str();
+}
+
 tuning::CostTable known_costs(const std::filesystem::path& file) {
   if (file.empty()) return {};
   // These are the costs themselves, too long for a message.
@@ -123,13 +135,12 @@ tuning::CostTable known_costs(const std::filesystem::path& file) {
                     " bytes in several lines; if these are the costs, write them to a file");
   }
   const std::string where = "costs '" + file.string() + "'";
-  std::ifstream stream(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (!stream.is_open() || stream.bad()) {
+  const std::optional<std::string> text = text_of(file);
+  if (!text) {
     throw Error(ErrorKind::InvalidArgument, where,
                 "expected a file that `tessera tune --output` wrote, found none that can be read");
   }
-  tuning::CostTable table = tuning::read_cost_table(text, where);
+  tuning::CostTable table = tuning::read_cost_table(*text, where);
   if (!table.machine.empty() && table.machine != tuning::this_machine()) {
     throw Error(ErrorKind::InvalidArgument, where,
                 "expected times of this machine (" + tuning::this_machine() + "), found those of " +
@@ -154,8 +165,15 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
 
 std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options) {
   if (options.tune.tuning_inputs.empty()) return {};
-  std::vector<Tensor> inputs = tuning::draw_inputs(graph, 1);
   std::vector<ValueDescription> expected = describe_inputs(graph);
+  std::vector<std::string> names;
+  for (const ValueDescription& input : expected) names.push_back(input.name);
+  for (const auto& [name, tensor] : options.tune.tuning_inputs) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    throw Error(ErrorKind::InvalidArgument, "tuning_inputs '" + name + "'",
+                "expected the name of an input" + did_you_mean(name, names));
+  }
+  std::vector<Tensor> inputs = tuning::draw_inputs(graph, 1);
   for (size_t index = 0; index < inputs.size(); ++index) {
     const auto given = options.tune.tuning_inputs.find(expected[index].name);
     if (given == options.tune.tuning_inputs.end()) continue;

@@ -70,11 +70,22 @@ SparseForm parse_form(const Graph& graph, const std::string& value, std::string_
   return {*format, capacity};
 }
 
+void check_is_input_or_output(const Graph& graph, const std::string& value) {
+  std::vector<std::string> names;
+  for (const auto* ids : {&graph.inputs, &graph.outputs}) {
+    for (const ValueId id : *ids) names.push_back(graph[id].name);
+  }
+  if (std::ranges::find(names, value) != names.end()) return;
+  throw Error(ErrorKind::InvalidArgument, "layout of '" + value + "'",
+              "expected the name of an input or output" + did_you_mean(value, names));
+}
+
 }  // namespace
 
 IoLayouts parse_layouts(const Graph& graph, const std::map<std::string, std::string>& layouts) {
   IoLayouts parsed;
   for (const auto& [value, layout] : layouts) {
+    check_is_input_or_output(graph, value);
     const size_t at = layout.find('@');
     if (at != std::string::npos) {
       const std::string device = layout.substr(at + 1);

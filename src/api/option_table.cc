@@ -80,6 +80,7 @@ constexpr uint32_t kMaxThreads = 4096;
 constexpr uint32_t kMaxBulkSteps = 1'000'000'000;
 
 constexpr Range kNoLimitOrMore = {.min = 0, .expected = "0 (no limit) or more"};
+constexpr Range kNoneOrMore = {.min = 0, .expected = "0 (none) or more"};
 
 void check_optimize_for(const BindOptions& options) { runs_per_build(options.tune.optimize_for); }
 
@@ -444,7 +445,8 @@ constexpr BindOption kOptions[] = {
      .keyword = "margin_search_seconds",
      .field = field<&TuningOptions::margin_search_seconds>(),
      .help = "With costs, how long to compute margins: how much faster each candidate would have "
-             "to be to be chosen."},
+             "to be to be chosen.",
+     .range = kNoneOrMore},
     {.name = "describes_candidates",
      .field = field<&TuningOptions::describes_candidates>(),
      .help = "With optimize: describe all candidates with their prices, even if a cache knows the "

@@ -8,8 +8,8 @@ namespace tessera {
 Error refused_thread(const std::string& reason) {
   return {ErrorKind::OutOfMemory, "option 'threads'",
           "expected the system to start another thread, found that it refuses (" + reason +
-              "); allow this user or container more processes and threads (ulimit -u), or ask for "
-              "fewer threads"};
+              "); allow this user or container more processes and threads (ulimit -u) and memory "
+              "(ulimit -v, -d), or ask for fewer threads"};
 }
 
 std::thread start_thread(std::function<void()> work) {

@@ -33,6 +33,22 @@ def test_a_wrong_array_is_named_with_what_was_expected(tessera, executor, given,
     np.testing.assert_array_equal(executor.run({"x": X})[0], X * 2)
 
 
+@pytest.mark.parametrize(("options", "message"), [
+    ({"tuning_inputs": {"xx": X}}, "tuning_inputs 'xx': expected the name of an input"),
+    ({"layouts": {"xx": "row_major"}}, "layout of 'xx': expected the name of an input or output"),
+    ({"layouts": {"xx": "row_major@cpu"}}, "layout of 'xx': expected the name of an input or output"),
+    ({"layouts": {"xx": "csr"}}, "layout of 'xx': expected the name of an input or output"),
+    ({"margin_search_seconds": -1}, "margin_search_seconds"),
+    ({"margin_search_seconds": float("nan")}, "margin_search_seconds"),
+    ({"cost_table": "/"}, "costs '/': expected a file"),
+    ({"cost_table": "/dev/zero"}, "costs '/dev/zero': expected a file"),
+    ({"cost_table": "/nowhere"}, "costs '/nowhere': expected a file"),
+])
+def test_options_without_a_meaning_are_refused(tessera, doubling_model, options, message):
+    with pytest.raises(tessera.InvalidArgument, match=message):
+        tessera.load(doubling_model).bind({"x": (2, 3)}, **options, optimize="now")
+
+
 def test_one_executor_on_many_threads(executor):
     """Each thread gets the results of its own arrays."""
     wrong = []

@@ -96,7 +96,8 @@ def _is_array_like(value):
     import numpy
 
     if isinstance(value, numpy.ndarray):
-        return value.dtype.kind in "biuf" or value.dtype.name == "bfloat16"
+        is_number = value.dtype.kind in "biuf" and value.dtype.itemsize <= 8
+        return is_number or value.dtype.name == "bfloat16"
     return isinstance(value, (list, tuple, OrtValue))
 
 

@@ -46,7 +46,11 @@ def new_array(shape, element_type, location="shape"):
     dtype = _dtype(element_type, location)
     dims = _checked_shape(shape, location)
     size = math.prod(dims) * dtype.itemsize
-    memory = numpy.empty(size + _ALIGNMENT, numpy.uint8)
+    try:
+        memory = numpy.empty(size + _ALIGNMENT, numpy.uint8)
+    except (MemoryError, ValueError):  # the latter if the size has more than 63 bits
+        raise InvalidBinding(location, f"expected sizes that fit the memory, found {dims}: "
+                                       f"{size} bytes") from None
     start = -memory.ctypes.data % _ALIGNMENT
     return memory[start : start + size].view(dtype).reshape(dims)
 

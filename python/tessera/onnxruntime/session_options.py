@@ -3,6 +3,7 @@
 import enum
 import json
 import logging
+import operator
 import warnings
 
 from tessera._core import did_you_mean, optimizes_by_default
@@ -56,8 +57,8 @@ BIND_PREFIX = "tessera."
 def set_seed(seed):
     """Has no effect: the ops that draw random numbers take the seeds of their nodes (Dropout in
     training mode), or are not in this build."""
-    if not hasattr(seed, "__index__") or isinstance(seed, bool):
-        raise TypeError(f"set_seed(): expected a whole number, found {seed!r}")
+    if not hasattr(seed, "__index__") or not -(2**63) <= operator.index(seed) < 2**63:
+        raise TypeError(f"set_seed(): expected a whole number of 64 bits, found {seed!r}")
 
 
 def set_default_logger_severity(severity):
