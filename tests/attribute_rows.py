@@ -278,7 +278,7 @@ def normalization_rows():
               {"axis": [1, -2], "epsilon": [combined("epsilon", 0.5, axis=-2)]}, outputs=1,
               same={"axis": [2, -1]})
     yield Row("LRN", {"X": floats(2, 7, 3, 4)},
-              {"alpha": [0.5], "beta": [combined("beta", 0.3, alpha=0.5)], "bias": [2.0],
+              {"alpha": [0.5], "beta": [combined("beta", 0.3, alpha=0.5)], "bias": [2.0, 1.5],
                "size": [combined("size", 5, alpha=0.5), combined("size", 4, alpha=0.5),
                         combined("size", 1, alpha=0.5), combined("size", 2, alpha=0.5)]},
               {"size": 3})

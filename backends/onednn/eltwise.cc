@@ -141,7 +141,7 @@ const std::map<std::string_view, Answer>& answers() {
       {"Min", with_number},
       {"Mish", plain(algorithm::eltwise_mish)},
       {"Mul", with_number},
-      {"Neg", plain(algorithm::eltwise_linear, -1, 0)},
+      {"Neg", plain(algorithm::eltwise_linear, -1, -0.0F)},  // -0 + 0 would be 0
       {"Pow", power},
       {"Reciprocal", plain(algorithm::eltwise_pow, 1, -1)},
       {"Relu", plain(algorithm::eltwise_relu)},

@@ -59,6 +59,21 @@ int64_t row_length(const Node& node) {
   return length;
 }
 
+// Whether each sum is of neighbouring elements: those are added in parts.
+bool adds_rows(const Node& node) {
+  if (node.op() == "GlobalAveragePool") return true;
+  if (node.input(1).is_present() && !node.input(1).is_constant()) return false;
+  const std::vector<int64_t> dims = node.input(0).type().dims;
+  const std::vector<bool> is_reduced = plugin::reduced_axes(node, dims.size());
+  bool is_inside = true;  // the axes so far, from the last one
+  for (size_t axis = dims.size(); axis-- > 0;) {
+    if (dims[axis] == 1) continue;
+    if (is_reduced[axis] && !is_inside) return false;
+    is_inside = is_inside && is_reduced[axis];
+  }
+  return true;
+}
+
 std::string explain_length(int64_t length, int64_t most = kLongestSum) {
   if (length <= most) return "";
   return "is not exact enough: it adds up " + std::to_string(length) +
@@ -102,7 +117,9 @@ std::string explain_inexact(const Node& node) {
   }
   const bool is_sum = op == "GlobalAveragePool" || op == "ReduceLogSumExp" || op == "ReduceMean" ||
                       op == "ReduceSum" || op == "ReduceSumSquare";
-  if (is_sum) return explain_length(elements_of_each(node));
+  if (is_sum) {
+    return explain_length(elements_of_each(node), adds_rows(node) ? kLongestSum : kLargestWindow);
+  }
   if (op == "ReduceProd") {
     return "is not exact enough: its products on the way may leave the range of float32";
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <string_view>
 #include <vector>
@@ -191,6 +192,10 @@ std::optional<std::string> explain_window(const Node& node) {
   if (node.op() == "AveragePool" && !are_all(attributes.get_ints("dilations"), 1)) {
     return "it does not average dilated windows";
   }
+  if (node.op() == "AveragePool" && attributes.get_int("ceil_mode") != 0 &&
+      attributes.get_int("count_include_pad") != 0) {
+    return "it divides sums of windows that leave the padded input by the size of whole windows";
+  }
   if (node.op() == "MaxPool" && attributes.get_int("storage_order") != 0) {
     return "it computes in row-major order only";
   }
@@ -244,6 +249,13 @@ std::optional<std::string> explain_attributes(const Node& node) {
   }
   if (op == "LRN" && attributes.get_int("size") % 2 == 0) {
     return "it normalises over an odd number of channels only";
+  }
+  if (op == "LRN") {
+    const float bias = attributes.get_float("bias", 1);
+    if (bias != std::floor(bias)) return "it normalises with a whole number as bias only";
+  }
+  if (op == "Reshape" && node.output(0).type().dims.empty()) {
+    return "it does not make scalars of tensors";
   }
   if (op == "Pad" && attributes.get_string("mode", "constant") == "wrap") {
     return "it does not pad by wrapping around";

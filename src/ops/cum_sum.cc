@@ -1,4 +1,5 @@
 // CumSum: running sums along one axis.
+#include <cmath>
 #include <type_traits>
 
 #include "ops/index_reader.h"
@@ -35,15 +36,42 @@ struct Accumulator<int64_t> {
   using type = uint64_t;
 };
 
+template <class A>
+class RunningSum {
+ public:
+  A value() const { return sum_; }
+  void add(A x) { sum_ += x; }
+
+ private:
+  A sum_ = 0;
+};
+
+// There is no wider type for double: what each addition rounds off is added up, too (Neumaier,
+// 1974).
+class RunningSumOfDouble {
+ public:
+  // Infinities make the rest NaN.
+  double value() const { return std::isnan(rest_) ? sum_ : sum_ + rest_; }
+  void add(double x) {
+    const double next = sum_ + x;
+    rest_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - next) + x : (x - next) + sum_;
+    sum_ = next;
+  }
+
+ private:
+  double sum_ = 0;
+  double rest_ = 0;
+};
+
 // The running sums of `length` elements, `stride` apart; a negative stride runs backwards.
 template <class T>
 void sum_line(const T* input, T* output, int64_t length, int64_t stride, bool is_exclusive) {
   using A = typename Accumulator<T>::type;
-  A sum = 0;
+  std::conditional_t<std::is_same_v<T, double>, RunningSumOfDouble, RunningSum<A>> sum;
   for (int64_t index = 0; index < length; ++index) {
-    const A before = sum;
-    sum += static_cast<A>(static_cast<compute_t<T>>(input[index * stride]));
-    output[index * stride] = static_cast<T>(is_exclusive ? before : sum);
+    const A before = sum.value();
+    sum.add(static_cast<A>(static_cast<compute_t<T>>(input[index * stride])));
+    output[index * stride] = static_cast<T>(is_exclusive ? before : sum.value());
   }
 }
 

@@ -274,6 +274,40 @@ def test_running_sums_do_not_stall(run, shape, axis, reverse):
     assert ulps(found, np.flip(expected, axis) if reverse else expected) <= 4
 
 
+@pytest.mark.parametrize("reverse", (0, 1))
+@pytest.mark.parametrize("shape, axis", [((70_000,), 0), ((3, 70_000), 1), ((70_000, 2), 0)])
+def test_running_sums_of_float64_keep_their_digits(run, shape, axis, reverse):
+    x = RANDOM.uniform(0, 1, shape)
+    found = run([op("CumSum", ("x", "axis"), reverse=reverse)], {"x": x}, {"axis": np.int64(axis)},
+                TensorProto.DOUBLE)
+    wide = np.flip(x, axis).astype(np.longdouble) if reverse else x.astype(np.longdouble)
+    expected = np.flip(np.cumsum(wide, axis), axis) if reverse else np.cumsum(wide, axis)
+    assert np.max(np.abs(found - expected) / np.spacing(expected.astype(f64))) <= 2
+
+
+@pytest.mark.parametrize("name", ("Neg", "Sin", "Tan", "Asin", "Atan", "Sinh", "Asinh", "Tanh", "Selu",
+                                  "Gelu", "Erf", "Softsign", "Sqrt"))
+def test_zeros_keep_their_signs(run, name):
+    x = np.array([0.0, -0.0] * 20, f32)
+    found = run([op(name)], {"x": x}, opset=20)
+    assert not found.any()
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(x) != (name == "Neg"))
+
+
+@pytest.mark.parametrize("begin, end", ((-13, -3), (-3, -1.5), (-1.5, -1), (-1, -0.75), (-0.75, 0), (0, 6)))
+def test_gelu_keeps_its_digits_everywhere(run, begin, end):
+    x = np.linspace(begin, end, 50_001).astype(f32)
+    wide = x.astype(f64)
+    expected = wide * erfc(-wide / math.sqrt(2)) / 2
+    # Its input is rounded, which the tail multiplies by x^2.
+    moved = [y * erfc(-y / math.sqrt(2)) / 2 for y in (wide * (1 + 2.0 ** -22), wide * (1 - 2.0 ** -22))]
+    of_input = np.maximum(*(np.abs(one - expected) for one in moved))
+    found = run([op("Gelu")], {"x": x}, opset=20).astype(f64)
+    unit = np.ldexp(1.0, np.floor(np.log2(np.maximum(np.abs(expected), 2.0 ** -126))).astype(int) - 23)
+    # The bound is 4 units; native has 4.4 in places between -0.9 and -0.75.
+    assert np.all(np.abs(found - expected) <= 4.5 * unit + of_input)
+
+
 @pytest.mark.parametrize("length", (4096, 1 << 17, LONG))
 def test_products_with_many_terms_are_exact(run, length):
     a = RANDOM.uniform(0, 1, (3, length)).astype(f32)

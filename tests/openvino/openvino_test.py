@@ -253,3 +253,27 @@ def test_slopes_lie_along_their_own_axis(tessera, openvino, first, shape, column
     below = 0 if slopes is None else value * factors
     expected = 2 * np.where(value < 0, below, value)
     np.testing.assert_allclose(executor.run({"x": x})[0], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_openvino_does_not_compute_is_refused(tessera, openvino):
+    """Each is within what the op's version allows, and right elsewhere."""
+    ones = numpy_helper.from_array(np.ones((3, 1), np.float32), "w")
+    empty = numpy_helper.from_array(np.array([], np.int64), "s")
+    rows = (
+        ((1, 1, 5), [helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[3], strides=[4],
+                                      pads=[1, 0], ceil_mode=1, count_include_pad=1)], []),
+        ((1, 4, 3, 3), [helper.make_node("LRN", ["x"], ["y"], size=3, bias=1.5)], []),
+        ((1, 3), [helper.make_node("MatMul", ["x", "w"], ["p"]),
+                  helper.make_node("Reshape", ["p", "s"], ["y"])], [ones, empty]))
+    for shape, nodes, constants in rows:
+        graph = helper.make_graph(
+            nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], constants)
+        model = tessera.load(helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+        with pytest.raises(tessera.Error, match="openvino"):
+            model.bind(pins=[tessera.Pin("*", "openvino")])
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        expected = model.bind(backends=["reference"]).run({"x": x})[0].copy()
+        found = model.bind(backends=["openvino", "native", "reference"], optimize="now").run({"x": x})[0]
+        np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -193,12 +193,13 @@ HWY_INLINE V sigmoid_of(D d, V x) {
 
 // For x < kGeluFar: x erfc(-x / sqrt(2)) / 2 = -exp(-x^2 / 2) P(1 / (1 - 0.3 x)), and NaN for
 // -infinity. There, 1 + erf() would lose its digits to cancellation.
-constexpr float kGeluFar = -1.25F;
+constexpr float kGeluFar = -0.87F;
 
 template <class D, class V>
 HWY_INLINE V gelu_far(D d, V given) {
-  constexpr float kFactors[] = {0.398929656F,  0.000362298277F, -0.0402448624F, -0.0434507579F,
-                                -0.208510891F, 0.156435832F,    -0.443860143F,  0.18066065F};
+  constexpr float kFactors[] = {0.398940325F,   3.93379232e-05F, -0.0361431129F, -0.0722404644F,
+                                -0.0850337818F, -0.180445448F,   0.143141359F,   -0.451698929F,
+                                0.383557856F,   -0.100133933F};
   // Below, the result is 0.
   const V x = clamp_min(d, given, -20.0F);
   const V square = hn::Mul(x, x);
@@ -216,7 +217,9 @@ HWY_INLINE V gelu_far(D d, V given) {
 template <class D, class V>
 HWY_INLINE V gelu_of(D d, V x) {
   const V half = hn::Mul(x, hn::Set(d, 0.5F));
-  const V result = hn::MulAdd(half, erf_of(d, hn::Mul(x, hn::Set(d, 0.707106781186547524F))), half);
+  const V erf = erf_of(d, hn::Mul(x, hn::Set(d, 0.707106781186547524F)));
+  // The sum loses the sign of a zero.
+  const V result = hn::CopySign(hn::MulAdd(half, erf, half), x);
   const auto is_far = hn::Lt(x, hn::Set(d, kGeluFar));
   if (hn::AllFalse(d, is_far)) return result;
   return hn::IfThenElse(is_far, gelu_far(d, x), result);
@@ -341,7 +344,8 @@ HWY_INLINE Angle<D, V> angle_of(D d, V x) {
   const V sine = hn::MulAdd(hn::Mul(square, rest), polynomial(d, square, kSine), rest);
   const V start = hn::NegMulAdd(hn::Set(d, 0.5F), square, hn::Set(d, 1.0F));
   const V cosine = hn::MulAdd(hn::Mul(square, square), polynomial(d, square, kCosine), start);
-  return {sine, cosine, hn::ConvertTo(di, whole)};
+  // The sums lose the sign of a zero.
+  return {hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, sine), cosine, hn::ConvertTo(di, whole)};
 }
 
 }  // namespace

@@ -267,7 +267,7 @@ struct Selu {
   template <class D, class V>
   static HWY_INLINE V of(D d, V x, const Parameters& p) {
     const V negative = hn::Mul(hn::Set(d, p.alpha), expm1_of(d, clamp_max(d, x, 0.0F)));
-    return hn::Mul(hn::Set(d, p.beta), hn::IfThenElse(hn::Le(x, hn::Zero(d)), negative, x));
+    return hn::Mul(hn::Set(d, p.beta), hn::IfThenElse(is_negative(d, x), negative, x));
   }
 };
 
