@@ -167,7 +167,7 @@ bool Eltwise::keeps_zero() const {
     case algorithm::eltwise_log:
       return false;
     case algorithm::eltwise_linear:
-      return beta == 0 && std::isfinite(alpha);
+      return beta == 0 && !std::signbit(beta) && std::isfinite(alpha);
     case algorithm::eltwise_pow:
       return beta > 0 && std::isfinite(alpha);
     case algorithm::eltwise_clip_v2:
