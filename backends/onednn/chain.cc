@@ -115,6 +115,8 @@ std::optional<ChainStep> Chains::step_after(const Value& value, bool follows_mat
   if (value.consumers().size() != 1) return std::nullopt;
   const Node node = graph_.node(value.consumers().front());
   if (node.output_count() != 1 || node.output(0).type() != value.type()) return std::nullopt;
+  // The library would leave -0 in the padding of blocked formats.
+  if (node.op() == "Neg") return std::nullopt;
   const EltwiseAnswer eltwise = find_eltwise(node, nan_, follows_matmul);
   if (eltwise.node && node.input(eltwise.node->input).id() == value.id()) {
     ChainStep step{{node.id()}, {}, node.output(0).id()};

@@ -76,8 +76,11 @@ void check_is_input_or_output(const Graph& graph, const std::string& value) {
     for (const ValueId id : *ids) names.push_back(graph[id].name);
   }
   if (std::ranges::find(names, value) != names.end()) return;
-  throw Error(ErrorKind::InvalidArgument, "layout of '" + value + "'",
-              "expected the name of an input or output" + did_you_mean(value, names));
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
+  throw Error(
+      ErrorKind::InvalidArgument, "layout of '" + value + "'",
+      "expected the name of an input or output (" + list + ")" + did_you_mean(value, names));
 }
 
 }  // namespace
