@@ -202,7 +202,8 @@ void print_accumulation(IrWriter& writer, const Accumulator& accumulator, size_t
     const std::string left = writer.value("load " + type + ", ptr " + accumulator.totals[vector]);
     const std::string sum = writer.value("fadd " + type + " " + left + ", " + next);
     const std::string lost = print_rounding(writer, type + " ", left, next, sum);
-    update(accumulator.totals[vector], [&](const std::string&) { return sum; });
+    update(accumulator.totals[vector],
+           [&](const std::string&) -> const std::string& { return sum; });
     update(accumulator.rests[vector], [&](const std::string& before) {
       return writer.value("fadd " + type + " " + before + ", " + lost);
     });

@@ -158,11 +158,8 @@ class Analysis {
     Node wide = node;
     if (!node.domain.empty()) return wide;
     if (node.op == "Cast") {
-      const auto to = static_cast<DataType>(declared(node.outputs[0]));
-      if (is_floating(to)) wide.attributes.set("to", int64_t{11});
-    } else if (node.op == "CastLike") {
-      throw Unknown();
-    } else if (node.op == "ConstantOfShape" || node.op == "Constant") {
+      if (is_floating(declared(node.outputs[0]))) wide.attributes.set("to", int64_t{11});
+    } else if (node.op == "CastLike" || node.op == "ConstantOfShape" || node.op == "Constant") {
       throw Unknown();
     }
     return wide;

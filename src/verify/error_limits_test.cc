@@ -15,8 +15,8 @@ namespace tessera::verification {
 namespace {
 
 const ops::Registry& registry() {
-  static const ops::Registry ops = ops::make_registry();
-  return ops;
+  static const ops::Registry kOps = ops::make_registry();
+  return kOps;
 }
 
 // A case with its limits, for inputs of our own.
@@ -257,7 +257,7 @@ TEST(ErrorLimits, AcceptTheOtherSideOfAnEdgeOnlyNearIt) {
   // Products that are rounded fall on an edge which the exact ones miss.
   const Tensor input = floats({0.1F, 0.3F, 0.7F, 5.0F});
   const Trial trial = trial_of("Mul(4, 4); Floor(@)", {input, floats({10, 10, 10, 0.5F})});
-  const Tensor exact = trial.value();
+  const Tensor& exact = trial.value();
   EXPECT_EQ(trial.judge(exact), "");
   EXPECT_NE(trial.judge(computed(exact, [](float x) { return x == 2 ? 3 : x; })), "");
   const Trial comparison =

@@ -424,7 +424,7 @@ class CaseMaker {
       double bound = 0;     // of the result; 0: that of the argument
       double limit = 1e30;  // of the argument
       bool needs_exact_positive = false;
-      std::string_view attributes = "";
+      std::string_view attributes;
     };
     static constexpr std::array<Function, 22> kFunctions = {{
         {"Sigmoid", 1},
