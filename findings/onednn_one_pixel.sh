@@ -6,11 +6,10 @@
 # both descriptors, or with neither.
 #
 # With "nchw" the compiled code ("jit:uni") reads c from wrong places as soon as there is a second image,
-# for any number of channels. The call succeeds. With "nhwc", with one
-# image, with more pixels, or with two dimensions, it is right. The library takes the two descriptors for
-# equal, as they differ only in strides of axes of length 1: which primitive a program gets for either of
-# them depends on which it made first, because the library keeps primitives. So a test that tries "nhwc"
-# before "nchw" sees no error in either.
+# for any number of channels. The call succeeds. With "nhwc", with one image, or with more pixels, it is
+# right. The library takes the two descriptors for equal, as they differ only in strides of axes of
+# length 1: which primitive a program gets for either of them depends on which it made first, because
+# the library keeps primitives. So a test that tries "nhwc" before "nchw" sees no error in either.
 #
 #   expected: each error is 0
 #   seen:     3.2.0 (onednn-devel-cpu-tbb 2023.2.0): the errors that the table ROWS states
@@ -28,7 +27,6 @@ cat >"$folder/try.cc" <<'CODE'
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <vector>
 
 #include "dnnl.hpp"
@@ -36,7 +34,7 @@ cat >"$folder/try.cc" <<'CODE'
 using namespace dnnl;
 using Tag = memory::format_tag;
 
-// Followed by much room.
+// Room behind its elements keeps the program's memory whole.
 struct Tensor {
   memory::desc desc;
   std::vector<float> elements;

@@ -35,7 +35,7 @@ constexpr Row kInexact[] = {
 // Sums run through many elements one after the other, in float32: up to this length, errors are
 // still a few units in the last place.
 constexpr int64_t kLongestSum = 1024;
-// Those of windows have no parts.
+// Those of windows, and of elements that are not neighbours, have no parts.
 constexpr int64_t kLargestWindow = 256;
 
 int64_t elements_of_each(const Node& node) {

@@ -247,10 +247,10 @@ std::optional<std::string> explain_attributes(const Node& node) {
   if (op == "BatchNormalization" && attributes.get_int("training_mode") != 0) {
     return "it computes no statistics of its own";
   }
-  if (op == "LRN" && attributes.get_int("size") % 2 == 0) {
-    return "it normalises over an odd number of channels only";
-  }
   if (op == "LRN") {
+    if (attributes.get_int("size") % 2 == 0) {
+      return "it normalises over an odd number of channels only";
+    }
     const float bias = attributes.get_float("bias", 1);
     if (bias != std::floor(bias)) return "it normalises with a whole number as bias only";
   }

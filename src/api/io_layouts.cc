@@ -37,8 +37,8 @@ std::optional<SparseFormat> format_named(std::string_view text) {
 
 int64_t default_capacity(SparseFormat format, const Graph& graph, const std::string& value) {
   const ValueId id = find_value(graph, value);
-  // mark_sparse() reports names of no value, and types that cannot be sparse.
-  if (id.is_none() || !graph[id].type.is_known_tensor()) return 0;
+  // mark_sparse() reports types that cannot be sparse.
+  if (!graph[id].type.is_known_tensor()) return 0;
   const int64_t most = max_stored(format, dims_from(*graph[id].type.shape));
   return most <= 0 ? 0 : (most - 1) / kDefaultShare + 1;
 }

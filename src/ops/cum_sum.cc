@@ -1,7 +1,7 @@
 // CumSum: running sums along one axis.
-#include <cmath>
 #include <type_traits>
 
+#include "ops/compensated_sum.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
 #include "ops/shape_rules.h"
@@ -46,28 +46,11 @@ class RunningSum {
   A sum_ = 0;
 };
 
-// There is no wider type for double: what each addition rounds off is added up, too (Neumaier,
-// 1974).
-class RunningSumOfDouble {
- public:
-  // Infinities make the rest NaN.
-  double value() const { return std::isnan(rest_) ? sum_ : sum_ + rest_; }
-  void add(double x) {
-    const double next = sum_ + x;
-    rest_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - next) + x : (x - next) + sum_;
-    sum_ = next;
-  }
-
- private:
-  double sum_ = 0;
-  double rest_ = 0;
-};
-
 // The running sums of `length` elements, `stride` apart; a negative stride runs backwards.
 template <class T>
 void sum_line(const T* input, T* output, int64_t length, int64_t stride, bool is_exclusive) {
   using A = typename Accumulator<T>::type;
-  std::conditional_t<std::is_same_v<T, double>, RunningSumOfDouble, RunningSum<A>> sum;
+  std::conditional_t<std::is_same_v<A, double>, CompensatedSum, RunningSum<A>> sum;
   for (int64_t index = 0; index < length; ++index) {
     const A before = sum.value();
     sum.add(static_cast<A>(static_cast<compute_t<T>>(input[index * stride])));

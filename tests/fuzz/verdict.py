@@ -101,7 +101,7 @@ RULINGS = (
      "dilations[i] + 1) - input_spatial_shape[i]"),
     ("LogSoftmax|Softmax", "differs", r"oftmax-(1|11) .*with nan.*found nan", "The input does not need to "
      "explicitly be a 2D vector; rather, it will be coerced into one."),
-    ("(Group|Layer)Normalization", "differs", r"as float64.*expected -?\d[^,]*, found -?\d", "stash_type: the "
+    ("(Group|Layer)Normalization", "differs", r"as float64.*expected (-?\d+\.\d{4})\d*, found \1\d*", "stash_type: the "
      "floating-point precision used in stage one of the computation."),
     ("Range", "differs", "inf", "number_of_elements = max( ceil( (limit - start) / delta ) , 0 )"),
 )

@@ -8,6 +8,7 @@
 #include "base/families.h"
 #include "base/indices.h"
 #include "copy/copy_offer.h"
+#include "reduce/compensated_sum.h"
 
 namespace tessera::native {
 
@@ -40,41 +41,27 @@ struct SumOf<T, false> {
   using type = std::make_unsigned_t<T>;
 };
 
-// A sum, and for double, which has no wider type, what its additions rounded off (Knuth, The Art of
-// Computer Programming, 4.2.2, theorem B).
-template <class A, bool kKeepsRest>
-struct Total {
+// Exact enough where the sum is wider than the elements.
+template <class A>
+struct PlainSum {
   A sum = 0;
-  A rest = 0;
-
-  A value() const {
-    if constexpr (kKeepsRest) {
-      return rest == rest ? sum + rest : sum;  // infinities make it NaN
-    }
-    return sum;
-  }
-  void add(A x) {
-    const A next = sum + x;
-    if constexpr (kKeepsRest) {
-      const A added = next - sum;
-      rest += (sum - (next - added)) + (x - added);
-    }
-    sum = next;
-  }
+  void add_wide(A x) { sum += x; }
+  A total() const { return sum; }
 };
 
 // Sums `count` lines at once, at most kMaxLines, which begin `apart` elements after each other.
 template <class T>
 void sum_lines(const Sums& sums, const T* from, T* to, int64_t count, int64_t apart) {
   using A = typename SumOf<T>::type;
-  std::array<Total<A, std::is_same_v<T, double>>, kMaxLines> totals = {};
+  using Total = std::conditional_t<std::is_same_v<T, double>, CompensatedSum<A>, PlainSum<A>>;
+  std::array<Total, kMaxLines> totals = {};
   for (int64_t index = 0; index < sums.length; ++index) {
     const int64_t position = (sums.is_reverse ? sums.length - 1 - index : index) * sums.stride;
     for (int64_t line = 0; line < count; ++line) {
-      auto& total = totals[static_cast<size_t>(line)];
-      const A before = total.value();
-      total.add(static_cast<A>(from[position + line * apart]));
-      to[position + line * apart] = static_cast<T>(sums.is_exclusive ? before : total.value());
+      Total& sum = totals[static_cast<size_t>(line)];
+      const A before = sum.total();
+      sum.add_wide(static_cast<A>(from[position + line * apart]));
+      to[position + line * apart] = static_cast<T>(sums.is_exclusive ? before : sum.total());
     }
   }
 }

@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "reduce/compensated_sum.h"
+
 namespace tessera::native {
 
 using plugin::RunContext;
@@ -17,27 +19,10 @@ constexpr int64_t kGrain = 16 * 1024;
 template <class T>
 using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
 
-// Floats are summed with what the additions lose to rounding (Knuth, The Art of Computer
-// Programming 2, 4.2.2), so that errors do not grow with the number of elements.
 template <class T>
-struct Sum {
-  Wide<T> sum = 0;
-  Wide<T> lost = 0;
-  void add_wide(Wide<T> x) {
-    const Wide<T> total = sum + x;
-    if constexpr (std::is_floating_point_v<T>) {
-      const T part = total - sum;
-      lost += (sum - (total - part)) + (x - part);
-    }
-    sum = total;
-  }
-  // Beyond infinity, nothing is lost, but NaN.
-  Wide<T> total() const {
-    if constexpr (std::is_floating_point_v<T>) return std::isfinite(lost) ? sum + lost : sum;
-    return sum;
-  }
-  void add(T value) { add_wide(static_cast<Wide<T>>(value)); }
-  T result(int64_t /*count*/) const { return static_cast<T>(total()); }
+struct Sum : CompensatedSum<Wide<T>> {
+  void add(T value) { this->add_wide(static_cast<Wide<T>>(value)); }
+  T result(int64_t /*count*/) const { return static_cast<T>(this->total()); }
 };
 
 template <class T>
