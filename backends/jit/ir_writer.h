@@ -58,6 +58,17 @@ class IrWriter {
     go_on(next);
     start_block(after);
   }
+  // Prints body() where `condition`, an i1, is true.
+  template <class Body>
+  void only_if(const std::string& condition, const Body& body) {
+    const std::string inside = new_label();
+    const std::string after = new_label();
+    line("br i1 " + condition + ", label %" + inside + ", label %" + after);
+    start_block(inside);
+    body();
+    line("br label %" + after);
+    start_block(after);
+  }
   // A pointer moved by `index` steps of `step` bytes.
   std::string advanced(const std::string& pointer, const std::string& index,
                        const std::string& step);

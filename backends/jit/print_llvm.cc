@@ -348,10 +348,14 @@ class KernelPrinter {
     const std::vector<LaneForm> forms = forms_of(needed);
     const size_t vectors = levels_.is_lane_kept() ? lane_state_.indices.size()
                                                   : static_cast<size_t>(forms.front().vectors);
+    const bool is_row = !levels_.is_lane_kept() && levels_.reduced_loops.size() == 1;
     std::vector<Accumulator> accumulators;
     for (const size_t id : reductions) {
-      accumulators.push_back(new_accumulator(writer_, group_, id, vectors, lanes_));
+      accumulators.push_back(new_accumulator(writer_, group_, id, vectors, lanes_, is_row));
     }
+    const bool has_blocks = std::ranges::any_of(
+        accumulators, [](const Accumulator& each) { return !each.blocks.empty(); });
+    const std::string points = has_blocks ? writer_.counter("0") : "";
     for_reduced(needed, forms, [&] {
       if (depth == levels_.passes) {
         store_kept();
@@ -364,6 +368,7 @@ class KernelPrinter {
                              levels_.is_lane_kept() ? "" : lane_state_.masks[vector].lanes);
         }
       }
+      if (has_blocks) end_full_block(points, block_vectors(is_row), accumulators);
     });
     for (const Accumulator& accumulator : accumulators) {
       if (levels_.is_lane_kept()) {
@@ -372,6 +377,19 @@ class KernelPrinter {
         set_scalar(accumulator.instruction, print_total(writer_, accumulator));
       }
     }
+  }
+
+  // `points`: the variable that counts what was accumulated. `size`: a power of two.
+  void end_full_block(const std::string& points, int size,
+                      const std::vector<Accumulator>& accumulators) {
+    const std::string before = writer_.value("load i64, ptr " + points);
+    const std::string count = writer_.value("add nuw nsw i64 " + before + ", 1");
+    writer_.line("store i64 " + count + ", ptr " + points);
+    const std::string in_block =
+        writer_.value("and i64 " + count + ", " + std::to_string(size - 1));
+    writer_.only_if(writer_.value("icmp eq i64 " + in_block + ", 0"), [&] {
+      for (const Accumulator& accumulator : accumulators) print_block_end(writer_, accumulator);
+    });
   }
 
   size_t argument_of(size_t id) const { return static_cast<size_t>(instruction(id).arguments[0]); }

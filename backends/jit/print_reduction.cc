@@ -113,8 +113,9 @@ std::string print_all(IrWriter& writer, const Accumulator& accumulator, int32_t 
   return print_across_lanes(writer, accumulator.data_type, vectors[0], accumulator.lanes, combine);
 }
 
-// The totals with their rests.
+// The totals with their rests, and with what the last blocks hold.
 std::vector<std::string> load_totals(IrWriter& writer, const Accumulator& accumulator) {
+  print_block_end(writer, accumulator);
   std::vector<std::string> totals = load_all(writer, accumulator, accumulator.totals);
   const std::vector<std::string> rests = load_all(writer, accumulator, accumulator.rests);
   const std::string vector =
@@ -141,6 +142,45 @@ std::string print_rounding(IrWriter& writer, const std::string& vector, const st
   return writer.value("fadd " + vector + of_left + ", " + minus(right, added));
 }
 
+// Sets a variable to after(its value), in the lanes of `mask` ("": in all).
+template <class After>
+void update(IrWriter& writer, const Accumulator& accumulator, const std::string& variable,
+            const std::string& mask, const After& after) {
+  const std::string type = of_lanes(ir_type(accumulator.data_type).value, accumulator.lanes);
+  const std::string before = writer.value("load " + type + ", ptr " + variable);
+  std::string value = after(before);
+  if (!mask.empty()) {
+    value = writer.value("select " + of_lanes("i1", accumulator.lanes) + " " + mask + ", " + type +
+                         " " + value + ", " + type + " " + before);
+  }
+  writer.line("store " + type + " " + value + ", ptr " + variable);
+}
+
+void combine_into(IrWriter& writer, const Accumulator& accumulator, const std::string& variable,
+                  const std::string& next, const std::string& mask) {
+  update(writer, accumulator, variable, mask, [&](const std::string& before) {
+    return print_combination(writer, accumulator.operation, accumulator.data_type, before, next,
+                             accumulator.lanes);
+  });
+}
+
+// Adds a vector to a total, and to its rest, if it has one, what that loses.
+void add_to_total(IrWriter& writer, const Accumulator& accumulator, size_t vector,
+                  const std::string& next, const std::string& mask) {
+  if (accumulator.rests.empty()) {
+    return combine_into(writer, accumulator, accumulator.totals[vector], next, mask);
+  }
+  const std::string type = of_lanes(ir_type(accumulator.data_type).value, accumulator.lanes) + " ";
+  const std::string& total = accumulator.totals[vector];
+  const std::string left = writer.value("load " + type + ", ptr " + total);
+  const std::string sum = writer.value("fadd " + type + left + ", " + next);
+  const std::string lost = print_rounding(writer, type, left, next, sum);
+  update(writer, accumulator, total, mask, [&](const std::string&) { return sum; });
+  update(writer, accumulator, accumulator.rests[vector], mask, [&](const std::string& before) {
+    return writer.value("fadd " + type + before + ", " + lost);
+  });
+}
+
 bool reads_float64(const plugin::FusedGroup& group) {
   return std::ranges::any_of(group.instructions, [](const plugin::Instruction& instruction) {
     return instruction.operation == TESSERA_EXPRESSION_OPERAND &&
@@ -151,7 +191,7 @@ bool reads_float64(const plugin::FusedGroup& group) {
 }  // namespace
 
 Accumulator new_accumulator(IrWriter& writer, const plugin::FusedGroup& group, size_t instruction,
-                            size_t vectors, int lanes) {
+                            size_t vectors, int lanes, bool is_row) {
   const plugin::Instruction& given = group.instructions[instruction];
   const int32_t type_number = given.data_type;
   if (type_number != TESSERA_FLOAT32 && type_number != TESSERA_FLOAT64 &&
@@ -178,45 +218,36 @@ Accumulator new_accumulator(IrWriter& writer, const plugin::FusedGroup& group, s
   if (element.is_float && given.operation >= TESSERA_EXPRESSION_REDUCE_MAX) {
     add_variables(accumulator.nans, TESSERA_EXPRESSION_REDUCE_SUM);
   }
-  if (given.operation == TESSERA_EXPRESSION_REDUCE_SUM && type_number == TESSERA_FLOAT64 &&
-      reads_float64(group)) {
-    add_variables(accumulator.rests, TESSERA_EXPRESSION_REDUCE_SUM);
+  if (given.operation == TESSERA_EXPRESSION_REDUCE_SUM) {
+    const bool is_float32 = type_number == TESSERA_FLOAT32;
+    if (is_float32) add_variables(accumulator.blocks, TESSERA_EXPRESSION_REDUCE_SUM);
+    const bool has_rests = is_float32 ? !is_row : element.is_float && reads_float64(group);
+    if (has_rests) add_variables(accumulator.rests, TESSERA_EXPRESSION_REDUCE_SUM);
   }
   return accumulator;
 }
 
 void print_accumulation(IrWriter& writer, const Accumulator& accumulator, size_t vector,
                         const std::string& next, const std::string& mask) {
-  const int lanes = accumulator.lanes;
-  const std::string type = of_lanes(ir_type(accumulator.data_type).value, lanes);
-  const auto update = [&](const std::string& variable, const auto& after) {
-    const std::string before = writer.value("load " + type + ", ptr " + variable);
-    std::string value = after(before);
-    if (!mask.empty()) {
-      value = writer.value("select " + of_lanes("i1", lanes) + " " + mask + ", " + type + " " +
-                           value + ", " + type + " " + before);
-    }
-    writer.line("store " + type + " " + value + ", ptr " + variable);
-  };
-  if (!accumulator.rests.empty()) {
-    const std::string left = writer.value("load " + type + ", ptr " + accumulator.totals[vector]);
-    const std::string sum = writer.value("fadd " + type + " " + left + ", " + next);
-    const std::string lost = print_rounding(writer, type + " ", left, next, sum);
-    update(accumulator.totals[vector],
-           [&](const std::string&) -> const std::string& { return sum; });
-    update(accumulator.rests[vector], [&](const std::string& before) {
-      return writer.value("fadd " + type + " " + before + ", " + lost);
-    });
-    return;
+  if (accumulator.blocks.empty()) {
+    add_to_total(writer, accumulator, vector, next, mask);
+  } else {
+    combine_into(writer, accumulator, accumulator.blocks[vector], next, mask);
   }
-  update(accumulator.totals[vector], [&](const std::string& before) {
-    return print_combination(writer, accumulator.operation, accumulator.data_type, before, next,
-                             lanes);
-  });
   if (accumulator.nans.empty()) return;
-  update(accumulator.nans[vector], [&](const std::string& before) {
-    return print_with_nan(writer, accumulator.data_type, before, next, lanes);
+  update(writer, accumulator, accumulator.nans[vector], mask, [&](const std::string& before) {
+    return print_with_nan(writer, accumulator.data_type, before, next, accumulator.lanes);
   });
+}
+
+void print_block_end(IrWriter& writer, const Accumulator& accumulator) {
+  if (accumulator.blocks.empty()) return;
+  const std::string type = of_lanes(ir_type(accumulator.data_type).value, accumulator.lanes);
+  const std::vector<std::string> blocks = load_all(writer, accumulator, accumulator.blocks);
+  for (size_t vector = 0; vector < blocks.size(); ++vector) {
+    add_to_total(writer, accumulator, vector, blocks[vector], "");
+    writer.line("store " + type + " zeroinitializer, ptr " + accumulator.blocks[vector]);
+  }
 }
 
 std::vector<std::string> print_totals(IrWriter& writer, const Accumulator& accumulator) {

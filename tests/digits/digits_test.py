@@ -202,6 +202,23 @@ def test_long_sums_do_not_stall(run, name, shape, axes):
     assert ulps(found, SUMS[name](x.astype(f64), axes)) <= 8
 
 
+CHAINS = [((4_000, 3), (0,)), ((23, 26, 2), (0, 1)), ((2, 5_000, 5), (1,)), ((3_000, 4, 3), (0, 2)),
+          ((40, 3, 50, 7), (0, 2)), ((600, 64), (0,)), ((8, 1 << 20), (1,))]
+
+
+@pytest.mark.parametrize("name", ("ReduceSum", "ReduceMean", "ReduceL1", "ReduceSumSquare"))
+@pytest.mark.parametrize("shape, axes", CHAINS, ids=str)
+@pytest.mark.parametrize("is_fused", [False, True])
+def test_sums_of_many_elements_in_a_lane_keep_their_digits(run, name, shape, axes, is_fused):
+    """One lane of a vector may meet all elements, or very many, one after the other."""
+    x = RANDOM.uniform(0, 1, shape).astype(f32)
+    nodes = [op(name, ("a" if is_fused else "x", "axes"), "s" if is_fused else "y", keepdims=0)]
+    if is_fused:
+        nodes = [op("Abs", ("x",), "a"), *nodes, op("Abs", ("s",))]
+    found = run(nodes, {"x": x}, {"axes": np.array(axes, np.int64)})
+    assert ulps(found, SUMS[name](x.astype(f64), axes)) <= 4
+
+
 EXACT_SUMS = {
     "ReduceSum": lambda x: math.fsum(x), "ReduceMean": lambda x: math.fsum(x) / len(x),
     "ReduceL1": lambda x: math.fsum(x), "ReduceSumSquare": lambda x: math.fsum(x * x)}
