@@ -130,7 +130,7 @@ def main():
         kinds = {"ordinary": inputs, "outlier": with_outlier(np, inputs, arguments.outlier)}
         double = in_double(onnx, onnx.load(model))
         shapes = {name: array.shape for name, array in inputs.items()}
-        exact = tessera.load(double).bind(
+        exact = tessera.load(double.SerializeToString()).bind(
             shapes, threads=len(os.sched_getaffinity(0)), backends=["reference"], optimize=False)
         runs = {name: outputs_of(name, model, inputs, arguments, tessera, runtimes)
                 for name in names}
