@@ -1,6 +1,7 @@
 #include "verify/error_limits.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -20,6 +21,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Draws of random signs, and how much more than the largest change among them is allowed.
 constexpr uint64_t kDraws = 4;
 constexpr double kDrawFactor = 4;
+// For tensors of up to so many elements, more draws follow: in one of them, any two elements change
+// in opposite directions. At random, two of many pairs would always change alike, and the result
+// may depend on their difference alone (LogSoftmax of two elements).
+constexpr size_t kMostInPairs = 1 << 14;
 // Of changes of the inputs by parts of themselves.
 constexpr uint64_t kInputDraws = 5;
 constexpr double kInputFactor = 2;
@@ -361,17 +366,42 @@ class Analysis {
           inputs[input] = spread;
         }
         extend(made, ops::evaluate(*op_, wide_, inputs, pool_), 1, input);
+        if (!is_double(inputs_[input])) extend_by_errors(made, uncertain, inputs, input);
+      }
+    }
+  }
+
+  // What another decision selects (Where) has an error of its own.
+  void extend_by_errors(std::vector<State>& made, const std::vector<size_t>& uncertain,
+                        const std::vector<Tensor>& decided, size_t cause) {
+    for (const size_t input : uncertain) {
+      if (!is_double(inputs_[input])) continue;
+      const Tensor spread = spread_of(input);
+      for (const double sign : {1.0, -1.0}) {
+        std::vector<Tensor> inputs = decided;
+        inputs[input] = mapped(inputs_[input], [&](double x, size_t at) {
+          return x + sign * spread.as<double>()[at];
+        });
+        extend(made, ops::evaluate(*op_, wide_, inputs, pool_), 1, cause);
       }
     }
   }
 
   void carry_at_random(std::vector<State>& made, const std::vector<size_t>& uncertain) {
-    for (uint64_t draw = 0; draw < kDraws; ++draw) {
+    size_t elements = 1;
+    for (const size_t input : uncertain) {
+      elements = std::max(elements, static_cast<size_t>(inputs_[input].elements()));
+    }
+    const int bits = elements <= kMostInPairs ? std::bit_width(elements - 1) : 0;
+    for (uint64_t draw = 0; draw < kDraws + static_cast<uint64_t>(bits); ++draw) {
       std::vector<Tensor> inputs = inputs_;
       for (const size_t input : uncertain) {
         const Tensor spread = spread_of(input);
         inputs[input] = mapped(inputs_[input], [&](double x, size_t at) {
-          return x + sign_at(draw, input, at) * spread.as<double>()[at];
+          const double sign = draw < kDraws                         ? sign_at(draw, input, at)
+                              : ((at >> (draw - kDraws)) & 1U) == 0 ? 1.0
+                                                                    : -1.0;
+          return x + sign * spread.as<double>()[at];
         });
       }
       extend(made, ops::evaluate(*op_, wide_, inputs, pool_), kDrawFactor, 0);

@@ -56,7 +56,7 @@ double largest_finite(DataType type);
 //   - by sums and products of magnitudes, if its bound counts terms;
 //   - by computing it for inputs that are larger and smaller by their error, if each element of its
 //     result depends on few elements of the input, or monotonically;
-//   - else by computing it for errors of random signs.
+//   - else by computing it for errors of random signs, and of opposite signs for any two elements.
 // nullopt if nothing can be said: an op states no bound or cannot compute in float64, a node has
 // nested graphs, or there are more than kMaxProductsInARow.
 std::optional<std::vector<ErrorLimits>> error_limits(const Graph& graph,

@@ -274,6 +274,35 @@ TEST(ErrorLimits, AcceptTheOtherSideOfAnEdgeOnlyNearIt) {
   EXPECT_NE(comparison.judge(found), "");
 }
 
+// What is selected by the other decision may be off, too.
+TEST(ErrorLimits, CountTheErrorOfWhatAnEdgeSelects) {
+  // 0.1F * 10 is a little more than 1, by less than half an ulp.
+  const Trial trial =
+      trial_of("Mul(1, 1); LessOrEqual(@0, 1); Exp(1); Where(@1, @2, 1)",
+               {floats({0.1F}), floats({10}), floats({1}), floats({2}), floats({1})});
+  const float selected = std::exp(2.0F);
+  EXPECT_EQ(trial.judge(floats({1})), "");
+  EXPECT_EQ(trial.judge(floats({selected})), "");
+  EXPECT_EQ(trial.judge(floats({std::nextafter(selected, 8.0F)})), "");
+  EXPECT_EQ(trial.judge(floats({std::nextafter(selected, 7.0F)})), "");
+  EXPECT_NE(trial.judge(floats({selected * 1.0001F})), "");
+}
+
+// The result depends on the difference of the two alone, and there are many such pairs.
+TEST(ErrorLimits, CarryErrorsThroughDifferencesOfAnyTwo) {
+  const Trial trial =
+      trial_of("Mul(bfloat16:2x512, bfloat16:2x512); Cast(@) to=11; LogSoftmax(@) axis=0");
+  const std::span<const double> exact = trial.limits().exact.as<double>();
+  const std::span<const double> spread = trial.limits().spread.as<double>();
+  const ValueId cast = trial.op_case.graph.nodes[1].outputs[0];
+  const auto errors = trial.expected.limits[static_cast<size_t>(cast.index)].spread.as<double>();
+  for (size_t at = 0; at < 512; ++at) {
+    // The derivative by either input is 1 - exp(y).
+    const double needed = 0.9 * (1 - std::exp(exact[at])) * (errors[at] + errors[at + 512]);
+    EXPECT_GE(spread[at], needed) << at;
+  }
+}
+
 TEST(ErrorLimits, OfProductsCountTheMagnitudesOfTheirTerms) {
   const Trial trial = trial_of("MatMul(1x3, 3x1)", {floats({1e6F, -1e6F, 1}).reshaped({1, 3}),
                                                     floats({1, 1, 1}).reshaped({3, 1})});
