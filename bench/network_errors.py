@@ -63,7 +63,7 @@ def with_outlier(np, inputs, size):
     changed = {name: array.copy() for name, array in inputs.items()}
     for array in changed.values():
         if array.dtype == np.float32:
-            array.reshape(-1)[array.size // 2 + array.shape[-1] // 2] = size
+            array.reshape(-1)[(array.size // 2 + array.shape[-1] // 2) % array.size] = size
             return changed
     return None
 
