@@ -17,7 +17,8 @@ namespace {
 // Definitions: PARAMETER, the index of scale and shift for an element (row, index), of `channels`;
 // HAS_SHIFT. A group computes a row. Two passes avoid cancellation if the mean is far from zero;
 // the second one finds the rounding error of the mean, which is the mean of the differences from
-// it.
+// it. These are added up unrounded: their roundings have one sign where many elements have one
+// exponent.
 constexpr const char* kSource = R"(
 float combined_sum(float value, __local float *values) {
   const int item = get_local_id(0);
@@ -50,7 +51,7 @@ KERNEL void normalize_rows(__global const uchar *x_base, ulong x_at,
   float2 squares = 0;
   for (int index = item; index < length; index += GROUP) {
     const float difference = x[index] - mean;
-    differences = added(differences, difference);
+    differences = added(added(differences, x[index]), -mean);
     squares = added(squares, difference * difference);
   }
   const float lost = combined_sum(rounded(differences), values) / length;

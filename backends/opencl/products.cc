@@ -1,5 +1,6 @@
 #include "products.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "clblast.h"
@@ -13,6 +14,24 @@ namespace {
 constexpr const char* kVector = "vector";
 constexpr const char* kTiles = "tiles";
 constexpr const char* kClblast = "clblast";
+
+// CLBlast adds up all products one after the other in float32, which loses digits in long sums.
+constexpr int64_t kMaxClblastDepth = 4096;
+constexpr int64_t kFloatBytes = sizeof(float);
+
+// In parts of the depth, each of which is added to C.
+void multiply_by_clblast(Offer& offer, const Product& product) {
+  int64_t first = 0;
+  do {
+    Product part = product;
+    part.k = std::min(kMaxClblastDepth, product.k - first);
+    part.a = product.a.plus(first * (product.is_a_transposed ? product.lda : 1) * kFloatBytes);
+    part.b = product.b.plus(first * (product.is_b_transposed ? 1 : product.ldb) * kFloatBytes);
+    if (first > 0) part.beta = 1;
+    offer.multiply(std::move(part));
+    first += kMaxClblastDepth;
+  } while (first < product.k);
+}
 
 }  // namespace
 
@@ -36,7 +55,7 @@ void multiply(const Offers& offers, Offer& offer, const std::string& algorithm, 
   } else if (algorithm == kTiles) {
     offer.launch(tiled_product(product));
   } else {
-    offer.multiply(std::move(product));
+    multiply_by_clblast(offer, product);
   }
 }
 

@@ -17,16 +17,24 @@ using plugin::Node;
 namespace {
 
 // Definitions: FIRST, the total of nothing; COMBINE(total, x); EACH(x) and LAST(total, count),
-// which are applied before and after; IS_SUM, if COMBINE adds. With IS_GROUPED, a group computes
-// one output together, else each work-item computes one.
+// which are applied before and after; IS_SUM, if totals of float32 are added. With IS_WIDE, totals
+// are in float64. With IS_GROUPED, a group computes one output together, else each work-item
+// computes one.
 constexpr const char* kSource = R"(
+#ifdef IS_WIDE
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef double total_type;
+#else
+typedef float total_type;
+#endif
+
 KERNEL void reduce(__global const uchar *x_base, ulong x_at, __global uchar *y_base, ulong y_at,
                    int outputs, int count, SIZES(kept_size), AXES(kept_stride), SIZES(size),
                    AXES(stride)) {
   __global const float *x = AT(const float, x_base, x_at);
   __global float *y = AT(float, y_base, y_at);
 #ifdef IS_GROUPED
-  __local float totals[GROUP];
+  __local total_type totals[GROUP];
   const int item = get_local_id(0);
   const int output = get_group_id(0);
   const int step = GROUP;
@@ -41,14 +49,14 @@ KERNEL void reduce(__global const uchar *x_base, ulong x_at, __global uchar *y_b
 #ifdef IS_SUM
     float2 sum = 0;
     for (int index = item; index < count; index += step) {
-      const float element = x[base + POSITION(index, size, stride)];
+      const total_type element = x[base + POSITION(index, size, stride)];
       sum = added(sum, EACH(element));
     }
-    const float total = rounded(sum);
+    const total_type total = rounded(sum);
 #else
-    float total = FIRST;
+    total_type total = FIRST;
     for (int index = item; index < count; index += step) {
-      const float element = x[base + POSITION(index, size, stride)];
+      const total_type element = x[base + POSITION(index, size, stride)];
       total = COMBINE(total, EACH(element));
     }
 #endif
@@ -75,18 +83,19 @@ struct Reduction {
   const char* combine = kAdd;
   const char* each = "(x)";
   const char* last = "(total)";
+  bool is_wide = false;  // in between, results leave the range of float32
 };
 
 const std::map<std::string_view, Reduction> kReductions = {
     {"GlobalAveragePool", {.last = "((total) / (float)(count))"}},
     {"GlobalMaxPool", {.first = "-INFINITY", .combine = "LARGER(total, x)"}},
     {"ReduceL1", {.each = "fabs(x)"}},
-    {"ReduceL2", {.each = "((x) * (x))", .last = "sqrt(total)"}},
+    {"ReduceL2", {.each = "((x) * (x))", .last = "sqrt(total)", .is_wide = true}},
     {"ReduceLogSum", {.last = "log(total)"}},
     {"ReduceMax", {.first = "-INFINITY", .combine = "LARGER(total, x)"}},
     {"ReduceMean", {.last = "((total) / (float)(count))"}},
     {"ReduceMin", {.first = "INFINITY", .combine = "SMALLER(total, x)"}},
-    {"ReduceProd", {.first = "1.0f", .combine = "((total) * (x))"}},
+    {"ReduceProd", {.first = "1.0f", .combine = "((total) * (x))", .is_wide = true}},
     {"ReduceSum", {}},
     {"ReduceSumSquare", {.each = "((x) * (x))"}},
 };
@@ -130,6 +139,9 @@ int64_t element_count(const StridedSpace& space) {
 void offer_reduction(const Offers& offers, const Node& node, const std::vector<bool>& is_reduced) {
   require_floats(node.input(0));
   const Reduction& reduction = kReductions.at(node.op());
+  if (reduction.is_wide && !offers.facts().has_float64) {
+    throw Failure(TESSERA_UNSUPPORTED, "needs float64, which the device does not have");
+  }
   const ReducedSpace space = reduced_space(node.input(0).type().dims, is_reduced);
   const int64_t outputs = element_count(space.kept);
   const int64_t count = element_count(space.reduced);
@@ -143,7 +155,9 @@ void offer_reduction(const Offers& offers, const Node& node, const std::vector<b
   offer.launch(
       {.definitions =
            axes_definitions(space.rank) + (is_grouped ? define("IS_GROUPED", 1) : "") +
-           (reduction.combine == kAdd ? define("IS_SUM", 1) : "") +
+           (reduction.is_wide           ? define("IS_WIDE", 1)
+            : reduction.combine == kAdd ? define("IS_SUM", 1)
+                                        : std::string()) +
            define("FIRST", reduction.first) + define("COMBINE(total, x)", reduction.combine) +
            define("EACH(x)", reduction.each) + define("LAST(total, count)", reduction.last),
        .source = kSource,

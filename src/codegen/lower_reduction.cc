@@ -67,8 +67,13 @@ Id lower_sum(const Lowering& lowering) {
   return reduce_wrapping(lowering, Operation::ReduceSum, lowering.number(0));
 }
 
+// Of floats in float64, where no product of a few floats underflows that the next ones undo.
 Id lower_product(const Lowering& lowering) {
-  return reduce_wrapping(lowering, Operation::ReduceProduct, lowering.number(0));
+  const Id x = lowering.number(0);
+  if (!is_floating(lowering.input_type(0))) {
+    return reduce_wrapping(lowering, Operation::ReduceProduct, x);
+  }
+  return lowering.reduce(Operation::ReduceProduct, lowering.builder.convert(x, DataType::Float64));
 }
 
 Id lower_sum_square(const Lowering& lowering) {

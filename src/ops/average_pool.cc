@@ -2,6 +2,7 @@
 // the count. window.h has the geometry.
 #include <algorithm>
 
+#include "ops/compensated_sum.h"
 #include "ops/convert_element.h"
 #include "ops/op.h"
 #include "ops/pool.h"
@@ -26,18 +27,18 @@ double window_sum(const T* channel, const Window& window, const std::array<int64
   const TapRange planes = taps_inside(window[0], output[0]);
   const TapRange rows = taps_inside(window[1], output[1]);
   const TapRange columns = taps_inside(window[2], output[2]);
-  double sum = 0;
+  CompensatedSum sum;
   for (int64_t plane = planes.begin; plane < planes.end; ++plane) {
     for (int64_t row = rows.begin; row < rows.end; ++row) {
       const T* source = channel + (input_position(window[0], output[0], plane) * window[1].input +
                                    input_position(window[1], output[1], row)) *
                                       window[2].input;
       for (int64_t column = columns.begin; column < columns.end; ++column) {
-        sum += to_double(source[input_position(window[2], output[2], column)]);
+        sum.add(to_double(source[input_position(window[2], output[2], column)]));
       }
     }
   }
-  return sum;
+  return sum.value();
 }
 
 void run_average_pool(const KernelCall& call) {

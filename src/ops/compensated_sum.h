@@ -15,6 +15,10 @@ class CompensatedSum {
     lost_ += (total_ - (total - part)) + (x - part);
     total_ = total;
   }
+  void scale(double factor) {
+    total_ *= factor;
+    lost_ *= factor;
+  }
   // Beyond infinity, nothing is lost, but NaN.
   double value() const { return std::isfinite(lost_) ? total_ + lost_ : total_; }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/function_ref.h"
+#include "ops/compensated_sum.h"
 #include "ops/convert_element.h"
 #include "ops/op.h"
 
@@ -21,12 +22,12 @@ struct Moments {
 template <class VisitRuns>
 Moments moments_of(const VisitRuns& visit_runs, int64_t count) {
   Moments moments;
-  double sum = 0;
-  visit_runs([&](double value) { sum += value; });
-  moments.mean = sum / static_cast<double>(count);
-  double squares = 0;
-  visit_runs([&](double value) { squares += (value - moments.mean) * (value - moments.mean); });
-  moments.variance = squares / static_cast<double>(count);
+  CompensatedSum sum;
+  visit_runs([&](double value) { sum.add(value); });
+  moments.mean = sum.value() / static_cast<double>(count);
+  CompensatedSum squares;
+  visit_runs([&](double value) { squares.add((value - moments.mean) * (value - moments.mean)); });
+  moments.variance = squares.value() / static_cast<double>(count);
   return moments;
 }
 

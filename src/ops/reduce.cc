@@ -115,22 +115,23 @@ struct LogSum {
 template <class T>
 struct LogSumExp {
   double largest = -std::numeric_limits<double>::infinity();
-  double sum = 0;
+  CompensatedSum sum;
   void add(T stored) {
     const double value = real(stored);
     if (value == largest) {
-      sum += 1;  // also if both are infinite and their difference is NaN
+      sum.add(1);  // also if both are infinite and their difference is NaN
     } else if (value > largest) {
-      sum = sum * std::exp(largest - value) + 1;
+      sum.scale(std::exp(largest - value));
+      sum.add(1);
       largest = value;
     } else {
-      sum += std::exp(value - largest);  // propagates NaN
+      sum.add(std::exp(value - largest));  // propagates NaN
     }
   }
   T result(int64_t count) const {
     const bool is_all_zero = largest == -std::numeric_limits<double>::infinity();
-    if (count == 0 || (is_all_zero && !std::isnan(sum))) return from_double<T>(largest);
-    return from_double<T>(std::log(sum) + largest);
+    if (count == 0 || (is_all_zero && !std::isnan(sum.value()))) return from_double<T>(largest);
+    return from_double<T>(std::log(sum.value()) + largest);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/compensated_sum.h"
 #include "ops/op.h"
 #include "ops/visit_type.h"
 
@@ -51,10 +52,11 @@ void softmax_row(const T* input, T* output, int64_t length, int64_t stride) {
   for (int64_t index = 0; index < length; ++index) {
     largest = std::max(largest, static_cast<double>(compute_t<T>(input[index * stride])));
   }
-  double sum = 0;
+  CompensatedSum powers;
   for (int64_t index = 0; index < length; ++index) {
-    sum += std::exp(static_cast<double>(compute_t<T>(input[index * stride])) - largest);
+    powers.add(std::exp(static_cast<double>(compute_t<T>(input[index * stride])) - largest));
   }
+  const double sum = powers.value();
   const double log_sum = std::log(sum);
   for (int64_t index = 0; index < length; ++index) {
     const double shifted = static_cast<double>(compute_t<T>(input[index * stride])) - largest;

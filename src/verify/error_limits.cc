@@ -21,10 +21,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Draws of random signs, and how much more than the largest change among them is allowed.
 constexpr uint64_t kDraws = 4;
 constexpr double kDrawFactor = 4;
-// For tensors of up to so many elements, more draws follow: in one of them, any two elements change
-// in opposite directions. At random, two of many pairs would always change alike, and the result
-// may depend on their difference alone (LogSoftmax of two elements).
-constexpr size_t kMostInPairs = 1 << 14;
+// More draws follow, by the bits of the position: any two elements change in opposite directions in
+// one of them, but for those at a distance of a multiple of 2^kPairBits. At random, some of many
+// pairs would always change alike, and the result may depend on the difference of two elements
+// alone (LogSoftmax of two).
+constexpr int kPairBits = 20;
 // Of changes of the inputs by parts of themselves.
 constexpr uint64_t kInputDraws = 5;
 constexpr double kInputFactor = 2;
@@ -392,7 +393,7 @@ class Analysis {
     for (const size_t input : uncertain) {
       elements = std::max(elements, static_cast<size_t>(inputs_[input].elements()));
     }
-    const int bits = elements <= kMostInPairs ? std::bit_width(elements - 1) : 0;
+    const int bits = std::min<int>(std::bit_width(elements - 1), kPairBits);
     for (uint64_t draw = 0; draw < kDraws + static_cast<uint64_t>(bits); ++draw) {
       std::vector<Tensor> inputs = inputs_;
       for (const size_t input : uncertain) {
