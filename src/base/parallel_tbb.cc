@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/before_fork.h"
@@ -76,6 +79,53 @@ bool is_usable_here() {
   return kIsUsable;
 }
 
+// The arenas of pools that are gone. oneTBB keeps several kB of an arena that ends while a thread
+// is about to join it, which happens behind every short loop (findings/onetbb_arenas.sh); so the
+// next pool takes it over.
+class IdleArenas {
+ public:
+  using Arena = std::unique_ptr<oneapi::tbb::task_arena>;
+
+  // Those of this process: a parent's are not used after a fork, nor its lock, which was perhaps
+  // held.
+  static IdleArenas& of_this_process() {
+    static std::atomic<IdleArenas*> present = nullptr;
+    IdleArenas* known = present;
+    while (known == nullptr || known->forks_ != fork_count()) {
+      auto made = std::make_unique<IdleArenas>();
+      if (present.compare_exchange_strong(known, made.get())) return *made.release();
+    }
+    return *known;
+  }
+
+  // An arena gives its workers the denormal rule of the thread that created it.
+  Arena take(int threads, Denormals denormals) {
+    {
+      const std::lock_guard lock(mutex_);
+      std::vector<Arena>& idle = idle_[{threads, denormals}];
+      if (!idle.empty()) {
+        Arena arena = std::move(idle.back());
+        idle.pop_back();
+        return arena;
+      }
+    }
+    const ScopedDenormals kept(denormals);
+    auto arena = std::make_unique<oneapi::tbb::task_arena>(threads);
+    arena->initialize();
+    return arena;
+  }
+
+  void give(int threads, Denormals denormals, Arena arena) {
+    const std::lock_guard lock(mutex_);
+    idle_[{threads, denormals}].push_back(std::move(arena));
+  }
+
+ private:
+  uint32_t forks_ = fork_count();
+  std::mutex mutex_;
+  std::map<std::pair<int, Denormals>, std::vector<Arena>> idle_;
+};
+
 // Threads may have become scarce since require_threads().
 template <class Run>
 void run_or_explain(const Run& run) {
@@ -99,12 +149,14 @@ struct ThreadPool::State {
       require_threads(threads);
     }
     call_before_fork(settle_tbb);
-    // An arena gives its workers the denormal rule of the thread that created it.
-    const ScopedDenormals kept(denormals);
     if (made_after_forks > 0 && !is_usable_here()) return;
-    arena.emplace(threads);
-    arena->initialize();
+    arena = IdleArenas::of_this_process().take(threads, denormals);
   }
+  ~State() {
+    if (arena) IdleArenas::of_this_process().give(threads, denormals, std::move(arena));
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   // What belongs to the threads of another process is neither used nor destroyed.
   static void leave_to_parent(std::unique_ptr<State>& state) {
@@ -122,7 +174,7 @@ struct ThreadPool::State {
   int threads;
   Denormals denormals;
   uint32_t made_after_forks = fork_count();
-  std::optional<oneapi::tbb::task_arena> arena;  // none if oneTBB cannot be used
+  IdleArenas::Arena arena;  // none if oneTBB cannot be used
   // In a forked process, where oneTBB has no threads: its loops, which libraries begin, run on the
   // calling thread there, but still see the number of threads that their kernels were built for.
   std::optional<ThreadTeam> team;

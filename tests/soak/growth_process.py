@@ -142,6 +142,10 @@ def random_lengths(options):
         yield
 
 
+def random_lengths_two_threads(options):
+    yield from random_lengths(options | {"threads": 2})
+
+
 def random_images(options):
     executor = tessera.load(convolutions()).bind({"x": (1, 3, 16, 16)}, **options)
     sizes = np.random.default_rng(0)
@@ -173,6 +177,10 @@ def bind(options):
     while True:
         model.bind({"x": (1, 12, 32)}, **options).run({"x": x})
         yield
+
+
+def bind_two_threads(options):
+    yield from bind(options | {"threads": 2})
 
 
 def bind_shapes(options):
@@ -292,8 +300,8 @@ def leak(options):
 
 
 CASES = {case.__name__: case for case in (
-    run, run_bound, shapes_in_turn, random_lengths, random_images, sliced_weights, bind,
-    bind_shapes, load,
+    run, run_bound, shapes_in_turn, random_lengths, random_lengths_two_threads,
+    random_images, sliced_weights, bind, bind_two_threads, bind_shapes, load,
     load_bytes, load_others, swap, swap_compiled, load_cache, load_cache_of_executor, pool,
     session_runs, sessions)}
 NOT_TESSERAS = {leak.__name__: leak}  # for the test of this test
