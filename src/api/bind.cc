@@ -392,6 +392,7 @@ std::optional<PlanResult> Model::State::build_known(const BindOptions& options,
   clock.begin("specialise");
   const auto build = [&]() -> BuildOutcome {
     const Graph graph = bound_graph(options, pool);
+    (void)tuning_inputs(graph, options);  // what is wrong is said, also if nothing is measured
     std::optional<BuildOutcome> outcome =
         build_known_plan(graph, *registry, plugins, packs, pool, wanted, plan,
                          [&](const std::string& stage) { clock.begin(stage); });

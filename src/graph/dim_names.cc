@@ -43,6 +43,18 @@ std::string name_of(const Dim& dim) {
   return is_number ? std::string(name) : "";
 }
 
+std::string quoted_for_symbol(std::string_view name) {
+  // Not '/', which many names have: quotients are always in parentheses.
+  if (name.find_first_of("+-*(),\"") == std::string_view::npos) return std::string(name);
+  std::string quoted = "\"";
+  for (const char each : name) {
+    quoted += each;
+    if (each == '"') quoted += each;
+  }
+  quoted += '"';
+  return quoted;
+}
+
 std::string shown_text(const Dim& dim) {
   const std::string text = dim.text();
   std::string shown;

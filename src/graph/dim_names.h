@@ -29,6 +29,10 @@ class DimNames {
   std::map<std::string, int> counts_;
 };
 
+// `name`, or, if it has characters that are operators in expressions, in quotes: no text of a
+// symbol made of it is that of an expression.
+std::string quoted_for_symbol(std::string_view name);
+
 // The name that the model gives to `dim`: "N" for N'2; "" for a number, and for a symbol that the
 // model did not name, such as an expression.
 std::string name_of(const Dim& dim);

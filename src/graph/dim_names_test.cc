@@ -46,5 +46,20 @@ TEST(DimNames, OtherSymbolsHaveNoName) {
   EXPECT_EQ(shown_text(Dim::symbol("it's[0]")), "it's[0]");
 }
 
+TEST(DimNames, ValuesWithOperatorsInTheirNamesGiveSymbolsOfTheirOwn) {
+  EXPECT_EQ(quoted_for_symbol("/layer.0/Add_output"), "/layer.0/Add_output");
+  const auto first_of = [](const char* value) {
+    return Dim::symbol(quoted_for_symbol(value) + "[0]");
+  };
+  const Dim a = first_of("a");
+  const Dim b = first_of("b");
+  const Dim c = first_of("c");
+  EXPECT_NE(add(first_of("a[0]+b"), c), add(a, first_of("b[0]+c")));
+  EXPECT_NE(add(first_of("a[0]+b"), c), add(add(a, b), c));
+  EXPECT_NE(multiply(first_of("a[0]*2)+(b"), 2), multiply(first_of("a"), 2));
+  EXPECT_NE(first_of("a\"+b"), first_of("a+b"));
+  EXPECT_NE(first_of("\"a+b\""), first_of("a+b"));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/dim_names.h"
 #include "ops/evaluate.h"
 
 namespace tessera::ops {
@@ -17,8 +18,8 @@ void check_list(const InferContext& context, size_t index) {
 }  // namespace
 
 Dim unknown_dim(const InferContext& context, size_t output, size_t axis) {
-  return Dim::symbol("?" + context.node().name + "." + std::to_string(output) + "." +
-                     std::to_string(axis));
+  return Dim::symbol("?" + quoted_for_symbol(context.node().name) + "." + std::to_string(output) +
+                     "." + std::to_string(axis));
 }
 
 std::optional<Shape> unknown_shape(const InferContext& context, size_t output, int64_t rank) {

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import onnxruntime_programs
 import pytest
+from onnx import TensorProto, helper
 from onnxruntime_programs import PROGRAMS, classifier, rows
 
 
@@ -69,6 +70,13 @@ def _run_without_outputs(session):
     session.run_with_iobinding(binding)
 
 
+def _binding_of_another(ort):
+    binding = ort.InferenceSession(classifier().SerializeToString()).io_binding()
+    binding.bind_cpu_input("x", rows(2))
+    binding.bind_output("logits")
+    return binding
+
+
 def _without_op(model):
     model.graph.node[0].op_type = "MatMul"
     model.graph.node[0].input[0] = "nothing"
@@ -99,6 +107,21 @@ WRONG = {
         "AttributeError", lambda ort, s: setattr(ort.SessionOptions(), "intra_op_num_thread", 1)),
     "attribute's type": (
         "TypeError", lambda ort, s: setattr(ort.SessionOptions(), "intra_op_num_threads", "1")),
+    "shape of fractions": (
+        "TypeError", lambda ort, s: ort.OrtValue.ortvalue_from_shape_and_type([2.7, 3], np.float32)),
+    "shape of text": (
+        "TypeError", lambda ort, s: s.io_binding().bind_input("x", "cpu", 0, np.float32, "23", 64)),
+    "complex value": (
+        "RuntimeError", lambda ort, s: ort.OrtValue.ortvalue_from_numpy(np.ones(2, np.complex64))),
+    "times": (
+        "RuntimeError",
+        lambda ort, s: ort.OrtValue.ortvalue_from_numpy(np.zeros(2, "datetime64[s]"))),
+    "long numbers": (
+        "RuntimeError", lambda ort, s: ort.OrtValue.ortvalue_from_numpy(np.ones(2, np.longdouble))),
+    "type of bytes": (
+        "RuntimeError", lambda ort, s: ort.OrtValue.ortvalue_from_shape_and_type([2], "S4")),
+    "binding of another session": (
+        "ValueError", lambda ort, s: s.run_with_iobinding(_binding_of_another(ort))),
     "configuration": (
         "RuntimeError", lambda ort, s: ort.SessionOptions().get_session_config_entry("nothing")),
 }
@@ -116,6 +139,64 @@ def test_a_wrong_request_raises_what_programs_catch(ort, onnxruntime, wrong):
             request(module, session)
         # The session still runs.
         assert session.run(None, {"x": rows(2)})[0].shape == (2, 3)
+
+
+# What a node cannot compute for the values that reach it: op, values of `x` and of its second input.
+FAILING = {
+    "TopK": (np.ones((2, 3), "f4"), np.array([7])),
+    "Reshape": (np.ones((2, 3), "f4"), np.array([5, 1])),
+    "Expand": (np.ones((2, 3), "f4"), np.array([2, 5])),
+    "Tile": (np.ones((2, 3), "f4"), np.array([2, -1])),
+    "Pad": (np.ones((2, 3), "f4"), np.array([0, 0, 0, -5])),
+}
+
+
+@pytest.mark.parametrize("op", FAILING)
+def test_a_node_that_fails_in_a_run_is_a_failure(tessera, ort, onnxruntime, op):
+    x, second = FAILING[op]
+    outputs = ["y", "i"] if op == "TopK" else ["y"]
+    graph = helper.make_graph(
+        [helper.make_node(op, ["x", "s"], outputs)], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["a", "b"]),
+         helper.make_tensor_value_info("s", TensorProto.INT64, [len(second)])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    state = ort.capi.onnxruntime_pybind11_state
+    session = ort.InferenceSession(model.SerializeToString())
+    with pytest.raises(state.Fail, match=op) as caught:
+        session.run(None, {"x": x, "s": second})
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, tessera.Error)
+    with pytest.raises(Exception):
+        onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x, "s": second})
+
+
+@pytest.mark.parametrize("kind, value", [
+    ("strings", np.array(["a", "b"], object)), ("strings", None), ("sequence", [np.ones(2, "f4")]),
+    ("map", {"a": 1.0}), ("optional", np.ones(2, "f4"))])
+def test_an_input_that_nothing_reads_may_be_anything(ort, kind, value):
+    floats = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
+    types = {"strings": helper.make_tensor_type_proto(TensorProto.STRING, [2]),
+             "sequence": helper.make_sequence_type_proto(floats),
+             "map": helper.make_map_type_proto(TensorProto.STRING, floats),
+             "optional": helper.make_optional_type_proto(floats)}
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"]),
+         helper.make_value_info("unread", types[kind])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    session = ort.InferenceSession(model.SerializeToString())
+    feed = {"x": np.ones(3, "f4")} | ({} if value is None else {"unread": value})
+    assert session.run(None, feed)[0].tolist() == [1, 1, 1]
+
+
+def test_values_are_updated_by_values_and_other_shapes(ort, onnxruntime):
+    for module in (onnxruntime, ort):
+        value = module.OrtValue.ortvalue_from_numpy(np.zeros((2, 3), "f4"))
+        value.update_inplace(module.OrtValue.ortvalue_from_numpy(np.full((2, 3), 4, "f4")))
+        assert value.numpy().tolist() == [[4] * 3] * 2
+        value.update_inplace(np.arange(6, dtype="f4").reshape(3, 2))
+        assert value.numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_names_of_the_options_are_those_of_onnxruntime(ort, onnxruntime):

@@ -87,6 +87,11 @@ class RunFailed(Fail, errors.InvalidModel):
     """The model cannot be computed for inputs of these shapes."""
 
 
+class NodeFailed(Fail, InvalidArgument):
+    """A node cannot be computed for the values that reach it; onnxruntime raises Fail for most ops
+    and InvalidArgument for others (an index of Gather)."""
+
+
 class OutOfMemory(RuntimeException, errors.OutOfMemory):
     """More memory is needed than available."""
 
@@ -122,6 +127,8 @@ def compatible(error, **classes):
     """
     if error.kind in classes:
         return classes[error.kind](error.where, error.message)
+    if type(error) is errors.InvalidArgument and error.where.startswith("node "):
+        return NodeFailed(error.where, error.message)
     for kind, compatible_class in _COMPATIBLE.items():
         if type(error) is kind:
             return compatible_class(error.where, error.message)

@@ -22,7 +22,7 @@ from .errors import (
 from .executor_pool import ExecutorPool
 from .forks import renew_after_fork
 from .io_binding import IOBinding
-from .node_arg import ModelMetadata, dtype_of, input_arg, listed, one_of, output_arg
+from .node_arg import ModelMetadata, dtype_of, holds_numbers, input_arg, listed, one_of, output_arg
 from .ort_value import OrtValue
 from .profile import Profile
 from .providers import backends_of, read_providers
@@ -217,7 +217,11 @@ class InferenceSession:
             axes = {axis: sizes[dim] for axis, dim in enumerate(value[2] or ()) if dim in sizes}
             if axes and not value[3]:
                 self._wanted_sizes[value[0]] = axes
-        self._is_plain = not (self._profile or self._overridable or self._wanted_sizes)
+        # Strings, sequences: a model that loads does not read them, whatever they are.
+        self._ignored = frozenset(value.name for value in self._inputs
+                                  if not holds_numbers(value.type))
+        self._is_plain = not (self._profile or self._overridable or self._wanted_sizes
+                              or self._ignored)
 
     def renew_locks(self):
         self._variant_loads = threading.Lock()
@@ -324,6 +328,9 @@ class InferenceSession:
     def run_with_iobinding(self, iobinding, run_options=None):
         """Runs on the memory that is bound. Raises InvalidBinding, a RuntimeError, if something that
         is bound does not fit."""
+        if iobinding.session is not self:
+            raise InvalidArgument("iobinding", "expected one that io_binding() of this session made, "
+                                               "found that of another session")
         if not iobinding.outputs:
             raise InvalidBinding("outputs", "expected at least one that is bound, found none")
         try:
@@ -368,6 +375,8 @@ class InferenceSession:
         if not isinstance(run_options, (RunOptions, type(None))):
             raise TypeError("run_options: expected a RunOptions of tessera.onnxruntime, found "
                             f"{type(run_options).__name__}")
+        if self._ignored:
+            inputs = {name: inputs[name] for name in inputs if name not in self._ignored}
         if self._wanted_sizes:
             self._check_sizes(inputs)
         network = self._network

@@ -24,6 +24,7 @@ class IOBinding:
     """
 
     def __init__(self, session):
+        self.session = session
         self._input_names = [arg.name for arg in
                              (*session.get_inputs(), *session.get_overridable_initializers())]
         self._output_names = [arg.name for arg in session.get_outputs()]

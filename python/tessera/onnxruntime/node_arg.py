@@ -57,6 +57,17 @@ def dtype_of(given):
         return None
 
 
+def is_number(dtype):
+    """Whether a dtype is one of ONNX's types of numbers, or bool: tensors of Tessera have no others."""
+    return not dtype.hasobject and dtype.name in _NUMBERS
+
+
+def holds_numbers(onnx_type_name):
+    """Whether a type in ONNX's notation is a tensor of numbers or bools."""
+    name = onnx_type_name.removeprefix("tensor(").removesuffix(")")
+    return onnx_type_name.startswith("tensor(") and _DTYPES.get(name, "object") != "object"
+
+
 def onnx_type(dtype):
     """The type of a tensor in ONNX's notation, by NumPy's name of its dtype: "tensor(float)"."""
     return f"tensor({_NAMES.get(dtype, dtype)})"

@@ -3,8 +3,8 @@
 import math
 import operator
 
-from .errors import InvalidBinding
-from .node_arg import dtype_of, element_type_of, onnx_type
+from .errors import InvalidBinding, InvalidType
+from .node_arg import dtype_of, element_type_of, is_number, onnx_type
 
 __all__ = ["OrtDevice", "OrtValue"]
 
@@ -23,7 +23,7 @@ def check_host(device_type):
 
 def _dtype(element_type, location):
     dtype = dtype_of(element_type)
-    if dtype is None or dtype.hasobject:
+    if dtype is None or not is_number(dtype):
         raise InvalidBinding(location, f"expected a dtype of numbers or bools, or its number in "
                                        f"ONNX, found {element_type!r}")
     return dtype
@@ -31,10 +31,10 @@ def _dtype(element_type, location):
 
 def _checked_shape(shape, location):
     try:
-        dims = tuple(int(dim) for dim in shape)
-    except (TypeError, ValueError):
-        dims = None
-    if dims is None or any(dim < 0 for dim in dims):
+        dims = tuple(operator.index(dim) for dim in shape)
+    except TypeError:
+        raise InvalidType(location, f"expected a list of whole numbers, found {shape!r}") from None
+    if any(dim < 0 for dim in dims):
         raise InvalidBinding(location, f"expected a list of sizes of 0 or more, found {shape!r}")
     return dims
 
@@ -80,8 +80,7 @@ def checked_array(array, location):
     """A NumPy array as it is, or a dense copy of it. Raises InvalidBinding for anything else."""
     import numpy
 
-    if not isinstance(array, numpy.ndarray) or array.dtype.hasobject or array.dtype.kind in "USV" \
-            and array.dtype.name != "bfloat16":
+    if not isinstance(array, numpy.ndarray) or not is_number(array.dtype):
         raise InvalidBinding(location, f"expected a NumPy array of numbers or bools, found "
                                        f"{type(array).__name__}"
                                        + (f" of dtype {array.dtype}"
@@ -206,18 +205,19 @@ class OrtValue:
     def is_tensor_sequence(self):
         return False
 
-    def update_inplace(self, np_arr):
-        """Copies an array of the same size and type into the tensor."""
-        given = checked_array(np_arr, "OrtValue")
+    def update_inplace(self, data):
+        """Copies an array, or another OrtValue, of the same type and number of bytes into the
+        tensor."""
+        given = checked_array(data.numpy() if isinstance(data, OrtValue) else data, "OrtValue")
         mine = self._array
-        if given.shape != mine.shape or given.dtype != mine.dtype:
+        if given.nbytes != mine.nbytes or given.dtype != mine.dtype:
             raise InvalidBinding("OrtValue", f"expected an array of {mine.dtype} "
                                              f"{list(mine.shape)}, found {given.dtype} "
                                              f"{list(given.shape)}")
         if not mine.flags.writeable:
             raise InvalidBinding("OrtValue", "expected memory that may be written, found a "
                                              "read-only array")
-        mine[...] = given
+        mine[...] = given.reshape(mine.shape)
 
     def __repr__(self):
         return f"<OrtValue {self.data_type()} {self.shape()}>"

@@ -1,6 +1,9 @@
 #include "import/onnx/op_lookup.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <string_view>
 
 #include "base/likely_name.h"
 #include "import/onnx/onnx_operators.h"
@@ -14,13 +17,40 @@ std::string opset_text(const std::string& domain, int64_t version) {
   return "version " + std::to_string(version) + " of domain '" + domain_text(domain) + "'";
 }
 
+// ONNX's experiments of 2017 and 2018, which no operator set contains, but old models.
+constexpr std::string_view kExperiments[] = {"ATen",
+                                             "Affine",
+                                             "ConstantFill",
+                                             "Crop",
+                                             "DynamicSlice",
+                                             "GRUUnit",
+                                             "GivenTensorFill",
+                                             "ImageScaler",
+                                             "ParametricSoftplus",
+                                             "Scale",
+                                             "ScaledTanh"};
+
+// "; domain 'ai.onnx.ml' has one", if a domain of ONNX other than that of `wanted` has its name.
+std::string other_domain_text(const Operator& wanted) {
+  for (const std::string domain : {"", "ai.onnx.ml", "ai.onnx.preview.training"}) {
+    if (domain == wanted.domain || find_onnx_operator(domain, wanted.name) == nullptr) continue;
+    return "; domain '" + domain_text(domain) + "' has one";
+  }
+  return "";
+}
+
 // For an operator that this build has in no version.
 std::string explain_unknown(const ops::Registry& registry, const Operator& wanted, int64_t opset) {
   const OnnxOperator* known = find_onnx_operator(wanted.domain, wanted.name);
+  if (wanted.domain.empty() &&
+      std::ranges::find(kExperiments, wanted.name) != std::end(kExperiments)) {
+    return text(wanted) + " is not in this build; ONNX had it as an experiment, in no operator set";
+  }
   if (known == nullptr && is_onnx_domain(wanted.domain)) {
+    const std::string other = other_domain_text(wanted);
     return "no version of domain '" + domain_text(wanted.domain) + "' has an operator '" +
            wanted.name + "' (the model imports version " + std::to_string(opset) + ")" +
-           did_you_mean(wanted.name, onnx_operator_names(wanted.domain));
+           (other.empty() ? did_you_mean(wanted.name, onnx_operator_names(wanted.domain)) : other);
   }
   const std::string is_missing = text(wanted) + " is not in this build";
   if (known == nullptr) {
@@ -40,6 +70,10 @@ std::string explain_unknown(const ops::Registry& registry, const Operator& wante
 
 // For an op that the operator set does not contain.
 std::string explain_version(const ops::Op& op, int64_t opset) {
+  if (opset > ops::kAnyVersion) {
+    return text(Operator{op.domain, op.name}) + " is not in this build in " +
+           opset_text(op.domain, opset);
+  }
   const bool is_retired = opset > op.last_version;
   return text(Operator{op.domain, op.name}) +
          (is_retired ? " was retired after version " + std::to_string(op.last_version)

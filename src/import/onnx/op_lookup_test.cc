@@ -47,7 +47,17 @@ const Case kCases[] = {
      "no version of domain 'ai.onnx' has an operator 'Frobnicate' (the model imports version 18)"},
     {"ai.onnx.ml", "Scaler", 3, "Scaler of ai.onnx.ml is not in this build"},
     {"ai.onnx.ml", "Relu", 3,
-     "no version of domain 'ai.onnx.ml' has an operator 'Relu' (the model imports version 3)"},
+     "no version of domain 'ai.onnx.ml' has an operator 'Relu' (the model imports version 3); "
+     "domain "
+     "'ai.onnx' has one"},
+    {"", "Scaler", 18,
+     "no version of domain 'ai.onnx' has an operator 'Scaler' (the model imports version 18); "
+     "domain "
+     "'ai.onnx.ml' has one"},
+    {"", "Affine", 9,
+     "Affine of ai.onnx is not in this build; ONNX had it as an experiment, in no operator set"},
+    {"", "Relu", int64_t{1} << 40,
+     "Relu of ai.onnx is not in this build in version 1099511627776 of domain 'ai.onnx'"},
     {"com.microsoft", "MatMulNBits", 1,
      "MatMulNBits of com.microsoft is not in this build (the model imports version 1 of domain "
      "'com.microsoft')"},

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -73,6 +74,18 @@ bool names_element_type(const onnx::NodeProto& node, const onnx::AttributeProto&
   constexpr std::string_view kNames[] = {"to", "dtype", "output_dtype"};
   return normalized_domain(node.domain()).empty() && attribute.has_i() &&
          std::ranges::find(kNames, attribute.name()) != std::end(kNames);
+}
+
+// The values that nodes of the graph, and of graphs in it, read or make.
+void add_names_of_nodes(const onnx::GraphProto& graph, std::set<std::string_view>& names) {
+  for (const onnx::NodeProto& node : graph.node()) {
+    names.insert(node.input().begin(), node.input().end());
+    names.insert(node.output().begin(), node.output().end());
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) add_names_of_nodes(attribute.g(), names);
+      for (const onnx::GraphProto& inner : attribute.graphs()) add_names_of_nodes(inner, names);
+    }
+  }
 }
 
 class Survey {
@@ -167,13 +180,19 @@ class Survey {
   }
 
   void add_graph(const onnx::GraphProto& graph, const Site& site) {
-    for (const auto& input : graph.input()) {
-      add_type(input.type(), site.where + "graph input '" + input.name() + "'");
-    }
+    std::set<std::string_view> used;
+    add_names_of_nodes(graph, used);
     for (const auto& output : graph.output()) {
+      used.insert(output.name());
       add_type(output.type(), site.where + "graph output '" + output.name() + "'");
     }
+    // What nothing reads or makes may be of any type.
+    for (const auto& input : graph.input()) {
+      if (!used.contains(input.name())) continue;
+      add_type(input.type(), site.where + "graph input '" + input.name() + "'");
+    }
     for (const auto& value : graph.value_info()) {
+      if (!used.contains(value.name())) continue;
       add_type(value.type(), site.where + "value '" + value.name() + "'");
     }
     for (const auto& tensor : graph.initializer()) {
@@ -325,12 +344,16 @@ Error with_missing(const Error& error, const std::string& location,
   // The text of an error must fit a terminal.
   constexpr size_t kMaxShown = 8;
   const auto is_named = [&](const MissingPart& part) {
-    return error.message().find(part.name) != std::string::npos;
+    // "version 29" is "found 29" in an error.
+    const std::string text =
+        part.kind == kVersion ? "found " + part.name.substr(part.name.rfind(' ') + 1) : part.name;
+    return error.message().find(text) != std::string::npos;
   };
   const bool is_covered = std::ranges::any_of(missing, is_named);
   const bool is_one = missing.size() == 1 && missing.front().count == 1;
   if (missing.empty() || (is_one && is_covered)) return error;
-  std::string message = is_covered ? "" : error.where() + ": " + error.message() + "; besides, ";
+  const std::string place = error.where() == location ? "" : error.where() + ": ";
+  std::string message = is_covered ? "" : place + error.message() + "; besides, ";
   if (missing.size() > 1) {
     message += "it needs " + std::to_string(missing.size()) + " things that are missing: ";
   }

@@ -68,6 +68,7 @@ const Case kCases[] = {
        set_type(*graph.add_input(), "s", {2}, onnx::TensorProto::STRING);
        onnx::NodeProto& constant = add_node(graph, "Constant", {}, {"b"}, "constant");
        add_attribute(constant, "value_strings").add_strings("a");
+       add_node(graph, "Identity", {"s"}, {"t"});
      },
      {"element_type string 2: graph input 's'"}},
     {"values that are no dense tensors",
@@ -80,6 +81,7 @@ const Case kCases[] = {
            ->mutable_tensor_type()
            ->set_elem_type(1);
        graph.mutable_input(1)->set_name("list");
+       add_node(graph, "Identity", {"list"}, {"t"});
        onnx::TypeProto& map = *graph.add_output()->mutable_type();
        map.mutable_map_type()->set_key_type(onnx::TensorProto::STRING);
        map.mutable_map_type()->mutable_value_type()->mutable_sparse_tensor_type()->set_elem_type(1);
@@ -119,6 +121,18 @@ const Case kCases[] = {
        add_node(graph, "Own", {"x"}, {"q"}, "o").set_domain("com.example");
      },
      {"operator MatMulNBits 1: node 'n' (MatMulNBits)", "operator Own 1: node 'o' (Own)"}},
+    {"not what nothing reads or makes",
+     [](auto& model, auto& graph) {
+       auto& sequence = *graph.add_input();
+       sequence.set_name("unread");
+       sequence.mutable_type()->mutable_sequence_type();
+       auto& lost = *graph.add_value_info();
+       lost.set_name("lost");
+       lost.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT4);
+       (void)model;
+       add_node(graph, "QuantizeLinear", {"x"}, {"q"}, "n");
+     },
+     {"operator QuantizeLinear 1: node 'n' (QuantizeLinear)"}},
     {"versions",
      [](auto& model, auto&) {
        model.mutable_opset_import(0)->set_version(29);
@@ -193,6 +207,20 @@ TEST(Survey, ARefusalSaysEverything) {
                                        "file 'm'", {part("B")})
                               .what()),
               HasSubstr("here: too deep; besides, B of"));
+}
+
+TEST(Survey, AVersionIsSaidOnce) {
+  onnx::ModelProto model = relu_model();
+  model.mutable_opset_import(0)->set_version(29);
+  const Error found(ErrorKind::Unsupported, "file 'm'",
+                    "expected an operator set from 6 to 28, found 29");
+  std::vector<MissingPart> missing = survey(model).missing;
+  EXPECT_EQ(std::string(with_missing(found, "file 'm'", missing).what()), found.what());
+  missing.push_back(part("B"));
+  const std::string text = with_missing(found, "file 'm'", missing).what();
+  EXPECT_EQ(text.find("29"), text.rfind("29")) << text;
+  EXPECT_EQ(text.find("file 'm'"), text.rfind("file 'm'")) << text;
+  EXPECT_THAT(text, HasSubstr("it needs 2 things that are missing: version 29 of ai.onnx"));
 }
 
 TEST(Survey, ALongListIsCut) {

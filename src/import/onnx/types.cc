@@ -46,7 +46,7 @@ Dim dim_of(const onnx::TensorShapeProto::Dimension& proto, size_t axis, const st
   // Some exporters write -1 for an unknown dimension.
   if (proto.has_dim_value() && proto.dim_value() >= 0) return proto.dim_value();
   if (is_dim_name(proto.dim_param())) return names.next(proto.dim_param());
-  return Dim::symbol(value + "[" + std::to_string(axis) + "]");
+  return Dim::symbol(quoted_for_symbol(value) + "[" + std::to_string(axis) + "]");
 }
 
 Type tensor_type_of(const onnx::TypeProto::Tensor& proto, const std::string& where,
