@@ -182,14 +182,14 @@ class Survey {
   void add_graph(const onnx::GraphProto& graph, const Site& site) {
     std::set<std::string_view> used;
     add_names_of_nodes(graph, used);
-    for (const auto& output : graph.output()) {
-      used.insert(output.name());
-      add_type(output.type(), site.where + "graph output '" + output.name() + "'");
-    }
+    for (const auto& output : graph.output()) used.insert(output.name());
     // What nothing reads or makes may be of any type.
     for (const auto& input : graph.input()) {
       if (!used.contains(input.name())) continue;
       add_type(input.type(), site.where + "graph input '" + input.name() + "'");
+    }
+    for (const auto& output : graph.output()) {
+      add_type(output.type(), site.where + "graph output '" + output.name() + "'");
     }
     for (const auto& value : graph.value_info()) {
       if (!used.contains(value.name())) continue;

@@ -53,6 +53,7 @@ const Case kCases[] = {
        set_type(*graph.add_value_info(), "v", {2}, kFloat8);
        add_weight(graph, "w", {2}).set_data_type(kFloat8);
        set_type(*graph.add_output(), "o", {2}, onnx::TensorProto::COMPLEX64);
+       add_node(graph, "Identity", {"i"}, {"v"});
      },
      {"element_type float8e4m3fn 3: graph input 'i'",
       "element_type complex64 1: graph output 'o'"}},
