@@ -225,7 +225,7 @@ CASES = [
          ("2 things", "Hardmax of ai.onnx is not in this build (2 nodes",
           "DequantizeLinear of ai.onnx is not in this build (1 node"), kind="Unsupported"),
     Case("ops and element types that this build lacks",
-         inspect(make_model([node("Hardmax", ["x"], ["y"], name="n")],
+         inspect(make_model([node("Hardmax", ["x"], ["y"], name="n"), node("Identity", ["s"], ["t"])],
                             [value("x"), value("s", element=TensorProto.STRING),
                              value("e", element=TensorProto.FLOAT8E5M2)])),
          ("Hardmax of ai.onnx", "elements of string", "elements of float8e5m2", "graph input 's'"),

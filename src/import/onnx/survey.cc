@@ -160,6 +160,15 @@ class Survey {
     for (const auto& output : graph.output()) description_.outputs.push_back(declared(output));
   }
 
+  bool is_readable(const onnx::ValueInfoProto& proto) {
+    try {
+      (void)onnx_import::type_of(proto.type(), "", proto.name(), dim_names_);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
   ValueDescription declared(const onnx::ValueInfoProto& proto) {
     ValueDescription value;
     value.name = proto.name();
@@ -183,9 +192,9 @@ class Survey {
     std::set<std::string_view> used;
     add_names_of_nodes(graph, used);
     for (const auto& output : graph.output()) used.insert(output.name());
-    // What nothing reads or makes may be of any type.
+    // What nothing reads or makes may be of any type that can be read.
     for (const auto& input : graph.input()) {
-      if (!used.contains(input.name())) continue;
+      if (!used.contains(input.name()) && is_readable(input)) continue;
       add_type(input.type(), site.where + "graph input '" + input.name() + "'");
     }
     for (const auto& output : graph.output()) {

@@ -126,7 +126,7 @@ const Case kCases[] = {
      [](auto& model, auto& graph) {
        auto& sequence = *graph.add_input();
        sequence.set_name("unread");
-       sequence.mutable_type()->mutable_sequence_type();
+       sequence.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type();
        auto& lost = *graph.add_value_info();
        lost.set_name("lost");
        lost.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT4);
