@@ -175,7 +175,8 @@ void add_to_total(IrWriter& writer, const Accumulator& accumulator, size_t vecto
   const std::string left = writer.value("load " + type + ", ptr " + total);
   const std::string sum = writer.value("fadd " + type + left + ", " + next);
   const std::string lost = print_rounding(writer, type, left, next, sum);
-  update(writer, accumulator, total, mask, [&](const std::string&) { return sum; });
+  update(writer, accumulator, total, mask,
+         [&](const std::string&) -> const std::string& { return sum; });
   update(writer, accumulator, accumulator.rests[vector], mask, [&](const std::string& before) {
     return writer.value("fadd " + type + before + ", " + lost);
   });

@@ -160,7 +160,9 @@ struct ThreadPool::State {
 
   // What belongs to the threads of another process is neither used nor destroyed.
   static void leave_to_parent(std::unique_ptr<State>& state) {
-    if (state->made_after_forks != fork_count()) (void)state.release();
+    if (state->made_after_forks == fork_count()) return;
+    const State* const left = state.release();
+    (void)left;
   }
   static State& of_this_process(std::unique_ptr<State>& state) {
     if (state->made_after_forks != fork_count()) {

@@ -393,7 +393,7 @@ class Analysis {
     for (const size_t input : uncertain) {
       elements = std::max(elements, static_cast<size_t>(inputs_[input].elements()));
     }
-    const int bits = std::min<int>(std::bit_width(elements - 1), kPairBits);
+    const int bits = std::min(static_cast<int>(std::bit_width(elements - 1)), kPairBits);
     for (uint64_t draw = 0; draw < kDraws + static_cast<uint64_t>(bits); ++draw) {
       std::vector<Tensor> inputs = inputs_;
       for (const size_t input : uncertain) {

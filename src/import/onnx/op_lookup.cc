@@ -52,7 +52,7 @@ std::string explain_unknown(const ops::Registry& registry, const Operator& wante
            wanted.name + "' (the model imports version " + std::to_string(opset) + ")" +
            (other.empty() ? did_you_mean(wanted.name, onnx_operator_names(wanted.domain)) : other);
   }
-  const std::string is_missing = text(wanted) + " is not in this build";
+  std::string is_missing = text(wanted) + " is not in this build";
   if (known == nullptr) {
     const std::vector<std::string> similar = registry.similar(wanted.domain, wanted.name);
     return is_missing + " (the model imports " + opset_text(wanted.domain, opset) + ")" +
