@@ -29,8 +29,8 @@ class DimNames {
   std::map<std::string, int> counts_;
 };
 
-// `name`, or, if it has characters that are operators in expressions, in quotes: no text of a
-// symbol made of it is that of an expression.
+// `name`, in quotes if it has characters that are operators in expressions. Without quotes, a value
+// named "a+b" would give a symbol with the text of a sum.
 std::string quoted_for_symbol(std::string_view name);
 
 // The name that the model gives to `dim`: "N" for N'2; "" for a number, and for a symbol that the

@@ -520,6 +520,7 @@ double epsilon_of(DataType type) {
 double ulp_of(DataType type, double x) {
   const double magnitude = std::max(std::fabs(x), smallest_normal_of(type));
   if (!std::isfinite(magnitude)) return kInfinity;
+  // Below, the product might be denormal, which a thread that flushes denormals makes zero.
   if (magnitude < 0x1p-900) return std::ldexp(epsilon_of(type), std::ilogb(magnitude));
   // The power of two below: the same number without its fraction.
   constexpr uint64_t kFraction = (uint64_t{1} << 52) - 1;

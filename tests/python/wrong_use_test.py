@@ -208,3 +208,17 @@ def test_import_is_fast_and_loads_no_library(tessera, tmp_path):
         assert printed[1:] == []
         seconds.append(float(printed[0]))
     assert min(seconds) < 0.06
+
+
+@pytest.mark.parametrize("given", [
+    {"xx": X}, {"x": X.astype(np.int32)}, {"x": np.ones((3, 3), np.float32)}],
+    ids=["name", "type", "shape"])
+def test_wrong_tuning_inputs_are_refused_where_the_plan_is_known(tessera, doubling_model, tmp_path, given):
+    def bind(**options):
+        return tessera.load(doubling_model).bind({"x": (2, 3)}, optimize=True,
+                                                 cache_dir=str(tmp_path), **options)
+
+    bind()
+    bind(tuning_inputs={"x": X})
+    with pytest.raises(tessera.InvalidArgument):
+        bind(tuning_inputs=given)

@@ -160,9 +160,11 @@ class Survey {
     for (const auto& output : graph.output()) description_.outputs.push_back(declared(output));
   }
 
-  bool is_readable(const onnx::ValueInfoProto& proto) {
+  // Whether load() accepts the type of an input that nothing reads.
+  static bool is_readable(const onnx::ValueInfoProto& proto) {
+    DimNames names;
     try {
-      (void)onnx_import::type_of(proto.type(), "", proto.name(), dim_names_);
+      (void)onnx_import::type_of(proto.type(), "", proto.name(), names);
       return true;
     } catch (const Error&) {
       return false;
@@ -192,7 +194,7 @@ class Survey {
     std::set<std::string_view> used;
     add_names_of_nodes(graph, used);
     for (const auto& output : graph.output()) used.insert(output.name());
-    // What nothing reads or makes may be of any type that can be read.
+    // What nothing reads or makes is not needed.
     for (const auto& input : graph.input()) {
       if (!used.contains(input.name()) && is_readable(input)) continue;
       add_type(input.type(), site.where + "graph input '" + input.name() + "'");

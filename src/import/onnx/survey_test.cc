@@ -123,14 +123,13 @@ const Case kCases[] = {
      },
      {"operator MatMulNBits 1: node 'n' (MatMulNBits)", "operator Own 1: node 'o' (Own)"}},
     {"not what nothing reads or makes",
-     [](auto& model, auto& graph) {
+     [](auto&, auto& graph) {
        auto& sequence = *graph.add_input();
        sequence.set_name("unread");
        sequence.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type();
        auto& lost = *graph.add_value_info();
        lost.set_name("lost");
        lost.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT4);
-       (void)model;
        add_node(graph, "QuantizeLinear", {"x"}, {"q"}, "n");
      },
      {"operator QuantizeLinear 1: node 'n' (QuantizeLinear)"}},
