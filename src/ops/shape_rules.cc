@@ -18,8 +18,9 @@ void check_list(const InferContext& context, size_t index) {
 }  // namespace
 
 Dim unknown_dim(const InferContext& context, size_t output, size_t axis) {
-  return Dim::symbol("?" + quoted_for_symbol(context.node().name) + "." + std::to_string(output) +
-                     "." + std::to_string(axis));
+  std::string symbol = "?";
+  symbol += quoted_for_symbol(context.node().name);
+  return Dim::symbol(symbol + "." + std::to_string(output) + "." + std::to_string(axis));
 }
 
 std::optional<Shape> unknown_shape(const InferContext& context, size_t output, int64_t rank) {
