@@ -57,6 +57,9 @@ Placer::Placer(const Graph& graph, const Offers& offers, const LayoutTable& layo
       keeps_sparse_storage_(keeps_sparse_storage),
       is_refused_(offers.candidates.size(), false),
       failed_to_build_(offers.candidates.size(), false) {
+  for (const PlacementCandidate& candidate : problem_.candidates) {
+    estimated_seconds_.push_back(candidate.seconds);
+  }
   const bool has_others = std::ranges::any_of(offers.candidates, [](const Candidate& candidate) {
     return candidate.threads == 0 && candidate.has_kernel();
   });
@@ -143,7 +146,9 @@ Placement Placer::choose_without_prices() {
 
 Placement Placer::in_order() const {
   PlacementProblem problem = problem_;
+  problem.conversion_prices.clear();
   for (size_t index = 0; index < is_single_threaded_.size(); ++index) {
+    problem.candidates[index].seconds = estimated_seconds_[index];
     if (is_single_threaded_[index] || is_measured_only_[index]) problem.is_forbidden[index] = true;
     if (!may_compile_ && compile_seconds_[index] > 0) problem.is_forbidden[index] = true;
   }

@@ -77,8 +77,8 @@ class Placer {
   // candidate computes, or none that is compatible with the other choices.
   Placement choose();
 
-  // The placement that choose() returns without prices. Empty if some node has only candidates that
-  // need prices to be chosen.
+  // The placement that choose() returns without prices: the prices that are set only forbid what
+  // was refused. Empty if some node has only candidates that need prices to be chosen.
   Placement in_order() const;
   // What the choice without prices would gain over `chosen` if kernels were compiled for it;
   // nullopt if nothing, or if they may be compiled anyway.
@@ -140,6 +140,7 @@ class Placer {
   PlacementProblem problem_;  // update_forbidden() updates its is_forbidden
   std::vector<std::string> places_;
   bool has_prices_ = false;
+  std::vector<double> estimated_seconds_;        // by candidate: its plug-in's estimate
   std::vector<double> build_seconds_;            // by candidate; empty without prices
   std::vector<double> amortized_build_seconds_;  // by candidate: amortized, included in prices
   bool keeps_sparse_storage_;

@@ -167,9 +167,10 @@ std::vector<int> MeasurementLoop::build(const Placement& placement) {
   return std::move(kernels.failed);
 }
 
-bool MeasurementLoop::is_measured(const Placement& placement) const {
-  return std::none_of(placement.chosen.begin(), placement.chosen.end(),
-                      [&](int index) { return is_unmeasured(index); });
+bool MeasurementLoop::is_measured(const Placement& placement, const Placement& exempt) const {
+  return std::ranges::none_of(placement.chosen, [&](int index) {
+    return is_unmeasured(index) && std::ranges::find(exempt.chosen, index) == exempt.chosen.end();
+  });
 }
 
 // Whether the candidate can be measured, but was not.

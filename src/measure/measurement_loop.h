@@ -64,8 +64,8 @@ class MeasurementLoop {
   std::vector<int> build(const Placement& placement);
 
   // Whether all candidates of `placement` that can be measured were measured, so that the results
-  // of its kernels are known to be right.
-  bool is_measured(const Placement& placement) const;
+  // of its kernels are known to be right; apart from the candidates of `exempt`.
+  bool is_measured(const Placement& placement, const Placement& exempt = {}) const;
 
   tuning::Tuner& tuner() { return tuner_; }
   const tuning::Tuner& tuner() const { return tuner_; }

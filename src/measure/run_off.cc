@@ -72,15 +72,13 @@ std::vector<Contender> RunOff::run(const Placement& best, const Placement& known
 // --- Who takes part
 
 // Adds a contender if its placement is new and can be run. Its kernels must have been checked,
-// except those of Kernels::Any.
-void RunOff::add(const std::string& name, Placement placement, std::optional<int> alone,
-                 Kernels kernels) {
+// except those of `unchecked_`.
+void RunOff::add(const std::string& name, Placement placement, std::optional<int> alone) {
   if (placement.chosen.empty()) return;
   const bool is_new = std::none_of(all_.begin(), all_.end(), [&](const Contender& other) {
     return other.placement.chosen == placement.chosen;
   });
-  const bool may_run = kernels == Kernels::Any || loop_.is_measured(placement);
-  if (!is_new || !may_run) return;
+  if (!is_new || !loop_.is_measured(placement, unchecked_)) return;
   if (!fitter_.fits(placement, placer_)) return;
   if (!loop_.build(placement).empty()) return;
   std::unique_ptr<PlanRunner> runner = trials_.runner_of(placement);
@@ -92,14 +90,14 @@ void RunOff::add(const std::string& name, Placement placement, std::optional<int
 
 void RunOff::add_choices(const Placement& best, const Placement& known) {
   const Placement in_order = measured_in_order();
+  // If the time is over, its kernels may be unchecked, as they are in binds that do not measure.
+  if (!tuner_.should_continue()) unchecked_ = in_order;
   add("chosen", best);
   add("known", known);
   add("solved", if_promising(placer_.solve(), kMaxPriceRatio));
   add("greedy", if_promising(placer_.greedy(), kMaxPriceRatio));
-  // It runs whatever its price, so that measuring never makes a model slower. If the time is over,
-  // its kernels may be unchecked, as they are in binds that do not measure.
-  const bool is_late = !tuner_.should_continue();
-  add("in order", in_order, {}, is_late ? Kernels::Any : Kernels::Checked);
+  // It runs whatever its price, so that measuring never makes a model slower.
+  add("in order", in_order);
   for (Contender& one : all_) one.is_in_order = one.placement.chosen == in_order.chosen;
 }
 

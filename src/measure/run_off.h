@@ -41,10 +41,7 @@ class RunOff {
   std::vector<Contender> run(const Placement& best, const Placement& known);
 
  private:
-  enum class Kernels : uint8_t { Checked, Any };
-
-  void add(const std::string& name, Placement placement, std::optional<int> alone = {},
-           Kernels kernels = Kernels::Checked);
+  void add(const std::string& name, Placement placement, std::optional<int> alone = {});
   void add_choices(const Placement& best, const Placement& known);
   Placement measured_in_order();
   void add_backends_alone();
@@ -65,6 +62,8 @@ class RunOff {
   PlanTrials& trials_;
   StepRecorder& recorder_;
   std::vector<Contender> all_;
+  // Its kernels may be run although they were not checked. Empty while there is time to check them.
+  Placement unchecked_;
   size_t winner_ = 0;  // index in all_; valid after a race
 };
 
