@@ -30,7 +30,8 @@ struct ModelInspection {
 };
 
 // What load() throws if this build lacks something that a model needs. The message says everything
-// that is missing.
+// that is missing. Of kind Unsupported, or InvalidModel if something is wrong with the model
+// besides.
 class MissingParts : public Error {
  public:
   MissingParts(const Error& error, ModelInspection inspection)

@@ -363,7 +363,8 @@ class Model {
 
 // Loads an ONNX file, or a bundle (Model::save_bundle()), which is recognised by its first bytes.
 // Throws InvalidArgument (the file cannot be read), InvalidModel, MissingParts (tessera/inspect.h:
-// operators, types or versions that this build lacks, all of them; of kind Unsupported),
+// operators, types or versions that this build lacks, all of them; of kind Unsupported, or
+// InvalidModel),
 // OutOfMemory, or Corrupt for a damaged bundle. A bundle is mapped:
 // like external files, it must not be written or truncated as long as the model or one of its
 // executors exists.

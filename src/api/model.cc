@@ -416,18 +416,24 @@ void Model::State::read_first(std::optional<IndexLocation> location, const LoadO
                                                 : "file '" + file.string() + "'";
   // Without an index this is the only stage.
   clock.begin(location ? "read" : "load");
+  // An invalid model, whose external data is lost perhaps, may need what this build lacks, too.
+  const auto says_all = [](const Error& error) {
+    return error.kind() == ErrorKind::Unsupported || error.kind() == ErrorKind::InvalidModel;
+  };
   try {
     restore();
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::Unsupported) throw;
+    if (!says_all(error)) throw;
     // A plug-in may define the op. Plug-ins are opened only if a model needs this.
     const auto extended = extended_registry(options.backends.state_->set);
-    if (!extended) throw_missing(error, location_text, survey);
-    registry = extended;
+    if (extended) registry = extended;
+    if (!extended || error.kind() != ErrorKind::Unsupported) {
+      throw_missing(error, location_text, survey);
+    }
     try {
       restore();
     } catch (const Error& still) {
-      if (still.kind() != ErrorKind::Unsupported) throw;
+      if (!says_all(still)) throw;
       throw_missing(still, location_text, survey);
     }
     // No index is kept: the next process has to open the plug-in, too.

@@ -5,6 +5,7 @@ import json
 import subprocess
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -148,6 +149,36 @@ def test_no_other_name_is_suggested_for_one_that_onnx_has(tessera, name):
 def test_a_name_that_onnx_does_not_have_gets_a_suggestion(tessera, wrong, right):
     with pytest.raises(tessera.Unsupported, match=f"did you mean '{right}'"):
         tessera.load(make_model([node(wrong)]))
+
+
+def lost_weight(name="w", read=True):
+    """A model whose weight's file does not exist, and that needs Hardmax."""
+    model = onnx.load_from_string(make_model([node("Hardmax", name="h"),
+                                              *([node("Neg", [name], ["z"])] if read else [])]))
+    tensor = model.graph.initializer.add(name=name, data_type=onnx.TensorProto.FLOAT, dims=[2],
+                                         data_location=onnx.TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="lost.bin")
+    return model.SerializeToString()
+
+
+def test_what_else_is_wrong_does_not_hide_what_is_missing(tessera, tessera_binary):
+    """The file of a weight may be lost; a node's domain may not be imported."""
+    strange = make_model([node("Own", domain="com.example"), node("Hardmax", outputs=["h"])])
+    for model, words in ((lost_weight(), "lost.bin"), (strange, "'com.example' is not among")):
+        with pytest.raises(tessera.InvalidModel) as refused:
+            tessera.load(model)
+        assert words in str(refused.value)
+        assert "besides" in str(refused.value) and "Hardmax of ai.onnx" in str(refused.value)
+        assert "Hardmax" in counts(tessera.inspect(model).missing)
+        done = subprocess.run([tessera_binary, "inspect", "-"], input=model, capture_output=True,
+                              check=False, timeout=60)
+        assert done.returncode == 2 and b"InvalidModel" in done.stderr, done.stderr
+        assert b"Hardmax" in done.stdout
+
+
+def test_what_nothing_reads_is_not_needed(tessera):
+    [part] = tessera.inspect(lost_weight(read=False)).missing
+    assert part.name == "Hardmax"
 
 
 def test_many_missing_operators_fit_a_terminal(tessera):

@@ -28,6 +28,7 @@ onnx::ModelProto external_model(const std::string& location, const std::string& 
   tensor.set_data_location(onnx::TensorProto::EXTERNAL);
   set_entry(tensor, "location", location);
   if (!offset.empty()) set_entry(tensor, "offset", offset);
+  add_output(*model.mutable_graph(), "w");
   return model;
 }
 
@@ -55,6 +56,7 @@ TEST(ExternalData, IsMappedWhereItIsAlignedAndCopiedElsewhere) {
   second.set_name("u");
   second.mutable_external_data(1)->set_value("68");
   *model.mutable_graph()->add_initializer() = second;
+  for (const char* name : {"v", "u"}) add_output(*model.mutable_graph(), name);
 
   const ImportedModel imported = import(model, folder.path());
   EXPECT_EQ(first_of(imported, "w"), 16);

@@ -171,6 +171,8 @@ Frame& Functions::enter(const onnx::NodeProto& call, const Frame& caller,
   frame.caller = &caller;
   frame.depth = caller.depth + 1;
   frame.opsets = read_opsets(function.opset_import(), location_of(function));
+  // For domains that it does not import.
+  frame.opsets.insert(frames_.front().opsets.begin(), frames_.front().opsets.end());
   frame.prefix = std::move(prefix);
   frame.metadata = metadata_of(call, caller);
   charge(bytes_of(frame.metadata));

@@ -131,6 +131,13 @@ TEST(Functions, HaveOperatorSetsOfTheirOwn) {
   EXPECT_EQ(imported.graph.nodes[2].version, 13);
 }
 
+TEST(Functions, WhatTheyDoNotImportIsThatOfTheModel) {
+  onnx::ModelProto model = call_model();
+  model.mutable_opset_import(0)->set_version(12);
+  model.mutable_functions(0)->clear_opset_import();
+  EXPECT_EQ(import(model).graph.nodes[0].version, 7);
+}
+
 TEST(Functions, OptionalInputsAndUnwantedOutputs) {
   onnx::ModelProto model = make_model();
   add_input(*model.mutable_graph(), "x");

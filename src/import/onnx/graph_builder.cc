@@ -1,6 +1,7 @@
 #include "import/onnx/graph_builder.h"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "import/onnx/order.h"
 #include "import/onnx/scope.h"
 #include "import/onnx/sparse_tensors.h"
+#include "import/onnx/used_names.h"
 #include "import/onnx/wire_scan.h"
 #include "ops/schema.h"
 #include "tessera/error.h"
@@ -72,13 +74,18 @@ class GraphBuilder {
     return is_models_own && free_inputs_.contains(name);
   }
 
+  // Leaves out those that nothing reads: they may be of types that this build lacks, or in files
+  // that are gone.
   void add_constants(const GraphSite& site, const DeclaredTypes& declared, Scope& scope) {
+    std::unordered_set<std::string_view> used = used_names(site.proto);
+    for (const auto& input : site.proto.input()) used.insert(input.name());
     for (const onnx::SparseTensorProto& proto : site.proto.sparse_initializer()) {
       Value value;
       value.name = site.frame.rename(proto.values().name());
       if (is_free(site, value.name)) continue;
       const std::string where = site.where + "sparse initializer '" + value.name + "'";
       if (value.name.empty()) throw Error(ErrorKind::InvalidModel, where, "it has no name");
+      if (!used.contains(proto.values().name())) continue;
       read_sparse(proto, tensors_, where, value);
       declared.check_constant(value.name, value.type);
       scope.make_own(std::move(value), "a sparse initializer");
@@ -89,6 +96,7 @@ class GraphBuilder {
       if (is_free(site, value.name)) continue;
       const std::string where = site.where + "initializer '" + value.name + "'";
       if (value.name.empty()) throw Error(ErrorKind::InvalidModel, where, "it has no name");
+      if (!used.contains(proto.name())) continue;
       value.constant = tensors_.read(proto, where);
       value.type = Type::tensor(value.constant.type(), shape_from(value.constant.dims()));
       declared.check_constant(value.name, value.type);

@@ -101,6 +101,7 @@ const Case kCases[] = {
      [](auto&, auto& g) {
        add_weight(g, "w", {1});
        add_weight(g, "w", {1});
+       add_output(g, "w");
      },
      kInvalid,
      {"value 'w'", "an initializer and by an initializer"}},
@@ -128,17 +129,23 @@ const Case kCases[] = {
      {"graph input 'w'", "float32 3", "float32 2"}},
     {"initializer against its element type",
      [](auto&, auto& g) {
-       set_type(*g.add_value_info(), "w", {2}, onnx::TensorProto::INT64);
+       set_type(*g.add_output(), "w", {2}, onnx::TensorProto::INT64);
        add_weight(g, "w", {2});
      },
      kInvalid,
      {"initializer 'w'", "int64 2", "float32 2"}},
     {"strings",
-     [](auto&, auto& g) { add_weight(g, "w", {1}).set_data_type(8); },
+     [](auto&, auto& g) {
+       add_weight(g, "w", {1}).set_data_type(8);
+       add_output(g, "w");
+     },
      kUnsupported,
      {"initializer 'w'", "string"}},
     {"sparse initializer",
-     [](auto&, auto& g) { g.add_sparse_initializer()->mutable_values()->set_name("s"); },
+     [](auto&, auto& g) {
+       g.add_sparse_initializer()->mutable_values()->set_name("s");
+       add_output(g, "s");
+     },
      kInvalid,
      {"sparse initializer 's', values", "expected a data type, found none"}},
     {"unknown attribute",
@@ -244,7 +251,7 @@ TEST(ImportErrors, FilesThatCannotBeRead) {
 
 TEST(ImportErrors, OtherShapeOfAnInnerConstantIsAWarning) {
   ModelProto model = relu_model();
-  set_type(*model.mutable_graph()->add_value_info(), "w", {3});
+  set_type(*model.mutable_graph()->add_output(), "w", {3});
   add_weight(*model.mutable_graph(), "w", {2});
   std::vector<std::string> warnings;
   const Log log([&](const std::string& message) { warnings.push_back(message); });

@@ -75,11 +75,49 @@ TEST(Import, InputWithAnInitializerIsAConstant) {
   }
 }
 
+TEST(Import, InitializersThatNothingReadsAreLeftOut) {
+  constexpr void (*kSpoil[])(onnx::TensorProto& tensor) = {
+      [](auto& tensor) { tensor.set_data_type(onnx::TensorProto::STRING); },
+      [](auto& tensor) { tensor.set_data_type(onnx::TensorProto::INT4); },
+      [](auto& tensor) { tensor.set_raw_data("abc"); }, [](auto& tensor) { tensor.add_dims(-1); },
+      [](auto& tensor) {
+        tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+        auto& entry = *tensor.add_external_data();
+        entry.set_key("location");
+        entry.set_value("lost.bin");
+      }};
+  for (const auto spoil : kSpoil) {
+    onnx::ModelProto model = relu_model();
+    spoil(add_weight(*model.mutable_graph(), "w", {2}));
+    const ImportedModel imported = import(model);
+    EXPECT_TRUE(find_value(imported.graph, "w").is_none());
+    // A reader, a nested graph or an output needs it; an input of its name would be fed.
+    onnx::ModelProto read = model;
+    add_node(*read.mutable_graph(), "Relu", {"w"}, {"z"});
+    EXPECT_THROW(import(read), Error);
+    onnx::ModelProto fed = model;
+    add_input(*fed.mutable_graph(), "w", {2});
+    EXPECT_THROW(import(fed), Error);
+    onnx::ModelProto nested = model;
+    onnx::NodeProto& node = add_node(*nested.mutable_graph(), "If", {"x"}, {"z"});
+    for (const char* name : {"then_branch", "else_branch"}) {
+      onnx::AttributeProto& branch = *node.add_attribute();
+      branch.set_name(name);
+      branch.set_type(onnx::AttributeProto::GRAPH);
+      add_output(*branch.mutable_g(), "w");
+    }
+    EXPECT_THROW(import(nested), Error);
+    add_output(*model.mutable_graph(), "w");
+    EXPECT_THROW(import(model), Error);
+  }
+}
+
 TEST(Import, AFreeInputIsFedThoughTheFileHasAValueForIt) {
   onnx::ModelProto model = relu_model();
   add_input(*model.mutable_graph(), "w", {2});
   add_weight(*model.mutable_graph(), "w", {2}, 7);
   add_weight(*model.mutable_graph(), "inner", {2}, 7);
+  add_output(*model.mutable_graph(), "inner");
   const auto import_with = [&](const std::string& free_input) {
     return import_onnx_bytes(model.SerializeAsString(), "", test_registry(),
                              Log([](const std::string&) {}), "the given bytes",

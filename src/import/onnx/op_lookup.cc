@@ -39,8 +39,9 @@ std::string other_domain_text(const Operator& wanted) {
   return "";
 }
 
-// For an operator that this build has in no version.
-std::string explain_unknown(const ops::Registry& registry, const Operator& wanted, int64_t opset) {
+// For an operator that this build has in no version. `imports`: "the model imports ...".
+std::string explain_unknown(const ops::Registry& registry, const Operator& wanted, int64_t opset,
+                            const std::string& imports) {
   const OnnxOperator* known = find_onnx_operator(wanted.domain, wanted.name);
   if (wanted.domain.empty() &&
       std::ranges::find(kExperiments, wanted.name) != std::end(kExperiments)) {
@@ -49,16 +50,15 @@ std::string explain_unknown(const ops::Registry& registry, const Operator& wante
   if (known == nullptr && is_onnx_domain(wanted.domain)) {
     const std::string other = other_domain_text(wanted);
     return "no version of domain '" + domain_text(wanted.domain) + "' has an operator '" +
-           wanted.name + "' (the model imports version " + std::to_string(opset) + ")" +
+           wanted.name + "' (" + imports + ")" +
            (other.empty() ? did_you_mean(wanted.name, onnx_operator_names(wanted.domain)) : other);
   }
   std::string is_missing = text(wanted) + " is not in this build";
   if (known == nullptr) {
     const std::vector<std::string> similar = registry.similar(wanted.domain, wanted.name);
-    return is_missing + " (the model imports " + opset_text(wanted.domain, opset) + ")" +
-           did_you_mean(wanted.name, similar);
+    return is_missing + " (" + imports + ")" + did_you_mean(wanted.name, similar);
   }
-  const std::string but = ", but the model imports version " + std::to_string(opset);
+  const std::string but = ", but " + imports;
   if (opset < known->first_version) {
     return is_missing + "; ONNX has it since version " + std::to_string(known->first_version) + but;
   }
@@ -69,7 +69,7 @@ std::string explain_unknown(const ops::Registry& registry, const Operator& wante
 }
 
 // For an op that the operator set does not contain.
-std::string explain_version(const ops::Op& op, int64_t opset) {
+std::string explain_version(const ops::Op& op, int64_t opset, const std::string& imports) {
   if (opset > ops::kAnyVersion) {
     return text(Operator{op.domain, op.name}) + " is not in this build in " +
            opset_text(op.domain, opset);
@@ -78,7 +78,7 @@ std::string explain_version(const ops::Op& op, int64_t opset) {
   return text(Operator{op.domain, op.name}) +
          (is_retired ? " was retired after version " + std::to_string(op.last_version)
                      : " exists since version " + std::to_string(op.versions.front())) +
-         ", but the model imports " + opset_text(op.domain, opset);
+         ", but " + imports;
 }
 
 std::optional<int> version_of(const ops::Op& op, int64_t opset) {
@@ -122,19 +122,29 @@ std::string text(const Operator& wanted) {
   return wanted.name + " of " + domain_text(wanted.domain);
 }
 
-std::string explain_missing(const ops::Registry& registry, const Operator& wanted, int64_t opset) {
+std::optional<int64_t> version_of_domain(const Opsets& opsets, const std::string& domain) {
+  const auto imported = opsets.find(domain);
+  return imported != opsets.end() ? std::optional(imported->second) : implied_version(domain);
+}
+
+std::string explain_missing(const ops::Registry& registry, const Operator& wanted,
+                            const Opsets& opsets) {
+  const std::optional<int64_t> opset = version_of_domain(opsets, wanted.domain);
+  const std::string imports = opsets.contains(wanted.domain)
+                                  ? "the model imports " + opset_text(wanted.domain, *opset)
+                                  : "the model does not import its domain";
+  if (!opset) return text(wanted) + " is not in this build (" + imports + ")";
   const ops::Op* op = registry.find(wanted.domain, wanted.name);
-  if (op == nullptr) return explain_unknown(registry, wanted, opset);
-  if (!version_of(*op, opset)) return explain_version(*op, opset);
+  if (op == nullptr) return explain_unknown(registry, wanted, *opset, imports);
+  if (!version_of(*op, *opset)) return explain_version(*op, *opset, imports);
   if (op->unsupported_reason.empty()) return "";
   return text(wanted) + " is not in this build: " + op->unsupported_reason;
 }
 
 int64_t imported_version(const Opsets& opsets, const Node& node, const Log& log) {
-  const auto opset = opsets.find(node.domain);
-  if (opset != opsets.end()) return opset->second;
+  const std::optional<int64_t> version = version_of_domain(opsets, node.domain);
+  if (opsets.contains(node.domain)) return *version;
   const std::string domain = "'" + domain_text(node.domain) + "'";
-  const std::optional<int64_t> version = implied_version(node.domain);
   if (!version) {
     std::string imported;
     for (const auto& [known, number] : opsets) {
@@ -158,7 +168,7 @@ const ops::Op& find_op(const ops::Registry& registry, const Opsets& opsets, Node
   const std::optional<int> version = op == nullptr ? std::nullopt : version_of(*op, opset);
   if (!version) {
     throw Error(ErrorKind::Unsupported, location_of(node),
-                explain_missing(registry, {node.domain, node.op}, opset));
+                explain_missing(registry, {node.domain, node.op}, opsets));
   }
   node.version = *version;
   return *op;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/log.h"
@@ -33,12 +34,17 @@ std::string domain_text(const std::string& domain);
 // "DequantizeLinear of ai.onnx".
 std::string text(const Operator& wanted);
 
-// Why this build cannot run an operator of a model that imports version `opset` of its domain; ""
-// if it can. Another name is suggested only if ONNX has no operator of this one.
-std::string explain_missing(const ops::Registry& registry, const Operator& wanted, int64_t opset);
+// The version of a domain for a model that imports `opsets`; of a well-known domain that it does
+// not import, as some exporters forget, the version that it means. nullopt for other domains.
+std::optional<int64_t> version_of_domain(const Opsets& opsets, const std::string& domain);
 
-// The version of the node's domain. If the model does not import a well-known domain, as some
-// exporters forget, a version is assumed, with a warning. Throws InvalidModel for other domains.
+// Why this build cannot run an operator of a model that imports `opsets`; "" if it can. Another
+// name is suggested only if ONNX has no operator of this one.
+std::string explain_missing(const ops::Registry& registry, const Operator& wanted,
+                            const Opsets& opsets);
+
+// The version of the node's domain, with a warning if the model does not import it. Throws
+// InvalidModel if it is unknown.
 int64_t imported_version(const Opsets& opsets, const Node& node, const Log& log);
 
 // Sets node.version and returns the op. Throws as imported_version(); Unsupported, naming node, op,

@@ -21,12 +21,11 @@ const Case kCases[] = {
     {"", "DequantizeLinear", 9,
      "DequantizeLinear of ai.onnx is not in this build; ONNX has it since version 10, but the "
      "model "
-     "imports version 9"},
+     "imports version 9 of domain 'ai.onnx'"},
     {"", "Scatter", 10, "Scatter of ai.onnx is not in this build"},
     {"", "Scatter", 11,
      "Scatter of ai.onnx is not in this build; ONNX retired it in version 11, but the model "
-     "imports "
-     "version 11"},
+     "imports version 11 of domain 'ai.onnx'"},
     // Similar to an operator of this build, but ONNX has it.
     {"", "Selu", 18, "Selu of ai.onnx is not in this build"},
     {"", "If", 18, "If of ai.onnx is not in this build: later"},
@@ -37,23 +36,22 @@ const Case kCases[] = {
      "Gelu of ai.onnx exists since version 20, but the model imports version 18 of domain "
      "'ai.onnx'"},
     {"", "Reluu", 18,
-     "no version of domain 'ai.onnx' has an operator 'Reluu' (the model imports version 18); did "
-     "you mean 'Relu'?"},
+     "no version of domain 'ai.onnx' has an operator 'Reluu' (the model imports version 18 of "
+     "domain 'ai.onnx'); did you mean 'Relu'?"},
     // Suggested, although this build does not have it.
     {"", "DequantizeLiner", 18,
      "no version of domain 'ai.onnx' has an operator 'DequantizeLiner' (the model imports version "
-     "18); did you mean 'DequantizeLinear'?"},
+     "18 of domain 'ai.onnx'); did you mean 'DequantizeLinear'?"},
     {"", "Frobnicate", 18,
-     "no version of domain 'ai.onnx' has an operator 'Frobnicate' (the model imports version 18)"},
+     "no version of domain 'ai.onnx' has an operator 'Frobnicate' (the model imports version 18 of "
+     "domain 'ai.onnx')"},
     {"ai.onnx.ml", "Scaler", 3, "Scaler of ai.onnx.ml is not in this build"},
     {"ai.onnx.ml", "Relu", 3,
-     "no version of domain 'ai.onnx.ml' has an operator 'Relu' (the model imports version 3); "
-     "domain "
-     "'ai.onnx' has one"},
+     "no version of domain 'ai.onnx.ml' has an operator 'Relu' (the model imports version 3 of "
+     "domain 'ai.onnx.ml'); domain 'ai.onnx' has one"},
     {"", "Scaler", 18,
-     "no version of domain 'ai.onnx' has an operator 'Scaler' (the model imports version 18); "
-     "domain "
-     "'ai.onnx.ml' has one"},
+     "no version of domain 'ai.onnx' has an operator 'Scaler' (the model imports version 18 of "
+     "domain 'ai.onnx'); domain 'ai.onnx.ml' has one"},
     {"", "Affine", 9,
      "Affine of ai.onnx is not in this build; ONNX had it as an experiment, in no operator set"},
     {"", "Relu", int64_t{1} << 40,
@@ -73,7 +71,18 @@ TEST(OpLookup, SaysWhyAnOperatorIsMissing) {
   registry.add({.name = "Gelu", .versions = {20}});
   registry.add({.name = "If", .versions = {1}, .unsupported_reason = "later"});
   for (const Case& row : kCases) {
-    EXPECT_EQ(explain_missing(registry, {row.domain, row.name}, row.opset), row.expected);
+    const Opsets opsets{{row.domain, row.opset}};
+    EXPECT_EQ(explain_missing(registry, {row.domain, row.name}, opsets), row.expected);
+  }
+}
+
+TEST(OpLookup, DoesNotSayThatADomainIsImportedWhereItIsNot) {
+  const ops::Registry registry;
+  const Opsets opsets{{"", 18}};
+  for (const std::string domain : {"com.microsoft", "com.example"}) {
+    EXPECT_EQ(explain_missing(registry, {domain, "MatMulNBits"}, opsets),
+              "MatMulNBits of " + domain +
+                  " is not in this build (the model does not import its domain)");
   }
 }
 

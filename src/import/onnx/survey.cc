@@ -7,12 +7,13 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 #include "import/onnx/byte_source.h"
-#include "import/onnx/onnx_operators.h"
 #include "import/onnx/op_lookup.h"
 #include "import/onnx/types.h"
+#include "import/onnx/used_names.h"
 #include "import/onnx/wire_scan.h"
 #include "ops/schema.h"
 
@@ -76,18 +77,6 @@ bool names_element_type(const onnx::NodeProto& node, const onnx::AttributeProto&
          std::ranges::find(kNames, attribute.name()) != std::end(kNames);
 }
 
-// The values that nodes of the graph, and of graphs in it, read or make.
-void add_names_of_nodes(const onnx::GraphProto& graph, std::set<std::string_view>& names) {
-  for (const onnx::NodeProto& node : graph.node()) {
-    names.insert(node.input().begin(), node.input().end());
-    names.insert(node.output().begin(), node.output().end());
-    for (const onnx::AttributeProto& attribute : node.attribute()) {
-      if (attribute.has_g()) add_names_of_nodes(attribute.g(), names);
-      for (const onnx::GraphProto& inner : attribute.graphs()) add_names_of_nodes(inner, names);
-    }
-  }
-}
-
 class Survey {
  public:
   Survey(const onnx::ModelProto& model, const ops::Registry& registry) : registry_(registry) {
@@ -105,8 +94,10 @@ class Survey {
     add_graph(model.graph(), {"", description_.opsets});
     for (; !called_.empty(); called_.pop_front()) {
       const onnx::FunctionProto& function = *called_.front();
-      add_nodes(function.node(),
-                {"function '" + function.name() + "', ", all_opsets(function.opset_import())});
+      Opsets opsets = all_opsets(function.opset_import());
+      // For domains that it does not import.
+      opsets.insert(description_.opsets.begin(), description_.opsets.end());
+      add_nodes(function.node(), {"function '" + function.name() + "', ", opsets});
     }
   }
 
@@ -191,10 +182,8 @@ class Survey {
   }
 
   void add_graph(const onnx::GraphProto& graph, const Site& site) {
-    std::set<std::string_view> used;
-    add_names_of_nodes(graph, used);
-    for (const auto& output : graph.output()) used.insert(output.name());
     // What nothing reads or makes is not needed.
+    std::unordered_set<std::string_view> used = onnx_import::used_names(graph);
     for (const auto& input : graph.input()) {
       if (!used.contains(input.name()) && is_readable(input)) continue;
       add_type(input.type(), site.where + "graph input '" + input.name() + "'");
@@ -206,10 +195,14 @@ class Survey {
       if (!used.contains(value.name())) continue;
       add_type(value.type(), site.where + "value '" + value.name() + "'");
     }
+    // The values of inputs are read with them.
+    for (const auto& input : graph.input()) used.insert(input.name());
     for (const auto& tensor : graph.initializer()) {
+      if (!used.contains(tensor.name())) continue;
       add_element(tensor.data_type(), site.where + "initializer '" + tensor.name() + "'");
     }
     for (const auto& tensor : graph.sparse_initializer()) {
+      if (!used.contains(tensor.values().name())) continue;
       add_element(tensor.values().data_type(),
                   site.where + "sparse initializer '" + tensor.values().name() + "'");
     }
@@ -269,14 +262,9 @@ class Survey {
   }
 
   void add_operator(const onnx::NodeProto& node, const std::string& domain, const Site& site) {
-    const auto imported = site.opsets.find(domain);
-    const std::optional<int64_t> opset = imported != site.opsets.end()
-                                             ? std::optional(imported->second)
-                                             : onnx_import::implied_version(domain);
+    const std::optional<int64_t> opset = onnx_import::version_of_domain(site.opsets, domain);
     const Operator wanted{domain, node.op_type()};
-    const std::string reason =
-        opset ? explain_missing(registry_, wanted, *opset)
-              : text(wanted) + " is not in this build (the model does not import its domain)";
+    const std::string reason = explain_missing(registry_, wanted, site.opsets);
     if (!reason.empty()) add(kOperator, wanted, reason, site.where + location_of(node));
     NodeDescription described;
     described.name = name_of(node);
@@ -360,7 +348,8 @@ Error with_missing(const Error& error, const std::string& location,
         part.kind == kVersion ? "found " + part.name.substr(part.name.rfind(' ') + 1) : part.name;
     return error.message().find(text) != std::string::npos;
   };
-  const bool is_covered = std::ranges::any_of(missing, is_named);
+  const bool is_refusal = error.kind() == ErrorKind::Unsupported;
+  const bool is_covered = is_refusal && std::ranges::any_of(missing, is_named);
   const bool is_one = missing.size() == 1 && missing.front().count == 1;
   if (missing.empty() || (is_one && is_covered)) return error;
   const std::string place = error.where() == location ? "" : error.where() + ": ";
@@ -375,7 +364,7 @@ Error with_missing(const Error& error, const std::string& location,
     message += "; and " + std::to_string(missing.size() - kMaxShown) +
                " more, which 'tessera inspect' lists";
   }
-  return {ErrorKind::Unsupported, location, message};
+  return {error.kind(), location, message};
 }
 
 void throw_missing(const Error& error, const std::string& location,

@@ -20,7 +20,7 @@ ModelInspection survey_onnx(const std::filesystem::path& file, const ops::Regist
 ModelInspection survey_onnx_bytes(std::string_view bytes, const ops::Registry& registry);
 
 // `error`, which refused the model at `location`, with all that is missing in place of what was
-// found first. `error` itself if `missing` is empty.
+// found first; if something else was wrong, besides. `error` itself if `missing` is empty.
 Error with_missing(const Error& error, const std::string& location,
                    const std::vector<MissingPart>& missing);
 

@@ -52,6 +52,7 @@ const Case kCases[] = {
        set_type(*graph.add_input(), "i", {2}, kFloat8);
        set_type(*graph.add_value_info(), "v", {2}, kFloat8);
        add_weight(graph, "w", {2}).set_data_type(kFloat8);
+       add_node(graph, "Relu", {"w"}, {"u"});
        set_type(*graph.add_output(), "o", {2}, onnx::TensorProto::COMPLEX64);
        add_node(graph, "Identity", {"i"}, {"v"});
      },
@@ -95,7 +96,7 @@ const Case kCases[] = {
        onnx::NodeProto& node = add_node(graph, "If", {"c"}, {"z"}, "if");
        for (const char* name : {"then_branch", "else_branch"}) {
          onnx::GraphProto& branch = *add_attribute(node, name).mutable_g();
-         add_node(branch, "QuantizeLinear", {"x"}, {"q"}, name);
+         add_node(branch, "QuantizeLinear", {"x", "w"}, {"q"}, name);
          add_weight(branch, "w", {1}).set_data_type(kFloat8);
        }
      },
@@ -130,9 +131,19 @@ const Case kCases[] = {
        auto& lost = *graph.add_value_info();
        lost.set_name("lost");
        lost.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT4);
+       add_weight(graph, "unread_weight", {1}).set_data_type(kFloat8);
        add_node(graph, "QuantizeLinear", {"x"}, {"q"}, "n");
      },
      {"operator QuantizeLinear 1: node 'n' (QuantizeLinear)"}},
+    {"operators of a function that imports nothing",
+     [](auto& model, auto& graph) {
+       onnx::FunctionProto& function = *model.add_functions();
+       function.set_domain("local");
+       function.set_name("f");
+       add_node(function, "Gelu", {"a"}, {"b"}, "inside");
+       add_node(graph, "f", {"x"}, {"p"}).set_domain("local");
+     },
+     {"operator Gelu 1: function 'f', node 'inside' (Gelu)"}},
     {"versions",
      [](auto& model, auto&) {
        model.mutable_opset_import(0)->set_version(29);
@@ -207,6 +218,15 @@ TEST(Survey, ARefusalSaysEverything) {
                                        "file 'm'", {part("B")})
                               .what()),
               HasSubstr("here: too deep; besides, B of"));
+}
+
+TEST(Survey, WhatElseIsWrongIsSaidFirst) {
+  const Error found(ErrorKind::InvalidModel, "initializer 'A'", "its file does not exist");
+  EXPECT_EQ(
+      std::string(with_missing(found, "file 'm'", {part("A", 2)}).what()),
+      "InvalidModel: file 'm': initializer 'A': its file does not exist; besides, A of ai.onnx "
+      "is not in this build (2 nodes, the first is node 'n' (A))");
+  EXPECT_EQ(with_missing(found, "file 'm'", {}).what(), std::string(found.what()));
 }
 
 TEST(Survey, AVersionIsSaidOnce) {

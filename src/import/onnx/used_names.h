@@ -1,0 +1,15 @@
+// Which values of a graph in a file are needed.
+#pragma once
+
+#include <string_view>
+#include <unordered_set>
+
+#include "onnx.pb.h"
+
+namespace tessera::onnx_import {
+
+// The outputs of `graph`, and what its nodes read or make; the same of graphs in it, because these
+// may read its values. `graph` must outlive the names.
+std::unordered_set<std::string_view> used_names(const onnx::GraphProto& graph);
+
+}  // namespace tessera::onnx_import
