@@ -31,7 +31,7 @@ MEMORY_LIMIT_TEXT = "hard rss limit exhausted"
 SANITIZER_OPTIONS = {
     # A crash must print its stack. Memory is limited here, because sanitizers map terabytes.
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1:"
-                    "max_allocation_size_mb=3000:hard_rss_limit_mb=6000",
+                    "max_allocation_size_mb=2000:hard_rss_limit_mb=2500",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     # Uninitialised memory must not look like zeros.
     "MALLOC_PERTURB_": "165",
