@@ -32,11 +32,14 @@ constexpr Row kInexact[] = {
     {"Softplus", "is off by 8e-6 below -0.4, where it may be far smaller"},
 };
 
-// Sums run through many elements one after the other, in float32: up to this length, errors are
-// still a few units in the last place.
+// Sums of rows are in float32, in parts: up to this length, errors are at most a third of the
+// bound.
 constexpr int64_t kLongestSum = 1024;
-// Those of windows, and of elements that are not neighbours, have no parts.
-constexpr int64_t kLargestWindow = 256;
+// Other sums have no parts. Of 500,000 sums of 49 elements, the worst reached 0.97 of the bound; of
+// 64 elements, 1.12.
+constexpr int64_t kLongestWithoutParts = 49;
+// Rows, or planes of the last two axes, that are shorter are added without parts, too.
+constexpr int64_t kShortestRow = 16;
 
 int64_t elements_of_each(const Node& node) {
   return node.input(0).type().elements() / std::max<int64_t>(1, node.output(0).type().elements());
@@ -59,19 +62,31 @@ int64_t row_length(const Node& node) {
   return length;
 }
 
-// Whether each sum is of neighbouring elements: those are added in parts.
-bool adds_rows(const Node& node) {
-  if (node.op() == "GlobalAveragePool") return true;
-  if (node.input(1).is_present() && !node.input(1).is_constant()) return false;
+std::vector<bool> summed_axes(const Node& node, size_t rank) {
+  if (node.op() != "GlobalAveragePool") return plugin::reduced_axes(node, rank);
+  std::vector<bool> is_spatial(rank, true);
+  std::fill_n(is_spatial.begin(), std::min<size_t>(rank, 2), false);
+  return is_spatial;
+}
+
+// How many numbers of each sum are added without parts. Those of neighbouring elements in the last
+// two axes have parts; they are added to those of other axes one after the other.
+int64_t added_without_parts(const Node& node) {
+  const int64_t all = elements_of_each(node);
+  const bool has_axes = node.op() == "GlobalAveragePool" || !node.input(1).is_present() ||
+                        node.input(1).is_constant();
   const std::vector<int64_t> dims = node.input(0).type().dims;
-  const std::vector<bool> is_reduced = plugin::reduced_axes(node, dims.size());
+  if (!has_axes || dims.size() < 2) return all;
+  const std::vector<bool> is_summed = summed_axes(node, dims.size());
+  int64_t in_parts = 1;
   bool is_inside = true;  // the axes so far, from the last one
   for (size_t axis = dims.size(); axis-- > 0;) {
     if (dims[axis] == 1) continue;
-    if (is_reduced[axis] && !is_inside) return false;
-    is_inside = is_inside && is_reduced[axis];
+    if (is_summed[axis] && !is_inside) return all;
+    is_inside = is_inside && is_summed[axis];
+    if (is_summed[axis] && axis + 2 >= dims.size()) in_parts *= dims[axis];
   }
-  return true;
+  return in_parts < kShortestRow ? all : all / in_parts;
 }
 
 std::string explain_length(int64_t length, int64_t most = kLongestSum) {
@@ -86,13 +101,70 @@ bool is_power_of_two(float number) {
          std::abs(std::frexp(number, &exponent)) == 0.5F;
 }
 
+bool are_powers_of_two(const plugin::Value& value) {
+  if (!value.is_constant() || value.constant() == nullptr) return false;
+  const auto numbers = value.constant_as<float>();
+  return std::all_of(numbers.begin(), numbers.end(), is_power_of_two);
+}
+
 std::string explain_division(const Node& node) {
-  const plugin::Value divisor = node.input(1);
-  if (divisor.is_constant() && divisor.constant() != nullptr) {
-    const auto numbers = divisor.constant_as<float>();
-    if (std::all_of(numbers.begin(), numbers.end(), is_power_of_two)) return "";
-  }
+  if (are_powers_of_two(node.input(1))) return "";
   return "is not exact enough: it multiplies by reciprocals, which is rounded twice";
+}
+
+std::string explain_sum(const Node& node) {
+  std::string reason = explain_length(added_without_parts(node), kLongestWithoutParts);
+  return reason.empty() ? explain_length(elements_of_each(node)) : reason;
+}
+
+// Whether an error of a few units of its result is within its bound, because that is in units of
+// the sum of magnitudes, which is larger where the result is small.
+bool sums_products(const Node& node) {
+  const std::string_view op = node.op();
+  return op == "Conv" || op == "ConvTranspose" || op == "Gemm" || op == "MatMul";
+}
+
+std::optional<size_t> constant_operand(const Node& node) {
+  if (node.input_count() != 2) return std::nullopt;
+  for (const size_t index : {size_t{1}, size_t{0}}) {
+    if (node.input(index).is_constant()) return index;
+  }
+  return std::nullopt;
+}
+
+// The sum of a value and a constant that `value` is, up to its sign and a power of two.
+std::optional<Node> sum_behind(const plugin::Graph& graph, const plugin::Value& value) {
+  for (int32_t id = value.producer(); id >= 0;) {
+    const Node node = graph.node(id);
+    const std::string_view op = node.op();
+    const std::optional<size_t> constant = constant_operand(node);
+    const bool is_scaled =
+        (op == "Mul" || op == "Div") && constant && are_powers_of_two(node.input(*constant));
+    if (op == "Neg" || op == "Identity" || is_scaled) {
+      id = node.input(is_scaled ? 1 - *constant : 0).producer();
+      continue;
+    }
+    const bool is_sum = op == "Add" || op == "Sub" || op == "Sum";
+    return is_sum && constant ? std::optional(node) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// OpenVINO computes (x + a) * b as x * b + a * b, whose error is in units of a * b.
+std::string explain_scaled_sum(const plugin::Graph& graph, const Node& node) {
+  size_t scaled = 0;
+  if (node.op() == "Mul") {
+    const std::optional<size_t> constant = constant_operand(node);
+    if (!constant || are_powers_of_two(node.input(*constant))) return "";
+    scaled = 1 - *constant;
+  }
+  const std::optional<Node> sum = sum_behind(graph, node.input(scaled));
+  if (!sum) return "";
+  const int32_t summand = sum->input(1 - *constant_operand(*sum)).producer();
+  if (summand >= 0 && sums_products(graph.node(summand))) return "";
+  return "is not exact enough: it multiplies the terms of the sum before it by the factor, and "
+         "loses "
+         "the digits of a small sum";
 }
 
 std::string explain_power(const Node& node) {
@@ -104,22 +176,21 @@ std::string explain_power(const Node& node) {
 
 }  // namespace
 
-std::string explain_inexact(const Node& node) {
+std::string explain_inexact(const plugin::Graph& graph, const Node& node) {
   const std::string_view op = node.op();
   for (const Row& row : kInexact) {
     if (row.op == op) return "is not exact enough: its " + std::string(op) + " " + row.reason;
   }
   if (op == "Div") return explain_division(node);
   if (op == "Pow") return explain_power(node);
-  if (op == "AveragePool") return explain_length(taps(node), kLargestWindow);
+  if (op == "Mul" || op == "BatchNormalization") return explain_scaled_sum(graph, node);
+  if (op == "AveragePool") return explain_length(taps(node), kLongestWithoutParts);
   if (op == "LayerNormalization" || op == "InstanceNormalization") {
     return explain_length(row_length(node));
   }
   const bool is_sum = op == "GlobalAveragePool" || op == "ReduceLogSumExp" || op == "ReduceMean" ||
                       op == "ReduceSum" || op == "ReduceSumSquare";
-  if (is_sum) {
-    return explain_length(elements_of_each(node), adds_rows(node) ? kLongestSum : kLargestWindow);
-  }
+  if (is_sum) return explain_sum(node);
   if (op == "ReduceProd") {
     return "is not exact enough: its products on the way may leave the range of float32";
   }

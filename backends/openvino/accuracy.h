@@ -7,8 +7,8 @@
 
 namespace tessera::openvino {
 
-// Why the node is refused; "" if the error of its results is a few units in the last place, or of
-// the sum of magnitudes.
-std::string explain_inexact(const plugin::Node& node);
+// Why `node` of `graph` is refused; "" if the error of its results is a few units in the last
+// place, or of the sum of magnitudes.
+std::string explain_inexact(const plugin::Graph& graph, const plugin::Node& node);
 
 }  // namespace tessera::openvino

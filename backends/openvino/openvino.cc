@@ -127,7 +127,7 @@ void Openvino::propose(const plugin::Graph& graph, const plugin::ProposeOptions&
   std::vector<std::string> reasons(is_supported.size());
   for (const plugin::Node& node : graph.nodes()) {
     const auto index = static_cast<size_t>(node.id());
-    std::optional<std::string> reason = explain_unsupported(node, options.nan);
+    std::optional<std::string> reason = explain_unsupported(graph, node, options.nan);
     is_supported[index] = !reason;
     reasons[index] = reason ? *std::move(reason)
                             : "its neighbours are nodes that OpenVINO regions do not contain";

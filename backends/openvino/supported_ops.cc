@@ -265,7 +265,8 @@ std::optional<std::string> explain_attributes(const Node& node) {
 
 }  // namespace
 
-std::optional<std::string> explain_unsupported(const plugin::Node& node, int32_t nan) {
+std::optional<std::string> explain_unsupported(const plugin::Graph& graph, const plugin::Node& node,
+                                               int32_t nan) {
   const SupportedOp* op = node.domain().empty() ? find_op(node.op()) : nullptr;
   if (op == nullptr) return "OpenVINO regions do not contain this op";
   if (node.version() < op->first_version || node.version() > op->last_version) {
@@ -283,7 +284,7 @@ std::optional<std::string> explain_unsupported(const plugin::Node& node, int32_t
   if (nan == TESSERA_NAN_EXACT) {
     if (auto reason = explain_lost_nan(node)) return reason;
   }
-  if (std::string reason = explain_inexact(node); !reason.empty()) return reason;
+  if (std::string reason = explain_inexact(graph, node); !reason.empty()) return reason;
   return explain_attributes(node);
 }
 

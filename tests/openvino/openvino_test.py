@@ -277,3 +277,76 @@ def test_what_openvino_does_not_compute_is_refused(tessera, openvino):
         expected = model.bind(backends=["reference"]).run({"x": x})[0].copy()
         found = model.bind(backends=["openvino", "native", "reference"], optimize="now").run({"x": x})[0]
         np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def load_nodes(tessera, nodes, shape, constants=(), opset=13):
+    """A model of one input x and one output y."""
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in dict(constants).items()])
+    return tessera.load(helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8).SerializeToString())
+
+
+BIAS, FACTOR = np.float32(0.9371), np.float32(3.777)
+
+
+@pytest.mark.parametrize("ops, constants", [
+    (("Add", "Mul"), (BIAS, FACTOR)), (("Sub", "Mul"), (-BIAS, FACTOR)),
+    (("Sum", "Mul"), (BIAS, FACTOR)), (("Add", "Neg", "Mul"), (BIAS, None, FACTOR)),
+    (("Add", "Mul", "Mul"), (BIAS, 2, FACTOR)), (("Add", "Add", "Mul"), (0.5 * BIAS, 0.5 * BIAS, FACTOR)),
+    (("Neg", "Neg", "Add", "Mul"), (None, None, BIAS, FACTOR)),
+    (("Add", "Mul", "Tanh", "Tanh"), (BIAS, FACTOR, None, None))])
+@pytest.mark.parametrize("shape", [(), (8, 1, 1), (1, 8, 6, 8)])
+def test_a_scaled_sum_keeps_its_digits(tessera, openvino, ops, constants, shape):
+    """OpenVINO computes (x + a) * b as x * b + a * b. Here x + a nearly cancels."""
+    nodes, values, at = [], {}, "x"
+    for index, (op, constant) in enumerate(zip(ops, constants)):
+        inputs = [at]
+        if constant is not None:
+            values[f"c{index}"] = np.full(shape, constant, np.float32)
+            inputs.append(f"c{index}")
+        at = "y" if index == len(ops) - 1 else f"v{index}"
+        nodes.append(helper.make_node(op, inputs, [at], f"{op}{index}"))
+    x = np.full((1, 8, 6, 8), -BIAS * np.float32(1.0003), np.float32)
+    exact = x.astype(np.float64)
+    for op, constant in zip(ops, constants):
+        number = None if constant is None else np.float64(np.float32(constant))
+        exact = {"Add": lambda: exact + number, "Sum": lambda: exact + number,
+                 "Sub": lambda: exact - number, "Mul": lambda: exact * number,
+                 "Neg": lambda: -exact, "Tanh": lambda: np.tanh(exact)}[op]()
+    model = load_nodes(tessera, nodes, x.shape, values)
+    found = model.bind(backends=["openvino", "reference"], optimize="now").run({"x": x})[0]
+    assert np.max(np.abs(found - exact) / np.spacing(np.abs(exact).astype(np.float32))) <= 8
+    factor = next(node.name for node in nodes if node.op_type == "Mul" and values[node.input[1]].flat[0] != 2)
+    with pytest.raises(tessera.Error, match="loses the digits of a small sum"):
+        model.bind(pins=[tessera.Pin(factor, "openvino")])
+
+
+@pytest.mark.parametrize("shape, axes", [
+    ((512,), [0]), ((512, 4), [0]), ((2, 512, 3, 5), [1]), ((1, 512, 1, 1), [1]), ((4, 512, 1, 1), [1]),
+    ((512, 1, 1), [0]), ((1, 512, 2, 2), [1, 2, 3]), ((64, 64, 2, 2), [0, 1, 2, 3]), ((64, 4), [0])])
+def test_a_sum_without_parts_is_short(tessera, openvino, shape, axes):
+    """OpenVINO adds up what is not neighbouring in the last two axes one after the other."""
+    for op in ("ReduceMean", "ReduceSumSquare"):
+        nodes = [helper.make_node("Abs", ["x"], ["a"]), helper.make_node(op, ["a"], ["y"], "sum", axes=axes)]
+        model = load_nodes(tessera, nodes, shape, opset=11)
+        with pytest.raises(tessera.Error, match="is not exact enough: it adds up"):
+            model.bind(pins=[tessera.Pin("sum", "openvino")])
+
+
+@pytest.mark.parametrize("shape, axes", [
+    ((1, 512), [1]), ((512, 1), [0]), ((1, 512, 1), [1]), ((2, 4, 8, 8), [1, 2, 3]), ((4, 512, 2), [1, 2]),
+    ((36,), [0]), ((36, 4), [0]), ((2, 49, 3, 5), [1]), ((1, 49, 1, 1), [1]), ((8, 8, 8), [0, 1, 2])])
+def test_a_sum_of_rows_or_of_few_elements_is_within_its_bound(tessera, openvino, shape, axes):
+    random = np.random.default_rng(8)
+    nodes = [helper.make_node("Abs", ["x"], ["a"]),
+             helper.make_node("ReduceMean", ["a"], ["y"], axes=axes)]
+    model = load_nodes(tessera, nodes, shape, opset=11)
+    executor = model.bind(pins=[tessera.Pin("*", "openvino")])
+    for _ in range(50):
+        x = random.standard_normal(shape).astype(np.float32)
+        exact = np.abs(x.astype(np.float64)).mean(axis=tuple(axes), keepdims=True)
+        bound = np.spacing(exact.astype(np.float32)) + 4 * 2.0**-23 * exact
+        assert np.max(np.abs(executor.run({"x": x})[0] - exact) / bound) < 1
