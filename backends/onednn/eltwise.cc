@@ -188,9 +188,9 @@ std::vector<Eltwise> keeping_nan(const Eltwise& function, bool follows_matmul) {
                         function.algorithm == algorithm::eltwise_gelu_erf;
   if (is_loser) return {};
   if (!is_relu && function.algorithm != algorithm::eltwise_clip_v2) return {function};
-  // A bound that is the largest finite number affects only infinities.
-  const bool has_low = is_relu || function.alpha > std::numeric_limits<float>::lowest();
-  const bool has_high = !is_relu && function.beta < std::numeric_limits<float>::max();
+  // A bound that is the largest finite number, the default of old versions, affects infinities.
+  const bool has_low = is_relu || function.alpha > -kInfinity;
+  const bool has_high = !is_relu && function.beta < kInfinity;
   if (!has_low && !has_high) return {{algorithm::eltwise_linear, 1, 0}};
   // NaN must become NaN again: possible only with 0 as lower bound.
   const float low = is_relu ? 0 : function.alpha;

@@ -220,6 +220,7 @@ std::optional<std::string> explain_softmax(const Node& node) {
 }
 
 std::optional<std::string> explain_lost_nan(const Node& node) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
   constexpr std::string_view kLosers[] = {"Exp",       "GlobalMaxPool", "HardSigmoid", "LogSoftmax",
                                           "Max",       "MaxPool",       "Min",         "ReduceMax",
                                           "ReduceMin", "Softmax"};
@@ -227,6 +228,12 @@ std::optional<std::string> explain_lost_nan(const Node& node) {
       std::find(std::begin(kLosers), std::end(kLosers), node.op()) != std::end(kLosers);
   if (is_loser) {
     return "its " + std::string(node.op()) + " does not keep NaN, which only nan=fast allows";
+  }
+  if (node.op() == "Clip") {
+    const plugin::ClipBounds bounds = plugin::clip_bounds(node);
+    if (bounds.min == -kLargest || bounds.max == kLargest) {
+      return "it takes the largest number for no bound, and keeps infinities";
+    }
   }
   if (node.op() == "Log") return "its Log is finite for denormals, which are zero elsewhere";
   // OpenVINO reads C even if beta is 0.

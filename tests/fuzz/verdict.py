@@ -34,6 +34,10 @@ RULINGS = (
     (".*", "refuses", "expected an axis in", "Accepted range is [-r, r-1] where r = rank(input)."),
     ("ConstantOfShape", "refuses", "expected one dimension", "1D tensor. The shape of the expected "
      "output tensor."),
+    ("Compress", "refuses", "expected one dimension, found shape scalar", "condition: Rank 1 tensor of "
+     "booleans."),
+    ("ScatterElements", "differs", "reduction.*with [^,]*nan.*found nan", "reduction: min, max; as in Min and "
+     "Max, what is compared with NaN is NaN."),
     ("Compress", "refuses", "at most . elements", "Its length can be less than the input length along "
      "the axis or the flattened input size if axis is not specified."),
     ("ReduceMean", "differs", "[0-9]{16}", "Computes the mean of the input tensor's elements along the "

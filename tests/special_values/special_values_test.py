@@ -235,3 +235,45 @@ def test_sums_that_overflow_are_no_error(tessera_binary, tmp_path, needs_native)
     done = subprocess.run([tessera_binary, "verify", path, "--input", f"x={tmp_path}/x.npy"],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+LARGEST = np.finfo(np.float32).max
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("first", ("", "Conv", "MatMul"))
+@pytest.mark.parametrize("name, nodes, opset, low, high", [
+    ("defaults", [op("Clip", "x")], 6, -LARGEST, LARGEST),
+    ("default maximum", [op("Clip", "x", min=0.0)], 6, 0, LARGEST),
+    ("default minimum", [op("Clip", "x", max=6.0)], 10, -LARGEST, 6),
+    ("given", [op("Clip", ("x", "lowest", "largest"))], 13, -LARGEST, LARGEST),
+    ("given maximum", [op("Clip", ("x", "zero", "largest"))], 13, 0, LARGEST),
+    ("Max, Min", [op("Max", ("x", "lowest"), "m"), op("Min", ("m", "largest"))], 13, -LARGEST, LARGEST)])
+def test_the_largest_number_bounds_infinity(tessera, why_unusable, backend, first, name, nodes, opset,
+                                            low, high):
+    """The bounds of a Clip up to version 10 are finite where none is given."""
+    if why_unusable.get(backend, "unknown"):
+        pytest.skip(f"{backend} is {why_unusable[backend]}")
+    constants = {"lowest": -LARGEST, "largest": LARGEST, "zero": np.float32(0),
+                 "w": 2 * np.eye(4, dtype=np.float32)}
+    shape = (1, 4, 2, 2) if first == "Conv" else (4, 4)
+    if first == "Conv":
+        constants["w"] = constants["w"].reshape(4, 4, 1, 1)
+    before = [op(first, ("v", "w"), "x")] if first else []
+    model = make_model([*before, *nodes], shape, constants, opset)
+    model.graph.input[0].name = "v" if first else "x"
+    x = np.random.default_rng(4).choice(np.array([np.inf, -np.inf, 1, -1], np.float32), shape)
+    if first:
+        # Twice the largest number is infinite in the product, without 0 * infinity beside it.
+        x = np.where(np.isinf(x), np.copysign(LARGEST, x), x)
+        x.reshape(4, -1)[1:] = 1
+    loaded = tessera.load(model.SerializeToString(), log=lambda message: None)
+    pins = [tessera.Pin("*", backend)] if backend == "openvino" else []
+    try:
+        executor = loaded.bind(backends=list(dict.fromkeys([backend, "reference"])), threads=1, pins=pins)
+    except tessera.Error as error:
+        assert "cannot be served" in str(error)
+        return
+    with np.errstate(over="ignore"):
+        expected = np.clip(2 * x if first else x, low, high)
+    np.testing.assert_array_equal(executor.run({model.graph.input[0].name: x})[0], expected)
