@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <thread>
 
 namespace nb = nanobind;
@@ -23,9 +24,14 @@ constexpr std::chrono::milliseconds kPoll{1};
 // these belong to the process.
 std::atomic<int> at_work = 0;    // threads that are in the lifetime of an Unlocked
 std::atomic<int> sleeping = 0;   // of these, the ones that wait for the end of the process
-std::atomic<int> returning = 0;  // threads that are taking the lock
+std::atomic<int> returning = 0;  // threads that are taking the lock or have just given it back
 std::atomic<bool> is_ending = false;
 std::atomic<std::thread::id> ending_thread;
+
+// Held while a thread becomes known or unknown to the interpreter, and during forks. Nobody waits
+// for anything else with it.
+std::mutex changing_threads;
+PyInterpreterState* interpreter = nullptr;
 
 // Whether this thread is one of `at_work`; others, such as those of a library, are not waited for.
 thread_local bool is_at_work = false;
@@ -93,17 +99,47 @@ Locked::Locked() {
   // A thread that has the lock must not sleep.
   if (has_interpreter_lock()) {
     state_ = PyGILState_Ensure();
-  } else {
-    take_lock([&] { state_ = PyGILState_Ensure(); });
+    return;
   }
+  take_lock([&] {
+    if (PyGILState_GetThisThreadState() != nullptr) {
+      state_ = PyGILState_Ensure();
+      return;
+    }
+    {
+      const std::lock_guard<std::mutex> lock(changing_threads);
+      own_ = PyThreadState_New(interpreter);
+    }
+    PyEval_AcquireThread(own_);
+  });
 }
 
-void keep_threads_out_at_exit() {
-  // A new process has only the thread that made it. What other threads held is never freed there.
-  pthread_atfork(nullptr, nullptr, [] {
-    at_work = returning = sleeping = 0;
-    nb::set_leak_warnings(false);
-  });
+Locked::~Locked() {
+  if (own_ == nullptr) {
+    PyGILState_Release(state_);
+    return;
+  }
+  PyThreadState_Clear(own_);
+  // The interpreter must not end before it has forgotten this thread.
+  ++returning;
+  PyEval_ReleaseThread(own_);
+  {
+    const std::lock_guard<std::mutex> lock(changing_threads);
+    PyThreadState_Delete(own_);
+  }
+  --returning;
+}
+
+void watch_threads() {
+  interpreter = PyInterpreterState_Get();
+  pthread_atfork([] { changing_threads.lock(); }, [] { changing_threads.unlock(); },
+                 [] {
+                   changing_threads.unlock();
+                   // A new process has only the thread that made it. What other threads held is
+                   // never freed there.
+                   at_work = returning = sleeping = 0;
+                   nb::set_leak_warnings(false);
+                 });
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&wait_for_others));
 }
 

@@ -24,20 +24,24 @@ class Unlocked {
 };
 
 // Holds the interpreter's lock during its lifetime, on any thread. Replaces nb::gil_scoped_acquire,
-// for the same reason.
+// for the same reason, and because PyGILState_Ensure() makes a thread known to the interpreter
+// without its lock: if a process is forked meanwhile, the interpreter waits in the new process for
+// a mutex that nobody there will release (Python 3.11).
 class Locked {
  public:
   Locked();
-  ~Locked() { PyGILState_Release(state_); }
+  ~Locked();
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
 
  private:
-  PyGILState_STATE state_;
+  PyGILState_STATE state_ = PyGILState_UNLOCKED;
+  PyThreadState* own_ = nullptr;  // of a thread that the interpreter did not know
 };
 
 // Has the interpreter, when it ends, wait a moment for the work of other threads, and then keep
-// these threads out. Call it once, when the module is made.
-void keep_threads_out_at_exit();
+// these threads out; and lets no thread become known to it during a fork. Call it once, when the
+// module is made.
+void watch_threads();
 
 }  // namespace tessera::python

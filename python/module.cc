@@ -138,7 +138,7 @@ NB_MODULE(_core, module) {
   tessera::python::bind_model(module);
   tessera::python::bind_pool(module);
   tessera::python::bind_metadata(module);
-  tessera::python::keep_threads_out_at_exit();
+  tessera::python::watch_threads();
   // The last to be registered is the first to be called.
   tessera::python::end_background_tasks_at_exit();
 }

@@ -213,9 +213,13 @@ def test_a_network_of_the_zoo_gives_what_it_gives_elsewhere(tessera, openvino, b
     inputs = {value.name: random.standard_normal(value.shape).astype(np.float32)
               for value in model.inputs}
     expected = model.bind().run(inputs)[0].copy()
+    nodes = model.describe().nodes
+    if name == "shufflenet":
+        assert [node.op for node in nodes[-4:]] == ["AveragePool", "Reshape", "Gemm", "Softmax"]
+        nodes = nodes[:-4]  # an average of 7 x 7 elements would lose digits
+    pins = [tessera.Pin(node.name, "openvino") for node in nodes]
     # OpenVINO's maximum drops NaN.
-    executor = model.bind(pins=[tessera.Pin("*", "openvino")], nan="fast")
-    assert {step.backend for step in executor.plan().steps} == {"openvino"}
+    executor = model.bind(pins=pins, nan="fast")
     found = executor.run(inputs)[0]
     scale = np.sqrt(np.mean(expected.astype(np.float64) ** 2))
     assert np.abs(found - expected).max() <= 1e-3 * scale
@@ -326,7 +330,8 @@ def test_a_scaled_sum_keeps_its_digits(tessera, openvino, ops, constants, shape)
 
 @pytest.mark.parametrize("shape, axes", [
     ((512,), [0]), ((512, 4), [0]), ((2, 512, 3, 5), [1]), ((1, 512, 1, 1), [1]), ((4, 512, 1, 1), [1]),
-    ((512, 1, 1), [0]), ((1, 512, 2, 2), [1, 2, 3]), ((64, 64, 2, 2), [0, 1, 2, 3]), ((64, 4), [0])])
+    ((512, 1, 1), [0]), ((1, 512, 2, 2), [1, 2, 3]), ((64, 64, 2, 2), [0, 1, 2, 3]), ((36, 4), [0]),
+    ((36,), [0]), ((1, 63), [1]), ((1, 1024), [1]), ((2, 8, 28, 28), [2, 3]), ((4, 512, 2), [1, 2])])
 def test_a_sum_without_parts_is_short(tessera, openvino, shape, axes):
     """OpenVINO adds up what is not neighbouring in the last two axes one after the other."""
     for op in ("ReduceMean", "ReduceSumSquare"):
@@ -337,16 +342,19 @@ def test_a_sum_without_parts_is_short(tessera, openvino, shape, axes):
 
 
 @pytest.mark.parametrize("shape, axes", [
-    ((1, 512), [1]), ((512, 1), [0]), ((1, 512, 1), [1]), ((2, 4, 8, 8), [1, 2, 3]), ((4, 512, 2), [1, 2]),
-    ((36,), [0]), ((36, 4), [0]), ((2, 49, 3, 5), [1]), ((1, 49, 1, 1), [1]), ((8, 8, 8), [0, 1, 2])])
+    ((1, 512), [1]), ((512, 1), [0]), ((1, 512, 1), [1]), ((2, 4, 8, 8), [1, 2, 3]), ((4, 256, 2), [1, 2]),
+    ((1, 49), [1]), ((1, 196), [1]), ((2, 8, 14, 14), [2, 3]), ((3, 31), [1]), ((1, 64, 2), [1, 2]),
+    ((32,), [0]), ((32, 4), [0]), ((2, 32, 3, 5), [1]), ((1, 32, 1, 1), [1]), ((8, 8, 8), [0, 1, 2])])
 def test_a_sum_of_rows_or_of_few_elements_is_within_its_bound(tessera, openvino, shape, axes):
     random = np.random.default_rng(8)
     nodes = [helper.make_node("Abs", ["x"], ["a"]),
              helper.make_node("ReduceMean", ["a"], ["y"], axes=axes)]
     model = load_nodes(tessera, nodes, shape, opset=11)
     executor = model.bind(pins=[tessera.Pin("*", "openvino")])
-    for _ in range(50):
-        x = random.standard_normal(shape).astype(np.float32)
+    for turn in range(200):
+        # Equal elements are the worst case: each addition rounds in the same direction.
+        x = random.standard_normal(() if turn % 2 else shape)
+        x = np.broadcast_to(np.asarray(x, np.float32), shape).copy()
         exact = np.abs(x.astype(np.float64)).mean(axis=tuple(axes), keepdims=True)
         bound = np.spacing(exact.astype(np.float32)) + 4 * 2.0**-23 * exact
         assert np.max(np.abs(executor.run({"x": x})[0] - exact) / bound) < 1
