@@ -49,7 +49,7 @@ void check_printable(const FusedGroup& group, const KernelShape& shape, const Ta
     if (!plugin::is_reduction(instruction)) {
       print_operation(unused, target, instruction, arguments, 1);
     } else if (shape.has_reduced()) {
-      new_accumulator(unused, group, id, 1, 1, true);
+      new_accumulator(unused, group, id, 1, 1);
     }
   }
 }

@@ -348,10 +348,9 @@ class KernelPrinter {
     const std::vector<LaneForm> forms = forms_of(needed);
     const size_t vectors = levels_.is_lane_kept() ? lane_state_.indices.size()
                                                   : static_cast<size_t>(forms.front().vectors);
-    const bool is_row = !levels_.is_lane_kept() && levels_.reduced_loops.size() == 1;
     std::vector<Accumulator> accumulators;
     for (const size_t id : reductions) {
-      accumulators.push_back(new_accumulator(writer_, group_, id, vectors, lanes_, is_row));
+      accumulators.push_back(new_accumulator(writer_, group_, id, vectors, lanes_));
     }
     const bool has_blocks = std::ranges::any_of(
         accumulators, [](const Accumulator& each) { return !each.blocks.empty(); });
@@ -368,7 +367,7 @@ class KernelPrinter {
                              levels_.is_lane_kept() ? "" : lane_state_.masks[vector].lanes);
         }
       }
-      if (has_blocks) end_full_block(points, block_vectors(is_row), accumulators);
+      if (has_blocks) end_full_block(points, accumulators);
     });
     for (const Accumulator& accumulator : accumulators) {
       if (levels_.is_lane_kept()) {
@@ -379,14 +378,13 @@ class KernelPrinter {
     }
   }
 
-  // `points`: the variable that counts what was accumulated. `size`: a power of two.
-  void end_full_block(const std::string& points, int size,
-                      const std::vector<Accumulator>& accumulators) {
+  // `points`: the variable that counts what was accumulated.
+  void end_full_block(const std::string& points, const std::vector<Accumulator>& accumulators) {
     const std::string before = writer_.value("load i64, ptr " + points);
     const std::string count = writer_.value("add nuw nsw i64 " + before + ", 1");
     writer_.line("store i64 " + count + ", ptr " + points);
     const std::string in_block =
-        writer_.value("and i64 " + count + ", " + std::to_string(size - 1));
+        writer_.value("and i64 " + count + ", " + std::to_string(kBlockVectors - 1));
     writer_.only_if(writer_.value("icmp eq i64 " + in_block + ", 0"), [&] {
       for (const Accumulator& accumulator : accumulators) print_block_end(writer_, accumulator);
     });

@@ -115,11 +115,15 @@ std::string print_all(IrWriter& writer, const Accumulator& accumulator, int32_t 
 
 // The totals with their rests, and with what the last blocks hold.
 std::vector<std::string> load_totals(IrWriter& writer, const Accumulator& accumulator) {
-  print_block_end(writer, accumulator);
   std::vector<std::string> totals = load_all(writer, accumulator, accumulator.totals);
   const std::vector<std::string> rests = load_all(writer, accumulator, accumulator.rests);
+  const std::vector<std::string> blocks = load_all(writer, accumulator, accumulator.blocks);
   const std::string vector =
       of_lanes(ir_type(accumulator.data_type).value, accumulator.lanes) + " ";
+  // One more rounding each; a short row has no other.
+  for (size_t index = 0; index < blocks.size(); ++index) {
+    totals[index] = writer.value("fadd " + vector + totals[index] + ", " + blocks[index]);
+  }
   for (size_t index = 0; index < rests.size(); ++index) {
     const std::string sum = writer.value("fadd " + vector + totals[index] + ", " + rests[index]);
     const std::string is_nan =
@@ -192,7 +196,7 @@ bool reads_float64(const plugin::FusedGroup& group) {
 }  // namespace
 
 Accumulator new_accumulator(IrWriter& writer, const plugin::FusedGroup& group, size_t instruction,
-                            size_t vectors, int lanes, bool is_row) {
+                            size_t vectors, int lanes) {
   const plugin::Instruction& given = group.instructions[instruction];
   const int32_t type_number = given.data_type;
   if (type_number != TESSERA_FLOAT32 && type_number != TESSERA_FLOAT64 &&
@@ -222,8 +226,8 @@ Accumulator new_accumulator(IrWriter& writer, const plugin::FusedGroup& group, s
   if (given.operation == TESSERA_EXPRESSION_REDUCE_SUM) {
     const bool is_float32 = type_number == TESSERA_FLOAT32;
     if (is_float32) add_variables(accumulator.blocks, TESSERA_EXPRESSION_REDUCE_SUM);
-    const bool has_rests = is_float32 ? !is_row : element.is_float && reads_float64(group);
-    if (has_rests) add_variables(accumulator.rests, TESSERA_EXPRESSION_REDUCE_SUM);
+    if (is_float32 || (element.is_float && reads_float64(group)))
+      add_variables(accumulator.rests, TESSERA_EXPRESSION_REDUCE_SUM);
   }
   return accumulator;
 }

@@ -19,27 +19,26 @@ struct Accumulator {
   // Of maxima and minima of floats: 0 or a NaN for each total, which is of numbers only then. So
   // neither waits for the other.
   std::vector<std::string> nans;
-  // Of sums that would lose digits, one for each total: what it lost by rounding, or NaN once
-  // something was infinite (Knuth, The Art of Computer Programming, 4.2.2, theorem B). Those are
-  // sums of float64, for which there is no wider type, and of float32 that are no rows.
+  // Of sums of float32, and of those of float64 where operands are float64, one for each total:
+  // what it lost by rounding, or NaN once something was infinite (Knuth, The Art of Computer
+  // Programming, 4.2.2, theorem B).
   std::vector<std::string> rests;
   // Of sums of float32, one for each total: the sum of the few vectors since the last
   // print_block_end(). So most vectors cost one addition, and totals have few roundings.
   std::vector<std::string> blocks;
 };
 
-// With `vectors` variables that begin with the value of no elements. `is_row`: the elements are
-// spread evenly over all lanes of all variables; else one lane may meet them all.
+// With `vectors` variables that begin with the value of no elements.
 Accumulator new_accumulator(IrWriter& writer, const plugin::FusedGroup& group, size_t instruction,
-                            size_t vectors, int lanes, bool is_row);
+                            size_t vectors, int lanes);
 
 // Adds a vector to variable `vector`. `mask`: the lanes that count; "": all.
 void print_accumulation(IrWriter& writer, const Accumulator& accumulator, size_t vector,
                         const std::string& next, const std::string& mask);
 
-// How many vectors a block should have, of which each adds up to half a unit in the last place: for
-// a row, whose errors cancel among its many variables, more.
-constexpr int block_vectors(bool is_row) { return is_row ? 64 : 16; }
+// How many vectors of each variable a block should have. Each adds up to half a unit in the last
+// place, in the same direction if all elements are equal.
+inline constexpr int kBlockVectors = 16;
 
 // Adds the sums of the blocks, if there are any, to the totals.
 void print_block_end(IrWriter& writer, const Accumulator& accumulator);

@@ -22,9 +22,10 @@ constexpr Row kInexact[] = {
     {algorithm::eltwise_soft_relu, "is off by 8e-6 below -0.4, where it may be far smaller"},
 };
 
-// Sums run through all elements one after the other, in float32: with this many, errors are still
-// a few units in the last place.
-constexpr int64_t kLongestSum = 256;
+// Sums run through all elements one after the other, in float32. So many are within the bound of
+// sums, also where all elements are equal and each addition rounds in the same direction: 32 reach
+// 0.95 of it, and 49 1.3 times as much.
+constexpr int64_t kLongestSum = 32;
 // Those of LayerNormalization have partial sums.
 constexpr int64_t kLongestRow = 4096;
 // Large weights make a recurrence without gates chaotic: each step multiplies the rounding errors

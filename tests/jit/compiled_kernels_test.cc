@@ -207,7 +207,7 @@ plugin::FusedGroup group_with_kept_value(std::vector<int64_t> dims) {
   builder.group.reduced_axes = uint64_t{1} << (builder.group.dims.size() - 1);
   const int32_t x = builder.operand(TESSERA_FLOAT32);
   const int32_t largest = builder.append(TESSERA_EXPRESSION_REDUCE_MAX, TESSERA_FLOAT32, {x});
-  int32_t value = builder.append(TESSERA_EXPRESSION_SUBTRACT, TESSERA_FLOAT32, {x, largest});
+  int32_t value = builder.append(TESSERA_EXPRESSION_MULTIPLY, TESSERA_FLOAT32, {x, largest});
   for (int step = 0; step < 8; ++step) {
     const int32_t number = builder.number(TESSERA_FLOAT32, step % 2 == 0 ? 3 : -1);
     value = builder.append(TESSERA_EXPRESSION_ADD, TESSERA_FLOAT32, {value, number});
@@ -253,15 +253,15 @@ TEST_F(CompiledKernels, ComputeKeptValuesOnce) {
   const plugin::FusedGroup group = group_with_kept_value({7, 130});
   const std::vector<KernelPart> parts = kernel_parts(group, "", stores_.front()->target());
   const std::string text = parts.at(0).print();
-  size_t subtractions = 0;
-  for (size_t at = text.find("fsub <16"); at != std::string::npos;
-       at = text.find("fsub <16", at + 1)) {
-    ++subtractions;
+  size_t products = 0;
+  for (size_t at = text.find("fmul <16"); at != std::string::npos;
+       at = text.find("fmul <16", at + 1)) {
+    ++products;
   }
   if (stores_.front()->target().vector_bytes != 64) GTEST_SKIP() << "has other vectors";
   // Of one pass: each vector of its two forms of loops.
   const std::vector<LaneForm> forms = lane_forms({9, 9, 1}, false, stores_.front()->target());
-  EXPECT_EQ(subtractions, static_cast<size_t>(forms[0].vectors + forms[1].vectors));
+  EXPECT_EQ(products, static_cast<size_t>(forms[0].vectors + forms[1].vectors));
 }
 
 TEST(LaneForms, HaveManyVectorsIfFewWaitForEachOther) {

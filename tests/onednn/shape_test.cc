@@ -149,7 +149,8 @@ TEST(OnednnShapes, Transpose) { EXPECT_EQ(check_cases("onednn", 35, 80, transpos
 TEST(OnednnShapes, Shuffle) { EXPECT_EQ(check_cases("onednn", 36, 40, shuffle).largest, 3U); }
 
 TEST(OnednnShapes, Reductions) {
-  EXPECT_GE(check_cases("onednn", 31, 200, reduction).answered, 150);
+  // Others are of more elements than oneDNN adds up exactly enough.
+  EXPECT_GE(check_cases("onednn", 31, 200, reduction).answered, 110);
 }
 // Long sums lose digits, and some reductions leave the range of float32 on the way.
 TEST(OnednnShapes, InexactReductionsAreRefused) {
@@ -166,8 +167,8 @@ TEST(OnednnShapes, InexactReductionsAreRefused) {
         .answered;
   };
   for (const char* op : {"ReduceL1", "ReduceMean", "ReduceSum", "ReduceSumSquare"}) {
-    EXPECT_EQ(answered(op, 256), 1) << op;
-    EXPECT_EQ(answered(op, 257), 0) << op;
+    EXPECT_EQ(answered(op, 32), 1) << op;
+    EXPECT_EQ(answered(op, 33), 0) << op;
   }
   for (const char* op : {"ReduceL2", "ReduceProd"}) EXPECT_EQ(answered(op, 2), 0) << op;
 }

@@ -31,6 +31,18 @@ def test_workers_of_a_prefork_server(tessera, tmp_path, activity, pytestconfig):
             "--workers", 8 if is_long else 4)
 
 
+def test_forks_while_threads_become_known_to_the_interpreter(tessera, pytestconfig):
+    """Several processes at once, because a thread must be interrupted at one instruction: of 3,600
+    forks on two cores, two met it."""
+    forks = 2400 if pytestconfig.getoption("--long") else 100
+    running = [subprocess.Popen([sys.executable, PREFORK.with_name("fork_often.py"), str(forks)],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env=environment(tessera)) for _ in range(6)]
+    for process in running:
+        printed, errors = process.communicate(timeout=1200)
+        assert process.returncode == 0 and printed == "hung: 0\n", printed + errors[-2000:]
+
+
 @pytest.mark.parametrize("activity", ("bind", "pool"))
 def test_workers_of_multiprocessing(tessera, tmp_path, activity):
     prefork(tessera, tmp_path, activity, "--rounds", 1, "--workers", 4, "--start",
