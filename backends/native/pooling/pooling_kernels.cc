@@ -59,14 +59,18 @@ class Blocks {
   }
 
  private:
-  static constexpr int kLevels = 4;
-  static constexpr int kBits = 5;
+  // Blocks of four: of equal terms, only the third addition of a block rounds, and the fourth.
+  static constexpr int kLevels = 10;
+  static constexpr int kBits = 2;
   Vector levels_[kLevels];
   int64_t count_ = 0;
 };
 
-// The most terms that are joined one after the other.
-constexpr int64_t kMaxChain = 64;
+// The most terms that are joined one after the other: equal terms round in the same direction, and
+// 36 leave the bound of sums.
+constexpr int64_t kMaxChain = 32;
+// The same where rows are joined first, and then their columns.
+constexpr int64_t kMaxChainOfTwo = 16;
 
 // The taps of output `index` that read inside the row.
 struct Taps {
@@ -222,7 +226,7 @@ HWY_INLINE void join_rows(const PoolRow& row, int64_t begin, int64_t end, float*
     const auto at = [&](int64_t plane, int64_t each) HWY_ATTR {
       return load(from + plane * row.plane_step + each * row.row_step);
     };
-    if (!Op::kIsMax && row.planes * row.rows > kMaxChain) {
+    if (!Op::kIsMax && row.planes * row.rows > kMaxChainOfTwo) {
       Blocks<Op> blocks;
       for (int64_t plane = 0; plane < row.planes; ++plane) {
         for (int64_t each = 0; each < row.rows; ++each) blocks.add(at(plane, each));
@@ -282,7 +286,7 @@ HWY_INLINE void join_columns(const PoolRow& row, const float* line, int64_t begi
     const auto at = [&](int64_t tap) HWY_ATTR {
       return load_spread(line + index * row.stride + tap * row.dilation, row.stride);
     };
-    if (!Op::kIsMax && row.kernel > kMaxChain) {
+    if (!Op::kIsMax && row.kernel > kMaxChainOfTwo) {
       Blocks<Op> blocks;
       for (int64_t tap = 0; tap < row.kernel; ++tap) blocks.add(at(tap));
       return blocks.result();
