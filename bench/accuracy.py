@@ -52,7 +52,8 @@ The largest error of all candidates of a backend, in percent of what the bound a
 elements: random numbers in [-2, 2), tails (magnitudes from 2^-30 to 2^7, zeros of both signs), and
 numbers close together and far from zero (8192 to 8196). "-": the backend has no kernel, or none that
 is used with `accuracy="bounded"`. The reference rounds once in almost all ops. Numbers above 100 of
-other runtimes are errors that a kernel of Tessera may not have by default. There is one exception:
+other runtimes are errors that a kernel of Tessera may not have by default; those of OpenVINO above
+10^8 are of float64, which it computes in float32 (`findings/openvino_64_bits.sh`). There is one exception:
 Winograd's convolutions of `native` keep a bound of their own, by norms in place of sums of
 magnitudes ([0061](decisions/0061-winograd-within-bounds.md)), and exceed that of `Conv` in tails,
 where few of the products count.
