@@ -8,61 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from catalog import BACKENDS
-from onnx import TensorProto, helper, numpy_helper
+from digits_models import op
+from onnx import TensorProto
 
 f32, f64 = np.float32, np.float64
 RANDOM = np.random.default_rng(11)
-TYPES = {np.dtype(name): number for name, number in (
-    ("float32", TensorProto.FLOAT), ("float64", TensorProto.DOUBLE), ("float16", TensorProto.FLOAT16),
-    ("int32", TensorProto.INT32), ("int64", TensorProto.INT64), ("uint32", TensorProto.UINT32),
-    ("uint64", TensorProto.UINT64))}
-
 erf = np.vectorize(math.erf, otypes=[f64])
 erfc = np.vectorize(math.erfc, otypes=[f64])
-
-
-def op(name, inputs=("x",), output="y", **attributes):
-    return name, list(inputs), output, attributes
-
-
-def make_model(nodes, inputs, constants=(), output=TensorProto.FLOAT, opset=24):
-    graph = helper.make_graph(
-        [helper.make_node(name, reads, [writes], f"node{index}", **attributes)
-         for index, (name, reads, writes, attributes) in enumerate(nodes)],
-        "digits",
-        [helper.make_tensor_value_info(name, TYPES[value.dtype], value.shape)
-         for name, value in inputs.items()],
-        [helper.make_tensor_value_info("y", output, None)],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in dict(constants).items()])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
-                             ir_version=10).SerializeToString()
-
-
-@pytest.fixture(params=("", *BACKENDS))
-def run(request, tessera, why_unusable):
-    """Runs nodes on one backend, and on the reference for what it refuses; "" is the default."""
-    backend = request.param
-    if backend and why_unusable.get(backend, "unknown"):
-        pytest.skip(f"{backend} is {why_unusable[backend]}")
-
-    def run_nodes(nodes, inputs, constants=(), output=TensorProto.FLOAT, opset=24):
-        model = tessera.load(make_model(nodes, inputs, constants, output, opset),
-                             log=lambda message: None)
-        options = {}
-        if backend:
-            options["backends"] = [backend] if backend == "reference" else [backend, "reference"]
-        try:
-            # Some backends are used only if they were measured or pinned.
-            pins = [tessera.Pin("*", backend)] if backend not in ("", "reference") else []
-            executor = model.bind(pins=pins, **options)
-        except tessera.Error:  # the backend refuses a node
-            executor = model.bind(**options)
-        [result] = executor.run(inputs)
-        return np.asarray(result)
-
-    run_nodes.backend = backend
-    return run_nodes
 
 
 def ulps(found, expected):
@@ -217,46 +169,6 @@ def test_sums_of_many_elements_in_a_lane_keep_their_digits(run, name, shape, axe
         nodes = [op("Abs", ("x",), "a"), *nodes, op("Abs", ("s",))]
     found = run(nodes, {"x": x}, {"axes": np.array(axes, np.int64)})
     assert ulps(found, SUMS[name](x.astype(f64), axes)) <= 4
-
-
-# Equal along all axes of the sum, different along the others.
-EQUAL = [((1, 24, 31), (2,)), ((24, 63), (1,)), ((63, 24), (0,)), ((24, 196), (1,)), ((24, 1_024), (1,)),
-         ((1_024, 24), (0,)), ((24, 257, 1, 1), (1,)), ((24, 100, 2, 2), (1, 2, 3)), ((36,), (0,)),
-         ((4_095,), (0,)), ((6, 40, 4, 50), (1, 3)), ((4, 1 << 18), (1,))]
-
-
-def of_equal_elements(shape, axes):
-    kept = [1 if axis in axes else length for axis, length in enumerate(shape)]
-    return np.broadcast_to(RANDOM.uniform(0.5, 1, kept).astype(f32), shape).copy()
-
-
-def is_within_bound_of_sums(found, expected):
-    """1 ulp + 4 epsilon of the sum of magnitudes (docs/accuracy.md)."""
-    return np.all(np.abs(found - expected) <= np.spacing(expected.astype(f32)) + 2.0**-21 * expected)
-
-
-@pytest.mark.parametrize("name", ("ReduceSum", "ReduceMean", "ReduceL1", "ReduceSumSquare"))
-@pytest.mark.parametrize("shape, axes", EQUAL, ids=str)
-@pytest.mark.parametrize("is_fused", [False, True])
-def test_sums_of_equal_elements_are_within_their_bound(run, name, shape, axes, is_fused):
-    """Each addition rounds in the same direction."""
-    nodes = [op(name, ("a" if is_fused else "x", "axes"), "s" if is_fused else "y", keepdims=0)]
-    if is_fused:
-        nodes = [op("Abs", ("x",), "a"), *nodes, op("Abs", ("s",))]
-    for _ in range(4):
-        x = of_equal_elements(shape, axes)
-        found = run(nodes, {"x": x}, {"axes": np.array(axes, np.int64)})
-        assert is_within_bound_of_sums(found, SUMS[name](x.astype(f64), axes))
-
-
-@pytest.mark.parametrize("side", (5, 7, 14, 28, 112))
-@pytest.mark.parametrize("name", ("GlobalAveragePool", "AveragePool"))
-def test_averages_of_equal_elements_are_within_their_bound(run, name, side):
-    for _ in range(4):
-        x = of_equal_elements((2, 24, side + 3, side + 3), (2, 3))
-        attributes = {"kernel_shape": [side, side]} if name == "AveragePool" else {}
-        found = run([op(name, **attributes)], {"x": x})
-        assert is_within_bound_of_sums(found, np.broadcast_to(x[:, :, :1, :1], found.shape).astype(f64))
 
 
 EXACT_SUMS = {
