@@ -164,7 +164,11 @@ class Analysis {
     Node wide = node;
     if (!node.domain.empty()) return wide;
     if (node.op == "Cast") {
-      if (is_floating(declared(node.outputs[0]))) wide.attributes.set("to", int64_t{11});
+      // A whole number is rounded to the declared type, which changes large ones by more than what
+      // follows may be linear in.
+      const bool rounds_whole = !is_double(state(node.inputs[0]).limits.exact);
+      if (is_floating(declared(node.outputs[0])) && !rounds_whole)
+        wide.attributes.set("to", int64_t{11});
     } else if (node.op == "CastLike" || node.op == "ConstantOfShape" || node.op == "Constant") {
       throw Unknown();
     }

@@ -345,8 +345,8 @@ TEST(ErrorLimits, AcceptThatSomethingIsZeroOnlyWhereItMayBe) {
   EXPECT_NE(trial.judge(truths(true, true, false)), "");
 }
 
-// What rounds after each node may decide otherwise than what never rounds.
-TEST(ErrorLimits, AcceptWhatTheNodesDecideOneByOne) {
+// What rounds after each node decides otherwise than what never rounds.
+TEST(ErrorLimits, AcceptOnlyWhatTheNodesDecideOneByOne) {
   const Trial trial = trial_of(
       "Cast(uint32:2) to=1; Cast(@) to=3",
       {Tensor::from<uint32_t>(DataType::UInt32, {2}, std::vector<uint32_t>{4294967294U, 5})});
@@ -354,9 +354,18 @@ TEST(ErrorLimits, AcceptWhatTheNodesDecideOneByOne) {
     return Tensor::from<int8_t>(DataType::Int8, {2}, std::vector<int8_t>{first, second});
   };
   EXPECT_EQ(trial.judge(bytes(0, 5)), "");   // float32 has 4294967296
-  EXPECT_EQ(trial.judge(bytes(-2, 5)), "");  // a wider number keeps 4294967294
+  EXPECT_NE(trial.judge(bytes(-2, 5)), "");  // a wider number keeps 4294967294
   EXPECT_NE(trial.judge(bytes(-1, 5)), "");
   EXPECT_NE(trial.judge(bytes(0, 6)), "");
+}
+
+// Three numbers that are equal as float32, but not before; their softmax is far from linear.
+TEST(ErrorLimits, FollowTheRoundingOfLargeWholeNumbers) {
+  const Trial trial = trial_of(
+      "Cast(uint32:3) to=1; Softmax(@) axis=0",
+      {Tensor::from<uint32_t>(DataType::UInt32, {3},
+                              std::vector<uint32_t>{4294967294U, 4294967290U, 4294967295U})});
+  EXPECT_EQ(trial.judge(floats({1.0F / 3, 1.0F / 3, 1.0F / 3})), "");
 }
 
 TEST(ErrorLimits, AreNotKnownWhereNothingFollows) {
