@@ -26,6 +26,9 @@ constexpr Row kInexact[] = {
 // sums, also where all elements are equal and each addition rounds in the same direction: 32 reach
 // 0.95 of it, and 49 1.3 times as much.
 constexpr int64_t kLongestSum = 32;
+// The bound of sums of magnitudes and squares is of 5 units in the last place, which 24 equal
+// elements leave.
+constexpr int64_t kLongestSumOfMagnitudes = 20;
 // Those of LayerNormalization have partial sums.
 constexpr int64_t kLongestRow = 4096;
 // Large weights make a recurrence without gates chaotic: each step multiplies the rounding errors
@@ -58,19 +61,26 @@ std::string explain_inexact_tail(const Eltwise& function) {
   return "";
 }
 
-std::string explain_inexact_sum(int64_t elements) {
-  if (elements <= kLongestSum) return "";
+namespace {
+
+std::string explain_sum(int64_t elements, int64_t most) {
+  if (elements <= most) return "";
   return "is not exact enough: oneDNN adds up " + std::to_string(elements) +
-         " elements in float32 one after the other, of which only " + std::to_string(kLongestSum) +
+         " elements in float32 one after the other, of which only " + std::to_string(most) +
          " are allowed";
 }
+
+}  // namespace
+
+std::string explain_inexact_sum(int64_t elements) { return explain_sum(elements, kLongestSum); }
 
 std::string explain_inexact_reduction(std::string_view op, int64_t elements) {
   if (op == "ReduceL2" || op == "ReduceProd") {
     return "is not exact enough: what oneDNN's " + std::string(op) +
            " computes on the way may leave the range of float32";
   }
-  return explain_inexact_sum(elements);
+  const bool is_of_magnitudes = op == "ReduceL1" || op == "ReduceSumSquare";
+  return explain_sum(elements, is_of_magnitudes ? kLongestSumOfMagnitudes : kLongestSum);
 }
 
 std::string explain_inexact_statistics(std::string_view op, int64_t length) {

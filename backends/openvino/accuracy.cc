@@ -36,6 +36,8 @@ constexpr Row kInexact[] = {
 // elements are equal and each addition rounds in the same direction: then 32 reach 0.95 of it, and
 // 36 leave it.
 constexpr int64_t kMostAdditions = 32;
+// The bound of sums of squares is of 5 units in the last place, which 24 equal elements leave.
+constexpr int64_t kMostAdditionsOfSquares = 20;
 // Neighbours in the last two axes are added in so many parts.
 constexpr int64_t kParts = 16;
 // Rows that are normalised: 1,024 equal elements reach the bound.
@@ -187,7 +189,12 @@ std::string explain_inexact(const plugin::Graph& graph, const Node& node) {
   }
   const bool is_sum = op == "GlobalAveragePool" || op == "ReduceLogSumExp" || op == "ReduceMean" ||
                       op == "ReduceSum" || op == "ReduceSumSquare";
-  if (is_sum) return explain_length(additions_of(node), kMostAdditions, elements_of_each(node));
+  if (is_sum) {
+    const bool is_of_squares = op == "ReduceSumSquare";
+    return explain_length(additions_of(node),
+                          is_of_squares ? kMostAdditionsOfSquares : kMostAdditions,
+                          elements_of_each(node));
+  }
   if (op == "ReduceProd") {
     return "is not exact enough: its products on the way may leave the range of float32";
   }

@@ -20,9 +20,10 @@ namespace tessera::native::HWY_NAMESPACE {
 namespace {
 
 // Elements that are summed in float32 before the sum is added to a double: few enough for the
-// digits of float32. Rows have four sums for each lane.
-constexpr int64_t kChunkRows = 256;
-constexpr int64_t kChunkSteps = 32;
+// digits of float32, also of equal elements, whose additions round in one direction. Rows have four
+// sums for each lane.
+constexpr int64_t kChunkRows = 64;
+constexpr int64_t kChunkSteps = 16;
 
 // --- The accumulated functions: of vectors (map, join, total), of numbers (the others) -----------
 
