@@ -25,8 +25,8 @@ class Unlocked {
 
 // Holds the interpreter's lock during its lifetime, on any thread. Replaces nb::gil_scoped_acquire,
 // for the same reason, and because PyGILState_Ensure() makes a thread known to the interpreter
-// without its lock: if a process is forked meanwhile, the interpreter waits in the new process for
-// a mutex that nobody there will release (Python 3.11).
+// without its lock. If a process is forked at that moment, Python 3.11 waits for ever in the new
+// process: a thread that does not exist there holds a mutex of the interpreter.
 class Locked {
  public:
   Locked();

@@ -23,8 +23,8 @@ constexpr Row kInexact[] = {
 };
 
 // Sums run through all elements one after the other, in float32. So many are within the bound of
-// sums, also where all elements are equal and each addition rounds in the same direction: 32 reach
-// 0.95 of it, and 49 1.3 times as much.
+// sums, also where all elements are equal and each addition rounds in the same direction: the error
+// of 32 is 0.95 of the bound, that of 49 is 1.3 times the bound.
 constexpr int64_t kLongestSum = 32;
 // The bound of sums of magnitudes and squares is of 5 units in the last place, which 24 equal
 // elements leave.

@@ -33,8 +33,8 @@ constexpr Row kInexact[] = {
 };
 
 // Sums are in float32. So many additions in a row are within the bound of sums, also where all
-// elements are equal and each addition rounds in the same direction: then 32 reach 0.95 of it, and
-// 36 leave it.
+// elements are equal and each addition rounds in the same direction: the error of 32 is 0.95 of the
+// bound, that of 36 exceeds it.
 constexpr int64_t kMostAdditions = 32;
 // The bound of sums of squares is of 5 units in the last place, which 24 equal elements leave.
 constexpr int64_t kMostAdditionsOfSquares = 20;
@@ -161,9 +161,8 @@ std::string explain_scaled_sum(const plugin::Graph& graph, const Node& node) {
   if (!sum) return "";
   const int32_t summand = sum->input(1 - *constant_operand(*sum)).producer();
   if (summand >= 0 && sums_products(graph.node(summand))) return "";
-  return "is not exact enough: it multiplies the terms of the sum before it by the factor, and "
-         "loses "
-         "the digits of a small sum";
+  return "is not exact enough: it multiplies each term of the sum before it, and loses the digits "
+         "of a small sum";
 }
 
 std::string explain_power(const Node& node) {

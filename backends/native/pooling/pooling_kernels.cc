@@ -59,7 +59,7 @@ class Blocks {
   }
 
  private:
-  // Blocks of four: of equal terms, only the third addition of a block rounds, and the fourth.
+  // Blocks of four: of four equal terms, only the last two additions round.
   static constexpr int kLevels = 10;
   static constexpr int kBits = 2;
   Vector levels_[kLevels];
