@@ -108,6 +108,8 @@ def pool_rows():
             combined("count_include_pad", 1, auto_pad="SAME_LOWER", strides=[2, 2]),
             combined("count_include_pad", 1, pads=[1, 1, 1, 1], dilations=[2, 1]),
         ]} if op == "AveragePool" else {}
+        # Windows that reach beyond an input without padding.
+        counted = {"count_include_pad": 1} if op == "AveragePool" else {}
         yield Row(op, {"X": IMAGE}, {
             "auto_pad": ["SAME_UPPER", "SAME_LOWER",
                          combined("auto_pad", "SAME_LOWER", strides=[2, 2]),
@@ -117,7 +119,9 @@ def pool_rows():
             "dilations": [[2, 1], [1, 3], combined("dilations", [2, 2], pads=[2, 1, 2, 1]),
                           combined("dilations", [2, 2], ceil_mode=1, strides=[2, 2])],
             "ceil_mode": [combined("ceil_mode", 1, strides=[4, 4]),
-                          combined("ceil_mode", 1, strides=[4, 4], pads=[1, 0, 0, 1])],
+                          combined("ceil_mode", 1, strides=[4, 4], pads=[1, 0, 0, 1]),
+                          combined("ceil_mode", 1, strides=[4, 4], auto_pad="VALID", **counted),
+                          combined("ceil_mode", 1, strides=[4, 4], **counted)],
             "kernel_shape": [[2, 3], [1, 1], [9, 8]],
             **counts}, {"kernel_shape": [3, 2]},
             same={"auto_pad": ["VALID", "NOTSET"], "strides": [[1, 1]], "pads": [[0, 0, 0, 0]],

@@ -26,9 +26,9 @@ constexpr Row kInexact[] = {
 // sums, also where all elements are equal and each addition rounds in the same direction: the error
 // of 32 is 0.95 of the bound, that of 49 is 1.3 times the bound.
 constexpr int64_t kLongestSum = 32;
-// The bound of sums of magnitudes and squares is of 5 units in the last place, which 24 equal
+// The bound of sums of magnitudes and squares is of 5 units in the last place, which 17 equal
 // elements leave.
-constexpr int64_t kLongestSumOfMagnitudes = 20;
+constexpr int64_t kLongestSumOfMagnitudes = 16;
 // Those of LayerNormalization have partial sums.
 constexpr int64_t kLongestRow = 4096;
 // Large weights make a recurrence without gates chaotic: each step multiplies the rounding errors

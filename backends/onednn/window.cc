@@ -43,14 +43,13 @@ memory::dims spatial(const std::vector<int64_t>& dims) {
 Window window_of(const Attributes& attributes, const memory::dims& kernel,
                  const memory::dims& input, const memory::dims& output) {
   Window window = unpadded_window(attributes, kernel);
-  const bool is_explicit = plugin::has_explicit_pads(attributes);
   for (const plugin::WindowAxis& axis : plugin::window_axes(attributes, kernel, input, output)) {
     // Padding up to the end of the last window: less than the model asks for if no window reaches
     // that far.
     const int64_t end = std::max<int64_t>(0, axis.reach() - axis.input - axis.pad_begin);
     window.pads_begin.push_back(axis.pad_begin);
     window.pads_end.push_back(end);
-    if (is_explicit && end > axis.pad_end) window.reaches_beyond_padding = true;
+    if (end > axis.pad_end) window.reaches_beyond_padding = true;
   }
   return window;
 }

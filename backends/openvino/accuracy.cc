@@ -36,8 +36,8 @@ constexpr Row kInexact[] = {
 // elements are equal and each addition rounds in the same direction: the error of 32 is 0.95 of the
 // bound, that of 36 exceeds it.
 constexpr int64_t kMostAdditions = 32;
-// The bound of sums of squares is of 5 units in the last place, which 24 equal elements leave.
-constexpr int64_t kMostAdditionsOfSquares = 20;
+// The bound of sums of squares is of 5 units in the last place, which 17 equal elements leave.
+constexpr int64_t kMostAdditionsOfSquares = 16;
 // Neighbours in the last two axes are added in so many parts.
 constexpr int64_t kParts = 16;
 // Rows that are normalised: 1,024 equal elements reach the bound.
@@ -72,8 +72,8 @@ std::vector<bool> summed_axes(const Node& node, size_t rank) {
 }
 
 // How many additions in a row have the error of each sum. Neighbours in the last two axes are added
-// in parts. What does not fill all parts is added at the end, where each addition rounds twice as
-// much as on average; the sums of other axes, one after the other.
+// in parts. What does not fill all parts is added at the end, where each addition rounds three
+// times as much as on average; the sums of other axes, one after the other.
 int64_t additions_of(const Node& node) {
   const int64_t all = elements_of_each(node);
   const bool has_axes = node.op() == "GlobalAveragePool" || !node.input(1).is_present() ||
@@ -90,7 +90,7 @@ int64_t additions_of(const Node& node) {
     if (is_summed[axis] && axis + 2 >= dims.size()) in_parts *= dims[axis];
   }
   if (in_parts < kParts) return all;
-  return in_parts / kParts + 2 * (in_parts % kParts) + all / in_parts - 1;
+  return in_parts / kParts + 3 * (in_parts % kParts) + all / in_parts - 1;
 }
 
 std::string explain_length(int64_t additions, int64_t most, int64_t elements) {

@@ -363,8 +363,8 @@ inline std::vector<size_t> resized_axes(const Node& node, size_t rank) {
 
 // The coordinate in the input of the output element at `index`: "Resize" in ONNX's Operators.md.
 // With a given scale or crop, it is computed in float32, as frameworks do, so that ties fall the
-// same way. With sizes, it is one quotient of whole numbers, rounded once: a tie is a tie, as long
-// as the product of input and output is below 2^51.
+// same way, but for half_pixel_symmetric. With sizes, it is one quotient of whole numbers, rounded
+// once: a tie is a tie, as long as the product of input and output is below 2^51.
 inline double source_position(ResizeCoordinates coordinates, const ResizeAxis& axis,
                               int64_t index) {
   const auto input = static_cast<double>(axis.input);
@@ -385,13 +385,15 @@ inline double source_position(ResizeCoordinates coordinates, const ResizeAxis& a
   const bool is_symmetric = coordinates == ResizeCoordinates::HalfPixelSymmetric;
   if (axis.given_scale) {
     const float scale = *axis.given_scale;
+    if (is_symmetric) {
+      // By distances from the centres, of which none has a rounding error at the centre.
+      return (input - 1 + (2 * x + 1 - output) / scale) / 2;
+    }
     const auto position = static_cast<float>(index);
     if (coordinates == ResizeCoordinates::Asymmetric) return position / scale;
     const float from_edge = (position + 0.5F) / scale;
     if (coordinates == ResizeCoordinates::TfHalfPixelForNn) return from_edge;
-    if (!is_symmetric) return from_edge - 0.5F;
-    const float adjustment = static_cast<float>(output) / (scale * static_cast<float>(input));
-    return static_cast<float>(input) / 2 * (1 - adjustment) + (from_edge - 0.5F);
+    return from_edge - 0.5F;
   }
   const auto resized = static_cast<double>(axis.resized);
   const auto original = static_cast<double>(axis.original);

@@ -535,3 +535,33 @@ def test_positions_between_pixels_are_exact(run, mode, antialias):
         expected = np.array([float(min(max(position(mode, source, target, index), 0), source - 1))
                              for index in range(target)])
         np.testing.assert_allclose(found.reshape(-1), expected, rtol=3e-7, atol=3e-7)
+
+
+@pytest.mark.parametrize("rounding", ROUND)
+def test_symmetric_positions_of_scales_are_exact(run, rounding):
+    for source, scale in ((5, 0.7), (5, 1.1), (7, 4 / 3), (13, 5 / 3), (13, 1 / 3), (7, 1.6), (9, 3.4), (16, 0.3)):
+        scales = np.array([1, 1, 1, scale], f32)
+        target = int(f32(source) * scales[3])
+        x = np.arange(source, dtype=f32).reshape(1, 1, 1, source)
+        found = run([op("Resize", ("x", "", "scales"), mode="nearest", nearest_mode=rounding,
+                        coordinate_transformation_mode="half_pixel_symmetric")],
+                    {"x": x}, {"scales": scales})
+        positions = [Fraction(source - 1, 2) + Fraction(2 * index + 1 - target, 2) / Fraction(float(scales[3]))
+                     for index in range(target)]
+        assert found.reshape(-1).tolist() == [min(max(ROUND[rounding](exact), 0), source - 1)
+                                              for exact in positions], (source, scale)
+
+
+@pytest.mark.parametrize("mode", ("half_pixel", "half_pixel_symmetric", "asymmetric"))
+def test_weights_between_elements_of_float64_have_their_digits(run, mode):
+    for source, scale in ((1000, 1.3), (26, 3.7), (97, 0.6)):
+        scales = np.array([1, 1, 1, scale], f32)
+        exact = Fraction(float(scales[3]))
+        target = int(f32(source) * scales[3])
+        x = np.arange(source, dtype=f64).reshape(1, 1, 1, source)
+        found = run([op("Resize", ("x", "", "scales"), mode="linear", coordinate_transformation_mode=mode)],
+                    {"x": x}, {"scales": scales}, TensorProto.DOUBLE)
+        start = {"half_pixel": Fraction(1, 2) / exact - Fraction(1, 2), "asymmetric": Fraction(0),
+                 "half_pixel_symmetric": Fraction(source - 1, 2) + Fraction(1 - target, 2) / exact}[mode]
+        expected = [float(min(max(start + index / exact, 0), source - 1)) for index in range(target)]
+        np.testing.assert_allclose(found.reshape(-1), expected, rtol=1e-15, atol=1e-13)

@@ -45,6 +45,28 @@ def test_sums_of_equal_elements_are_within_their_bound(run, name, shape, axes, i
             assert np.all(np.abs(found - expected) <= 5 * np.spacing(expected.astype(f32)))
 
 
+# Of thousands of numbers those with the largest errors.
+@pytest.mark.parametrize("number", (0.96626925468, 0.67551499605, 0.68292117118, 0.94960373640, 0.71740561723,
+                                    0.73861926794, 0.79676026105, 0.66764038801, 0.66811341047))
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_the_worst_numbers_are_within_their_bound(run, name, number):
+    for shape, axes in (((24, 17), (1,)), ((17, 24), (0,)), ((24, 25), (1,)), ((24, 169), (1,)), ((24, 200), (1,))):
+        x = np.full(shape, number, f32)
+        found = run([op(name, ("x", "axes"), keepdims=0)], {"x": x}, {"axes": np.array(axes, np.int64)})
+        expected = SUMS[name](x.astype(f64), axes)
+        assert is_within_bound_of_sums(found, expected), shape
+        if name in ("ReduceL1", "ReduceSumSquare"):
+            assert np.all(np.abs(found - expected) <= 5 * np.spacing(expected.astype(f32))), shape
+
+
+@pytest.mark.parametrize("number", (0.94910001755, 0.98855924606, 0.79676026105))
+@pytest.mark.parametrize("kernel", ((15, 15), (14, 15), (15, 16), (13, 13), (12, 12)), ids=str)
+def test_averages_of_the_worst_numbers_are_within_their_bound(run, kernel, number):
+    x = np.full((1, 8, *kernel), number, f32)
+    found = run([op("AveragePool", kernel_shape=list(kernel))], {"x": x})
+    assert is_within_bound_of_sums(found, np.broadcast_to(x[:, :, :1, :1], found.shape).astype(f64))
+
+
 @pytest.mark.parametrize("side", (5, 7, 14, 28, 112))
 @pytest.mark.parametrize("name", ("GlobalAveragePool", "AveragePool"))
 def test_averages_of_equal_elements_are_within_their_bound(run, name, side):

@@ -50,10 +50,21 @@ class Reference:
             # findings/onnx_reference_sequence_lens.sh
             if node.op_type in ("RNN", "GRU", "LSTM") and len(node.input) > 4 and node.input[4]:
                 raise NoAnswer(f"onnx.reference does not read sequence_lens of {node.op_type}")
-        self.evaluator = ReferenceEvaluator(model)
         # Infers types that are not declared.
         outputs = onnx.shape_inference.infer_shapes(model).graph.output
         self.elements = [output.type.tensor_type.elem_type for output in outputs]
+        for tensor in self.constants(model.graph):
+            if tensor.data_type == onnx.TensorProto.BFLOAT16:
+                wide = onnx.numpy_helper.to_array(tensor).astype(np.float32)
+                tensor.CopyFrom(onnx.numpy_helper.from_array(wide, tensor.name))
+        self.evaluator = ReferenceEvaluator(model)
+
+    @staticmethod
+    def constants(graph):
+        yield from graph.initializer
+        for node in graph.node:
+            if node.op_type == "Constant":
+                yield from (attribute.t for attribute in node.attribute if attribute.name == "value")
 
     def run(self, inputs):
         wide = {name: array.astype(np.float32) if array.dtype == BFLOAT16 else array

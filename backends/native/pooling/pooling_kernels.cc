@@ -70,7 +70,7 @@ class Blocks {
 // 36 leave the bound of sums.
 constexpr int64_t kMaxChain = 32;
 // The same where rows are joined first, and then their columns.
-constexpr int64_t kMaxChainOfTwo = 16;
+constexpr int64_t kMaxChainOfTwo = 12;
 
 // The taps of output `index` that read inside the row.
 struct Taps {
