@@ -20,24 +20,23 @@ bool is_identity(const ResampleOptions& options, const ResampleAxis& axis) {
 }
 
 // The position in the input of output coordinate `x`, for the modes whose formula has the scale;
-// see Resize in ONNX's Operators.md. Computed with `Number`.
-template <class Number>
-double position_by_scale(Coordinates coordinates, const ResampleAxis& axis, int64_t output_index) {
-  const auto x = static_cast<Number>(output_index);
-  const Number scale = *axis.given_scale;
-  const Number half = 0.5F;
+// see Resize in ONNX's Operators.md. In float32.
+double position_by_scale(Coordinates coordinates, const ResampleAxis& axis, float scale,
+                         int64_t output_index) {
+  const auto x = static_cast<float>(output_index);
   switch (coordinates) {
     case Coordinates::HalfPixelSymmetric: {
-      // Distances from the centres: the centre has no rounding error that a tie could show.
+      // In float64, by distances from the centres: the centre has no rounding error that a tie
+      // could show.
       const auto twice_distance = static_cast<double>(2 * output_index + 1 - axis.output);
-      return (static_cast<double>(axis.input - 1) + twice_distance / *axis.given_scale) / 2;
+      return (static_cast<double>(axis.input - 1) + twice_distance / scale) / 2;
     }
     case Coordinates::Asymmetric:
       return x / scale;
     case Coordinates::TfHalfPixelForNn:
-      return (x + half) / scale;
+      return (x + 0.5F) / scale;
     default:
-      return (x + half) / scale - half;
+      return (x + 0.5F) / scale - 0.5F;
   }
 }
 
@@ -73,11 +72,8 @@ float position_in_crop(const ResampleAxis& axis, int64_t output_index) {
                                            last_output;
 }
 
-// The position in the input of output coordinate `output_index`. With `is_float64`, positions by
-// scale are computed in float64: in float32 they would lose the digits by which weights of float64
-// elements differ. Which element is nearest does not depend on the type of the elements.
-double source_position(Coordinates coordinates, const ResampleAxis& axis, bool is_float64,
-                       int64_t output_index) {
+// The position in the input of output coordinate `output_index`.
+double source_position(Coordinates coordinates, const ResampleAxis& axis, int64_t output_index) {
   const auto x = static_cast<double>(output_index);
   const double last_input = static_cast<double>(axis.input) - 1;
   const double last_output = static_cast<double>(axis.output) - 1;
@@ -87,8 +83,7 @@ double source_position(Coordinates coordinates, const ResampleAxis& axis, bool i
   if (coordinates == Coordinates::TfCropAndResize) return position_in_crop(axis, output_index);
   if (coordinates == Coordinates::PytorchHalfPixel && axis.output == 1) return 0;
   if (!axis.given_scale) return position_by_sizes(coordinates, axis, x);
-  return is_float64 ? position_by_scale<double>(coordinates, axis, output_index)
-                    : position_by_scale<float>(coordinates, axis, output_index);
+  return position_by_scale(coordinates, axis, *axis.given_scale, output_index);
 }
 
 bool is_extrapolated(const ResampleOptions& options, const ResampleAxis& axis, double position) {
@@ -136,7 +131,7 @@ void resample_nearest(const KernelCall& call, const ResampleOptions& options,
     std::pmr::vector<int64_t>& table = tables.emplace_back();
     table.reserve(static_cast<size_t>(axis.output));
     for (int64_t output_index = 0; output_index < axis.output; ++output_index) {
-      const double position = source_position(options.coordinates, axis, false, output_index);
+      const double position = source_position(options.coordinates, axis, output_index);
       if (is_identity(options, axis)) {
         table.push_back(output_index);
       } else if (is_extrapolated(options, axis, position)) {
@@ -180,7 +175,7 @@ struct Taps {
   std::pmr::vector<bool> is_outside;  // per output coordinate: whether it is extrapolated
 };
 
-Taps taps_of(const ResampleOptions& options, const ResampleAxis& axis, bool is_float64,
+Taps taps_of(const ResampleOptions& options, const ResampleAxis& axis,
              std::pmr::memory_resource* memory) {
   const bool is_widened = options.is_antialiased && axis.scale() < 1;
   const double stretch = is_widened ? axis.scale() : 1.0;
@@ -189,7 +184,7 @@ Taps taps_of(const ResampleOptions& options, const ResampleAxis& axis, bool is_f
   Taps taps(memory);
   taps.count = 2 * half;
   for (int64_t output_index = 0; output_index < axis.output; ++output_index) {
-    const double exact = source_position(options.coordinates, axis, is_float64, output_index);
+    const double exact = source_position(options.coordinates, axis, output_index);
     const double position = bounded(axis, exact);
     const int64_t first = static_cast<int64_t>(std::floor(position)) - half + 1;
     double sum = 0;
@@ -261,10 +256,8 @@ void resample_linear(const KernelCall& call, const ResampleOptions& options,
     for (size_t which = 0; which < axes.size(); ++which) {
       const ResampleAxis& axis = axes[which];
       if ((axis.output < axis.input) != is_shrinking || is_identity(options, axis)) continue;
-      values = resample_axis(
-          call, values, dims, which,
-          taps_of(options, axis, call.outputs[0].type == DataType::Float64, &call.scratch),
-          axis.output, options.extrapolation_value);
+      values = resample_axis(call, values, dims, which, taps_of(options, axis, &call.scratch),
+                             axis.output, options.extrapolation_value);
     }
   }
   visit_numeric(output.type, [&](auto tag) {

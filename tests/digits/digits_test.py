@@ -550,18 +550,3 @@ def test_symmetric_positions_of_scales_are_exact(run, rounding):
                      for index in range(target)]
         assert found.reshape(-1).tolist() == [min(max(ROUND[rounding](exact), 0), source - 1)
                                               for exact in positions], (source, scale)
-
-
-@pytest.mark.parametrize("mode", ("half_pixel", "half_pixel_symmetric", "asymmetric"))
-def test_weights_between_elements_of_float64_have_their_digits(run, mode):
-    for source, scale in ((1000, 1.3), (26, 3.7), (97, 0.6)):
-        scales = np.array([1, 1, 1, scale], f32)
-        exact = Fraction(float(scales[3]))
-        target = int(f32(source) * scales[3])
-        x = np.arange(source, dtype=f64).reshape(1, 1, 1, source)
-        found = run([op("Resize", ("x", "", "scales"), mode="linear", coordinate_transformation_mode=mode)],
-                    {"x": x}, {"scales": scales}, TensorProto.DOUBLE)
-        start = {"half_pixel": Fraction(1, 2) / exact - Fraction(1, 2), "asymmetric": Fraction(0),
-                 "half_pixel_symmetric": Fraction(source - 1, 2) + Fraction(1 - target, 2) / exact}[mode]
-        expected = [float(min(max(start + index / exact, 0), source - 1)) for index in range(target)]
-        np.testing.assert_allclose(found.reshape(-1), expected, rtol=1e-15, atol=1e-13)

@@ -217,6 +217,9 @@ def test_a_network_of_the_zoo_gives_what_it_gives_elsewhere(tessera, openvino, b
     if name == "shufflenet":
         assert [node.op for node in nodes[-4:]] == ["AveragePool", "Reshape", "Gemm", "Softmax"]
         nodes = nodes[:-4]  # an average of 7 x 7 elements would lose digits
+    if name == "squeezenet":
+        assert [node.op for node in nodes[-2:]] == ["GlobalAveragePool", "Softmax"]
+        nodes = nodes[:-2]  # the same for 13 x 13
     pins = [tessera.Pin(node.name, "openvino") for node in nodes]
     # OpenVINO's maximum drops NaN.
     executor = model.bind(pins=pins, nan="fast")
@@ -343,7 +346,7 @@ def test_a_sum_without_parts_is_short(tessera, openvino, shape, axes):
 
 @pytest.mark.parametrize("shape, axes", [
     ((1, 512), [1]), ((512, 1), [0]), ((1, 512, 1), [1]), ((2, 4, 8, 8), [1, 2, 3]), ((4, 256, 2), [1, 2]),
-    ((1, 49), [1]), ((1, 196), [1]), ((2, 8, 14, 14), [2, 3]), ((3, 31), [1]), ((1, 64, 2), [1, 2]),
+    ((1, 49), [1]), ((1, 196), [1]), ((2, 8, 14, 14), [2, 3]), ((3, 21), [1]), ((1, 64, 2), [1, 2]),
     ((32,), [0]), ((32, 4), [0]), ((2, 32, 3, 5), [1]), ((1, 32, 1, 1), [1]), ((8, 8, 8), [0, 1, 2])])
 def test_a_sum_of_rows_or_of_few_elements_is_within_its_bound(tessera, openvino, shape, axes):
     random = np.random.default_rng(8)
