@@ -386,7 +386,7 @@ inline double source_position(ResizeCoordinates coordinates, const ResizeAxis& a
   if (axis.given_scale) {
     const float scale = *axis.given_scale;
     if (is_symmetric) {
-      // By distances from the centres, of which none has a rounding error at the centre.
+      // By distances from the centres: the centre has no rounding error that a tie could show.
       return (input - 1 + (2 * x + 1 - output) / scale) / 2;
     }
     const auto position = static_cast<float>(index);

@@ -19,8 +19,8 @@ bool is_identity(const ResampleOptions& options, const ResampleAxis& axis) {
          options.coordinates != Coordinates::TfCropAndResize;
 }
 
-// The position in the input of output coordinate `x`, for the modes whose formula has the scale;
-// see Resize in ONNX's Operators.md. In float32.
+// The position in the input of output coordinate `output_index`, for the modes whose formula has
+// the scale; see Resize in ONNX's Operators.md. Computed in float32, but for HalfPixelSymmetric.
 double position_by_scale(Coordinates coordinates, const ResampleAxis& axis, float scale,
                          int64_t output_index) {
   const auto x = static_cast<float>(output_index);

@@ -1,7 +1,7 @@
 // Shared by Resize and Upsample: maps output coordinates to input positions. Sizes make positions
 // rational numbers, which are computed without rounding errors that a tie could show. Scales are
 // numbers of float32, and so is the arithmetic with them, as in other frameworks, so that ties
-// round the same way; but for half_pixel_symmetric. Sums are computed in double.
+// round the same way (half_pixel_symmetric: double). Sums are computed in double.
 #pragma once
 
 #include <optional>

@@ -69,7 +69,8 @@ class Blocks {
 // The most terms that are joined one after the other: equal terms round in the same direction, and
 // 36 leave the bound of sums.
 constexpr int64_t kMaxChain = 32;
-// The same where rows are joined first, and then their columns.
+// The same for rows, and for the columns of their sums: 14 of these and 15 of those leave the
+// bound.
 constexpr int64_t kMaxChainOfTwo = 12;
 
 // The taps of output `index` that read inside the row.
