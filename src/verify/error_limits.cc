@@ -368,11 +368,18 @@ class Analysis {
             return x + sign * error;
           });
         } else {
-          inputs[input] = spread;
+          decide_alike(inputs, input, spread);
         }
         extend(made, ops::evaluate(*op_, wide_, inputs, pool_), 1, input);
         if (!is_double(inputs_[input])) extend_by_errors(made, uncertain, inputs, input);
       }
+    }
+  }
+
+  // A decision holds wherever its value is read: Add(x, x) of another x is twice the other x.
+  void decide_alike(std::vector<Tensor>& inputs, size_t input, const Tensor& decided) const {
+    for (size_t other = 0; other < inputs.size(); ++other) {
+      if (node_->inputs[other] == node_->inputs[input]) inputs[other] = decided;
     }
   }
 

@@ -359,6 +359,18 @@ TEST(ErrorLimits, AcceptOnlyWhatTheNodesDecideOneByOne) {
   EXPECT_NE(trial.judge(bytes(0, 6)), "");
 }
 
+// The float16 next to -2 is rounded to it or not; what is decided then holds for both terms.
+TEST(ErrorLimits, DecideOneValueAlikeWhereverItIsRead) {
+  const Trial trial = trial_of("Cast(1) to=10; Cast(@) to=6; Add(@, @)", {floats({-1.9995117F})});
+  const auto whole = [](int32_t number) {
+    return Tensor::from<int32_t>(DataType::Int32, {1}, std::vector<int32_t>{number});
+  };
+  EXPECT_EQ(trial.judge(whole(-2)), "");
+  EXPECT_EQ(trial.judge(whole(-4)), "");
+  EXPECT_NE(trial.judge(whole(-3)), "");
+  EXPECT_NE(trial.judge(whole(-6)), "");
+}
+
 // Three numbers that are equal as float32, but not before; their softmax is far from linear.
 TEST(ErrorLimits, FollowTheRoundingOfLargeWholeNumbers) {
   const Trial trial = trial_of(
