@@ -50,6 +50,9 @@ class Reference:
             # findings/onnx_reference_sequence_lens.sh
             if node.op_type in ("RNN", "GRU", "LSTM") and len(node.input) > 4 and node.input[4]:
                 raise NoAnswer(f"onnx.reference does not read sequence_lens of {node.op_type}")
+            if any(attribute.s == b"SAME_LOWER" for attribute in node.attribute) and \
+                    node.op_type == "MaxPool":  # findings/onnx_reference_max_pool_lower.sh
+                raise NoAnswer("onnx.reference computes SAME_LOWER of MaxPool wrongly")
         # Infers types that are not declared.
         outputs = onnx.shape_inference.infer_shapes(model).graph.output
         self.elements = [output.type.tensor_type.elem_type for output in outputs]
