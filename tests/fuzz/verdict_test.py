@@ -4,10 +4,12 @@ import sys
 import textwrap
 
 import numpy as np
+import onnx
 import pytest
 
 from findings import Collector
 from fuzz_case import load_case
+from judges import fault_of_reference
 from runner import Runner, Worker
 from seeds import case_of
 from verdict import explain_difference, find_problem
@@ -97,3 +99,19 @@ def test_a_case_survives_its_file(tmp_path, seeds):
     assert (again.note, again.is_refused, again.keeps_denormals) == ("why", True, False)
     assert again.model.SerializeToString() == case.model.SerializeToString()
     assert repr(again.runs) == repr(case.runs)
+
+
+@pytest.mark.parametrize("op, inputs, attributes, fault", [
+    ("LRN", 1, {"size": 3}, "normalises"),
+    ("MaxPool", 1, {"auto_pad": "SAME_LOWER"}, "another operator"),
+    ("MaxPool", 1, {"auto_pad": "SAME_UPPER"}, None),
+    ("AveragePool", 1, {"auto_pad": "SAME_LOWER"}, None),
+    ("GRU", 5, {}, "sequence_lens"),
+    ("GRU", 3, {"clip": 0.3, "activations": ["Relu", "Tanh"]}, "does not read activations, clip"),
+    ("RNN", 3, {"activations": ["Relu"]}, None),
+    ("LSTM", 3, {"hidden_size": 2}, None),
+])
+def test_onnx_reference_is_not_asked_where_it_is_wrong(op, inputs, attributes, fault):
+    node = onnx.helper.make_node(op, [f"i{index}" for index in range(inputs)], ["o"], **attributes)
+    found = fault_of_reference(node)
+    assert found is None if fault is None else fault in found
