@@ -1,6 +1,7 @@
 #include "verify/error_limits.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -374,6 +375,35 @@ class Analysis {
         if (!is_double(inputs_[input])) extend_by_errors(made, uncertain, inputs, input);
       }
     }
+    if (node_->op == "Equal" && std::ranges::all_of(inputs_, is_double)) {
+      accept_meeting(made[0].limits);
+    }
+  }
+
+  // Two numbers are equal wherever their intervals meet, which may be inside of both.
+  void accept_meeting(ErrorLimits& limits) {
+    Node reaches = *node_;
+    reaches.op = "GreaterOrEqual";
+    reaches.version = 16;
+    const ops::Op& op = registry_.of(reaches);
+    const std::array<Tensor, 2> first_up = {end_of(0, 1), end_of(1, -1)};
+    const std::array<Tensor, 2> second_up = {end_of(1, 1), end_of(0, -1)};
+    const Tensor first = ops::evaluate(op, reaches, first_up, pool_).at(0);
+    const Tensor second = ops::evaluate(op, reaches, second_up, pool_).at(0);
+    Tensor meeting(DataType::Bool, limits.exact.dims());
+    const std::span<bool> equal = meeting.mutable_as<bool>();
+    for (size_t at = 0; at < equal.size(); ++at) {
+      equal[at] = limits.exact.as<bool>()[at] || (first.as<bool>()[at] && second.as<bool>()[at]);
+    }
+    accept(limits, meeting);
+  }
+
+  // The end of the interval of each element of a number.
+  Tensor end_of(size_t input, double sign) const {
+    if (!has_spread(input)) return inputs_[input];
+    const Tensor spread = spread_of(input);
+    return mapped(inputs_[input],
+                  [&](double x, size_t at) { return x + sign * spread.as<double>()[at]; });
   }
 
   // A decision holds wherever its value is read: Add(x, x) of another x is twice the other x.

@@ -371,6 +371,22 @@ TEST(ErrorLimits, DecideOneValueAlikeWhereverItIsRead) {
   EXPECT_NE(trial.judge(whole(-6)), "");
 }
 
+// 1.001 is rounded to 1, which lies between what float64 has and neither end of the interval.
+TEST(ErrorLimits, AcceptThatNumbersAreEqualWhereTheirIntervalsMeet) {
+  const Trial trial = trial_of("Cast(3) to=16; Equal(@, bfloat16:3); Cast(@) to=11",
+                               {floats({1.001F, 1.001F, 1.5F}),
+                                Tensor::from<BFloat16>(DataType::BFloat16, {3},
+                                                       std::vector<BFloat16>{BFloat16(1.0F),
+                                                                             BFloat16(2.0F),
+                                                                             BFloat16(1.0F)})});
+  const auto truths = [](double first, double second, double third) {
+    return Tensor::from<double>(DataType::Float64, {3}, std::vector<double>{first, second, third});
+  };
+  EXPECT_EQ(trial.judge(truths(1, 0, 0)), "");
+  EXPECT_NE(trial.judge(truths(1, 1, 0)), "");
+  EXPECT_NE(trial.judge(truths(1, 0, 1)), "");
+}
+
 // Three numbers that are equal as float32, but not before; their softmax is far from linear.
 TEST(ErrorLimits, FollowTheRoundingOfLargeWholeNumbers) {
   const Trial trial = trial_of(
