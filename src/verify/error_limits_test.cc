@@ -373,12 +373,12 @@ TEST(ErrorLimits, DecideOneValueAlikeWhereverItIsRead) {
 
 // 1.001 is rounded to 1, which lies between what float64 has and neither end of the interval.
 TEST(ErrorLimits, AcceptThatNumbersAreEqualWhereTheirIntervalsMeet) {
-  const Trial trial = trial_of("Cast(3) to=16; Equal(@, bfloat16:3); Cast(@) to=11",
-                               {floats({1.001F, 1.001F, 1.5F}),
-                                Tensor::from<BFloat16>(DataType::BFloat16, {3},
-                                                       std::vector<BFloat16>{BFloat16(1.0F),
-                                                                             BFloat16(2.0F),
-                                                                             BFloat16(1.0F)})});
+  const Trial trial =
+      trial_of("Cast(3) to=16; Equal(@, bfloat16:3); Cast(@) to=11",
+               {floats({1.001F, 1.001F, 1.5F}),
+                Tensor::from<BFloat16>(
+                    DataType::BFloat16, {3},
+                    std::vector<BFloat16>{BFloat16(1.0F), BFloat16(2.0F), BFloat16(1.0F)})});
   const auto truths = [](double first, double second, double third) {
     return Tensor::from<double>(DataType::Float64, {3}, std::vector<double>{first, second, third});
   };
