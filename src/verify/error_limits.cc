@@ -375,12 +375,13 @@ class Analysis {
         if (!is_double(inputs_[input])) extend_by_errors(made, uncertain, inputs, input);
       }
     }
-    if (node_->op == "Equal" && std::ranges::all_of(inputs_, is_double)) {
+    if (node_->domain.empty() && node_->op == "Equal" && std::ranges::all_of(inputs_, is_double)) {
       accept_meeting(made[0].limits);
     }
   }
 
-  // Two numbers are equal wherever their intervals meet, which may be inside of both.
+  // Accepts that two numbers are equal wherever their intervals meet: neither end of an interval
+  // need be the number at which they do.
   void accept_meeting(ErrorLimits& limits) {
     Node reaches = *node_;
     reaches.op = "GreaterOrEqual";
@@ -398,7 +399,7 @@ class Analysis {
     accept(limits, meeting);
   }
 
-  // The end of the interval of each element of a number.
+  // Each element of an input, moved by all of its error upwards (sign 1) or downwards (-1).
   Tensor end_of(size_t input, double sign) const {
     if (!has_spread(input)) return inputs_[input];
     const Tensor spread = spread_of(input);

@@ -359,7 +359,8 @@ TEST(ErrorLimits, AcceptOnlyWhatTheNodesDecideOneByOne) {
   EXPECT_NE(trial.judge(bytes(0, 6)), "");
 }
 
-// The float16 next to -2 is rounded to it or not; what is decided then holds for both terms.
+// The number may be rounded to -2, or to the float16 above it. Whole, that is -2 or -1, in both
+// terms alike.
 TEST(ErrorLimits, DecideOneValueAlikeWhereverItIsRead) {
   const Trial trial = trial_of("Cast(1) to=10; Cast(@) to=6; Add(@, @)", {floats({-1.9995117F})});
   const auto whole = [](int32_t number) {
@@ -371,7 +372,8 @@ TEST(ErrorLimits, DecideOneValueAlikeWhereverItIsRead) {
   EXPECT_NE(trial.judge(whole(-6)), "");
 }
 
-// 1.001 is rounded to 1, which lies between what float64 has and neither end of the interval.
+// bfloat16 rounds 1.001 to 1: float64 keeps 1.001, and both ends of its interval differ from 1,
+// too.
 TEST(ErrorLimits, AcceptThatNumbersAreEqualWhereTheirIntervalsMeet) {
   const Trial trial =
       trial_of("Cast(3) to=16; Equal(@, bfloat16:3); Cast(@) to=11",

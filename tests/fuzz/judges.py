@@ -33,7 +33,8 @@ class OnnxRuntime:
 
 
 class NoAnswer(Exception):
-    """This judge is known to be wrong about the model (verdict.NO_ANSWER)."""
+    """This judge cannot judge the model: it is wrong about it, or what it says is not known to be of the
+    right type (verdict.NO_ANSWER)."""
 
 
 # Attributes that onnx.reference takes and does not read. RNN follows its activations.
