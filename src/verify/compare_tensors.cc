@@ -12,6 +12,7 @@
 #include "tessera/float16.h"
 #include "verify/element_loops.h"
 #include "verify/special_values.h"
+#include "verify/type_precision.h"
 
 namespace tessera::verification {
 namespace {

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/denormals.h"
 #include "base/parallel.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
@@ -47,9 +46,6 @@ struct KnownProducts {
 // After more products in a row, nothing useful follows from the bounds of single nodes.
 inline constexpr int kMaxProductsInARow = 2;
 
-// The largest finite number of a floating-point type.
-double largest_finite(DataType type);
-
 // The limits of all values of `graph`, by id. `known` has the values of its inputs and constants,
 // by id. The graph is computed in float64, on the reference kernels. Each node adds its own bound;
 // the errors of its inputs are carried through it:
@@ -63,13 +59,6 @@ std::optional<std::vector<ErrorLimits>> error_limits(const Graph& graph,
                                                      const ops::Registry& registry,
                                                      std::vector<Tensor> known, ThreadPool& pool,
                                                      KnownProducts* products = nullptr);
-
-// Epsilon, and the distance from |x| to the next number, of a floating-point type.
-double epsilon_of(DataType type);
-double ulp_of(DataType type, double x);
-// Results of this magnitude or less may be off by as much, because kernels flush denormals, also in
-// between: x * exp(x) is zero as soon as exp(x) is denormal.
-double flushed_magnitude_of(DataType type);
 
 // The sum of the bounds of all nodes of `graph` in ulps; nullopt if one of them is not stated.
 std::optional<double> ulps_of(const Graph& graph, const ops::Registry& registry);

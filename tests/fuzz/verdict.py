@@ -118,6 +118,8 @@ RULINGS = (
      "if transA is non-zero."),
     ("Resize", "refuses", "expected either scales or sizes, found both", "One and only one of 'scales' and 'sizes' can be "
      "specified."),
+    ("Gemm|MatMul|Conv.*", "differs", r"with [^,]*inf.*beside (Relu|Clip).*expected 0\.0, found nan", "A limit: behind a "
+     "product, where an infinity is mostly an overflow, Relu may make NaN of it (docs/decisions/0031)."),
     ("Range", "differs", "inf", "number_of_elements = max( ceil( (limit - start) / delta ) , 0 )"),
 )
 
