@@ -3,15 +3,6 @@
 #include "cli/text_table.h"
 
 namespace tessera::cli {
-namespace {
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
-}  // namespace
 
 std::string backends_text(const std::vector<BackendDescription>& backends, const TextStyle& style) {
   TextTable table({{"backend", Align::Left, true},

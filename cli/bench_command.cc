@@ -15,7 +15,7 @@
 namespace tessera::cli {
 namespace {
 
-constexpr double kMaxSeconds = 86400;
+constexpr double kMaxBenchSeconds = 86400;
 constexpr uint64_t kMaxWarmupRuns = 1'000'000;
 constexpr uint64_t kMaxStreams = 1024;
 constexpr uint64_t kMaxThreads = 1'000'000;
@@ -35,7 +35,7 @@ struct Effort {
 };
 
 Effort parse_effort(const BenchArguments& arguments) {
-  return {parse_positive_number("--seconds", arguments.seconds, kMaxSeconds),
+  return {parse_positive_number("--seconds", arguments.seconds, kMaxBenchSeconds),
           parse_whole_number("--warmup", arguments.warmup, 0, kMaxWarmupRuns)};
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-BenchReport small_report() {
+BenchReport small_bench() {
   BenchReport report;
   report.model = "model.onnx";
   report.load_ms = 123.456;
@@ -35,14 +35,14 @@ BenchReport small_report() {
 }
 
 TEST(BenchReport, TheTableIsShort) {
-  EXPECT_EQ(bench_text(small_report(), {}),
+  EXPECT_EQ(bench_text(small_bench(), {}),
             "    load      bind  first run    median       min       p90       p99  runs\n"
             "123.5 ms  45.60 ms   9.877 ms  2.500 ms  1.000 ms  3.700 ms  3.970 ms     4\n"
             "8 steps: 5 on fast, 2 on slow, 1 conversion; 2 threads\n");
 }
 
 TEST(BenchReport, JsonHasTheseKeysAndNoOthers) {
-  const Json json = bench_json(small_report());
+  const Json json = bench_json(small_bench());
   std::vector<std::string> keys;
   for (const auto& entry : json.items()) keys.push_back(entry.key());
   EXPECT_THAT(keys, testing::ElementsAre("model", "load_us", "bind_us", "first_run_us", "median_us",
@@ -65,7 +65,7 @@ TEST(BenchReport, JsonHasTheseKeysAndNoOthers) {
 }
 
 TEST(BenchReport, WithoutARunThereAreNoFigures) {
-  BenchReport report = small_report();
+  BenchReport report = small_bench();
   report.run_ms.clear();
   report.counts = {};
   report.threads = 1;
@@ -114,7 +114,7 @@ TEST(StreamsReport, WithoutARunThereAreNoFigures) {
 }
 
 TEST(BenchReport, FitsTheTerminal) {
-  BenchReport report = small_report();
+  BenchReport report = small_bench();
   for (double* time : {&report.load_ms, &report.bind_ms, &report.first_ms}) *time = 123456.789;
   report.run_ms.assign(1000, 654321.987);
   report.counts.backends = {{std::string(200, 'b') + "\x1b", 5}};

@@ -8,7 +8,7 @@
 namespace tessera::cli {
 namespace {
 
-constexpr size_t kLabelColumns = 12;
+constexpr size_t kBundleLabelColumns = 12;
 
 // "processor 'AMD EPYC', instruction set 'avx2'", without what is of the model.
 std::string machine_text(const BundleDescription& bundle) {
@@ -34,7 +34,7 @@ std::string usability_text(const BundleDescription& bundle) {
 
 std::string bundle_text(const BundleDescription& bundle, const TextStyle& style) {
   const auto line = [&](const std::string& label, const std::string& text) {
-    return labelled(label, text, kLabelColumns, style);
+    return labelled(label, text, kBundleLabelColumns, style);
   };
   std::string text = line(
       "bundle", bundle.file.string() + " of " + bundle.model + ", " + bytes_text(bundle.bytes));

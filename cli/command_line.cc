@@ -54,9 +54,9 @@ std::string see_help(const CLI::App& app, const std::string& what) {
 }
 
 // Reads arguments in CLI11's order, from first to last.
-class Reader {
+class ArgumentReader {
  public:
-  explicit Reader(const CLI::App& program) : app_(&program) {}
+  explicit ArgumentReader(const CLI::App& program) : app_(&program) {}
 
   std::optional<UsageMistake> read(const std::vector<std::string>& arguments) {
     for (size_t index = 0; index < arguments.size() && !is_over_; ++index) {
@@ -207,7 +207,7 @@ class Reader {
 
 std::optional<UsageMistake> find_usage_mistake(const CLI::App& program,
                                                const std::vector<std::string>& arguments) {
-  return Reader(program).read(arguments);
+  return ArgumentReader(program).read(arguments);
 }
 
 void parse_option_text(const std::string& option, const std::string& text,

@@ -1,4 +1,5 @@
 #include "cli/completion.h"
+#include "cli/text_table.h"
 
 #include <algorithm>
 #include <functional>
@@ -27,12 +28,6 @@ std::vector<Path> paths_of(const CommandDescription& program) {
       };
   add(program, "");
   return paths;
-}
-
-std::string joined(const std::vector<std::string>& parts, std::string_view between) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : std::string(between)) + part;
-  return text;
 }
 
 // `text` with each of `letters` preceded by a backslash.

@@ -27,10 +27,6 @@ bool is_out(const CandidateDescription& candidate) {
   return candidate.verdict == Verdict::Refused || candidate.verdict == Verdict::NotBuilt;
 }
 
-std::string name_of(const CandidateDescription& candidate) {
-  return candidate.backend + (candidate.algorithm.empty() ? "" : ":" + candidate.algorithm);
-}
-
 struct CandidateGroup {
   std::string op;
   std::vector<std::vector<std::string>> occurrences;  // the nodes of each occurrence of the group

@@ -1,4 +1,5 @@
 #include "cli/diff_report.h"
+#include "cli/text_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +13,6 @@ namespace {
 
 constexpr const char* kArrow = " \xe2\x86\x92 ";
 
-std::string us_text(double time_us) { return time_text(time_us * 1e-6); }
-
 // "+12.3 µs"; no sign for nothing.
 std::string change_text(double difference_us) {
   if (difference_us == 0) return "0";
@@ -22,12 +21,6 @@ std::string change_text(double difference_us) {
 
 bool has_kind(const StepChange& change, std::string_view kind) {
   return std::ranges::find(change.kinds, kind) != change.kinds.end();
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 // What a change is about: its nodes, or the value that is converted.

@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kLong(200, 'n');
+const std::string kLongName(200, 'n');
 
 // A conversion and a group on one side, its two nodes and another one on the other.
 DiffSide first_side() {
@@ -102,10 +102,10 @@ TEST(DiffReport, EqualPlansHaveTotalsOnly) {
 TEST(DiffReport, FitsTheTerminalAndIsCompleteInAPipe) {
   DiffSide first = first_side();
   DiffSide second = second_side();
-  first.source = kLong;
-  second.options = kLong;
-  first.report.plan.steps[0].name = kLong + "\n";
-  for (PlanStep& step : second.report.plan.steps) step.algorithm = kLong;
+  first.source = kLongName;
+  second.options = kLongName;
+  first.report.plan.steps[0].name = kLongName + "\n";
+  for (PlanStep& step : second.report.plan.steps) step.algorithm = kLongName;
   for (const size_t columns : {kMinColumns, kTextColumns, kMaxColumns}) {
     std::istringstream lines(text_of(first, second, terminal_style(columns)));
     for (std::string line; std::getline(lines, line);) {
@@ -113,8 +113,8 @@ TEST(DiffReport, FitsTheTerminalAndIsCompleteInAPipe) {
     }
   }
   const std::string text = text_of(first, second, kPipeStyle);
-  EXPECT_THAT(text, HasSubstr(kLong + "\\x0a"));
-  EXPECT_THAT(text, HasSubstr("slow:" + kLong));
+  EXPECT_THAT(text, HasSubstr(kLongName + "\\x0a"));
+  EXPECT_THAT(text, HasSubstr("slow:" + kLongName));
 }
 
 TEST(DiffReport, JsonHasBothPlansAndEachChange) {

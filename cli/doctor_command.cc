@@ -32,7 +32,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kWorkerSeconds = 5;
-constexpr std::chrono::seconds kOpeningTime{20};
 
 struct DoctorArguments {
   std::vector<std::string> backend_paths;

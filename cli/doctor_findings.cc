@@ -1,4 +1,5 @@
 #include "cli/doctor_findings.h"
+#include "cli/text_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,12 +23,6 @@ constexpr int64_t kMinFreeBytes = int64_t{256} << 20;
 constexpr int64_t kMinOpenFiles = 256;
 
 std::string quoted(const std::string& text) { return "'" + text + "'"; }
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text;
-}
 
 const BackendDescription* find_backend(const std::string& called, const Examination& examination) {
   const auto is_meant = [&](const std::string& name) { return is_same_backend_name(name, called); };

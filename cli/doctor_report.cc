@@ -22,14 +22,14 @@ Json findings_json(const std::vector<Check>& checks) {
   return findings;
 }
 
-Json to_json(const ExaminedWorker& worker) {
+Json json_of(const ExaminedWorker& worker) {
   return {{"file", worker.file.string()},
           {"is_answering", worker.reason.empty()},
           {"answer_us", microseconds_json(worker.seconds)},
           {"reason", worker.reason}};
 }
 
-Json to_json(const EnvironmentVariable& variable) {
+Json json_of(const EnvironmentVariable& variable) {
   return {{"variable", variable.name},
           {"text", variable.value},
           {"is_read", !variable.meaning.empty()},
@@ -44,7 +44,7 @@ std::string first_of(std::initializer_list<std::string> texts) {
   return {};
 }
 
-Json to_json(const ExaminedCacheFolder& folder) {
+Json json_of(const ExaminedCacheFolder& folder) {
   Json json = cache_stats_json({folder.kept})["folders"][0];
   json.update({{"tier", folder.tier == CacheTier::First ? "first" : "user"},
                {"named_by", folder.named_by},
@@ -85,23 +85,24 @@ Json memory_json(const MachineState& machine) {
 
 // The columns for the number of a finding and for what was examined.
 constexpr size_t kMarkColumns = 5;
-constexpr size_t kLabelColumns = kMarkColumns + 23;
+constexpr size_t kDoctorLabelColumns = kMarkColumns + 23;
 
 // "  1. usable cores           1 of 4": the text on the right takes as many lines as it needs.
 std::string row_text(const std::string& mark, const Check& check, const TextStyle& style) {
   std::string label = std::string(kMarkColumns - 1 - std::min(mark.size(), kMarkColumns - 1), ' ') +
                       mark + " " + printable(check.subject);
-  if (character_count(label) < kLabelColumns) {
-    return labelled(label, check.found, kLabelColumns, style);
+  if (character_count(label) < kDoctorLabelColumns) {
+    return labelled(label, check.found, kDoctorLabelColumns, style);
   }
   // A name that anybody may have chosen, such as that of a file, takes a line of its own.
-  return fitted(label, style) + "\n" + wrapped(check.found, style, std::string(kLabelColumns, ' '));
+  return fitted(label, style) + "\n" +
+         wrapped(check.found, style, std::string(kDoctorLabelColumns, ' '));
 }
 
 template <class Part>
 Json list_json(const std::vector<Part>& parts) {
   Json list = Json::array();
-  for (const Part& part : parts) list.push_back(to_json(part));
+  for (const Part& part : parts) list.push_back(json_of(part));
   return list;
 }
 
@@ -137,7 +138,7 @@ Json doctor_json(const Examination& examination, const std::vector<Check>& check
   return {{"is_fine", finding_count(checks) == 0},
           {"findings", findings_json(checks)},
           {"backends", field_json(examination.backends, "backends")},
-          {"worker", to_json(examination.worker)},
+          {"worker", json_of(examination.worker)},
           {"environment", list_json(examination.environment)},
           {"cache_folders", list_json(examination.cache_folders)},
           {"held_caches", field_json(examination.held_caches, "held_caches")},

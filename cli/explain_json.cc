@@ -36,12 +36,14 @@ struct Found {
 };
 
 // A number, or the kind of anything else, which may be long.
-std::string text_of(const Json& json) { return json.is_number() ? json.dump() : json.type_name(); }
+std::string found_text(const Json& json) {
+  return json.is_number() ? json.dump() : json.type_name();
+}
 
 // Reads the members that explain_json() writes. Every member must have the right kind.
-class Reader {
+class JsonReader {
  public:
-  explicit Reader(const std::string& file) : file_(file) {}
+  explicit JsonReader(const std::string& file) : file_(file) {}
 
   [[noreturn]] void refuse(const std::string& place, const std::string& expected,
                            const std::string& found) const {
@@ -68,7 +70,7 @@ class Reader {
     const Found found = member(object, key);
     const bool is_time = found.json.is_number() && found.json.get<double>() >= 0 &&
                          found.json.get<double>() <= kMaxMicroseconds;
-    if (!is_time) refuse(found.place, "a time of 0 to 1e15", text_of(found.json));
+    if (!is_time) refuse(found.place, "a time of 0 to 1e15", found_text(found.json));
     return found.json.get<double>();
   }
   int64_t count(const Found& object, const std::string& key) const {
@@ -76,7 +78,7 @@ class Reader {
     const Found found = member(object, key);
     const bool is_count =
         found.json.is_number_unsigned() && found.json.get<uint64_t>() <= kMaxCount;
-    if (!is_count) refuse(found.place, "a count", text_of(found.json));
+    if (!is_count) refuse(found.place, "a count", found_text(found.json));
     return found.json.get<int64_t>();
   }
   // Calls `read` for each element of a list.
@@ -93,7 +95,8 @@ class Reader {
   const std::string& file_;
 };
 
-std::vector<PlanPort> read_ports(const Reader& reader, const Found& step, const std::string& key) {
+std::vector<PlanPort> read_ports(const JsonReader& reader, const Found& step,
+                                 const std::string& key) {
   std::vector<PlanPort> ports;
   reader.each(step, key, [&](const Found& port) {
     const Found is_constant = reader.member(port, "is_constant");
@@ -110,7 +113,7 @@ std::vector<PlanPort> read_ports(const Reader& reader, const Found& step, const 
   return ports;
 }
 
-PlanStep read_step(const Reader& reader, const Found& found) {
+PlanStep read_step(const JsonReader& reader, const Found& found) {
   PlanStep step;
   step.name = reader.text(found, "name");
   step.op = reader.text(found, "op");
@@ -129,7 +132,7 @@ PlanStep read_step(const Reader& reader, const Found& found) {
 }  // namespace
 
 ExplainReport read_explain_json(const std::string& text, const std::string& file) {
-  const Reader reader(file);
+  const JsonReader reader(file);
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) reader.refuse("", "JSON", "something else");
   const Found whole{json, ""};

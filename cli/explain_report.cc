@@ -21,8 +21,6 @@ constexpr size_t kListedNodes = 10;
 constexpr size_t kExampleNodes = 3;
 constexpr size_t kShownGroups = 12;
 
-std::string us_text(double time_us) { return time_text(time_us * 1e-6); }
-
 // The price that the choice used for this step.
 std::string predicted_text(const PlanStep& step) {
   return time_text(step.predicted_seconds.value_or(0));

@@ -7,7 +7,7 @@
 namespace tessera::cli {
 namespace {
 
-constexpr size_t kLabelColumns = 12;
+constexpr size_t kInspectLabelColumns = 12;
 // The maximum number of sentences for one pass. A large model has thousands; --json prints all.
 constexpr size_t kShownChanges = 50;
 
@@ -41,7 +41,7 @@ std::string header_text(const ModelDescription& model, const InspectParts& parts
                         const TextStyle& style) {
   constexpr const char* kUnknown = "unknown until every shape is known: use --shape";
   const auto line = [&](const std::string& label, const std::string& text) {
-    return labelled(label, text, kLabelColumns, style);
+    return labelled(label, text, kInspectLabelColumns, style);
   };
   std::string text = line("file", model.file);
   text += line("IR version", std::to_string(model.ir_version));

@@ -10,7 +10,7 @@ namespace tessera::cli {
 namespace {
 
 constexpr size_t kShownBlocks = 20;
-constexpr size_t kLabelColumns = 14;
+constexpr size_t kMemoryLabelColumns = 14;
 
 double ratio_of(const MemoryDescription& memory) {
   return memory.lower_bound_bytes == 0 ? 1
@@ -40,7 +40,7 @@ std::string memory_text(const MemoryReport& report, const TextStyle& style) {
   const MemoryDescription& memory = report.memory;
   std::string text;
   const auto add = [&](const std::string& label, const std::string& line) {
-    text += labelled(label, line, kLabelColumns, style);
+    text += labelled(label, line, kMemoryLabelColumns, style);
   };
   add("arena", exact_text(memory.arena_bytes) + " for intermediate values and workspaces" +
                    (memory.is_proven_smallest ? ", proven the smallest" : ""));

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-MemoryReport small_report() {
+MemoryReport small_memory() {
   MemoryReport report;
   report.memory = {.arena_bytes = 256,
                    .lower_bound_bytes = 192,
@@ -29,20 +29,20 @@ MemoryReport small_report() {
 }
 
 TEST(MemoryReport, TextHasTheFigures) {
-  const std::string text = memory_text(small_report(), {});
+  const std::string text = memory_text(small_memory(), {});
   EXPECT_THAT(text, HasSubstr("arena         256 bytes for intermediate values and workspaces\n"));
   EXPECT_THAT(text, HasSubstr("lower bound   192 bytes"));
   EXPECT_THAT(text, HasSubstr("ratio         1.3333, arena to lower bound\n"));
   EXPECT_THAT(text, HasSubstr("padding       12 bytes"));
   EXPECT_THAT(text, HasSubstr("libraries     77 bytes"));
   EXPECT_LT(text.find("conv"), text.find("a<b>")) << "the largest first";
-  MemoryReport proven = small_report();
+  MemoryReport proven = small_memory();
   proven.memory.is_proven_smallest = true;
   EXPECT_THAT(memory_text(proven, {}), HasSubstr("workspaces, proven the smallest\n"));
 }
 
 TEST(MemoryReport, FitsTheTerminal) {
-  MemoryReport report = small_report();
+  MemoryReport report = small_memory();
   for (int index = 0; index < 30; ++index) {
     report.memory.blocks.push_back({.name = std::string(200, 'n'), .text = std::string(200, 't')});
   }
@@ -56,7 +56,7 @@ TEST(MemoryReport, FitsTheTerminal) {
 }
 
 TEST(MemoryReport, JsonHasFiguresAndBlocks) {
-  const Json json = memory_json(small_report());
+  const Json json = memory_json(small_memory());
   EXPECT_EQ(json["arena_bytes"], 256);
   EXPECT_EQ(json["plan_us"], 1250.0);
   EXPECT_EQ(json["blocks"][0]["first_step"], 0);
@@ -70,7 +70,7 @@ TEST(MemoryReport, JsonHasFiguresAndBlocks) {
 }
 
 TEST(MemoryReport, ThePictureHasABlockEachAndNothingFromOutside) {
-  const std::string svg = memory_svg(small_report());
+  const std::string svg = memory_svg(small_memory());
   size_t blocks = 0;
   for (size_t at = svg.find("class=\"block\""); at != std::string::npos;
        at = svg.find("class=\"block\"", at + 1)) {

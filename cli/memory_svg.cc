@@ -71,7 +71,7 @@ std::string line_svg(const std::string& style, std::array<double, 2> from, std::
          (title.empty() ? "/>\n" : "><title>" + title + "</title></line>\n");
 }
 
-std::string exact_text(int64_t bytes) {
+std::string bytes_of_block_text(int64_t bytes) {
   return std::to_string(bytes) + " bytes (" + bytes_text(bytes) + ")";
 }
 
@@ -81,7 +81,7 @@ std::string name_of(const MemoryBlock& block) {
 
 std::string title_of(const MemoryBlock& block) {
   return name_of(block) + (block.text.empty() ? "" : "\n" + printable(block.text)) + "\n" +
-         exact_text(block.bytes) + " at " + std::to_string(block.offset) + "\nsteps " +
+         bytes_of_block_text(block.bytes) + " at " + std::to_string(block.offset) + "\nsteps " +
          std::to_string(block.lower) + " to " + std::to_string(block.upper - 1);
 }
 
@@ -172,12 +172,12 @@ std::string heading_svg(const MemoryReport& report) {
   const std::string bound =
       memory.is_proven_smallest
           ? ", the smallest there is (proven)"
-          : "; at least " + exact_text(memory.lower_bound_bytes) + " are needed at once";
+          : "; at least " + bytes_of_block_text(memory.lower_bound_bytes) + " are needed at once";
   return text_at(16, 26, R"( font-size="18" font-weight="600")",
                  "Memory for intermediate values" + whose) +
          text_at(16, 47, "",
-                 exact_text(memory.arena_bytes) + bound + ". Without sharing it would be " +
-                     bytes_text(memory.naive_bytes) + ".") +
+                 bytes_of_block_text(memory.arena_bytes) + bound +
+                     ". Without sharing it would be " + bytes_text(memory.naive_bytes) + ".") +
          text_at(
              16, 66, " class=\"soft\"",
              "Each rectangle is a value: as wide as the steps that need it, as high as its size. "
@@ -199,7 +199,7 @@ std::string memory_svg(const MemoryReport& report) {
   const int64_t bound = report.memory.lower_bound_bytes;
   const double y = scale.y(bound);
   text += line_svg("bound\" stroke-dasharray=\"6 4", {kLeft, y}, {kWidth - kRight, y},
-                   "lower bound: " + exact_text(bound));
+                   "lower bound: " + bytes_of_block_text(bound));
   return text +
          text_at(kWidth - kRight, y - 5, R"( class="boundtext" text-anchor="end")",
                  "needed at once: " + bytes_text(bound)) +

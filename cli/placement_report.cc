@@ -23,10 +23,6 @@ bool is_measured(const CandidateDescription& candidate) {
   return candidate.verdict == Verdict::Fine;
 }
 
-std::string name_of(const CandidateDescription& candidate) {
-  return candidate.backend + (candidate.algorithm.empty() ? "" : ":" + candidate.algorithm);
-}
-
 bool shares_node(const CandidateDescription& left, const CandidateDescription& right) {
   return std::any_of(left.nodes.begin(), left.nodes.end(), [&](const std::string& node) {
     return std::find(right.nodes.begin(), right.nodes.end(), node) != right.nodes.end();
@@ -84,6 +80,10 @@ std::string proof_text(const PlacementDescription& placement) {
 }
 
 }  // namespace
+
+std::string name_of(const CandidateDescription& candidate) {
+  return candidate.backend + (candidate.algorithm.empty() ? "" : ":" + candidate.algorithm);
+}
 
 std::string contender_text(const std::string& name) {
   const size_t comma = name.find(", round ");

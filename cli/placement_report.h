@@ -15,6 +15,9 @@ namespace tessera::cli {
 std::string placement_text(const std::optional<PlacementDescription>& placement,
                            std::optional<double> run_ms, const TextStyle& style);
 
+// "native:winograd", "reference"
+std::string name_of(const CandidateDescription& candidate);
+
 // A contender's name for users: "solved, round 3" becomes "best by timed steps, round 3". Unknown
 // names are returned unchanged.
 std::string contender_text(const std::string& name);

@@ -19,7 +19,7 @@
 namespace tessera::cli {
 namespace {
 
-constexpr double kMaxSeconds = 86400;
+constexpr double kMaxSearchSeconds = 86400;
 
 struct PlanMemoryArguments {
   std::string file;
@@ -58,8 +58,8 @@ SearchReport search(const MemoryInstance& instance, int64_t capacity, double lim
   return report;
 }
 
-std::string text_of(const SearchReport& report, std::optional<int64_t> capacity,
-                    const TextStyle& style) {
+std::string search_text(const SearchReport& report, std::optional<int64_t> capacity,
+                        const TextStyle& style) {
   const MemoryPlan& plan = report.plan;
   const double seconds = milliseconds(report.span.duration) / 1000;
   constexpr size_t kLabelColumns = 13;
@@ -87,7 +87,7 @@ CommandResult plan_memory_of(const PlanMemoryArguments& arguments) {
     capacity = parse_byte_count("--capacity", *arguments.capacity, 1);
   }
   const double limit_seconds =
-      parse_positive_number("--time-limit", arguments.time_limit, kMaxSeconds);
+      parse_positive_number("--time-limit", arguments.time_limit, kMaxSearchSeconds);
   const MemoryInstance instance = read_memory_instance(arguments.file);
   const SearchReport report = search(instance, capacity.value_or(0), limit_seconds);
   const MemoryPlan& plan = report.plan;
@@ -99,7 +99,7 @@ CommandResult plan_memory_of(const PlanMemoryArguments& arguments) {
                      {"is_out_of_time", report.is_out_of_time},
                      {"plan_us", microseconds(report.span.duration)}};
   return {fits ? kFine : kAnswerIsNo,
-          arguments.is_json ? json_text(json) : text_of(report, capacity, stdout_style())};
+          arguments.is_json ? json_text(json) : search_text(report, capacity, stdout_style())};
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace tessera::cli {
 namespace {
 
-std::string ms_text(double time_us) { return decimal_text(time_us / 1000, 4); }
+std::string step_ms_text(double time_us) { return decimal_text(time_us / 1000, 4); }
 
 // "x row_major, h nchw16c": ports that are no constants, with their layouts.
 std::string ports_text(const std::vector<PlanPort>& ports) {
@@ -28,7 +28,7 @@ bool has_port(const std::vector<PlanPort>& ports, const PlanPort& wanted) {
 
 std::string conversion_text(const PlanStep& step, size_t index, double time_us) {
   return "step " + std::to_string(index) + ": " + step.name + " " + layouts_text(step) + ", " +
-         ms_text(time_us) + " ms";
+         step_ms_text(time_us) + " ms";
 }
 
 // The steps whose nodes get the note about the conversion made by step `index`: the steps that read
@@ -72,11 +72,11 @@ std::map<std::string, std::map<std::string, std::string>> plan_notes(const Expla
               {"tessera.backend", step.backend},
               {"tessera.algorithm", step.algorithm},
               {"tessera.threads", std::to_string(step.threads)},
-              {"tessera.milliseconds", ms_text(report.step_us[index])},
+              {"tessera.milliseconds", step_ms_text(report.step_us[index])},
               {"tessera.input_layouts", ports_text(step.inputs)},
               {"tessera.output_layouts", ports_text(step.outputs)}};
       if (step.predicted_seconds) {
-        note["tessera.predicted_milliseconds"] = ms_text(*step.predicted_seconds * 1e6);
+        note["tessera.predicted_milliseconds"] = step_ms_text(*step.predicted_seconds * 1e6);
       }
       if (!conversions[index].empty()) note["tessera.conversions"] = conversions[index];
     }

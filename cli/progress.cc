@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kBeat{250};
 // Moves to the start of the line and erases the rest of the line: ECMA-48, EL.
 constexpr const char* kErase = "\r\x1b[K";
 constexpr size_t kDefaultColumns = 80;
-constexpr size_t kMinColumns = 2;
+constexpr size_t kMinTextColumns = 2;
 
 // The newest Progress, which is the only one that draws.
 std::mutex newest_mutex;
@@ -37,7 +37,7 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
 size_t columns_of(std::FILE* stream) {
   winsize size = {};
   const bool is_known = ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return std::max(is_known ? size.ws_col : kDefaultColumns, kMinColumns) - 1;
+  return std::max(is_known ? size.ws_col : kDefaultColumns, kMinTextColumns) - 1;
 }
 
 // Characters outside of ASCII may occupy two columns, or none.
@@ -61,7 +61,7 @@ std::string elapsed_text(double seconds) {
   return seconds < 1 ? "" : ", " + std::to_string(static_cast<int64_t>(seconds)) + " s so far";
 }
 
-std::string time_text(const TuneProgress& progress, double since_report, double in_phase) {
+std::string progress_time_text(const TuneProgress& progress, double since_report, double in_phase) {
   // Remaining times below a second are not shown, because the work may take longer.
   const auto left_of = [&](const std::optional<double>& seconds) -> std::optional<double> {
     if (!seconds || std::lround(*seconds - since_report) < 1) return std::nullopt;
@@ -96,13 +96,13 @@ std::string progress_text(const TuneProgress& progress, double since_report, dou
     head += ", " + std::to_string(std::min(progress.done + 1, progress.total)) + " of " +
             std::to_string(progress.total) + (progress.may_grow ? " or more" : "");
   }
-  head += time_text(progress, since_report, in_phase);
+  head += progress_time_text(progress, since_report, in_phase);
   std::string tail;
   const bool is_plan = progress.phase == BindPhase::Comparing;
   const std::string what = is_plan ? contender_text(progress.what) : progress.what;
   if (!what.empty() && !is_waiting) tail += ": " + one_column_each(what);
   if (progress.best_seconds > 0) {
-    const std::string best = ", best " + cli::time_text(progress.best_seconds);
+    const std::string best = ", best " + time_text(progress.best_seconds);
     // Added whole or not at all: part of a number would be another number.
     if (head.size() + tail.size() + best.size() <= columns) tail += best;
   }

@@ -58,4 +58,6 @@ std::string count_text(int64_t count, const std::string& noun, const std::string
   return std::to_string(count) + " " + word + (count != 1 && plural.empty() ? "s" : "");
 }
 
+std::string us_text(double time_us) { return time_text(time_us * 1e-6); }
+
 }  // namespace tessera::cli

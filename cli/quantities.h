@@ -24,6 +24,9 @@ std::string time_text(double seconds);
 std::string time_text(double seconds, double low, double high);
 std::string time_text(const MeasuredTime& time);
 
+// The same of microseconds, as --json has them.
+std::string us_text(double time_us);
+
 // "1 step", "2 steps"; `plural` is needed if the plural is not `noun` and an s.
 std::string count_text(int64_t count, const std::string& noun, const std::string& plural = "");
 

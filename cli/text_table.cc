@@ -194,6 +194,12 @@ size_t character_count(std::string_view text) {
          static_cast<size_t>(std::count_if(text.begin(), text.end(), is_continuation));
 }
 
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : std::string(between)) + part;
+  return text;
+}
+
 std::string shorten(std::string_view text, size_t columns) {
   const size_t count = character_count(text);
   if (count <= columns) return std::string(text);

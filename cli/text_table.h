@@ -37,6 +37,9 @@ TextStyle stdout_style();
 // and bytes that are not valid UTF-8 become \xNN, so that no file can control the terminal.
 std::string printable(std::string_view text);
 
+// "a, b, c"
+std::string joined(const std::vector<std::string>& parts, std::string_view between = ", ");
+
 // At most `columns` (at least 1) characters of printable `text`. In a longer text, an ellipsis
 // replaces the middle, because names in models differ at both ends.
 std::string shorten(std::string_view text, size_t columns);

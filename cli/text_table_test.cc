@@ -83,7 +83,7 @@ TEST(TextTable, WrapsBetweenWords) {
   EXPECT_EQ(wrapped("\n", {}), "\\x0a\n");
 }
 
-size_t longest_line(const std::string& text) {
+size_t longest_table_line(const std::string& text) {
   size_t longest = 0;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -105,7 +105,7 @@ TEST(TextTable, FillsTheTerminalAndNoMore) {
   TextTable table({{"name", Align::Left, true}, {"type"}, {"other", Align::Left, true}});
   table.add_row({std::string(150, 'n'), "float32", std::string(160, 'o')});
   for (const size_t columns : {60U, 100U, 160U}) {
-    EXPECT_EQ(longest_line(table.text(terminal_style(columns))), columns);
+    EXPECT_EQ(longest_table_line(table.text(terminal_style(columns))), columns);
   }
 }
 
@@ -137,13 +137,13 @@ TEST(TextTable, TakesSeveralLinesForARowThatIsTooWide) {
             "   8  m\n");
   TextTable one({{"title that cannot be shortened, of a column that is far too wide to fit"}});
   one.add_row({"x"});
-  EXPECT_EQ(longest_line(one.text(terminal_style(60))), 60U);
+  EXPECT_EQ(longest_table_line(one.text(terminal_style(60))), 60U);
 }
 
 TEST(TextTable, BreaksLongWordsOnTerminalsOnly) {
   const std::string path(150, 'p');
   EXPECT_EQ(wrapped("a " + path + " b", kPipeStyle), "a\n" + path + "\nb\n");
-  EXPECT_EQ(longest_line(wrapped("a " + path + " b", terminal_style(60))), 60U);
+  EXPECT_EQ(longest_table_line(wrapped("a " + path + " b", terminal_style(60))), 60U);
   EXPECT_EQ(fitted(path, kPipeStyle, 10), path);
   EXPECT_EQ(character_count(fitted(path, terminal_style(60), 10)), 50U);
 }

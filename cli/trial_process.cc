@@ -56,9 +56,9 @@ std::string explain_failed_trial(const std::function<void()>& work, std::chrono:
     }
     std::this_thread::sleep_for(kPollTime);
   }
-  if (WIFSIGNALED(status)) return text({.signal = WTERMSIG(status)});
+  if (WIFSIGNALED(status)) return text(ProcessEnd{.signal = WTERMSIG(status)});
   if (WEXITSTATUS(status) == kReturned) return {};
-  return text({.exit_code = WEXITSTATUS(status)});
+  return text(ProcessEnd{.exit_code = WEXITSTATUS(status)});
 }
 
 }  // namespace tessera::cli

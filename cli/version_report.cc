@@ -6,11 +6,6 @@
 #include "cli/trial_process.h"
 
 namespace tessera::cli {
-namespace {
-
-constexpr std::chrono::seconds kOpeningTime{20};
-
-}  // namespace
 
 VersionReport examine_versions() {
   VersionReport report{.version = version()};

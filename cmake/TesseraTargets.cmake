@@ -40,6 +40,20 @@ target_link_libraries(tessera_common_headers PRIVATE tessera_settings)
 tessera_optimize(tessera_common_headers 2)
 target_precompile_headers(tessera_common_headers PRIVATE ${common_headers})
 
+# Several files of a target are compiled as one, which takes a third of the time: most of it goes
+# into headers and templates that they share. So names in unnamed namespaces are unique in a folder.
+# The dev preset compiles each file alone (docs/decisions/0062).
+function(tessera_join target files)
+  if(TESSERA_JOIN)
+    set_target_properties(${target} PROPERTIES
+      UNITY_BUILD ON UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE ${files})
+    # g++ takes the files for headers, where types that have members from unnamed namespaces are an
+    # error.
+    target_compile_options(${target} PRIVATE
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 # tessera_library(NAME SOURCES... [LINKS targets...] [OPTIMIZE level] [PRECOMPILED headers...]): one
 # target for each folder, tessera_NAME. The global property TESSERA_FOLDER_LIBRARIES lists those that
 # were declared so far, lowest layer first. PRECOMPILED: headers that its files include in addition to
@@ -55,6 +69,7 @@ function(tessera_library name)
     set(ARG_OPTIMIZE 2)
   endif()
   tessera_optimize(tessera_${name} ${ARG_OPTIMIZE})
+  tessera_join(tessera_${name} 8)
   if(ARG_PRECOMPILED OR NOT ARG_OPTIMIZE EQUAL 2)
     target_precompile_headers(tessera_${name} PRIVATE ${common_headers} ${ARG_PRECOMPILED})
   else()
@@ -144,6 +159,7 @@ function(tessera_test name)
   add_executable(tessera_${name}_test ${ARG_SOURCES})
   target_link_libraries(tessera_${name}_test PRIVATE tessera_${name} ${ARG_LINKS})
   tessera_test_settings(tessera_${name}_test ${ARG_PRECOMPILED})
+  tessera_join(tessera_${name}_test 6)
   add_dependencies(unit_tests tessera_${name}_test)
   set(on_demand "")
   if(ARG_SANITIZED_ON_DEMAND)

@@ -128,7 +128,7 @@ Problem problem_of(const Node& node) {
   if (attributes.get_int("layout") != 0) refuse("takes steps before batches only (layout = 0)");
   if (attributes.get_int("input_forget") != 0)
     refuse("does not couple the input and forget gates (input_forget)");
-  if (attributes.get_float("clip") > 0) refuse("does not clip its sums");
+  if (attributes.has("clip")) refuse("does not clip its sums");
   if (node.op() == "RNN") {
     problem.function = function_of(node, problem.sizes.directions);
   } else {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tessera/backend_ops.h"
@@ -131,22 +133,118 @@ std::optional<size_t> constant_operand(const Node& node) {
   return std::nullopt;
 }
 
-// The sum of a value and a constant that `value` is, up to its sign and a power of two.
-std::optional<Node> sum_behind(const plugin::Graph& graph, const plugin::Value& value) {
+// The constant by which the node multiplies or divides its other input.
+std::optional<size_t> constant_factor(const Node& node) {
+  const std::optional<size_t> constant = constant_operand(node);
+  const bool scales = node.op() == "Mul" || (node.op() == "Div" && constant == size_t{1});
+  return scales ? constant : std::nullopt;
+}
+
+// Ops of which OpenVINO keeps nothing but perhaps a sign.
+bool keeps_magnitude(const Node& node) {
+  return node.op() == "Neg" || node.op() == "Identity" || node.op() == "Dropout";
+}
+
+bool is_sum(const Node& node) {
+  return node.op() == "Add" || node.op() == "Sub" || node.op() == "Sum";
+}
+
+size_t constants_of(const Node& node) {
+  size_t count = 0;
+  for (size_t index = 0; index < node.input_count(); ++index) {
+    if (node.input(index).is_constant()) ++count;
+  }
+  return count;
+}
+
+enum class Factors : uint8_t { PowersOfTwo, All };
+
+// The op that `value` is a result of, up to its sign and constant factors of that kind.
+std::optional<Node> node_behind(const plugin::Graph& graph, const plugin::Value& value,
+                                Factors factors) {
   for (int32_t id = value.producer(); id >= 0;) {
     const Node node = graph.node(id);
-    const std::string_view op = node.op();
-    const std::optional<size_t> constant = constant_operand(node);
+    const std::optional<size_t> constant = constant_factor(node);
     const bool is_scaled =
-        (op == "Mul" || op == "Div") && constant && are_powers_of_two(node.input(*constant));
-    if (op == "Neg" || op == "Identity" || is_scaled) {
-      id = node.input(is_scaled ? 1 - *constant : 0).producer();
-      continue;
-    }
-    const bool is_sum = op == "Add" || op == "Sub" || op == "Sum";
-    return is_sum && constant ? std::optional(node) : std::nullopt;
+        constant && (factors == Factors::All || are_powers_of_two(node.input(*constant)));
+    if (!is_scaled && !keeps_magnitude(node)) return node;
+    id = node.input(is_scaled ? 1 - *constant : 0).producer();
   }
   return std::nullopt;
+}
+
+// The sum of values and constants that `value` is, up to its sign and such factors.
+std::optional<Node> sum_behind(const plugin::Graph& graph, const plugin::Value& value,
+                               Factors factors) {
+  const std::optional<Node> node = node_behind(graph, value, factors);
+  return node && is_sum(*node) && constants_of(*node) > 0 ? node : std::nullopt;
+}
+
+// OpenVINO computes (x + a) + b as x + (a + b), whose error is in units of a + b.
+std::string explain_sum_of_constants(const plugin::Graph& graph, const Node& node) {
+  const size_t constants = constants_of(node);
+  bool follows_sum = false;
+  for (size_t index = 0; index < node.input_count(); ++index) {
+    follows_sum = follows_sum || sum_behind(graph, node.input(index), Factors::All).has_value();
+  }
+  if (constants < 2 && !(constants == 1 && follows_sum)) return "";
+  return "is not exact enough: it adds the constants of several sums first, and loses the digits "
+         "of a small sum";
+}
+
+std::pair<double, double> magnitudes_of(const plugin::Value& value) {
+  if (value.constant() == nullptr) return {0, std::numeric_limits<double>::infinity()};
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+  for (const float number : value.constant_as<float>()) {
+    if (number == 0) continue;
+    least = std::min(least, std::abs(double{number}));
+    most = std::max(most, std::abs(double{number}));
+  }
+  return {least, most};
+}
+
+// The constant of those of its first two inputs that a product of matrices or windows multiplies.
+std::optional<size_t> weights_of(const Node& node) {
+  for (const size_t index : {size_t{1}, size_t{0}}) {
+    if (node.input(index).is_constant()) return index;
+  }
+  return std::nullopt;
+}
+
+struct Factor {
+  plugin::Value value;
+  bool divides = false;
+};
+
+// OpenVINO computes (x * a) * b as x * (a * b), which is infinite or zero if a * b is; so it does
+// with the weights of a Conv or MatMul before or after.
+std::string explain_product_of_constants(const plugin::Graph& graph, const Node& node) {
+  std::vector<Factor> factors;
+  bool has_weights = false;
+  for (std::optional<Node> next = node; next && (!has_weights || factors.size() < 2);) {
+    const bool is_product = sums_products(*next);
+    const std::optional<size_t> constant = is_product ? weights_of(*next) : constant_factor(*next);
+    if (!constant && !keeps_magnitude(*next)) break;
+    if (constant) factors.push_back({next->input(*constant), next->op() == "Div"});
+    has_weights = has_weights || is_product;
+    const int32_t producer = next->input(constant ? 1 - *constant : 0).producer();
+    next = producer < 0 ? std::nullopt : std::optional(graph.node(producer));
+  }
+  if (factors.size() < 2) return "";
+  double least = 1;
+  double most = 1;
+  for (const auto& [value, divides] : factors) {
+    const auto [low, high] = magnitudes_of(value);
+    least *= divides ? 1 / high : low;
+    most *= divides ? 1 / low : high;
+  }
+  using Limits = std::numeric_limits<float>;
+  // Single weights that are nearly zero are no factor of the result.
+  const bool vanishes = !has_weights && least < Limits::min();
+  if (!vanishes && most <= Limits::max()) return "";
+  return "multiplies the constants of several products first, and their product is no normal "
+         "float32";
 }
 
 // OpenVINO computes (x + a) * b as x * b + a * b, whose error is in units of a * b.
@@ -157,10 +255,12 @@ std::string explain_scaled_sum(const plugin::Graph& graph, const Node& node) {
     if (!constant || are_powers_of_two(node.input(*constant))) return "";
     scaled = 1 - *constant;
   }
-  const std::optional<Node> sum = sum_behind(graph, node.input(scaled));
+  const std::optional<Node> sum = sum_behind(graph, node.input(scaled), Factors::PowersOfTwo);
   if (!sum) return "";
-  const int32_t summand = sum->input(1 - *constant_operand(*sum)).producer();
-  if (summand >= 0 && sums_products(graph.node(summand))) return "";
+  if (const std::optional<size_t> constant = constant_operand(*sum)) {
+    const int32_t summand = sum->input(1 - *constant).producer();
+    if (summand >= 0 && sums_products(graph.node(summand))) return "";
+  }
   return "is not exact enough: it multiplies each term of the sum before it, and loses the digits "
          "of a small sum";
 }
@@ -179,16 +279,21 @@ std::string explain_inexact(const plugin::Graph& graph, const Node& node) {
   for (const Row& row : kInexact) {
     if (row.op == op) return "is not exact enough: its " + std::string(op) + " " + row.reason;
   }
+  if (op == "Mul" || op == "Div" || sums_products(node)) {
+    const std::string reason = explain_product_of_constants(graph, node);
+    if (!reason.empty()) return reason;
+  }
   if (op == "Div") return explain_division(node);
+  if (is_sum(node)) return explain_sum_of_constants(graph, node);
   if (op == "Pow") return explain_power(node);
   if (op == "Mul" || op == "BatchNormalization") return explain_scaled_sum(graph, node);
   if (op == "AveragePool") return explain_length(taps(node), kMostAdditions, taps(node));
   if (op == "LayerNormalization" || op == "InstanceNormalization") {
     return explain_length(row_length(node), kLongestRow, row_length(node));
   }
-  const bool is_sum = op == "GlobalAveragePool" || op == "ReduceLogSumExp" || op == "ReduceMean" ||
-                      op == "ReduceSum" || op == "ReduceSumSquare";
-  if (is_sum) {
+  const bool adds_up = op == "GlobalAveragePool" || op == "ReduceLogSumExp" || op == "ReduceMean" ||
+                       op == "ReduceSum" || op == "ReduceSumSquare";
+  if (adds_up) {
     const bool is_of_squares = op == "ReduceSumSquare";
     return explain_length(additions_of(node),
                           is_of_squares ? kMostAdditionsOfSquares : kMostAdditions,

@@ -28,7 +28,7 @@
 namespace tessera {
 namespace {
 
-std::string location_of(const std::filesystem::path& file) {
+std::string bundle_location(const std::filesystem::path& file) {
   return "bundle '" + file.string() + "'";
 }
 
@@ -45,14 +45,14 @@ void check_target(const std::filesystem::path& file) {
   std::error_code failure;
   const std::filesystem::file_status status = std::filesystem::status(file, failure);
   const auto refuse = [&](const std::string& found) {
-    throw Error(ErrorKind::InvalidArgument, location_of(file),
+    throw Error(ErrorKind::InvalidArgument, bundle_location(file),
                 "expected the name of a new file or of a bundle, which is replaced; found " +
                     found + "; choose another name");
   };
   if (std::filesystem::is_directory(status)) refuse("a folder");
   const std::string unwritable = explain_unwritable_file(file);
   if (!unwritable.empty()) {
-    throw Error(ErrorKind::InvalidArgument, location_of(file), unwritable);
+    throw Error(ErrorKind::InvalidArgument, bundle_location(file), unwritable);
   }
   if (!std::filesystem::exists(status)) return;
   if (!std::filesystem::is_regular_file(status)) refuse("something that is no file");
@@ -91,7 +91,7 @@ class Model::State::BundleWriter {
   void write() {
     if (!key_) {
       const std::filesystem::path folder = user_cache_folder();
-      model_.log.warn(location_of(file_) +
+      model_.log.warn(bundle_location(file_) +
                       " has the model and its plans, but no packed weights and kernels, because "
                       "there is no key to vouch for them: " +
                       (folder.empty() ? "neither XDG_CACHE_HOME nor HOME is set"
@@ -124,7 +124,7 @@ class Model::State::BundleWriter {
     const cache::ReplacedFile written =
         cache::write_bundle(file_, version(), parts, [this] { check_wanted(); });
     if (written.refusal.empty()) return;
-    throw Error(ErrorKind::DeviceFailed, location_of(file_),
+    throw Error(ErrorKind::DeviceFailed, bundle_location(file_),
                 "cannot be written: " + written.refusal);
   }
 
@@ -141,14 +141,15 @@ class Model::State::BundleWriter {
     const TuneProgress now{.what = "writing '" + file_.string() + "'",
                            .phase = BindPhase::Preparing,
                            .can_stop = true};
-    if (!progress_(now)) throw Error(ErrorKind::Cancelled, location_of(file_), "it is not written");
+    if (!progress_(now))
+      throw Error(ErrorKind::Cancelled, bundle_location(file_), "it is not written");
   }
 
   // The result of one bind.
   void add(const BindOptions& options, const PlanOptions& wanted, const PlanResult& result,
            const CacheRecord* record) {
     if (result.tuning.is_stopped && !result.tuning.is_out_of_time) {
-      throw Error(ErrorKind::Cancelled, location_of(file_),
+      throw Error(ErrorKind::Cancelled, bundle_location(file_),
                   "measuring was stopped, so it is not written; what was measured is kept");
     }
     const PlanRequest request = model_.plan_request(options, {}, threads_of(options));
@@ -278,7 +279,7 @@ void Model::save_bundle(const std::filesystem::path& file,
                         const std::vector<BindOptions>& binds) const {
   Model::State& origin = *state_;
   if (origin.bundle) {
-    throw Error(ErrorKind::InvalidArgument, location_of(file),
+    throw Error(ErrorKind::InvalidArgument, bundle_location(file),
                 "expected a model from an ONNX file, found one from " + origin.bundle->location() +
                     "; make it from the ONNX file");
   }
@@ -315,7 +316,7 @@ BundleDescription describe_bundle(const std::filesystem::path& file) {
   if (bundle == nullptr) {
     std::error_code failure;
     const bool is_there = std::filesystem::exists(file, failure);
-    throw Error(ErrorKind::InvalidArgument, location_of(file),
+    throw Error(ErrorKind::InvalidArgument, bundle_location(file),
                 std::string("expected a bundle, as `tessera bundle` writes it; found ") +
                     (is_there ? "something else" : "no such file"));
   }

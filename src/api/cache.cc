@@ -30,7 +30,7 @@ namespace {
 
 constexpr const char* kAllTypes = "all";
 
-std::string location_of(const std::filesystem::path& path) {
+std::string cache_location(const std::filesystem::path& path) {
   return "cache '" + path.string() + "'";
 }
 
@@ -89,7 +89,7 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
           BackendSet& set, const std::string& model_name, const StoredSections& stored) {
   const std::string wanted = section_type(type, set);
   if (record == nullptr) {
-    throw Error(ErrorKind::InvalidArgument, location_of(path),
+    throw Error(ErrorKind::InvalidArgument, cache_location(path),
                 "there is nothing to save yet: call bind(optimize=true) first");
   }
   const CacheRecord::Contents& contents = record->contents();
@@ -108,19 +108,19 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
   }
   if (file.sections.empty()) {
     throw Error(
-        ErrorKind::InvalidArgument, location_of(path),
+        ErrorKind::InvalidArgument, cache_location(path),
         "expected something to save of '" + type + "', found nothing: " +
             (wanted == tuning::kPlanSection ? "no plan was found"
                                             : "none of its kernels was measured for this model"));
   }
   const std::string reason = explain_unwritable_file(path);
-  if (!reason.empty()) throw Error(ErrorKind::InvalidArgument, location_of(path), reason);
+  if (!reason.empty()) throw Error(ErrorKind::InvalidArgument, cache_location(path), reason);
   const cache::FileText present =
       cache::read_stored_file(path, cache::kMaxFileBytes, cache::Chosen::ByUser);
   const bool is_foreign =
       present.bytes && !present.bytes->empty() && !cache::is_cache(*present.bytes);
   if (is_foreign || !present.refusal.empty()) {
-    throw Error(ErrorKind::InvalidArgument, location_of(path),
+    throw Error(ErrorKind::InvalidArgument, cache_location(path),
                 "expected the name of a new file or of a cache, found " +
                     (is_foreign ? "a file that is not a cache"
                                 : "a file that cannot be used: " + present.refusal));
@@ -128,7 +128,7 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
   const std::optional<cache::UserKey> key = cache::make_key(user_cache_folder());
   const std::string failure = cache::save_in_file(path, file, key ? &*key : nullptr);
   if (failure.empty()) return;
-  throw Error(ErrorKind::DeviceFailed, location_of(path), "cannot be written: " + failure);
+  throw Error(ErrorKind::DeviceFailed, cache_location(path), "cannot be written: " + failure);
 }
 
 // Reads a file. Throws InvalidArgument if it is not of this model and this machine.
@@ -139,13 +139,13 @@ LoadedCache read_given(const std::filesystem::path& path, const std::string& typ
   given.file = cache::read_cache_file(path, key ? &*key : nullptr);
   const std::string difference = cache::explain_difference(given.file.ingredients, model);
   if (!difference.empty()) {
-    throw Error(ErrorKind::InvalidArgument, location_of(path), "it does not fit: " + difference);
+    throw Error(ErrorKind::InvalidArgument, cache_location(path), "it does not fit: " + difference);
   }
   // Finds damage behind correct checksums now, before anything is changed.
   std::vector<tuning::PricedLibrary> libraries = tuning::priced_libraries(set.choose({}));
   add_core_revision(libraries);
-  tuning::take_costs(given.file, given.type, libraries, location_of(path));
-  tuning::check_plans(given.file, location_of(path));
+  tuning::take_costs(given.file, given.type, libraries, cache_location(path));
+  tuning::check_plans(given.file, cache_location(path));
   return given;
 }
 
@@ -154,9 +154,9 @@ LoadedCache read_given(const std::filesystem::path& path, const std::string& typ
 void check_has_plan(const LoadedCache& given, const tuning::Binding& binding) {
   if (!given.type.empty() && given.type != tuning::kPlanSection) return;
   const tuning::TakenPlan taken =
-      tuning::take_plan(given.file, binding, {}, location_of(given.path));
+      tuning::take_plan(given.file, binding, {}, cache_location(given.path));
   if (taken.plan || taken.nearest.empty()) return;
-  throw Error(ErrorKind::InvalidArgument, location_of(given.path),
+  throw Error(ErrorKind::InvalidArgument, cache_location(given.path),
               "it does not fit: " + taken.nearest);
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kFileContent = "file";
 constexpr const char* kSharedPrices = "costs";
 
-std::string location_of(const std::filesystem::path& path) {
+std::string export_location(const std::filesystem::path& path) {
   return "export '" + path.string() + "'";
 }
 
@@ -44,7 +44,8 @@ PrunedCaches prune_caches(const std::filesystem::path& folder, int64_t max_bytes
 
 int64_t export_caches(const std::filesystem::path& folder, const std::filesystem::path& file) {
   const std::string unwritable = explain_unwritable_file(file);
-  if (!unwritable.empty()) throw Error(ErrorKind::InvalidArgument, location_of(file), unwritable);
+  if (!unwritable.empty())
+    throw Error(ErrorKind::InvalidArgument, export_location(file), unwritable);
   cache::CacheFile all{.ingredients = export_ingredients()};
   std::vector<std::filesystem::path> paths = cache::list_folder(folder);
   paths.push_back(folder / kSharedPrices);
@@ -63,7 +64,7 @@ int64_t export_caches(const std::filesystem::path& folder, const std::filesystem
   const std::string reason =
       cache::replace_file(file, [&] { return cache::encode(all, /*key=*/nullptr); });
   if (!reason.empty()) {
-    throw Error(ErrorKind::DeviceFailed, location_of(file), "cannot be written: " + reason);
+    throw Error(ErrorKind::DeviceFailed, export_location(file), "cannot be written: " + reason);
   }
   return std::ranges::count_if(
       all.sections, [](const cache::Section& section) { return section.type != kSharedPrices; });
@@ -73,7 +74,7 @@ int64_t import_caches(const std::filesystem::path& file, const std::filesystem::
   const cache::CacheFile all = cache::read_cache_file(file, /*key=*/nullptr);
   if (all.ingredients.size() != 1 ||
       all.ingredients.front().name != export_ingredients().front().name) {
-    throw Error(ErrorKind::InvalidArgument, location_of(file),
+    throw Error(ErrorKind::InvalidArgument, export_location(file),
                 "expected what `tessera cache export` wrote, found a cache: copy it");
   }
   std::vector<cache::CacheFile> caches;
@@ -81,7 +82,7 @@ int64_t import_caches(const std::filesystem::path& file, const std::filesystem::
   for (const cache::Section& section : all.sections) {
     if (section.content != kFileContent) continue;
     cache::CacheFile read = cache::decode(section.bytes, /*key=*/nullptr,
-                                          location_of(file) + ", '" + section.type + "'");
+                                          export_location(file) + ", '" + section.type + "'");
     if (section.type == kSharedPrices) {
       prices = &section;
     } else {

@@ -16,7 +16,7 @@ namespace {
 // In nanoseconds, this fits 64 bits.
 constexpr double kMaxSeconds = 1e9;
 
-std::string list_names(const std::vector<ValueDescription>& values) {
+std::string quoted_names(const std::vector<ValueDescription>& values) {
   std::string names;
   for (const ValueDescription& value : values) {
     names += (names.empty() ? "'" : ", '") + value.name + "'";
@@ -33,7 +33,7 @@ size_t find_named(const std::vector<ValueDescription>& values, const std::string
   std::vector<std::string> names;
   for (const ValueDescription& value : values) names.push_back(value.name);
   throw Error(ErrorKind::InvalidArgument, what + " '" + name + "'",
-              "the model has no such " + what + "; it has " + list_names(values) +
+              "the model has no such " + what + "; it has " + quoted_names(values) +
                   did_you_mean(name, names));
 }
 

@@ -17,7 +17,9 @@ constexpr int64_t kDefaultShare = 10;
 
 constexpr std::string_view kHostDeviceName = "cpu";
 
-std::string location_of(const IoValue& value) { return "input '" + value.description.name + "'"; }
+std::string input_location(const IoValue& value) {
+  return "input '" + value.description.name + "'";
+}
 
 std::string text_of(const IoValue& value) {
   return value.description.text + (value.form ? " in " + text(*value.form) : "");
@@ -116,7 +118,7 @@ Tensor feed(const IoValue& input, const Tensor& given) {
   const std::string found = std::string(name(given.type())) + " " + dims_text(given.dims());
   if (!input.form && found == input.description.text) return given;
   throw Error(
-      ErrorKind::InvalidArgument, location_of(input),
+      ErrorKind::InvalidArgument, input_location(input),
       "expected " + text_of(input) + ", found " + found + (input.form ? ", which is dense" : ""));
 }
 
@@ -125,13 +127,13 @@ Tensor feed(const IoValue& input, const SparseTensor& given) {
   const bool is_as_bound =
       input.form && input.form->format == given.format() && dense == input.description.text;
   if (!is_as_bound) {
-    throw Error(ErrorKind::InvalidArgument, location_of(input),
+    throw Error(ErrorKind::InvalidArgument, input_location(input),
                 "expected " + text_of(input) + ", found " + text_of(given) +
                     (input.form ? "" : "; bind with layouts that say so to feed it sparsely"));
   }
   if (given.stored() <= input.form->capacity) return given.storage();
   const std::string what = given.format() == SparseFormat::Csr ? " elements" : " rows";
-  throw Error(ErrorKind::InvalidArgument, location_of(input),
+  throw Error(ErrorKind::InvalidArgument, input_location(input),
               "expected at most " + std::to_string(input.form->capacity) + what +
                   " to be stored (the capacity of " + text(*input.form) + "), found " +
                   std::to_string(given.stored()) + "; bind with a layout that has room for them");

@@ -28,14 +28,14 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-std::string location_of(const std::filesystem::path& file) {
+std::string file_location(const std::filesystem::path& file) {
   return "file '" + file.string() + "'";
 }
 
 std::string system_message(int error) { return std::system_category().message(error); }
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& message) {
-  throw Error(ErrorKind::InvalidArgument, location_of(file), message);
+  throw Error(ErrorKind::InvalidArgument, file_location(file), message);
 }
 
 // Reads exactly `bytes`, or throws: the file may shrink while it is read.
@@ -95,7 +95,7 @@ NpyHeader read_header(std::FILE* stream, const std::filesystem::path& file, uint
   std::string text(header_bytes, '\0');
   read_exactly(stream, text.data(), text.size(), file);
   used_bytes += header_bytes;
-  return parse_npy_header(text, location_of(file));
+  return parse_npy_header(text, file_location(file));
 }
 
 // Copies elements from Fortran order (first index fastest) to C order (last index fastest).
@@ -202,7 +202,7 @@ void write_npy(const std::filesystem::path& file, const Tensor& tensor) {
   if (error == 0 && is_replaced && std::rename(target.c_str(), file.c_str()) != 0) error = errno;
   if (error == 0) return;
   if (is_replaced) std::filesystem::remove(target, ignored);
-  throw Error(ErrorKind::DeviceFailed, location_of(file),
+  throw Error(ErrorKind::DeviceFailed, file_location(file),
               "cannot be written: " + system_message(error));
 }
 

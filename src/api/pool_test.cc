@@ -43,7 +43,7 @@ Model make_model() {
 
 BindOptions one_row() { return {.shapes = {{"x", {1, kDepth}}}}; }
 
-Tensor input_of(int seed, int64_t rows = 1) {
+Tensor filled_rows(int seed, int64_t rows = 1) {
   Tensor tensor(DataType::Float32, {rows, kDepth});
   int64_t index = 0;
   for (float& element : tensor.mutable_as<float>()) {
@@ -52,7 +52,7 @@ Tensor input_of(int seed, int64_t rows = 1) {
   return tensor;
 }
 
-bool has_same_bits(const Tensor& left, const Tensor& right) {
+bool are_same_rows(const Tensor& left, const Tensor& right) {
   return left.dims() == right.dims() &&
          std::memcmp(left.data(), right.data(), static_cast<size_t>(left.bytes())) == 0;
 }
@@ -62,7 +62,7 @@ bool has_same_bits(const Tensor& left, const Tensor& right) {
 class BusyPool {
  public:
   explicit BusyPool(int64_t max_waiting) : pool_(make_model(), {1, max_waiting - 1}, one_row()) {
-    pool_.submit({{"x", input_of(0)}}, [this](PoolResult) {
+    pool_.submit({{"x", filled_rows(0)}}, [this](PoolResult) {
       is_busy_.count_down();
       may_end_.wait();
     });
@@ -100,15 +100,15 @@ TEST(Pool, ManyCallersGetWhatOneExecutorGives) {
   std::vector<Tensor> expected;
   const auto rows_of = [](int seed) { return 1 + seed % 4; };
   for (int seed = 0; seed < kCallers; ++seed) {
-    expected.push_back(one.run({{"x", input_of(seed, rows_of(seed))}})[0]);
+    expected.push_back(one.run({{"x", filled_rows(seed, rows_of(seed))}})[0]);
   }
   std::atomic<int> equal = 0;
   std::vector<std::thread> callers;
   for (int seed = 0; seed < kCallers; ++seed) {
     callers.emplace_back([&, seed] {
       for (int count = 0; count < kRequests; ++count) {
-        const PoolRequest request = pool.submit({{"x", input_of(seed, rows_of(seed))}});
-        if (has_same_bits(request.get()[0], expected[static_cast<size_t>(seed)])) ++equal;
+        const PoolRequest request = pool.submit({{"x", filled_rows(seed, rows_of(seed))}});
+        if (are_same_rows(request.get()[0], expected[static_cast<size_t>(seed)])) ++equal;
       }
     });
   }
@@ -144,7 +144,7 @@ TEST(Pool, AnErrorStaysWithItsRequest) {
   const PoolRequest missing = pool.submit({});
   const PoolRequest wrong = pool.submit({{"x", Tensor(DataType::Int64, {1, kDepth})}});
   const PoolRequest unfit = pool.submit({{"x", Tensor(DataType::Float32, {1, kDepth + 1})}});
-  const PoolRequest right = pool.submit({{"x", input_of(1)}});
+  const PoolRequest right = pool.submit({{"x", filled_rows(1)}});
   EXPECT_EQ(right.get()[0].dims(), (std::vector<int64_t>{1, kWidth}));
   for (const PoolRequest& request : {missing, wrong, unfit}) {
     EXPECT_THAT(error_of([&] { request.get(); }), StartsWith("InvalidArgument: input 'x': "));
@@ -155,16 +155,16 @@ TEST(Pool, AnErrorStaysWithItsRequest) {
 
 TEST(Pool, AFullQueueRefusesAndACancelledRequestLeavesIt) {
   BusyPool pool(2);
-  PoolRequest first = pool->submit({{"x", input_of(1)}});
-  PoolRequest second = *pool->try_submit({{"x", input_of(2)}});
+  PoolRequest first = pool->submit({{"x", filled_rows(1)}});
+  PoolRequest second = *pool->try_submit({{"x", filled_rows(2)}});
   EXPECT_EQ(pool->waiting(), 2);
-  EXPECT_FALSE(pool->try_submit({{"x", input_of(3)}}));
-  EXPECT_FALSE(pool->try_submit({{"x", input_of(3)}}, {}, milliseconds(5)));
+  EXPECT_FALSE(pool->try_submit({{"x", filled_rows(3)}}));
+  EXPECT_FALSE(pool->try_submit({{"x", filled_rows(3)}}, {}, milliseconds(5)));
   EXPECT_TRUE(first.cancel());
   EXPECT_FALSE(first.cancel()) << "it has ended";
   EXPECT_TRUE(first.is_done());
   EXPECT_THAT(error_of([&] { first.get(); }), StartsWith("Cancelled: request of a pool: "));
-  const std::optional<PoolRequest> third = pool->try_submit({{"x", input_of(3)}});
+  const std::optional<PoolRequest> third = pool->try_submit({{"x", filled_rows(3)}});
   ASSERT_TRUE(third);
   EXPECT_FALSE(second.wait_for(milliseconds(1)));
   pool.let_go();
@@ -175,24 +175,24 @@ TEST(Pool, AFullQueueRefusesAndACancelledRequestLeavesIt) {
 
 TEST(Pool, WithoutAQueueRequestsNeedAnIdleExecutor) {
   Pool pool(make_model(), {.executors = 1, .max_waiting = 0}, one_row());
-  EXPECT_EQ(pool.submit({{"x", input_of(1)}}).get().size(), 1U);
+  EXPECT_EQ(pool.submit({{"x", filled_rows(1)}}).get().size(), 1U);
   // The next request of a caller that has a result is never refused.
   for (int count = 0; count < 200; ++count) {
-    const std::optional<PoolRequest> request = pool.try_submit({{"x", input_of(count)}});
+    const std::optional<PoolRequest> request = pool.try_submit({{"x", filled_rows(count)}});
     ASSERT_TRUE(request);
     EXPECT_FALSE(request->get().empty());
   }
   BusyPool busy(1);
-  EXPECT_TRUE(busy->try_submit({{"x", input_of(1)}}));
-  EXPECT_FALSE(busy->try_submit({{"x", input_of(1)}}));
+  EXPECT_TRUE(busy->try_submit({{"x", filled_rows(1)}}));
+  EXPECT_FALSE(busy->try_submit({{"x", filled_rows(1)}}));
 }
 
 TEST(Pool, SubmitWaitsForAPlace) {
   BusyPool pool(1);
-  const PoolRequest first = pool->submit({{"x", input_of(1)}});
+  const PoolRequest first = pool->submit({{"x", filled_rows(1)}});
   std::atomic<bool> is_submitted = false;
   std::thread waiting([&] {
-    const PoolRequest second = pool->submit({{"x", input_of(2)}});
+    const PoolRequest second = pool->submit({{"x", filled_rows(2)}});
     is_submitted = true;
     EXPECT_EQ(second.get().size(), 1U);
   });
@@ -208,7 +208,7 @@ TEST(Pool, ACallbackGetsOutputsAndInputs) {
   PoolResult good;
   PoolResult bad;
   Pool pool(make_model(), {.executors = 1}, one_row());
-  const Tensor input = input_of(1);
+  const Tensor input = filled_rows(1);
   const PoolRequest request = pool.submit({{"x", input}}, [&](PoolResult result) {
     good = std::move(result);
     is_done.count_down();
@@ -229,7 +229,7 @@ TEST(Pool, ACallbackGetsOutputsAndInputs) {
 
 TEST(Pool, ClosingRunsWhatWaits) {
   BusyPool pool(4);
-  const PoolRequest waiting = pool->submit({{"x", input_of(1)}});
+  const PoolRequest waiting = pool->submit({{"x", filled_rows(1)}});
   pool->begin_close();
   EXPECT_THAT(error_of([&] { pool->submit({}); }), StartsWith("InvalidArgument: pool: "));
   EXPECT_THAT(error_of([&] { pool->try_submit({}); }), StartsWith("InvalidArgument: pool: "));
@@ -244,8 +244,8 @@ TEST(Pool, ClosingRunsWhatWaits) {
 TEST(Pool, ClosingCancelsWhatWaitsIfAsked) {
   BusyPool pool(4);
   bool was_started = true;
-  PoolRequest waiting = pool->submit({{"x", input_of(1)}});
-  pool->submit({{"x", input_of(2)}}, [&](PoolResult result) {
+  PoolRequest waiting = pool->submit({{"x", filled_rows(1)}});
+  pool->submit({{"x", filled_rows(2)}}, [&](PoolResult result) {
     was_started = result.has_started;
     EXPECT_EQ(kind_of(result.error), ErrorKind::Cancelled);
   });
@@ -258,9 +258,9 @@ TEST(Pool, ClosingCancelsWhatWaitsIfAsked) {
 
 TEST(Pool, ClosingEndsThoseThatWaitForAPlace) {
   BusyPool pool(1);
-  pool->submit({{"x", input_of(1)}});
+  pool->submit({{"x", filled_rows(1)}});
   std::thread waiting([&] {
-    EXPECT_THAT(error_of([&] { pool->submit({{"x", input_of(1)}}); }),
+    EXPECT_THAT(error_of([&] { pool->submit({{"x", filled_rows(1)}}); }),
                 StartsWith("InvalidArgument: pool: "));
   });
   std::this_thread::sleep_for(milliseconds(5));
@@ -271,11 +271,11 @@ TEST(Pool, ClosingEndsThoseThatWaitForAPlace) {
 TEST(Pool, ACallbackDoesNotWaitForItself) {
   std::latch is_done{1};
   Pool pool(make_model(), {.executors = 1, .max_waiting = 1}, one_row());
-  pool.submit({{"x", input_of(1)}}, [&](PoolResult) {
-    EXPECT_TRUE(pool.try_submit({{"x", input_of(2)}}));
-    EXPECT_TRUE(pool.try_submit({{"x", input_of(2)}}));
-    EXPECT_FALSE(pool.try_submit({{"x", input_of(3)}}));
-    EXPECT_THAT(error_of([&] { pool.submit({{"x", input_of(3)}}); }),
+  pool.submit({{"x", filled_rows(1)}}, [&](PoolResult) {
+    EXPECT_TRUE(pool.try_submit({{"x", filled_rows(2)}}));
+    EXPECT_TRUE(pool.try_submit({{"x", filled_rows(2)}}));
+    EXPECT_FALSE(pool.try_submit({{"x", filled_rows(3)}}));
+    EXPECT_THAT(error_of([&] { pool.submit({{"x", filled_rows(3)}}); }),
                 StartsWith("InvalidArgument: pool: "));
     EXPECT_THAT(error_of([&] { pool.close(); }), StartsWith("InvalidArgument: pool: "));
     is_done.count_down();
@@ -287,7 +287,7 @@ TEST(Pool, ACallbackMayDestroyThePool) {
   std::latch may_end{1};
   std::latch is_done{1};
   auto pool = std::make_unique<Pool>(make_model(), PoolOptions{.executors = 2}, one_row());
-  pool->submit({{"x", input_of(1)}}, [&](PoolResult) {
+  pool->submit({{"x", filled_rows(1)}}, [&](PoolResult) {
     may_end.wait();
     pool.reset();
     is_done.count_down();
@@ -304,12 +304,12 @@ TEST(Pool, DestroyingCancelsWhatWaits) {
     std::latch is_busy{1};
     std::latch may_end{1};
     Pool pool(make_model(), {.executors = 1}, one_row());
-    pool.submit({{"x", input_of(0)}}, [&](PoolResult) {
+    pool.submit({{"x", filled_rows(0)}}, [&](PoolResult) {
       is_busy.count_down();
       may_end.wait();
     });
     is_busy.wait();
-    waiting = pool.submit({{"x", input_of(1)}});
+    waiting = pool.submit({{"x", filled_rows(1)}});
     releasing = std::thread([&, request = *waiting] {
       while (!request.is_done()) std::this_thread::sleep_for(milliseconds(1));
       may_end.count_down();
@@ -322,7 +322,7 @@ TEST(Pool, DestroyingCancelsWhatWaits) {
 
 TEST(PoolDeathTest, AForkedProcessIsToldWhy) {
   BusyPool busy(4);
-  const PoolRequest waiting = busy->submit({{"x", input_of(1)}});
+  const PoolRequest waiting = busy->submit({{"x", filled_rows(1)}});
   const Model model = make_model();
   auto pool = std::make_unique<Pool>(model, PoolOptions{.executors = 2}, one_row());
   EXPECT_EXIT(
@@ -351,7 +351,7 @@ TEST(PoolDeathTest, TheProcessEndsWhileRequestsWait) {
     // Nobody destroys the pool; static so that leak sanitizers can reach it.
     [[maybe_unused]] static Pool* kept = nullptr;
     kept = new Pool(make_model(), {.executors = 2, .max_waiting = 10'000}, one_row());
-    for (int count = 0; count < 5'000; ++count) kept->submit({{"x", input_of(count)}});
+    for (int count = 0; count < 5'000; ++count) kept->submit({{"x", filled_rows(count)}});
     std::exit(0);
   };
   EXPECT_EXIT(leak_and_exit(), testing::ExitedWithCode(0), "");
@@ -363,12 +363,12 @@ TEST(PoolDeathTest, AtTheEndOfTheProcessRequestsAreCancelled) {
     Pool pool(make_model(), {.executors = 1}, one_row());
     std::latch is_busy{1};
     std::latch may_end{1};
-    pool.submit({{"x", input_of(0)}}, [&](PoolResult) {
+    pool.submit({{"x", filled_rows(0)}}, [&](PoolResult) {
       is_busy.count_down();
       may_end.wait();
     });
     is_busy.wait();
-    const PoolRequest waiting = pool.submit({{"x", input_of(0)}});
+    const PoolRequest waiting = pool.submit({{"x", filled_rows(0)}});
     std::thread helper([&] {
       while (!waiting.is_done()) std::this_thread::sleep_for(milliseconds(1));
       may_end.count_down();

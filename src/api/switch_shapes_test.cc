@@ -28,8 +28,8 @@ using onnx_import::add_weight;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr int64_t kDepth = 4;
-constexpr int64_t kWidth = 6;
+constexpr int64_t kSwitchDepth = 4;
+constexpr int64_t kSwitchWidth = 6;
 constexpr double kMaxMicroseconds = 100;
 
 void name_dimension(onnx::GraphProto& graph, int input, int axis, const std::string& symbol) {
@@ -43,15 +43,15 @@ void name_dimension(onnx::GraphProto& graph, int input, int axis, const std::str
 
 // y = Softmax(Relu(x * w) + z), in which x and z have an unknown number of rows; and 'rows', the
 // shape of 'like'.
-std::string model_bytes() {
+std::string switched_model_bytes() {
   onnx::ModelProto model = onnx_import::make_model();
   onnx::GraphProto& graph = *model.mutable_graph();
-  add_input(graph, "x", {1, kDepth});
-  add_input(graph, "z", {1, kWidth});
+  add_input(graph, "x", {1, kSwitchDepth});
+  add_input(graph, "z", {1, kSwitchWidth});
   add_input(graph, "like", {1, 1});
   for (const int input : {0, 1}) name_dimension(graph, input, 0, "rows");
   name_dimension(graph, 2, 0, "others");
-  add_weight(graph, "w", {kDepth, kWidth}, 0.25F);
+  add_weight(graph, "w", {kSwitchDepth, kSwitchWidth}, 0.25F);
   add_node(graph, "MatMul", {"x", "w"}, {"product"}, "product");
   add_node(graph, "Relu", {"product"}, {"positive"}, "relu");
   add_node(graph, "Add", {"positive", "z"}, {"sum"}, "sum");
@@ -73,8 +73,8 @@ Tensor filled(int64_t rows, int64_t columns, int64_t seed) {
 using Inputs = std::map<std::string, Tensor>;
 
 Inputs inputs_of(int64_t rows, int64_t others = 1) {
-  return {{"x", filled(rows, kDepth, rows)},
-          {"z", filled(rows, kWidth, 3 * rows)},
+  return {{"x", filled(rows, kSwitchDepth, rows)},
+          {"z", filled(rows, kSwitchWidth, 3 * rows)},
           {"like", filled(others, 1, 0)}};
 }
 
@@ -84,12 +84,12 @@ std::map<std::string, std::vector<int64_t>> shapes_of(const Inputs& inputs) {
   return shapes;
 }
 
-bool has_same_bits(const Tensor& left, const Tensor& right) {
+bool is_bitwise_equal(const Tensor& left, const Tensor& right) {
   return left.dims() == right.dims() &&
          std::memcmp(left.data(), right.data(), static_cast<size_t>(left.bytes())) == 0;
 }
 
-std::string error_text(const std::function<void()>& call) {
+std::string message_of(const std::function<void()>& call) {
   try {
     call();
   } catch (const Error& error) {
@@ -111,7 +111,7 @@ class SwitchedShapes : public testing::Test {
  protected:
   SwitchedShapes() {
     std::filesystem::create_directories(folder_);
-    std::ofstream(file_, std::ios::binary) << model_bytes();
+    std::ofstream(file_, std::ios::binary) << switched_model_bytes();
     model_.emplace(load(file_));
   }
   ~SwitchedShapes() override { std::filesystem::remove_all(folder_); }
@@ -138,7 +138,7 @@ TEST_F(SwitchedShapes, GiveTheBitsOfAFreshBind) {
     for (const int64_t rows : {5, 2, 1, 5, 40, 2}) {
       Executor fresh = bind(rows, {.backends = backends});
       const Inputs inputs = inputs_of(rows);
-      EXPECT_TRUE(has_same_bits(executor.run(inputs)[0], fresh.run(inputs)[0])) << rows;
+      EXPECT_TRUE(is_bitwise_equal(executor.run(inputs)[0], fresh.run(inputs)[0])) << rows;
     }
     EXPECT_THAT(known_rows(executor), ElementsAre(2, 40, 5, 1));
   }
@@ -162,7 +162,8 @@ TEST_F(SwitchedShapes, CountWhereOnlyTheShapeIsRead) {
   const auto rows_of = [](const Tensor& shape) { return shape.as<int64_t>()[0]; };
   EXPECT_EQ(rows_of(executor.run(inputs_of(2))[1]), 1);
   EXPECT_EQ(rows_of(executor.run(inputs_of(2, 9))[1]), 9);
-  EXPECT_EQ(rows_of(executor.run({{"x", filled(2, kDepth, 0)}, {"z", filled(2, kWidth, 0)}})[1]),
+  EXPECT_EQ(rows_of(executor.run(
+                {{"x", filled(2, kSwitchDepth, 0)}, {"z", filled(2, kSwitchWidth, 0)}})[1]),
             9);
 }
 
@@ -170,10 +171,10 @@ TEST_F(SwitchedShapes, AreCheckedWhereOnlyTheShapeIsRead) {
   Executor executor = bind(2);
   Inputs inputs = inputs_of(2);
   inputs.insert_or_assign("like", Tensor(DataType::Float32, {1, 1, 1}));
-  EXPECT_THAT(error_text([&] { executor.run(inputs); }),
+  EXPECT_THAT(message_of([&] { executor.run(inputs); }),
               HasSubstr("input 'like': the model declares float32 othersx1"));
   inputs.insert_or_assign("like", Tensor(DataType::Int32, {1, 1}));
-  EXPECT_THAT(error_text([&] { executor.run(inputs); }),
+  EXPECT_THAT(message_of([&] { executor.run(inputs); }),
               HasSubstr("input 'like': expected float32 1x1, found int32 1x1"));
 }
 
@@ -188,7 +189,7 @@ TEST(UnreadInputs, AreAsTheModelDeclares) {
     EXPECT_EQ(executor.run({}).size(), 1U);
     EXPECT_EQ(executor.run({{"x", Tensor(DataType::Float32, declared)}}).size(), 1U);
     const auto feed = [&](DataType type, std::vector<int64_t> dims) {
-      return error_text([&] { executor.run({{"x", Tensor(type, std::move(dims))}}); });
+      return message_of([&] { executor.run({{"x", Tensor(type, std::move(dims))}}); });
     };
     const std::string expected = declared.empty() ? "float32 scalar" : "float32 3";
     EXPECT_THAT(feed(DataType::Float32, {2}),
@@ -198,7 +199,7 @@ TEST(UnreadInputs, AreAsTheModelDeclares) {
 }
 
 TEST_F(SwitchedShapes, AreForgottenByLastUse) {
-  EXPECT_THAT(error_text([&] { bind(1, {.limits = {.most_shapes = 0}}); }),
+  EXPECT_THAT(message_of([&] { bind(1, {.limits = {.most_shapes = 0}}); }),
               HasSubstr("most_shapes: expected at least 1, found 0"));
   Executor executor = bind(1, {.limits = {.most_shapes = 2}});
   executor.run(inputs_of(2));
@@ -208,7 +209,7 @@ TEST_F(SwitchedShapes, AreForgottenByLastUse) {
   Executor lonely = bind(1, {.limits = {.most_shapes = 1}});
   for (const int64_t rows : {4, 1, 4}) {
     const Inputs inputs = inputs_of(rows);
-    EXPECT_TRUE(has_same_bits(lonely.run(inputs)[0], executor.run(inputs)[0]));
+    EXPECT_TRUE(is_bitwise_equal(lonely.run(inputs)[0], executor.run(inputs)[0]));
     EXPECT_THAT(known_rows(lonely), ElementsAre(rows));
   }
 }
@@ -282,30 +283,30 @@ TEST_F(SwitchedShapes, AreRefusedWhereTheyContradict) {
   const Tensor expected = executor.run(fine)[0];
   Inputs inputs = inputs_of(3);
   inputs["x"] = filled(3, 5, 0);
-  EXPECT_EQ(error_text([&] { executor.run(inputs); }),
+  EXPECT_EQ(message_of([&] { executor.run(inputs); }),
             "InvalidArgument: input 'x': the model declares float32 rowsx4, but the shape given is "
             "3x5");
-  inputs["x"] = filled(4, kDepth, 0);
+  inputs["x"] = filled(4, kSwitchDepth, 0);
   EXPECT_THAT(
-      error_text([&] { executor.run(inputs); }),
+      message_of([&] { executor.run(inputs); }),
       HasSubstr("expected a shape that broadcasts with 4x6, found 3x6; the model calls several "
                 "dimensions 'rows', but they are 3 (dimension 0 of input 'z'), 4 "
                 "(dimension 0 of input 'x')"));
-  inputs["x"] = Tensor(DataType::Int32, {3, kDepth});
-  EXPECT_EQ(error_text([&] { executor.run(inputs); }),
+  inputs["x"] = Tensor(DataType::Int32, {3, kSwitchDepth});
+  EXPECT_EQ(message_of([&] { executor.run(inputs); }),
             "InvalidArgument: input 'x': expected float32 2x4, found int32 3x4");
   EXPECT_THAT(known_rows(executor), ElementsAre(2));
-  EXPECT_TRUE(has_same_bits(executor.run(fine)[0], expected));
+  EXPECT_TRUE(is_bitwise_equal(executor.run(fine)[0], expected));
 }
 
 TEST_F(SwitchedShapes, AreRefusedWhereTheyAreFixed) {
   Executor executor = bind(2, {.run = {.fixed_shapes = true}});
-  EXPECT_EQ(error_text([&] { executor.run(inputs_of(3)); }),
+  EXPECT_EQ(message_of([&] { executor.run(inputs_of(3)); }),
             "InvalidArgument: input 'x': expected float32 2x4, as it was bound with fixed_shapes, "
             "found float32 3x4");
-  EXPECT_THAT(error_text([&] { executor.bind_input("x", filled(3, kDepth, 0)); }),
+  EXPECT_THAT(message_of([&] { executor.bind_input("x", filled(3, kSwitchDepth, 0)); }),
               HasSubstr("expected float32 2x4, as it was bound with fixed_shapes"));
-  EXPECT_THAT(error_text([&] { executor.bind_output("y", filled(3, kWidth, 0)); }),
+  EXPECT_THAT(message_of([&] { executor.bind_output("y", filled(3, kSwitchWidth, 0)); }),
               HasSubstr("expected memory for float32 2x6, found float32 3x6"));
   executor.run(inputs_of(2));
 }
@@ -318,21 +319,21 @@ TEST_F(SwitchedShapes, FollowWhatIsBound) {
   Tensor shape(DataType::Int64, {2});
   executor.bind_output("rows", shape);
   for (const int64_t rows : {3, 2, 3}) {
-    Tensor y(DataType::Float32, {rows, kWidth});
+    Tensor y(DataType::Float32, {rows, kSwitchWidth});
     bind_rows(rows);
     executor.bind_output("y", y);
     executor.run_bound();
     Executor fresh = bind(rows);
-    EXPECT_TRUE(has_same_bits(y, fresh.run(inputs_of(rows))[0])) << rows;
+    EXPECT_TRUE(is_bitwise_equal(y, fresh.run(inputs_of(rows))[0])) << rows;
   }
   // A tensor that is passed to run() replaces bound memory, but the bound outputs must fit it.
-  EXPECT_EQ(error_text([&] { executor.run(inputs_of(5)); }),
+  EXPECT_EQ(message_of([&] { executor.run(inputs_of(5)); }),
             "InvalidArgument: output 'y': expected memory for float32 5x6, which it is for these "
             "inputs, found float32 3x6; bind other memory, or clear the bindings");
   executor.run_bound();
   EXPECT_EQ(executor.outputs()[0].text, "float32 3x6");
   executor.clear_bindings();
-  EXPECT_THAT(error_text([&] { executor.run_bound(); }), HasSubstr("none bound for this one"));
+  EXPECT_THAT(message_of([&] { executor.run_bound(); }), HasSubstr("none bound for this one"));
   executor.run(inputs_of(5));
 }
 
@@ -381,7 +382,7 @@ TEST_F(SwitchedShapes, GoByWhatWasMeasured) {
 TEST_F(SwitchedShapes, StayPlannedWhereTheRunIsOutOfTime) {
   Executor executor = bind(2);
   executor.set_time_limit(1e-9);
-  EXPECT_THAT(error_text([&] { executor.run(inputs_of(3)); }),
+  EXPECT_THAT(message_of([&] { executor.run(inputs_of(3)); }),
               HasSubstr("expected the run to end within"));
   EXPECT_THAT(known_rows(executor), ElementsAre(3, 2));
   executor.set_time_limit(0);

@@ -27,7 +27,7 @@ using Given = std::vector<std::pair<std::string, Attribute>>;
 using Ask = std::function<void(const plugin::Graph& graph, const plugin::Node& node)>;
 
 // One node named "n" on inputs named "x", "x1", ..., of which those after the first are constants.
-struct OneNode {
+struct GivenNode {
   std::string op;
   Given attributes;
   std::vector<Tensor> constants = {};
@@ -42,7 +42,7 @@ Tensor number(float value) { return floats({}, {value}); }
 
 class ExplainUnread : public testing::Test {
  protected:
-  Graph graph_of(const OneNode& given) {
+  Graph graph_of(const GivenNode& given) {
     Attributes attributes;
     for (const auto& [name, value] : given.attributes) attributes.set(name, value);
     GraphBuilder builder(registry_, given.opset);
@@ -58,7 +58,7 @@ class ExplainUnread : public testing::Test {
 
   // What the host says of a plug-in that asks `ask` and then offers a kernel for input 0 and output
   // 0 of the node; "" if it takes the offer.
-  std::string refusal_of(const OneNode& given, const Ask& ask) {
+  std::string refusal_of(const GivenNode& given, const Ask& ask) {
     const Graph graph = graph_of(given);
     const tessera_graph view(graph, registry_);
     return refusal_of(view, ask);
@@ -91,13 +91,13 @@ Ask reading(const char* attribute) {
   };
 }
 
-OneNode space_to_depth(const char* mode) {
+GivenNode space_to_depth(const char* mode) {
   return {"SpaceToDepth", {{"blocksize", int64_t{2}}, {"mode", std::string(mode)}}};
 }
 
 TEST_F(ExplainUnread, RefusesWhoIgnoresAnAttribute) {
   using Ints = std::vector<int64_t>;
-  const std::pair<OneNode, const char*> cases[] = {
+  const std::pair<GivenNode, const char*> cases[] = {
       {space_to_depth("CRD"), "mode"},
       {{"DepthToSpace", {{"blocksize", int64_t{2}}, {"mode", std::string("CRD")}}}, "mode"},
       {{"Gelu", {{"approximate", std::string("tanh")}}}, "approximate"},
@@ -125,7 +125,7 @@ TEST_F(ExplainUnread, AcceptsWhoIgnoresWhatChangesNothing) {
 }
 
 TEST_F(ExplainUnread, RefusesWhoIgnoresAnOptionalConstant) {
-  const OneNode clip = {"Clip", {}, {number(0), number(6)}};
+  const GivenNode clip = {"Clip", {}, {number(0), number(6)}};
   EXPECT_THAT(refusal_of(clip, kNothing), HasSubstr("it ignores input 'min' of node 'n'"));
   const auto look_at = [](size_t count) {
     return [count](const plugin::Graph&, const plugin::Node& node) {
@@ -137,7 +137,7 @@ TEST_F(ExplainUnread, RefusesWhoIgnoresAnOptionalConstant) {
 }
 
 TEST_F(ExplainUnread, WhatTheHostPassesOnOrComputesIsRead) {
-  const OneNode tanh = {"Gelu", {{"approximate", std::string("tanh")}}};
+  const GivenNode tanh = {"Gelu", {{"approximate", std::string("tanh")}}};
   const std::vector<int32_t> first = {0};
   const Ask exports = [&](const plugin::Graph& graph, const plugin::Node&) {
     graph.group_as_onnx(first);

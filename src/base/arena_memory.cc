@@ -8,13 +8,12 @@
 #include <utility>
 
 #include "base/huge_pages.h"
+#include "base/round_up.h"
 
 namespace tessera {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
-
-size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 size_t used_bytes(int64_t bytes) {
   return round_up(static_cast<size_t>(std::max<int64_t>(bytes, 1)), kPageBytes);

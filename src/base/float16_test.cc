@@ -51,13 +51,13 @@ void expect_rounding_to_nearest_even(uint32_t largest_finite) {
   }
 }
 
-struct Case {
+struct RoundingCase {
   float value;
   uint16_t bits;
 };
 
 // Computed with numpy.float16.
-const Case kFloat16Cases[] = {
+const RoundingCase kFloat16Cases[] = {
     {0.0F, 0x0000},         {-0.0F, 0x8000},          {1.0F, 0x3c00},
     {-2.0F, 0xc000},        {0.1F, 0x2e66},           {0x1.555556p-2F, 0x3555},
     {65504.0F, 0x7bff},     {0x1.ffdffep15F, 0x7bff}, {65520.0F, 0x7c00},
@@ -70,7 +70,7 @@ const Case kFloat16Cases[] = {
 };
 
 // Computed with ml_dtypes.bfloat16.
-const Case kBFloat16Cases[] = {
+const RoundingCase kBFloat16Cases[] = {
     {0.0F, 0x0000},           {1.0F, 0x3f80},         {-2.0F, 0xc000},     {0.1F, 0x3dcd},
     {0x1.555556p-2F, 0x3eab}, {0x1.fep127F, 0x7f7f},  {3.4e38F, 0x7f80},   {0x1.01p0F, 0x3f80},
     {0x1.03p0F, 0x3f82},      {0x1.01001p0F, 0x3f81}, {0x1p-133F, 0x0001}, {0x1p-134F, 0x0000},
@@ -82,7 +82,8 @@ TEST(Float16, EveryValueRoundTrips) { expect_round_trip<Float16>(); }
 TEST(Float16, RoundsToNearestEven) { expect_rounding_to_nearest_even<Float16>(0x7bff); }
 
 TEST(Float16, AgreesWithNumpy) {
-  for (const Case& row : kFloat16Cases) EXPECT_EQ(Float16(row.value).bits, row.bits) << row.value;
+  for (const RoundingCase& row : kFloat16Cases)
+    EXPECT_EQ(Float16(row.value).bits, row.bits) << row.value;
   EXPECT_EQ(static_cast<float>(from_bits<Float16>(0x8001)), -0x1p-24F);
   EXPECT_EQ(static_cast<float>(from_bits<Float16>(0x7c00)), kInfinity);
 }
@@ -129,7 +130,8 @@ TEST(BFloat16, EveryValueRoundTrips) { expect_round_trip<BFloat16>(); }
 TEST(BFloat16, RoundsToNearestEven) { expect_rounding_to_nearest_even<BFloat16>(0x7f7f); }
 
 TEST(BFloat16, AgreesWithMlDtypes) {
-  for (const Case& row : kBFloat16Cases) EXPECT_EQ(BFloat16(row.value).bits, row.bits) << row.value;
+  for (const RoundingCase& row : kBFloat16Cases)
+    EXPECT_EQ(BFloat16(row.value).bits, row.bits) << row.value;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/huge_pages.h"
+#include "base/round_up.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -24,8 +25,6 @@ constexpr int64_t kMaxBytes = int64_t{1} << 62;
 constexpr int64_t kMaxUnusedBytes = int64_t{256} << 20;
 
 int64_t page_bytes() { return ::sysconf(_SC_PAGESIZE); }
-
-int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 [[noreturn]] void fail(int64_t bytes) {
   throw Error(ErrorKind::OutOfMemory, "fenced memory",

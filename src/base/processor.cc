@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 // The fastest of several trials counts, because disturbances only slow down.
 constexpr int kTrials = 12;
-constexpr int64_t kIterations = 400'000;
+constexpr int64_t kChainIterations = 400'000;
 constexpr double kFasterClock = 1.1;  // than that of the trials
 constexpr int64_t kCachedBytes = int64_t{256} << 10;
 
@@ -59,32 +59,32 @@ double seconds_since(Clock::time_point start) {
 // Independent sums: enough to hide a latency of five cycles on two units. They stay in registers
 // only if their loops are unrolled, which at -O2 has to be asked for. They differ, because equal
 // ones would be computed once.
-constexpr int kSums = 12;
+constexpr int kChains = 12;
 
 __attribute__((target("avx512f"))) double flops_avx512() {
-  __m512 sums[kSums];
+  __m512 sums[kChains];
 #pragma GCC unroll 12
-  for (int sum = 0; sum < kSums; ++sum) sums[sum] = _mm512_set1_ps(static_cast<float>(sum));
+  for (int sum = 0; sum < kChains; ++sum) sums[sum] = _mm512_set1_ps(static_cast<float>(sum));
   const __m512 factor = _mm512_set1_ps(0.999F);
-  for (int64_t round = 0; round < kIterations; ++round) {
+  for (int64_t round = 0; round < kChainIterations; ++round) {
 #pragma GCC unroll 12
     for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, factor, factor);
   }
   keep(sums);
-  return static_cast<double>(kIterations) * kSums * 16 * 2;
+  return static_cast<double>(kChainIterations) * kChains * 16 * 2;
 }
 
 __attribute__((target("avx2,fma"))) double flops_avx2() {
-  __m256 sums[kSums];
+  __m256 sums[kChains];
 #pragma GCC unroll 12
-  for (int sum = 0; sum < kSums; ++sum) sums[sum] = _mm256_set1_ps(static_cast<float>(sum));
+  for (int sum = 0; sum < kChains; ++sum) sums[sum] = _mm256_set1_ps(static_cast<float>(sum));
   const __m256 factor = _mm256_set1_ps(0.999F);
-  for (int64_t round = 0; round < kIterations; ++round) {
+  for (int64_t round = 0; round < kChainIterations; ++round) {
 #pragma GCC unroll 12
     for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, factor, factor);
   }
   keep(sums);
-  return static_cast<double>(kIterations) * kSums * 8 * 2;
+  return static_cast<double>(kChainIterations) * kChains * 8 * 2;
 }
 
 #endif
@@ -112,11 +112,11 @@ std::string brand_string() {
 double flops_baseline() {
   float sums[16];
   std::iota(std::begin(sums), std::end(sums), 0.0F);
-  for (int64_t round = 0; round < kIterations; ++round) {
+  for (int64_t round = 0; round < kChainIterations; ++round) {
     for (float& sum : sums) sum = sum * 0.999F + 0.999F;
   }
   keep(sums);
-  return static_cast<double>(kIterations) * 16 * 2;
+  return static_cast<double>(kChainIterations) * 16 * 2;
 }
 
 double run_flops() {

@@ -11,6 +11,7 @@
 
 #include "base/guard_pages.h"
 #include "base/memory.h"
+#include "base/round_up.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -22,8 +23,6 @@ constexpr const char* kPlace = "shared memory";
 // smaller.
 constexpr int64_t kLargeBytes = int64_t{64} << 20;
 constexpr int64_t kMaxExcess = 8;
-
-int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 FileHandle make_file() {
   FileHandle file(::memfd_create("tessera", MFD_CLOEXEC | MFD_ALLOW_SEALING));

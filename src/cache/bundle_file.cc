@@ -10,20 +10,22 @@
 namespace tessera::cache {
 namespace {
 
-constexpr std::string_view kMagic("TESBNDL\x1a", 8);
-constexpr uint32_t kVersion = 1;
-constexpr size_t kHeaderBytes = 64;
-constexpr size_t kHeaderBytesChecked = 24;
+constexpr std::string_view kBundleMagic("TESBNDL\x1a", 8);
+constexpr uint32_t kBundleVersion = 1;
+constexpr size_t kBundleHeaderBytes = 64;
+constexpr size_t kBundleHeaderBytesChecked = 24;
 // Parts begin at pages, so that they can be mapped, and what is aligned in them is aligned in
 // memory.
-constexpr size_t kPageBytes = 4096;
+constexpr size_t kBundlePageBytes = 4096;
 constexpr size_t kBytesAtOnce = size_t{16} << 20;
 constexpr size_t kMinPartBytes = 1 + 4 + 8 + 8 + kChecksumBytes;
 
 constexpr std::array<std::string_view, 5> kKindNames = {"model", "external data", "caches", "index",
                                                         "packs"};
 
-uint64_t align(uint64_t offset) { return (offset + kPageBytes - 1) / kPageBytes * kPageBytes; }
+uint64_t aligned_part(uint64_t offset) {
+  return (offset + kBundlePageBytes - 1) / kBundlePageBytes * kBundlePageBytes;
+}
 
 [[noreturn]] void fail(const std::string& location, const std::string& message) {
   throw Error(ErrorKind::Corrupt, location, message + "; it is damaged: make the bundle again");
@@ -41,15 +43,15 @@ std::string head_of(const BundleTable& table) {
     fields.number(part.bytes);
     fields.raw(part.checksum);
   }
-  const uint64_t end = table.parts.empty() ? kHeaderBytes + fields.bytes.size()
+  const uint64_t end = table.parts.empty() ? kBundleHeaderBytes + fields.bytes.size()
                                            : table.parts.back().offset + table.parts.back().bytes;
   FieldWriter header;
-  header.bytes = kMagic;
-  header.number(kVersion);
+  header.bytes = kBundleMagic;
+  header.number(kBundleVersion);
   header.number(static_cast<uint32_t>(fields.bytes.size()));
   header.number(end);
   header.raw(checksum_of(header.bytes, fields.bytes));
-  header.bytes.resize(kHeaderBytes, '\0');
+  header.bytes.resize(kBundleHeaderBytes, '\0');
   return std::move(header.bytes) + fields.bytes;
 }
 
@@ -85,7 +87,7 @@ void check_layout(const BundleTable& table, uint64_t head_bytes, uint64_t file_b
       fail(location, "expected each part once, in the order of kinds; found " + named);
     }
     last = part.kind;
-    const uint64_t start = align(end);
+    const uint64_t start = aligned_part(end);
     const bool is_inside =
         part.offset == start && start <= file_bytes && part.bytes <= file_bytes - start;
     if (!is_inside) {
@@ -111,7 +113,8 @@ const BundlePart* BundleTable::find(PartKind kind) const {
 }
 
 bool is_bundle(std::span<const char> bytes) {
-  return bytes.size() >= kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), bytes.begin());
+  return bytes.size() >= kBundleMagic.size() &&
+         std::equal(kBundleMagic.begin(), kBundleMagic.end(), bytes.begin());
 }
 
 BundleTable read_bundle_table(std::span<const char> bytes, const std::string& location) {
@@ -119,16 +122,16 @@ BundleTable read_bundle_table(std::span<const char> bytes, const std::string& lo
     throw Error(ErrorKind::InvalidArgument, location,
                 "expected a bundle, as `tessera bundle` writes it; found something else");
   }
-  if (bytes.size() < kHeaderBytes) {
-    fail(location, "expected a header of " + std::to_string(kHeaderBytes) + " bytes, found " +
+  if (bytes.size() < kBundleHeaderBytes) {
+    fail(location, "expected a header of " + std::to_string(kBundleHeaderBytes) + " bytes, found " +
                        std::to_string(bytes.size()));
   }
   FieldReader header(bytes, location);
-  header.raw(kMagic.size(), "a header");
+  header.raw(kBundleMagic.size(), "a header");
   const auto version = header.number<uint32_t>("a header");
-  if (version != kVersion) {
+  if (version != kBundleVersion) {
     throw Error(ErrorKind::Unsupported, location,
-                "expected version " + std::to_string(kVersion) + " of the format, found " +
+                "expected version " + std::to_string(kBundleVersion) + " of the format, found " +
                     std::to_string(version) + "; make the bundle again with this Tessera");
   }
   const auto table_bytes = header.number<uint32_t>("a header");
@@ -138,14 +141,15 @@ BundleTable read_bundle_table(std::span<const char> bytes, const std::string& lo
     fail(location, "expected " + std::to_string(file_bytes) + " bytes, found " +
                        std::to_string(bytes.size()));
   }
-  if (table_bytes > bytes.size() - kHeaderBytes) {
+  if (table_bytes > bytes.size() - kBundleHeaderBytes) {
     fail(location, "expected a table of " + std::to_string(table_bytes) + " bytes, found " +
-                       std::to_string(bytes.size() - kHeaderBytes));
+                       std::to_string(bytes.size() - kBundleHeaderBytes));
   }
-  const std::span<const char> unused = bytes.subspan(
-      kHeaderBytesChecked + kChecksumBytes, kHeaderBytes - kHeaderBytesChecked - kChecksumBytes);
-  const std::span<const char> fields = bytes.subspan(kHeaderBytes, table_bytes);
-  const Checksum found = checksum_of(bytes.first(kHeaderBytesChecked), fields);
+  const std::span<const char> unused =
+      bytes.subspan(kBundleHeaderBytesChecked + kChecksumBytes,
+                    kBundleHeaderBytes - kBundleHeaderBytesChecked - kChecksumBytes);
+  const std::span<const char> fields = bytes.subspan(kBundleHeaderBytes, table_bytes);
+  const Checksum found = checksum_of(bytes.first(kBundleHeaderBytesChecked), fields);
   const bool is_clean = std::ranges::all_of(unused, [](char byte) { return byte == 0; });
   if (!is_clean || !std::ranges::equal(found, checksum)) {
     fail(location, "expected header and table as they were written, found others");
@@ -156,7 +160,7 @@ BundleTable read_bundle_table(std::span<const char> bytes, const std::string& lo
   const size_t count = reader.count("parts", kMinPartBytes);
   for (size_t index = 0; index < count; ++index) table.parts.push_back(read_part(reader, location));
   if (!reader.is_at_end()) fail(location, "expected its table to end with the last part");
-  check_layout(table, kHeaderBytes + table_bytes, file_bytes, location);
+  check_layout(table, kBundleHeaderBytes + table_bytes, file_bytes, location);
   return table;
 }
 
@@ -188,7 +192,7 @@ void check_parts(std::span<const char> bundle, const BundleTable& table,
 ReplacedFile write_bundle(const std::filesystem::path& file, const std::string& version,
                           std::span<const NewPart> parts,
                           const std::function<void()>& check_wanted) {
-  static const std::string kZeros(kPageBytes, '\0');
+  static const std::string kZeros(kBundlePageBytes, '\0');
   BundleTable table{.version = version, .parts = {}};
   for (const NewPart& part : parts) {
     uint64_t bytes = 0;
@@ -202,7 +206,7 @@ ReplacedFile write_bundle(const std::filesystem::path& file, const std::string& 
   // The size of the table does not depend on the offsets in it.
   uint64_t end = head_of(table).size();
   for (BundlePart& part : table.parts) {
-    part.offset = align(end);
+    part.offset = aligned_part(end);
     end = part.offset + part.bytes;
   }
   return replace_file_by(file, [&](int descriptor) {

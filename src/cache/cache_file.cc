@@ -15,16 +15,16 @@
 namespace tessera::cache {
 namespace {
 
-constexpr std::string_view kMagic("TESSERA\x1a", 8);
-constexpr size_t kHeaderBytes = 64;
-constexpr size_t kHeaderBytesUsed = 40;
-constexpr size_t kHeaderBytesChecked = 24;
+constexpr std::string_view kCacheMagic("TESSERA\x1a", 8);
+constexpr size_t kCacheHeaderBytes = 64;
+constexpr size_t kCacheHeaderBytesUsed = 40;
+constexpr size_t kCacheHeaderBytesChecked = 24;
 constexpr size_t kSectionAlignment = 64;
 constexpr double kMaxSeconds = 1e9;
 // The minimum size of a table entry.
 constexpr size_t kMinSectionBytes = 3 * 4 + 4 * 8 + kChecksumBytes + sizeof(Mac);
 
-size_t align(size_t bytes) {
+size_t aligned_section(size_t bytes) {
   return (bytes + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
 }
 
@@ -81,8 +81,8 @@ StoredSection read_section_head(FieldReader& reader, const std::string& location
 // The table of a file. Throws if header or table are damaged.
 Table read_table(std::span<const char> bytes, const std::string& location) {
   FieldReader header(bytes, location);
-  const std::span<const char> magic = header.raw(kMagic.size(), "a header");
-  if (!std::equal(magic.begin(), magic.end(), kMagic.begin())) {
+  const std::span<const char> magic = header.raw(kCacheMagic.size(), "a header");
+  if (!std::equal(magic.begin(), magic.end(), kCacheMagic.begin())) {
     throw Error(ErrorKind::Corrupt, location,
                 "expected a cache of Tessera's, found something else");
   }
@@ -99,11 +99,12 @@ Table read_table(std::span<const char> bytes, const std::string& location) {
     fail_damaged(location, "expected " + std::to_string(file_bytes) + " bytes, found " +
                                std::to_string(bytes.size()));
   }
-  const std::span<const char> unused = header.raw(kHeaderBytes - kHeaderBytesUsed, "a header");
+  const std::span<const char> unused =
+      header.raw(kCacheHeaderBytes - kCacheHeaderBytesUsed, "a header");
   const bool is_clean =
       std::all_of(unused.begin(), unused.end(), [](char byte) { return byte == 0; });
   const std::span<const char> table = header.raw(table_bytes, "a table");
-  const Checksum found = checksum_of(bytes.first(kHeaderBytesChecked), table);
+  const Checksum found = checksum_of(bytes.first(kCacheHeaderBytesChecked), table);
   if (!is_clean || !std::equal(found.begin(), found.end(), checksum.begin())) {
     fail_damaged(location, "its header or table is not as it was written");
   }
@@ -138,10 +139,10 @@ bool is_zero(std::span<const char> bytes) {
 // Checks that the sections are where encode() puts them, with nothing between them.
 void check_section_offsets(const Table& table, std::span<const char> bytes, size_t table_bytes,
                            const std::string& location) {
-  size_t end = kHeaderBytes + table_bytes;
+  size_t end = kCacheHeaderBytes + table_bytes;
   std::set<Fingerprint> seen;
   for (const StoredSection& stored : table.sections) {
-    const size_t start = align(end);
+    const size_t start = aligned_section(end);
     const bool is_inside = stored.offset == start && start <= bytes.size() &&
                            stored.length <= bytes.size() - start &&
                            is_zero(bytes.subspan(end, start - end));
@@ -234,24 +235,24 @@ std::string encode(const CacheFile& file, const UserKey* key) {
         is_to_be_signed ? mac_of(section, section.bytes, fingerprint, *key) : section.mac;
     table.raw({reinterpret_cast<const char*>(mac.data()), mac.size()});
   }
-  size_t end = kHeaderBytes + table.bytes.size();
+  size_t end = kCacheHeaderBytes + table.bytes.size();
   for (size_t index = 0; index < file.sections.size(); ++index) {
     FieldWriter offset;
-    offset.number(uint64_t{align(end)});
+    offset.number(uint64_t{aligned_section(end)});
     table.bytes.replace(offset_places[index], offset.bytes.size(), offset.bytes);
-    end = align(end) + file.sections[index].bytes.size();
+    end = aligned_section(end) + file.sections[index].bytes.size();
   }
   TESSERA_CHECK(table.bytes.size() <= std::numeric_limits<uint32_t>::max(), "texts are short");
   FieldWriter result;
-  result.bytes = kMagic;
+  result.bytes = kCacheMagic;
   result.number(kFormatVersion);
   result.number(static_cast<uint32_t>(table.bytes.size()));
   result.number(uint64_t{end});
   result.raw(checksum_of(result.bytes, table.bytes));
-  result.bytes.resize(kHeaderBytes, '\0');
+  result.bytes.resize(kCacheHeaderBytes, '\0');
   result.bytes += table.bytes;
   for (const Section& section : file.sections) {
-    result.bytes.resize(align(result.bytes.size()), '\0');
+    result.bytes.resize(aligned_section(result.bytes.size()), '\0');
     result.bytes += section.bytes;
   }
   return std::move(result.bytes);
@@ -279,7 +280,8 @@ CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::str
 }
 
 bool is_cache(std::span<const char> bytes) {
-  return bytes.size() >= kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), bytes.begin());
+  return bytes.size() >= kCacheMagic.size() &&
+         std::equal(kCacheMagic.begin(), kCacheMagic.end(), bytes.begin());
 }
 
 CacheFile decode_head(std::span<const char> bytes, const std::string& location) {

@@ -18,15 +18,15 @@
 namespace tessera::cache {
 namespace {
 
-constexpr std::string_view kMagic("TESPACK\x1a", 8);
-constexpr uint32_t kVersion = 4;
-constexpr size_t kHeaderBytes = 64;
-constexpr size_t kHeaderBytesUsed = 40;
-constexpr size_t kAlignment = 64;
+constexpr std::string_view kPackMagic("TESPACK\x1a", 8);
+constexpr uint32_t kPackVersion = 4;
+constexpr size_t kPackHeaderBytes = 64;
+constexpr size_t kPackHeaderBytesUsed = 40;
+constexpr size_t kPackAlignment = 64;
 constexpr size_t kMinEntryBytes = 4 + 8 + 8 + sizeof(OneTimeCode);
 // Each pack begins at a page boundary, so that reading one touches no page of another.
-constexpr size_t kPageBytes = 4096;
-constexpr size_t kWorthBringingBytes = 4 * kPageBytes;
+constexpr size_t kPackPageBytes = 4096;
+constexpr size_t kWorthBringingBytes = 4 * kPackPageBytes;
 
 template <class Bytes>
 std::span<const char> chars(const Bytes& bytes) {
@@ -34,7 +34,7 @@ std::span<const char> chars(const Bytes& bytes) {
 }
 
 size_t align(size_t offset, size_t bytes) {
-  const size_t unit = bytes < kPageBytes ? kAlignment : kPageBytes;
+  const size_t unit = bytes < kPackPageBytes ? kPackAlignment : kPackPageBytes;
   return (offset + unit - 1) / unit * unit;
 }
 
@@ -45,7 +45,7 @@ void prefault_pages([[maybe_unused]] const char* start, [[maybe_unused]] size_t 
                     [[maybe_unused]] size_t bytes) {
 #ifdef MADV_POPULATE_READ
   if (bytes < kWorthBringingBytes) return;
-  const size_t begin = offset / kPageBytes * kPageBytes;
+  const size_t begin = offset / kPackPageBytes * kPackPageBytes;
   ::madvise(const_cast<char*>(start) + begin, offset + bytes - begin, MADV_POPULATE_READ);
 #endif
 }
@@ -74,7 +74,7 @@ Digest code_key(std::span<const char> nonce, uint64_t index, const UserKey& key)
 Mac mac_of(std::string_view header, std::span<const char> table, const UserKey& key) {
   FieldWriter writer;
   writer.text("tessera packs");
-  writer.raw(header.substr(0, kHeaderBytesUsed));
+  writer.raw(header.substr(0, kPackHeaderBytesUsed));
   writer.raw(table);
   return key.authenticate(writer.bytes);
 }
@@ -83,7 +83,7 @@ Mac mac_of(std::string_view header, std::span<const char> table, const UserKey& 
 
 PackPieces::PackPieces(std::span<const StoredPack> packs, const std::string& processor,
                        const UserKey& key) {
-  static const std::string kZeros(kPageBytes, '\0');
+  static const std::string kZeros(kPackPageBytes, '\0');
   size_t table_bytes = 4 + processor.size() + 4;
   for (const StoredPack& pack : packs) table_bytes += kMinEntryBytes + pack.key.size();
   const Nonce nonce = random_nonce();
@@ -91,7 +91,7 @@ PackPieces::PackPieces(std::span<const StoredPack> packs, const std::string& pro
   FieldWriter table;
   table.text(processor);
   table.number(static_cast<uint32_t>(packs.size()));
-  size_t end = kHeaderBytes + sizeof(Mac) + table_bytes;
+  size_t end = kPackHeaderBytes + sizeof(Mac) + table_bytes;
   for (size_t index = 0; index < packs.size(); ++index) {
     const StoredPack& pack = packs[index];
     const size_t offset = align(end, pack.bytes.size());
@@ -104,12 +104,12 @@ PackPieces::PackPieces(std::span<const StoredPack> packs, const std::string& pro
     end = offset + pack.bytes.size();
   }
   FieldWriter header;
-  header.bytes = kMagic;
-  header.number(kVersion);
+  header.bytes = kPackMagic;
+  header.number(kPackVersion);
   header.number(static_cast<uint32_t>(table_bytes));
   header.number(uint64_t{end});
   header.raw(nonce);
-  header.bytes.resize(kHeaderBytes, '\0');
+  header.bytes.resize(kPackHeaderBytes, '\0');
   const Mac mac = mac_of(header.bytes, table.bytes, key);
   header.raw(chars(mac));
   head_ = std::make_shared<const std::string>(std::move(header.bytes) + table.bytes);
@@ -162,7 +162,7 @@ PackFile::Opened PackFile::open(const std::filesystem::path& path, const std::st
 
 PackFile::Opened PackFile::over(std::string bytes, const std::string& location,
                                 const std::string& processor, const UserKey& key) {
-  constexpr auto kAligned = std::align_val_t{kAlignment};
+  constexpr auto kAligned = std::align_val_t{kPackAlignment};
   const size_t size = bytes.size();
   auto* const memory = static_cast<char*>(::operator new(std::max<size_t>(size, 1), kAligned));
   std::copy(bytes.begin(), bytes.end(), memory);
@@ -179,19 +179,19 @@ PackFile::Opened PackFile::within(std::shared_ptr<const char> start, size_t byte
   file->start_ = std::move(start);
   try {
     FieldReader header(all, location);
-    const std::span<const char> magic = header.raw(kMagic.size(), "a header");
+    const std::span<const char> magic = header.raw(kPackMagic.size(), "a header");
     const auto version = header.number<uint32_t>("a header");
     const auto table_bytes = header.number<uint32_t>("a header");
     const auto file_bytes = header.number<uint64_t>("a header");
     const std::span<const char> nonce = header.raw(kNonceBytes, "a header");
-    header.raw(kHeaderBytes - kHeaderBytesUsed, "a header");
+    header.raw(kPackHeaderBytes - kPackHeaderBytesUsed, "a header");
     const std::span<const char> mac = header.raw(sizeof(Mac), "a code");
-    if (!std::equal(magic.begin(), magic.end(), kMagic.begin(), kMagic.end())) {
+    if (!std::equal(magic.begin(), magic.end(), kPackMagic.begin(), kPackMagic.end())) {
       fail_damaged(location, "expected packs, found something else");
     }
-    if (version != kVersion) {
+    if (version != kPackVersion) {
       return {nullptr,
-              location + " are not used: expected version " + std::to_string(kVersion) +
+              location + " are not used: expected version " + std::to_string(kPackVersion) +
                   ", found " + std::to_string(version),
               true};
     }
@@ -202,7 +202,7 @@ PackFile::Opened PackFile::within(std::shared_ptr<const char> start, size_t byte
     const std::span<const char> table = header.raw(table_bytes, "a table");
     Mac stored = {};
     std::memcpy(stored.data(), mac.data(), mac.size());
-    if (!is_equal(mac_of({all.data(), kHeaderBytesUsed}, table, key), stored)) {
+    if (!is_equal(mac_of({all.data(), kPackHeaderBytesUsed}, table, key), stored)) {
       return {nullptr, location + " are not used: they are damaged, or another user's"};
     }
     FieldReader reader(table, location);
@@ -221,7 +221,7 @@ PackFile::Opened PackFile::within(std::shared_ptr<const char> start, size_t byte
       entry.code_key = code_key(nonce, index, key);
       if (is_verified) entry.state = Entry::State::Right;
       const bool is_inside = entry.offset <= bytes && entry.bytes <= bytes - entry.offset &&
-                             entry.offset % kAlignment == 0;
+                             entry.offset % kPackAlignment == 0;
       if (!is_inside) fail_damaged(location, "expected each pack inside the file");
     }
     if (!reader.is_at_end()) fail_damaged(location, "expected its table to end with the last pack");

@@ -17,12 +17,12 @@ namespace {
 
 using KeyBytes = std::array<uint8_t, 32>;
 
-std::string last_error() { return std::strerror(errno); }
+std::string system_error() { return std::strerror(errno); }
 
 FoundKey read_key(const std::filesystem::path& file) {
   // O_NONBLOCK: opening a pipe must not block.
   const FileHandle handle(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!handle.is_open()) return {{}, "the key '" + file.string() + "': " + last_error()};
+  if (!handle.is_open()) return {{}, "the key '" + file.string() + "': " + system_error()};
   struct stat status = {};
   if (::fstat(handle.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return {{}, "the key '" + file.string() + "' is no file"};
@@ -45,22 +45,22 @@ FoundKey read_key(const std::filesystem::path& file) {
 // Creates the file completely or not at all, and never replaces an existing one.
 std::string write_key(const std::filesystem::path& file) {
   KeyBytes bytes = {};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != ssize_t{bytes.size()}) return last_error();
+  if (::getrandom(bytes.data(), bytes.size(), 0) != ssize_t{bytes.size()}) return system_error();
   std::string staged = file.string() + ".XXXXXX";
   {
     const FileHandle handle(::mkostemp(staged.data(), O_CLOEXEC));
-    if (!handle.is_open()) return last_error();
+    if (!handle.is_open()) return system_error();
     const bool is_written =
         ::write(handle.get(), bytes.data(), bytes.size()) == ssize_t{bytes.size()} &&
         ::fsync(handle.get()) == 0;
     if (!is_written) {
-      const std::string reason = last_error();
+      const std::string reason = system_error();
       ::unlink(staged.c_str());
       return reason;
     }
   }
   const bool is_linked = ::link(staged.c_str(), file.c_str()) == 0 || errno == EEXIST;
-  const std::string reason = is_linked ? "" : last_error();
+  const std::string reason = is_linked ? "" : system_error();
   ::unlink(staged.c_str());
   return reason;
 }

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/at.h"
 #include "choose/fit_devices.h"
 #include "choose/placement_problem.h"
 #include "ops/work.h"
@@ -23,14 +24,6 @@ constexpr double kBytesPerSecond = 1e9;
 // Weight of a secondary criterion, which only breaks ties.
 constexpr double kLittle = 1e-3;
 constexpr uint32_t kInPlace = TESSERA_REQUEST_ADD | TESSERA_REQUEST_IN_PLACE;
-
-size_t at(int index) { return static_cast<size_t>(index); }
-
-int64_t stored_bytes(const Graph& graph, const LayoutTable& layouts, ValueId value,
-                     LayoutId layout) {
-  const std::optional<TensorType> type = known_type(graph[value].type);
-  return type ? layouts.storage_bytes(layout, *type).value_or(0) : 0;
-}
 
 bool is_within(const std::vector<NodeId>& nodes, const std::vector<NodeId>& whole) {
   return std::all_of(nodes.begin(), nodes.end(), [&](NodeId node) {
@@ -314,9 +307,9 @@ int64_t BudgetFitter::min_bytes(const Placer& placer) const {
       if (!value.is_none()) ++readers[at(value.index)];
     }
   }
-  constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
-  std::vector<int64_t> kept(graph_.nodes.size(), kNone);
-  std::vector<int64_t> live(graph_.nodes.size(), kNone);
+  constexpr int64_t kNoStep = std::numeric_limits<int64_t>::max();
+  std::vector<int64_t> kept(graph_.nodes.size(), kNoStep);
+  std::vector<int64_t> live(graph_.nodes.size(), kNoStep);
   for (size_t index = 0; index < offers_.candidates.size(); ++index) {
     if (problem.is_forbidden[index]) continue;
     const Candidate& candidate = offers_.candidates[index];
@@ -335,7 +328,7 @@ int64_t BudgetFitter::min_bytes(const Placer& placer) const {
   int64_t max_live = 0;
   int64_t total = smallest_->output_bytes;
   for (size_t node = 0; node < kept.size(); ++node) {
-    if (kept[node] == kNone) continue;
+    if (kept[node] == kNoStep) continue;
     total = ops::saturating_add(total, kept[node]);
     max_live = std::max(max_live, live[node]);
   }

@@ -4,17 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "choose/placement_problem.h"
 #include "ops/work.h"
 #include "plan/execution_plan.h"
 
 namespace tessera {
 namespace {
-
-int64_t stored_bytes(const Graph& graph, const LayoutTable& layouts, ValueId value,
-                     LayoutId layout) {
-  const std::optional<TensorType> type = known_type(graph[value].type);
-  return type ? layouts.storage_bytes(layout, *type).value_or(0) : 0;
-}
 
 // The sizes of the workspace, the constants and the results of a candidate.
 std::vector<int64_t> sizes_of(const Candidate& candidate, const Graph& graph,

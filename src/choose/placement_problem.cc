@@ -19,12 +19,6 @@ constexpr double kOtherBytesPerSecond = 30e9;
 constexpr double kPieceSeconds = 0.5e-9;
 constexpr double kCopySeconds = 0.5e-6;
 
-int64_t stored_bytes(const Graph& graph, const LayoutTable& layouts, ValueId value,
-                     LayoutId layout) {
-  const std::optional<TensorType> type = known_type(graph[value].type);
-  return type ? layouts.storage_bytes(layout, *type).value_or(0) : 0;
-}
-
 // Views run nothing, so each gets the best preference of all candidates for the same nodes.
 void prefer_views(PlacementProblem& problem) {
   std::map<std::vector<int>, int> best;  // preference by nodes
@@ -166,6 +160,12 @@ std::vector<std::string> node_locations(const Graph& graph) {
   std::vector<std::string> places;
   for (const Node& node : graph.nodes) places.push_back(location_of(node));
   return places;
+}
+
+int64_t stored_bytes(const Graph& graph, const LayoutTable& layouts, ValueId value,
+                     LayoutId layout) {
+  const std::optional<TensorType> type = known_type(graph[value].type);
+  return type ? layouts.storage_bytes(layout, *type).value_or(0) : 0;
 }
 
 }  // namespace tessera

@@ -15,6 +15,10 @@ namespace tessera {
 // prices.
 PlacementProblem make_problem(const Graph& graph, const Offers& offers, const LayoutTable& layouts);
 
+// The size of a value stored in `layout`; 0 if its type or the size is unknown.
+int64_t stored_bytes(const Graph& graph, const LayoutTable& layouts, ValueId value,
+                     LayoutId layout);
+
 // By node: its location in error messages.
 std::vector<std::string> node_locations(const Graph& graph);
 

@@ -47,7 +47,6 @@ constexpr double kSlopeLow32 = -5.8635383e-8;
 constexpr double kSlopeHigh64 = 1.1283791670955126;
 constexpr double kSlopeLow64 = 1.533545961316588e-17;
 
-constexpr double kLog2E = 1.4426950408889634;
 // K of the top of this file.
 constexpr double kCentre32 = 2.75;
 constexpr double kCentre64 = 3.5;

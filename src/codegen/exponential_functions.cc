@@ -33,7 +33,6 @@ constexpr double kPowerOfTwo32[] = {0.6931472058467568,    0.24022648331548335,
                                     0.0555032803628287,    0.009618384467620542,
                                     0.0013400349496772068, 0.00015369114892605477};
 
-constexpr double kLog2E = 1.4426950408889634;
 // The logarithm of 2 in two parts.
 constexpr double kLn2High32 = 0.6931472;
 constexpr double kLn2Low32 = -1.9046542e-9;

@@ -24,7 +24,7 @@ struct OperationRow {
 };
 
 // By number of the operation.
-constexpr OperationRow kRows[] = {
+constexpr OperationRow kExpressionRows[] = {
     {"operand", 0, kAnyType},
     {"constant", 0, kAnyType},
     {"add", 2, kIntegers | kFloats},
@@ -58,10 +58,13 @@ constexpr OperationRow kRows[] = {
     {"reduce_min", 1, kFloats | kWideIntegers},
 };
 
-const OperationRow& row_of(Operation operation) { return kRows[static_cast<size_t>(operation)]; }
+const OperationRow& row_of(Operation operation) {
+  return kExpressionRows[static_cast<size_t>(operation)];
+}
 
 bool is_known(Operation operation) {
-  return static_cast<int32_t>(operation) >= 0 && static_cast<size_t>(operation) < std::size(kRows);
+  return static_cast<int32_t>(operation) >= 0 &&
+         static_cast<size_t>(operation) < std::size(kExpressionRows);
 }
 
 uint8_t type_group(DataType type) {

@@ -55,7 +55,7 @@ Attributes with(const std::string& name, Attribute value) {
   return attributes;
 }
 
-const Type kMatrix = typed(DataType::Float32, {2, 3});
+const Type kMatrixType = typed(DataType::Float32, {2, 3});
 const Type kVector = typed(DataType::Float32, {3});
 const Type kSix = typed(DataType::Float32, {6});
 const Type kIntegers = typed(DataType::Int32, {2, 3});
@@ -78,15 +78,15 @@ TEST(FusionRole, SaysHowInputsAreRead) {
        FusionKind::Elementwise,
        {{1}, {1}},
        {}},
-      {{"broadcast", "Add", 19, {{"a", kMatrix}, {"b", kVector}}, kMatrix},
+      {{"broadcast", "Add", 19, {{"a", kMatrixType}, {"b", kVector}}, kMatrixType},
        FusionKind::Elementwise,
        {{2, 3}, {1, 3}},
        {}},
       {{"aligned by an attribute",
         "Add",
         6,
-        {{"a", kMatrix}, {"b", typed(DataType::Float32, {2})}},
-        kMatrix,
+        {{"a", kMatrixType}, {"b", typed(DataType::Float32, {2})}},
+        kMatrixType,
         {},
         [] {
           Attributes attributes = with("broadcast", int64_t{1});
@@ -108,7 +108,7 @@ TEST(FusionRole, SaysHowInputsAreRead) {
       {{"only a type counts",
         "CastLike",
         19,
-        {{"a", kMatrix}, {"b", kAxes}},
+        {{"a", kMatrixType}, {"b", kAxes}},
         typed(DataType::Int64, {2, 3})},
        FusionKind::Elementwise,
        {{2, 3}, {}},
@@ -116,16 +116,16 @@ TEST(FusionRole, SaysHowInputsAreRead) {
       {{"bounds of one element",
         "Clip",
         13,
-        {{"a", kMatrix}, {"", {}}, {"c", typed(DataType::Float32, {1})}},
-        kMatrix},
+        {{"a", kMatrixType}, {"", {}}, {"c", typed(DataType::Float32, {1})}},
+        kMatrixType},
        FusionKind::Elementwise,
        {{2, 3}, {}, {1, 1}},
        {}},
       {{"a simple exponent",
         "Pow",
         13,
-        {{"a", kMatrix}, {"b", kVector}},
-        kMatrix,
+        {{"a", kMatrixType}, {"b", kVector}},
+        kMatrixType,
         {{"b", floats({}, {2})}}},
        FusionKind::Elementwise,
        {{2, 3}, {}},
@@ -133,7 +133,7 @@ TEST(FusionRole, SaysHowInputsAreRead) {
       {{"constant axes",
         "ReduceSum",
         13,
-        {{"a", kMatrix}, {"axes", kAxes}},
+        {{"a", kMatrixType}, {"axes", kAxes}},
         typed(DataType::Float32, {2, 1}),
         {{"axes", ints({1}, {-1})}}},
        FusionKind::Reduction,
@@ -142,7 +142,7 @@ TEST(FusionRole, SaysHowInputsAreRead) {
       {{"all axes",
         "ReduceMax",
         11,
-        {{"a", kMatrix}},
+        {{"a", kMatrixType}},
         typed(DataType::Float32, {}),
         {},
         with("keepdims", int64_t{0})},
@@ -152,8 +152,8 @@ TEST(FusionRole, SaysHowInputsAreRead) {
       {{"no axes",
         "ReduceL1",
         18,
-        {{"a", kMatrix}},
-        kMatrix,
+        {{"a", kMatrixType}},
+        kMatrixType,
         {},
         with("noop_with_empty_axes", int64_t{1})},
        FusionKind::Elementwise,
@@ -163,7 +163,7 @@ TEST(FusionRole, SaysHowInputsAreRead) {
         "ReduceSum",
         11,
         {{"a", typed(DataType::Float32, {2, 1, 3})}},
-        kMatrix,
+        kMatrixType,
         {},
         [] {
           Attributes attributes = with("axes", std::vector<int64_t>{1});
@@ -176,8 +176,8 @@ TEST(FusionRole, SaysHowInputsAreRead) {
       {{"one element per channel",
         "InstanceNormalization",
         6,
-        {{"a", kMatrix}, {"b", kVector}, {"c", kVector}},
-        kMatrix},
+        {{"a", kMatrixType}, {"b", kVector}, {"c", kVector}},
+        kMatrixType},
        FusionKind::Elementwise,
        {{2, 3}, {1, 3}, {1, 3}},
        {}},
@@ -199,7 +199,7 @@ TEST(FusionRole, SaysHowInputsAreRead) {
        FusionKind::Normalization,
        {{2, 3, 4}},
        {false, true, false}},
-      {{"layer", "LayerNormalization", 17, {{"a", kMatrix}, {"b", kVector}}, kMatrix},
+      {{"layer", "LayerNormalization", 17, {{"a", kMatrixType}, {"b", kVector}}, kMatrixType},
        FusionKind::Normalization,
        {{2, 3}, {1, 3}},
        {false, true}},
@@ -213,11 +213,16 @@ TEST(FusionRole, SaysHowInputsAreRead) {
        FusionKind::Normalization,
        {{2, 2, 3, 4}, {1, 2, 3, 1}, {1, 2, 3, 1}},
        {false, false, true, true}},
-      {{"a view", "Reshape", 19, {{"a", kMatrix}, {"b", kAxes}}, typed(DataType::Float32, {6})},
+      {{"a view", "Reshape", 19, {{"a", kMatrixType}, {"b", kAxes}}, typed(DataType::Float32, {6})},
        FusionKind::View,
        {{2, 3}, {}},
        {}},
-      {{"inference", "Dropout", 13, {{"a", kMatrix}, {"", {}}, {"c", kFlag}}, kMatrix, {{"c", no}}},
+      {{"inference",
+        "Dropout",
+        13,
+        {{"a", kMatrixType}, {"", {}}, {"c", kFlag}},
+        kMatrixType,
+        {{"c", no}}},
        FusionKind::View,
        {{2, 3}, {}, {}},
        {}},
@@ -240,7 +245,7 @@ TEST(FusionRole, SaysWhyANodeHasNone) {
   const Type unknown = Type::tensor(DataType::Float32, Shape{Dim::symbol("n"), 3});
   const Tensor zero = Tensor::from<int32_t>(DataType::Int32, {1}, std::vector<int32_t>{0});
   const Refused rows[] = {
-      {{"no row", "Acos", 19, {{"a", kMatrix}}, kMatrix}, "no expression computes this op"},
+      {{"no row", "Acos", 19, {{"a", kMatrixType}}, kMatrixType}, "no expression computes this op"},
       {{"another type", "Erf", 13, {{"a", kIntegers}}, kIntegers},
        "no expression computes it for elements of int32"},
       {{"unknown sizes", "Relu", 14, {{"a", unknown}}, unknown},
@@ -252,15 +257,15 @@ TEST(FusionRole, SaysWhyANodeHasNone) {
        "divides integers by zero"},
       {{"integer powers", "Pow", 13, {{"a", kIntegers}, {"b", kIntegers}}, kIntegers},
        "raises integers to one constant power from 1 to 64 only"},
-      {{"unknown axes", "ReduceSum", 13, {{"a", kMatrix}, {"b", kAxes}}, kMatrix},
+      {{"unknown axes", "ReduceSum", 13, {{"a", kMatrixType}, {"b", kAxes}}, kMatrixType},
        "its axes are not known before running"},
-      {{"unknown mode", "Dropout", 13, {{"a", kMatrix}, {"", {}}, {"c", kFlag}}, kMatrix},
+      {{"unknown mode", "Dropout", 13, {{"a", kMatrixType}, {"", {}}, {"c", kFlag}}, kMatrixType},
        "'training_mode' is not known before running"},
       {{"training",
         "Dropout",
         13,
-        {{"a", kMatrix}, {"", {}}, {"c", kFlag}},
-        kMatrix,
+        {{"a", kMatrixType}, {"", {}}, {"c", kFlag}},
+        kMatrixType,
         {{"c", ops::bools({}, {1})}}},
        "drops elements at random"},
   };
@@ -275,8 +280,8 @@ TEST(FusionRole, OtherOutputsMustNotBeRead) {
   const ops::Registry registry = ops::make_registry();
   for (const bool is_read : {false, true}) {
     GraphBuilder builder(registry, 12);
-    builder.input("x", kMatrix);
-    builder.declare("y", kMatrix);
+    builder.input("x", kMatrixType);
+    builder.declare("y", kMatrixType);
     builder.declare("mask", typed(DataType::Bool, {2, 3}));
     builder.node("node", "Dropout", {"x"}, {"y", "mask"}).output("y");
     if (is_read) builder.node("not", "Not", {"mask"}, {"z"}).output("z");

@@ -11,12 +11,6 @@ namespace {
 
 bool is_inside(const GroupSpace& group, ValueId value) { return group.levels.contains(value); }
 
-int64_t product(std::span<const int64_t> dims) {
-  int64_t count = 1;
-  for (const int64_t dim : dims) count *= dim;
-  return count;
-}
-
 // The level of an elementwise node: that of the inputs that have its dimensions. nullopt if the
 // inputs do not fit.
 std::optional<Level> elementwise_level(const FusionGraph& graph, NodeId node,

@@ -5,12 +5,6 @@
 namespace tessera::codegen {
 namespace {
 
-int64_t product(std::span<const int64_t> dims) {
-  int64_t count = 1;
-  for (const int64_t dim : dims) count *= dim;
-  return count;
-}
-
 // The axes into which both lists of the same product divide; nullopt if there are none.
 std::optional<std::vector<int64_t>> common_refinement(std::span<const int64_t> left,
                                                       std::span<const int64_t> right) {
@@ -175,6 +169,12 @@ bool IterationSpace::broadcasts(std::span<const int64_t> dims, Level level,
     if (dims[dim] != (is_reduced ? 1 : result_dims[dim])) return false;
   }
   return true;
+}
+
+int64_t product(std::span<const int64_t> dims) {
+  int64_t count = 1;
+  for (const int64_t dim : dims) count *= dim;
+  return count;
 }
 
 }  // namespace tessera::codegen

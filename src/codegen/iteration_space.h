@@ -8,6 +8,9 @@
 
 namespace tessera::codegen {
 
+// Of no dimensions, 1.
+int64_t product(std::span<const int64_t> dims);
+
 // Whether a value has an element for each point, or one for all points that differ along the
 // reduced axes only.
 enum class Level : uint8_t { Point, Row };

@@ -21,8 +21,6 @@ constexpr double kLogarithm64[] = {0.6666666666666737, 0.3999999999939658,  0.28
 
 constexpr double kLn2 = 0.6931471805599453;
 constexpr double kSquareRootOfHalf = 0.7071067811865476;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // log(1 + f) - k ln2 for the integer `exponent` = k 2^(mantissa bits).
 Term logarithm(Term f, Term exponent, double ln2) {

@@ -331,33 +331,33 @@ constexpr ops::TypeSet kShrinkTypes =
 constexpr double kLeastProduct = 0x1p-117;
 constexpr double kLeastFloat64Product = 0x1p-1010;
 
-constexpr FusionRow op(std::string_view name, Id (*lower)(const Lowering&), ErrorBound float32 = {},
-                       ErrorBound float64 = {}) {
+constexpr FusionRow activation_op(std::string_view name, Id (*lower)(const Lowering&),
+                                  ErrorBound float32 = {}, ErrorBound float64 = {}) {
   return {name, FusionKind::Elementwise, ops::kFloatTypes, lower, place_first, float32, float64};
 }
 
-constexpr FusionRow kRows[] = {
-    op("Celu", lower_celu, {3}, {3}),
-    op("Elu", lower_elu, {3}, {3}),
-    op("Gelu", lower_gelu, {3, 0x1p-124}, {10, 0x1p-1020}),
-    op("HardSigmoid", lower_hard_sigmoid, {1}),
-    op("HardSwish", lower_hard_swish, {3}),
-    op("LeakyRelu", lower_leaky_relu),
-    op("Mish", lower_mish, {4, kLeastProduct}, {6, kLeastFloat64Product}),
+constexpr FusionRow kActivationRows[] = {
+    activation_op("Celu", lower_celu, {3}, {3}),
+    activation_op("Elu", lower_elu, {3}, {3}),
+    activation_op("Gelu", lower_gelu, {3, 0x1p-124}, {10, 0x1p-1020}),
+    activation_op("HardSigmoid", lower_hard_sigmoid, {1}),
+    activation_op("HardSwish", lower_hard_swish, {3}),
+    activation_op("LeakyRelu", lower_leaky_relu),
+    activation_op("Mish", lower_mish, {4, kLeastProduct}, {6, kLeastFloat64Product}),
     {"Relu", FusionKind::Elementwise, ops::kFloatTypes | ops::kSignedIntegerTypes, lower_relu,
      place_first},
-    op("Selu", lower_selu, {3}, {4}),
+    activation_op("Selu", lower_selu, {3}, {4}),
     {"Shrink", FusionKind::Elementwise, kShrinkTypes, lower_shrink, place_first},
-    op("Sigmoid", lower_sigmoid, {3}, {3}),
-    op("Softplus", lower_softplus, {3}, {3}),
-    op("Softsign", lower_softsign, {2}),
-    op("Swish", lower_swish, {4, kLeastProduct}, {4, kLeastFloat64Product}),
-    op("Tanh", lower_tanh, {2}, {3}),
-    op("ThresholdedRelu", lower_thresholded_relu),
+    activation_op("Sigmoid", lower_sigmoid, {3}, {3}),
+    activation_op("Softplus", lower_softplus, {3}, {3}),
+    activation_op("Softsign", lower_softsign, {2}),
+    activation_op("Swish", lower_swish, {4, kLeastProduct}, {4, kLeastFloat64Product}),
+    activation_op("Tanh", lower_tanh, {2}, {3}),
+    activation_op("ThresholdedRelu", lower_thresholded_relu),
 };
 
 }  // namespace
 
-std::span<const FusionRow> activation_rows() { return kRows; }
+std::span<const FusionRow> activation_rows() { return kActivationRows; }
 
 }  // namespace tessera::codegen

@@ -140,41 +140,43 @@ constexpr FusionRow numpy(FusionRow row) {
   return row;
 }
 
-constexpr FusionRow op(std::string_view name, ops::TypeSet types, Id (*lower)(const Lowering&)) {
+constexpr FusionRow binary_op(std::string_view name, ops::TypeSet types,
+                              Id (*lower)(const Lowering&)) {
   return {name, FusionKind::Elementwise, types, lower, place_broadcast};
 }
 
-constexpr FusionRow kAdd = op("Add", ops::kNumericTypes, lower_pair<&Builder::add>);
-constexpr FusionRow kAnd = op("And", ops::kBoolType, lower_pair<&Builder::bit_and>);
+constexpr FusionRow kAdd = binary_op("Add", ops::kNumericTypes, lower_pair<&Builder::add>);
+constexpr FusionRow kAnd = binary_op("And", ops::kBoolType, lower_pair<&Builder::bit_and>);
 constexpr FusionRow kDiv = {"Div", FusionKind::Elementwise, ops::kNumericTypes, lower_quotient,
                             place_quotient};
-constexpr FusionRow kEqual = op("Equal", ops::kAllTypes, lower_pair<&Builder::equal>);
-constexpr FusionRow kGreater = op("Greater", ops::kNumericTypes, lower_swapped<&Builder::less>);
-constexpr FusionRow kLess = op("Less", ops::kNumericTypes, lower_pair<&Builder::less>);
-constexpr FusionRow kMul = op("Mul", ops::kNumericTypes, lower_pair<&Builder::multiply>);
-constexpr FusionRow kOr = op("Or", ops::kBoolType, lower_pair<&Builder::bit_or>);
-constexpr FusionRow kSub = op("Sub", ops::kNumericTypes, lower_pair<&Builder::subtract>);
-constexpr FusionRow kXor = op("Xor", ops::kBoolType, lower_pair<&Builder::bit_xor>);
+constexpr FusionRow kEqual = binary_op("Equal", ops::kAllTypes, lower_pair<&Builder::equal>);
+constexpr FusionRow kGreater =
+    binary_op("Greater", ops::kNumericTypes, lower_swapped<&Builder::less>);
+constexpr FusionRow kLess = binary_op("Less", ops::kNumericTypes, lower_pair<&Builder::less>);
+constexpr FusionRow kMul = binary_op("Mul", ops::kNumericTypes, lower_pair<&Builder::multiply>);
+constexpr FusionRow kOr = binary_op("Or", ops::kBoolType, lower_pair<&Builder::bit_or>);
+constexpr FusionRow kSub = binary_op("Sub", ops::kNumericTypes, lower_pair<&Builder::subtract>);
+constexpr FusionRow kXor = binary_op("Xor", ops::kBoolType, lower_pair<&Builder::bit_xor>);
 
-constexpr FusionRow kRows[] = {
+constexpr FusionRow kBinaryRows[] = {
     aligned(kAdd),
     numpy(kAdd),
     aligned(kAnd),
     numpy(kAnd),
-    op("BitShift", ops::kIntegerTypes, lower_shift),
-    op("BitwiseAnd", ops::kIntegerTypes, lower_pair<&Builder::bit_and>),
-    op("BitwiseOr", ops::kIntegerTypes, lower_pair<&Builder::bit_or>),
-    op("BitwiseXor", ops::kIntegerTypes, lower_pair<&Builder::bit_xor>),
+    binary_op("BitShift", ops::kIntegerTypes, lower_shift),
+    binary_op("BitwiseAnd", ops::kIntegerTypes, lower_pair<&Builder::bit_and>),
+    binary_op("BitwiseOr", ops::kIntegerTypes, lower_pair<&Builder::bit_or>),
+    binary_op("BitwiseXor", ops::kIntegerTypes, lower_pair<&Builder::bit_xor>),
     aligned(kDiv),
     numpy(kDiv),
     aligned(kEqual),
     numpy(kEqual),
     aligned(kGreater),
     numpy(kGreater),
-    op("GreaterOrEqual", ops::kNumericTypes, lower_swapped<&Builder::less_or_equal>),
+    binary_op("GreaterOrEqual", ops::kNumericTypes, lower_swapped<&Builder::less_or_equal>),
     aligned(kLess),
     numpy(kLess),
-    op("LessOrEqual", ops::kNumericTypes, lower_pair<&Builder::less_or_equal>),
+    binary_op("LessOrEqual", ops::kNumericTypes, lower_pair<&Builder::less_or_equal>),
     {"Mod", FusionKind::Elementwise, ops::kIntegerTypes, lower_modulus, place_quotient},
     aligned(kMul),
     numpy(kMul),
@@ -188,6 +190,6 @@ constexpr FusionRow kRows[] = {
 
 }  // namespace
 
-std::span<const FusionRow> binary_rows() { return kRows; }
+std::span<const FusionRow> binary_rows() { return kBinaryRows; }
 
 }  // namespace tessera::codegen

@@ -46,14 +46,14 @@ Id lower_cast(const Lowering& lowering) {
   return converted(lowering.builder, lowering.input(0), lowering.output_type());
 }
 
-constexpr FusionRow kRows[] = {
+constexpr FusionRow kCastRows[] = {
     {"Cast", FusionKind::Elementwise, ops::kAllTypes, lower_cast, place_first},
     {"CastLike", FusionKind::Elementwise, ops::kAllTypes, lower_cast, place_first},
 };
 
 }  // namespace
 
-std::span<const FusionRow> cast_rows() { return kRows; }
+std::span<const FusionRow> cast_rows() { return kCastRows; }
 
 InstructionId converted(ExpressionBuilder& builder, InstructionId x, DataType to) {
   const DataType from = builder.type(x);

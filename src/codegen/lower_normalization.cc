@@ -208,9 +208,9 @@ Id lower_batch(const Lowering& lowering) {
 
 // --- The table -----------------------------------------------------------------------------------
 
-constexpr FusionRow op(std::string_view name, Id (*lower)(const Lowering&),
-                       std::string (*place)(const Graph&, const Node&, FusionRole&),
-                       ErrorBound float32, ErrorBound float64) {
+constexpr FusionRow normalization_op(std::string_view name, Id (*lower)(const Lowering&),
+                                     std::string (*place)(const Graph&, const Node&, FusionRole&),
+                                     ErrorBound float32, ErrorBound float64) {
   return {name, FusionKind::Normalization, ops::kFloatTypes, lower, place, float32, float64};
 }
 
@@ -231,7 +231,7 @@ constexpr ErrorBound kLogSoftmaxBound = {3, 1};
 // The error of the mean counts for elements near it, and the shift may cancel the rest.
 constexpr ErrorBound kMomentsBound = {6, 4};
 
-constexpr FusionRow kRows[] = {
+constexpr FusionRow kNormalizationRows[] = {
     {.op = "BatchNormalization",
      .kind = FusionKind::Elementwise,
      .types = ops::kFloatTypes,
@@ -239,19 +239,24 @@ constexpr FusionRow kRows[] = {
      .place = place_batch,
      .float32 = kMomentsBound,
      .float64 = kMomentsBound},
-    op("GroupNormalization", lower_moments, place_group, kMomentsBound, kMomentsBound),
-    op("InstanceNormalization", lower_moments, place_instance, kMomentsBound, kMomentsBound),
-    op("LayerNormalization", lower_moments, place_layer, kMomentsBound, kMomentsBound),
-    until(12, op("LogSoftmax", lower_log_softmax, place_flattened_softmax, kLogSoftmaxBound,
-                 kLogSoftmaxBound)),
+    normalization_op("GroupNormalization", lower_moments, place_group, kMomentsBound,
+                     kMomentsBound),
+    normalization_op("InstanceNormalization", lower_moments, place_instance, kMomentsBound,
+                     kMomentsBound),
+    normalization_op("LayerNormalization", lower_moments, place_layer, kMomentsBound,
+                     kMomentsBound),
+    until(12, normalization_op("LogSoftmax", lower_log_softmax, place_flattened_softmax,
+                               kLogSoftmaxBound, kLogSoftmaxBound)),
+    since(13, normalization_op("LogSoftmax", lower_log_softmax, place_softmax, kLogSoftmaxBound,
+                               kLogSoftmaxBound)),
+    until(12, normalization_op("Softmax", lower_softmax, place_flattened_softmax, kSoftmaxBound,
+                               kSoftmaxBound)),
     since(13,
-          op("LogSoftmax", lower_log_softmax, place_softmax, kLogSoftmaxBound, kLogSoftmaxBound)),
-    until(12, op("Softmax", lower_softmax, place_flattened_softmax, kSoftmaxBound, kSoftmaxBound)),
-    since(13, op("Softmax", lower_softmax, place_softmax, kSoftmaxBound, kSoftmaxBound)),
+          normalization_op("Softmax", lower_softmax, place_softmax, kSoftmaxBound, kSoftmaxBound)),
 };
 
 }  // namespace
 
-std::span<const FusionRow> normalization_rows() { return kRows; }
+std::span<const FusionRow> normalization_rows() { return kNormalizationRows; }
 
 }  // namespace tessera::codegen

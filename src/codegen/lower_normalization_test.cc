@@ -3,7 +3,7 @@
 namespace tessera::codegen {
 namespace {
 
-const std::vector<int64_t> kDims = {6, 5, 24};
+const std::vector<int64_t> kNormalizationDims = {6, 5, 24};
 
 Attributes axis_and(int64_t axis) { return attributes_of({{"axis", axis}}); }
 
@@ -11,7 +11,7 @@ std::vector<LoweringCase> softmax_cases() {
   std::vector<LoweringCase> cases;
   for (const char* op : {"Softmax", "LogSoftmax"}) {
     for (const Values values : {Values::Moderate, Values::Special, Values::Any}) {
-      const CaseInput data = {kDims, values};
+      const CaseInput data = {kNormalizationDims, values};
       cases.push_back({op, 13, {data}});
       cases.push_back({op, 13, {data}, axis_and(0)});
       cases.push_back({op, 13, {data}, axis_and(-2)});
@@ -37,7 +37,7 @@ TEST(LowerNormalization, ComputesWhatTheReferenceDoes) {
   const CaseInput of_float32 = {{5}, Values::Positive, DataType::Float32};
   const CaseInput spatial = {{5, 24}, kModerate};
   for (const Values values : {kModerate, Values::Special}) {
-    const CaseInput data = {kDims, values};
+    const CaseInput data = {kNormalizationDims, values};
     const std::vector<LoweringCase> others = {
         {"LayerNormalization", 17, {data, vector(24), vector(24)}},
         {"LayerNormalization", 17, {data, vector(24)}},

@@ -113,7 +113,7 @@ Id lower_power(const Lowering& lowering) {
 
 constexpr ops::TypeSet kTypes = ops::kFloatTypes | ops::kIndexTypes;
 
-constexpr FusionRow kRows[] = {
+constexpr FusionRow kPowerRows[] = {
     {.op = "Pow",
      .kind = FusionKind::Elementwise,
      .types = kTypes,
@@ -134,6 +134,6 @@ constexpr FusionRow kRows[] = {
 
 }  // namespace
 
-std::span<const FusionRow> power_rows() { return kRows; }
+std::span<const FusionRow> power_rows() { return kPowerRows; }
 
 }  // namespace tessera::codegen

@@ -169,12 +169,13 @@ constexpr ops::TypeSet kWideTypes =
 constexpr ops::TypeSet kOrderedTypes =
     kWideTypes | ops::TypeSet{DataType::Int8, DataType::UInt8, DataType::Bool};
 
-constexpr FusionRow op(std::string_view name, ops::TypeSet types, Id (*lower)(const Lowering&),
-                       ErrorBound float32 = {}, ErrorBound float64 = {}) {
+constexpr FusionRow reduction_op(std::string_view name, ops::TypeSet types,
+                                 Id (*lower)(const Lowering&), ErrorBound float32 = {},
+                                 ErrorBound float64 = {}) {
   return {name, FusionKind::Reduction, types, lower, place_reduction, float32, float64};
 }
 
-constexpr FusionRow kRows[] = {
+constexpr FusionRow kReductionRows[] = {
     {.op = "GlobalAveragePool",
      .kind = FusionKind::Reduction,
      .types = ops::kFloatTypes,
@@ -186,20 +187,20 @@ constexpr FusionRow kRows[] = {
      .types = ops::kFloatTypes,
      .lower = lower_extreme<Operation::ReduceMax>,
      .place = place_global_pool},
-    op("ReduceL1", kWideTypes, lower_norm_one),
-    op("ReduceL2", ops::kFloatTypes, lower_norm_two),
-    op("ReduceLogSum", ops::kFloatTypes, lower_log_sum, {2, 1}, {2, 1}),
-    op("ReduceLogSumExp", ops::kFloatTypes, lower_log_sum_exp, {2, 128}, {2, 1024}),
-    op("ReduceMax", kOrderedTypes, lower_extreme<Operation::ReduceMax>),
-    op("ReduceMean", kWideTypes, lower_mean, {2}),
-    op("ReduceMin", kOrderedTypes, lower_extreme<Operation::ReduceMin>),
-    op("ReduceProd", kWideTypes, lower_product),
-    op("ReduceSum", kWideTypes, lower_sum),
-    op("ReduceSumSquare", kWideTypes, lower_sum_square, {2, 0x1p-110}),
+    reduction_op("ReduceL1", kWideTypes, lower_norm_one),
+    reduction_op("ReduceL2", ops::kFloatTypes, lower_norm_two),
+    reduction_op("ReduceLogSum", ops::kFloatTypes, lower_log_sum, {2, 1}, {2, 1}),
+    reduction_op("ReduceLogSumExp", ops::kFloatTypes, lower_log_sum_exp, {2, 128}, {2, 1024}),
+    reduction_op("ReduceMax", kOrderedTypes, lower_extreme<Operation::ReduceMax>),
+    reduction_op("ReduceMean", kWideTypes, lower_mean, {2}),
+    reduction_op("ReduceMin", kOrderedTypes, lower_extreme<Operation::ReduceMin>),
+    reduction_op("ReduceProd", kWideTypes, lower_product),
+    reduction_op("ReduceSum", kWideTypes, lower_sum),
+    reduction_op("ReduceSumSquare", kWideTypes, lower_sum_square, {2, 0x1p-110}),
 };
 
 }  // namespace
 
-std::span<const FusionRow> reduction_rows() { return kRows; }
+std::span<const FusionRow> reduction_rows() { return kReductionRows; }
 
 }  // namespace tessera::codegen

@@ -3,7 +3,7 @@
 namespace tessera::codegen {
 namespace {
 
-const std::vector<int64_t> kDims = {6, 7, 20};
+const std::vector<int64_t> kReductionDims = {6, 7, 20};
 
 Attributes axes_and(std::vector<int64_t> axes, int64_t keeps) {
   return attributes_of({{"axes", std::move(axes)}, {"keepdims", keeps}});
@@ -15,7 +15,7 @@ CaseInput axes_input(const std::vector<int64_t>& axes) {
 
 // The axes in every form in which a version writes them.
 void add_cases(const char* op, int input_version, Values values, std::vector<LoweringCase>& cases) {
-  const CaseInput data = {kDims, values};
+  const CaseInput data = {kReductionDims, values};
   const Attributes noop = attributes_of({{"noop_with_empty_axes", int64_t{1}}});
   const std::vector<LoweringCase> forms = {
       {op, 11, {data}, axes_and({-1}, 1)},

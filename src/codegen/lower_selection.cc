@@ -35,7 +35,7 @@ Id lower_extreme(const Lowering& lowering) {
 
 // The reference adds in float64 and rounds once. In float32, two numbers give the same bits; the
 // errors of more numbers could cancel to anything, so they are added in float64, too.
-Id lower_sum(const Lowering& lowering) {
+Id lower_sum_of_inputs(const Lowering& lowering) {
   Builder& builder = lowering.builder;
   const size_t count = lowering.node.inputs.size();
   const bool is_mean = lowering.node.op == "Mean";
@@ -153,7 +153,7 @@ constexpr FusionKind kElementwise = FusionKind::Elementwise;
 constexpr ops::TypeSet kSlopeTypes =
     ops::kFloatTypes | ops::kIndexTypes | ops::TypeSet{DataType::UInt32, DataType::UInt64};
 
-constexpr FusionRow kRows[] = {
+constexpr FusionRow kSelectionRows[] = {
     {.op = "Clip",
      .kind = kElementwise,
      .types = ops::kNumericTypes,
@@ -168,7 +168,7 @@ constexpr FusionRow kRows[] = {
      .since = 11},
     {"Expand", kElementwise, ops::kAllTypes, lower_expand, place_expanded},
     {"Max", kElementwise, ops::kNumericTypes, lower_extreme<true>, place_broadcast},
-    {"Mean", kElementwise, ops::kFloatTypes, lower_sum, place_broadcast},
+    {"Mean", kElementwise, ops::kFloatTypes, lower_sum_of_inputs, place_broadcast},
     {"Min", kElementwise, ops::kNumericTypes, lower_extreme<false>, place_broadcast},
     {.op = "PRelu",
      .kind = kElementwise,
@@ -182,12 +182,12 @@ constexpr FusionRow kRows[] = {
      .lower = lower_prelu,
      .place = place_broadcast,
      .since = 7},
-    {"Sum", kElementwise, ops::kFloatTypes, lower_sum, place_broadcast},
+    {"Sum", kElementwise, ops::kFloatTypes, lower_sum_of_inputs, place_broadcast},
     {"Where", kElementwise, ops::kBoolType, lower_where, place_broadcast},
 };
 
 }  // namespace
 
-std::span<const FusionRow> selection_rows() { return kRows; }
+std::span<const FusionRow> selection_rows() { return kSelectionRows; }
 
 }  // namespace tessera::codegen

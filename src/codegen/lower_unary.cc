@@ -65,34 +65,34 @@ Id lower_is_inf(const Lowering& lowering) {
 constexpr ops::TypeSet kNarrowFloatTypes = {DataType::Float16, DataType::BFloat16,
                                             DataType::Float32};
 
-constexpr FusionRow op(std::string_view name, Id (*lower)(const Lowering&),
-                       ops::TypeSet types = ops::kFloatTypes, ErrorBound float32 = {},
-                       ErrorBound float64 = {}) {
+constexpr FusionRow unary_op(std::string_view name, Id (*lower)(const Lowering&),
+                             ops::TypeSet types = ops::kFloatTypes, ErrorBound float32 = {},
+                             ErrorBound float64 = {}) {
   return {name, FusionKind::Elementwise, types, lower, place_first, float32, float64};
 }
 
-constexpr FusionRow kRows[] = {
-    op("Abs", lower_abs, ops::kNumericTypes),
-    op("BitwiseNot", lower_operation<&Builder::bit_not>, ops::kIntegerTypes),
-    op("Ceil", lower_operation<&Builder::ceiling>),
-    op("Cos", lower_function<cos>, kNarrowFloatTypes, {2}),
-    op("Erf", lower_function<erf>, ops::kFloatTypes, {2}, {2}),
-    op("Exp", lower_function<exp>, ops::kFloatTypes, {2}, {2}),
-    op("Floor", lower_operation<&Builder::floor>),
-    op("IsInf", lower_is_inf),
-    op("IsNaN", lower_is_nan),
-    op("Log", lower_function<log>, ops::kFloatTypes, {2}, {2}),
-    op("Neg", lower_operation<&Builder::negate>, ops::kFloatTypes | ops::kSignedIntegerTypes),
-    op("Not", lower_operation<&Builder::bit_not>, ops::kBoolType),
-    op("Reciprocal", lower_reciprocal),
-    op("Round", lower_operation<&Builder::round>),
-    op("Sign", lower_sign, ops::kNumericTypes),
-    op("Sin", lower_function<sin>, kNarrowFloatTypes, {2}),
-    op("Sqrt", lower_operation<&Builder::square_root>),
+constexpr FusionRow kUnaryRows[] = {
+    unary_op("Abs", lower_abs, ops::kNumericTypes),
+    unary_op("BitwiseNot", lower_operation<&Builder::bit_not>, ops::kIntegerTypes),
+    unary_op("Ceil", lower_operation<&Builder::ceiling>),
+    unary_op("Cos", lower_function<cos>, kNarrowFloatTypes, {2}),
+    unary_op("Erf", lower_function<erf>, ops::kFloatTypes, {2}, {2}),
+    unary_op("Exp", lower_function<exp>, ops::kFloatTypes, {2}, {2}),
+    unary_op("Floor", lower_operation<&Builder::floor>),
+    unary_op("IsInf", lower_is_inf),
+    unary_op("IsNaN", lower_is_nan),
+    unary_op("Log", lower_function<log>, ops::kFloatTypes, {2}, {2}),
+    unary_op("Neg", lower_operation<&Builder::negate>, ops::kFloatTypes | ops::kSignedIntegerTypes),
+    unary_op("Not", lower_operation<&Builder::bit_not>, ops::kBoolType),
+    unary_op("Reciprocal", lower_reciprocal),
+    unary_op("Round", lower_operation<&Builder::round>),
+    unary_op("Sign", lower_sign, ops::kNumericTypes),
+    unary_op("Sin", lower_function<sin>, kNarrowFloatTypes, {2}),
+    unary_op("Sqrt", lower_operation<&Builder::square_root>),
 };
 
 }  // namespace
 
-std::span<const FusionRow> unary_rows() { return kRows; }
+std::span<const FusionRow> unary_rows() { return kUnaryRows; }
 
 }  // namespace tessera::codegen

@@ -1,4 +1,5 @@
 #include "codegen/math_functions.h"
+#include "codegen/term.h"
 
 #include <gtest/gtest.h>
 
@@ -17,9 +18,6 @@ namespace tessera::codegen {
 namespace {
 
 using enum DataType;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // One function of one argument: its bounds of error in ulp, and the largest number of instructions
 // other than constants, operands and bit casts. A bound of 0: it takes no float64.

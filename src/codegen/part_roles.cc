@@ -106,7 +106,7 @@ std::string place_concat(const Graph& graph, const Node& node, FusionRole& role)
   return "";
 }
 
-constexpr FusionRow kRows[] = {
+constexpr FusionRow kPartRolesRows[] = {
     {"Concat", FusionKind::Concat, ops::kAllTypes, nullptr, place_concat},
     {"Slice", FusionKind::Slice, ops::kAllTypes, nullptr, place_slice},
     {"Split", FusionKind::Slice, ops::kAllTypes, nullptr, place_split},
@@ -114,6 +114,6 @@ constexpr FusionRow kRows[] = {
 
 }  // namespace
 
-std::span<const FusionRow> part_rows() { return kRows; }
+std::span<const FusionRow> part_rows() { return kPartRolesRows; }
 
 }  // namespace tessera::codegen

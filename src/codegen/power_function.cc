@@ -18,20 +18,17 @@
 namespace tessera::codegen {
 namespace {
 
-constexpr double kLogarithm32[] = {
+constexpr double kBinaryLogarithm32[] = {
     1.4426950409605643, -0.7213475249372594,  0.480898310016325,   -0.36067283749760837,
     0.2885415281035895, -0.24050319900610193, 0.20607011186346533, -0.17904334098098074,
     0.1593231522519931, -0.15728548614247861, 0.1534509521008981,  -0.08423246183174864};
-constexpr double kLogarithm64[] = {0.5770780163556196,  0.4121985830912601,  0.32059890238177136,
-                                   0.26230769244126173, 0.22198437193132284, 0.1912468908229745,
-                                   0.19045912805900664};
+constexpr double kBinaryLogarithm64[] = {
+    0.5770780163556196,  0.4121985830912601, 0.32059890238177136, 0.26230769244126173,
+    0.22198437193132284, 0.1912468908229745, 0.19045912805900664};
 constexpr double kPower64[] = {0.6931471805599453,   0.24022650695910133,   0.055504108664822235,
                                0.00961812910759338,  0.0013333558146388803, 0.00015403530458019284,
                                1.525273379755329e-5, 1.3215434833373534e-6, 1.0178089937608871e-7,
                                7.073860664238159e-9, 4.44951492683595e-10};
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // An unevaluated sum; `low` is small beside `high`.
 struct Sum {
@@ -76,7 +73,7 @@ Sum logarithm_in_two_parts(Term a) {
   const LogarithmReduction reduced = reduce_logarithm(a);
   const Sum s = quotient(reduced.f);
   const Sum square = product(s, s);
-  const Term tail = square.high * polynomial(square.high, kLogarithm64);
+  const Term tail = square.high * polynomial(square.high, kBinaryLogarithm64);
   const Sum inner = plus_constant(0.9617966939259756, 5.0577616648125907e-17, tail);
   const Sum outer =
       plus_constant(2.8853900817779268, 4.0710547481862066e-17, product(square, inner));
@@ -104,8 +101,8 @@ Term power32(Term narrow_a, Term narrow_y, Term is_one) {
   const Term y = convert(narrow_y, DataType::Float64);
   // No float32 is denormal in float64.
   const LogarithmReduction reduced = reduce_normal_logarithm(a);
-  const Term usual =
-      fma(reduced.f, polynomial(reduced.f, kLogarithm32), float_of_exponent(reduced.exponent));
+  const Term usual = fma(reduced.f, polynomial(reduced.f, kBinaryLogarithm32),
+                         float_of_exponent(reduced.exponent));
   const Term logarithm = select(a == 0, -kInfinity, select(a < kInfinity, usual, a));
   // Beyond the limits the result is 0 or infinite in float32.
   const Term exponent = at_most(at_least(select(is_one, 0, y * logarithm), -160), 160);

@@ -4,11 +4,16 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "codegen/expression_builder.h"
 
 namespace tessera::codegen {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kLog2E = 1.4426950408889634;  // the binary logarithm of e
 
 // One value of an expression. Both arguments of an operator have one type; a number becomes a
 // constant of the type of the other argument.

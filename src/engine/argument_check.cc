@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <string>
 
+#include "base/at.h"
 #include "infer/infer.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"
 
 namespace tessera {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 // Whether everything that an op's rule can ask about the input is known: a constant, or a tensor of
 // known size and floating-point type that is neither a list nor a single number. Avoids evaluating

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/at.h"
 #include "base/check.h"
 #include "plan/shared_memory.h"
 
@@ -10,8 +11,6 @@ namespace tessera {
 namespace {
 
 using Kind = PlanBuffer::Kind;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 }  // namespace
 

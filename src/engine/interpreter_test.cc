@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-Type float_type(const std::vector<int64_t>& dims) {
+Type known_float_type(const std::vector<int64_t>& dims) {
   return Type::tensor(DataType::Float32, shape_from(dims));
 }
 
@@ -42,7 +42,7 @@ std::vector<float> elements(const Tensor& tensor) {
 
 TEST(Interpreter, GivesOutputsThenKeptValues) {
   const ops::Registry registry = ops::make_registry();
-  Graph graph = two_softmaxes(float_type({1, 2}));
+  Graph graph = two_softmaxes(known_float_type({1, 2}));
   graph.kept = {{1}};
   Interpreter interpreter(graph, registry, 1);
   const Tensor input(Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{3, 3}));
@@ -55,7 +55,7 @@ TEST(Interpreter, GivesOutputsThenKeptValues) {
 TEST(Interpreter, AsksTheRuleAgainWhereATypeIsUnknownBeforeRunning) {
   const ops::Registry registry = ops::make_registry();
   Graph graph = two_softmaxes(Type::tensor(DataType::Float32));
-  graph.values[0].type = float_type({1, 2});
+  graph.values[0].type = known_float_type({1, 2});
   Interpreter interpreter(graph, registry, 1);
   const Tensor input(Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{3, 3}));
   EXPECT_EQ(interpreter.run(std::vector<Tensor>{input})[0].dims(), (std::vector<int64_t>{1, 2}));
@@ -64,7 +64,7 @@ TEST(Interpreter, AsksTheRuleAgainWhereATypeIsUnknownBeforeRunning) {
 TEST(Interpreter, RefusesAGraphLargerThanTheMachineBeforeAllocating) {
   const ops::Registry registry = ops::make_registry();
   try {
-    const Interpreter interpreter(two_softmaxes(float_type({int64_t{1} << 50})), registry, 1);
+    const Interpreter interpreter(two_softmaxes(known_float_type({int64_t{1} << 50})), registry, 1);
     FAIL() << "expected an error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
@@ -73,7 +73,7 @@ TEST(Interpreter, RefusesAGraphLargerThanTheMachineBeforeAllocating) {
 
 TEST(Interpreter, AWatcherSeesEveryStepAndMayReplaceOutputs) {
   const ops::Registry registry = ops::make_registry();
-  Interpreter interpreter(two_softmaxes(float_type({1, 2})), registry, 1);
+  Interpreter interpreter(two_softmaxes(known_float_type({1, 2})), registry, 1);
   const Tensor input(Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{3, 3}));
   std::vector<std::string> seen;
   const auto watcher = [&](const StepEvent& event) {
@@ -95,7 +95,7 @@ TEST(Interpreter, AWatcherSeesEveryStepAndMayReplaceOutputs) {
 
 TEST(Interpreter, TwoInTwoThreadsShareConstants) {
   const ops::Registry registry = ops::make_registry();
-  Graph graph = two_softmaxes(float_type({1, 2}));
+  Graph graph = two_softmaxes(known_float_type({1, 2}));
   graph.values[0].constant =
       Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{3, 3});
   graph.inputs.clear();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backend/owned_storage.h"
+#include "base/at.h"
 #include "base/check.h"
 #include "plan/shared_memory.h"
 #include "tessera/error.h"
@@ -15,8 +16,6 @@ namespace tessera {
 namespace {
 
 using Kind = PlanBuffer::Kind;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 bool is_aligned(const void* data, int64_t alignment) {
   return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(alignment) == 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/at.h"
 #include "plan/arena_blocks.h"
 
 namespace tessera {
@@ -11,8 +12,6 @@ namespace {
 using Kind = PlanBuffer::Kind;
 
 constexpr size_t kNamedBuffers = 3;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 struct NamedBytes {
   std::string name;

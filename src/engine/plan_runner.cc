@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backend/status.h"
+#include "base/at.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "plan/shared_memory.h"
@@ -17,8 +18,6 @@ using Kind = PlanBuffer::Kind;
 
 constexpr size_t kDispatchRuns = 1001;
 constexpr std::chrono::milliseconds kDispatchTime{50};
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 // nullptr if no step asks for one thread, or the pool has only one.
 ThreadPool* one_thread(const ExecutionPlan& plan, ExecutionContext& context) {

@@ -7,6 +7,7 @@
 
 #include "backend/run_context.h"
 #include "backend/status.h"
+#include "base/at.h"
 #include "base/check.h"
 #include "engine/branch_step.h"
 #include "plan/shared_memory.h"
@@ -15,8 +16,6 @@ namespace tessera {
 namespace {
 
 using Kind = PlanBuffer::Kind;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 // The place of a failure of a kernel: the node of its group that the message begins with, else the
 // place of the step.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/attribute.h"
@@ -82,6 +83,11 @@ struct Node {
   // A pass sets this to detach the node; compact() then removes it. Never true in a legal graph.
   bool is_removed = false;
 };
+
+// Whether it is this op of ONNX's own domain.
+inline bool is_op(const Node& node, std::string_view op) {
+  return node.domain.empty() && node.op == op;
+}
 
 // A value of the enclosing graph that a nested graph reads, and its id inside.
 struct Capture {

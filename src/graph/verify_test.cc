@@ -42,12 +42,12 @@ Graph legal_graph() {
   return graph;
 }
 
-struct Case {
+struct DamageCase {
   const char* expected;
   std::function<void(Graph&)> damage;
 };
 
-const Case kCases[] = {
+const DamageCase kCases[] = {
     {"", [](Graph&) {}},
     {"node 'first' (Test) reads value 'inner' before it is made",
      [](Graph& graph) { graph.nodes[0].inputs[0] = {1}; }},
@@ -80,7 +80,7 @@ const Case kCases[] = {
 };
 
 TEST(Verify, ExplainsWhatIsIllegal) {
-  for (const Case& row : kCases) {
+  for (const DamageCase& row : kCases) {
     Graph graph = legal_graph();
     row.damage(graph);
     EXPECT_EQ(explain_illegal(graph), row.expected);

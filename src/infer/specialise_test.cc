@@ -9,9 +9,9 @@
 namespace tessera {
 namespace {
 
-const Dim kBatch = Dim::symbol("N");
+const Dim kGivenBatch = Dim::symbol("N");
 
-ops::Registry test_registry() {
+ops::Registry specialised_registry() {
   ops::Registry registry;
   registry.add({.name = "Join",
                 .versions = {1},
@@ -22,18 +22,18 @@ ops::Registry test_registry() {
 
 // Reads a (Nx3), b (Nx4), a scalar and an input without rank; does not read (MxM).
 Graph graph_with_inputs() {
-  const ops::Registry registry = test_registry();
+  const ops::Registry registry = specialised_registry();
   GraphBuilder builder(registry);
-  builder.input("a", float_type(Shape{kBatch, 3}))
-      .input("b", float_type(Shape{kBatch, 4}))
+  builder.input("a", float_type(Shape{kGivenBatch, 3}))
+      .input("b", float_type(Shape{kGivenBatch, 4}))
       .input("scalar", Type::tensor(DataType::Int64, Shape{}))
       .input("rankless", float_type())
       .input("unread", float_type(Shape{Dim::symbol("M"), Dim::symbol("M")}))
       .node("join", "Join", {"a", "b", "scalar", "rankless"}, {"y"})
       .output("y");
-  builder.declare("y", float_type(Shape{kBatch, 7}));
+  builder.declare("y", float_type(Shape{kGivenBatch, 7}));
   Graph graph = builder.graph();
-  graph[graph.outputs[0]].elements = {{kBatch}};
+  graph[graph.outputs[0]].elements = {{kGivenBatch}};
   return graph;
 }
 
@@ -55,12 +55,12 @@ TEST(Specialise, AZeroIsANumberLikeAnyOther) {
   EXPECT_EQ(text(value_of(graph, "b").type), "float32 0x4");
 }
 
-struct Case {
+struct SpecialisedCase {
   Shapes shapes;
   const char* expected;
 };
 
-const Case kRefusals[] = {
+const SpecialisedCase kRefusals[] = {
     {{{"c", {1}}},
      "InvalidArgument: input 'c': the model has no such input; its inputs are 'a', 'b', 'scalar', "
      "'rankless', 'unread'"},
@@ -96,16 +96,16 @@ const Case kRefusals[] = {
 };
 
 TEST(Specialise, WhatDoesNotFitIsNamed) {
-  for (const Case& row : kRefusals) {
+  for (const SpecialisedCase& row : kRefusals) {
     EXPECT_EQ(error_of([&] { specialise(graph_with_inputs(), row.shapes); }), row.expected);
   }
 }
 
 // Reads a (NxN), b (Nx4) and c (N); does not read unread (Nx7), fixed (2).
 Graph graph_with_names(bool has_occurrences) {
-  const ops::Registry registry = test_registry();
+  const ops::Registry registry = specialised_registry();
   DimNames names;
-  const auto next = [&] { return has_occurrences ? names.next("N") : kBatch; };
+  const auto next = [&] { return has_occurrences ? names.next("N") : kGivenBatch; };
   GraphBuilder builder(registry);
   builder.input("unread", float_type(Shape{next(), 7}))
       .input("a", float_type(Shape{next(), next()}))
@@ -181,14 +181,14 @@ TEST(Specialise, ASizeThatIsNotClearIsAsked) {
 }
 
 TEST(Specialise, NamesCanBeTakenAsEqual) {
-  const Graph equal = with_equal_names(graph_with_names(true), test_registry());
+  const Graph equal = with_equal_names(graph_with_names(true), specialised_registry());
   const Type& type = value_of(equal, "a").type;
   EXPECT_EQ((*type.shape)[0], (*type.shape)[1]);
   EXPECT_EQ((*type.shape)[0], (*value_of(equal, "c").type.shape)[0]);
 }
 
 TEST(Specialise, OnlyTensorsHaveShapes) {
-  const ops::Registry registry = test_registry();
+  const ops::Registry registry = specialised_registry();
   GraphBuilder builder(registry);
   builder.input("s", Type::sequence(float_type())).node("join", "Join", {"s"}, {"y"}).output("y");
   EXPECT_EQ(error_of([&] { specialise(builder.graph(), {{"s", {1}}}); }),

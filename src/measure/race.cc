@@ -19,7 +19,8 @@ constexpr size_t kMinRoundsOfInterval = 6;
 constexpr double kEqual = 0.005;
 // A contender that was slower than the leader by this factor in each of so many rounds drops out.
 // Later, the interval decides.
-constexpr std::array<double, kMinRoundsOfInterval - 1> kFarBehind = {4, 1.25, 1.12, 1.07, 1.04};
+constexpr std::array<double, kMinRoundsOfInterval - 1> kHopelessRatios = {4, 1.25, 1.12, 1.07,
+                                                                          1.04};
 
 double median(std::vector<double> numbers) {
   std::ranges::sort(numbers);
@@ -108,7 +109,7 @@ size_t Race::leader() const {
 bool Race::can_win(size_t contender, size_t leader) const {
   if (contender == leader) return true;
   if (rounds_ >= kMinRoundsOfInterval) return ratio(contender, leader).low <= 1;
-  const double limit = std::log(kFarBehind[rounds_ - 1]);
+  const double limit = std::log(kHopelessRatios[rounds_ - 1]);
   for (size_t round = 0; round < rounds_; ++round) {
     if (log_seconds_[contender][round] - log_seconds_[leader][round] <= limit) return true;
   }

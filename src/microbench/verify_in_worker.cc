@@ -16,6 +16,7 @@
 #include "base/message_channel.h"
 #include "base/module_folder.h"
 #include "microbench/bench_messages.h"
+#include "microbench/time_limits.h"
 #include "microbench/verify_messages.h"
 #include "tessera/error.h"
 
@@ -33,19 +34,7 @@ constexpr int kMaxLossesOfSubject = 2;
 constexpr int kMaxLosses = 20;
 constexpr int kMaxHangs = 3;
 constexpr double kSecondsToSend = 10;
-constexpr double kMemoryShare = 0.9;
-
-Deadline in(double seconds) {
-  return std::chrono::steady_clock::now() +
-         std::chrono::microseconds(static_cast<int64_t>(std::min(seconds, 1e9) * 1e6));
-}
-
-std::string seconds_text(double seconds) {
-  std::string text = std::to_string(seconds);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text + " s";
-}
+constexpr double kVerifyMemoryShare = 0.9;
 
 // How a process was lost.
 struct Loss {
@@ -78,15 +67,16 @@ class Attempt {
     writer(request);
     channel_.send(
         {.kind = static_cast<uint32_t>(VerifyMessage::Start), .payload = writer.take_bytes()},
-        in(kSecondsToSend));
+        deadline_in(kSecondsToSend));
   }
 
   // nullopt if it finished.
   std::optional<Loss> follow() {
     while (true) {
       Message message;
-      Delivery delivery = channel_.wait(in(options_.step_timeout_seconds));
-      if (delivery == Delivery::Done) delivery = channel_.receive(message, in(kSecondsToSend));
+      Delivery delivery = channel_.wait(deadline_in(options_.step_timeout_seconds));
+      if (delivery == Delivery::Done)
+        delivery = channel_.receive(message, deadline_in(kSecondsToSend));
       if (delivery != Delivery::Done) return lose(delivery);
       const std::optional<VerifyNews> news = read(message);
       if (!news) return lose(Delivery::Damaged);
@@ -173,7 +163,7 @@ VerifiedBackend verify_in_worker(const std::filesystem::path& library,
   }
   if (worker.memory_bytes == 0) {
     const int64_t available = std::min(available_memory_bytes(), int64_t{1} << 50);
-    worker.memory_bytes = static_cast<int64_t>(kMemoryShare * static_cast<double>(available));
+    worker.memory_bytes = static_cast<int64_t>(kVerifyMemoryShare * static_cast<double>(available));
   }
   VerifyRequest request = {.identity = build_identity(),
                            .library = std::filesystem::absolute(library).string(),

@@ -17,6 +17,7 @@
 #include "base/shared_bytes.h"
 #include "microbench/bench_messages.h"
 #include "microbench/shared_blobs.h"
+#include "microbench/time_limits.h"
 #include "tessera/error.h"
 
 namespace tessera::tuning {
@@ -33,18 +34,6 @@ constexpr int kMaxRuns = 100;              // within one request
 constexpr int64_t kMaxCompiled = 100'000;  // codes within one request
 // This process needs memory meanwhile, and the worker's own threads and buffers come in addition.
 constexpr double kMemoryShare = 0.5;
-
-Deadline in(double seconds) {
-  return std::chrono::steady_clock::now() +
-         microseconds(static_cast<int64_t>(std::min(seconds, 1e9) * 1e6));
-}
-
-std::string seconds_text(double seconds) {
-  std::string text = std::to_string(seconds);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text + " s";
-}
 
 std::string explain_end(const std::string& what, BenchStage stage) {
   const char* during = stage == BenchStage::Run     ? " while running"
@@ -225,9 +214,10 @@ Delivery WorkerBench::State::await_answer(uint32_t kind, Message& answer) {
     const double whole = static_cast<double>(now_us() - start_us) * 1e-6;
     const double left = std::min(limit_of(progress.stage) - passed, max_seconds - whole);
     if (left <= 0) return Delivery::Late;
-    Delivery delivery = worker->channel.wait(in(std::min(left, kPollSeconds)));
+    Delivery delivery = worker->channel.wait(deadline_in(std::min(left, kPollSeconds)));
     if (delivery == Delivery::Late) continue;
-    if (delivery == Delivery::Done) delivery = worker->channel.receive(answer, in(kAnswerSeconds));
+    if (delivery == Delivery::Done)
+      delivery = worker->channel.receive(answer, deadline_in(kAnswerSeconds));
     if (delivery == Delivery::Done && WorkerBlobs::is_question(answer)) {
       delivery = answer_question(answer);
       if (delivery == Delivery::Done) continue;
@@ -245,7 +235,7 @@ Reply WorkerBench::State::exchange(const Message& request) {
   page->announced_build_us = 0;
   page->enter(BenchStage::Prepare);
   Reply reply;
-  Delivery delivery = worker->channel.send(request, in(kPrepareSeconds));
+  Delivery delivery = worker->channel.send(request, deadline_in(kPrepareSeconds));
   if (delivery == Delivery::Done) delivery = await_answer(request.kind, reply.answer);
   if (delivery == Delivery::Done) return reply;
   const Progress progress = page->read();
@@ -268,7 +258,7 @@ Reply WorkerBench::State::exchange(const Message& request) {
 // A worker that asks for something else than blobs is broken.
 Delivery WorkerBench::State::answer_question(const Message& question) {
   try {
-    return worker->channel.send(worker->blobs.answer(question), in(kAnswerSeconds));
+    return worker->channel.send(worker->blobs.answer(question), deadline_in(kAnswerSeconds));
   } catch (const Error&) {
     return Delivery::Damaged;
   }

@@ -8,16 +8,14 @@
 namespace tessera::ops {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-struct Case {
+struct ActivationCase {
   const char* op;
   int opset;
   std::map<std::string, float> attributes;
   std::vector<float> expected;  // for -2, -0.5, 0, 1, 4; from numpy, in float64 and rounded
 };
 
-const Case kCases[] = {
+const ActivationCase kActivationCases[] = {
     {"Celu", 12, {{"alpha", 2.0F}}, {-1.26424110F, -0.442398429F, 0, 1, 4}},
     {"Elu", 6, {}, {-0.864664733F, -0.393469334F, 0, 1, 4}},
     {"Elu", 6, {{"alpha", 2.0F}}, {-1.72932947F, -0.786938667F, 0, 1, 4}},
@@ -39,7 +37,7 @@ const Case kCases[] = {
 };
 
 TEST(Activation, Floats) {
-  for (const Case& test : kCases) {
+  for (const ActivationCase& test : kActivationCases) {
     Attributes attributes;
     for (const auto& [name, value] : test.attributes) attributes.set(name, value);
     const Tensor input = floats({5}, {-2, -0.5F, 0, 1, 4});

@@ -80,11 +80,6 @@ void run_arg(const KernelCall& call) {
   });
 }
 
-int64_t flops_per_input(const Node&, std::span<const Type> inputs, std::span<const Type>) {
-  if (inputs.empty() || !inputs[0].is_known_tensor()) return 0;
-  return element_count(dims_from(*inputs[0].shape));
-}
-
 Op arg_op(const char* name, ReferenceKernel kernel) {
   return {
       .name = name,

@@ -16,7 +16,6 @@ namespace tessera::ops {
 namespace {
 
 constexpr int kFirstNumpyVersion = 7;
-constexpr int64_t kGrain = 8192;
 
 // --- Shapes --------------------------------------------------------------------------------------
 
@@ -224,7 +223,7 @@ void run_binary(const KernelCall& call) {
   const Operand result = {output.type, static_cast<std::byte*>(output.data), 1};
   const bool is_direct = computation.operand == left.type && computation.operand == right.type &&
                          computation.result == output.type;
-  call.pool.parallel_for(output.elements, kGrain, [&](int64_t begin, int64_t end) {
+  call.pool.parallel_for(output.elements, kElementGrain, [&](int64_t begin, int64_t end) {
     loop.for_each_run(begin, end, [&](const BroadcastLoop::Run& run) {
       if (!is_direct) {
         return run_converted(call, computation, left_operand, right_operand, result, run);

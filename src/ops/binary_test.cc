@@ -8,11 +8,6 @@
 namespace tessera::ops {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
-
 Attributes ints_of(const std::map<std::string, int64_t>& numbers) {
   Attributes attributes;
   for (const auto& [name, number] : numbers) attributes.set(name, number);

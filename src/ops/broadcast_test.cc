@@ -10,7 +10,7 @@
 namespace tessera::ops {
 namespace {
 
-const Dim kN = Dim::symbol("N");
+const Dim kLength = Dim::symbol("N");
 const Dim kM = Dim::symbol("M");
 
 struct ShapeCase {
@@ -27,12 +27,12 @@ const ShapeCase kShapeCases[] = {
     {"empty stretches to empty", {0, 3}, {1, 3}, "0x3"},
     {"contradiction", {2, 3}, {2}, ""},
     {"empty is not stretched", {0}, {2}, ""},
-    {"equal symbols stay", {kN, 3}, {kN, 1}, "Nx3"},
-    {"symbol beside 1", {1}, {kN}, "N"},
-    {"symbol beside a number", {kN}, {7}, "7"},
-    {"symbol beside 0", {0}, {kN}, "0"},
-    {"two symbols", {kN}, {kM}, "broadcast(M,N)"},
-    {"two symbols the other way round", {kM}, {kN}, "broadcast(M,N)"},
+    {"equal symbols stay", {kLength, 3}, {kLength, 1}, "Nx3"},
+    {"symbol beside 1", {1}, {kLength}, "N"},
+    {"symbol beside a number", {kLength}, {7}, "7"},
+    {"symbol beside 0", {0}, {kLength}, "0"},
+    {"two symbols", {kLength}, {kM}, "broadcast(M,N)"},
+    {"two symbols the other way round", {kM}, {kLength}, "broadcast(M,N)"},
 };
 
 TEST(Broadcast, Shapes) {
@@ -44,7 +44,7 @@ TEST(Broadcast, Shapes) {
 
 TEST(Broadcast, OnlyOnesAreStretched) {
   EXPECT_TRUE(can_broadcast_to({3, 1}, {2, 3, 4}));
-  EXPECT_TRUE(can_broadcast_to({kN}, {4}));
+  EXPECT_TRUE(can_broadcast_to({kLength}, {4}));
   EXPECT_FALSE(can_broadcast_to({4}, {1}));
   EXPECT_FALSE(can_broadcast_to({1, 1}, {5}));
 }

@@ -8,8 +8,6 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kGrain = 8192;
-
 // The numbers of TensorProto.DataType. Those without a type here are legal but unsupported.
 struct OnnxType {
   const char* name;
@@ -83,7 +81,7 @@ void run_cast(const KernelCall& call) {
   auto* target = static_cast<std::byte*>(output.data);
   const int64_t source_bytes = element_bytes(input.type);
   const int64_t target_bytes = element_bytes(output.type);
-  call.pool.parallel_for(output.elements, kGrain, [&](int64_t begin, int64_t end) {
+  call.pool.parallel_for(output.elements, kElementGrain, [&](int64_t begin, int64_t end) {
     convert_elements(input.type, source + begin * source_bytes, output.type,
                      target + begin * target_bytes, end - begin);
   });

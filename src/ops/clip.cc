@@ -12,8 +12,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int kFirstInputVersion = 11;
-constexpr int64_t kGrain = 8192;
+constexpr int kBoundsInputVersion = 11;
 
 void check_bound(const InferContext& context, size_t index) {
   if (!context.has_input(index)) return;
@@ -58,7 +57,7 @@ void infer_clip(InferContext& context) {
   check_bound(context, 1);
   check_bound(context, 2);
   context.set_output(0, context.element(0), context.input(0).type.shape);
-  if (context.version() >= kFirstInputVersion) set_clipped_elements(context);
+  if (context.version() >= kBoundsInputVersion) set_clipped_elements(context);
 }
 
 template <class T>
@@ -79,7 +78,7 @@ compute_t<T> bound(const KernelCall& call, size_t index, const char* attribute,
   using Number = compute_t<T>;
   if constexpr (!std::is_integral_v<T>) {
     // Rounds the attribute to the element type first, as an input would be.
-    if (call.node.version < kFirstInputVersion) {
+    if (call.node.version < kBoundsInputVersion) {
       return static_cast<Number>(T(static_cast<Number>(call.node.attributes.get_float(attribute))));
     }
   }
@@ -100,7 +99,7 @@ void run_clip(const KernelCall& call) {
     const Number high = bound<T>(call, 2, "max", largest_of<T>());
     const T* elements = input.as<T>().data();
     T* output = call.outputs[0].as<T>().data();
-    call.pool.parallel_for(input.elements, kGrain, [&](int64_t begin, int64_t end) {
+    call.pool.parallel_for(input.elements, kElementGrain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         Number x = static_cast<Number>(elements[index]);
         // Written so that a NaN bound propagates.
@@ -116,12 +115,12 @@ void run_clip(const KernelCall& call) {
 
 std::vector<Op> clip_ops() {
   constexpr float kLargest = std::numeric_limits<float>::max();
-  constexpr int kLastAttributeVersion = kFirstInputVersion - 1;
+  constexpr int kLastAttributeVersion = kBoundsInputVersion - 1;
   return {{.name = "Clip",
            .versions = {1, 6, 11, 12, 13},
            .inputs = {{"input", "T"},
-                      {"min", "T", Arity::Optional, kFirstInputVersion},
-                      {"max", "T", Arity::Optional, kFirstInputVersion}},
+                      {"min", "T", Arity::Optional, kBoundsInputVersion},
+                      {"max", "T", Arity::Optional, kBoundsInputVersion}},
            .outputs = {{"output", "T"}},
            .type_variables = {{"T", kNumericTypes}},
            .attributes = {{"max", AttributeKind::Float, kLargest, 1, kLastAttributeVersion},

@@ -14,11 +14,11 @@ Attributes axis_of(int64_t axis) {
   return attributes;
 }
 
-const Tensor kInput = floats({3, 2}, {1, 2, 3, 4, 5, 6});
+const Tensor kCompressInput = floats({3, 2}, {1, 2, 3, 4, 5, 6});
 
 Tensor compress(const Attributes& attributes, const std::vector<uint8_t>& condition) {
   const auto count = static_cast<int64_t>(condition.size());
-  return run_op("Compress", 11, attributes, {kInput, bools({count}, condition)})[0];
+  return run_op("Compress", 11, attributes, {kCompressInput, bools({count}, condition)})[0];
 }
 
 TEST(Compress, TakesSlicesAlongAnAxis) {
@@ -64,7 +64,7 @@ TEST(Compress, RefusesWhatDoesNotFit) {
               HasSubstr("input 'condition': expected at most 2 elements, found 3"));
   EXPECT_THAT(error_of([] { compress({}, std::vector<uint8_t>(7, 1)); }),
               HasSubstr("expected at most 6 elements, found 7"));
-  EXPECT_THAT(error_of([] { run_op("Compress", 11, {}, {kInput, bools({1, 1}, {1})}); }),
+  EXPECT_THAT(error_of([] { run_op("Compress", 11, {}, {kCompressInput, bools({1, 1}, {1})}); }),
               HasSubstr("expected one dimension"));
 }
 

@@ -20,7 +20,7 @@ Dim shared_dim(const InferContext& context, size_t index, size_t axis, const Dim
   return before;
 }
 
-void follow_elements(InferContext& context) {
+void follow_joined(InferContext& context) {
   std::vector<Dim> elements;
   for (size_t index = 0; index < context.input_count(); ++index) {
     const std::vector<Dim>* part = propagated_elements(context, index);
@@ -64,7 +64,7 @@ void infer_concat(InferContext& context) {
   }
   if (joined) (*joined)[axis] = is_every_rank_known ? total : unknown_dim(context, 0, axis);
   context.set_output(0, element, joined);
-  follow_elements(context);
+  follow_joined(context);
 }
 
 void run_concat(const KernelCall& call) {

@@ -9,8 +9,6 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kGrain = 16384;
-
 // The value as a tensor of one element; float32 0 if the node does not give it.
 Tensor value_of(const Node& node) {
   if (const Tensor* value = node.attributes.find_tensor("value")) return *value;
@@ -74,7 +72,7 @@ void run_constant_of_shape(const KernelCall& call) {
     // Zero has the same bits in every type.
     const T element = value != nullptr ? value->as<T>()[0] : T{0};
     T* elements = output.as<T>().data();
-    call.pool.parallel_for(output.elements, kGrain, [&](int64_t begin, int64_t end) {
+    call.pool.parallel_for(output.elements, kElementGrain, [&](int64_t begin, int64_t end) {
       std::fill(elements + begin, elements + end, element);
     });
   });

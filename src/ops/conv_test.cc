@@ -16,13 +16,13 @@ Tensor random_floats(std::mt19937& random, std::vector<int64_t> dims) {
 }
 
 // A two-dimensional case with every attribute that affects which inputs a tap reads.
-struct Case {
+struct ConvCase {
   int64_t batch, groups, inputs, outputs, height, width, kernel_height, kernel_width;
   int64_t stride_height, stride_width, dilation_height, dilation_width;
   int64_t top, left, bottom, right;
 };
 
-Attributes attributes_of(const Case& test) {
+Attributes attributes_of(const ConvCase& test) {
   Attributes attributes;
   attributes.set("group", test.groups);
   attributes.set("strides", std::vector<int64_t>{test.stride_height, test.stride_width});
@@ -32,7 +32,7 @@ Attributes attributes_of(const Case& test) {
 }
 
 // One output, computed from the definition.
-double naive(const Case& test, const Tensor& input, const Tensor& weights, int64_t picture,
+double naive(const ConvCase& test, const Tensor& input, const Tensor& weights, int64_t picture,
              int64_t channel, int64_t row, int64_t column) {
   const int64_t group = channel / test.outputs;
   double sum = 0;
@@ -57,7 +57,7 @@ double naive(const Case& test, const Tensor& input, const Tensor& weights, int64
   return sum;
 }
 
-void compare(const Case& test, std::mt19937& random) {
+void compare(const ConvCase& test, std::mt19937& random) {
   const Tensor input =
       random_floats(random, {test.batch, test.groups * test.inputs, test.height, test.width});
   const Tensor weights = random_floats(
@@ -86,9 +86,9 @@ TEST(Conv, EqualsTheDefinition) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
   for (int round = 0; round < 60; ++round) {
-    Case test = {pick(1, 2), pick(1, 3), pick(1, 4), pick(1, 6), pick(5, 9), pick(5, 9),
-                 pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 2), pick(1, 2),
-                 pick(0, 3), pick(0, 3), pick(0, 3), pick(0, 3)};
+    ConvCase test = {pick(1, 2), pick(1, 3), pick(1, 4), pick(1, 6), pick(5, 9), pick(5, 9),
+                     pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 2), pick(1, 2),
+                     pick(0, 3), pick(0, 3), pick(0, 3), pick(0, 3)};
     compare(test, random);
   }
 }

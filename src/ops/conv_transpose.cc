@@ -33,10 +33,6 @@ TransposedAttributes read_transposed(const Node& node, std::span<const int64_t> 
   return result;
 }
 
-bool is_same(AutoPad auto_pad) {
-  return auto_pad == AutoPad::SameUpper || auto_pad == AutoPad::SameLower;
-}
-
 // The length along one axis before pads are removed.
 Dim full_length(const TransposedAttributes& attributes, size_t axis, const Dim& input) {
   const int64_t stride = attributes.window.strides[axis];
@@ -98,7 +94,8 @@ Window transposed_window(const Node& node, const TransposedAttributes& attribute
   return window;
 }
 
-void check_channels(const InferContext& context, const Shape& input, const Shape& weights) {
+void check_transposed_channels(const InferContext& context, const Shape& input,
+                               const Shape& weights) {
   const int64_t group = group_of(context);
   if (weights[0] == Dim(0)) {
     context.fail_input(1, "expected at least 1 channel, found " + text(weights));
@@ -119,7 +116,7 @@ void infer_conv_transpose(InferContext& context) {
   context.set_output(0, context.element(0));
   if (input == nullptr || weights == nullptr) return;
   check_ranks(context, *input, *weights);
-  check_channels(context, *input, *weights);
+  check_transposed_channels(context, *input, *weights);
   const Dim channels = multiply((*weights)[1], context.node().attributes.get_int("group"));
   check_shape(context, 2, {channels});
   const std::optional<std::vector<int64_t>> kernel = kernel_of(context, *weights);

@@ -11,9 +11,6 @@
 namespace tessera::ops {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 template <class To, class From>
 std::vector<To> converted(DataType from, DataType to, const std::vector<From>& source) {
   std::vector<To> target(source.size());

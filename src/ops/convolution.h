@@ -87,13 +87,13 @@ void convolve(const KernelCall& call, const Convolution& conv, const ReadWeights
       target[index] = from_double<T>(sums[index] + offset);
     }
   };
-  multiply<double>(call, {.count = conv.batch * conv.groups,
-                          .rows = conv.group_outputs,
-                          .columns = columns,
-                          .depth = conv.group_inputs * taps,
-                          .left = {read_weights, true},
-                          .right = {read_inputs, false},
-                          .store = store});
+  multiply_matrices<double>(call, {.count = conv.batch * conv.groups,
+                                   .rows = conv.group_outputs,
+                                   .columns = columns,
+                                   .depth = conv.group_inputs * taps,
+                                   .left = {read_weights, true},
+                                   .right = {read_inputs, false},
+                                   .store = store});
 }
 
 }  // namespace tessera::ops

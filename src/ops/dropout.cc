@@ -14,8 +14,7 @@ namespace tessera::ops {
 namespace {
 
 constexpr int kFirstBoolMaskVersion = 10;
-constexpr int kFirstInputVersion = 12;
-constexpr int64_t kGrain = 8192;
+constexpr int kRatioInputVersion = 12;
 constexpr double kDefaultRatio = 0.5;
 
 void check_scalar(const InferContext& context, size_t index) {
@@ -78,7 +77,7 @@ void drop(const KernelCall& call) {
   const uint64_t seed = seed_of(call);
   const int64_t size = element_bytes(input.type);
   uint8_t* mask = call.has_output(1) ? call.outputs[1].as<uint8_t>().data() : nullptr;
-  call.pool.parallel_for(input.elements, kGrain, [&](int64_t begin, int64_t end) {
+  call.pool.parallel_for(input.elements, kElementGrain, [&](int64_t begin, int64_t end) {
     std::array<double, kConvertBlock> block;
     for (int64_t start = begin; start < end; start += kConvertBlock) {
       const int64_t count = std::min(kConvertBlock, end - start);
@@ -108,7 +107,7 @@ void run_dropout(const KernelCall& call) {
   const MutableTensorView& mask = call.outputs[1];
   // From version 12 on, the mask is bool (one byte) and true for kept elements. Before, ONNX leaves
   // it undefined at inference; zeros match ONNX Runtime.
-  const int byte = call.node.version >= kFirstInputVersion ? 1 : 0;
+  const int byte = call.node.version >= kRatioInputVersion ? 1 : 0;
   std::memset(mask.data, byte, static_cast<size_t>(mask.elements * element_bytes(mask.type)));
 }
 
@@ -116,19 +115,19 @@ void run_dropout(const KernelCall& call) {
 
 std::vector<Op> dropout_ops() {
   const int last_float_mask = kFirstBoolMaskVersion - 1;
-  const int last_attribute = kFirstInputVersion - 1;
+  const int last_attribute = kRatioInputVersion - 1;
   return {{.name = "Dropout",
            .versions = {1, 6, 7, 10, 12, 13, 22},
            .inputs = {{"data", "T"},
-                      {"ratio", "T1", Arity::Optional, kFirstInputVersion},
-                      {"training_mode", "T2", Arity::Optional, kFirstInputVersion}},
+                      {"ratio", "T1", Arity::Optional, kRatioInputVersion},
+                      {"training_mode", "T2", Arity::Optional, kRatioInputVersion}},
            .outputs = {{"output", "T"},
                        {"mask", "T", Arity::Optional, 1, last_float_mask},
                        {"mask", "T2", Arity::Optional, kFirstBoolMaskVersion}},
            .type_variables = {{"T", kFloatTypes}, {"T1", kFloatTypes}, {"T2", kBoolType}},
            .attributes = {{"ratio", AttributeKind::Float, 0.5F, 1, last_attribute},
                           {"is_test", AttributeKind::Int, int64_t{0}, 1, 6},
-                          {"seed", AttributeKind::Int, std::nullopt, kFirstInputVersion}},
+                          {"seed", AttributeKind::Int, std::nullopt, kRatioInputVersion}},
            .traits = kElementwise | kRandom,
            .infer = infer_dropout,
            .flops = no_flops,

@@ -27,8 +27,8 @@ Dim broadcast_dim(const InferContext& context, const Dim& input, const Dim& want
                                           : expression("broadcast", {wanted, input});
 }
 
-StridedView view_of(std::span<const int64_t> input, std::span<const int64_t> output,
-                    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+StridedView expanded_view(std::span<const int64_t> input, std::span<const int64_t> output,
+                          std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
   const std::pmr::vector<int64_t> strides = dense_strides(input, memory);
   const size_t added = output.size() - input.size();
   StridedView view(memory);
@@ -64,13 +64,13 @@ void infer_expand(InferContext& context) {
   context.set_output(0, context.element(0), output);
   const auto* elements = propagated_elements(context, 0);
   if (elements != nullptr && small_count(output)) {
-    context.set_elements(0,
-                         view_elements(view_of(dims_from(*input), dims_from(output)), *elements));
+    context.set_elements(
+        0, view_elements(expanded_view(dims_from(*input), dims_from(output)), *elements));
   }
 }
 
 void run_expand(const KernelCall& call) {
-  copy_view(call, view_of(call.inputs[0].dims, call.outputs[0].dims, &call.scratch));
+  copy_view(call, expanded_view(call.inputs[0].dims, call.outputs[0].dims, &call.scratch));
 }
 
 }  // namespace

@@ -10,9 +10,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
-
 TEST(Expand, BroadcastsBothWays) {
   const auto outputs = run_op("Expand", 13, {}, {floats({2, 1}, {1, 2}), list_tensor({2, 1, 3})});
   EXPECT_THAT(outputs[0].dims(), ElementsAre(2, 2, 3));

@@ -11,7 +11,7 @@ namespace tessera::ops {
 namespace {
 
 // Tracks elements of shape lists, as in Gather(Shape(x), 1).
-void follow_elements(InferContext& context) {
+void follow_gathered(InferContext& context) {
   const std::vector<Dim>* data = propagated_elements(context, 0);
   const auto& indices = context.input(1).elements;
   if (data == nullptr || !indices || context.shape(0)->size() != 1) return;
@@ -36,7 +36,7 @@ void infer_gather(InferContext& context) {
   output.insert(output.end(), indices->begin(), indices->end());
   output.insert(output.end(), data->begin() + axis + 1, data->end());
   context.set_output(0, context.element(0), output);
-  follow_elements(context);
+  follow_gathered(context);
 }
 
 void run_gather(const KernelCall& call) {

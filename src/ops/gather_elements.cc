@@ -7,8 +7,6 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kGrain = 4096;
-
 void infer_gather_elements(InferContext& context) {
   const Shape* data = context.shape(0);
   const Shape* indices = context.shape(1);
@@ -25,7 +23,7 @@ void run_gather_elements(const KernelCall& call) {
     using T = typename decltype(tag)::type;
     const T* source = data.as<T>().data();
     T* target = call.outputs[0].as<T>().data();
-    call.pool.parallel_for(indices.elements, kGrain, [&](int64_t begin, int64_t end) {
+    call.pool.parallel_for(indices.elements, kElementGrain, [&](int64_t begin, int64_t end) {
       Odometer odometer(axis.view, begin);
       for (int64_t index = begin; index < end; ++index, odometer.advance()) {
         target[index] =

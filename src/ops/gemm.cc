@@ -101,12 +101,12 @@ void multiply_and_add(const KernelCall& call) {
       }
     }
   };
-  multiply<Sum>(call, {.rows = call.outputs[0].dims[0],
-                       .columns = columns,
-                       .depth = has_left_lines_along_depth ? left[1] : left[0],
-                       .left = {read_left, has_left_lines_along_depth},
-                       .right = {read_right, has_right_lines_along_depth},
-                       .store = store});
+  multiply_matrices<Sum>(call, {.rows = call.outputs[0].dims[0],
+                                .columns = columns,
+                                .depth = has_left_lines_along_depth ? left[1] : left[0],
+                                .left = {read_left, has_left_lines_along_depth},
+                                .right = {read_right, has_right_lines_along_depth},
+                                .store = store});
 }
 
 void run_gemm(const KernelCall& call) {

@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kUpdate = 0;
 constexpr int64_t kReset = 1;
 constexpr int64_t kHidden = 2;
-constexpr const char* kActivations[] = {"Sigmoid", "Tanh"};
-constexpr RecurrentKind kGru = {.gates = 3, .states = 1, .activations = kActivations};
+constexpr const char* kGruActivations[] = {"Sigmoid", "Tanh"};
+constexpr RecurrentKind kGru = {.gates = 3, .states = 1, .activations = kGruActivations};
 
 class GruStep {
  public:

@@ -23,14 +23,14 @@ Attributes linear(const std::string& direction = "forward") {
 }
 
 // One unit: update = 0.5, reset = H, hidden = X + reset * H + 4 or X + reset * (H + 4).
-const Tensor kWeights = floats({1, 3, 1}, {0, 0, 1});
+const Tensor kGruWeights = floats({1, 3, 1}, {0, 0, 1});
 const Tensor kRecurrence = floats({1, 3, 1}, {0, 1, 1});
 const Tensor kBias = floats({1, 6}, {0.5F, 0, 0, 0, 0, 4});
-const Tensor kInput = floats({2, 1, 1}, {3, 1});
+const Tensor kGruInput = floats({2, 1, 1}, {3, 1});
 const Tensor kStart = floats({1, 1, 1}, {2});
 
 TEST(Gru, ResetsTheStateOrWhatComesOfIt) {
-  const std::vector<Tensor> inputs = {kInput, kWeights, kRecurrence, kBias, Tensor(), kStart};
+  const std::vector<Tensor> inputs = {kGruInput, kGruWeights, kRecurrence, kBias, Tensor(), kStart};
   auto outputs = run_op("GRU", 22, linear(), inputs, 2);
   EXPECT_THAT(values(outputs[0]), ElementsAre(6.5F, 26.875F));
   EXPECT_THAT(values(outputs[1]), ElementsAre(26.875F));
@@ -66,8 +66,8 @@ TEST(Gru, ClipsSumsBeforeFunctions) {
   Attributes attributes = linear();
   attributes.set("clip", 1.5F);
   // Update 0.5, reset 1.5 of 2: hidden = 1.5 of 3 + 1.5 * 2 + 4.
-  const auto outputs =
-      run_op("GRU", 14, attributes, {kInput, kWeights, kRecurrence, kBias, Tensor(), kStart}, 2);
+  const auto outputs = run_op("GRU", 14, attributes,
+                              {kGruInput, kGruWeights, kRecurrence, kBias, Tensor(), kStart}, 2);
   EXPECT_THAT(values(outputs[0]), ElementsAre(1.75F, 1.625F));
 }
 
@@ -96,8 +96,9 @@ TEST(Gru, RefusesLengthsThatCannotBe) {
   for (const int32_t length : {-1, 3}) {
     const Tensor lengths =
         Tensor::from<int32_t>(DataType::Int32, {1}, std::vector<int32_t>{length});
-    EXPECT_THROW(run_op("GRU", 14, linear(), {kInput, kWeights, kRecurrence, kBias, lengths}, 2),
-                 Error)
+    EXPECT_THROW(
+        run_op("GRU", 14, linear(), {kGruInput, kGruWeights, kRecurrence, kBias, lengths}, 2),
+        Error)
         << length;
   }
 }

@@ -49,10 +49,10 @@ void infer_layer_normalization(InferContext& context) {
 }
 
 // A scale or shift whose shape broadcasts to that of the input.
-class Parameter {
+class ElementParameter {
  public:
-  Parameter(const TensorView& tensor, std::span<const int64_t> input_dims,
-            std::pmr::memory_resource& scratch)
+  ElementParameter(const TensorView& tensor, std::span<const int64_t> input_dims,
+                   std::pmr::memory_resource& scratch)
       : values_(to_doubles(tensor, scratch)),
         dims_(input_dims),
         strides_(input_dims.size(), 0, &scratch) {
@@ -89,8 +89,8 @@ void run_layer_normalization(const KernelCall& call) {
   if (rows == 0 || (input.elements == 0 && !call.has_output(1) && !call.has_output(2))) return;
   const int64_t length = input.elements / rows;
   const double epsilon = call.node.attributes.get_float("epsilon");
-  const Parameter scale(call.inputs[1], input.dims, call.scratch);
-  std::optional<Parameter> shift;
+  const ElementParameter scale(call.inputs[1], input.dims, call.scratch);
+  std::optional<ElementParameter> shift;
   if (call.has_input(2)) shift.emplace(call.inputs[2], input.dims, call.scratch);
   const auto lines = static_cast<size_t>(rows);
   std::pmr::vector<double> means(call.has_output(1) ? lines : 0, &call.scratch);

@@ -14,8 +14,8 @@ namespace tessera::ops {
 namespace {
 
 // The order of the gates: input, output, forget, cell; of the peepholes: input, output, forget.
-constexpr const char* kActivations[] = {"Sigmoid", "Tanh", "Tanh"};
-constexpr RecurrentKind kLstm = {.gates = 4, .states = 2, .activations = kActivations};
+constexpr const char* kLstmActivations[] = {"Sigmoid", "Tanh", "Tanh"};
+constexpr RecurrentKind kLstm = {.gates = 4, .states = 2, .activations = kLstmActivations};
 
 void infer_lstm(InferContext& context) {
   const std::optional<Dim> hidden = infer_recurrence(context, kLstm);

@@ -9,7 +9,7 @@ namespace tessera::ops {
 namespace {
 
 // One unit; with identity activations all gates are 0.5 * (sum of their inputs).
-Attributes linear() {
+Attributes linear_lstm() {
   Attributes attributes;
   attributes.set("hidden_size", int64_t{1});
   attributes.set("activations", std::vector<std::string>{"Affine", "Affine", "Affine"});
@@ -18,32 +18,32 @@ Attributes linear() {
   return attributes;
 }
 
-const Tensor kWeights = floats({1, 4, 1}, {1, 1, 1, 1});
+const Tensor kLstmWeights = floats({1, 4, 1}, {1, 1, 1, 1});
 const Tensor kNoRecurrence = floats({1, 4, 1}, {0, 0, 0, 0});
 
 // c1 = x*x, h1 = x*c1; then c2 = x2*c1 + x2*x2.
 TEST(Lstm, StepsForwardAndBackward) {
   const Tensor input = floats({2, 1, 1}, {2, 3});
-  auto outputs = run_op("LSTM", 14, linear(), {input, kWeights, kNoRecurrence}, 3);
+  auto outputs = run_op("LSTM", 14, linear_lstm(), {input, kLstmWeights, kNoRecurrence}, 3);
   EXPECT_THAT(values(outputs[0]), testing::ElementsAre(8, 63));
   EXPECT_THAT(values(outputs[1]), testing::ElementsAre(63));
   EXPECT_THAT(values(outputs[2]), testing::ElementsAre(21));
-  Attributes reverse = linear();
+  Attributes reverse = linear_lstm();
   reverse.set("direction", "reverse");
-  outputs = run_op("LSTM", 14, reverse, {input, kWeights, kNoRecurrence}, 3);
+  outputs = run_op("LSTM", 14, reverse, {input, kLstmWeights, kNoRecurrence}, 3);
   EXPECT_THAT(values(outputs[0]), testing::ElementsAre(44, 27));
 }
 
 TEST(Lstm, ShortSequencesEndInZeros) {
   const Tensor lengths = Tensor::from<int32_t>(DataType::Int32, {1}, std::vector<int32_t>{1});
   const auto outputs =
-      run_op("LSTM", 14, linear(),
-             {floats({2, 1, 1}, {2, 3}), kWeights, kNoRecurrence, Tensor(), lengths}, 3);
+      run_op("LSTM", 14, linear_lstm(),
+             {floats({2, 1, 1}, {2, 3}), kLstmWeights, kNoRecurrence, Tensor(), lengths}, 3);
   EXPECT_THAT(values(outputs[0]), testing::ElementsAre(8, 0));
   EXPECT_THAT(values(outputs[1]), testing::ElementsAre(8));
   const Tensor wrong = Tensor::from<int32_t>(DataType::Int32, {1}, std::vector<int32_t>{3});
-  EXPECT_THROW(run_op("LSTM", 14, linear(),
-                      {floats({2, 1, 1}, {2, 3}), kWeights, kNoRecurrence, Tensor(), wrong}, 3),
+  EXPECT_THROW(run_op("LSTM", 14, linear_lstm(),
+                      {floats({2, 1, 1}, {2, 3}), kLstmWeights, kNoRecurrence, Tensor(), wrong}, 3),
                Error);
 }
 
@@ -51,7 +51,7 @@ TEST(Lstm, DefaultsAreSigmoidAndTanh) {
   Attributes attributes;
   attributes.set("hidden_size", int64_t{1});
   const auto outputs =
-      run_op("LSTM", 14, attributes, {floats({1, 1, 1}, {1}), kWeights, kNoRecurrence}, 3);
+      run_op("LSTM", 14, attributes, {floats({1, 1, 1}, {1}), kLstmWeights, kNoRecurrence}, 3);
   const double gate = 1 / (1 + std::exp(-1.0));
   const double cell = gate * std::tanh(1.0);
   EXPECT_NEAR(values(outputs[2])[0], cell, 1e-6);
@@ -59,10 +59,10 @@ TEST(Lstm, DefaultsAreSigmoidAndTanh) {
 }
 
 TEST(Lstm, BatchFirstOnlyMovesAxes) {
-  Attributes attributes = linear();
+  Attributes attributes = linear_lstm();
   attributes.set("layout", int64_t{1});
   const auto outputs =
-      run_op("LSTM", 14, attributes, {floats({2, 1, 1}, {2, 3}), kWeights, kNoRecurrence}, 2);
+      run_op("LSTM", 14, attributes, {floats({2, 1, 1}, {2, 3}), kLstmWeights, kNoRecurrence}, 2);
   EXPECT_EQ(outputs[0].dims(), (std::vector<int64_t>{2, 1, 1, 1}));
   EXPECT_EQ(outputs[1].dims(), (std::vector<int64_t>{2, 1, 1}));
   EXPECT_THAT(values(outputs[0]), testing::ElementsAre(8, 27));

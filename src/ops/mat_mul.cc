@@ -112,13 +112,13 @@ void multiply_batches(const KernelCall& call) {
     T* target = output + (which * left.lines + row) * right.line_length + column;
     for (int64_t index = 0; index < length; ++index) target[index] = narrow<T>(sums[index]);
   };
-  multiply<Sum>(call, {.count = count,
-                       .rows = left.lines,
-                       .columns = right.line_length,
-                       .depth = left.line_length,
-                       .left = {read_left, true},
-                       .right = {read_right, false},
-                       .store = store});
+  multiply_matrices<Sum>(call, {.count = count,
+                                .rows = left.lines,
+                                .columns = right.line_length,
+                                .depth = left.line_length,
+                                .left = {read_left, true},
+                                .right = {read_right, false},
+                                .store = store});
 }
 
 void run_mat_mul(const KernelCall& call) {

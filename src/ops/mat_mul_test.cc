@@ -35,21 +35,21 @@ TEST(MatMul, EqualsTheDefinitionAcrossBlocks) {
 }
 
 // Each row: the shapes of two operands, and the shape of numpy.matmul's result.
-struct Case {
+struct MatMulCase {
   std::vector<int64_t> left, right, output;
 };
 
 TEST(MatMul, ShapesFollowNumpy) {
-  const Case cases[] = {{{3}, {3}, {}},
-                        {{2, 3}, {3}, {2}},
-                        {{3}, {3, 4}, {4}},
-                        {{5, 2, 3}, {3, 4}, {5, 2, 4}},
-                        {{2, 3}, {5, 3, 4}, {5, 2, 4}},
-                        {{6, 1, 2, 3}, {5, 3, 4}, {6, 5, 2, 4}},
-                        {{3}, {5, 3, 4}, {5, 4}},
-                        {{5, 2, 3}, {3}, {5, 2}},
-                        {{5, 2, 3}, {1, 1, 3, 4}, {1, 5, 2, 4}}};
-  for (const Case& test : cases) {
+  const MatMulCase cases[] = {{{3}, {3}, {}},
+                              {{2, 3}, {3}, {2}},
+                              {{3}, {3, 4}, {4}},
+                              {{5, 2, 3}, {3, 4}, {5, 2, 4}},
+                              {{2, 3}, {5, 3, 4}, {5, 2, 4}},
+                              {{6, 1, 2, 3}, {5, 3, 4}, {6, 5, 2, 4}},
+                              {{3}, {5, 3, 4}, {5, 4}},
+                              {{5, 2, 3}, {3}, {5, 2}},
+                              {{5, 2, 3}, {1, 1, 3, 4}, {1, 5, 2, 4}}};
+  for (const MatMulCase& test : cases) {
     std::vector<float> left(static_cast<size_t>(element_count(test.left)));
     std::vector<float> right(static_cast<size_t>(element_count(test.right)), 1.0F);
     for (size_t index = 0; index < left.size(); ++index) left[index] = static_cast<float>(index);

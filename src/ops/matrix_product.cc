@@ -214,7 +214,7 @@ void multiply_few_rows(const MatrixProduct<Sum>& problem, int64_t product, Range
 }  // namespace
 
 template <class Sum>
-void multiply(const KernelCall& call, const MatrixProduct<Sum>& problem) {
+void multiply_matrices(const KernelCall& call, const MatrixProduct<Sum>& problem) {
   if (problem.count == 0 || problem.rows == 0 || problem.columns == 0) return;
   const int64_t row_blocks = (problem.rows - 1) / kBlockRows + 1;
   const int64_t column_blocks = (problem.columns - 1) / kBlockColumns + 1;
@@ -242,7 +242,7 @@ void multiply(const KernelCall& call, const MatrixProduct<Sum>& problem) {
   });
 }
 
-template void multiply<double>(const KernelCall&, const MatrixProduct<double>&);
-template void multiply<uint64_t>(const KernelCall&, const MatrixProduct<uint64_t>&);
+template void multiply_matrices<double>(const KernelCall&, const MatrixProduct<double>&);
+template void multiply_matrices<uint64_t>(const KernelCall&, const MatrixProduct<uint64_t>&);
 
 }  // namespace tessera::ops

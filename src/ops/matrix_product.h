@@ -39,9 +39,9 @@ struct MatrixProduct {
 // that integers wrap around). The result is bitwise equal for every number of threads. `call` gives
 // threads and memory.
 template <class Sum>
-void multiply(const KernelCall& call, const MatrixProduct<Sum>& problem);
+void multiply_matrices(const KernelCall& call, const MatrixProduct<Sum>& problem);
 
-extern template void multiply<double>(const KernelCall&, const MatrixProduct<double>&);
-extern template void multiply<uint64_t>(const KernelCall&, const MatrixProduct<uint64_t>&);
+extern template void multiply_matrices<double>(const KernelCall&, const MatrixProduct<double>&);
+extern template void multiply_matrices<uint64_t>(const KernelCall&, const MatrixProduct<uint64_t>&);
 
 }  // namespace tessera::ops

@@ -87,6 +87,11 @@ int64_t flops_per_output(const Node&, std::span<const Type>, std::span<const Typ
   return element_count(dims_from(*outputs[0].shape));
 }
 
+int64_t flops_per_input(const Node&, std::span<const Type> inputs, std::span<const Type>) {
+  if (inputs.empty() || !inputs[0].is_known_tensor()) return 0;
+  return element_count(dims_from(*inputs[0].shape));
+}
+
 void KernelCall::fail(const std::string& message) const {
   throw Error(ErrorKind::InvalidArgument, location_of(node), message);
 }

@@ -158,8 +158,14 @@ int64_t no_flops(const Node& node, std::span<const Type> inputs, std::span<const
 // One operation per element of the first output.
 int64_t flops_per_output(const Node& node, std::span<const Type> inputs,
                          std::span<const Type> outputs);
+// One operation per element of the first input.
+int64_t flops_per_input(const Node& node, std::span<const Type> inputs,
+                        std::span<const Type> outputs);
 
 // --- Reference kernel ----------------------------------------------------------------------------
+
+// The elements of one task of an elementwise loop.
+inline constexpr int64_t kElementGrain = 8192;
 
 // A non-owning view of a dense row-major array. An omitted optional one is_empty().
 struct TensorView {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,11 @@
 #include "ops/schema.h"
 
 namespace tessera::ops {
+
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
+inline constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
 inline Tensor floats(std::vector<int64_t> dims, const std::vector<float>& values) {
   return Tensor::from<float>(DataType::Float32, std::move(dims), values);

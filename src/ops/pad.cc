@@ -12,7 +12,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int kFirstInputVersion = 11;
+constexpr int kPadsInputVersion = 11;
 constexpr int kFirstWrapVersion = 19;
 constexpr int64_t kFill = -1;
 
@@ -77,7 +77,7 @@ std::optional<std::pmr::vector<Pads>> known_pads(const InferContext& context, in
   std::optional<std::vector<int64_t>> pads;
   std::vector<int64_t> axes;
   int64_t count = rank;
-  if (context.version() < kFirstInputVersion) {
+  if (context.version() < kPadsInputVersion) {
     pads = context.node().attributes.get_ints("pads");
   } else {
     pads = integer_list(context, 1);
@@ -99,7 +99,7 @@ std::optional<std::pmr::vector<Pads>> known_pads(const InferContext& context, in
 void infer_pad(InferContext& context) {
   check_mode(context);
   const bool has_element = context.element(0) != DataType::Undefined;
-  if (context.version() < kFirstInputVersion && has_element &&
+  if (context.version() < kPadsInputVersion && has_element &&
       !kFloatTypes.contains(context.element(0))) {
     context.fail_input(0, "expected " + kFloatTypes.text() + " before version 11, found " +
                               std::string(name(context.element(0))));
@@ -156,7 +156,7 @@ void run_pad(const KernelCall& call) {
   if (output.elements == 0) return;
   const Attributes& attributes = call.node.attributes;
   uint64_t fill = 0;  // zero has the same bits in every type
-  if (call.node.version < kFirstInputVersion) {
+  if (call.node.version < kPadsInputVersion) {
     visit_floating(input.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T value = T(static_cast<compute_t<T>>(attributes.get_float("value")));

@@ -9,13 +9,12 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int kFirstNumpyVersion = 7;
-constexpr int64_t kGrain = 8192;
+constexpr int kUnidirectionalVersion = 7;
 
 // Appends ones to the slope's shape, so that its dimension aligns with axis 1 of the input.
 template <class Dims>
 void align_slope(int version, size_t rank, Dims& slope) {
-  if (version >= kFirstNumpyVersion || slope.size() != 1 || rank < 2) return;
+  if (version >= kUnidirectionalVersion || slope.size() != 1 || rank < 2) return;
   slope.resize(rank - 1, typename Dims::value_type(1));
 }
 
@@ -59,7 +58,7 @@ void run_prelu(const KernelCall& call) {
     const T* elements = input.as<T>().data();
     const T* slopes = slope.as<T>().data();
     T* output = call.outputs[0].as<T>().data();
-    call.pool.parallel_for(input.elements, kGrain, [&](int64_t begin, int64_t end) {
+    call.pool.parallel_for(input.elements, kElementGrain, [&](int64_t begin, int64_t end) {
       loop.for_each_run(begin, end, [&](const BroadcastLoop::Run& run) {
         for (int64_t index = 0; index < run.length; ++index) {
           output[run.output + index] =

@@ -13,8 +13,6 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kGrain = 8192;
-
 // Input `index` as T; nullopt if it is not constant.
 template <class T>
 std::optional<T> scalar(const InferContext& context, size_t index) {
@@ -126,7 +124,7 @@ void run_range(const KernelCall& call) {
     const Number start = number(0);
     const Number delta = number(2);
     T* elements = output.as<T>().data();
-    call.pool.parallel_for(output.elements, kGrain, [&](int64_t begin, int64_t end) {
+    call.pool.parallel_for(output.elements, kElementGrain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         const Number element = start + static_cast<Number>(index) * delta;
         elements[index] = static_cast<T>(element);

@@ -11,17 +11,14 @@ std::vector<Tensor> scalars(int64_t start, int64_t limit, int64_t delta) {
   return {ints({}, {start}), ints({}, {limit}), ints({}, {delta})};
 }
 
-struct Case {
+struct RangeCase {
   int64_t start;
   int64_t limit;
   int64_t delta;
   std::vector<int64_t> expected;
 };
 
-constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
-
-const Case kCases[] = {
+const RangeCase kRangeCases[] = {
     {3, 9, 3, {3, 6}},
     {10, 4, -2, {10, 8, 6}},
     {0, 5, 2, {0, 2, 4}},
@@ -32,7 +29,7 @@ const Case kCases[] = {
 };
 
 TEST(Range, Integers) {
-  for (const Case& test : kCases) {
+  for (const RangeCase& test : kRangeCases) {
     EXPECT_EQ(integers(run_op("Range", 11, {}, scalars(test.start, test.limit, test.delta))[0]),
               test.expected);
   }

@@ -89,7 +89,7 @@ Recurrence recurrence_of(const KernelCall& call, const RecurrentKind& kind) {
   shape.gates = kind.gates;
   shape.directions = direction_count(call.node);
   if (const float* clip = call.node.attributes.find_float("clip")) {
-    if (*clip > 0) shape.clip = *clip;
+    if (*clip >= 0) shape.clip = *clip;
   }
   return shape;
 }
@@ -148,12 +148,12 @@ void add_product(const KernelCall& call, const Recurrence& shape, const MatrixOp
   visit_floating(weights.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const ReadDense<double, T> read_weights = {weights.as<T>().data() + first_line * depth, depth};
-    multiply<double>(call, {.rows = shape.batch,
-                            .columns = lines,
-                            .depth = depth,
-                            .left = left,
-                            .right = {read_weights, true},
-                            .store = add});
+    multiply_matrices<double>(call, {.rows = shape.batch,
+                                     .columns = lines,
+                                     .depth = depth,
+                                     .left = left,
+                                     .right = {read_weights, true},
+                                     .store = add});
   });
 }
 

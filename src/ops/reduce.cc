@@ -364,11 +364,6 @@ void infer_extreme(InferContext& context) {
                                      : *std::min_element(numbers.begin(), numbers.end()))});
 }
 
-int64_t flops_per_input(const Node&, std::span<const Type> inputs, std::span<const Type>) {
-  if (inputs.empty() || !inputs[0].is_known_tensor()) return 0;
-  return element_count(dims_from(*inputs[0].shape));
-}
-
 // --- The table -----------------------------------------------------------------------------------
 
 constexpr TypeSet kReducedTypes =
@@ -376,7 +371,7 @@ constexpr TypeSet kReducedTypes =
 constexpr TypeSet kOrderedTypes =
     kReducedTypes | TypeSet{DataType::Int8, DataType::UInt8, DataType::Bool};
 
-struct Row {
+struct ReductionRow {
   const char* name;
   std::vector<int> versions;
   int axes_input_since;
@@ -386,7 +381,7 @@ struct Row {
   uint32_t traits = kNoTrait;
 };
 
-Op reduce_op(const Row& row) {
+Op reduce_op(const ReductionRow& row) {
   const int since = row.axes_input_since;
   return {.name = row.name,
           .versions = row.versions,
@@ -408,7 +403,7 @@ std::vector<Op> reduce_ops() {
   const std::vector<int> plain = {1, 11, 13, 18};
   const std::vector<int> logarithmic = {1, 11, 13, 18, 28};
   const std::vector<int> ordered = {1, 11, 12, 13, 18, 20};
-  const Row rows[] = {
+  const ReductionRow rows[] = {
       {"ReduceSum", {1, 11, 13}, 13, kReducedTypes, infer_sum, run_numeric<Sum>, kBoundsMagnitude},
       {"ReduceMean", plain, 18, kReducedTypes, infer_reduce, run_numeric<Mean>, kBoundsMagnitude},
       {"ReduceProd", plain, 18, kReducedTypes, infer_product, run_numeric<Product>},
@@ -421,7 +416,7 @@ std::vector<Op> reduce_ops() {
       {"ReduceSumSquare", plain, 18, kReducedTypes, infer_reduce, run_numeric<SumSquare>},
   };
   std::vector<Op> ops;
-  for (const Row& row : rows) ops.push_back(reduce_op(row));
+  for (const ReductionRow& row : rows) ops.push_back(reduce_op(row));
   return ops;
 }
 

@@ -11,8 +11,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 TEST(Reduce, EveryOpOfTheFamily) {
   struct Case {
     const char* op;

@@ -11,9 +11,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
-
 std::vector<int64_t> reshaped(const std::vector<int64_t>& dims, const std::vector<int64_t>& wanted,
                               int64_t allowzero = 0) {
   const Tensor input(DataType::Float32, dims);

@@ -25,7 +25,7 @@ Attributes mode(const char* name, const char* coordinates = "half_pixel") {
       {{"mode", std::string(name)}, {"coordinate_transformation_mode", std::string(coordinates)}});
 }
 
-struct Case {
+struct ResizeCase {
   const char* name;
   Attributes given;
   int64_t side;  // the input is [side, side], counting from 1
@@ -41,7 +41,7 @@ Attributes with(Attributes given, const char* name, Attribute value) {
 }
 
 // The expected values are from ONNX's own backend tests.
-std::vector<Case> cases() {
+std::vector<ResizeCase> cases() {
   return {
       {"linear, half pixel",
        mode("linear"),
@@ -106,7 +106,7 @@ std::vector<Case> cases() {
 }
 
 TEST(Resize, ValuesOfEveryMode) {
-  for (const Case& item : cases()) {
+  for (const ResizeCase& item : cases()) {
     const Tensor input = floats({item.side, item.side}, counted(item.side * item.side));
     const Tensor roi = item.roi.empty() ? Tensor() : floats({4}, item.roi);
     const Tensor scales = item.scales.empty() ? Tensor() : floats({2}, item.scales);

@@ -8,8 +8,8 @@
 namespace tessera::ops {
 namespace {
 
-constexpr const char* kActivations[] = {"Tanh"};
-constexpr RecurrentKind kRnn = {.gates = 1, .states = 1, .activations = kActivations};
+constexpr const char* kRnnActivations[] = {"Tanh"};
+constexpr RecurrentKind kRnn = {.gates = 1, .states = 1, .activations = kRnnActivations};
 
 void run_rnn(const KernelCall& call) {
   run_recurrence(call, kRnn, [&](const Recurrence& shape, Direction& direction) {

@@ -22,12 +22,13 @@ Attributes with_functions(std::vector<std::string> names, std::vector<float> alp
 
 const Tensor kOne = floats({1, 1, 1}, {1});
 const Tensor kTwo = floats({1, 1, 1}, {2});
-const Tensor kBias = floats({1, 2}, {0.5F, 0.25F});
-const Tensor kInput = floats({2, 1, 1}, {1, -5});
+const Tensor kRnnBias = floats({1, 2}, {0.5F, 0.25F});
+const Tensor kRnnInput = floats({2, 1, 1}, {1, -5});
 
 TEST(Rnn, AddsBothBiases) {
-  const auto outputs = run_op("RNN", 22, with_functions({"Relu"}),
-                              {kInput, kOne, kTwo, kBias, Tensor(), floats({1, 1, 1}, {10})}, 2);
+  const auto outputs =
+      run_op("RNN", 22, with_functions({"Relu"}),
+             {kRnnInput, kOne, kTwo, kRnnBias, Tensor(), floats({1, 1, 1}, {10})}, 2);
   // 1 + 2 * 10 + 0.75; -5 + 2 * 21.75 + 0.75.
   EXPECT_THAT(values(outputs[0]), ElementsAre(21.75F, 39.25F));
   EXPECT_THAT(values(outputs[1]), ElementsAre(39.25F));
@@ -37,7 +38,7 @@ TEST(Rnn, AddsBothBiases) {
 TEST(Rnn, DefaultIsTanh) {
   Attributes attributes;
   attributes.set("hidden_size", int64_t{1});
-  const auto outputs = run_op("RNN", 7, attributes, {kInput, kOne, kTwo});
+  const auto outputs = run_op("RNN", 7, attributes, {kRnnInput, kOne, kTwo});
   const double first = std::tanh(1.0);
   EXPECT_NEAR(values(outputs[0])[0], first, 1e-7);
   EXPECT_NEAR(values(outputs[0])[1], std::tanh(-5 + 2 * first), 1e-7);
@@ -45,7 +46,7 @@ TEST(Rnn, DefaultIsTanh) {
 
 TEST(Rnn, NeedsNoFeatures) {
   const auto outputs = run_op("RNN", 22, with_functions({"Relu"}),
-                              {floats({2, 1, 0}, {}), floats({1, 1, 0}, {}), kTwo, kBias}, 1);
+                              {floats({2, 1, 0}, {}), floats({1, 1, 0}, {}), kTwo, kRnnBias}, 1);
   // 0.75; 2 * 0.75 + 0.75.
   EXPECT_THAT(values(outputs[0]), ElementsAre(0.75F, 2.25F));
 }
@@ -55,7 +56,7 @@ TEST(Rnn, ParametersGoToTheFunctionsThatHaveThem) {
   const Tensor none = floats({2, 1, 1}, {0, 0});
   const auto outputs =
       run_op("RNN", 14, with_functions({"Relu", "LeakyRelu"}, {0.5F}, "bidirectional"),
-             {kInput, weights, none}, 2);
+             {kRnnInput, weights, none}, 2);
   EXPECT_THAT(values(outputs[0]), ElementsAre(1, 1, 0, -2.5F));
   EXPECT_THAT(values(outputs[1]), ElementsAre(0, 1));
 }
@@ -68,6 +69,14 @@ TEST(Rnn, ReverseClipAndLengths) {
   const auto outputs = run_op("RNN", 14, attributes, {input, kOne, kOne, Tensor(), lengths}, 2);
   EXPECT_THAT(values(outputs[0]), ElementsAre(-3, -4, 0));
   EXPECT_THAT(values(outputs[1]), ElementsAre(-3));
+}
+
+// A threshold that is given bounds the sums, also if it is 0.
+TEST(Rnn, ClipOfZero) {
+  Attributes attributes = with_functions({"Tanh"});
+  attributes.set("clip", 0.0F);
+  const auto outputs = run_op("RNN", 14, attributes, {kRnnInput, kOne, kOne}, 2);
+  EXPECT_THAT(values(outputs[0]), ElementsAre(0, 0));
 }
 
 // Without steps, the last state is the first.

@@ -9,8 +9,6 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 const Dim kN = Dim::symbol("N");
 
 TEST(ShapeArithmetic, WhatWouldWrapAroundIsUnknown) {

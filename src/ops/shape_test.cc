@@ -7,7 +7,7 @@
 namespace tessera::ops {
 namespace {
 
-const Tensor kInput = floats({2, 3, 1}, {0, 0, 0, 0, 0, 0});
+const Tensor kShapeInput = floats({2, 3, 1}, {0, 0, 0, 0, 0, 0});
 
 struct CutCase {
   std::optional<int64_t> start;
@@ -31,9 +31,9 @@ TEST(Shape, IsCutByStartAndEnd) {
     Attributes attributes;
     if (test.start) attributes.set("start", *test.start);
     if (test.end) attributes.set("end", *test.end);
-    EXPECT_EQ(integers(run_op("Shape", 15, attributes, {kInput})[0]), test.expected);
+    EXPECT_EQ(integers(run_op("Shape", 15, attributes, {kShapeInput})[0]), test.expected);
   }
-  EXPECT_THAT(integers(run_op("Shape", 6, {}, {kInput})[0]), testing::ElementsAre(2, 3, 1));
+  EXPECT_THAT(integers(run_op("Shape", 6, {}, {kShapeInput})[0]), testing::ElementsAre(2, 3, 1));
 }
 
 TEST(Shape, ElementsAreTheDimensions) {
@@ -46,7 +46,7 @@ TEST(Shape, ElementsAreTheDimensions) {
 }
 
 TEST(Size, CountsElements) {
-  const Tensor output = run_op("Size", 13, {}, {kInput})[0];
+  const Tensor output = run_op("Size", 13, {}, {kShapeInput})[0];
   EXPECT_EQ(output.rank(), 0);
   EXPECT_THAT(integers(output), testing::ElementsAre(6));
   const Dim n = Dim::symbol("N");

@@ -12,7 +12,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int kFirstInputVersion = 10;
+constexpr int kStartsInputVersion = 10;
 // From this number on, an end means "to the end" of a dimension that is not known yet.
 constexpr int64_t kUnboundedEnd = std::numeric_limits<int32_t>::max();
 
@@ -73,7 +73,7 @@ void check_length(const InferContext& context, const char* name, size_t length, 
 }
 
 std::optional<size_t> range_count(const InferContext& context) {
-  if (context.version() < kFirstInputVersion) {
+  if (context.version() < kStartsInputVersion) {
     return context.node().attributes.get_ints("starts").size();
   }
   for (const size_t index : {1, 2, 3, 4}) {
@@ -88,7 +88,7 @@ Lists lists_of(const InferContext& context, size_t count, int64_t rank) {
   const Attributes& attributes = context.node().attributes;
   std::optional<std::vector<int64_t>> axes;
   bool has_axes = false;
-  if (context.version() < kFirstInputVersion) {
+  if (context.version() < kStartsInputVersion) {
     lists.starts = shape_from(attributes.get_ints("starts"));
     lists.ends = shape_from(attributes.get_ints("ends"));
     if (const auto* given = attributes.find_ints("axes")) axes = *given;

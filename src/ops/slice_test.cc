@@ -10,10 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
-
-struct Case {
+struct SliceCase {
   const char* name;
   int64_t start;
   int64_t end;
@@ -23,7 +20,7 @@ struct Case {
 
 // The results of NumPy's arange(5)[start:end:step], except for the fourth from last: ONNX clamps a
 // start before the first element to the first element.
-const Case kCases[] = {
+const SliceCase kSliceCases[] = {
     {"middle", 1, 3, 1, {1, 2}},
     {"from the end", -3, -1, 1, {2, 3}},
     {"to the largest end", 2, kLargest, 1, {2, 3, 4}},
@@ -41,7 +38,7 @@ const Case kCases[] = {
 
 TEST(Slice, RangesAreClamped) {
   const Tensor input = floats({5}, {0, 1, 2, 3, 4});
-  for (const Case& item : kCases) {
+  for (const SliceCase& item : kSliceCases) {
     const auto outputs = run_op("Slice", 13, {},
                                 {input, list_tensor({item.start}), list_tensor({item.end}),
                                  list_tensor({-1}), list_tensor({item.step})});

@@ -10,7 +10,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int kFirstInputVersion = 13;
+constexpr int kSplitInputVersion = 13;
 constexpr int kFirstUnequalVersion = 18;
 
 // Fails unless there is one size per output, none is negative, and they add up to `dim`.
@@ -56,7 +56,7 @@ std::vector<Dim> equal_parts(const InferContext& context, const Dim& dim) {
 
 // Whether the node gives sizes. Fails if it also gives num_outputs, or if num_outputs is wrong.
 bool has_sizes(const InferContext& context) {
-  if (context.version() < kFirstInputVersion) {
+  if (context.version() < kSplitInputVersion) {
     return context.node().attributes.find_ints("split") != nullptr;
   }
   const bool has_input = context.has_input(1);
@@ -77,7 +77,7 @@ bool has_sizes(const InferContext& context) {
 std::optional<std::vector<Dim>> part_sizes(const InferContext& context, const Dim& dim) {
   if (!has_sizes(context)) return equal_parts(context, dim);
   std::optional<std::vector<int64_t>> sizes;
-  if (context.version() < kFirstInputVersion) {
+  if (context.version() < kSplitInputVersion) {
     sizes = *context.node().attributes.find_ints("split");
   } else {
     sizes = integer_list(context, 1);
@@ -87,7 +87,7 @@ std::optional<std::vector<Dim>> part_sizes(const InferContext& context, const Di
   return shape_from(*sizes);
 }
 
-void follow_elements(InferContext& context, const std::vector<Dim>& sizes) {
+void follow_parts(InferContext& context, const std::vector<Dim>& sizes) {
   const std::vector<Dim>* elements = propagated_elements(context, 0);
   if (elements == nullptr || context.shape(0)->size() != 1) return;
   auto begin = elements->begin();
@@ -114,7 +114,7 @@ void infer_split(InferContext& context) {
     part[axis] = sizes ? (*sizes)[index] : unknown_dim(context, index, axis);
     context.set_output(index, context.element(0), part);
   }
-  if (sizes) follow_elements(context, *sizes);
+  if (sizes) follow_parts(context, *sizes);
 }
 
 std::pmr::vector<int64_t> sizes_of(const KernelCall& call, int64_t dim) {

@@ -7,7 +7,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int kFirstInputVersion = 13;
+constexpr int kAxesInputVersion = 13;
 
 struct Axes {
   bool is_given = false;
@@ -17,7 +17,7 @@ struct Axes {
 
 Axes axes_of(const InferContext& context) {
   Axes axes;
-  if (context.version() < kFirstInputVersion) {
+  if (context.version() < kAxesInputVersion) {
     if (const auto* given = context.node().attributes.find_ints("axes")) axes.values = *given;
     axes.is_given = axes.values.has_value();
   } else if (context.has_input(1)) {
@@ -100,7 +100,7 @@ Op view_op(const char* name, const char* output, bool needs_axes, InferRule infe
   const Arity arity = needs_axes ? Arity::Required : Arity::Optional;
   return {.name = name,
           .versions = {1, 11, 13, 21, 23, 24, 25},
-          .inputs = {{"data", "T"}, {"axes", "tensor(int64)", arity, kFirstInputVersion}},
+          .inputs = {{"data", "T"}, {"axes", "tensor(int64)", arity, kAxesInputVersion}},
           .outputs = {{output, "T"}},
           .type_variables = {{"T", kAllTypes}, {"tensor(int64)", kInt64Type}},
           .attributes = {{"axes", AttributeKind::Ints, std::nullopt, 1, 12, needs_axes}},

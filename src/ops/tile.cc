@@ -7,8 +7,8 @@ namespace tessera::ops {
 namespace {
 
 // Each axis becomes two: the repetition and the position within it.
-StridedView view_of(std::span<const int64_t> input, std::span<const int64_t> output,
-                    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+StridedView tiled_view(std::span<const int64_t> input, std::span<const int64_t> output,
+                       std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
   const std::pmr::vector<int64_t> strides = dense_strides(input, memory);
   StridedView view(memory);
   for (size_t axis = 0; axis < input.size(); ++axis) {
@@ -56,13 +56,13 @@ void infer_tile(InferContext& context) {
   context.set_output(0, context.element(0), output);
   const auto* elements = propagated_elements(context, 0);
   if (elements != nullptr && small_count(output)) {
-    context.set_elements(0,
-                         view_elements(view_of(dims_from(*shape), dims_from(output)), *elements));
+    context.set_elements(
+        0, view_elements(tiled_view(dims_from(*shape), dims_from(output)), *elements));
   }
 }
 
 void run_tile(const KernelCall& call) {
-  copy_view(call, view_of(call.inputs[0].dims, call.outputs[0].dims, &call.scratch));
+  copy_view(call, tiled_view(call.inputs[0].dims, call.outputs[0].dims, &call.scratch));
 }
 
 }  // namespace

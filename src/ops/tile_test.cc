@@ -10,9 +10,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
-
 TEST(Tile, RepeatsEachAxis) {
   const auto outputs = run_op("Tile", 13, {}, {floats({2, 2}, {1, 2, 3, 4}), list_tensor({2, 2})});
   EXPECT_THAT(outputs[0].dims(), ElementsAre(4, 4));

@@ -16,7 +16,7 @@ Attributes attributes_of(std::initializer_list<std::pair<const char*, int64_t>> 
   return attributes;
 }
 
-const Tensor kInput = floats({2, 4}, {3, 1, 4, 1, 5, 9, 2, 6});
+const Tensor kTopKInput = floats({2, 4}, {3, 1, 4, 1, 5, 9, 2, 6});
 
 TEST(TopK, GivesValuesAndIndices) {
   const struct {
@@ -36,7 +36,7 @@ TEST(TopK, GivesValuesAndIndices) {
   for (const auto& [axis, largest, count, shape, expected, indices] : cases) {
     const std::vector<Tensor> found =
         run_op("TopK", 11, attributes_of({{"axis", axis}, {"largest", largest}}),
-               {kInput, ints({1}, {count})}, 2);
+               {kTopKInput, ints({1}, {count})}, 2);
     EXPECT_EQ(found[0].dims(), shape);
     EXPECT_EQ(values(found[0]), expected);
     EXPECT_EQ(integers(found[1]), indices);
@@ -44,9 +44,10 @@ TEST(TopK, GivesValuesAndIndices) {
 }
 
 TEST(TopK, OlderVersionsTakeTheLargest) {
-  EXPECT_THAT(values(run_op("TopK", 1, attributes_of({{"k", 1}}), {kInput}, 2)[0]),
+  EXPECT_THAT(values(run_op("TopK", 1, attributes_of({{"k", 1}}), {kTopKInput}, 2)[0]),
               ElementsAre(4, 9));
-  EXPECT_THAT(values(run_op("TopK", 10, {}, {kInput, ints({1}, {1})}, 2)[0]), ElementsAre(4, 9));
+  EXPECT_THAT(values(run_op("TopK", 10, {}, {kTopKInput, ints({1}, {1})}, 2)[0]),
+              ElementsAre(4, 9));
 }
 
 TEST(TopK, NanIsTheLargest) {
@@ -63,7 +64,7 @@ TEST(TopK, NanIsTheLargest) {
 TEST(TopK, RefusesWhatThereIsNot) {
   const auto run = [](const Attributes& attributes, std::vector<int64_t> count) {
     const auto size = static_cast<int64_t>(count.size());
-    return error_of([&] { run_op("TopK", 11, attributes, {kInput, ints({size}, count)}, 2); });
+    return error_of([&] { run_op("TopK", 11, attributes, {kTopKInput, ints({size}, count)}, 2); });
   };
   EXPECT_THAT(run({}, {5}), HasSubstr("expected at most 4 elements along axis 1, found 5"));
   EXPECT_THAT(run({}, {-1}), HasSubstr("of 0 or more, found -1"));

@@ -18,8 +18,8 @@ std::pmr::vector<int64_t> order_of(
   return order;
 }
 
-StridedView view_of(std::span<const int64_t> dims, std::span<const int64_t> order,
-                    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+StridedView transposed_view(std::span<const int64_t> dims, std::span<const int64_t> order,
+                            std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
   const std::pmr::vector<int64_t> strides = dense_strides(dims, memory);
   StridedView view(memory);
   for (const int64_t axis : order) {
@@ -58,14 +58,14 @@ void infer_transpose(InferContext& context) {
   for (const int64_t axis : order) transposed.push_back((*shape)[static_cast<size_t>(axis)]);
   context.set_output(0, context.element(0), transposed);
   if (const auto* elements = propagated_elements(context, 0)) {
-    context.set_elements(0, view_elements(view_of(dims_from(*shape), order), *elements));
+    context.set_elements(0, view_elements(transposed_view(dims_from(*shape), order), *elements));
   }
 }
 
 void run_transpose(const KernelCall& call) {
   const auto dims = call.inputs[0].dims;
   const std::pmr::vector<int64_t> order = order_of(call.node, dims.size(), &call.scratch);
-  copy_view(call, view_of(dims, order, &call.scratch));
+  copy_view(call, transposed_view(dims, order, &call.scratch));
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void run_bitwise_not(const KernelCall& call) {
 void run_not(const KernelCall& call) {
   const uint8_t* input = call.inputs[0].as<uint8_t>().data();
   uint8_t* output = call.outputs[0].as<uint8_t>().data();
-  call.pool.parallel_for(call.outputs[0].elements, kUnaryGrain, [&](int64_t begin, int64_t end) {
+  call.pool.parallel_for(call.outputs[0].elements, kElementGrain, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) output[index] = input[index] == 0;
   });
 }
@@ -92,7 +92,7 @@ void run_predicate(const KernelCall& call, const Predicate& predicate) {
   visit_floating(input.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* elements = input.as<T>().data();
-    call.pool.parallel_for(input.elements, kUnaryGrain, [&](int64_t begin, int64_t end) {
+    call.pool.parallel_for(input.elements, kElementGrain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         output[index] = predicate(static_cast<compute_t<T>>(elements[index])) ? 1 : 0;
       }
@@ -111,7 +111,7 @@ void run_is_inf(const KernelCall& call) {
       call, [=](auto x) { return std::isinf(x) && (x < 0 ? detects_negative : detects_positive); });
 }
 
-void infer_predicate(InferContext& context) {
+void infer_test_of_number(InferContext& context) {
   context.set_output(0, DataType::Bool, context.input(0).type.shape);
 }
 
@@ -161,7 +161,7 @@ Op question_op(const char* name, std::vector<int> versions, ReferenceKernel kern
   op.inputs = {{"X", "T1"}};
   op.outputs = {{"Y", "T2"}};
   op.type_variables = {{"T1", kFloatTypes}, {"T2", kBoolType}};
-  op.infer = infer_predicate;
+  op.infer = infer_test_of_number;
   return op;
 }
 
@@ -189,7 +189,7 @@ void run_on_doubles(const KernelCall& call, DoubleFunction function) {
   const int64_t size = element_bytes(input.type);
   const auto* source = static_cast<const std::byte*>(input.data);
   auto* target = static_cast<std::byte*>(output.data);
-  call.pool.parallel_for(output.elements, kUnaryGrain, [&](int64_t begin, int64_t end) {
+  call.pool.parallel_for(output.elements, kElementGrain, [&](int64_t begin, int64_t end) {
     std::array<double, kConvertBlock> block;
     for (int64_t start = begin; start < end; start += kConvertBlock) {
       const int64_t count = std::min(kConvertBlock, end - start);

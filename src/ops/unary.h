@@ -13,7 +13,6 @@ namespace tessera::ops {
 
 // The minimum number of elements per thread: starting a thread's work costs as much as some
 // thousand cheap elements.
-inline constexpr int64_t kUnaryGrain = 8192;
 
 // Gives output 0 the type and shape of input 0.
 void infer_same_as_input(InferContext& context);
@@ -42,11 +41,12 @@ void run_on_integers(const KernelCall& call, const Function& function) {
     using T = typename decltype(tag)::type;
     const T* input = call.inputs[0].as<T>().data();
     T* output = call.outputs[0].as<T>().data();
-    call.pool.parallel_for(call.outputs[0].elements, kUnaryGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t index = begin; index < end; ++index) {
-        output[index] = static_cast<T>(function(input[index]));
-      }
-    });
+    call.pool.parallel_for(call.outputs[0].elements, kElementGrain,
+                           [&](int64_t begin, int64_t end) {
+                             for (int64_t index = begin; index < end; ++index) {
+                               output[index] = static_cast<T>(function(input[index]));
+                             }
+                           });
   });
 }
 

@@ -11,17 +11,14 @@
 namespace tessera::ops {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-struct Case {
+struct UnaryCase {
   const char* op;
   int opset;
   std::vector<float> input;
   std::vector<float> expected;  // from numpy, in float64 and rounded
 };
 
-const Case kCases[] = {
+const UnaryCase kUnaryCases[] = {
     {"Abs", 13, {-1.5F, 0, 2, kNan}, {1.5F, 0, 2, kNan}},
     {"Acos", 7, {-1, 0, 0.5F, 2}, {3.14159274F, 1.57079637F, 1.04719758F, kNan}},
     {"Acosh", 9, {1, 2, 10}, {0, 1.31695795F, 2.99322295F}},
@@ -47,7 +44,7 @@ const Case kCases[] = {
 };
 
 TEST(Unary, Floats) {
-  for (const Case& test : kCases) {
+  for (const UnaryCase& test : kUnaryCases) {
     const auto count = static_cast<int64_t>(test.input.size());
     const Tensor output = run_op(test.op, test.opset, {}, {floats({count}, test.input)})[0];
     EXPECT_THAT(values(output), testing::Pointwise(testing::NanSensitiveFloatEq(), test.expected))
@@ -56,7 +53,7 @@ TEST(Unary, Floats) {
 }
 
 TEST(Unary, ManyElementsAreSplitIntoBlocks) {
-  const int64_t count = 3 * kUnaryGrain + 7;
+  const int64_t count = 3 * kElementGrain + 7;
   std::vector<float> input;
   for (int64_t index = 0; index < count; ++index) input.push_back(static_cast<float>(index));
   const std::vector<float> output = values(run_op("Neg", 13, {}, {floats({count}, input)})[0]);

@@ -7,7 +7,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int kFirstInputVersion = 9;
+constexpr int kScalesInputVersion = 9;
 
 // Version 1 supports 2-D feature maps only: its two scales apply to the last two of four
 // dimensions.
@@ -23,7 +23,7 @@ std::pmr::vector<float> scales_attribute(
 }
 
 std::optional<std::pmr::vector<float>> scales_of(const InferContext& context) {
-  if (context.version() < kFirstInputVersion) return scales_attribute(context.node());
+  if (context.version() < kScalesInputVersion) return scales_attribute(context.node());
   check_one_dimension(context, 1);
   const Tensor* scales = context.constant(1);
   if (scales == nullptr) return std::nullopt;
@@ -67,7 +67,7 @@ void run_upsample(const KernelCall& call) {
   const TensorView& input = call.inputs[0];
   const MutableTensorView& output = call.outputs[0];
   std::pmr::vector<float> scales(&call.scratch);
-  if (call.node.version < kFirstInputVersion) {
+  if (call.node.version < kScalesInputVersion) {
     scales = scales_attribute(call.node, &call.scratch);
   } else {
     scales.assign(call.inputs[1].as<float>().begin(), call.inputs[1].as<float>().end());

@@ -13,7 +13,6 @@ namespace tessera::ops {
 namespace {
 
 constexpr int kFirstBroadcastVersion = 8;
-constexpr int64_t kGrain = 4096;
 
 // --- Rule ----------------------------------------------------------------------------------------
 
@@ -143,7 +142,7 @@ void run_combined(const KernelCall& call, Combine function, Finish finish) {
     auto* target = static_cast<std::byte*>(output.data) + (run.output + start) * size;
     convert_elements(working, result.data(), output.type, target, count);
   };
-  call.pool.parallel_for(output.elements, kGrain, [&](int64_t begin, int64_t end) {
+  call.pool.parallel_for(output.elements, kElementGrain, [&](int64_t begin, int64_t end) {
     loop.for_each_run(begin, end, [&](const BroadcastLoop::Run& run) {
       for (int64_t start = 0; start < run.length; start += kConvertBlock) {
         run_block(run, start, std::min(kConvertBlock, run.length - start));

@@ -7,14 +7,12 @@
 namespace tessera::ops {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-struct Case {
+struct VariadicCase {
   const char* op;
   std::vector<float> expected;  // for {1, NaN, 5, -2}, {2, 1, NaN, 4} and the scalar 3
 };
 
-const Case kCases[] = {
+const VariadicCase kVariadicCases[] = {
     {"Max", {3, kNan, kNan, 4}},
     {"Min", {1, kNan, kNan, -2}},
     {"Sum", {6, kNan, kNan, 5}},
@@ -22,7 +20,7 @@ const Case kCases[] = {
 };
 
 TEST(Variadic, InputsAreStretchedAndNanWins) {
-  for (const Case& test : kCases) {
+  for (const VariadicCase& test : kVariadicCases) {
     const Tensor output = run_op(
         test.op, 13, {},
         {floats({2, 2}, {1, kNan, 5, -2}), floats({2, 2}, {2, 1, kNan, 4}), floats({}, {3})})[0];

@@ -6,8 +6,6 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kGrain = 8192;
-
 void infer_where(InferContext& context) {
   const DataType element =
       context.element(1) != DataType::Undefined ? context.element(1) : context.element(2);
@@ -31,7 +29,7 @@ void run_where(const KernelCall& call) {
     const T* yes = call.inputs[1].as<T>().data();
     const T* no = call.inputs[2].as<T>().data();
     T* output = result.as<T>().data();
-    call.pool.parallel_for(result.elements, kGrain, [&](int64_t begin, int64_t end) {
+    call.pool.parallel_for(result.elements, kElementGrain, [&](int64_t begin, int64_t end) {
       loop.for_each_run(begin, end, [&](const BroadcastLoop::Run& run) {
         for (int64_t index = 0; index < run.length; ++index) {
           const bool is_yes = condition[run.inputs[0] + index * loop.step(0)] != 0;

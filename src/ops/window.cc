@@ -25,10 +25,6 @@ int64_t floor_quotient(int64_t left, int64_t right) {
 
 int64_t ceil_quotient(int64_t left, int64_t right) { return -floor_quotient(-left, right); }
 
-bool is_same(AutoPad auto_pad) {
-  return auto_pad == AutoPad::SameUpper || auto_pad == AutoPad::SameLower;
-}
-
 // The padding of one axis of a known input, with SAME resolved.
 std::pair<int64_t, int64_t> pads_of(const WindowAttributes& window, size_t axis, int64_t input) {
   if (window.auto_pad == AutoPad::Valid) return {0, 0};

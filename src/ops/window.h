@@ -16,6 +16,10 @@ inline constexpr size_t kMaxSpatialAxes = 3;
 
 enum class AutoPad : uint8_t { NotSet, SameUpper, SameLower, Valid };
 
+constexpr bool is_same(AutoPad auto_pad) {
+  return auto_pad == AutoPad::SameUpper || auto_pad == AutoPad::SameLower;
+}
+
 // An attribute with one number per axis, stored in the node; `fallback` if it is omitted.
 struct AxisLengths {
   std::span<const int64_t> given;

@@ -3,28 +3,26 @@
 #include <map>
 #include <utility>
 
+#include "base/at.h"
 #include "place/cover.h"
 #include "place/explain_violation.h"
 #include "place/placement.h"
+#include "solver/cost_network.h"
 
 namespace tessera {
 namespace {
 
-constexpr int kNone = -1;
-constexpr double kNever = std::numeric_limits<double>::infinity();
 // Price of a node that no candidate computes alone. It is finite, so that differences are never
 // NaN.
 constexpr double kUncomputableSeconds = 1e6;
 // A safety limit: the local search converges in far fewer sweeps.
 constexpr int kMaxSweeps = 50;
 
-size_t at(int index) { return static_cast<size_t>(index); }
-
 // All candidates that may be used for one set of nodes.
 struct Group {
   std::vector<int> nodes;
   std::vector<int> candidates;
-  double min_seconds = kNever;
+  double min_seconds = kForbidden;
 };
 
 std::vector<Group> collect_groups(const PlacementProblem& problem) {

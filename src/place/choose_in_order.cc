@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/at.h"
 #include "place/cover.h"
 #include "place/explain_violation.h"
 #include "place/placement.h"
@@ -13,17 +14,13 @@
 namespace tessera {
 namespace {
 
-constexpr int kNone = -1;
-
 // All candidates that have the same preference and the same nodes.
-struct Group {
+struct OrderedGroup {
   std::vector<int> nodes;
   int preference = 0;
   bool is_one_pass = false;     // of several nodes; then all candidates are
   std::vector<int> candidates;  // ascending
 };
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 bool is_allowed(const PlacementProblem& problem, size_t candidate) {
   return problem.is_forbidden.empty() || !problem.is_forbidden[candidate];
@@ -34,7 +31,7 @@ bool is_one_pass(const PlacementCandidate& candidate) {
 }
 
 // Groups by preference, then larger groups first, then by nodes.
-std::vector<Group> collect_groups(const PlacementProblem& problem) {
+std::vector<OrderedGroup> collect_ordered_groups(const PlacementProblem& problem) {
   std::vector<int> order;
   for (size_t index = 0; index < problem.candidates.size(); ++index) {
     if (is_allowed(problem, index)) order.push_back(static_cast<int>(index));
@@ -48,7 +45,7 @@ std::vector<Group> collect_groups(const PlacementProblem& problem) {
     if (rank(left) != rank(right)) return rank(left) < rank(right);
     return problem.candidates[at(left)].nodes < problem.candidates[at(right)].nodes;
   });
-  std::vector<Group> groups;
+  std::vector<OrderedGroup> groups;
   for (const int index : order) {
     const PlacementCandidate& candidate = problem.candidates[at(index)];
     const bool is_new = groups.empty() || groups.back().nodes != candidate.nodes ||
@@ -64,19 +61,19 @@ std::vector<Group> collect_groups(const PlacementProblem& problem) {
 
 // Moves one-pass groups behind the groups that they cannot replace, and before all others, in which
 // a node or a few write what others then read again. Among one-pass groups, the largest come first.
-void order_by_passes(std::vector<Group>& groups, size_t node_count) {
+void order_by_passes(std::vector<OrderedGroup>& groups, size_t node_count) {
   std::vector<bool> is_fusible(node_count, false);
-  for (const Group& group : groups) {
+  for (const OrderedGroup& group : groups) {
     if (!group.is_one_pass) continue;
     for (const int node : group.nodes) is_fusible[at(node)] = true;
   }
-  const auto rank = [&](const Group& group) {
+  const auto rank = [&](const OrderedGroup& group) {
     if (group.is_one_pass) return 1;
     const bool is_replaceable =
         std::ranges::all_of(group.nodes, [&](int node) { return is_fusible[at(node)]; });
     return is_replaceable ? 2 : 0;
   };
-  std::ranges::stable_sort(groups, [&](const Group& left, const Group& right) {
+  std::ranges::stable_sort(groups, [&](const OrderedGroup& left, const OrderedGroup& right) {
     if (rank(left) != rank(right)) return rank(left) < rank(right);
     return left.is_one_pass && right.is_one_pass && left.nodes.size() > right.nodes.size();
   });
@@ -87,8 +84,8 @@ class PreferencePlacer {
   explicit PreferencePlacer(const PlacementProblem& problem)
       : problem_(problem), cover_(problem), copies_(problem) {}
 
-  void accept_groups(std::vector<Group> groups) {
-    for (Group& group : groups) {
+  void accept_groups(std::vector<OrderedGroup> groups) {
+    for (OrderedGroup& group : groups) {
       if (cover_.try_accept(group.nodes)) accepted_.push_back(std::move(group));
     }
   }
@@ -119,7 +116,7 @@ class PreferencePlacer {
     return least;
   }
 
-  int cheapest(const Group& group) const {
+  int cheapest(const OrderedGroup& group) const {
     int best = kNone;
     double least = std::numeric_limits<double>::infinity();
     for (const int index : group.candidates) {
@@ -149,7 +146,7 @@ class PreferencePlacer {
   const PlacementProblem& problem_;
   Cover cover_;
   ViewCopies copies_;
-  std::vector<Group> accepted_;            // by group of the cover
+  std::vector<OrderedGroup> accepted_;     // by group of the cover
   std::vector<std::vector<int>> layouts_;  // by value: layouts in which it exists
 };
 
@@ -158,7 +155,7 @@ class PreferencePlacer {
 Placement choose_in_order(const PlacementProblem& problem,
                           const std::vector<std::string>& node_names) {
   PreferencePlacer placer(problem);
-  std::vector<Group> groups = collect_groups(problem);
+  std::vector<OrderedGroup> groups = collect_ordered_groups(problem);
   order_by_passes(groups, problem.nodes.size());
   placer.accept_groups(std::move(groups));
   const int uncovered = placer.first_uncovered();

@@ -11,8 +11,9 @@ namespace {
 
 using testing::ElementsAre;
 
-// A chain of nodes: node i reads value i and produces value i + 1. Two layouts, one hop apart.
-PlacementProblem chain(int nodes) {
+// A chain of nodes: node i reads value i and produces value i + 1. Two layouts, one hop
+// apart.
+PlacementProblem plain_chain(int nodes) {
   PlacementProblem problem;
   problem.value_count = nodes + 1;
   problem.layout_count = 2;
@@ -23,7 +24,8 @@ PlacementProblem chain(int nodes) {
   return problem;
 }
 
-PlacementCandidate covering(std::vector<int> nodes, int layout, int preference, double seconds) {
+PlacementCandidate plain_covering(std::vector<int> nodes, int layout, int preference,
+                                  double seconds) {
   PlacementCandidate candidate{.preference = preference, .seconds = seconds, .nodes = nodes};
   candidate.inputs = {{nodes.front(), layout}};
   candidate.outputs = {{nodes.back() + 1, layout}};
@@ -38,28 +40,28 @@ std::vector<int> choose(const PlacementProblem& problem) {
 }
 
 TEST(ChooseInOrder, TakesTheBackendThatStandsFirstWhateverItCosts) {
-  PlacementProblem problem = chain(1);
-  problem.candidates = {covering({0}, 0, 1, 1), covering({0}, 0, 0, 9)};
+  PlacementProblem problem = plain_chain(1);
+  problem.candidates = {plain_covering({0}, 0, 1, 1), plain_covering({0}, 0, 0, 9)};
   EXPECT_THAT(choose(problem), ElementsAre(1));
 }
 
 TEST(ChooseInOrder, TakesTheLargerGroupOfOneBackend) {
-  PlacementProblem problem = chain(3);
-  problem.candidates = {covering({0}, 0, 0, 1), covering({1}, 0, 0, 1), covering({2}, 0, 0, 1),
-                        covering({1, 2}, 0, 0, 9)};
+  PlacementProblem problem = plain_chain(3);
+  problem.candidates = {plain_covering({0}, 0, 0, 1), plain_covering({1}, 0, 0, 1),
+                        plain_covering({2}, 0, 0, 1), plain_covering({1, 2}, 0, 0, 9)};
   EXPECT_THAT(choose(problem), ElementsAre(0, 3));
 }
 
 PlacementCandidate one_pass(std::vector<int> nodes, int preference) {
-  PlacementCandidate candidate = covering(std::move(nodes), 0, preference, 1);
+  PlacementCandidate candidate = plain_covering(std::move(nodes), 0, preference, 1);
   candidate.is_one_pass = true;
   return candidate;
 }
 
 TEST(ChooseInOrder, TakesTheLargestGroupOfOnePassWhateverItsBackend) {
-  PlacementProblem problem = chain(3);
-  problem.candidates = {covering({0}, 0, 0, 1), covering({1}, 0, 0, 1), covering({2}, 0, 0, 1),
-                        one_pass({0, 1}, 1), one_pass({0, 1, 2}, 2)};
+  PlacementProblem problem = plain_chain(3);
+  problem.candidates = {plain_covering({0}, 0, 0, 1), plain_covering({1}, 0, 0, 1),
+                        plain_covering({2}, 0, 0, 1), one_pass({0, 1}, 1), one_pass({0, 1, 2}, 2)};
   EXPECT_THAT(choose(problem), ElementsAre(4));
   problem.is_forbidden = {false, false, false, false, true};
   EXPECT_THAT(choose(problem), ElementsAre(3, 2));
@@ -70,24 +72,26 @@ TEST(ChooseInOrder, TakesTheLargestGroupOfOnePassWhateverItsBackend) {
 }
 
 TEST(ChooseInOrder, FusesWithAProductBeforeItFusesInOnePass) {
-  PlacementProblem problem = chain(4);
+  PlacementProblem problem = plain_chain(4);
   // Node 0 is a product, with which the first backend can fuse node 1.
-  problem.candidates = {covering({0}, 0, 0, 1), covering({0, 1}, 0, 0, 1), covering({1}, 0, 0, 1),
-                        covering({2}, 0, 0, 1), covering({3}, 0, 0, 1),    one_pass({1, 2, 3}, 1),
+  problem.candidates = {plain_covering({0}, 0, 0, 1), plain_covering({0, 1}, 0, 0, 1),
+                        plain_covering({1}, 0, 0, 1), plain_covering({2}, 0, 0, 1),
+                        plain_covering({3}, 0, 0, 1), one_pass({1, 2, 3}, 1),
                         one_pass({2, 3}, 1)};
   EXPECT_THAT(choose(problem), ElementsAre(1, 6));
 }
 
 TEST(ChooseInOrder, ASingleNodeInOnePassHasNoPrivilege) {
-  PlacementProblem problem = chain(1);
-  problem.candidates = {covering({0}, 0, 0, 1), one_pass({0}, 1)};
+  PlacementProblem problem = plain_chain(1);
+  problem.candidates = {plain_covering({0}, 0, 0, 1), one_pass({0}, 1)};
   EXPECT_THAT(choose(problem), ElementsAre(0));
 }
 
 TEST(ChooseInOrder, WeighsConversionsAgainstTimes) {
-  PlacementProblem problem = chain(2);
+  PlacementProblem problem = plain_chain(2);
   // The second node's input exists in layout 1: 1.5 s there beats 1 s and a conversion.
-  problem.candidates = {covering({0}, 1, 0, 1), covering({1}, 0, 0, 1), covering({1}, 1, 0, 1.5)};
+  problem.candidates = {plain_covering({0}, 1, 0, 1), plain_covering({1}, 0, 0, 1),
+                        plain_covering({1}, 1, 0, 1.5)};
   EXPECT_THAT(choose(problem), ElementsAre(0, 2));
   problem.candidates[2].seconds = 2.5;
   EXPECT_THAT(choose(problem), ElementsAre(0, 1));
@@ -98,15 +102,15 @@ TEST(ChooseInOrder, WeighsConversionsAgainstTimes) {
 }
 
 TEST(ChooseInOrder, PassesOverWhatIsForbidden) {
-  PlacementProblem problem = chain(1);
-  problem.candidates = {covering({0}, 0, 0, 1), covering({0}, 0, 1, 1)};
+  PlacementProblem problem = plain_chain(1);
+  problem.candidates = {plain_covering({0}, 0, 0, 1), plain_covering({0}, 0, 1, 1)};
   problem.is_forbidden = {true, false};
   EXPECT_THAT(choose(problem), ElementsAre(1));
 }
 
 // 0 -> {1, 2}, and 1, 2 -> 3: groups {0, 1} and {2, 3} are legal together; {0, 3} is not convex.
 PlacementProblem diamond() {
-  PlacementProblem problem = chain(4);
+  PlacementProblem problem = plain_chain(4);
   problem.nodes = {{{0}, {1}}, {{1}, {2}}, {{1}, {3}}, {{2, 3}, {4}}};
   for (int node = 0; node < 4; ++node) {
     PlacementCandidate single{.preference = 1, .nodes = {node}};
@@ -130,7 +134,7 @@ TEST(ChooseInOrder, NeverClosesACycle) {
 
 TEST(ChooseInOrder, NeverTakesTwoGroupsThatWaitForEachOther) {
   // a0 -> b0, b1 -> a1: {a0, a1} and {b0, b1} are both convex, but form a cycle together.
-  PlacementProblem problem = chain(4);
+  PlacementProblem problem = plain_chain(4);
   problem.nodes = {{{}, {0}}, {{0}, {1}}, {{}, {2}}, {{2}, {3}}};
   problem.value_count = 5;
   const auto group = [](std::vector<int> nodes, std::vector<PlacementPort> inputs,
@@ -147,15 +151,16 @@ TEST(ChooseInOrder, NeverTakesTwoGroupsThatWaitForEachOther) {
 }
 
 TEST(ChooseInOrder, NamesANodeThatNobodyCanCompute) {
-  PlacementProblem problem = chain(2);
-  problem.candidates = {covering({0}, 0, 0, 1)};
+  PlacementProblem problem = plain_chain(2);
+  problem.candidates = {plain_covering({0}, 0, 0, 1)};
   EXPECT_THAT(error_of([&] { choose_in_order(problem, {"node 'a' (Relu)", "node 'b' (Relu)"}); }),
               testing::HasSubstr("node 'b' (Relu)"));
 }
 
 TEST(ExplainViolation, SaysWhatIsWrong) {
-  PlacementProblem problem = chain(2);
-  problem.candidates = {covering({0}, 0, 0, 1), covering({1}, 0, 0, 1), covering({0, 1}, 0, 0, 1)};
+  PlacementProblem problem = plain_chain(2);
+  problem.candidates = {plain_covering({0}, 0, 0, 1), plain_covering({1}, 0, 0, 1),
+                        plain_covering({0, 1}, 0, 0, 1)};
   const struct {
     std::vector<int> chosen;
     std::string wrong;
@@ -182,7 +187,7 @@ TEST(ChooseInOrder, IsSoundOnRandomProblems) {
   };
   for (int round = 0; round < 500; ++round) {
     const int nodes = 1 + below(12);
-    PlacementProblem problem = chain(nodes);
+    PlacementProblem problem = plain_chain(nodes);
     for (int node = 1; node < nodes; ++node) {
       problem.nodes[static_cast<size_t>(node)].inputs = {below(node + 1), below(node + 1)};
     }

@@ -1,15 +1,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/at.h"
 #include "place/placement.h"
+#include "solver/cost_network.h"
 
 namespace tessera {
 namespace {
-
-constexpr int kNone = -1;
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 class StorageChooser {
  public:
@@ -66,14 +63,14 @@ class StorageChooser {
   void choose_for_node(int node) {
     int best_sparse = kNone;
     int best_dense = kNone;
-    double min_sparse = kNever;
-    double min_dense = kNever;
+    double min_sparse = kForbidden;
+    double min_dense = kForbidden;
     for (const int index : candidates_by_node_[at(node)]) {
       const PlacementCandidate& candidate = problem_.candidates[at(index)];
       if (is_forbidden_[at(index)] || candidate.nodes.size() > 1) continue;
       const bool is_sparse_candidate = is_sparse(candidate);
       const double seconds =
-          !is_sparse_candidate && candidate.seconds == 0 ? kNever : price(candidate);
+          !is_sparse_candidate && candidate.seconds == 0 ? kForbidden : price(candidate);
       int& best = is_sparse_candidate ? best_sparse : best_dense;
       double& least = is_sparse_candidate ? min_sparse : min_dense;
       if (best != kNone && seconds >= least) continue;

@@ -5,14 +5,9 @@
 #include <queue>
 #include <utility>
 
+#include "base/at.h"
+
 namespace tessera {
-namespace {
-
-constexpr int kNone = -1;
-
-size_t at(int index) { return static_cast<size_t>(index); }
-
-}  // namespace
 
 Cover::Cover(const PlacementProblem& problem)
     : problem_(problem),

@@ -6,14 +6,13 @@
 #include <set>
 #include <utility>
 
+#include "base/at.h"
 #include "tessera/error.h"
 
 namespace tessera {
 namespace {
 
 constexpr double kRounding = 1e-9;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 std::string in_layout(int value, int layout) {
   return "value " + std::to_string(value) + " in layout " + std::to_string(layout);

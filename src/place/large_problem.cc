@@ -6,6 +6,8 @@
 #include <random>
 #include <utility>
 
+#include "base/at.h"
+
 namespace tessera {
 namespace {
 
@@ -13,8 +15,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kBranches = 64;
 constexpr int kBranchNodes = 14;
 constexpr int kDenseLayers = 12;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 constexpr std::array kShapes = {
     GraphShape::Chain,        GraphShape::Residual,     GraphShape::Inception,

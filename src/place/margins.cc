@@ -5,10 +5,10 @@
 #include <tuple>
 #include <utility>
 
+#include "base/at.h"
+
 namespace tessera {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 // Interchangeable candidates (equal nodes, layouts and kept bytes), the cheapest first.
 using Alternatives = std::vector<int>;

@@ -1,5 +1,6 @@
 // Compares margins with an exhaustive search over all sets of candidates.
 #include "place/margins.h"
+#include "base/at.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +9,6 @@
 
 namespace tessera {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 TEST(Margins, AsTryingEverythingFindsThem) {
   int infinite = 0;

@@ -46,6 +46,8 @@ struct PlacementNode {
   std::vector<int> outputs;
 };
 
+// Of an index: no candidate, node or group.
+constexpr int kNone = -1;
 constexpr int64_t kNoByteLimit = std::numeric_limits<int64_t>::max();
 
 struct PlacementProblem {

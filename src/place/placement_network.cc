@@ -6,10 +6,10 @@
 #include <tuple>
 #include <utility>
 
+#include "base/at.h"
+
 namespace tessera {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 bool contains(const std::vector<int>& set, int element) {
   return std::find(set.begin(), set.end(), element) != set.end();

@@ -2,15 +2,11 @@
 #include <cmath>
 #include <limits>
 
+#include "base/at.h"
 #include "place/placement.h"
 #include "place/view_copies.h"
 
 namespace tessera {
-namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
-
-}  // namespace
 
 double conversion_price(const PlacementProblem& problem, int value, int from, int to) {
   if (from == to) return 0;

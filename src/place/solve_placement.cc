@@ -6,6 +6,7 @@
 #include <queue>
 #include <utility>
 
+#include "base/at.h"
 #include "place/explain_violation.h"
 #include "place/placement_network.h"
 
@@ -13,13 +14,11 @@ namespace tessera {
 namespace {
 
 // Sums in different orders differ by less than this. Such a difference must not count as a gap.
-constexpr double kRounding = 1e-12;
+constexpr double kPriceRounding = 1e-12;
 // Maximum number of steps to find the best price of a byte.
 constexpr int kByteSteps = 30;
 // Work of building and reducing a network, for each cell of its tables.
 constexpr double kWorkOfCell = 8;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 // Chosen candidates in an order in which they can run, except for those on cycles.
 struct Order {
@@ -122,7 +121,7 @@ class PlacementSearch {
     add(std::move(root));
     while (!open_.empty() && !is_at_end()) {
       const Branch branch = take();
-      if (branch.lower_bound >= best_.seconds * (1 - kRounding)) break;
+      if (branch.lower_bound >= best_.seconds * (1 - kPriceRounding)) break;
       split(branch);
     }
     if (!best_.is_found() && !open_.empty()) repair(open_.front());
@@ -131,7 +130,8 @@ class PlacementSearch {
       best_.lower_bound = std::min(best_.lower_bound, branch.lower_bound);
     }
     // Costs that differ only by rounding are equal.
-    if (best_.lower_bound >= best_.seconds * (1 - kRounding)) best_.lower_bound = best_.seconds;
+    if (best_.lower_bound >= best_.seconds * (1 - kPriceRounding))
+      best_.lower_bound = best_.seconds;
     return std::move(best_);
   }
 
@@ -294,8 +294,8 @@ class PlacementSearch {
         best_price = price;
       }
       const bool is_lower =
-          at_price(made) < at_price(over) * (1 - kRounding) &&
-          (under.chosen.empty() || at_price(made) < at_price(under) * (1 - kRounding));
+          at_price(made) < at_price(over) * (1 - kPriceRounding) &&
+          (under.chosen.empty() || at_price(made) < at_price(under) * (1 - kPriceRounding));
       if (!is_lower && !under.chosen.empty()) break;
       (is_over_limit(made) ? over : under) = std::move(made);
       if (under.chosen.empty()) {

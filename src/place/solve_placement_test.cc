@@ -1,5 +1,6 @@
 // Compares exact placements with an exhaustive search, and tests the validator with broken ones.
 #include "place/solve_placement.h"
+#include "base/at.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,8 +16,6 @@ namespace tessera {
 namespace {
 
 using testing::HasSubstr;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 TEST(SolvePlacement, AsGoodAsTryingEverything) {
   int solved = 0;

@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <limits>
 
+#include "solver/cost_network.h"
+
 namespace tessera {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 // The number of sets of layouts is exponential in the number of layouts. If there are more layouts
 // than this, some that are not wanted are ignored as intermediate layouts. The wanted layouts of
 // one value are far fewer.
@@ -27,11 +28,11 @@ class ConversionTrees {
     for (const int layout : wanted) add(layout);
     add_reachable();
     const size_t count = size_t{1} << layouts_.size();
-    seconds_.assign(count, kNever);
+    seconds_.assign(count, kForbidden);
     before_.assign(count, 0);
     seconds_[kStart] = 0;
     for (Set set = kStart; set < count; ++set) {
-      if (seconds_[set] == kNever) continue;
+      if (seconds_[set] == kForbidden) continue;
       for (size_t position = 0; position < layouts_.size(); ++position) {
         const Set next = set | (Set{1} << position);
         if (next == set) continue;
@@ -87,7 +88,7 @@ class ConversionTrees {
     while (known < layouts_.size()) {
       for (int layout = 0; layout < problem_.layout_count; ++layout) {
         if (layouts_.size() >= kMaxLayouts) return;
-        if (conversion_price(problem_, value_, layouts_[known], layout) < kNever) add(layout);
+        if (conversion_price(problem_, value_, layouts_[known], layout) < kForbidden) add(layout);
       }
       ++known;
     }
@@ -95,7 +96,7 @@ class ConversionTrees {
 
   // The price of the cheapest conversion from any layout of `set` to `layout`, and its source.
   std::pair<double, int> price_into(Set set, int layout) const {
-    std::pair<double, int> best = {kNever, 0};
+    std::pair<double, int> best = {kForbidden, 0};
     for (size_t position = 0; position < layouts_.size(); ++position) {
       if ((set >> position & 1) == 0) continue;
       best = std::min(best, {conversion_price(problem_, value_, layouts_[position], layout),
@@ -131,7 +132,7 @@ std::vector<ValueChoice> list_choices(const PlacementProblem& problem, int value
   }
   std::vector<ValueChoice> choices;
   for (size_t set = 0; set < count; ++set) {
-    bool is_dominated = seconds[set] == kNever;
+    bool is_dominated = seconds[set] == kForbidden;
     for (size_t position = 0; position < wanted.size() && !is_dominated; ++position) {
       const size_t more = set | (size_t{1} << position);
       is_dominated = more != set && seconds[more] <= seconds[set];

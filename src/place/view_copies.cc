@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include "base/at.h"
+
 namespace tessera {
 namespace {
 
 // The default alignment of the plug-in contract.
 constexpr int64_t kAlignmentBytes = 64;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 }  // namespace
 

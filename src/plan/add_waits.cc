@@ -4,12 +4,11 @@
 #include <map>
 #include <utility>
 
+#include "base/at.h"
 #include "plan/shared_memory.h"
 
 namespace tessera {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 // An access of a step to bytes [begin, end) of a memory: of the arena of device -1 - memory, or of
 // the buffer `memory`.

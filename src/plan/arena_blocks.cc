@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "base/check.h"
 #include "plan/memory_plan.h"
 #include "plan/shared_memory.h"
 
 namespace tessera {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 bool is_in_arena(const ExecutionPlan& plan, int buffer) {
   return plan.buffers[at(buffer)].kind == PlanBuffer::Kind::Arena;

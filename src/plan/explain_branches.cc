@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "base/at.h"
+
 namespace tessera {
 namespace {
 
 using Kind = PlanBuffer::Kind;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 std::string explain_inputs(const ExecutionPlan& plan, const ExecutionStep& step,
                            const SubPlan& branch) {

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/at.h"
 #include "plan/shared_memory.h"
 
 namespace tessera {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 class ProblemMaker {
  public:

@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/at.h"
 #include "base/check.h"
 #include "plan/add_waits.h"
 #include "plan/arena_blocks.h"
@@ -12,8 +13,6 @@
 
 namespace tessera {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 void note_releases(ExecutionPlan& plan) {
   std::vector<size_t> last(plan.buffers.size(), 0);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/at.h"
 #include "base/check.h"
 
 namespace tessera {
@@ -19,8 +20,6 @@ constexpr int64_t kBeamWidth = 24;
 constexpr int64_t kBeamEvaluations = 4;
 
 constexpr int64_t kMaxEvaluationCost = 10'000'000;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 // A subset of the steps of a piece.
 class StepSet {
@@ -463,18 +462,18 @@ StepOrder order_steps(const OrderProblem& problem, const OrderOptions& options) 
 }
 
 int64_t peak_of(const OrderProblem& problem, const std::vector<int>& order) {
-  constexpr size_t kNone = std::numeric_limits<size_t>::max();
-  std::vector<size_t> first(problem.block_bytes.size(), kNone);
-  std::vector<size_t> last(problem.block_bytes.size(), kNone);
+  constexpr size_t kUnused = std::numeric_limits<size_t>::max();
+  std::vector<size_t> first(problem.block_bytes.size(), kUnused);
+  std::vector<size_t> last(problem.block_bytes.size(), kUnused);
   for (size_t position = 0; position < order.size(); ++position) {
     for (const int block : problem.steps[at(order[position])].blocks) {
-      if (first[at(block)] == kNone) first[at(block)] = position;
+      if (first[at(block)] == kUnused) first[at(block)] = position;
       last[at(block)] = position;
     }
   }
   std::vector<int64_t> changes(order.size() + 1, 0);
   for (size_t block = 0; block < first.size(); ++block) {
-    if (first[block] == kNone) continue;
+    if (first[block] == kUnused) continue;
     changes[first[block]] += problem.block_bytes[block];
     changes[last[block] + 1] -= problem.block_bytes[block];
   }

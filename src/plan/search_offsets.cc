@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/at.h"
 #include "plan/mixed_bits.h"
 
 namespace tessera {
@@ -18,8 +19,6 @@ constexpr int64_t kEffortBetweenQuestions = 1'000'000;
 // The limit of nested decisions. Each takes some hundred bytes of stack, and a thread has only a
 // few megabytes.
 constexpr int kMaxDecisions = 4000;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 uint64_t mixed(uint64_t one, int64_t other) {
   return mixed_bits(mixed_bits(one) ^ static_cast<uint64_t>(other));

@@ -4,12 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/at.h"
 #include "plan/shared_memory.h"
 
 namespace tessera {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 class InPlaceSharer {
  public:

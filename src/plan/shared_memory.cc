@@ -2,10 +2,10 @@
 
 #include <bit>
 
+#include "base/at.h"
+
 namespace tessera {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 static_assert(TESSERA_ALIGNMENT_BYTES == 64, "a bit of 64 for each offset that is not aligned");
 

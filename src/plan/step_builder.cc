@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "base/at.h"
 #include "base/check.h"
 
 namespace tessera {
@@ -14,8 +15,6 @@ using Kind = PlanBuffer::Kind;
 // The requirements of copies and joint values, and of views.
 constexpr PortRequirements kAnything{.alignment_bytes = 1, .accepts_strides = true};
 constexpr PortRequirements kDense{.alignment_bytes = 1, .accepts_strides = false};
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 }  // namespace
 

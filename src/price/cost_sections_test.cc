@@ -34,14 +34,14 @@ FoundCosts found() {
   return found;
 }
 
-std::vector<PricedLibrary> libraries() {
+std::vector<PricedLibrary> two_libraries() {
   return {{"fast", "version=3.2.1;commit=abc;", {{"version", "3.2"}}},
           {"plain", "version=0.1.0;", {{"version", "0.1"}}}};
 }
 
 const Binding kBinding = {{"inputs", "float32 1"}, {"threads", "2"}};
 
-cache::CacheFile stored() { return {.sections = to_sections(found(), libraries(), kBinding)}; }
+cache::CacheFile stored() { return {.sections = to_sections(found(), two_libraries(), kBinding)}; }
 
 TakenPlan plan_in(const cache::CacheFile& file, const std::vector<PricedLibrary>& now) {
   return take_plan(file, kBinding, now, "file");
@@ -64,12 +64,12 @@ TEST(CostSections, HoldPricesByLibraryAndThePlan) {
 }
 
 TEST(CostSections, AreTakenBack) {
-  const TakenCosts taken = take_costs(stored(), "", libraries(), "file");
+  const TakenCosts taken = take_costs(stored(), "", two_libraries(), "file");
   EXPECT_EQ(taken.costs.conversions.size(), 1U);
   EXPECT_EQ(taken.costs.kernels.size(), 2U);
   EXPECT_THAT(taken.reasons, testing::IsEmpty());
   EXPECT_EQ(taken.entries.at("fast"), 2);
-  const TakenPlan plan = plan_in(stored(), libraries());
+  const TakenPlan plan = plan_in(stored(), two_libraries());
   EXPECT_EQ(plan.plan, found().plan);
   EXPECT_EQ(plan.change, "");
 }
@@ -78,13 +78,13 @@ TEST(CostSections, AreTakenBack) {
 TEST(CostSections, UntrustedPricesAreNotVerifiedButRefusalsCount) {
   FoundCosts costs = found();
   costs.costs.kernels.begin()->second = {.refusal = "it is wrong"};
-  cache::CacheFile file{.sections = to_sections(costs, libraries(), kBinding)};
+  cache::CacheFile file{.sections = to_sections(costs, two_libraries(), kBinding)};
   for (const auto& [origin, is_verified] : {std::pair(cache::Origin::Local, true),
                                             {cache::Origin::Signed, true},
                                             {cache::Origin::Untrusted, false}}) {
     for (cache::Section& section : file.sections) section.origin = origin;
-    const TakenCosts taken = take_costs(file, "", libraries(), "file");
-    EXPECT_EQ(plan_in(file, libraries()).origin, origin);
+    const TakenCosts taken = take_costs(file, "", two_libraries(), "file");
+    EXPECT_EQ(plan_in(file, two_libraries()).origin, origin);
     EXPECT_EQ(taken.costs.kernels.begin()->second.refusal, "it is wrong");
     for (const auto& [key, cost] : taken.costs.kernels)
       EXPECT_EQ(cost.is_verified_here, is_verified);
@@ -97,43 +97,43 @@ TEST(CostSections, OfTwoPlansForOneBindTheOneThatIsVouchedForCounts) {
        {std::tuple(cache::Origin::Signed, "ours", 1), {cache::Origin::Untrusted, "his", 2}}) {
     FoundCosts costs = found();
     costs.plan->steps[0].algorithm = algorithm;
-    cache::Section section = to_sections(costs, libraries(), kBinding).back();
+    cache::Section section = to_sections(costs, two_libraries(), kBinding).back();
     section.origin = origin;
     section.made_ns = made_ns;
     file.sections.push_back(section);
   }
-  EXPECT_EQ(plan_in(file, libraries()).plan->steps[0].algorithm, "ours");
+  EXPECT_EQ(plan_in(file, two_libraries()).plan->steps[0].algorithm, "ours");
   std::swap(file.sections[0], file.sections[1]);
-  EXPECT_EQ(plan_in(file, libraries()).plan->steps[0].algorithm, "ours");
+  EXPECT_EQ(plan_in(file, two_libraries()).plan->steps[0].algorithm, "ours");
 }
 
 TEST(CostSections, APlanBringsTheOneThatRunsUntilItIsBuilt) {
   FoundCosts both = found();
   both.plan->startup_plan = {
       KnownPlan{.steps = {{.nodes = {0}, .backend = "plain", .algorithm = "soon"}}}};
-  const cache::CacheFile file{.sections = to_sections(both, libraries(), kBinding)};
-  EXPECT_EQ(plan_in(file, libraries()).plan, both.plan);
+  const cache::CacheFile file{.sections = to_sections(both, two_libraries(), kBinding)};
+  EXPECT_EQ(plan_in(file, two_libraries()).plan, both.plan);
 }
 
 TEST(CostSections, WithoutAPlanSayAfterHowLongItWasInterrupted) {
   FoundCosts stopped = found();
   stopped.plan.reset();
   stopped.interrupted_seconds = 0.25;
-  cache::CacheFile file{.sections = to_sections(stopped, libraries(), kBinding)};
-  EXPECT_FALSE(plan_in(file, libraries()).plan);
-  EXPECT_EQ(plan_in(file, libraries()).interrupted_seconds, 0.25);
-  EXPECT_EQ(take_costs(file, "", libraries(), "file").costs.kernels.size(), 2U);
+  cache::CacheFile file{.sections = to_sections(stopped, two_libraries(), kBinding)};
+  EXPECT_FALSE(plan_in(file, two_libraries()).plan);
+  EXPECT_EQ(plan_in(file, two_libraries()).interrupted_seconds, 0.25);
+  EXPECT_EQ(take_costs(file, "", two_libraries(), "file").costs.kernels.size(), 2U);
   // The later result wins.
   for (const cache::Section& section : stored().sections) file.put(section);
-  EXPECT_TRUE(plan_in(file, libraries()).plan);
-  EXPECT_FALSE(plan_in(file, libraries()).interrupted_seconds);
+  EXPECT_TRUE(plan_in(file, two_libraries()).plan);
+  EXPECT_FALSE(plan_in(file, two_libraries()).interrupted_seconds);
   // Malformed contents count as no result.
   for (const char* bytes : {"", "x", "1x", "-1", "nan"}) {
     const cache::CacheFile odd{.sections = {{.type = kPlanSection,
                                              .content = kInterruptedContent,
                                              .ingredients = kBinding,
                                              .bytes = bytes}}};
-    EXPECT_FALSE(plan_in(odd, libraries()).interrupted_seconds) << bytes;
+    EXPECT_FALSE(plan_in(odd, two_libraries()).interrupted_seconds) << bytes;
   }
 }
 
@@ -146,19 +146,19 @@ TEST(CostSections, ASectionWithoutAPlanOrWithOthersIsCorrupt) {
                                               .content = kCostsContent,
                                               .ingredients = kBinding,
                                               .bytes = write_cost_table(table)}}};
-    EXPECT_THROW(plan_in(file, libraries()), Error) << graphs.size();
+    EXPECT_THROW(plan_in(file, two_libraries()), Error) << graphs.size();
     EXPECT_THROW(check_plans(file, "file"), Error) << graphs.size();
   }
 }
 
 TEST(CostSections, OfOneTypeAreTakenAlone) {
-  const TakenCosts taken = take_costs(stored(), "plain", libraries(), "file");
+  const TakenCosts taken = take_costs(stored(), "plain", two_libraries(), "file");
   EXPECT_EQ(taken.costs.kernels.size(), 1U);
   EXPECT_EQ(taken.costs.kernels.begin()->first.backend, "plain");
 }
 
 TEST(CostSections, APatchOfALibraryKeepsItsPrices) {
-  std::vector<PricedLibrary> patched = libraries();
+  std::vector<PricedLibrary> patched = two_libraries();
   patched[0].ingredients = "version=3.2.2;commit=def;";
   const TakenCosts taken = take_costs(stored(), "", patched, "file");
   EXPECT_TRUE(taken.costs.kernels.contains(key("fast", "version=3.2.2;commit=def;")));
@@ -166,7 +166,7 @@ TEST(CostSections, APatchOfALibraryKeepsItsPrices) {
 }
 
 TEST(CostSections, AnotherVersionLosesItsPricesAndThePlanNamesIt) {
-  std::vector<PricedLibrary> newer = libraries();
+  std::vector<PricedLibrary> newer = two_libraries();
   newer[0].stable = {{"version", "3.3"}};
   const TakenCosts taken = take_costs(stored(), "", newer, "file");
   EXPECT_EQ(taken.costs.kernels.size(), 1U);
@@ -177,28 +177,28 @@ TEST(CostSections, AnotherVersionLosesItsPricesAndThePlanNamesIt) {
 }
 
 TEST(CostSections, ALibraryThatAppearsOrGoesIsAChangeThoughThePlanDoesNotUseIt) {
-  std::vector<PricedLibrary> now = libraries();
+  std::vector<PricedLibrary> now = two_libraries();
   now.push_back({"extra", "", {{"version", "1.0"}}});
   EXPECT_EQ(plan_in(stored(), now).change, "extra: nothing in the file, version 1.0 now");
-  now = {libraries()[0]};
+  now = {two_libraries()[0]};
   EXPECT_EQ(plan_in(stored(), now).change, "plain: version 0.1 in the file, nothing now");
 }
 
 TEST(CostSections, APlanForTheseLibrariesGoesBeforeANewerOneForOthers) {
   cache::CacheFile file = stored();
-  std::vector<PricedLibrary> newer = libraries();
+  std::vector<PricedLibrary> newer = two_libraries();
   newer[0].stable = {{"version", "3.3"}};
   for (cache::Section& section : to_sections(found(), newer, kBinding)) {
     section.made_ns += 1'000'000'000;
     file.put(std::move(section));
   }
-  EXPECT_EQ(plan_in(file, libraries()).change, "");
+  EXPECT_EQ(plan_in(file, two_libraries()).change, "");
   EXPECT_EQ(plan_in(file, newer).change, "");
-  EXPECT_EQ(take_costs(file, "fast", libraries(), "file").entries.at("fast"), 2);
+  EXPECT_EQ(take_costs(file, "fast", two_libraries(), "file").entries.at("fast"), 2);
 }
 
 TEST(CostSections, AnOutdatedPlanThatIsKeptAgainStaysOne) {
-  std::vector<PricedLibrary> newer = libraries();
+  std::vector<PricedLibrary> newer = two_libraries();
   newer[0].stable = {{"version", "3.3"}};
   const TakenPlan taken = plan_in(stored(), newer);
   ASSERT_TRUE(taken.plan);
@@ -207,14 +207,14 @@ TEST(CostSections, AnOutdatedPlanThatIsKeptAgainStaysOne) {
   again.plan_versions = taken.versions;
   const cache::CacheFile file{.sections = to_sections(again, newer, kBinding)};
   EXPECT_EQ(plan_in(file, newer).change, "fast: version 3.2 in the file, version 3.3 now");
-  EXPECT_EQ(plan_in(file, libraries()).change, "");
+  EXPECT_EQ(plan_in(file, two_libraries()).change, "");
   EXPECT_FALSE(is_fully_measured(file, kBinding, newer[0])) << "the newer one has still to compete";
 }
 
 TEST(CostSections, APlanForAnotherBindIsNotTakenAndTheNearestIsTold) {
   Binding other = kBinding;
   other[1].value = "1";
-  const TakenPlan taken = take_plan(stored(), other, libraries(), "file");
+  const TakenPlan taken = take_plan(stored(), other, two_libraries(), "file");
   EXPECT_FALSE(taken.plan);
   EXPECT_EQ(taken.nearest, "threads: 2 in the file, 1 now");
 }
@@ -222,22 +222,22 @@ TEST(CostSections, APlanForAnotherBindIsNotTakenAndTheNearestIsTold) {
 TEST(CostSections, OfALibraryNothingIsLeftToMeasureWhereAPlanWasFound) {
   Binding other = kBinding;
   other[1].value = "1";
-  EXPECT_TRUE(is_fully_measured(stored(), kBinding, libraries()[0]));
-  EXPECT_FALSE(is_fully_measured(stored(), other, libraries()[0]));
+  EXPECT_TRUE(is_fully_measured(stored(), kBinding, two_libraries()[0]));
+  EXPECT_FALSE(is_fully_measured(stored(), other, two_libraries()[0]));
   EXPECT_FALSE(is_fully_measured(stored(), kBinding, {"fast", "", {{"version", "3.3"}}}));
   FoundCosts stopped = found();
   stopped.plan.reset();
-  const cache::CacheFile file{.sections = to_sections(stopped, libraries(), kBinding)};
-  EXPECT_FALSE(is_fully_measured(file, kBinding, libraries()[0]));
+  const cache::CacheFile file{.sections = to_sections(stopped, two_libraries(), kBinding)};
+  EXPECT_FALSE(is_fully_measured(file, kBinding, two_libraries()[0]));
 }
 
 TEST(CostSections, PricesOfAnotherLibraryAreDamage) {
   cache::CacheFile file = stored();
   std::swap(file.sections[0].bytes, file.sections[1].bytes);
-  EXPECT_THROW(take_costs(file, "", libraries(), "file"), Error);
+  EXPECT_THROW(take_costs(file, "", two_libraries(), "file"), Error);
   file = stored();
   file.sections[4].bytes = file.sections[0].bytes;
-  EXPECT_THROW(plan_in(file, libraries()), Error);
+  EXPECT_THROW(plan_in(file, two_libraries()), Error);
 }
 
 TEST(CostSections, VersionsAreCutBehindTheSecondNumber) {

@@ -11,7 +11,7 @@ namespace {
 
 // What may be spent at once: by two graphs that each take all they may. Small graphs of a program
 // that meets them one after the other are all measured fully if this share of its time suffices.
-constexpr double kMaxSeconds = 1;
+constexpr double kMaxSharedSeconds = 1;
 constexpr double kShareOfTime = 0.25;
 
 double steady_seconds() {
@@ -23,14 +23,14 @@ double steady_seconds() {
 SharedCosts::SharedCosts(std::function<double()> now, size_t max_costs)
     : max_costs_(max_costs),
       now_(now ? std::move(now) : steady_seconds),
-      allowance_seconds_(kMaxSeconds),
+      allowance_seconds_(kMaxSharedSeconds),
       counted_seconds_(now_()) {}
 
 double SharedCosts::allowance_seconds() {
   const ForkSafeLock lock(mutex_);
   const double now = now_();
   allowance_seconds_ += kShareOfTime * (now - counted_seconds_);
-  allowance_seconds_ = std::min(allowance_seconds_, kMaxSeconds);
+  allowance_seconds_ = std::min(allowance_seconds_, kMaxSharedSeconds);
   counted_seconds_ = now;
   return std::max(0.0, allowance_seconds_);
 }

@@ -19,8 +19,6 @@ constexpr size_t kShift = 2;
 constexpr size_t kMean = 3;
 constexpr size_t kVariance = 4;
 
-bool is_op(const Node& node, const char* op) { return node.domain.empty() && node.op == op; }
-
 int64_t int_or(const Node& node, const char* name, int64_t otherwise) {
   const int64_t* value = node.attributes.find_int(name);
   return value != nullptr ? *value : otherwise;

@@ -25,8 +25,6 @@ constexpr size_t kOuterAxes = 2;
 // The largest pad that a Conv may have.
 constexpr int64_t kMaxPad = INT32_MAX;
 
-bool is_op(const Node& node, const char* op) { return node.domain.empty() && node.op == op; }
-
 std::string string_or(const Node& node, const char* name, const char* otherwise) {
   const std::string* value = node.attributes.find_string(name);
   return value != nullptr ? *value : otherwise;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/at.h"
 #include "solver/dominated_values.h"
 #include "solver/elimination_plan.h"
 #include "solver/explain_violation.h"
@@ -17,8 +18,6 @@ namespace {
 
 // The share of the permitted work that elimination alone may take before bounds are tried.
 constexpr double kEliminationShare = 0.25;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 class Search {
  public:

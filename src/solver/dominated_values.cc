@@ -4,13 +4,13 @@
 #include <numeric>
 #include <utility>
 
+#include "base/at.h"
+
 namespace tessera {
 namespace {
 
 // For variables with more values, comparing all pairs does not pay.
 constexpr int kMaxValues = 64;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 // A factor seen from one of its variables: cell (outer, value, inner).
 struct View {

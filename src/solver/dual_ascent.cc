@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/at.h"
+
 namespace tessera {
-namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
-
-}  // namespace
 
 DualAscent::DualAscent(const CostNetwork& network)
     : sizes_(network.domain_sizes), rank_(sizes_.size()), tables_of_(sizes_.size()) {

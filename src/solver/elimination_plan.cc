@@ -6,10 +6,10 @@
 #include <queue>
 #include <utility>
 
+#include "base/at.h"
+
 namespace tessera {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 void sort_unique(std::vector<int>& set) {
   std::sort(set.begin(), set.end());

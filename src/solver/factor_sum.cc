@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/at.h"
+
 namespace tessera {
 namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 // The change of a table's index for a step of each of its variables.
 std::vector<int64_t> strides_of(const CostFactor& factor, const std::vector<int>& domain_sizes) {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/at.h"
 #include "solver/elimination_plan.h"
 #include "solver/factor_sum.h"
 #include "solver/reduction.h"
@@ -21,8 +22,6 @@ constexpr double kMinGain = 0.02;
 constexpr int kMaxSweeps = 20;
 // The extra work allowed, beyond the effort, to find a feasible assignment.
 constexpr double kLastCells = 1e8;
-
-size_t at(int index) { return static_cast<size_t>(index); }
 
 class Improver {
  public:

@@ -2,14 +2,10 @@
 
 #include <algorithm>
 
+#include "base/at.h"
 #include "solver/factor_sum.h"
 
 namespace tessera {
-namespace {
-
-size_t at(int index) { return static_cast<size_t>(index); }
-
-}  // namespace
 
 Reduction::Reduction(std::vector<int> domain_sizes, std::vector<CostFactor> factors)
     : domain_sizes_(std::move(domain_sizes)),

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/at.h"
 #include "solver/dominated_values.h"
 #include "solver/dual_ascent.h"
 #include "solver/elimination_plan.h"
@@ -21,9 +22,7 @@ constexpr int kRounds = 20;
 // neither good nor found quickly.
 constexpr int kMinPasses = 4;
 // Relative to the gap: stops after a round that closes less.
-constexpr double kMinGain = 0.05;
-
-size_t at(int index) { return static_cast<size_t>(index); }
+constexpr double kMinSweepGain = 0.05;
 
 class CostMover {
  public:
@@ -51,7 +50,7 @@ class CostMover {
       if (is_proven()) return std::move(solution_);
       if (is_small()) break;
       const double now = solution_.cost - solution_.lower_bound;
-      if (now > gap * (1 - kMinGain)) break;
+      if (now > gap * (1 - kMinSweepGain)) break;
       gap = now;
     }
     if (is_over()) return std::move(solution_);

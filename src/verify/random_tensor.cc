@@ -37,7 +37,7 @@ void fill_floating(Tensor& tensor, Generator& generator, bool is_positive) {
 }
 
 template <class T>
-float number_of(const T& element) {
+float float_of(const T& element) {
   return static_cast<float>(element);
 }
 
@@ -66,7 +66,7 @@ void fill_range(Tensor& tensor, ValueRange range, Generator& generator, bool is_
 template <class T>
 Tensor in_range_of(const Tensor& tensor, ValueRange range, uint64_t seed) {
   const bool is_positive =
-      std::ranges::all_of(tensor.as<T>(), [](const T& element) { return number_of(element) > 0; });
+      std::ranges::all_of(tensor.as<T>(), [](const T& element) { return float_of(element) > 0; });
   Tensor result(tensor.type(), tensor.dims());
   Generator generator(seed);
   fill_range<T>(result, range, generator, is_positive);

@@ -16,7 +16,7 @@ namespace tessera::verification {
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kFloatInfinity = std::numeric_limits<float>::infinity();
 
 // From this number of elements on there is space for all kinds, both in the vectorised body and in
 // the tail of a kernel's loop.
@@ -69,8 +69,8 @@ void set_special_values(Tensor& tensor, uint64_t digest, SpecialValues kinds) {
     set(shift + 4, is_half ? -1e-6F : -1e-40F);
   }
   if (kinds != SpecialValues::NaN) {
-    set(count / 2 + shift, kInfinity);
-    set(3 * count / 4 - shift, -kInfinity);
+    set(count / 2 + shift, kFloatInfinity);
+    set(3 * count / 4 - shift, -kFloatInfinity);
   }
   // NaNs of both signs: processors produce negative ones, and some kernels look at the sign.
   set(count / 4 + shift, kNaN);

@@ -99,6 +99,8 @@ RULINGS = (
      "to"),
     ("LSTM|GRU|RNN", "differs", "HardSigmoid.*with .*(nan|inf).*found nan", "A limit of the judge: some activations of "
      "not a number are numbers there."),
+    ("LSTM|GRU|RNN", "differs", "^(?!.*from reference).*with .*(nan|inf).*found nan", "A limit of ONNX Runtime, the only judge "
+     "where onnx.reference does not read an attribute: its activations of not a number are numbers."),
     ("Squeeze|Pad", "refuses", "each axis once", "Behavior is undefined if an axis is repeated."),
     ("Elu", "differs", "alpha = (nan|-?inf)", "f(x) = alpha * (exp(x) - 1.) for x < 0, f(x) = x for x >= 0"),
     ("LeakyRelu", "differs", "alpha = (nan|-?inf)", "f(x) = alpha * x for x < 0, f(x) = x for x >= 0"),

@@ -296,6 +296,20 @@ def load_nodes(tessera, nodes, shape, constants=(), opset=13):
         graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8).SerializeToString())
 
 
+def chain_of(ops, constants, shape):
+    """Nodes from x to y, each with its constant of that shape as second input if it has one; and
+    the constants."""
+    nodes, values, at = [], {}, "x"
+    for index, (op, constant) in enumerate(zip(ops, constants)):
+        inputs = [at]
+        if constant is not None:
+            values[f"c{index}"] = np.full(shape, constant, np.float32)
+            inputs.append(f"c{index}")
+        at = "y" if index == len(ops) - 1 else f"v{index}"
+        nodes.append(helper.make_node(op, inputs, [at], f"{op}{index}"))
+    return nodes, values
+
+
 BIAS, FACTOR = np.float32(0.9371), np.float32(3.777)
 
 
@@ -308,14 +322,7 @@ BIAS, FACTOR = np.float32(0.9371), np.float32(3.777)
 @pytest.mark.parametrize("shape", [(), (8, 1, 1), (1, 8, 6, 8)])
 def test_a_scaled_sum_keeps_its_digits(tessera, openvino, ops, constants, shape):
     """OpenVINO computes (x + a) * b as x * b + a * b. Here x + a nearly cancels."""
-    nodes, values, at = [], {}, "x"
-    for index, (op, constant) in enumerate(zip(ops, constants)):
-        inputs = [at]
-        if constant is not None:
-            values[f"c{index}"] = np.full(shape, constant, np.float32)
-            inputs.append(f"c{index}")
-        at = "y" if index == len(ops) - 1 else f"v{index}"
-        nodes.append(helper.make_node(op, inputs, [at], f"{op}{index}"))
+    nodes, values = chain_of(ops, constants, shape)
     x = np.full((1, 8, 6, 8), -BIAS * np.float32(1.0003), np.float32)
     exact = x.astype(np.float64)
     for op, constant in zip(ops, constants):
@@ -329,6 +336,56 @@ def test_a_scaled_sum_keeps_its_digits(tessera, openvino, ops, constants, shape)
     factor = next(node.name for node in nodes if node.op_type == "Mul" and values[node.input[1]].flat[0] != 2)
     with pytest.raises(tessera.Error, match="loses the digits of a small sum"):
         model.bind(pins=[tessera.Pin(factor, "openvino")])
+
+
+@pytest.mark.parametrize("ops, constants", [
+    (("Sub", "Sub"), (1e6, 0.1)), (("Add", "Add"), (-1e6, 0.1)), (("Sub", "Add"), (1e6, 0.1)),
+    (("Sub", "Neg", "Sub"), (1e6, None, 0.1)), (("Sub", "Identity", "Sub"), (1e6, None, 0.1)),
+    (("Sub", "Mul", "Sub"), (1e6, 2, 0.1)), (("Sub", "Sum"), (1e6, 0.1))])
+@pytest.mark.parametrize("shape", [(), (8, 1, 1), (1, 8, 6, 8)])
+def test_sums_with_several_constants_keep_their_digits(tessera, openvino, ops, constants, shape):
+    """OpenVINO computes (x + a) + b as x + (a + b), which here is a third of a unit off."""
+    nodes, values = chain_of(ops, constants, shape)
+    x = np.full((1, 8, 6, 8), 1e6, np.float32)
+    model = load_nodes(tessera, nodes, x.shape, values)
+    found = model.bind(backends=["openvino", "reference"], optimize="now").run({"x": x})[0]
+    assert np.max(np.abs(np.abs(found) - 0.1)) < 1e-7
+    with pytest.raises(tessera.Error, match="loses the digits of a small sum"):
+        model.bind(pins=[tessera.Pin(nodes[-1].name, "openvino")])
+
+
+@pytest.mark.parametrize("ops, constants, expected", [
+    (("Mul", "Mul"), (1e30, 1e30), 1e30), (("Mul", "Neg", "Mul"), (1e30, None, 1e30), -1e30),
+    (("Mul", "Div"), (1e30, 2.0**-100), 2.0**100), (("Mul", "Mul", "Mul"), (1e15, 1e15, 1e30), 1e30)])
+def test_products_with_several_constants_stay_finite(tessera, openvino, ops, constants, expected):
+    """OpenVINO computes (x * a) * b as x * (a * b), which here is infinite."""
+    nodes, values = chain_of(ops, constants, ())
+    x = np.full((1, 8, 6, 8), 1e-30, np.float32)
+    model = load_nodes(tessera, nodes, x.shape, values)
+    found = model.bind(backends=["openvino", "reference"], optimize="now").run({"x": x})[0]
+    np.testing.assert_allclose(found, np.full_like(x, expected), rtol=1e-6)
+    with pytest.raises(tessera.Error, match="no normal float32"):
+        model.bind(pins=[tessera.Pin(nodes[-1].name, "openvino")])
+
+
+@pytest.mark.parametrize("ops", [("Conv", "Mul"), ("Mul", "Conv"), ("MatMul", "Mul"), ("Mul", "Neg", "MatMul")])
+def test_factors_of_products_stay_finite(tessera, openvino, ops):
+    """OpenVINO multiplies the factor into the weights, which makes them infinite."""
+    shapes = {"Conv": (8, 8, 1, 1), "MatMul": (8, 4), "Mul": ()}
+    nodes, values, at = [], {}, "x"
+    for index, op in enumerate(ops):
+        inputs = [at]
+        if op in shapes:
+            values[f"c{index}"] = np.full(shapes[op], 1e30, np.float32)
+            inputs.append(f"c{index}")
+        at = "y" if index == len(ops) - 1 else f"v{index}"
+        nodes.append(helper.make_node(op, inputs, [at], f"{op}{index}"))
+    x = np.full((1, 8, 6, 8), 1e-30, np.float32)
+    model = load_nodes(tessera, nodes, x.shape, values)
+    found = model.bind(backends=["openvino", "reference"], optimize="now").run({"x": x})[0]
+    np.testing.assert_allclose(np.abs(found), np.full_like(found, 8e30), rtol=1e-6)
+    with pytest.raises(tessera.Error, match="no normal float32"):
+        model.bind(pins=[tessera.Pin(nodes[-1].name, "openvino")])
 
 
 @pytest.mark.parametrize("shape, axes", [

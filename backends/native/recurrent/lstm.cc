@@ -70,7 +70,7 @@ LstmSizes sizes_of(const Node& node) {
   if (attributes.get_int("layout") != 0) refuse("takes steps before batches only (layout = 0)");
   if (attributes.get_int("input_forget") != 0)
     refuse("does not couple the input and forget gates (input_forget)");
-  if (attributes.get_float("clip") > 0) refuse("does not clip its sums");
+  if (attributes.has("clip")) refuse("does not clip its sums");
   check_functions(node);
   const std::vector<int64_t> input = node.input(0).type().dims;
   const std::vector<int64_t> recurrent = node.input(2).type().dims;

@@ -14,9 +14,6 @@ namespace {
 using onnx_import::ByteSource;
 using onnx_import::onnx_type_name;
 
-// More than models nest sequences, optionals and maps; a hostile file nests them without end.
-constexpr int kMaxNestedTypes = 16;
-
 // ONNX's own names of element types, which differ from Tessera's for two.
 std::string element_name(int onnx_type) {
   if (onnx_type == onnx::TensorProto::FLOAT) return "float";
@@ -25,7 +22,7 @@ std::string element_name(int onnx_type) {
 }
 
 std::string type_text(const onnx::TypeProto& type, int depth = 0) {
-  if (depth > kMaxNestedTypes) return "";
+  if (depth > onnx_import::kMaxNestedTypes) return "";
   switch (type.value_case()) {
     case onnx::TypeProto::kTensorType:
       return "tensor(" + element_name(type.tensor_type().elem_type()) + ")";

@@ -6,7 +6,7 @@
 namespace tessera::onnx_import {
 namespace {
 
-struct Case {
+struct LookupCase {
   const char* domain;
   const char* name;
   int64_t opset;
@@ -15,7 +15,7 @@ struct Case {
 
 // A build that has Relu, Upsample (until version 9), Gelu (since version 20) and If, which cannot
 // run.
-const Case kCases[] = {
+const LookupCase kLookupCases[] = {
     {"", "Relu", 18, ""},
     {"", "DequantizeLinear", 18, "DequantizeLinear of ai.onnx is not in this build"},
     {"", "DequantizeLinear", 9,
@@ -70,7 +70,7 @@ TEST(OpLookup, SaysWhyAnOperatorIsMissing) {
   registry.add({.name = "Upsample", .versions = {7, 9}, .last_version = 9});
   registry.add({.name = "Gelu", .versions = {20}});
   registry.add({.name = "If", .versions = {1}, .unsupported_reason = "later"});
-  for (const Case& row : kCases) {
+  for (const LookupCase& row : kLookupCases) {
     const Opsets opsets{{row.domain, row.opset}};
     EXPECT_EQ(explain_missing(registry, {row.domain, row.name}, opsets), row.expected);
   }

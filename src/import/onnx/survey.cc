@@ -30,8 +30,6 @@ using onnx_import::Opsets;
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 using FunctionKey = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
 
-// More than models nest sequences, optionals and maps; a hostile file nests them without end.
-constexpr int kMaxNestedTypes = 16;
 constexpr size_t kMaxPlaces = 3;
 
 // MissingPart::kind, in the order in which parts are listed.
@@ -222,7 +220,7 @@ class Survey {
   }
 
   void add_type(const onnx::TypeProto& type, const std::string& place, int depth = 0) {
-    if (depth > kMaxNestedTypes) return;
+    if (depth > onnx_import::kMaxNestedTypes) return;
     switch (type.value_case()) {
       case onnx::TypeProto::kTensorType:
         return add_element(type.tensor_type().elem_type(), place);

@@ -29,7 +29,7 @@ onnx::AttributeProto& add_attribute(onnx::NodeProto& node, const char* name) {
   return attribute;
 }
 
-struct Case {
+struct SurveyCase {
   const char* what;
   void (*change)(onnx::ModelProto& model, onnx::GraphProto& graph);  // changes relu_model()
   std::vector<std::string> expected;
@@ -37,7 +37,7 @@ struct Case {
 
 constexpr int kFloat8 = onnx::TensorProto::FLOAT8E4M3FN;
 
-const Case kCases[] = {
+const SurveyCase kSurveyCases[] = {
     {"nothing", [](auto&, auto&) {}, {}},
     {"operators, the most frequent first",
      [](auto&, auto& graph) {
@@ -153,7 +153,7 @@ const Case kCases[] = {
 };
 
 TEST(Survey, FindsAllThatIsMissing) {
-  for (const Case& row : kCases) {
+  for (const SurveyCase& row : kSurveyCases) {
     SCOPED_TRACE(row.what);
     onnx::ModelProto model = relu_model();
     row.change(model, *model.mutable_graph());

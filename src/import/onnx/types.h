@@ -12,6 +12,8 @@ namespace tessera::onnx_import {
 
 // More than any kernel or library supports; hostile files declare millions of dimensions.
 inline constexpr int kMaxDims = 64;
+// More than models nest sequences, optionals and maps.
+inline constexpr int kMaxNestedTypes = 16;
 
 // nullopt if Tessera has no kernels or storage for the type (4-bit, 8-bit floats, complex), or ONNX
 // does not define it.
