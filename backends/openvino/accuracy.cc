@@ -192,8 +192,9 @@ std::string explain_sum_of_constants(const plugin::Graph& graph, const Node& nod
          "of a small sum";
 }
 
+// The least magnitude that is not 0, and the largest one; 1 if the host does not tell the numbers.
 std::pair<double, double> magnitudes_of(const plugin::Value& value) {
-  if (value.constant() == nullptr) return {0, std::numeric_limits<double>::infinity()};
+  if (value.constant() == nullptr) return {1, 1};
   double least = std::numeric_limits<double>::infinity();
   double most = 0;
   for (const float number : value.constant_as<float>()) {
@@ -224,6 +225,8 @@ std::string explain_product_of_constants(const plugin::Graph& graph, const Node&
   bool has_weights = false;
   for (std::optional<Node> next = node; next && (!has_weights || factors.size() < 2);) {
     const bool is_product = sums_products(*next);
+    // It does not multiply weights by weights.
+    if (is_product && has_weights) break;
     const std::optional<size_t> constant = is_product ? weights_of(*next) : constant_factor(*next);
     if (!constant && !keeps_magnitude(*next)) break;
     if (constant) factors.push_back({next->input(*constant), next->op() == "Div"});
