@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/float16.h"
+#include "ops/op_test.h"
 
 namespace tessera::ops {
 namespace {
