@@ -11,8 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// A chain of nodes: node i reads value i and produces value i + 1. Two layouts, one hop
-// apart.
+// A chain of nodes: node i reads value i and produces value i + 1. Two layouts, one hop apart.
 PlacementProblem plain_chain(int nodes) {
   PlacementProblem problem;
   problem.value_count = nodes + 1;
