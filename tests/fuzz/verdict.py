@@ -200,6 +200,8 @@ def find_problem(run, judged, names, is_newest=True):
             return None
         return Problem("accepts", f"gives {describe(run['arrays'])}; " + "; ".join(
             f"{judge}: {answer['error'][:160]}" for judge, answer in judged.items())) if judged else None
+    if any(UNDEFINED in answer.get("error", "") for answer in judged.values()):
+        return None
     differences = {judge: explain_outputs(run["arrays"], arrays) for judge, arrays in answers.items()}
     if all(differences.values()) and not is_disputed(judged, is_newest):
         return Problem("differs", "; ".join(
@@ -218,6 +220,9 @@ def explain_ruling(op, problem, what):
 
 # Of a judge that knows that it is no judge of a model.
 NO_ANSWER = "NoAnswer"
+# Of a judge that knows that the standard leaves a result open: "Casting from floating point to fixed
+# point: undefined if OOR", in Cast and in every op that converts its result.
+UNDEFINED = "Undefined"
 # ONNX Runtime's messages if it has no kernel or does not know the operator set.
 NOT_THERE = re.compile("NOT_IMPLEMENTED|ValidateOpset|under development|not a registered|Type Error|"
                        "INVALID_GRAPH|" + NO_ANSWER)

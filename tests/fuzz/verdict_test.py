@@ -9,7 +9,7 @@ import pytest
 
 from findings import Collector
 from fuzz_case import load_case
-from judges import fault_of_reference
+from judges import Reference, Undefined, fault_of_reference
 from runner import Runner, Worker
 from seeds import case_of
 from verdict import explain_difference, find_problem
@@ -44,6 +44,7 @@ SAME, OTHER, NONE = {"arrays": [ONE]}, {"arrays": [ONE + 1]}, {"error": "INVALID
     (RESULT, OTHER, OTHER, "differs"),
     (RESULT, NONE, OTHER, None),
     (RESULT, {"error": "NOT_IMPLEMENTED"}, OTHER, "differs"),
+    (RESULT, OTHER, {"error": "Undefined: a conversion"}, None),
     (RESULT, NONE, NONE, "accepts"),
     (REFUSED, NONE, SAME, None),
     (REFUSED, SAME, SAME, "refuses"),
@@ -115,3 +116,22 @@ def test_onnx_reference_is_not_asked_where_it_is_wrong(op, inputs, attributes, f
     node = onnx.helper.make_node(op, [f"i{index}" for index in range(inputs)], ["o"], **attributes)
     found = fault_of_reference(node)
     assert found is None if fault is None else fault in found
+
+
+@pytest.mark.parametrize("base, is_defined", [(2, True), (2**31 - 1, False)])
+def test_results_that_leave_their_type_are_undefined(base, is_defined):
+    """Pow computes in floating point and converts; the sum behind it hides what came of that."""
+    nodes = [onnx.helper.make_node("Pow", ["x", "y"], ["power"]),
+             onnx.helper.make_node("Add", ["power", "power"], ["sum"])]
+    graph = onnx.helper.make_graph(
+        nodes, "g", [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.INT32, [1]),
+                     onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1])],
+        [onnx.helper.make_tensor_value_info("sum", onnx.TensorProto.INT32, [1])])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 15)])
+    judge = Reference(model.SerializeToString())
+    fed = {"x": np.array([base], np.int32), "y": np.array([3], np.float32)}
+    if is_defined:
+        assert judge.run(fed)[0] == [16]
+    else:
+        with pytest.raises(Undefined):
+            judge.run(fed)
