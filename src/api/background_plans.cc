@@ -10,14 +10,12 @@
 #include <variant>
 
 #include "api/backends_state.h"
-#include "api/bind_options.h"
 #include "api/model_state.h"
 #include "api/plan_swap.h"
-#include "api/stage_clock.h"
+#include "api/planner.h"
 #include "assemble/release_weights.h"
 #include "base/background_task.h"
 #include "base/fork.h"
-#include "base/parallel.h"
 #include "compile/build_plan.h"
 #include "store/store.h"
 
@@ -56,104 +54,96 @@ void require_wanted(CancellationToken& end) {
 
 }  // namespace
 
-std::optional<NextPlan> Model::State::retune_in_background(const BindOptions& given,
-                                                           CancellationToken& end,
-                                                           const std::function<bool()>& is_busy) {
-  lower_priority();
-  BindOptions options = given;
-  options.optimize = Optimize::Now;
-  const std::shared_ptr<const void> may_store = backends.state_->blobs->permit_storing();
-  options.on_progress = [&](const TuneProgress&) {
-    give_way(end, is_busy);
-    return !end.is_cancelled();
-  };
-  ThreadPool pool(options.threads);
-  StageClock clock([](const auto&...) {});
-  PlanOptions wanted = plan_options(options, backends.state_->set);
-  wanted.find_stored_kernel = stored_kernel_finder();
-  wanted.shared_kernels = &backends.state_->store.kernels();
-  tuning::CostTable costs;
-  wanted.pricing = pricing_options(options, costs);
-  Store& store = backends.state_->store;
-  wanted.pricing.shared = &store.prices();
-  wanted.pricing.is_in_background = true;
-  wanted.pricing.wants_startup_plan = true;
-  std::optional<LookupResult> answer = wait_for_answer(
-      [&] { return store.try_look_up(plan_request(options, {}, pool.threads()), log); }, end);
-  if (!answer) return std::nullopt;
-  std::optional<PlanResult> result;
-  std::shared_ptr<const CacheRecord> record;
-  // Another process may have measured and stored the plan meanwhile.
-  if (auto* const stored = std::get_if<StoredPlan>(&*answer)) {
-    result = build_known(options, wanted, stored->plan(), pool, clock);
-    if (!result) return std::nullopt;
-    check_weights();
-    record = std::move(*stored).keep(*result);
-  } else {
-    auto& search = std::get<PlanSearch>(*answer);
-    result = build_anew(options, wanted, &search, pool, clock);
-    store.prices().add(costs);
-    check_weights();
-    record = std::move(search).keep(*result, costs);
-    keep_users_prices(options, result->tuning.seconds, costs);
-  }
-  if (end.is_cancelled()) return std::nullopt;
-  if (result->is_known_plan || record->is_saved()) {
-    keep_stored(result->built, pool.threads(), wanted);
-  }
-  keep_blobs();
-  const ForkSafeLock lock(mutex);
-  newest_cache = record;
-  release_packed_constants(loaded.graph, result->built);
-  return NextPlan{*std::move(result), std::move(record)};
-}
+class Model::State::BackgroundBuilder {
+ public:
+  // All must outlive this.
+  BackgroundBuilder(State& model, const BindOptions& options, CancellationToken& end)
+      : model_(model), options_(options), end_(end) {}
 
-std::optional<NextPlan> Model::State::compile_in_background(const BindOptions& options,
-                                                            CancellationToken& end) {
-  const auto check_wanted = [&end](const auto&...) { require_wanted(end); };
-  ThreadPool pool(options.threads);
-  StageClock clock(check_wanted);
-  std::shared_ptr<const void> may_store;
-  if (!options.cache.frozen) may_store = backends.state_->blobs->permit_storing();
-  PlanOptions wanted = plan_options(options, backends.state_->set);
-  wanted.shared_kernels = &backends.state_->store.kernels();
-  wanted.check_wanted = check_wanted;
-  wanted.compiles = true;
-  PlanResult result = build_anew(options, wanted, nullptr, pool, clock);
-  check_weights();
-  if (!options.cache.frozen) keep_blobs();
-  const ForkSafeLock lock(mutex);
-  release_packed_constants(loaded.graph, result.built);
-  return NextPlan{.plan = std::move(result)};
-}
+  // nullopt if it was cancelled, or if the plan that another process stored cannot be built.
+  std::optional<NextPlan> measure(const std::function<bool()>& is_busy) {
+    lower_priority();
+    BindOptions options = options_;
+    options.on_progress = [&](const TuneProgress&) {
+      if (is_busy) give_way(end_, is_busy);
+      return !end_.is_cancelled();
+    };
+    Planner planner(model_, options, BuildPurpose::Measure);
+    std::optional<NextPlan> found = look_up_or_measure(planner);
+    if (!found || end_.is_cancelled()) return std::nullopt;
+    return keep(planner, *std::move(found));
+  }
 
-std::optional<NextPlan> Model::State::build_in_background(const BindOptions& options,
-                                                          const tuning::KnownPlan& plan,
-                                                          CancellationToken& end) {
-  const auto check_wanted = [&end](const auto&...) { require_wanted(end); };
-  ThreadPool pool(options.threads);
-  StageClock clock(check_wanted);
-  std::shared_ptr<const void> may_store;
-  if (!options.cache.frozen) may_store = backends.state_->blobs->permit_storing();
-  PlanOptions wanted = plan_options(options, backends.state_->set);
-  wanted.check_wanted = check_wanted;
-  wanted.find_stored_kernel = stored_kernel_finder();
-  wanted.shared_kernels = &backends.state_->store.kernels();
-  std::optional<PlanResult> result = build_known(options, wanted, plan, pool, clock);
-  check_weights();
-  if (result) {
-    if (!options.cache.frozen) {
-      keep_stored(result->built, pool.threads(), wanted);
-      keep_blobs();
+  NextPlan compile() {
+    Planner planner(model_, options_, BuildPurpose::Compile, [this] { require_wanted(end_); });
+    PlanResult result = planner.build();
+    model_.check_weights();
+    return keep(planner, {.plan = std::move(result)});
+  }
+
+  NextPlan swap_to(const tuning::KnownPlan& plan) {
+    Planner planner(model_, options_, BuildPurpose::Swap, [this] { require_wanted(end_); });
+    auto built = planner.build_only(plan);
+    if (const auto* const unbuildable = std::get_if<UnbuildablePlan>(&built)) {
+      throw Error(ErrorKind::Unsupported, "the faster plan", unbuildable->reason);
     }
-    const ForkSafeLock lock(mutex);
-    release_packed_constants(loaded.graph, result->built);
+    model_.check_weights();
+    return keep(planner, {.plan = std::get<PlanResult>(std::move(built))});
   }
-  if (!result) {
-    throw Error(ErrorKind::Unsupported, "the faster plan",
-                "one of its libraries no longer offers what it needs");
+
+ private:
+  // Builds the plan that another process has stored meanwhile, or measures what is not known yet
+  // and chooses.
+  std::optional<NextPlan> look_up_or_measure(Planner& planner) {
+    Store& store = model_.backends.state_->store;
+    std::optional<LookupResult> answer =
+        wait_for_answer([&] { return store.try_look_up(planner.request(), model_.log); }, end_);
+    if (!answer) return std::nullopt;
+    if (auto* const stored = std::get_if<StoredPlan>(&*answer)) {
+      auto built = planner.build_only(stored->plan());
+      auto* const result = std::get_if<PlanResult>(&built);
+      if (result == nullptr) return std::nullopt;
+      model_.check_weights();
+      auto record = std::move(*stored).keep(*result);
+      return NextPlan{std::move(*result), std::move(record)};
+    }
+    auto& search = std::get<PlanSearch>(*answer);
+    PlanResult result = planner.build(&search);
+    store.prices().add(planner.costs());
+    model_.check_weights();
+    auto record = std::move(search).keep(result, planner.costs());
+    planner.keep_users_prices(result.tuning.seconds);
+    return NextPlan{std::move(result), std::move(record)};
   }
-  return NextPlan{.plan = *std::move(result)};
+
+  // Stores the parts of the plan that later processes load, and releases the weights that it
+  // packed.
+  NextPlan keep(Planner& planner, NextPlan next) {
+    if (!options_.cache.frozen) {
+      const bool is_stored = next.plan.is_known_plan || (next.record && next.record->is_saved());
+      if (is_stored) planner.keep_stored(next.plan.built);
+      model_.keep_blobs();
+    }
+    const ForkSafeLock lock(model_.mutex);
+    if (next.record) model_.newest_cache = next.record;
+    release_packed_constants(model_.loaded.graph, next.plan.built);
+    return next;
+  }
+
+  State& model_;
+  const BindOptions& options_;
+  CancellationToken& end_;
+};
+
+std::optional<NextPlan> Model::State::build_behind(const BindOptions& options,
+                                                   const BackgroundBuild& wanted,
+                                                   CancellationToken& end) {
+  BackgroundBuilder builder(*this, options, end);
+  if (wanted.measures) {
+    std::optional<NextPlan> best = builder.measure(wanted.is_busy);
+    if (best || !wanted.plan) return best;
+  }
+  return wanted.plan ? builder.swap_to(*wanted.plan) : builder.compile();
 }
 
 }  // namespace tessera

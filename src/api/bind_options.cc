@@ -79,7 +79,7 @@ int64_t runs_per_build(const std::string& optimize_for) {
 }
 
 bool is_swap_possible(const BindOptions& options) {
-  // Whoever counts building has what is soon built; two plans are more than a budget was asked for.
+  // If build time counts, the chosen plan is built soon. Two plans could exceed a memory budget.
   return !options.run.fetches_step_outputs && options.limits.memory_budget_bytes == 0 &&
          runs_per_build(options.tune.optimize_for) == 0;
 }
@@ -88,33 +88,7 @@ bool may_swap(const BindOptions& options) {
   return options.cache.swap && is_swap_possible(options);
 }
 
-PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
-  check_options(options);
-  PlanOptions wanted;
-  wanted.precision = options.run.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
-                                                                  : TESSERA_PRECISION_FLOAT32;
-  wanted.nan = options.run.nan == NanMode::Fast ? TESSERA_NAN_FAST : TESSERA_NAN_EXACT;
-  wanted.accuracy =
-      options.run.accuracy == Accuracy::Fast ? TESSERA_ACCURACY_FAST : TESSERA_ACCURACY_BOUNDED;
-  wanted.fuses = options.run.fuse;
-  // Who names libraries, or brings one, wants their kernels from the first run on.
-  wanted.compiles = !wanted_backends(options).empty();
-  wanted.follows_order = wanted.compiles || set.has_third_party();
-  for (const Pin& pin : options.run.pins) {
-    wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
-  }
-  for (const Exclusion& exclusion : options.run.exclusions) {
-    wanted.selection.exclusions.push_back({set.resolve_alias(exclusion.backend), exclusion.op});
-  }
-  wanted.selection.devices = options.run.devices;
-  wanted.returns_step_outputs = options.run.fetches_step_outputs;
-  wanted.keeps_sparse_storage = options.run.strict_storage;
-  wanted.memory_budget_bytes = options.limits.memory_budget_bytes;
-  wanted.pricing.runs_per_build = runs_per_build(options.tune.optimize_for);
-  return wanted;
-}
-
-// Of a regular file; nullopt if it is none, or cannot be read.
+// The text of a regular file; nullopt if it is no regular file or cannot be read.
 static std::optional<std::string> text_of(const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return std::nullopt;
@@ -147,20 +121,6 @@ tuning::CostTable known_costs(const std::filesystem::path& file) {
                     table.machine + "; tune again here");
   }
   return table;
-}
-
-PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& costs) {
-  PricingOptions pricing{.costs = &costs,
-                         .measures = is_optimizing(options),
-                         .measures_all = options.tune.tune_all,
-                         .runs_per_build = runs_per_build(options.tune.optimize_for),
-                         .margin_search_seconds = options.tune.margin_search_seconds,
-                         .solve_budget_seconds = options.limits.solve_budget_seconds};
-  pricing.tune.budget_seconds = options.limits.tune_budget_seconds;
-  pricing.tune.denormals = options.run.keeps_denormals ? Denormals::Keep : Denormals::Flush;
-  pricing.tune.candidate_timeout_seconds = options.limits.candidate_timeout_seconds;
-  pricing.tune.on_progress = options.on_progress;
-  return pricing;
 }
 
 std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options) {

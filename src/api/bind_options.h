@@ -1,5 +1,5 @@
-// BindOptions as what the stages of src/compile take. All throw InvalidArgument where an option
-// asks for something that cannot be.
+// Reads single BindOptions. planner.cc makes the options of a whole build. All functions throw
+// InvalidArgument if an option cannot be satisfied.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "backend/backend_set.h"
-#include "compile/build_plan.h"
 #include "engine/io_binding.h"
 #include "graph/graph.h"
 #include "price/cost_sections.h"
@@ -18,24 +17,27 @@
 
 namespace tessera {
 
-// Those that the options name, else the environment.
+// The plug-ins that the options name, or else the environment, or else all; in order of preference.
 std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
                                                           const BindOptions& options);
 
-// Of those the ones with these names.
+// The plug-ins of choose_plugins() that are called `names`.
 std::vector<std::shared_ptr<const Plugin>> choose_some_plugins(
     BackendSet& set, const BindOptions& options, const std::vector<std::string>& names);
 
-// The names that were asked for; none: all.
+// The names of backends that the options list, or else the environment. Empty: all are wanted.
 std::vector<std::string> wanted_backends(const BindOptions& options);
 
-// Of all that may be used, what prices depend on; those that are remembered are not opened.
+// The libraries that prices depend on. Libraries whose versions are remembered are not opened.
 std::vector<tuning::PricedLibrary> priced_versions(BackendSet& set, const BindOptions& options);
 
-// What is asked for by name among those, or all; no others are opened.
+// Returns a function that opens the named libraries only, or all if it gets no names, and returns
+// what prices depend on.
 tuning::FindLibraries find_libraries(std::shared_ptr<BackendSet> set, const BindOptions& options);
 
-// Whether this bind measures, where caches do not know.
+// TuningOptions::optimize, or else the environment's choice.
+Optimize optimize_of(const BindOptions& options);
+// Whether this bind measures what caches do not know.
 bool is_optimizing(const BindOptions& options);
 
 // Whether a bind may begin with another plan than the fastest, if CacheOptions::swap allows it, and
@@ -46,20 +48,17 @@ bool may_swap(const BindOptions& options);
 // TuningOptions::optimize_for as PricingOptions::runs_per_build.
 int64_t runs_per_build(const std::string& optimize_for);
 
-PlanOptions plan_options(const BindOptions& options, const BackendSet& set);
-
-// What `file` holds; nothing for "". Throws Corrupt where it is damaged.
+// The costs in `file`; an empty table for "". Throws Corrupt if the file is damaged.
 tuning::CostTable known_costs(const std::filesystem::path& file);
 
-PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& costs);
-
-// RunOptions::state_pairs by index. Throws InvalidArgument where there is no such input or output,
-// or the two are not alike.
+// RunOptions::state_pairs by index. Throws InvalidArgument if an input or output does not exist, or
+// if the two have different types or shapes.
 std::vector<StatePorts> state_ports(const std::vector<StatePair>& pairs,
                                     const std::vector<ValueDescription>& inputs,
                                     const std::vector<ValueDescription>& outputs);
 
-// Those that the caller gave, in the graph's order, the others drawn; none where he gave none.
+// The inputs for measuring, in the graph's order: those that the caller gave; the others are drawn.
+// Empty if the caller gave none.
 std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options);
 
 }  // namespace tessera

@@ -12,6 +12,7 @@
 #include "api/cache_ingredients.h"
 #include "api/executor_state.h"
 #include "api/model_state.h"
+#include "api/planner.h"
 #include "base/fork.h"
 #include "base/processor.h"
 #include "base/writable_path.h"
@@ -68,9 +69,8 @@ class Model::State::BundleWriter {
   BundleWriter(Model::State& model, const std::filesystem::path& file)
       : model_(model), file_(file), key_(cache::make_key(user_cache_folder())) {
     caches_.notes = {{cache::kModelNote, model_name()}};
-    model_.on_bound = [this](const BindOptions& options, const PlanOptions& wanted,
-                             const PlanResult& result,
-                             const CacheRecord* record) { add(options, wanted, result, record); };
+    model_.on_bound = [this](Planner& planner, const PlanResult& result,
+                             const CacheRecord* record) { add(planner, result, record); };
   }
   BundleWriter(const BundleWriter&) = delete;
   BundleWriter& operator=(const BundleWriter&) = delete;
@@ -146,13 +146,12 @@ class Model::State::BundleWriter {
   }
 
   // The result of one bind.
-  void add(const BindOptions& options, const PlanOptions& wanted, const PlanResult& result,
-           const CacheRecord* record) {
+  void add(Planner& planner, const PlanResult& result, const CacheRecord* record) {
     if (result.tuning.is_stopped && !result.tuning.is_out_of_time) {
       throw Error(ErrorKind::Cancelled, bundle_location(file_),
                   "measuring was stopped, so it is not written; what was measured is kept");
     }
-    const PlanRequest request = model_.plan_request(options, {}, threads_of(options));
+    const PlanRequest request = planner.request();
     caches_.ingredients = request.model;
     tuning::FoundCosts found{.plan = result.plan};
     std::vector<tuning::PricedLibrary> libraries;
@@ -172,11 +171,7 @@ class Model::State::BundleWriter {
                                      : tuning::merged(*present, std::move(section)));
     }
     has_startup_plan_ = !result.plan.startup_plan.empty();
-    model_.keep_stored(result.built, threads_of(options), wanted);
-  }
-
-  static int threads_of(const BindOptions& options) {
-    return ThreadPool(options.threads).threads();
+    planner.keep_stored(result.built);
   }
 
   // The model as it is in its file, and the files of its external data.

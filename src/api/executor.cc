@@ -6,6 +6,7 @@
 #include "api/executor_state.h"
 #include "api/io_layouts.h"
 #include "api/model_state.h"
+#include "api/planner.h"
 #include "base/likely_name.h"
 #include "base/stopwatch.h"
 #include "tessera/backend_abi.h"
@@ -176,6 +177,7 @@ void Executor::State::switch_to(const std::vector<Dims>& dims) {
 std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& dims) {
   const Stopwatch stopwatch;
   BindOptions wanted = options;
+  wanted.tune.tuning_inputs.clear();  // they have the shapes of bind()
   for (size_t index = 0; index < dims.size(); ++index) {
     if (declared.is_read(index)) wanted.shapes[plan().inputs[index].name] = dims[index];
   }
@@ -183,7 +185,10 @@ std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& d
   for (const std::unique_ptr<ShapePlan>& other : plans) {
     siblings.push_back(&other->runner->built());
   }
-  PlanResult result = model->replan(wanted, has_prices ? &reused : nullptr, std::move(siblings));
+  Model::State::Planner planner(*model, wanted, BuildPurpose::OtherShapes);
+  planner.reuse(has_prices ? &reused : nullptr, std::move(siblings));
+  PlanResult result = planner.build();
+  model->release_packed(result.built);
   auto made = std::make_unique<ShapePlan>(std::move(result), wanted, context, *registry);
   made->seconds = stopwatch.read().seconds;
   dump(made->runner->built());

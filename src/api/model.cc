@@ -2,17 +2,19 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "api/backends_state.h"
 #include "api/bind_options.h"
-#include "api/bind_progress.h"
 #include "api/cache_folders.h"
 #include "api/cache_ingredients.h"
 #include "api/describe.h"
 #include "api/io_layouts.h"
 #include "api/model_state.h"
+#include "api/planner.h"
 #include "api/stage_clock.h"
+#include "assemble/release_weights.h"
 #include "backend/packs.h"
 #include "backend/plugin_ops.h"
 #include "base/fork.h"
@@ -20,14 +22,12 @@
 #include "base/memory.h"
 #include "base/module_folder.h"
 #include "base/parallel.h"
-#include "compile/build_plan.h"
 #include "compile/compile.h"
 #include "export/onnx/export.h"
 #include "import/onnx/survey.h"
 #include "infer/equal_names.h"
 #include "infer/mark_io_devices.h"
 #include "infer/mark_sparse.h"
-#include "measure/check_offers.h"
 #include "ops/work.h"
 
 namespace tessera {
@@ -155,20 +155,37 @@ void Model::State::open_packs(ThreadPool& pool) {
   });
 }
 
-void Model::State::keep_stored(const BuiltPlan& built, int threads, const PlanOptions& options) {
+void Model::State::keep_stored(const BuiltPlan& built, int threads,
+                               const KernelLatitude& latitude) {
   if (!stored_model) return;
   const std::vector<SavableKernel> savable =
-      StoredKernels(*registry, threads, {options.precision, options.nan, options.accuracy}, {})
-          .savable(built);
+      StoredKernels(*registry, threads, latitude, {}).savable(built);
   const ForkSafeLock lock(mutex);
   stored_model->keep(loaded, loaded_structure(), packs, savable, backends.state_->set);
 }
 
-FindStoredKernel Model::State::stored_kernel_finder() {
+FindStoredKernel Model::State::stored_kernel_finder() const {
+  const ForkSafeLock lock(mutex);
   if (!stored_model || stored_model->persistent_packs() == nullptr) return {};
   return [persistent_packs = stored_model->persistent_packs()](const std::string& key) {
     return persistent_packs->find_kernel(key);
   };
+}
+
+void Model::State::release_packed(BuiltPlan& built) {
+  const ForkSafeLock lock(mutex);
+  release_packed_constants(loaded.graph, built);
+}
+
+void Model::State::drop_packs_of_shapes() {
+  std::set<Digest> own;
+  {
+    const std::lock_guard lock(mutex);
+    for (const Value& value : loaded.graph.values) {
+      if (value.digest) own.insert(*value.digest);
+    }
+  }
+  packs.drop_unused([&](const Digest& weight) { return own.contains(weight); });
 }
 
 void Model::State::warn_once_if_slow(const BindOptions& options) {
@@ -249,21 +266,9 @@ Model::~Model() = default;
 
 Executor Model::bind(const BindOptions& options) const { return state_->bind(options, {}); }
 
-ModelVerification Model::verify(const BindOptions& given) const {
-  const BindOptions options = with_lasting_stop(given);
+ModelVerification Model::verify(const BindOptions& options) const {
   if (options.on_progress) options.on_progress({.phase = BindPhase::Preparing});
-  ThreadPool pool(options.threads);
-  const PlanOptions wanted = plan_options(options, state_->backends.state_->set);
-  tuning::CostTable none;
-  PricingOptions pricing = pricing_options(options, none);
-  const auto plugins = choose_plugins(state_->backends.state_->set, options);
-  const Graph graph = state_->bound_graph_with_weights(options, pool);
-  pricing.tune.inputs = tuning_inputs(graph, options);
-  CheckedOffers checked =
-      check_offers(graph, *state_->registry, plugins, pool,
-                   {.precision = wanted.precision, .nan = wanted.nan, .accuracy = wanted.accuracy},
-                   wanted.selection, pricing.tune);
-  return {std::move(checked.candidates), std::move(checked.tuning)};
+  return State::Planner(*state_, options, BuildPurpose::Verify).verify();
 }
 
 std::string Model::to_onnx(
@@ -294,23 +299,6 @@ ModelDescription Model::describe(const std::map<std::string, std::vector<int64_t
   ModelDescription description = describe_model(state_->loaded, graph, *state_->registry);
   description.file = state_->file.string();
   return description;
-}
-
-std::vector<tuning::PricedLibrary> Model::State::libraries_of(const BindOptions& options) const {
-  const std::shared_ptr<BackendSet> set(backends.state_, &backends.state_->set);
-  return find_libraries(set, options)({});
-}
-
-void Model::State::read_users_prices(const BindOptions& options) {
-  backends.state_->store.read_users_prices(user_cache_folder(), machine_ingredients(),
-                                           [&] { return libraries_of(options); });
-}
-
-void Model::State::keep_users_prices(const BindOptions& options, double seconds,
-                                     const tuning::CostTable& costs) {
-  Store::keep_users_prices(
-      user_cache_folder(), machine_ingredients(), [&] { return libraries_of(options); }, seconds,
-      costs);
 }
 
 PlanRequest Model::State::plan_request(const BindOptions& wanted,

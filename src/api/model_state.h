@@ -13,6 +13,7 @@
 #include "api/declared_shapes.h"
 #include "api/plan_swap.h"
 #include "api/stage_clock.h"
+#include "assemble/stored_kernels.h"
 #include "backend/packs.h"
 #include "base/background_task.h"
 #include "base/fork.h"
@@ -37,12 +38,24 @@ enum class Keeping : uint8_t {
   Index,  // an index of the model, if it is in a file, and its packs and kernels
 };
 
+// A plan that is made behind the runs of an executor. If neither member is set, kernels are
+// compiled that a choice without prices left out.
+struct BackgroundBuild {
+  bool measures = false;  // what is not known; then chooses
+  // The plan to build; with `measures`, only if measuring finds none.
+  std::optional<tuning::KnownPlan> plan = {};
+  // Measuring pauses while this returns true. Null: it never pauses.
+  std::function<bool()> is_busy = {};
+};
+
 struct Model::State : std::enable_shared_from_this<Model::State> {
   explicit State(const LoadOptions& options)
       : backends(options.backends),
         log(options.log),
         information_log(options.information_log ? options.information_log
                                                 : [](const std::string&) {}) {}
+
+  class Planner;
 
   std::filesystem::path file;
   std::optional<ModelBytes> given_bytes;  // the model, if it is not loaded from a file
@@ -51,9 +64,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   std::shared_ptr<cache::PackFile> bundled_packs;     // the same
   // Called with the result of each bind before it is used. A bundle is made of these. Null: not
   // called; else PlanOptions::notes_plan is set.
-  std::function<void(const BindOptions&, const PlanOptions&, const PlanResult&,
-                     const CacheRecord* record)>
-      on_bound;
+  std::function<void(Planner&, const PlanResult&, const CacheRecord* record)> on_bound;
   CompileOptions compile_options;
   int load_threads = 0;
   Backends backends;
@@ -111,72 +122,36 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // open_packs() opens the stored packs and kernels of the model; keep_stored() stores those that
   // are not stored yet.
   void open_packs(ThreadPool& pool);
-  void keep_stored(const BuiltPlan& built, int threads, const PlanOptions& options);
+  void keep_stored(const BuiltPlan& built, int threads, const KernelLatitude& latitude);
   // Stores the blobs that plug-ins have put, for later processes and other models.
   void keep_blobs();
   // Stores the record of the newest bind (`record` may be null), and releases weights that its plan
   // has packed.
   void note_bound(PlanResult& result, const std::shared_ptr<const CacheRecord>& record);
-  FindStoredKernel stored_kernel_finder();
+  // Releases weights of the model that `built` has packed.
+  void release_packed(BuiltPlan& built);
+  // Null if no stored kernels were opened.
+  FindStoredKernel stored_kernel_finder() const;
   // Sections for save_cache(): compiled kernels of a backend, or of all if it is "", and optionally
   // their packs.
   std::vector<cache::Section> stored_sections(const std::string& backend, bool with_packs);
   // Takes packs and kernels from a loaded file if this user made them; otherwise warns in the log.
   void take_packs(const LoadedCache& given);
 
-  // Compares with the reference each kernel of an untrusted plan that was not verified here before.
-  // Returns the reason why the plan cannot be used, or "".
-  std::string verify_untrusted_plan(const BindOptions& wanted, PlanOptions& plan_options,
-                                    StoredPlan& stored, tuning::CostTable& costs, ThreadPool& pool,
-                                    StageClock& clock);
-  // Makes tuning measure in the worker process, unless TuningOptions::in_process is set.
-  void set_bench(const BindOptions& wanted, PlanOptions& plan_options, ThreadPool& pool);
-  // Measures what is not known yet, in the background of the runs of another plan, and chooses. It
-  // pauses while `is_busy` returns true, and waits if another thread or process measures the model.
-  // Returns nullopt if it was cancelled; prices that were measured until then are kept.
-  std::optional<NextPlan> retune_in_background(const BindOptions& wanted, CancellationToken& end,
-                                               const std::function<bool()>& is_busy);
-
   // bound_graph() with the elements of all weights. Reads the model again if some were released.
   Graph bound_graph_with_weights(const BindOptions& wanted, ThreadPool& pool);
-  // Returns the result of `build`. If `build` needs a released weight, reads the model again and
-  // repeats `build`.
-  PlanResult build_with_weights(const std::function<BuildOutcome()>& build, StageClock& clock);
-  // Asks all backends for all candidates, and measures them if the options say so.
-  PlanResult build_anew(const BindOptions& wanted, PlanOptions& plan_options, PlanSearch* search,
-                        ThreadPool& pool, StageClock& clock);
-  // Builds a known plan, without asking for other candidates; see build_known_plan(). nullopt if it
-  // can no longer be built.
-  std::optional<PlanResult> build_known(const BindOptions& wanted, const PlanOptions& plan_options,
-                                        const tuning::KnownPlan& plan, ThreadPool& pool,
-                                        StageClock& clock);
-
-  // build_known() in the background of an executor. Throws Cancelled if `end` is cancelled.
-  std::optional<NextPlan> build_in_background(const BindOptions& wanted,
-                                              const tuning::KnownPlan& plan,
-                                              CancellationToken& end);
-
-  // Compiles the kernels that a choice without prices left out, and builds the plan with them, in
-  // the background of an executor. Throws Cancelled if `end` is cancelled.
-  std::optional<NextPlan> compile_in_background(const BindOptions& wanted, CancellationToken& end);
-
-  // Makes a plan for the shapes in `options`, for an executor that was bound to other shapes. It
-  // measures nothing and writes nothing. It chooses by price, preferring `reused`, the choice for
-  // the other shapes; if `reused` is null, it chooses in the order of the backends. Kernels of
-  // `siblings`, the other plans of the executor, are reused if they fit. Throws as Model::bind()
-  // does.
-  PlanResult replan(const BindOptions& options, const tuning::ReusedChoice* reused,
-                    std::vector<const BuiltPlan*> siblings);
+  // Makes `wanted`. Returns nullopt if measuring was cancelled, or found no plan and there is no
+  // other; prices that were measured until then are kept. Measuring waits if another thread or
+  // process measures the model. Throws Cancelled if another build is cancelled, Unsupported if the
+  // known plan cannot be built any more, and the errors of building.
+  std::optional<NextPlan> build_behind(const BindOptions& options, const BackgroundBuild& wanted,
+                                       CancellationToken& end);
   // Releases packs that no plan uses of constants that passes have made for some shapes. Those of
   // the model's own weights stay for other plans: there are only so many of them.
   void drop_packs_of_shapes();
   DeclaredShapes declared_shapes();
 
-  // Read and write the prices that all models of the user share.
-  void read_users_prices(const BindOptions& wanted);
-  void keep_users_prices(const BindOptions& wanted, double seconds, const tuning::CostTable& costs);
-  std::vector<tuning::PricedLibrary> libraries_of(const BindOptions& wanted) const;
-
+  class BackgroundBuilder;
   class Binder;
   class BundleWriter;
   // Model::bind() with additional cache files, which are used for this call only.

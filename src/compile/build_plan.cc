@@ -9,12 +9,14 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "choose/fit_budget.h"
+#include "choose/placement_problem.h"
 #include "choose/placer.h"
 #include "compile/known_plan.h"
 #include "compile/storage_fallback.h"
 #include "compile/wanted_offers.h"
 #include "measure/quote.h"
 #include "measure/tune_placement.h"
+#include "place/explain_violation.h"
 #include "plan/memory_use.h"
 #include "price/cost_sections.h"
 #include "price/stored_plans.h"
@@ -59,7 +61,7 @@ void check_largest_fits(const Graph& graph) {
 // Logs a warning for each sparse value that a chosen kernel reads in a dense layout. With strict
 // storage, throws Unsupported instead.
 void report_dense_uses(const BuiltPlan& built, const Placement& placement,
-                       const PlanOptions& options) {
+                       const PlanOptions& options, const Log* log) {
   for (const StorageFallback& fallback :
        find_storage_fallbacks(built.graph, built.offers, placement, *built.layouts)) {
     if (options.keeps_sparse_storage) {
@@ -67,9 +69,9 @@ void report_dense_uses(const BuiltPlan& built, const Placement& placement,
                   "expected a kernel that takes " + fallback.value +
                       ", as strict storage was asked for, found none: " + fallback.reason);
     }
-    if (options.log == nullptr) continue;
-    options.log->warn(fallback.location + " reads " + fallback.value + " after a conversion to " +
-                      fallback.layout + ": " + fallback.reason);
+    if (log == nullptr) continue;
+    log->warn(fallback.location + " reads " + fallback.value + " after a conversion to " +
+              fallback.layout + ": " + fallback.reason);
   }
 }
 
@@ -134,11 +136,12 @@ std::vector<bool> competitors_of(const std::vector<int>& kept, const Offers& off
 
 // How a choice is made.
 enum class Mode : uint8_t {
-  InOrder,   // no prices are known
-  Priced,    // by known prices, and guesses
-  Measured,  // by prices that are measured during this build
-  Reused,    // as chosen for other shapes, and the rest by price
-  Known,     // a plan that was found before
+  InOrder,    // no prices are known
+  Priced,     // by known prices, and guesses
+  Measured,   // by prices that are measured during this build
+  Reused,     // as chosen for other shapes, and the rest by price
+  Preferred,  // a known plan, among all candidates
+  Known,      // nothing is chosen: PlanOptions::only_plan
 };
 
 struct Choice {
@@ -150,73 +153,87 @@ struct Choice {
 // Builds the plan of one graph: collects offers, looks up prices, chooses, lays out and packs.
 class PlanBuilder {
  public:
-  PlanBuilder(Graph graph, const ops::Registry& registry,
-              std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
-              ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher)
+  PlanBuilder(Graph graph, const PlanOptions& options, const BuildServices& services)
       : options_(options),
         pricing_(options.pricing),
-        watcher_(watcher),
-        packs_(packs),
-        base_(propose(std::move(graph), registry, std::move(plugins), pool, options, watcher)),
+        services_(services),
+        base_(propose(std::move(graph))),
         task_{.graph = base_.graph,
               .offers = base_.offers,
               .layouts = *base_.layouts,
-              .registry = registry,
-              .threads = pool.threads(),
+              .registry = services.registry,
+              .threads = services.pool.threads(),
               .precision = options.precision,
               .nan = options.nan,
               .accuracy = options.accuracy},
         in_use_(options.siblings),
-        stored_(registry, pool.threads(), {options.precision, options.nan, options.accuracy},
-                options.find_stored_kernel, options.shared_kernels),
-        placer_(base_.graph, base_.offers, *base_.layouts, options.keeps_sparse_storage),
-        assembler_(pool, packs, in_use_, stored_),
-        fitter_(base_.graph, base_.offers, *base_.layouts, options.memory_budget_bytes) {
-    placer_.set_solve_time_limit(pricing_.solve_budget_seconds);
-    if (options.follows_order) placer_.follow_order();
-    if (options.compiles) placer_.allow_compiling();
+        stored_(services.registry, services.pool.threads(),
+                {options.precision, options.nan, options.accuracy}, services.find_stored_kernel,
+                services.shared_kernels),
+        assembler_(services.pool, services.packs, in_use_, stored_) {
+    if (options.only_plan) return;
+    placer_.emplace(base_.graph, base_.offers, *base_.layouts, options.keeps_sparse_storage);
+    fitter_.emplace(base_.graph, base_.offers, *base_.layouts, options.memory_budget_bytes);
+    placer_->set_solve_time_limit(pricing_.solve_budget_seconds);
+    if (options.follows_order) placer_->follow_order();
+    if (options.compiles) placer_->allow_compiling();
   }
 
   TuningQuote quote() {
     look_up_prices();
-    return quote_tuning({base_, task_, *prices_, plan_key_, placer_, fitter_, assembler_},
-                        pricing_);
+    return quote_tuning(context(), pricing_);
   }
 
   BuildOutcome build() {
-    if (pricing_.costs != nullptr) look_up_prices();
-    fitter_.start(placer_);
+    const bool is_priced = pricing_.costs != nullptr && !options_.only_plan;
+    if (is_priced) look_up_prices();
+    if (fitter_) fitter_->start(*placer_);
     const Mode mode = this->mode();
     Choice choice = choose(mode);
     if (released_weight_) return *std::move(released_weight_);
+    if (unbuildable_) return *std::move(unbuildable_);
     result_.placement = std::move(choice.description);
-    if (prices_) describe(choice.placement, mode == Mode::Known);
-    report_dense_uses(base_, choice.placement, options_);
+    if (prices_) describe(choice.placement, mode == Mode::Preferred);
+    if (placer_) report_dense_uses(base_, choice.placement, options_, services_.log);
     std::optional<BuiltPlan> startup_plan = lay_out(choice);
+    if (unbuildable_) return *std::move(unbuildable_);
     pack(choice, std::move(startup_plan));
     if (released_weight_) return *std::move(released_weight_);
-    if (mode == Mode::Measured) packs_.drop_unused();
+    if (mode == Mode::Measured) services_.packs.drop_unused();
     return std::move(result_);
   }
 
  private:
-  static BuiltPlan propose(Graph graph, const ops::Registry& registry,
-                           std::vector<std::shared_ptr<const Plugin>> plugins, ThreadPool& pool,
-                           const PlanOptions& options, const StageWatcher& watcher) {
+  void begin(const std::string& stage) const {
+    if (services_.watcher) services_.watcher(stage);
+  }
+
+  // Returns the graph with its plug-ins, layouts and offers.
+  BuiltPlan propose(Graph graph) const {
     BuiltPlan base;
     base.graph = std::move(graph);
-    base.registry = &registry;
-    base.plugins = std::move(plugins);
-    check_selected_names(options.selection, registry, base.plugins);
+    base.registry = &services_.registry;
+    base.plugins = services_.plugins;
     base.layouts = std::make_shared<const LayoutTable>(base.plugins, sparse_forms(base.graph),
-                                                       allow_devices(options.selection.devices));
+                                                       allow_devices(options_.selection.devices));
+    if (options_.only_plan) {
+      begin("propose");
+      base.offers =
+          collect_known_offers(base.graph, *base.layouts, options_, services_, *options_.only_plan);
+      return base;
+    }
+    check_selected_names(options_.selection, services_.registry, base.plugins);
     base.layouts->check_io_devices(base.graph);
     check_largest_fits(base.graph);
-    watcher("propose");
-    base.offers = select_offers(
-        collect_wanted_offers(base.graph, registry, base.plugins, *base.layouts, pool, options),
-        base.graph, options.selection);
+    begin("propose");
+    base.offers =
+        select_offers(collect_wanted_offers(base.graph, *base.layouts, options_, services_),
+                      base.graph, options_.selection);
     return base;
+  }
+
+  TuningContext context() {
+    return {base_, task_, *prices_, plan_key_, *placer_, *fitter_, assembler_};
   }
 
   void look_up_prices() {
@@ -235,14 +252,15 @@ class PlanBuilder {
     result_.tuning.reused = static_cast<int>(pricing_.costs->kernels.size());
     result_.tuning.reused_seconds = tuning::seconds_to_measure(*pricing_.costs);
     prices_->look_up_guesses();
-    placer_.set_prices(*prices_);
-    placer_.prefer(known_placement(task_, plan_key_, pricing_));
+    placer_->set_prices(*prices_);
+    placer_->prefer(known_placement(task_, plan_key_, pricing_));
   }
 
   Mode mode() const {
+    if (options_.only_plan) return Mode::Known;
     if (!prices_) return Mode::InOrder;
-    if (pricing_.relies_on_known_plan && placer_.is_usable(placer_.preferred())) {
-      return Mode::Known;
+    if (pricing_.relies_on_known_plan && placer_->is_usable(placer_->preferred())) {
+      return Mode::Preferred;
     }
     if (pricing_.measures) return Mode::Measured;
     return pricing_.reused != nullptr ? Mode::Reused : Mode::Priced;
@@ -253,7 +271,7 @@ class PlanBuilder {
       case Mode::InOrder: {
         Choice choice{.placement = choose_and_build()};
         if (!released_weight_)
-          result_.compilation_gain = placer_.compilation_gain(choice.placement);
+          result_.compilation_gain = placer_->compilation_gain(choice.placement);
         return choice;
       }
       case Mode::Measured:
@@ -261,39 +279,78 @@ class PlanBuilder {
       case Mode::Reused:
         return described(choose_reused());
       case Mode::Priced:
-      case Mode::Known:
-        // The placer prefers a known plan.
+      case Mode::Preferred:
         return described(choose_and_build());
+      case Mode::Known:
+        return {.placement = build_only_plan()};
     }
     TESSERA_CHECK(false, "there are no other modes");
     return {};
   }
 
   Choice described(Placement placement) const {
-    PlacementDescription description = placer_.describe(placement);
+    PlacementDescription description = placer_->describe(placement);
     return {.placement = std::move(placement), .description = std::move(description)};
+  }
+
+  // Builds the kernels of `placement`.
+  AssembledKernels build_kernels(const Placement& placement) {
+    AssembledKernels kernels = assembler_.build(placement, base_, [this](size_t, size_t) {
+      if (services_.check_wanted) services_.check_wanted();
+    });
+    released_weight_ = std::move(kernels.released_weight);
+    return kernels;
+  }
+
+  Placement refuse_only_plan(std::string reason) {
+    unbuildable_ = UnbuildablePlan{std::move(reason)};
+    return {};
+  }
+
+  // Returns the placement of `only_plan`, whose kernels are then built, or sets `unbuildable_`.
+  Placement build_only_plan() {
+    const tuning::KnownPlan& plan = *options_.only_plan;
+    // If a kernel reads a sparse value in a dense layout, the user is told why no kernel reads it
+    // sparse. That needs the offers of all backends.
+    if (!sparse_forms(base_.graph).empty()) return refuse_only_plan("the graph has sparse values");
+    // No step of the plan uses the device, so its plug-in was not opened; or the user is told that
+    // there is none. A build that chooses does both.
+    if (base_.layouts->find_missing_io_device(base_.graph) != nullptr) {
+      return refuse_only_plan("an input or output is on a device that the plan does not use");
+    }
+    const std::optional<std::vector<int>> chosen = tuning::find_candidates(task_, plan.steps);
+    if (!chosen) return refuse_only_plan(tuning::explain_missing(task_, plan.steps));
+    const Placement placement{.chosen = *chosen};
+    const std::string violation =
+        explain_violation(make_problem(base_.graph, base_.offers, *base_.layouts), placement);
+    if (!violation.empty()) return refuse_only_plan("it is no plan of this graph: " + violation);
+    begin("build");
+    result_.reused = tuning::make_reusable(task_, *chosen);
+    if (!build_kernels(placement).failed.empty()) {
+      return refuse_only_plan("one of its kernels cannot be built");
+    }
+    result_.plan = plan;
+    result_.is_known_plan = true;
+    return placement;
   }
 
   // Repeats the choice until its kernels can be built and it fits into the memory budget, or until
   // a released weight is needed.
   Placement choose_and_build() {
     while (true) {
-      watcher_("place");
-      const Placement placement = choose_covering(placer_, base_.offers, base_.graph);
-      if (fitter_.restrict_to_budget(placement, placer_)) continue;
-      watcher_("build");
-      AssembledKernels kernels = assembler_.build(placement, base_, [this](size_t, size_t) {
-        if (options_.check_wanted) options_.check_wanted();
-      });
-      released_weight_ = std::move(kernels.released_weight);
+      begin("place");
+      const Placement placement = choose_covering(*placer_, base_.offers, base_.graph);
+      if (fitter_->restrict_to_budget(placement, *placer_)) continue;
+      begin("build");
+      const AssembledKernels kernels = build_kernels(placement);
       if (released_weight_) return placement;
       if (kernels.failed.empty()) {
         // What libraries keep is known now.
-        if (fitter_.restrict_to_budget(placement, placer_)) continue;
+        if (fitter_->restrict_to_budget(placement, *placer_)) continue;
         return placement;
       }
-      for (const int index : kernels.failed) placer_.forbid(index);
-      fitter_.start(placer_);
+      for (const int index : kernels.failed) placer_->forbid(index);
+      fitter_->start(*placer_);
     }
   }
 
@@ -301,9 +358,8 @@ class PlanBuilder {
     // Measuring runs the reference, which reads all weights.
     released_weight_ = find_released_weight(base_.graph);
     if (released_weight_) return {};
-    watcher_("tune");
-    TunedPlacement tuned =
-        tune_placement({base_, task_, *prices_, plan_key_, placer_, fitter_, assembler_}, pricing_);
+    begin("tune");
+    TunedPlacement tuned = tune_placement(context(), pricing_);
     tuned.tuning.reused = result_.tuning.reused;
     tuned.tuning.reused_seconds = result_.tuning.reused_seconds;
     result_.tuning = std::move(tuned.tuning);
@@ -316,26 +372,25 @@ class PlanBuilder {
   // and chooses the cheapest placement for the other nodes. If that is not usable, chooses
   // everything by price.
   Placement choose_reused() {
-    watcher_("place");
+    begin("place");
     const std::vector<int> kept = tuning::find_reused(*pricing_.reused, task_);
     if (kept.empty()) return choose_and_build();
     Placement placement{.chosen = kept};
-    if (!placer_.is_usable(placement)) {
-      placer_.exclude(competitors_of(kept, base_.offers, base_.graph.nodes.size()));
-      placement = placer_.solve();
-      placer_.exclude({});
+    if (!placer_->is_usable(placement)) {
+      placer_->exclude(competitors_of(kept, base_.offers, base_.graph.nodes.size()));
+      placement = placer_->solve();
+      placer_->exclude({});
     }
-    if (!placer_.is_usable(placement) || !fitter_.fits(placement, placer_)) {
+    if (!placer_->is_usable(placement) || !fitter_->fits(placement, *placer_)) {
       return choose_and_build();
     }
-    AssembledKernels kernels = assembler_.build(placement, base_);
-    released_weight_ = std::move(kernels.released_weight);
-    const bool is_fine = kernels.failed.empty() && fitter_.fits(placement, placer_);
+    const AssembledKernels kernels = build_kernels(placement);
+    const bool is_fine = kernels.failed.empty() && fitter_->fits(placement, *placer_);
     return is_fine || released_weight_ ? placement : choose_and_build();
   }
 
   // Fills in the descriptions of the offers and of the choice.
-  void describe(const Placement& placement, bool is_known) {
+  void describe(const Placement& placement, bool is_preferred) {
     if (pricing_.margin_search_seconds > 0 && pricing_.tune.on_progress) {
       pricing_.tune.on_progress(
           {.phase = BindPhase::Margins, .seconds_allowed = pricing_.margin_search_seconds});
@@ -344,21 +399,26 @@ class PlanBuilder {
       base_.offers.refusals.push_back(std::move(refusal));
     }
     result_.candidates =
-        prices_->describe(placement, placer_.margins(pricing_.margin_search_seconds));
+        prices_->describe(placement, placer_->margins(pricing_.margin_search_seconds));
     result_.conversions = prices_->describe_conversions();
     result_.plan = known_plan_of(task_, placement, plan_key_, pricing_);
     if (pricing_.reused == nullptr) {
       result_.reused =
           tuning::make_reusable(prices_->priced_task(), *pricing_.costs, placement.chosen);
     }
-    result_.is_known_plan = is_known && placement.chosen == placer_.preferred().chosen;
+    result_.is_known_plan = is_preferred && placement.chosen == placer_->preferred().chosen;
   }
 
-  // Lays out the plan. Returns the startup plan if there is one.
+  // Lays out the plan. Returns the startup plan if there is one. Sets `unbuildable_` if `only_plan`
+  // exceeds the memory budget.
   std::optional<BuiltPlan> lay_out(const Choice& choice) {
-    watcher_("plan");
+    begin("plan");
     if (options_.returns_step_outputs) {
       result_.step_outputs = values_between_steps(base_.offers, choice.placement);
+    }
+    if (options_.only_plan) {
+      lay_out_only_plan(choice.placement);
+      return std::nullopt;
     }
     if (!prices_) {
       // `task_` refers to `base_`.
@@ -373,7 +433,7 @@ class PlanBuilder {
     // `prices_` refers to all offers of `base_`. Each plan gets a copy of the part that it uses.
     const auto plan_of = [&](const Placement& placement) {
       return assembler_.lay_out(PlanAssembler::part_of(base_, placement), placement,
-                                result_.step_outputs, placer_.conversion_prices());
+                                result_.step_outputs, placer_->conversion_prices());
     };
     result_.built = plan_of(choice.placement);
     result_.step_seconds = prices_->step_seconds(result_.built.plan);
@@ -383,12 +443,26 @@ class PlanBuilder {
     return plan_of(choice.startup_plan);
   }
 
+  void lay_out_only_plan(const Placement& placement) {
+    const std::vector<std::vector<double>> prices =
+        conversion_prices(*options_.only_plan, base_.graph, *base_.layouts);
+    result_.built = assembler_.lay_out(std::move(base_), placement, result_.step_outputs, prices);
+    const int64_t budget = options_.memory_budget_bytes;
+    if (budget == 0) return;
+    const int64_t needed = memory_use(result_.built.plan, result_.built.offers).total_bytes();
+    if (needed > budget) {
+      unbuildable_ =
+          UnbuildablePlan{"it needs " + std::to_string(needed) +
+                          " bytes of memory, more than the budget of " + std::to_string(budget)};
+    }
+  }
+
   void pack(const Choice& choice, std::optional<BuiltPlan> startup_plan) {
-    watcher_("pack");
+    begin("pack");
     // What other plans that were tried have packed may serve later binds, if there is room.
     const int64_t needed = memory_use(result_.built.plan, result_.built.offers).weight_bytes;
     if (needed >= kLargeAllocationBytes && needed > available_memory_bytes() / 2) {
-      packs_.drop_unused();
+      services_.packs.drop_unused();
     }
     released_weight_ = assembler_.pack(result_.built);
     if (released_weight_) return;
@@ -407,37 +481,30 @@ class PlanBuilder {
 
   const PlanOptions& options_;
   const PricingOptions& pricing_;
-  const StageWatcher& watcher_;
-  PackStore& packs_;
+  const BuildServices& services_;
   BuiltPlan base_;  // graph, plug-ins, layouts, offers
   tuning::TuningTask task_;
   KernelsInUse in_use_;
   StoredKernels stored_;
-  Placer placer_;
   PlanAssembler assembler_;
-  BudgetFitter fitter_;
+  std::optional<Placer> placer_;        // nullopt in mode Known, in which nothing is chosen
+  std::optional<BudgetFitter> fitter_;  // the same
   std::optional<PricedOffers> prices_;
   std::optional<tuning::PlanKey> plan_key_;  // key of the fastest plan
   // Set if the build needs a weight that was released; ends the build.
   std::optional<ReleasedWeight> released_weight_;
+  std::optional<UnbuildablePlan> unbuildable_;  // the same for a plan that cannot be built
   PlanResult result_;
 };
 
 }  // namespace
 
-TuningQuote quote_plan(Graph graph, const ops::Registry& registry,
-                       std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
-                       ThreadPool& pool, const PlanOptions& options) {
-  const StageWatcher nobody = [](const std::string&) {};
-  return PlanBuilder(std::move(graph), registry, std::move(plugins), packs, pool, options, nobody)
-      .quote();
+TuningQuote quote_plan(Graph graph, const PlanOptions& options, const BuildServices& services) {
+  return PlanBuilder(std::move(graph), options, services).quote();
 }
 
-BuildOutcome build_plan(Graph graph, const ops::Registry& registry,
-                        std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
-                        ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher) {
-  return PlanBuilder(std::move(graph), registry, std::move(plugins), packs, pool, options, watcher)
-      .build();
+BuildOutcome build_plan(Graph graph, const PlanOptions& options, const BuildServices& services) {
+  return PlanBuilder(std::move(graph), options, services).build();
 }
 
 }  // namespace tessera

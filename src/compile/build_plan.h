@@ -25,6 +25,7 @@
 
 namespace tessera {
 
+// What to build. BuildServices has the objects that do it.
 struct PlanOptions {
   int precision = TESSERA_PRECISION_FLOAT32;
   int nan = TESSERA_NAN_EXACT;              // TESSERA_NAN_
@@ -41,18 +42,31 @@ struct PlanOptions {
   int64_t memory_budget_bytes = 0;    // limit of MemoryUse; 0: none
   // The executor's plans for other shapes, whose kernels may be reused.
   std::vector<const BuiltPlan*> siblings = {};
-  FindStoredKernel find_stored_kernel = {};  // null: none are stored
-  SharedKernels* shared_kernels = nullptr;   // of all models; null: each model has its own
-  // Called before each kernel of a plan in the background is built; throws if the plan is no longer
-  // needed. Null: it is always needed.
-  std::function<void()> check_wanted = {};
-  const Log* log = nullptr;  // gets a warning for each sparse value that becomes dense; may be null
+  // If set, exactly this plan is built. The plug-ins are asked for no other candidates, so the
+  // result has neither prices nor refusals, and `pricing` is not used. The plug-ins of
+  // backends_of() suffice.
+  std::optional<tuning::KnownPlan> only_plan = {};
   PricingOptions pricing;
 };
 
 // Called when a stage begins: "propose", "tune", "place", "build", "plan", "pack". Stages may
 // repeat.
 using StageWatcher = std::function<void(const std::string& stage)>;
+
+// The objects that a build uses. They must outlive it; other builds may use them at the same time.
+struct BuildServices {
+  const ops::Registry& registry;
+  PackStore& packs;
+  ThreadPool& pool;
+  std::vector<std::shared_ptr<const Plugin>> plugins = {};  // in order of preference
+  FindStoredKernel find_stored_kernel = {};                 // null: no kernels are stored
+  SharedKernels* shared_kernels = nullptr;  // of all models; null: each model has its own
+  const Log* log = nullptr;  // gets a warning for each sparse value that becomes dense; may be null
+  StageWatcher watcher = {};  // may be null
+  // Called before each kernel of a plan in the background is built; throws if the plan is no longer
+  // needed. Null: it is always needed.
+  std::function<void()> check_wanted = {};
+};
 
 struct PlanResult {
   BuiltPlan built;
@@ -81,23 +95,27 @@ struct PlanResult {
 
 // What build_plan() with the same arguments would take and gain, if it measures; `options.pricing`
 // must have costs. Throws as build_plan() does.
-TuningQuote quote_plan(Graph graph, const ops::Registry& registry,
-                       std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
-                       ThreadPool& pool, const PlanOptions& options);
+TuningQuote quote_plan(Graph graph, const PlanOptions& options, const BuildServices& services);
+
+// PlanOptions::only_plan cannot be built; `reason` is a sentence without a full stop.
+struct UnbuildablePlan {
+  std::string reason;
+};
 
 // A plan, or a released weight that must be read again because the build needs its elements.
-using BuildOutcome = std::variant<PlanResult, ReleasedWeight>;
+using BuildOutcome = std::variant<PlanResult, ReleasedWeight, UnbuildablePlan>;
 
 // propose -> tune -> place -> plan -> build -> pack. If a kernel cannot be built, its candidate is
-// refused with that reason and the choice is repeated. `plugins` are in order of preference.
+// refused with that reason and the choice is repeated.
 //
 // Chooses by price if `options.pricing` has costs, else in order. A reused choice is kept as far as
-// its candidates are offered; only the rest is chosen by price.
+// its candidates are offered; only the rest is chosen by price. With `options.only_plan` nothing is
+// chosen: the result is, bit for bit, what a build that chooses this plan returns. It is
+// UnbuildablePlan if one of the candidates is not offered (any more) or cannot be built, if the
+// plan does not fit the graph or the memory budget, and for graphs with sparse values.
 //
 // Throws InvalidArgument or Unsupported for pins and exclusions that cannot be satisfied,
 // OutOfMemory if nothing fits into the budget, and the errors of the stages.
-BuildOutcome build_plan(Graph graph, const ops::Registry& registry,
-                        std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
-                        ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher);
+BuildOutcome build_plan(Graph graph, const PlanOptions& options, const BuildServices& services);
 
 }  // namespace tessera

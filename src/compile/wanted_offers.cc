@@ -1,7 +1,9 @@
 #include "compile/wanted_offers.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <span>
 
 #include "backend/graph_view.h"
 #include "base/processor.h"
@@ -61,10 +63,11 @@ bool needs_reference(const Graph& graph, const Offers& offers, size_t plugin_cou
 
 }  // namespace
 
-Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
-                             const std::vector<std::shared_ptr<const Plugin>>& plugins,
-                             const LayoutTable& layouts, ThreadPool& pool,
-                             const PlanOptions& options) {
+Offers collect_wanted_offers(const Graph& graph, const LayoutTable& layouts,
+                             const PlanOptions& options, const BuildServices& services) {
+  const ops::Registry& registry = services.registry;
+  const std::span<const std::shared_ptr<const Plugin>> plugins = services.plugins;
+  ThreadPool& pool = services.pool;
   const tessera_graph view(graph, registry, options.fuses);
   const PricingOptions& pricing = options.pricing;
   const bool are_pinned = !options.selection.pins.empty();

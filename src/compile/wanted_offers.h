@@ -1,12 +1,8 @@
 // Decides which offers the plug-ins are asked for, for one graph.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "backend/candidates.h"
-#include "backend/plugin.h"
-#include "base/parallel.h"
+#include "backend/layouts.h"
 #include "compile/build_plan.h"
 
 namespace tessera {
@@ -22,9 +18,7 @@ namespace tessera {
 // If a graph has only nodes that end before a second thread could start, only offers for one thread
 // are requested: without prices, and, if they are shorter still, for such a short graph whose
 // prices are measured.
-Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
-                             const std::vector<std::shared_ptr<const Plugin>>& plugins,
-                             const LayoutTable& layouts, ThreadPool& pool,
-                             const PlanOptions& options);
+Offers collect_wanted_offers(const Graph& graph, const LayoutTable& layouts,
+                             const PlanOptions& options, const BuildServices& services);
 
 }  // namespace tessera

@@ -63,6 +63,15 @@ def test_other_weights_threads_and_shapes_have_kernels_of_their_own(start, settl
     assert start(tuned)[1:3] == [1, other] and start(model)[1:3] == [1, output]
 
 
+def test_an_executor_that_meets_other_shapes_loads_their_kernels(start, settled):
+    model = settled()
+    start(model)
+    assert start(model, BIND.replace("24, 24", "20, 28"))[1] == 0
+    both = BIND.replace("plan =", 'executor.run({"x": np.ones((1, 16, 20, 28), np.float32)}); plan =')
+    kernels, loaded, *_ = start(model, both)
+    assert (kernels, loaded) == (1, 1)
+
+
 @pytest.mark.parametrize("place", ("first", "middle", "last"))
 def test_damage_means_building_anew(start, settled, tmp_path, place):
     model = settled()

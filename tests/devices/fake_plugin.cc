@@ -76,9 +76,9 @@ BuiltPlan FakeDevices::build(const Graph& graph, const std::map<std::string, Whe
                                       : place == Where::First ? "fake:0"
                                                               : "fake:1"});
   }
-  return std::get<PlanResult>(build_plan(graph, registry_, plugins_, packs, pool_, options,
-                                         [](const std::string&) {}))
-      .built;
+  const BuildServices services{
+      .registry = registry_, .packs = packs, .pool = pool_, .plugins = plugins_};
+  return std::get<PlanResult>(build_plan(graph, options, services)).built;
 }
 
 std::vector<Tensor> FakeDevices::inputs_of(const Graph& graph, const RandomGraph& made) {

@@ -77,6 +77,18 @@ def test_runs_start_it_and_take_the_result(loaded, folder):
         time.sleep(0.005)
 
 
+@pytest.mark.parametrize("retune", [False, True])
+def test_retune_measures_again_behind_the_runs_too(loaded, folder, retune):
+    model = loaded()
+    model.bind(threads=1, optimize="now", cache_dir=folder)
+    executor = model.bind(threads=1, optimize="behind", cache_dir=folder, retune=retune)
+    executor.wait_for_swap()
+    assert executor.cache_report().is_hit != retune
+    if retune:
+        tuning = executor.plan().tuning
+        assert tuning.measured > 0 and tuning.reused == 0
+
+
 def test_a_known_plan_is_used_at_once(loaded, folder):
     loaded().bind(threads=1, optimize="now", cache_dir=folder)
     executor = loaded().bind(threads=1, optimize="behind", cache_dir=folder)

@@ -16,9 +16,8 @@ FUNCTION_IN_FILE = re.compile(r"`([\w:]+)\(\)`\s+\(`([\w/]+\.\w+)`\)")
 
 
 def prose_of(path):
-    """The text without its blocks of code, and without the glossary's names of what is gone."""
-    present = path.read_text().partition("\n## Former names\n")[0]
-    return re.sub(r"^```.*?^```$", "", present, flags=re.M | re.S)
+    """The text without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -257,7 +257,8 @@ class Views : public testing::Test {
     const std::vector<Tensor> expected = Interpreter(typed, registry_, 1).run(inputs);
     PackStore packs;
     PlanResult result = std::get<PlanResult>(
-        build_plan(typed, registry_, plugins_, packs, pool_, options, [](const std::string&) {}));
+        build_plan(typed, options,
+                   {.registry = registry_, .packs = packs, .pool = pool_, .plugins = plugins_}));
     EXPECT_EQ(explain_violation(result.built.plan), "") << what;
     for (const ExecutionStep& step : result.built.plan.steps) {
       views_ += step.kind == ExecutionStep::Kind::View ? 1 : 0;
