@@ -438,7 +438,7 @@ typedef struct tessera_propose_options {
   /* Set if a plan is known: the host needs only these candidates and no refusals, and releases any
    * other candidate immediately. Null: the host considers all candidates. */
   const tessera_wanted* wanted;
-  /* What candidates may do with NaN and infinities: TESSERA_NAN_. Older hosts do not send it (see
+  /* How candidates may treat NaN and infinities: TESSERA_NAN_. Older hosts do not send it (see
    * struct_size); assume EXACT for them. */
   int32_t nan;
   int32_t accuracy; /* TESSERA_ACCURACY_; hosts that send `nan` but do not know it set it to 0 */
@@ -540,14 +540,14 @@ typedef struct tessera_simple_kernel {
   void* self;
 } tessera_simple_kernel;
 
-/* --- What a plug-in provides ------------------------------------------------------------------ */
+/* --- Provided by plug-ins --------------------------------------------------------------------- */
 
 typedef struct tessera_ingredient {
   const char* name; /* "version" */
   const char* value;
 } tessera_ingredient;
 
-/* What a backend has compiled in this process, since it was opened. */
+/* Counts of the kernels that a backend has compiled in this process, since it was opened. */
 typedef struct tessera_compile_counts {
   uint32_t struct_size; /* set by the host */
   uint32_t reserved;

@@ -77,7 +77,7 @@ class CKernelPrinter {
     });
   }
 
-  // As varies_along_reduced_axes(), for the axes of the loops: axes of one element are none.
+  // Same as varies_along_reduced_axes(), but by the axes of the loops, which are longer than 1.
   void set_varying() {
     for (const Instruction& instruction : group_.instructions) {
       bool is_varying = false;
@@ -229,7 +229,7 @@ class CKernelPrinter {
          text + ";");
   }
 
-  // What is the same for all points of the row and needs so many passes.
+  // Prints the values of depth `pass` that are the same for all points of the row.
   void print_row_values(int pass) {
     for (size_t id = 0; id < group_.instructions.size(); ++id) {
       if (varying_[id] || depths_[id] != pass || is_reduction(group_.instructions[id])) continue;
@@ -315,7 +315,7 @@ class CKernelPrinter {
     close_points();
     for (const size_t id : reductions) {
       if (!is_float32_sum(id)) continue;
-      // Beyond infinity, nothing is lost, but NaN.
+      // If the sum is infinite, its lost part is NaN and must not be added.
       const std::string number = std::to_string(id);
       line("if (isfinite(lost" + number + ")) total" + number + " += lost" + number + ";");
     }

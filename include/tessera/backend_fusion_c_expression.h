@@ -138,7 +138,7 @@ class CExpressions {
     }
   }
 
-  // How a reduction goes on.
+  // Combines two partial results of a reduction.
   std::string combined(const Instruction& reduction, const std::string& left,
                        const std::string& right) const {
     const bool is_sum = reduction.operation == TESSERA_EXPRESSION_REDUCE_SUM;
@@ -150,7 +150,7 @@ class CExpressions {
     return (is_max ? "LARGER(" : "SMALLER(") + left + ", " + right + ")";
   }
 
-  // What a reduction of nothing is.
+  // The value with which a reduction begins.
   std::string first(const Instruction& reduction) const {
     const int32_t type = reduction.data_type;
     const bool is_max = reduction.operation == TESSERA_EXPRESSION_REDUCE_MAX;
@@ -199,7 +199,7 @@ class CExpressions {
     return names(data_type).from_bits + "((" + unsigned_type(data_type) + ")" + number + ")";
   }
 
-  // Of signed integers, an overflow is not defined: they compute as unsigned ones.
+  // Signed integers are computed as unsigned ones, because their overflow is not defined.
   std::string binary(int32_t operation, int32_t data_type, const std::string& left,
                      const std::string& right) const {
     const bool is_float = is_wide_float(data_type);

@@ -78,7 +78,7 @@ inline void append_bytes(void* user, const void* bytes, size_t size) {
 
 }  // namespace detail
 
-// --- What the host provides --------------------------------------------------------------------
+// --- Provided by the host ----------------------------------------------------------------------
 
 // The size of one element of a data type in bytes; 0 for types without a fixed size.
 inline int64_t element_bytes(int32_t data_type) {
@@ -162,7 +162,7 @@ class Value {
   bool is_state() const { return has_flag(TESSERA_VALUE_STATE); }
   // The elements of a constant; null if the value is no constant, or if they were released.
   const void* constant() const { return is_present() ? value_->constant : nullptr; }
-  // The same as a span of `T`; empty if `T` does not have the size of an element.
+  // Same as constant(), as a span of `T`; empty if `T` does not have the size of an element.
   template <class T>
   std::span<const T> constant_as() const {
     if (constant() == nullptr || element_bytes(value_->type.data_type) != sizeof(T)) return {};
@@ -278,8 +278,8 @@ class Graph {
     return bytes;
   }
 
-  // The same with `constants` as further inputs, after those of the group. Throws Failure
-  // (TESSERA_UNSUPPORTED) if the host is too old for this.
+  // Same as group_as_onnx(), with `constants` as further inputs after those of the group. Throws
+  // Failure (TESSERA_UNSUPPORTED) if the host is too old for this.
   std::string open_group_as_onnx(std::span<const int32_t> nodes,
                                  std::span<const int32_t> constants) const {
     if (host_->struct_size < offsetof(tessera_host, open_group_as_onnx) + sizeof(void*)) {

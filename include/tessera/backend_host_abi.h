@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* --- What the host provides ------------------------------------------------------------------- */
+/* --- Provided by the host --------------------------------------------------------------------- */
 
 /* Valid as long as the plug-in is open. Every function may be called from any thread. */
 typedef struct tessera_host tessera_host;
@@ -94,7 +94,7 @@ struct tessera_host {
   void (*release_blob)(const tessera_host* host, const char* key);
 };
 
-/* --- What a plug-in exports ------------------------------------------------------------------- */
+/* --- Exported by plug-ins --------------------------------------------------------------------- */
 
 /* Returns TESSERA_CONTRACT_VERSION of the headers that the plug-in was built with. Called first. */
 typedef uint32_t (*tessera_contract_version_function)(void);

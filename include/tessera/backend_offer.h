@@ -316,7 +316,7 @@ class Backend {
   // not override it: the host offers them.
   virtual void propose(const Graph& /*graph*/, const ProposeOptions& /*options*/,
                        Proposals& /*proposals*/) {}
-  // What it has compiled so far; nullopt if it compiles nothing. From any thread.
+  // Counts of its compiled kernels; nullopt if it compiles nothing. Called from any thread.
   virtual std::optional<CompileCounts> compile_counts() const { return std::nullopt; }
 };
 

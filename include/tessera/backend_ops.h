@@ -75,7 +75,7 @@ inline std::optional<size_t> find_axis(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + count : axis);
 }
 
-// The same. Throws Failure (TESSERA_UNSUPPORTED) if there is no such axis.
+// Same as find_axis(), but throws Failure (TESSERA_UNSUPPORTED) if there is no such axis.
 inline size_t normalized_axis(int64_t axis, size_t rank) {
   const std::optional<size_t> found = find_axis(axis, rank);
   if (!found) {
@@ -334,8 +334,8 @@ inline ResizeRounding resize_rounding(std::string_view name) {
 struct ResizeAxis {
   int64_t input = 0;
   int64_t output = 0;
-  // output / input: as the model gives it. Without it, the scale is `resized` / `original`, two
-  // sizes whose quotient float32 may not have.
+  // output / input, as the model gives it. Without it, the scale is `resized` / `original`, a
+  // quotient of two sizes that float32 may not represent exactly.
   std::optional<float> given_scale = {};
   float crop_start = 0;  // for TfCropAndResize
   float crop_end = 1;
@@ -363,8 +363,8 @@ inline std::vector<size_t> resized_axes(const Node& node, size_t rank) {
 
 // The coordinate in the input of the output element at `index`: "Resize" in ONNX's Operators.md.
 // With a given scale or crop, it is computed in float32, as frameworks do, so that ties fall the
-// same way, but for half_pixel_symmetric. With sizes, it is one quotient of whole numbers, rounded
-// once: a tie is a tie, as long as the product of input and output is below 2^51.
+// same way, except for half_pixel_symmetric. With sizes, it is one quotient of whole numbers,
+// rounded once: a tie is a tie, as long as the product of input and output is below 2^51.
 inline double source_position(ResizeCoordinates coordinates, const ResizeAxis& axis,
                               int64_t index) {
   const auto input = static_cast<double>(axis.input);

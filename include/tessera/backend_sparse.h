@@ -133,7 +133,7 @@ struct CsrTarget {
   void* values = nullptr;
 };
 
-// The same for row_sparse.
+// Same as CsrTarget, for a row_sparse buffer.
 struct RowSparseTarget {
   RowSparseTarget(void* buffer, int64_t capacity, int64_t row_bytes)
       : header(static_cast<tessera_sparse_header*>(buffer)) {

@@ -20,10 +20,10 @@ namespace tessera {
 // The lowest precision in which float32 arithmetic may be done.
 enum class Precision { Float32, BFloat16 };
 
-// What kernels may do with NaN and infinities. Exact: if an op's definition gives NaN, so does
-// every kernel; if it gives an infinity, a kernel gives an infinity or NaN; elements that read
-// neither are not affected. Exception: in products by Strassen's algorithm, which only a lower
-// precision admits, what one row or column reads reaches a second one. Fast: kernels may give a
+// How kernels may treat NaN and infinities. Exact: if an op's definition gives NaN, so does every
+// kernel; if it gives an infinity, a kernel gives an infinity or NaN; elements that read neither
+// are not affected. Exception: in products by Strassen's algorithm, which only a lower precision
+// allows, NaN and infinities in one row or column reach a second one. Fast: kernels may give a
 // finite number instead, such as a maximum that drops NaN.
 enum class NanMode { Exact, Fast };
 
@@ -41,21 +41,21 @@ struct Pin {
   std::string algorithm;  // the beginning of the algorithm's name; "": any
 };
 
-// Keeps a backend from nodes.
+// Forbids a backend to compute nodes.
 struct Exclusion {
   std::string backend;
   std::string op;  // "": every op
 };
 
-// An input and an output that may share memory: what a network remembers from run to run, such as
+// An input and an output that may share memory. They hold state that lasts from run to run, such as
 // past and present keys and values, or running statistics.
 struct StatePair {
   std::string input;
   std::string output;
 };
 
-// What binding is doing. Which phases come, and how often, depends on the model and on what is
-// known; from Starting to Comparing they belong to measuring.
+// A phase of binding. The model and earlier results decide which phases come, and how often; the
+// phases from Starting to Comparing belong to measuring.
 enum class BindPhase : uint8_t {
   Waiting,      // for a process that measures this model, or for others to compute less
   Preparing,    // caches are read, shapes set, backends asked what they can do
@@ -67,9 +67,9 @@ enum class BindPhase : uint8_t {
   Building,     // kernels
   TimingSteps,  // runs of a whole plan, for the time of each of its steps
   Comparing,    // runs of whole plans by turns
-  Margins,      // what each candidate lacks to be chosen
+  Margins,      // how far each candidate is from being chosen
   Packing,      // the plan is laid out, and weights are packed
-  Storing,      // what was found out is written down
+  Storing,      // results are written to files
 };
 
 // "measuring candidates", "comparing whole plans".
@@ -81,8 +81,8 @@ struct TuneProgress {
   size_t done = 0;          // of `total`, in this phase
   size_t total = 0;         // as far as is known now; 0: not known
   double best_seconds = 0;  // of the group of nodes that is measured; 0: none so far
-  // Estimate for the rest of the phase, from what was done of it. Not set if nothing was done, and
-  // if the phase takes longer than was estimated.
+  // Estimated time for the rest of the phase, based on its progress. Not set before the first
+  // progress, and if the phase takes longer than was estimated.
   std::optional<double> seconds_left = {};
   BindPhase phase = BindPhase::Measuring;
   // How long the phase may still take, by tune_budget_seconds or another limit; not set: no limit.
@@ -91,11 +91,11 @@ struct TuneProgress {
   bool can_stop = false;
   // Whether results may add to `total`, and so to seconds_left.
   bool may_grow = false;
-  // When Starting: what measuring is expected to take and to gain. Not set in other phases.
+  // In phase Starting: the expected duration and gain of measuring. Not set in other phases.
   std::optional<TuningQuote> quote = {};
 };
 
-// What to run on, and how kernels may compute.
+// The devices to run on, and rules for how kernels may compute.
 struct RunOptions {
   // The devices that may be used besides the processor, by name ("mylib", "mylib:1"). Empty: all
   // that the backends have. {"cpu"}: none. With costs, a device is used where it pays.
@@ -133,43 +133,43 @@ struct RunOptions {
   bool fixed_shapes = false;
 };
 
-// What to measure, and by what to choose.
+// Options for measuring, and for the choice among candidates.
 struct TuningOptions {
   // With costs, what the chosen plan minimises. "latency": the time of a run. "N-runs", with N from
   // 1 to 1,000,000,000: the time of a process that builds the chosen kernels and runs N times, so
   // a kernel that is slow to build has to pay for that. "start": the same as "1-runs".
   std::string optimize_for = "latency";
-  // A file with what Executor::costs() gave, to choose by; "": none. bind() throws InvalidArgument
-  // if it cannot be read or is another machine's, Corrupt if it is damaged.
+  // A file with the text that Executor::costs() returned, to choose by; "": none. bind() throws
+  // InvalidArgument if it cannot be read or is of another machine, Corrupt if it is damaged.
   std::filesystem::path cost_table = {};
   // Values of inputs, by name, on which candidates are compared with the reference. Others are
   // random.
   std::map<std::string, Tensor> tuning_inputs = {};
-  // With optimize, measure everything that is offered, also what could not win.
+  // With optimize, measure all offered candidates, also those that could not win.
   bool tune_all = false;
   // Measure in this process, which ends if a library hangs or crashes. Otherwise a process is
   // started to measure in (tessera-worker, installed beside the library); if it cannot be started,
   // the log says so and this process measures. It ends with the thread that calls bind().
   bool in_process = false;
-  // With optimize, describe in Executor::plan() all candidates with their prices, and what others
-  // refused, even if a cache knows the plan. Otherwise a bind that finds its plan asks the backends
-  // for nothing else, which makes it fast.
+  // With optimize, describe in Executor::plan() all candidates with their prices, and all refusals
+  // of backends, even if a cache knows the plan. Otherwise a bind that finds its plan asks the
+  // backends for nothing else, which makes it fast.
   bool describes_candidates = false;
-  // With costs: how long to compute by how much each candidate misses being chosen
+  // With costs: how long to compute how far each candidate is from being chosen
   // (CandidateDescription::behind_seconds). Each takes one solution of the placement; the closest
   // rivals of what was chosen come first.
   double margin_search_seconds = 0;
 };
 
-// What to read from caches, and what to keep. For binds with `optimize`.
+// Options for reading and writing caches. For binds with `optimize`.
 struct CacheOptions {
-  // Where to look for what was found out before (<last digits of the fingerprint>.cache), and to
-  // keep what is found out now. "": TESSERA_CACHE_DIR of the environment, else the working folder.
-  // The user's folder comes second in both cases. A damaged or unfit file counts as missing.
+  // The folder in which to look for earlier results (<last digits of the fingerprint>.cache) and to
+  // keep new ones. "": TESSERA_CACHE_DIR of the environment, else the working folder. The user's
+  // folder comes second in both cases. A damaged or unfit file counts as missing.
   std::filesystem::path cache_dir = {};
   // Throw CacheMiss, which says what differs, instead of measuring; write nothing.
   bool frozen = false;
-  // Measure also what caches know, and replace it there.
+  // Measure again even if caches know the results, and replace these there.
   bool retune = false;
   // If a cache knows the plan, and that its kernels are slow to build: start with another plan that
   // it has for this graph, build the faster one in the background after the first run, and switch
@@ -179,17 +179,17 @@ struct CacheOptions {
   bool swap = true;
 };
 
-// What binding and running may take.
+// Limits of the memory and the time for binding and running.
 struct LimitOptions {
-  // The most that the plan may take; 0: no limit. It limits MemoryDescription::total_bytes: the
-  // arena (inner values and workspaces), the outputs as far as their sizes are known, the constants
-  // that steps read, packed or not, and what libraries keep to themselves. Inputs do not count, nor
-  // does measuring. Smaller candidates replace faster ones as far as necessary; if no plan fits,
-  // bind() throws OutOfMemory with the smallest that was found, and whether that is proven to be
-  // the minimum.
+  // The maximum size of the plan; 0: no limit. It limits MemoryDescription::total_bytes: the arena
+  // (inner values and workspaces), the outputs as far as their sizes are known, the constants that
+  // steps read, packed or not, and the memory that libraries keep for themselves. Inputs and memory
+  // for measuring do not count. Smaller candidates replace faster ones as far as necessary; if no
+  // plan fits, bind() throws OutOfMemory with the smallest that was found, and whether that is
+  // proven to be the minimum.
   int64_t memory_budget_bytes = 0;
-  // With optimize, how long to measure, building kernels included; then what is known decides. 0:
-  // as long as it takes, but half a second for graphs that take less than 0.2 ms, and less
+  // With optimize, how long to measure, including building kernels; then the known prices decide.
+  // 0: as long as it takes, but half a second for graphs that take less than 0.2 ms, and less
   // for many of these on the same Backends.
   double tune_budget_seconds = 0;
   // With costs, how long one search for the cheapest choice may take. Then the best choice that was
@@ -204,10 +204,10 @@ struct LimitOptions {
   int most_shapes = 8;
 };
 
-// Whether and when what is not known yet is measured: kernels that could win are checked against
-// the reference and timed alone, then whole plans run against each other, and the fastest wins.
-// That takes seconds, once: results are known to all models on the same Backends, and through
-// caches to other processes.
+// Whether and when binding measures results that are not known yet: kernels that could win are
+// checked against the reference and timed alone, then whole plans run against each other, and the
+// fastest wins. That takes seconds, once: results are known to all models on the same Backends, and
+// through caches to other processes.
 enum class Optimize : uint8_t {
   Off,  // measure, read and write nothing; choose by the order of backends
   Now,  // bind() waits for it, unless a cache has the plan
@@ -217,7 +217,7 @@ enum class Optimize : uint8_t {
   Behind,
 };
 
-// What calls set most often is at the top; the rest is in groups:
+// The most frequently used options are at the top; the others are in groups:
 //   model.bind({.shapes = {{"x", {1, 3}}}, .threads = 1});
 //   model.bind({.threads = 1, .run = {.nan = NanMode::Fast}, .cache = {.frozen = true}});
 struct BindOptions {
@@ -240,11 +240,11 @@ struct BindOptions {
   CacheOptions cache = {};
   LimitOptions limits = {};
   // Called, on the thread that binds, when a phase begins and often while measuring. Return false
-  // to stop: what was measured counts, and nothing more is measured.
+  // to stop measuring: the results so far are used, and nothing more is measured.
   std::function<bool(const TuneProgress&)> on_progress = {};
 };
 
-// BindOptions::optimize, or what it means if it is not set.
+// BindOptions::optimize, or its default if it is not set.
 Optimize optimize_of(const BindOptions& options);
 
 }  // namespace tessera

@@ -29,8 +29,8 @@ struct BundleDescription {
   std::string model;    // the name of the model's file
   // The machine and the model that its plans are for; empty if it has no plans.
   std::vector<CacheIngredient> ingredients;
-  // Who made its plans, packs and kernels: "found by this user", or "found by somebody else", of
-  // whom packs and kernels are not used; "" if it has no plans.
+  // The origin of its plans, packs and kernels: "found by this user", or "found by somebody else",
+  // whose packs and kernels are not used; "" if it has no plans.
   std::string origin;
   std::string unused;  // why its plans are not used on this machine; "" if they may be
   std::vector<BundlePart> parts;

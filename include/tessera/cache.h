@@ -17,15 +17,15 @@ struct CacheIngredient {
   std::string digest;  // 40 hexadecimal digits
 };
 
-// What a bind loaded from caches and what it measured itself, for one library or for the plan.
+// The results that a bind loaded from caches or measured itself, for one library or for the plan.
 struct CacheTypeReport {
   std::string type;          // a backend's name, or "plan"
   int64_t loaded = 0;        // prices, or plans
-  int64_t measured = 0;      // the same
-  double seconds_saved = 0;  // time that it once took to find out what was loaded
-  // Who made what was loaded. "found here": this process; "found by this user"; "found by somebody
-  // else": each kernel is compared with the reference before its results are used; "": nothing was
-  // loaded.
+  int64_t measured = 0;      // prices, or plans
+  double seconds_saved = 0;  // time that it once took to find the loaded results
+  // The origin of the loaded results. "found here": this process; "found by this user"; "found by
+  // somebody else": each kernel is compared with the reference before its results are used; "":
+  // nothing was loaded.
   std::string origin;
 };
 
@@ -85,8 +85,8 @@ struct CacheKindDescription {
   std::string backend;  // of kernels and blobs; "" if the file cannot be used
   int64_t files = 0;
   int64_t bytes = 0;
-  // Those that cannot be used: they are damaged, were made on another processor, or are not
-  // authenticated by this user's key. Of packs, only the head is checked; of models nothing.
+  // The number of unusable files, which are damaged, were made on another processor, or are not
+  // authenticated by this user's key. Packs are checked only by their head, models not at all.
   int64_t unusable = 0;
   int64_t oldest_use_ns = 0;  // since 1970
   int64_t newest_use_ns = 0;
@@ -123,10 +123,10 @@ PrunedCaches prune_caches(const std::filesystem::path& folder,
 int64_t export_caches(const std::filesystem::path& folder, const std::filesystem::path& file);
 
 // Imports the caches of a file that export_caches() wrote into `folder`, and keeps the caches that
-// are already there. If both have a section of a cache, that of the file replaces the other; shared
-// prices are imported only into a folder that has none. Returns the
-// number of imported caches. Throws InvalidArgument, Corrupt and Unsupported as describe_cache()
-// does, before anything is changed; DeviceFailed if a cache cannot be written.
+// are already there. If both have a section of a cache, the section in the file replaces the other
+// one; shared prices are imported only into a folder that has none. Returns the number of imported
+// caches. Throws InvalidArgument, Corrupt and Unsupported as describe_cache() does, before anything
+// is changed; DeviceFailed if a cache cannot be written.
 int64_t import_caches(const std::filesystem::path& file, const std::filesystem::path& folder);
 
 // The folder of the user's caches: XDG_CACHE_HOME/tessera, or .cache/tessera of HOME; "" if neither

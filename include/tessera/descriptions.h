@@ -146,7 +146,7 @@ struct PlanStep {
   std::vector<BackendRefusal> refusals;  // by the other backends, for its nodes
 };
 
-// What a backend has compiled in this process, for all models and executors.
+// Counts of the kernels that a backend has compiled in this process, for all models and executors.
 struct CompileDescription {
   std::string backend;
   int64_t kernels = 0;            // of groups; several may share one code
@@ -222,7 +222,7 @@ struct ConversionDescription {
   std::string refusal;  // why it could not be measured
 };
 
-// What measuring is expected to take and to gain, from what is known before.
+// The expected duration and gain of measuring, estimated before it begins.
 struct TuningQuote {
   bool is_known = false;   // a cache has the fastest plan, so nothing has to be measured
   int candidates = 0;      // that will be measured
@@ -252,8 +252,8 @@ struct TuningDescription {
   int64_t peak_bytes = 0;
   std::map<std::string, double> phases;  // seconds by activity: "build", "check", "time"...
   std::vector<std::string> notes;        // remarks, a sentence each
-  // What was expected before. nullopt: nothing was measured, or the graph takes so little time that
-  // measuring it is over at once.
+  // The estimate before measuring. nullopt: nothing was measured, or the graph takes so little time
+  // that measuring it is over at once.
   std::optional<TuningQuote> quote = {};
   // The share of a run that the fastest plan saves, compared with the plan without measurements;
   // nullopt: the two were not compared.
@@ -314,8 +314,8 @@ struct DeviceMemoryDescription {
   int64_t weight_bytes = 0;  // of the constants that its steps read
 };
 
-// The positions of inner values and workspaces in the arena of the host. It has no inputs, and no
-// outputs, whose memory belongs to the caller of each run.
+// The positions of inner values and workspaces in the arena of the host. Inputs and outputs are not
+// part of it, because their memory belongs to the caller of each run.
 struct MemoryDescription {
   int64_t arena_bytes = 0;
   int64_t lower_bound_bytes = 0;    // largest sum of live blocks in this order of steps
@@ -326,7 +326,7 @@ struct MemoryDescription {
   int64_t output_bytes = 0;         // of outputs, as far as their sizes are known
   int64_t library_bytes = 0;        // memory that libraries keep
   int64_t total_bytes = 0;          // of arena, weights, outputs and libraries
-  // What the plan needs on devices, which is no part of the other figures.
+  // The memory that the plan needs on devices, which the other figures do not include.
   std::vector<DeviceMemoryDescription> devices;
   std::vector<MemoryBlock> blocks;  // by first step
 };
@@ -371,7 +371,7 @@ struct HeldCacheDescription {
   int64_t max_bytes = 0;  // 0: no bound
 };
 
-// What an executor keeps in memory now, and what is kept for all.
+// The memory that an executor keeps now, and that the process keeps for all executors.
 struct HeldMemoryDescription {
   int64_t plan_count = 0;      // for different shapes
   int64_t max_plan_count = 0;  // LimitOptions::most_shapes

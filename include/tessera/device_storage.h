@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// How DLPack (the array exchange format of Python's libraries) calls a device; type 0: not at all.
+// A device as DLPack (the array exchange format of Python's libraries) names it; type 0: no name.
 struct DlpackDevice {
   int32_t type = 0;  // DLDeviceType
   int32_t id = 0;
@@ -20,15 +20,15 @@ class DeviceStorage {
 
   // As BackendDescription::devices has it: "mylib:1".
   virtual const std::string& device() const = 0;
-  // The same for all memory of the device in this process. Devices of plug-ins that were opened
-  // twice have one name, but two identities.
+  // Identifies the device; equal for all its memory in this process. Devices of plug-ins that were
+  // opened twice have one name, but two identities.
   virtual const void* device_identity() const = 0;
   virtual DlpackDevice dlpack_device() const = 0;
-  // What the device's backend calls the memory. It means something only to that backend and to
-  // users of the same API.
+  // The handle of the memory in the API of the device's backend. Only that backend and users of the
+  // same API can interpret it.
   virtual void* handle() const = 0;
   virtual int64_t bytes() const = 0;
-  // A multiple of this is required of the offset of a tensor that kernels read or write.
+  // The offset of a tensor that kernels read or write must be a multiple of this.
   virtual int64_t alignment_bytes() const = 0;
 
   // Both wait until the bytes are copied. Throw DeviceFailed, naming the device.

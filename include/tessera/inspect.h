@@ -29,9 +29,9 @@ struct ModelInspection {
   std::vector<MissingPart> missing;  // everything because of which load() refuses the model
 };
 
-// What load() throws if this build lacks something that a model needs. The message says everything
-// that is missing. Of kind Unsupported, or InvalidModel if something is wrong with the model
-// besides.
+// The error that load() throws if this build lacks something that a model needs. The message lists
+// everything that is missing. The kind is Unsupported, or InvalidModel if the model also has
+// errors.
 class MissingParts : public Error {
  public:
   MissingParts(const Error& error, ModelInspection inspection)

@@ -89,9 +89,9 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // Receives the result of a request, on the thread that ended it: that of an executor, which takes
-  // no other request meanwhile; or that which cancelled the request. Must not throw, and must not
-  // wait for requests of the same pool.
+  // Receives the result of a request, on the thread that ended it. This is the thread of an
+  // executor, which takes no other request meanwhile, or the thread that cancelled the request.
+  // Must not throw, and must not wait for requests of the same pool.
   using OnDone = std::function<void(PoolResult result)>;
 
   // Adds a request; `inputs` are those of Executor::run_any(). The memory of inputs must not be
@@ -100,12 +100,12 @@ class Pool {
   // would have to wait; Cancelled if the process is ending; Unsupported in a forked process. Wrong
   // inputs are an error of the request.
   PoolRequest submit(std::map<std::string, AnyTensor> inputs, OnDone on_done = {});
-  // The same, but waits for at most `max_wait`; nullopt if the queue is still full then.
+  // Same as submit(), but waits for at most `max_wait`; nullopt if the queue is still full then.
   std::optional<PoolRequest> try_submit(std::map<std::string, AnyTensor> inputs,
                                         OnDone on_done = {},
                                         std::chrono::nanoseconds max_wait = {});
 
-  // What happens to requests that have not begun.
+  // Whether requests that have not begun are run or cancelled.
   enum class Waiting : uint8_t { Run, Cancel };
   // Later calls of submit() throw. close() returns when the last request has ended; begin_close()
   // returns at once. Both may be called repeatedly. close() throws as wait_for() does.

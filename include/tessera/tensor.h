@@ -45,8 +45,8 @@ class Tensor {
   Tensor(DataType type, std::vector<int64_t> dims, std::shared_ptr<const void> owner,
          const void* data);
 
-  // The same for memory that may be written, such as memory to which an executor writes its
-  // outputs.
+  // Refers to elements in memory of the caller that may be written, for example by an executor that
+  // writes its outputs there.
   static Tensor over(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
                      void* data);
 
@@ -63,7 +63,7 @@ class Tensor {
   bool is_empty() const { return type_ == DataType::Undefined; }
   // Null: the elements are in the host's memory.
   DeviceStorage* device_storage() const { return device_storage_; }
-  // Of the elements in device_storage().
+  // The offset of the elements in device_storage().
   int64_t offset_bytes() const { return offset_bytes_; }
   // "cpu" for the host's memory, else the name of the device, such as "mylib:1".
   std::string_view device() const {
@@ -104,7 +104,7 @@ class Tensor {
   // Type and dimensions of this tensor without its elements.
   Tensor without_elements() const { return {type_, dims_, nullptr, nullptr}; }
 
-  // The same elements with other dimensions, which must have the same number of elements.
+  // Returns the same elements with other dimensions, whose product must be the same.
   Tensor reshaped(std::vector<int64_t> dims) const;
 
   // Creates a tensor with a copy of `values`. Their number must be that of `dims`.

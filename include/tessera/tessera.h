@@ -60,7 +60,7 @@ struct BackendDescription {
   bool is_usable = false;
   BackendStatus status = BackendStatus::Refused;
   std::string reason;  // why it is not usable
-  // What to install, or the command that builds it; "" if nothing helps.
+  // A hint what to install, or the command that builds it; "" if nothing helps.
   std::string remedy;
   int64_t op_count = 0;  // for the reference backend: number of ops with a kernel
 };
@@ -90,18 +90,18 @@ class Backends {
   Tensor new_tensor(DataType type, std::vector<int64_t> dims, const std::string& device) const;
   Tensor to_device(const Tensor& tensor, const std::string& device) const;
   // Memory that the caller got from the device's own API, which `owner` keeps alive: `handle` is
-  // what the backend calls such memory (DeviceStorage::handle()).
+  // the handle of the memory in that API (DeviceStorage::handle()).
   Tensor tensor_over(DataType type, std::vector<int64_t> dims, const std::string& device,
                      std::shared_ptr<void> owner, void* handle, int64_t offset_bytes = 0) const;
 
-  // The name of the device that DLPack calls so; "" if there is none whose memory can be exchanged.
+  // The name of the device that DLPack names `called`; "" if no such device can exchange memory.
   // Opens all known backends.
   std::string device_named(const DlpackDevice& called) const;
 
   // Opens all known backends to find out whether they can be used, and describes them.
   std::vector<BackendDescription> describe() const;
 
-  // What binds of models on these backends keep in memory for later binds.
+  // Describes the entries that binds of models on these backends keep in memory for later binds.
   std::vector<HeldCacheDescription> held_caches() const;
 
  private:
@@ -181,7 +181,7 @@ class Executor {
   // is unchanged. Throws Unsupported in a forked process if a thread was in a run at the fork.
   std::vector<Tensor> run(const std::map<std::string, Tensor>& inputs);
 
-  // The same if RunOptions::layouts has sparse layouts: inputs and outputs in these layouts are
+  // Same as run(), but allows sparse RunOptions::layouts: inputs and outputs in these layouts are
   // SparseTensors, all others are Tensors. Also throws InvalidArgument if an input stores more than
   // was bound, or if an output does not fit the capacity of its layout. run() cannot return sparse
   // outputs.
@@ -223,8 +223,8 @@ class Executor {
   void set_time_limit(double seconds);
 
   // "", or why later runs are not possible: a device that the current plan uses was lost, or was
-  // opened before this process was forked. Bind the model again, to run on what is left. After any
-  // other error of a run, the executor can run again.
+  // opened before this process was forked. Bind the model again, to run on the remaining devices.
+  // After any other error of a run, the executor can run again.
   std::string explain_unusable() const;
 
   // Waits for the faster plan of CacheOptions::swap, which the next run then uses. Does nothing if
@@ -245,7 +245,7 @@ class Executor {
 
   // The plan for the same shapes.
   const PlanDescription& plan() const;
-  // What the backends of the plan have compiled; without those that compile nothing.
+  // Counts of kernels that backends of the plan have compiled; without those that compile none.
   std::vector<CompileDescription> compiled() const;
   // The text of the kernel of step `step` of plan(), for people who want to see what was compiled;
   // nullopt if the kernel was not compiled here, or has no text of this form. Throws
@@ -256,19 +256,19 @@ class Executor {
   // All costs of this graph's candidates that bind() measured, read from a file or knew, as JSON
   // (docs/formats/costs.md); "" if there are none.
   const std::string& costs() const;
-  // What the executor keeps in memory now. Must not be called during a run.
+  // Describes the memory that the executor keeps now. Must not be called during a run.
   HeldMemoryDescription memory() const;
 
   // The stages of bind(), in order.
   const std::vector<StageRecord>& stages() const;
 
-  // Saves what bind() found out or knew. `type` selects what: "all"; "plan"; or a backend's name or
-  // alias, for its prices, verdicts and compiled kernels. In an existing file of the same model,
-  // only this part is replaced. With `include_packs` it also saves the packed weights, which only
-  // the same user with the same key can use, on a machine with the same processor. Throws
-  // InvalidArgument for an unknown type, for an existing file that Tessera did not write, if there
-  // is nothing of this type to save, and if the executor was bound without optimize; Unsupported
-  // for a backend that this machine does not have; DeviceFailed if the file cannot be written.
+  // Saves the results of bind(). `type` selects them: "all"; "plan"; or a backend's name or alias,
+  // for its prices, verdicts and compiled kernels. In an existing file of the same model, only this
+  // part is replaced. With `include_packs` it also saves the packed weights, which only the same
+  // user with the same key can use, on a machine with the same processor. Throws InvalidArgument
+  // for an unknown type, for an existing file that Tessera did not write, if nothing of this type
+  // exists, and if the executor was bound without optimize; Unsupported for a backend that this
+  // machine does not have; DeviceFailed if the file cannot be written.
   void save_cache(const std::filesystem::path& file, const std::string& type = "all",
                   bool include_packs = false) const;
   // Plans again for the shapes that were passed to bind(), with the contents of the file, and
@@ -304,8 +304,8 @@ class Model {
   // again).
   Executor bind(const BindOptions& options = {}) const;
 
-  // What a bind with optimize is expected to take and to gain. Measures and writes nothing. Throws
-  // as bind() does.
+  // Estimates the duration and the gain of a bind with optimize. Measures and writes nothing.
+  // Throws as bind() does.
   TuningQuote quote_tuning(const BindOptions& options = {}) const;
 
   // Compares all candidates of the backends for these shapes with the reference, on the tuning
@@ -320,7 +320,7 @@ class Model {
       const BindOptions& options,
       const std::map<std::string, std::map<std::string, std::string>>& notes = {}) const;
 
-  // Saves what the newest bind() with optimize found out; see Executor::save_cache(). Throws
+  // Saves the results of the newest bind() with optimize; see Executor::save_cache(). Throws
   // InvalidArgument if there was no such bind().
   void save_cache(const std::filesystem::path& file, const std::string& type = "all",
                   bool include_packs = false) const;

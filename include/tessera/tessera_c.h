@@ -225,7 +225,7 @@ int32_t tessera_executor_wait_for_swap(tessera_executor* executor, tessera_failu
 
 /* --- Caches ----------------------------------------------------------------------------------- */
 
-/* Saves what the bind found out or knew. `type`: "all" (also for NULL), "plan", or the name of a
+/* Saves the results of the bind. `type`: "all" (also for NULL), "plan", or the name of a
  * backend. With `include_packs` also the packed weights. One thread at a time. */
 int32_t tessera_executor_save_cache(const tessera_executor* executor, const char* file,
                                     const char* type, int32_t include_packs,
@@ -233,13 +233,13 @@ int32_t tessera_executor_save_cache(const tessera_executor* executor, const char
 /* Plans again with the contents of the file. Bindings are lost. One thread at a time. */
 int32_t tessera_executor_load_cache(tessera_executor* executor, const char* file, const char* type,
                                     tessera_failure* failure);
-/* The same for the newest bind of a model with "optimize", and for its later binds. Thread-safe. */
+/* Save the newest bind of a model with "optimize"; load for its later binds. Thread-safe. */
 int32_t tessera_model_save_cache(const tessera_model* model, const char* file, const char* type,
                                  int32_t include_packs, tessera_failure* failure);
 int32_t tessera_model_load_cache(tessera_model* model, const char* file, const char* type,
                                  tessera_failure* failure);
-/* Writes a bundle: one file with the model, its weights, and what `count` binds with these options
- * find out, which take place first. Without options (0), one bind with default options.
+/* Writes a bundle: one file with the model, its weights, and the results of `count` binds with
+ * these options, which take place first. Without options (0), one bind with default options.
  * tessera_load() and tessera_load_bytes() accept a bundle in place of a model. Thread-safe. */
 int32_t tessera_model_save_bundle(const tessera_model* model, const char* file,
                                   const tessera_bind_options* const* options, size_t count,
