@@ -1,4 +1,4 @@
-// What every function of the C interface does at its border: turns exceptions into failures, and
+// The boundary of the C interface, which every function uses: turns exceptions into failures, and
 // reads and writes structs of callers that know another version of them.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace tessera::capi {
 template <class Struct>
 inline constexpr size_t kFirstBytes = sizeof(Struct);
 
-// No struct becomes larger; a larger struct_size was never set.
+// No struct becomes larger, so a larger struct_size is an uninitialised number.
 inline constexpr size_t kMaxStructBytes = size_t{1} << 16;
 
 // Writes into `failure`, which may be null, and returns the code for `kind`. Nothing is written if
@@ -49,7 +49,7 @@ int32_t guarded(tessera_failure* failure, const Body& body) noexcept {
 
 [[noreturn]] void refuse_argument(std::string_view argument, const std::string& message);
 
-// `pointer`. Throws InvalidArgument if it is null. `expected`: "a model".
+// Returns `pointer`. Throws InvalidArgument if it is null. `expected`: "a model".
 template <class Pointee>
 Pointee* needed(Pointee* pointer, std::string_view argument, const char* expected) {
   if (pointer == nullptr)
@@ -57,15 +57,15 @@ Pointee* needed(Pointee* pointer, std::string_view argument, const char* expecte
   return pointer;
 }
 
-// Throws InvalidArgument if `given` is null or its struct_size cannot be; `bytes` is what this
-// library knows of the struct, `first_bytes` what its first version had.
+// Throws InvalidArgument if `given` is null or if its struct_size is impossible; `first_bytes` is
+// the size of the first version of the struct.
 void check_struct(const size_t* given, std::string_view argument, size_t first_bytes);
 
-// Throws InvalidArgument if one of the bytes is not zero: members that this library does not know.
+// Throws InvalidArgument if one of the `size` bytes of unknown members is not zero.
 void check_unknown_members(const void* bytes, size_t size, std::string_view argument);
 
-// What the caller knows of the struct; members that it does not know are zero. Throws
-// InvalidArgument.
+// Returns the members that the caller knows; all other members are zero. Throws InvalidArgument as
+// check_struct() does.
 template <class Struct>
 Struct read_struct(const Struct* given, std::string_view argument) {
   check_struct(given == nullptr ? nullptr : &given->struct_size, argument, kFirstBytes<Struct>);
@@ -77,7 +77,7 @@ Struct read_struct(const Struct* given, std::string_view argument) {
   return copy;
 }
 
-// Writes what the caller knows of `value`. Throws InvalidArgument.
+// Writes the members of `value` that the caller knows. Throws InvalidArgument.
 template <class Struct>
 void write_struct(Struct* given, Struct value, std::string_view argument) {
   check_struct(given == nullptr ? nullptr : &given->struct_size, argument, kFirstBytes<Struct>);

@@ -20,7 +20,7 @@ namespace {
               message);
 }
 
-// What errors call the option.
+// The name of the option in errors.
 std::string title_of(const BindOption& option) { return "option " + std::string(option.name); }
 
 // The parts of "NAME=VALUE". Names may contain '=', so the last one ends NAME.

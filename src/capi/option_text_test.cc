@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// What set_option() refuses with; "" if it does not. Checks that the options are unchanged then.
+// Returns the error of set_option(), which must leave the options unchanged; "" for no error.
 std::string refusal(std::string_view name, const std::string& text) {
   BindOptions options{.threads = 7};
   try {

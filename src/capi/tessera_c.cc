@@ -52,10 +52,10 @@ struct tessera_executor {
   tessera::Executor executor;
   std::vector<tessera::Tensor> results = {};
   bool has_results = false;
-  // What refers to memory of the caller.
+  // Bindings to memory of the caller.
   std::map<std::string, tessera::Tensor> bound_inputs = {};
   std::set<std::string> bound_outputs = {};
-  // Of the newest run; empty if nobody asked since.
+  // Describe the values of the newest run; empty if nobody asked since.
   std::vector<DescribedValue> inputs = {};
   std::vector<DescribedValue> outputs = {};
 
@@ -63,7 +63,7 @@ struct tessera_executor {
     bound_inputs.clear();
     bound_outputs.clear();
   }
-  // What a call that runs makes invalid.
+  // Forgets the results that a new run makes invalid.
   void forget() {
     results.clear();
     has_results = false;
@@ -142,8 +142,8 @@ bool overlaps_one(const std::map<std::string, tessera::Tensor>& inputs,
                              [&](const auto& input) { return overlaps(input.second, result); });
 }
 
-// An output may be an input, whose memory the caller may free before it reads the output. Those
-// that are bound are where the caller wants them.
+// An output may be an input, whose memory the caller may free before it reads the output. Bound
+// outputs are where the caller wants them.
 void copy_views_of_inputs(const tessera_executor& executor,
                           const std::map<std::string, tessera::Tensor>& given,
                           std::vector<tessera::Tensor>& results) {

@@ -78,7 +78,7 @@ class CInterface : public testing::Test {
     return std::string(tessera_kind_name(failure_.kind)) + ": " + failure_.where + ": " +
            failure_.message;
   }
-  // What a run on one input fails with; "" if it does not.
+  // Returns the error of a run on one input; "" for no error.
   std::string failure_of_run(const tessera_tensor& input) {
     const int32_t code = tessera_executor_run(executor_, &input, 1, &failure_);
     EXPECT_TRUE(code == TESSERA_OK || code == failure_.kind);
@@ -301,7 +301,7 @@ TEST_F(CInterface, AStructThatIsTooSmallIsNotWritten) {
   EXPECT_EQ(description.name, nullptr);
 }
 
-// What a program has that was built with a later header.
+// The options of a program that was built with a later header.
 struct LaterOptions {
   tessera_load_options known = {};
   int64_t later = 0;
