@@ -149,7 +149,7 @@ void build_kernels(std::vector<KernelBuild>& builds, const KernelJudge& judge, T
         started.emplace_back([&builder = builders[index]] { builder.run(); });
       }
     } catch (const std::system_error&) {
-      // The system starts no more threads. Those that it started build all kernels.
+      // The system starts no more threads. The threads that it started build all kernels.
       while (builders.size() > started.size() + 1) builders.pop_back();
     }
     builders.front().run(watcher);

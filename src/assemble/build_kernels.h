@@ -27,7 +27,7 @@ struct KernelBuild {
   // is needed.
   std::shared_ptr<const Kernel> kernel;
   std::string failure;
-  int64_t library_bytes = 0;  // that its library was seen to keep for it; 0: not known
+  int64_t library_bytes = 0;  // memory that its library keeps for it; 0: not known
   bool is_loaded = false;
   bool is_shared = false;  // another plan had it
 };
@@ -36,15 +36,15 @@ struct KernelBuild {
 // it and their total. If it throws, building ends and the exception is rethrown.
 using BuildWatcher = std::function<void(size_t done, size_t total)>;
 
-// Builds or loads all kernels, each of which keeps its candidate, and lets `judge` judge those of
-// compilers; one that fails is not built. It does so in parallel on at most as many threads as
-// `pool` has. Each is built in a pool of as many threads as its candidate runs on; libraries on the
-// same thread runtime see that number.
+// Builds or loads all kernels, each of which keeps its candidate, and lets `judge` judge compiled
+// ones; a kernel that fails is not built. Works in parallel on at most as many threads as `pool`
+// has. Each is built in a pool of as many threads as its candidate runs on; libraries on the same
+// thread runtime see that number.
 //
-// KernelBuild::library_bytes is what the candidate announced and a share of what the process holds
-// beyond that afterwards: the same for all kernels, because many are built at the same time. What
-// other threads allocate meanwhile, and what libraries allocate only once, counts too, so less than
-// kMinLibraryBytes in all is left out.
+// KernelBuild::library_bytes is the memory that the candidate announced, plus a share of the memory
+// that the process holds beyond that afterwards. All kernels have equal shares, because many are
+// built at the same time. Memory that other threads allocate, or libraries allocate only once,
+// counts too, so a total below kMinLibraryBytes is ignored.
 inline constexpr int64_t kMinLibraryBytes = int64_t{16} << 20;
 void build_kernels(std::vector<KernelBuild>& builds, const KernelJudge& judge, ThreadPool& pool,
                    const BuildWatcher& watcher = {});

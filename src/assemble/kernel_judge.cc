@@ -32,14 +32,14 @@ constexpr const char* kJudgement = "judgement 1/";
 constexpr const char* kFine = "fine";
 // Operations and elements that the reference computes in about a millisecond.
 constexpr int64_t kMaxReferenceWork = int64_t{1} << 18;
-// The same for kernels that cannot be judged in another way.
+// The limit for kernels that can be judged only by comparison with the reference.
 constexpr int64_t kMaxOnlyWork = int64_t{1} << 23;
 
-// Elements that differ less are inexact, of which the accuracy of candidates is judged elsewhere;
-// those that were overwritten or left out differ more.
+// Elements that differ less are only inexact; other code judges the accuracy of candidates.
+// Elements that were overwritten or left out differ more.
 constexpr double kGrossError = 0.05;
 
-// What a judge found out; nullopt if the kernel cannot be judged.
+// The fault of a kernel; "": it has none; nullopt: it cannot be judged.
 using Fault = std::optional<std::string>;
 
 uint64_t seed_of(size_t input) { return 977 + 31 * input; }

@@ -19,7 +19,7 @@ namespace tessera {
 // Whether kernels of the candidate are judged: those of backends that compile while Tessera runs.
 bool is_judged(const Candidate& candidate);
 
-// For the candidates of one graph. What it refers to must outlive it.
+// Judges candidates of one graph. The objects that it refers to must outlive it.
 class KernelJudge {
  public:
   // For `precision` see PlanOptions.

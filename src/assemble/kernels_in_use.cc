@@ -75,7 +75,7 @@ class KernelMatch {
         layouts_(layouts) {}
 
   bool is_whole() const {
-    // What a kernel keeps of absorbed constants belongs to the plan that it was built for.
+    // A kernel may refer to absorbed constants, which belong to the plan that it was built for.
     if (!old_.absorbed.empty() || !wanted_.absorbed.empty()) return false;
     return old_.plugin == wanted_.plugin && old_.threads == wanted_.threads &&
            old_.flags == wanted_.flags && have_same_nodes() && have_same_ports() &&

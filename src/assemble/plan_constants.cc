@@ -96,9 +96,9 @@ class ConstantMaker {
     return tensor;
   }
 
-  // The digest under which a pack is found. That of a dense constant is stored in the value: if it
-  // were computed when the weights are released, all of them would be read again and need memory in
-  // addition to the packs.
+  // The digest under which a pack is found. The digest of a dense constant is stored in the value:
+  // if it were computed when the weights are released, all of them would be read again and need
+  // memory in addition to the packs.
   Digest digest(ValueId id) {
     Value& value = built_.graph[id];
     if (value.digest) return *value.digest;

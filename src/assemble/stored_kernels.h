@@ -36,7 +36,7 @@ bool is_kernel_key(const std::string& name);
 // Whether `key` is the key of a kernel of `backend`.
 bool is_kernel_of(const std::string& key, const std::string& backend);
 
-// What kernels may do; see PlanOptions.
+// The precision, NaN handling and accuracy that kernels may have; see PlanOptions.
 struct KernelLatitude {
   int precision = TESSERA_PRECISION_FLOAT32;
   int nan = TESSERA_NAN_EXACT;
@@ -56,9 +56,9 @@ class StoredKernels {
         find_(std::move(find)),
         shared_(shared) {}
 
-  // What is known of the kernel of a candidate. Its key covers everything that the kernel depends
-  // on: the computation of its group, absorbed constants, the candidate, the exact build of its
-  // library, threads and latitude.
+  // The shared and the stored kernel of a candidate. Its key covers everything that the kernel
+  // depends on: the computation of its group, absorbed constants, the candidate, the exact build of
+  // its library, threads and latitude.
   struct Found {
     std::shared_ptr<SharedKernel> shared;  // null: it is not shared
     std::optional<StoredKernel> stored;
