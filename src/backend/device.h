@@ -25,7 +25,7 @@ std::string device_name(const tessera_device& device);
 // The functions of a backend's device; nullptr if it works in the host's memory.
 const tessera_device_interface* interface_of(const tessera_backend& backend, int32_t device);
 
-// What is wrong with an interface or with the name of a device that has one, or "".
+// The reason why an interface, or the name of a device that has one, is illegal; "" if it is legal.
 std::string explain_illegal_interface(const tessera_device_interface& interface);
 std::string explain_illegal_device_name(const std::string& name);
 
@@ -44,7 +44,7 @@ class Device {
   const tessera_device_interface& abi() const { return *abi_; }
   int64_t memory_bytes() const { return abi_->memory_bytes; }
   int64_t max_allocation_bytes() const { return abi_->max_allocation_bytes; }
-  // Of offsets in its memory; at least what kernels are promised.
+  // The alignment of offsets in its memory; at least the alignment that kernels are promised.
   int64_t alignment_bytes() const;
   bool has_clock() const { return abi_->elapsed_seconds != nullptr; }
   bool is_same(const Device& other) const { return abi_ == other.abi_; }

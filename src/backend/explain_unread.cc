@@ -17,7 +17,7 @@ bool takes(const Candidate& candidate, ValueId value) {
 bool ignores_input(const tessera_graph& graph, const Candidate& candidate, const Node& node,
                    size_t index) {
   const ValueId value = node.inputs[index];
-  // What is no constant is a port, or comes from another node of the group.
+  // A value that is no constant is a port, or comes from another node of the group.
   if (value.is_none() || !graph.graph[value].is_constant()) return false;
   if (graph.reads.has_value(value.index) || takes(candidate, value)) return false;
   return ops::input_has_effect(graph.registry.of(node), node, index);

@@ -56,8 +56,8 @@ class ExplainUnread : public testing::Test {
     return infer_types(builder.graph(), registry_, Log([](const std::string&) {}));
   }
 
-  // What the host says of a plug-in that asks `ask` and then offers a kernel for input 0 and output
-  // 0 of the node; "" if it takes the offer.
+  // Why the host refuses a plug-in that calls `ask` and then offers a kernel for input 0 and output
+  // 0 of the node; "" if it accepts the offer.
   std::string refusal_of(const GivenNode& given, const Ask& ask) {
     const Graph graph = graph_of(given);
     const tessera_graph view(graph, registry_);
@@ -168,7 +168,7 @@ TEST_F(ExplainUnread, WhatTheHostPassesOnOrComputesIsRead) {
   EXPECT_EQ(refusal_of(tanh, matches("Gelu{approximate='tanh'}(x)")), "");
   EXPECT_NE(refusal_of(tanh, matches("Gelu{approximate='none'}(x)")), "");
   EXPECT_NE(refusal_of(tanh, matches("Gelu(x)")), "");
-  // Nothing is known of what the host cannot fuse.
+  // The host cannot fuse this op, so the plug-in has read nothing.
   EXPECT_NE(refusal_of(space_to_depth("CRD"), fuse), "");
   // A number in a pattern is the value of the constant.
   EXPECT_EQ(refusal_of({"Clip", {}, {number(0), number(6)}}, matches("Clip(x, 0, 6)")), "");

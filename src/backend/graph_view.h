@@ -40,7 +40,7 @@ struct tessera_graph {
   const tessera::ops::Registry& registry;
   std::vector<tessera_node> nodes;
   std::vector<tessera_value> values;
-  // What the plug-in that proposes has asked for; it is no part of the graph.
+  // Records what the proposing plug-in has read; it is no part of the graph.
   mutable tessera::NodeReads reads;
 
   // nullptr if there is none.

@@ -28,7 +28,7 @@ const Item* item_at(const std::vector<Item>& items, int32_t index) {
              : &items[static_cast<size_t>(index)];
 }
 
-// What the pattern requires of the nodes of a match, the plug-in knows without asking.
+// The plug-in knows what its pattern requires of the nodes of a match, so that counts as read.
 void note_match(const tessera_graph& graph, const Pattern& pattern,
                 const std::vector<NodeId>& match) {
   for (size_t step = 0; step < match.size(); ++step) {
@@ -76,7 +76,7 @@ std::vector<NodeId> checked_nodes(const tessera_graph& graph, const int32_t* nod
   return ids;
 }
 
-// The plug-in gets the nodes with everything that they have.
+// The plug-in gets these nodes completely, so everything in them counts as read.
 void note_nodes(const tessera_graph& graph, const int32_t* nodes, int32_t count) {
   for (int32_t index = 0; index < count; ++index) graph.reads.note_node(nodes[index]);
 }

@@ -53,7 +53,7 @@ class HostServices {
   // The right to make a blob, which one thread of one process has at a time. This object must
   // outlive it.
   BlobClaim try_claim(const std::string& key);
-  // The same, but waits for others; returns false if that takes too long. See
+  // Same as try_claim(), but waits for others; returns false if that takes too long. See
   // tessera_host::claim_blob.
   bool claim(const std::string& key);
   void release(const std::string& key);

@@ -18,7 +18,7 @@ void Kernel::fail(const std::string& location, const tessera_error& error) const
 
 namespace {
 
-// What a plug-in passes to a tessera_bytes_visitor.
+// The bytes that a plug-in passes to a tessera_bytes_visitor.
 struct VisitedBytes {
   std::string bytes;
   std::exception_ptr failure;  // must not be thrown through the plug-in

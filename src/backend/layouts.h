@@ -42,11 +42,11 @@ inline constexpr int64_t kMaxPluginBytes = int64_t{1} << 48;
 struct ConversionStep {
   LayoutId from;
   LayoutId to;
-  // Whose function or device it uses; null: the host's own, to or from a sparse layout.
+  // The plug-in that has the function or the device; null: the host, for a sparse layout.
   const Plugin* plugin = nullptr;
   tessera_convert convert = nullptr;
   void* self = nullptr;
-  DeviceId device = kHostDevice;  // in whose queue it works
+  DeviceId device = kHostDevice;  // the device in whose queue it runs
 };
 
 // "" if the devices that have memory of their own may be used, or why not, by name.
@@ -102,14 +102,14 @@ class LayoutTable {
   std::optional<LayoutId> find(const std::string& name) const;
   // An input or output of `graph` on a device that is not in this table; null if there is none.
   const Value* find_missing_io_device(const Graph& graph) const;
-  // Throws InvalidArgument if there is one.
+  // Throws InvalidArgument if find_missing_io_device() finds one.
   void check_io_devices(const Graph& graph) const;
   // The layout in which the caller passes or receives `value`.
   LayoutId io_layout(const Value& value) const;
   // Size in bytes of such a tensor; nullopt if the layout does not support it.
   std::optional<int64_t> storage_bytes(LayoutId id, const TensorType& type) const;
-  // The same for a size that was known before. Throws DeviceFailed if it no longer is, for example
-  // because the plug-in ran out of memory.
+  // Same as storage_bytes(), for a size that was known before. Throws DeviceFailed if it is no
+  // longer known, for example because the plug-in ran out of memory.
   int64_t known_storage_bytes(LayoutId id, const TensorType& type) const;
 
   // The smallest number of steps from one layout to the other, through the default layouts of their

@@ -1,5 +1,5 @@
-// What a plug-in asks about the nodes of a graph while it proposes; explain_unread.h says what it
-// has to ask for.
+// Records the parts of nodes that a plug-in reads while it proposes; explain_unread.h says which
+// parts it has to read.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ class NodeReads {
   // `attribute` is a view of tessera_graph, or null.
   void note_attribute(const tessera_attribute* attribute);
   void note_value(int32_t value);
-  // All of the node: the host exports it, or computes it.
+  // Notes that all of the node was read, because the host exports or computes it.
   void note_node(int32_t node);
 
   bool has_attribute(const tessera_attribute* attribute) const;

@@ -53,8 +53,8 @@ class PackStore {
   // The pack under `key`; if there is none, `make(memory)` makes it. Waits for a pack that another
   // thread is making. Throws OutOfMemory, and what `make` throws.
   Bytes get(const PackKey& key, int64_t bytes, const std::function<void(void* memory)>& make);
-  // The same for a pack in memory of a device, which `make` allocates and fills. Only the store
-  // keeps it: total_bytes() and all() are without it.
+  // Same as get(), for a pack in memory of a device, which `make` allocates and fills. Only the
+  // store keeps it: total_bytes() and all() do not include it.
   Bytes get_on_device(const PackKey& key, const std::function<Bytes()>& make);
   // Loads the pack into the store if the source has it; else does nothing.
   void find_stored(const PackKey& key, int64_t bytes);

@@ -75,7 +75,7 @@ bool is_legal_name(const char* name) {
   });
 }
 
-// What is wrong with an array of a plug-in, or "".
+// The reason why an array of a plug-in is illegal; "" if it is legal.
 std::string explain_illegal_array(const void* items, int32_t count, const std::string& name) {
   if (count < 0) return "it says that it has " + std::to_string(count) + " " + name;
   if (count > 0 && items == nullptr) return "its list of " + name + " is null";
@@ -207,7 +207,7 @@ Plugin::Plugin(tessera_open_backend_function open_function, const std::string& l
   }
 }
 
-// What the library keeps belongs to the process that opened it.
+// The state of the library belongs to the process that opened it.
 Plugin::~Plugin() {
   if (!is_forked()) release();
 }

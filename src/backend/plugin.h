@@ -25,7 +25,7 @@ class Plugin {
   // opening, or an illegal description.
   static std::shared_ptr<const Plugin> open(const std::filesystem::path& file,
                                             std::shared_ptr<HostServices> services);
-  // The same for a plug-in that is linked in.
+  // Same as open(), for a plug-in that is linked in.
   static std::shared_ptr<const Plugin> open_linked(tessera_open_backend_function open,
                                                    const std::string& location,
                                                    std::shared_ptr<HostServices> services);
@@ -70,7 +70,7 @@ class Plugin {
   mutable std::atomic<double> seconds_elsewhere_ = 0;
 };
 
-// What is wrong with the description of a plug-in, or "".
+// The reason why the description of a plug-in is illegal; "" if it is legal.
 std::string explain_illegal(const tessera_backend& backend);
 
 }  // namespace tessera

@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-// What is wrong with an op, or "". Reads no further than its struct_size, but has to trust its
-// counts and pointers.
+// The reason why an op is illegal; "" if it is legal. Reads no further than its struct_size, but
+// has to trust its counts and pointers.
 std::string explain_illegal_op(const tessera_op& op);
 
 // The ops in the table of `backend`. Every rule and kernel made here holds `keeps_open`, so that
