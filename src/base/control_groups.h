@@ -1,4 +1,4 @@
-// The control groups of this process, of both versions: what limits services and containers.
+// The control groups of this process, of both versions. They limit services and containers.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class ControlGroups {
 
   // The smallest limit of memory of these groups; nullopt if none is limited.
   std::optional<int64_t> memory_limit_bytes() const;
-  // What the group with the least memory left can still give. Counts memory that is used by all
-  // processes of a group, but not cached files that the system can drop. nullopt if none is
+  // The memory that is left in the group with the least memory left. Counts memory that is used by
+  // all processes of a group, but not cached files that the system can drop. nullopt if none is
   // limited.
   std::optional<int64_t> available_bytes() const;
 

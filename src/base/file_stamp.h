@@ -34,7 +34,7 @@ struct StampedFile {
 
 // nullopt if there is no such regular file. Follows links.
 std::optional<FileStamp> stamp_of(const std::filesystem::path& file);
-// The same for an open file.
+// Returns the stamp of an open file.
 std::optional<FileStamp> stamp_of(int descriptor);
 
 // Throws DeviceFailed, naming the file, if a file is missing or has another stamp.
@@ -50,10 +50,10 @@ enum class ReadLease : uint8_t {
 };
 
 // Takes a read lease (fcntl(2), F_SETLEASE) on `descriptor`, which is open for reading only.
-// Whoever opens the file for writing then waits until the lease is released or the descriptor
-// closed, but no longer than /proc/sys/fs/lease-break-time. This process receives no signal.
+// A writer that opens the file then waits until the lease is released or the descriptor is closed,
+// but no longer than /proc/sys/fs/lease-break-time. This process receives no signal.
 ReadLease take_read_lease(int descriptor);
-// Releases what take_read_lease() gave. Returns `lease`, or Writer if somebody asked to write
+// Releases the lease of take_read_lease(). Returns `lease`, or Writer if somebody asked to write
 // meanwhile.
 ReadLease release_read_lease(int descriptor, ReadLease lease);
 

@@ -1,5 +1,5 @@
-// What keeps the library usable in a process that was forked from one with several threads. Such a
-// process has a copy of all memory, but only the thread that called fork().
+// Keeps the library usable in a process that was forked from a process with several threads. The
+// new process has a copy of all memory, but only the thread that called fork().
 // docs/decisions/0059-fork.md has the reasons.
 #pragma once
 
@@ -15,9 +15,9 @@ namespace tessera {
 // The number of forks, since the library was loaded, on the way from that process to this one.
 uint32_t fork_count();
 
-// During the lifetime of such an object, its thread is at work on memory that other threads share,
-// or in a library. fork() waits until no other thread is in a section, at most kMaxForkWait, and
-// threads that begin one wait for the end of fork(). Sections may be nested.
+// During the lifetime of this object, its thread works on memory that other threads share, or in a
+// library. fork() waits until no other thread is in a section, at most kMaxForkWait, and threads
+// that begin one wait for the end of fork(). Sections may be nested.
 class NoForkSection {
  public:
   static constexpr std::chrono::milliseconds kMaxForkWait{2000};
@@ -47,7 +47,7 @@ class NoForkSection {
 };
 
 // A mutex that threads may hold for long. If a thread held it at a fork, it is free in the new
-// process, so what it protects must be sound whenever a fork is possible: change it in a
+// process, so the data that it protects must be sound whenever a fork is possible: change it in a
 // NoForkSection.
 class LongHeldMutex {
  public:
@@ -64,7 +64,7 @@ class LongHeldMutex {
   std::atomic<uint32_t> state_ = 0;
 };
 
-// Holds a mutex in a NoForkSection: in a new process, what it protects is sound. A mutex that
+// Holds a mutex in a NoForkSection: in a new process, the protected data is sound. A mutex that
 // a thread may hold for longer than kMaxForkWait must be a LongHeldMutex, to be free there.
 template <class Mutex>
 class ForkSafeLock {

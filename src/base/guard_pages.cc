@@ -21,7 +21,7 @@ namespace {
 
 // More than any file has, and small enough that rounding up to pages does not overflow.
 constexpr int64_t kMaxBytes = int64_t{1} << 62;
-// What a pool keeps at most.
+// The maximum number of bytes that a pool keeps.
 constexpr int64_t kMaxUnusedBytes = int64_t{256} << 20;
 
 int64_t page_bytes() { return ::sysconf(_SC_PAGESIZE); }

@@ -38,8 +38,8 @@ const ControlGroups& control_groups() {
   return own;
 }
 
-// What a limit of the process (ulimit) leaves; `pages_used` is the position of the pages that count
-// against it in /proc/self/statm.
+// The memory that a limit of the process (ulimit) leaves; `pages_used` is the position of the pages
+// that count against it in /proc/self/statm.
 int64_t limit_available_bytes(__rlimit_resource resource, int pages_used) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kUnknown;

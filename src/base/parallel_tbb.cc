@@ -55,8 +55,8 @@ void require_threads(int threads) {
   known = wanted;
 }
 
-// The threads of oneTBB take its lock when they go to sleep. Making an arena waits for whoever has
-// it.
+// The threads of oneTBB take its lock when they go to sleep. Making an arena waits for the thread
+// that has the lock.
 void settle_tbb() {
   oneapi::tbb::task_arena arena(1);
   arena.initialize();
@@ -86,8 +86,8 @@ class IdleArenas {
  public:
   using Arena = std::unique_ptr<oneapi::tbb::task_arena>;
 
-  // Those of this process: a parent's are not used after a fork, nor its lock, which was perhaps
-  // held.
+  // The arenas of this process. After a fork, the arenas of the parent are not used, nor their
+  // lock, which a thread may have held.
   static IdleArenas& of_this_process() {
     static std::atomic<IdleArenas*> present = nullptr;
     IdleArenas* known = present;
@@ -158,7 +158,7 @@ struct ThreadPool::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  // What belongs to the threads of another process is neither used nor destroyed.
+  // State that belongs to threads of another process is neither used nor destroyed.
   static void leave_to_parent(std::unique_ptr<State>& state) {
     if (state->made_after_forks == fork_count()) return;
     const State* const left = state.release();

@@ -12,8 +12,8 @@ namespace tessera {
 // Devices and pipes count as files.
 std::string explain_unwritable_file(const std::filesystem::path& file);
 
-// The same for files in `folder`. The folder and those above it may be missing, because the writer
-// creates them.
+// Same as explain_unwritable_file(), for files in `folder`. The folder and those above it may be
+// missing, because the writer creates them.
 std::string explain_unwritable_folder(const std::filesystem::path& folder);
 
 }  // namespace tessera
