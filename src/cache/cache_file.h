@@ -19,7 +19,7 @@ constexpr uint32_t kFormatVersion = 4;
 // Larger files are not read.
 constexpr int64_t kMaxFileBytes = int64_t{1} << 30;
 
-// Who vouches for a section. cache/origin.h alone decides what each origin may do.
+// The origin of a section. cache/origin.h alone decides what each origin may do.
 enum class Origin {
   Local,      // made in this process
   Signed,     // written by this user on this machine: the MAC is by our key

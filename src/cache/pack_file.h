@@ -27,8 +27,8 @@ struct StoredPack {
   std::span<const char> bytes;
 };
 
-// The bytes of a file, in order, of which `pieces` has views: of the packs where they are, and of
-// texts that this object owns.
+// The bytes of a file, as a list of views in order: views of the packs, without copies, and views
+// of texts that this object owns.
 class PackPieces {
  public:
   // `processor` is the one on which the packs were made. The packs must outlive the pieces.
@@ -41,10 +41,10 @@ class PackPieces {
   std::vector<std::string_view> pieces_;
 };
 
-// The same bytes in one string.
+// Returns the bytes of PackPieces in one string.
 std::string encode_packs(std::span<const StoredPack> packs, const std::string& processor,
                          const UserKey& key);
-// Writes the same bytes to `file`, pack by pack, so that memory need not hold all of them.
+// Writes the bytes of PackPieces to `file`, pack by pack, so that memory need not hold them all.
 ReplacedFile write_packs(const std::filesystem::path& file, std::span<const StoredPack> packs,
                          const std::string& processor, const UserKey& key,
                          Durability durability = Durability::Synced);
@@ -58,16 +58,16 @@ class PackFile {
   struct Opened {
     std::shared_ptr<PackFile> file;
     std::string reason;
-    // Another version of the library wrote it, which may still use it: nothing to worry about.
+    // Another version of the library wrote it and may still use it; this is no error.
     bool is_of_other_version = false;
   };
   static Opened open(const std::filesystem::path& path, const std::string& processor,
                      const UserKey& key, const std::optional<FileStamp>& trusted);
-  // The same for bytes that begin at a multiple of 64, `start` keeps alive, and nobody changes.
-  // With `is_verified`, each pack was verified before.
+  // Same as open(), for bytes that begin at a multiple of 64, that `start` keeps alive, and that do
+  // not change. With `is_verified`, each pack was verified before.
   static Opened within(std::shared_ptr<const char> start, size_t bytes, const std::string& location,
                        const std::string& processor, const UserKey& key, bool is_verified);
-  // The same from memory.
+  // Same as open(), for a file in memory.
   static Opened over(std::string bytes, const std::string& location, const std::string& processor,
                      const UserKey& key);
 
@@ -75,7 +75,7 @@ class PackFile {
   // it is missing or damaged.
   std::shared_ptr<const void> find(const std::string& key, int64_t bytes);
 
-  // The same for any size.
+  // A pack that was found by its key, with its size.
   struct Found {
     std::shared_ptr<const void> bytes;
     int64_t size = 0;

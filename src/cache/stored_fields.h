@@ -18,7 +18,7 @@ namespace tessera::cache {
 inline constexpr size_t kChecksumBytes = 16;
 using Checksum = std::array<char, kChecksumBytes>;
 Checksum checksum_of(std::span<const char> first, std::span<const char> second = {});
-// The same for bytes that are in several pieces.
+// The checksum of bytes that are in several pieces.
 Checksum checksum_of_pieces(std::span<const std::string_view> pieces);
 
 class FieldWriter {

@@ -20,7 +20,7 @@ struct FileText {
   std::string refusal;
 };
 
-// Who chose the file to read.
+// How the file to read was chosen.
 enum class Chosen {
   // Found by its name in a folder. The file must belong to this user or root, be no link and have
   // one name only, because anybody can put files into folders such as /tmp.
@@ -36,8 +36,8 @@ enum class Chosen {
 FileText read_stored_file(const std::filesystem::path& file, int64_t max_bytes,
                           Chosen chosen = Chosen::ByTessera);
 
-// Opens it by the rules of Chosen::ByTessera. If it is not open, `refusal` says why; "" if there is
-// no such file.
+// A file that was opened by the rules of read_stored_file(). If it is not open, `refusal` says why;
+// "" if there is no such file.
 struct OpenedFile {
   FileHandle handle;
   std::string refusal;
@@ -52,7 +52,7 @@ std::string explain_changeable(int descriptor);
 // Marks the file as used by this process while the result lives, so that other processes do not
 // remove it to free space. Not open if marking fails.
 FileHandle hold_in_use(const std::filesystem::path& file);
-// Whether any process has marked it so.
+// Whether any process has marked the file as used.
 bool is_in_use(const std::filesystem::path& file);
 
 // Why files in `folder` are not trusted; "" if they are.
@@ -76,15 +76,15 @@ enum class Durability : uint8_t {
   Unsynced
 };
 
-// What became of a file that was to be replaced: the reason of a failure, or "" and its stamp, by
-// which others see later whether somebody has written to it since.
+// The result of replacing a file: the reason of a failure, or "" and the file's stamp, which shows
+// later whether somebody has written to the file since.
 struct ReplacedFile {
   std::string refusal;
   std::optional<FileStamp> stamp;
 };
 
-// The same for contents too large for memory: `write` writes to the open file and returns the
-// reason of a failure, or "".
+// Same as replace_file(), for contents too large for memory: `write` writes to the open file and
+// returns the reason of a failure, or "".
 ReplacedFile replace_file_by(const std::filesystem::path& file,
                              const std::function<std::string(int descriptor)>& write,
                              Durability durability = Durability::Synced);

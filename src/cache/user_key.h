@@ -33,7 +33,7 @@ struct FoundKey {
 // The key in `folder` / "key"; nullopt if there is none or `folder` is "".
 std::optional<UserKey> find_key(const std::filesystem::path& folder);
 
-// The same, but creates the key and the folder if they are missing; nullopt if that fails.
+// Same as find_key(), but creates a missing key and folder; nullopt if that fails.
 std::optional<UserKey> make_key(const std::filesystem::path& folder);
 
 // The key in `folder` / "key"; if it is missing, creates one of 32 random bytes, readable by its
