@@ -165,7 +165,7 @@ T one_argument(Operation operation, T x) {
 template <class To>
 To saturated(double value) {
   if (std::isnan(value)) return 0;
-  // The largest 64-bit integers are no doubles; what rounds to them is out of range.
+  // The largest 64-bit integers are no doubles; a value that rounds to them is out of range.
   if (value >= static_cast<double>(std::numeric_limits<To>::max())) {
     return std::numeric_limits<To>::max();
   }
@@ -203,7 +203,7 @@ uint64_t converted(DataType from, DataType to, uint64_t bits) {
   return result;
 }
 
-// What a reduction of no elements would be, and how it goes on.
+// Returns the reduction of `elements`.
 template <class T>
 T reduced(Operation operation, std::span<const uint64_t> elements) {
   using Sum = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
@@ -340,7 +340,7 @@ void store(void* elements, DataType type, int64_t index, uint64_t bits) {
   std::memcpy(static_cast<std::byte*>(elements) + static_cast<size_t>(index) * bytes, &bits, bytes);
 }
 
-// Enumerators of both lists are in one order.
+// Both enumerations have the same order.
 DataType type_of_abi(int32_t type) { return static_cast<DataType>(type); }
 
 Instructions instructions_of(const plugin::FusedGroup& group) {

@@ -114,7 +114,7 @@ bool is_safe_divisor(const Instruction& divisor) {
   return !is_signed || divisor.bits != ones;
 }
 
-// What is wrong with the types of one instruction, whose arguments exist; "" if nothing.
+// The reason why the types of one instruction, whose arguments exist, are illegal; "" if legal.
 std::string explain_types(const Instructions& instructions, const Instruction& instruction,
                           std::span<const DataType> operand_types) {
   const OperationRow& row = row_of(instruction.operation);

@@ -9,11 +9,11 @@ namespace tessera::codegen {
 namespace {
 
 constexpr size_t kMaxNodes = 1'536;
-// A search for a path gives up, as if it had found one, after so many nodes.
+// After this many nodes, a search for a path gives up as if it had found one.
 constexpr int kMaxVisits = 512;
-// How many first nodes other backends fuse with a product or a convolution.
+// The number of first nodes that other backends may fuse with a matmul or a convolution.
 constexpr size_t kMaxFirstNodes = 3;
-// Of a group whose values are repeated along rows of another one.
+// The maximum size of a group whose values are repeated along rows of another group.
 constexpr size_t kMaxRepeatedNodes = 16;
 constexpr int kNoGroup = -1;
 
@@ -81,7 +81,7 @@ class GroupFinder {
     const bool is_one_value = std::ranges::all_of(inputs, [&](ValueId each) {  //
       return each == inputs[0];
     });
-    // What joins other tensors only moves them.
+    // A Concat of different tensors only moves elements.
     if (kind == FusionKind::View || (kind == FusionKind::Concat && !is_one_value)) return;
     const Partition whole = {element_count(space_dims(graph_, id)), 0};
     const std::optional<Partition> demanded = demanded_partition(graph_, id, false);
@@ -100,7 +100,7 @@ class GroupFinder {
     }
   }
 
-  // One space for what the members and the node compute; nullopt if there is none.
+  // One space for the computations of the members and of the node; nullopt if there is none.
   std::optional<GroupSpace> joint_space(NodeId id, const std::vector<int>& members) const {
     const bool is_input_inside = is_member(group_of(producer_of(node_at(id).inputs[0])), members);
     std::optional<Partition> partition = demanded_partition(graph_, id, is_input_inside);
@@ -145,7 +145,7 @@ class GroupFinder {
     return rows && are_read_by(id, member.nodes) ? rows : std::nullopt;
   }
 
-  // Whether only the nodes themselves and `id` read what they compute.
+  // Whether only the nodes themselves and `id` read the results of `nodes`.
   bool are_read_by(NodeId id, const std::vector<int32_t>& nodes) const {
     std::map<ValueId, int> reads;
     for (const int32_t node : nodes) {
@@ -161,7 +161,7 @@ class GroupFinder {
 
   static size_t output_index(ValueId value) { return static_cast<size_t>(value.index); }
 
-  // Makes one group of `members` and the node, if that is a group; else changes nothing.
+  // Joins `members` and the node into one group if that is possible; else changes nothing.
   bool join(NodeId id, const std::vector<int>& members) {
     size_t nodes = 1;
     for (const int member : members) nodes += groups_[static_cast<size_t>(member)].nodes.size();
@@ -261,7 +261,7 @@ class GroupFinder {
     }
   }
 
-  // Whether a member makes what one of these nodes, or the nodes before them, read.
+  // Whether a member makes an input of one of these nodes, or of the nodes before them.
   bool reaches(std::vector<int32_t>& pending, const std::vector<int>& members, int32_t first) {
     const auto visit_inputs = [&](NodeId node) {
       const auto is_made_inside = [&](ValueId value) {
@@ -285,7 +285,7 @@ class GroupFinder {
       visited_[static_cast<size_t>(node.index)] = search_;
       if (++visits_ > kMaxVisits) return true;
       if (node.index > first && visit_inputs(node)) return true;
-      // A group runs as one: what any of its nodes reads comes before all of them.
+      // A group runs as a whole, so the inputs of each of its nodes come before all of them.
       const int group = group_of(node);
       if (group == kNoGroup || !visited_groups_.insert({search_, group}).second) continue;
       for (const int32_t other : groups_[static_cast<size_t>(group)].nodes) {
@@ -306,13 +306,13 @@ class GroupFinder {
   std::set<std::pair<int, int>> visited_groups_;  // search and group
 };
 
-// --- What is offered -----------------------------------------------------------------------------
+// --- Offered groups ------------------------------------------------------------------------------
 
 class GroupList {
  public:
   explicit GroupList(const FusionGraph& graph) : graph_(graph) {}
 
-  // Adds the group of these nodes; if it is too large for one kernel, that of each half.
+  // Adds the group of these nodes; if it is too large for one kernel, the group of each half.
   void add(std::vector<int32_t> nodes) {
     trim_views(nodes);
     if (!is_worth_a_kernel(nodes)) return;
@@ -352,7 +352,7 @@ class GroupList {
  private:
   FusionKind kind(int32_t node) const { return graph_.roles[static_cast<size_t>(node)].kind; }
 
-  // How often nodes outside of the group read a value, for `reads` inside.
+  // Whether nodes outside of the group read a value that the nodes inside read `reads` times.
   bool is_read_outside(ValueId value, int reads) const {
     return graph_.use_counts[static_cast<size_t>(value.index)] > reads;
   }
@@ -388,7 +388,7 @@ class GroupList {
     nodes = std::move(kept);
   }
 
-  // One elementwise node or reduction alone is what libraries have kernels for.
+  // Libraries have kernels for a single elementwise node or reduction.
   bool is_worth_a_kernel(const std::vector<int32_t>& nodes) const {
     int computing = 0;
     bool is_normalization = false;
@@ -426,7 +426,7 @@ class GroupList {
     }
   }
 
-  // What does not depend on a reduction, and the rest.
+  // Adds two groups: the nodes that do not depend on a reduction, and the rest.
   void split_at_reductions(const std::vector<int32_t>& nodes) {
     std::vector<int32_t> before;
     std::vector<int32_t> rest;
@@ -447,8 +447,8 @@ class GroupList {
 void add_groups(const FusionGraph& graph, GroupList& list) {
   const std::vector<std::vector<int32_t>> found = GroupFinder(graph).find();
   for (const std::vector<int32_t>& nodes : found) list.add(nodes);
-  // A part of a group that was cut out as a graph of its own may consist of nodes that only others
-  // connected; it is still one group.
+  // If a part of a group was extracted as a graph, only nodes outside may have connected its nodes;
+  // it is still one group.
   if (found.size() > 1) list.add_whole_graph();
   for (const std::vector<int32_t>& nodes : found) list.add_parts(nodes);
 }
@@ -465,9 +465,9 @@ std::vector<plugin::FusedGroup> find_groups(const FusionGraph& graph) {
     role = {};
     has_parts = true;
   }
-  // Cutting tensors keeps out reductions, and layouts with blocks.
+  // Groups that cut tensors cannot contain reductions, nor layouts with blocks.
   if (has_parts) add_groups(without_parts, list);
-  // Two ways may lead to one part.
+  // Both searches may find the same part.
   std::vector<plugin::FusedGroup> groups = list.take();
   std::set<std::vector<int32_t>> seen;
   std::erase_if(groups,

@@ -421,7 +421,7 @@ GraphBuilder random_parts(GraphBuilder graph, std::mt19937& random) {
   return graph;
 }
 
-// Whether a path leads from the group through other nodes into it.
+// Whether no path leads from the group through other nodes into it.
 bool is_convex(const Graph& graph, const std::vector<int32_t>& nodes) {
   const std::vector<NodeId> makers = producers(graph);
   std::set<int32_t> inside(nodes.begin(), nodes.end());
@@ -441,8 +441,8 @@ bool is_convex(const Graph& graph, const std::vector<int32_t>& nodes) {
   return true;
 }
 
-// Whether the groups can run one after another, if all of those run that share no node with an
-// earlier one of the list.
+// Whether all groups that share no node with an earlier one of the list can run one after
+// another.
 bool can_all_run(const Graph& graph, const std::vector<plugin::FusedGroup>& groups) {
   std::vector<int> part_of(graph.nodes.size(), -1);
   int parts = 0;
@@ -521,7 +521,7 @@ void expect_equal_results(const Graph& graph, const std::vector<plugin::FusedGro
     std::vector<void*> outputs;
     for (const int32_t value : group.outputs) {
       results.emplace_back(DataType::Float32, known_dims(graph, {value}));
-      // What no result writes is found, too.
+      // This number shows elements that no result writes.
       for (float& element : results.back().mutable_as<float>()) element = 1e30F;
     }
     for (Tensor& result : results) outputs.push_back(result.mutable_data());

@@ -10,12 +10,12 @@
 namespace tessera::codegen {
 namespace {
 
-// What a kernel should have at most. A chain of 1,100 operations fits.
+// The maximum size of a kernel. A chain of 1,100 operations fits.
 constexpr size_t kMaxInstructions = 6'000;
 constexpr size_t kMaxAccesses = 48;
 constexpr int kMaxReductionDepth = 3;
 
-// The values that somebody outside of the group reads, in the order of their nodes.
+// The values that are read outside of the group, in the order of their nodes.
 std::vector<ValueId> results_of(const FusionGraph& graph, std::span<const NodeId> nodes) {
   std::map<ValueId, int> reads;
   for (const NodeId node : nodes) {
@@ -35,8 +35,8 @@ std::vector<ValueId> results_of(const FusionGraph& graph, std::span<const NodeId
   return results;
 }
 
-// What tells apart two accesses besides the value: their type and the axes that they pass through.
-// Those of whole tensors are all; their number must not count, because axes are merged later.
+// The traits of an access besides its value: its type, and the axes that it passes through. For a
+// whole tensor, these are all axes, whose number must not count, because they are merged later.
 std::string trait_of(const plugin::FusedAccess& access) {
   std::string trait = std::to_string(access.data_type);
   if (access.is_whole) return trait + "w";
@@ -51,7 +51,7 @@ int32_t port_of(std::vector<int32_t>& ports, ValueId value) {
   return static_cast<int32_t>(ports.size() - 1);
 }
 
-// What a group moves at least. Of a tensor that is cut, only some elements may be read.
+// The minimum number of bytes that a group moves. It may read only a part of a tensor that is cut.
 int64_t bytes_of(const FusionGraph& graph, const plugin::FusedGroup& group) {
   std::vector<int64_t> read(group.inputs.size(), 0);
   for (const plugin::FusedAccess& access : group.operands) {

@@ -27,7 +27,7 @@ struct TensorElements {
   std::vector<int64_t> strides;
 };
 
-// What is written: a part of a value.
+// A part of a value that is written.
 struct PartResult {
   ValueId value;
   plugin::FusedAccess access;  // without its port
@@ -39,8 +39,8 @@ class GroupLowering {
   // Both must outlive it.
   GroupLowering(const FusionGraph& graph, const GroupSpace& space) : graph_(graph), space_(space) {}
 
-  // Appends a node, after those of the group that it reads. False if an input cannot be read at the
-  // points.
+  // Appends a node, after the nodes of the group that it reads. False if an input cannot be read at
+  // the points.
   bool lower(NodeId id);
   // The parts of a value of the group.
   std::vector<PartResult> results(ValueId value) const;

@@ -11,8 +11,8 @@ namespace {
 
 bool is_inside(const GroupSpace& group, ValueId value) { return group.levels.contains(value); }
 
-// The level of an elementwise node: that of the inputs that have its dimensions. nullopt if the
-// inputs do not fit.
+// The level of an elementwise node: the level of the inputs that have its dimensions. nullopt if
+// the inputs do not fit.
 std::optional<Level> elementwise_level(const FusionGraph& graph, NodeId node,
                                        const std::vector<int64_t>& dims, const GroupSpace& group) {
   const FusionRole& role = graph.role(node);
@@ -67,7 +67,7 @@ bool add_reduction(const FusionGraph& graph, NodeId id, GroupSpace& group) {
   const FusionRole& role = graph.role(id);
   const Node& node = graph.graph[id];
   if (group.part_elements != 0) return false;
-  // What a reduction reads besides its first input comes from outside.
+  // All inputs of a reduction except the first come from outside.
   for (size_t index = 0; index < node.inputs.size(); ++index) {
     if (!is_inside(group, node.inputs[index])) continue;
     if (index > 0 || group.levels.at(node.inputs[index]) != Level::Point) return false;
@@ -84,7 +84,7 @@ bool add_reduction(const FusionGraph& graph, NodeId id, GroupSpace& group) {
   return group.space.runs(known_dims(graph.graph, node.outputs[0]), Level::Row).has_value();
 }
 
-// Whether what a node cuts or joins has an element for each point of some parts.
+// Whether the values that a node cuts or joins have an element for each point of some parts.
 bool add_parts(const FusionGraph& graph, const Node& node, std::span<const ValueId> values,
                GroupSpace& group) {
   for (const ValueId value : values) {

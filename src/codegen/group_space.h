@@ -19,7 +19,7 @@
 
 namespace tessera::codegen {
 
-// A graph with what fusing asks about it again and again. The graph must outlive it.
+// A graph with the properties that fusing often needs. The graph must outlive it.
 struct FusionGraph {
   explicit FusionGraph(const Graph& graph);
 
@@ -45,22 +45,22 @@ struct Partition {
   int64_t part_elements = 0;  // consecutive elements of a part; 0: each tensor is one part
 };
 
-// What a node demands that cuts or joins values; nullopt for others. A node that takes one part of
-// what is made outside of its group demands nothing.
+// The partition that a node demands because it cuts or joins values; nullopt for others. A node
+// that takes one part of a value from outside of its group demands nothing.
 std::optional<Partition> demanded_partition(const FusionGraph& graph, NodeId node,
                                             bool is_input_inside);
 // The coarsest partition that is finer than both; nullopt if there is none.
 std::optional<Partition> common_partition(const Partition& left, const Partition& right);
 
-// How often each element of an inner value is read along the last dimensions of a node: the gate of
-// squeeze-and-excite, of [2, 16, 1, 1], for an image of [2, 16, 7, 7].
+// The repetition of an inner value along the last dimensions of a node, such as the gate of
+// squeeze-and-excite, of [2, 16, 1, 1], for a feature map of [2, 16, 7, 7].
 struct RepeatedRows {
   std::vector<int64_t> dims;  // of the node
   size_t first = 0;           // the first dimension along which elements are repeated
 };
 
-// What input `index` of an elementwise node demands; nullopt if it is not repeated, is a single
-// element, or is not repeated along the last dimensions only.
+// The repetition of input `index` of an elementwise node; nullopt if it is not repeated, is a
+// single element, or is not repeated along the last dimensions only.
 std::optional<RepeatedRows> demanded_rows(const FusionGraph& graph, NodeId node, size_t index);
 
 // A space, and the level of each value that the nodes on it compute.
@@ -78,8 +78,8 @@ struct GroupSpace {
   bool stretch(const RepeatedRows& rows);
   // How many parts a value of these dimensions has; 0 if it does not consist of parts.
   int64_t parts(std::span<const int64_t> dims, Level level) const;
-  // The space of such a value, with an axis for several parts; nullopt if it has no parts. The axis
-  // of a single part is the number of axes.
+  // The space of a value of these dimensions, with an axis for several parts; nullopt if it has no
+  // parts. The axis of a single part is the number of axes.
   std::optional<PartedSpace> parted(std::span<const int64_t> dims, Level level) const;
   // Refines the space for values with an element for each point of some parts.
   bool add_shape(std::span<const int64_t> dims);
@@ -90,7 +90,7 @@ struct GroupSpace {
 std::optional<GroupSpace> first_space(const FusionGraph& graph, NodeId node,
                                       const Partition& target);
 
-// The same for a group in which elements are repeated without a reduction.
+// Same as first_space(), for a group in which elements are repeated without a reduction.
 GroupSpace space_of_rows(const RepeatedRows& rows);
 
 // Extends `group` by a node. A View reads one of its values. Returns false if the node does not

@@ -95,7 +95,7 @@ struct Taken {
   std::optional<Dims> parts;
 };
 
-// What a Slice of the last axis takes of an inner value of 3x8, if the group is cut as it demands.
+// A Slice of the last axis takes these parts of a value of 3x8, if the group is cut as it demands.
 TEST(GroupSpace, ASliceTakesParts) {
   const Taken rows[] = {
       {"the first half", 0, 4, 1, Dims{0}},

@@ -11,9 +11,9 @@ struct LogarithmReduction {
   Term exponent;  // an unsigned integer: k 2^(mantissa bits), modulo 2^(bits of the type)
 };
 
-// Of a positive finite x; other values give something without meaning.
+// Reduces a positive finite x; for other values, the result has no meaning.
 LogarithmReduction reduce_logarithm(Term x);
-// The same for an x that is not denormal.
+// Same as reduce_logarithm(), for an x that is not denormal.
 LogarithmReduction reduce_normal_logarithm(Term x);
 
 // k of float64 as a float64.

@@ -1,5 +1,5 @@
-// The rows of the table behind fusion_role.h, and what the functions that lower nodes share. Each
-// lower_*.cc has the rows of one family of ops.
+// The rows of the table behind fusion_role.h, and declarations for the functions that lower nodes.
+// Each lower_*.cc has the rows of one family of ops.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Lowering {
   bool has_input(size_t index) const;
   // The element of an input.
   InstructionId input(size_t index) const;
-  // The same in the type in which it is computed: 16-bit floats become float32.
+  // Same as input(), in the type of the computation: 16-bit floats become float32.
   InstructionId number(size_t index) const;
   int64_t reduced_elements() const;
   // `x` itself if it is the only element.

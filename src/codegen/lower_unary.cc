@@ -61,7 +61,7 @@ Id lower_is_inf(const Lowering& lowering) {
   return builder.less(x, x);  // always false
 }
 
-// Those that are computed in float32: sin and cos have no expression in float64.
+// The types that are computed in float32: sin and cos have no expression in float64.
 constexpr ops::TypeSet kNarrowFloatTypes = {DataType::Float16, DataType::BFloat16,
                                             DataType::Float32};
 

@@ -10,8 +10,8 @@
 //   float32     1.04  1.54   0.93  1.46   1.86  1.81  0.78  1.50  1.50  0.8
 //   float64     1.1   2.0    1.4   1.9    2.1   1.7   6.5               1.4
 //
-// Those of float32 hold for all arguments; they were compared with float64, and pow on samples
-// only. Those of float64 are a little more than the largest error in 20 million samples.
+// The errors of float32 hold for all arguments; they were compared with float64, and pow on samples
+// only. The errors of float64 are a little more than the largest error in 20 million samples.
 #pragma once
 
 #include "codegen/expression_builder.h"
