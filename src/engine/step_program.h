@@ -40,7 +40,7 @@ struct StaticSegment {
     int64_t offset = 0;
   };
 
-  // What has to be done on another device before the segment begins.
+  // Work of another device that must be done before the segment begins.
   struct Wait {
     DeviceId device;
     int event = -1;  // of StepProgram::event_devices(); -1: all work of the device's queue
@@ -85,7 +85,7 @@ class StepProgram {
   // All steps except views.
   std::span<const StepCall> calls() const { return calls_; }
   std::span<const StaticSegment> segments() const { return segments_; }
-  // What has to be done on devices before the run ends.
+  // Work of devices that must be done before the run ends.
   std::span<const StaticSegment::Wait> last_waits() const { return last_waits_; }
   // By event: the device in whose queue it is recorded.
   std::span<const DeviceId> event_devices() const { return event_devices_; }
@@ -97,7 +97,7 @@ class StepProgram {
   // Rebinds every arena pointer to another arena, whose contents are undefined. Costs a store for
   // each argument and workspace, and nothing if it is the same arena.
   void move_arena(char* arena);
-  // The same for the arena of a device, by its handle.
+  // Same as move_arena(), for the arena of a device, by its handle.
   void move_device_arena(DeviceId device, void* handle);
 
   // nullptr if the memory is the same in all runs. `buffer` must have its own memory.
@@ -105,7 +105,7 @@ class StepProgram {
   // Points all arguments in the slot's memory to `data`. Costs a store for each, and nothing if
   // they point there already.
   void point(const MemorySlot& slot, void* data);
-  // The same for a slot in memory of a device.
+  // Points all arguments in a slot in memory of a device to `position`.
   void point(const MemorySlot& slot, const tessera_device_position& position);
   // For a sparse value, whose size depends on the elements that it stores.
   void set_bytes(const MemorySlot& slot, int64_t bytes);
