@@ -21,13 +21,13 @@ namespace tessera {
 // back and compared before they are returned.
 std::string export_onnx(const Graph& graph, const ops::Registry& registry);
 
-// The same for extract_group(graph, nodes); see graph/extract_group.h for its inputs and outputs.
+// Exports extract_group(graph, nodes); see graph/extract_group.h for its inputs and outputs.
 std::string export_group(const Graph& graph, std::span<const NodeId> nodes,
                          const ops::Registry& registry);
 
-// The same with `constants` as additional inputs, in that order, after those of the group; their
-// elements are not read. Throws InvalidArgument if one of them is not a constant that the group
-// reads.
+// Same as export_group(), with `constants` as additional inputs, in that order, after those of the
+// group; their elements are not read. Throws InvalidArgument if one of them is not a constant that
+// the group reads.
 std::string export_open_group(const Graph& graph, std::span<const NodeId> nodes,
                               std::span<const ValueId> constants, const ops::Registry& registry);
 
