@@ -1,9 +1,9 @@
 // The names that a model's file gives to dimensions ("batch").
 //
 // A file may give one name to several dimensions. They are mostly equal, but not always: exporters
-// write "N" or "unk" for whatever they do not know. So each dimension with a name is a symbol of
-// its own: "N", and for the next ones of that name "N'2", "N'3". Whoever wants to assume that they
-// are equal, or shows them to people, asks for the name.
+// write "N" or "unk" for all dimensions that they do not know. So each dimension with a name is a
+// symbol of its own: "N", and for the next ones of that name "N'2", "N'3". Code that assumes that
+// they are equal, or shows them to people, uses the name.
 #pragma once
 
 #include <map>
