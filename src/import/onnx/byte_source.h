@@ -18,7 +18,7 @@ class ByteSource {
  public:
   // Throws InvalidArgument if `file` is missing, is not a regular file, or may not be read.
   static ByteSource open(const std::filesystem::path& file);
-  // The same for a canonical path, without following links; errors call it `shown`.
+  // Same as open(), for a canonical path, without following links; errors call it `shown`.
   static ByteSource open_without_links(const std::filesystem::path& file,
                                        const std::filesystem::path& shown);
   // `bytes` must outlive the source. `location` is its name in errors.

@@ -83,8 +83,8 @@ MappedWeights map_weights(const std::filesystem::path& file);
 ImportedModel import_onnx(const std::filesystem::path& file, const ops::Registry& registry,
                           const Log& log, const ImportOptions& options = {});
 
-// The same from bytes. External data is looked up in `folder`; "" means the working folder.
-// `location` is the name of the bytes in errors.
+// Same as import_onnx(), from bytes. External data is looked up in `folder`; "" means the working
+// folder. `location` is the name of the bytes in errors.
 ImportedModel import_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
                                 const ops::Registry& registry, const Log& log,
                                 const std::string& location = "the given bytes",

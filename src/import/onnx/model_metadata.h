@@ -1,5 +1,5 @@
-// What an ONNX file says of itself, of its inputs and of its outputs, as its author declared them.
-// import.h reads the model itself, in which inputs have the types that are inferred.
+// Reads the metadata, inputs and outputs of an ONNX file, as its author declared them. import.h
+// reads the model itself, in which inputs have the types that are inferred.
 #pragma once
 
 #include <cstdint>

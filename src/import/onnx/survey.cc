@@ -43,7 +43,7 @@ int rank_of(const MissingPart& part) {
   return static_cast<int>(std::ranges::find(kKinds, part.kind) - std::begin(kKinds));
 }
 
-// Where a graph is in the file, and what its nodes import.
+// The place of a graph in the file, and the operator sets of its nodes.
 struct Site {
   std::string where;  // "function 'f', node 'if1' (If), then_branch, " or ""
   Opsets opsets;
@@ -93,7 +93,7 @@ class Survey {
     for (; !called_.empty(); called_.pop_front()) {
       const onnx::FunctionProto& function = *called_.front();
       Opsets opsets = all_opsets(function.opset_import());
-      // For domains that it does not import.
+      // The model's operator sets apply to domains that the function does not import.
       opsets.insert(description_.opsets.begin(), description_.opsets.end());
       add_nodes(function.node(), {"function '" + function.name() + "', ", opsets});
     }
@@ -180,7 +180,7 @@ class Survey {
   }
 
   void add_graph(const onnx::GraphProto& graph, const Site& site) {
-    // What nothing reads or makes is not needed.
+    // A value that no node reads or makes is not needed.
     std::unordered_set<std::string_view> used = onnx_import::used_names(graph);
     for (const auto& input : graph.input()) {
       if (!used.contains(input.name()) && is_readable(input)) continue;
@@ -313,7 +313,7 @@ ModelInspection survey(const ByteSource& source, const ops::Registry& registry) 
   return Survey(model, registry).take();
 }
 
-// "12 nodes" or "1 value".
+// "12 nodes" or "1 place".
 std::string count_text(const MissingPart& part) {
   const bool is_operator = part.kind == kOperator;
   return std::to_string(part.count) + (is_operator ? " node" : " place") +

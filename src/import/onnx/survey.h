@@ -1,5 +1,5 @@
 // Describes a model that this build cannot load, from its file alone, with everything that is
-// missing: a refusal names all of it, not only what import finds first.
+// missing: the error names all missing parts, not only the first one.
 #pragma once
 
 #include <filesystem>
@@ -14,17 +14,17 @@
 
 namespace tessera {
 
-// What the file declares, and what is missing; functions count once. Reads no weights. Both throw
-// InvalidArgument if the file cannot be read, and InvalidModel if it is no ONNX model.
+// Returns the file's declarations and the missing parts; functions count once. Reads no weights.
+// Both throw InvalidArgument if the file cannot be read, and InvalidModel if it is no ONNX model.
 ModelInspection survey_onnx(const std::filesystem::path& file, const ops::Registry& registry);
 ModelInspection survey_onnx_bytes(std::string_view bytes, const ops::Registry& registry);
 
-// `error`, which refused the model at `location`, with all that is missing in place of what was
-// found first; if something else was wrong, besides. `error` itself if `missing` is empty.
+// Returns `error`, which refused the model at `location`, with all missing parts in place of the
+// first one; after the message if something else was wrong. Returns `error` if `missing` is empty.
 Error with_missing(const Error& error, const std::string& location,
                    const std::vector<MissingPart>& missing);
 
-// Throws MissingParts with what `survey` finds; or `error`, if it finds nothing or fails.
+// Throws MissingParts with the parts that `survey` finds; or `error`, if it finds none or fails.
 [[noreturn]] void throw_missing(const Error& error, const std::string& location,
                                 const std::function<ModelInspection()>& survey);
 

@@ -213,7 +213,7 @@ TEST(Survey, ARefusalSaysEverything) {
       "Unsupported: file 'm': it needs 2 things that are missing: A of ai.onnx is not in this "
       "build (1 node: node 'n' (A)); B of ai.onnx is not in this build (2 nodes, the first is "
       "node 'n' (B))");
-  // What the survey does not know stays in the message.
+  // A reason that the survey does not know stays in the message.
   EXPECT_THAT(std::string(with_missing(Error(ErrorKind::Unsupported, "here", "too deep"),
                                        "file 'm'", {part("B")})
                               .what()),
