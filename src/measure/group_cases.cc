@@ -8,10 +8,10 @@
 namespace tessera::tuning {
 namespace {
 
-// What measuring keeps may take the inverse of this part of the available memory.
+// Measuring may keep 1 / kPartOfAvailable of the available memory.
 constexpr int64_t kPartOfAvailable = 4;
-// Values and weights of a group that is measured: shared with the worker, and in the buffers and
-// packs of the candidates there, or in those of a library.
+// Copies of the values and weights of a measured group: one is shared with the worker, the others
+// are in the buffers and packs of the candidates there, or of a library.
 constexpr int64_t kCopiesOfGroup = 3;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the candidates of groups are compared with: the input of a bench (microbench/bench.h).
+// The values with which candidates are compared: the input of a bench (microbench/bench.h).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tessera::tuning {
 
-// At most `wanted` bytes for what measuring keeps while other things need memory, too.
+// The bytes, at most `wanted`, that measuring may keep while other code needs memory, too.
 int64_t limited_by_memory(int64_t wanted);
 
 // "" if there is enough memory to measure `group`, whose inputs and outputs have `value_bytes`.
@@ -30,8 +30,8 @@ class GroupCases {
   // on special values, if these are judged.
   GroupCase make(const Graph& group, std::vector<Tensor> inputs, std::vector<Tensor> outputs);
 
-  // For a group of which a candidate was refused: adds what takes long to compute and may show that
-  // the candidate is fine. Returns false if there is nothing more.
+  // For a group with a refused candidate: adds values that take long to compute and may show that
+  // the candidate is fine. Returns false if there are no such values.
   bool add_limits(GroupCase& group);
 
  private:

@@ -149,7 +149,7 @@ Placement MeasurementLoop::choose_buildable() {
     }
     const std::vector<int> failed = build(placement);
     if (failed.empty()) {
-      // What libraries keep is known now.
+      // The memory that libraries keep is known now.
       if (context_.fitter.fits(placement, placer)) return placement;
       continue;
     }
@@ -194,8 +194,8 @@ bool MeasurementLoop::differs_in_dense_layout(int left, int right) const {
 }
 
 // The unmeasured candidates of `placement`, and their competitors for the same nodes with about the
-// same price; they are measured in alternation. Of each family only candidates of so many groups
-// are taken: their results improve the bounds of the others, which may then be unable to win.
+// same price; they are measured in alternation. Takes at most `groups_of_family` groups of each
+// family: their results improve the bounds of the others, which may then be unable to win.
 std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement,
                                                      size_t groups_of_family) const {
   const PricedOffers& prices = context_.prices;
@@ -207,7 +207,7 @@ std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement,
     for (const int competitor : group->candidates) {
       if (!is_pending(competitor)) continue;
       if (prices.seconds(competitor) > kCompetitorRatio * prices.seconds(chosen)) continue;
-      // The time in one dense layout tells that in the others, which are measured once chosen.
+      // The time in one dense layout predicts the others, which are measured once they are chosen.
       if (competitor != chosen && differs_in_dense_layout(competitor, chosen)) continue;
       std::set<const tuning::TuneGroup*>& groups =
           taken[families_[static_cast<size_t>(competitor)]];

@@ -18,7 +18,7 @@ namespace tessera {
 struct PricingOptions {
   // The known costs, to which measurements are added. Null: the choice is made in order.
   tuning::CostTable* costs = nullptr;
-  // What this process knows about the graph's candidates; added to `costs`. May be null.
+  // The costs of the graph's candidates that this process knows; added to `costs`. May be null.
   tuning::SharedCosts* shared = nullptr;
   // The plan to choose as long as it is usable, even if `costs` name another one.
   std::optional<tuning::KnownPlan> known_plan = {};

@@ -8,7 +8,7 @@
 namespace tessera::tuning {
 namespace {
 
-// The time over which a load is known well enough.
+// The shortest time over which a load can be measured well.
 constexpr double kWindowSeconds = 0.06;
 // Others may use this part of a processor that is needed.
 constexpr double kMaxDisturbance = 0.25;
@@ -51,7 +51,7 @@ bool QuietWaiter::is_busy(const ProcessorLoad& from, const ProcessorLoad& to) co
 bool QuietWaiter::should_repeat(double max_seconds, const std::function<bool()>& keeps_waiting) {
   if (begins_.empty() || failures_ >= kMaxFailures) return false;
   ProcessorLoad now = system_.read_load();
-  // What was short is judged together with what was before it.
+  // A short measurement is judged together with the measurements before it.
   const bool is_long = seconds_between(begins_.back(), now) > kWindowSeconds;
   const ProcessorLoad& from = is_long ? begins_.back() : begins_.front();
   if (seconds_between(from, now) < kWindowSeconds / 2 || !is_busy(from, now)) return false;

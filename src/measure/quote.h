@@ -1,4 +1,4 @@
-// What tuning is expected to take and to gain, from what is known before it measures.
+// Estimates the duration and the gain of tuning before it measures.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// What a quote is made from.
+// The numbers from which a quote is made.
 struct QuoteBasis {
   int candidates = 0;         // that are to be measured
   double run_seconds = 0;     // of the choice without prices, predicted
@@ -24,11 +24,11 @@ struct QuoteBasis {
 // measured, 70 runs of the model, and 15 ms for each megabyte of weights; at most the budget. On 17
 // networks of 2 to 200 ms on one thread, this was within a factor of 2 of the real time.
 //
-// Gain: what models tuned on this machine gained, without the least and the largest tenth of them;
-// for fewer than nine models, the whole range. So the next model gains as much with a probability
-// of 80 % if there are nine or more, of 50 % if there are three (Hahn and Meeker, Statistical
-// Intervals, chapter 5: order statistics as a prediction interval). Unknown for fewer than three.
-// Estimates of unmeasured kernels do not help: their errors exceed what tuning gains.
+// Gain: the gains of models that were tuned on this machine, without the least and the largest
+// tenth; for fewer than nine models, the whole range. So the next model gains as much with a
+// probability of 80 % if there are nine or more, of 50 % if there are three (Hahn and Meeker,
+// Statistical Intervals, chapter 5: order statistics as a prediction interval). Unknown for fewer
+// than three. Estimates of unmeasured kernels do not help: their errors exceed what tuning gains.
 //
 // It pays back after so many runs that the median of these gains saves the seconds.
 TuningQuote make_quote(const QuoteBasis& basis);

@@ -88,8 +88,8 @@ PairedRatio Race::ratio(size_t contender, size_t other) const {
   return summarise_ratios(logarithms);
 }
 
-// The contender with the least median of its times relative to the medians of their rounds. Those
-// that run took part in every round.
+// The contender with the least median of its times relative to the medians of their rounds. The
+// contenders in running() took part in every round.
 size_t Race::leader() const {
   std::vector<double> middles;
   for (size_t round = 0; round < rounds_; ++round) {

@@ -23,8 +23,8 @@ struct PairedRatio {
 // Nonparametric Statistical Methods, 3.2 and 3.3).
 PairedRatio summarise_ratios(std::span<const double> logarithms);
 
-// What is known of a race after some rounds. Contenders that can no longer win drop out, so the
-// others run more often (successive halving).
+// The state of a race after some rounds. Contenders that can no longer win drop out, so the others
+// run more often (successive halving).
 class Race {
  public:
   // By contender: seconds that are added to each of its times, such as its share of a build time.
@@ -46,9 +46,9 @@ class Race {
   // slower than the leader, by a difference that may be noise.
   size_t winner() const;
 
-  // After at least one round, without the extra seconds: of the winner, the median of its times.
-  // Of the others, that of the winner times their ratio to it, because contenders that dropped out
-  // ran in other rounds.
+  // After at least one round, without the extra seconds: for the winner, the median of its times.
+  // For the others, the winner's median times their ratio to it, because contenders that dropped
+  // out ran in other rounds.
   std::vector<Timing> timings() const;
 
  private:
@@ -59,7 +59,7 @@ class Race {
 
   std::vector<double> extra_seconds_;             // by contender
   std::vector<std::vector<double>> seconds_;      // by contender and round, without extra ones
-  std::vector<std::vector<double>> log_seconds_;  // the same, with them
+  std::vector<std::vector<double>> log_seconds_;  // logarithms, with extra ones
   std::vector<size_t> running_;
   size_t rounds_ = 0;
 };

@@ -95,7 +95,7 @@ TEST(Race, ExtraSecondsCountForTheWinnerButNotForItsTime) {
   EXPECT_NEAR(timings[1].seconds, 1.1, 1e-9);
 }
 
-// Who dropped out ran in other rounds, here only in a slow one.
+// A contender that dropped out ran in other rounds, here only in a slow one.
 TEST(Race, TimesOfThoseThatDroppedOutAreThoseOfTheWinnersRounds) {
   Race race({0, 0});
   race.add_round(std::vector<double>{2, 10});

@@ -13,7 +13,7 @@ namespace {
 // Contenders whose price exceeds that of the first by this factor are not run, except for the
 // choice without prices.
 constexpr double kMaxPriceRatio = 1.35;
-// Candidates for what a backend alone achieves are measured only while the lower bound of its price
+// Candidates for the plan of a backend alone are measured only while the lower bound of its price
 // is within this factor.
 constexpr double kMaxBoundRatio = 1;
 // Plans within this factor of the fastest, at most kMaxFinalists, are compared more closely, in at
@@ -32,8 +32,8 @@ constexpr int kMaxRefusals = 5;
 // by this factor.
 constexpr double kMaxPreemptedRatio = 1.05;
 constexpr int kMaxRecordings = 2;
-// Limit on the time to measure what each backend alone achieves: this share of the time spent
-// before, or this many seconds if that is more. Users compare with the best single library.
+// Limit on the time to measure the plan of each backend alone: this share of the time spent before,
+// or this many seconds if that is more. Users compare with the best single library.
 constexpr double kShareOfBackendsAlone = 0.1;
 constexpr double kSecondsOfBackendsAlone = 1;
 
@@ -69,7 +69,7 @@ std::vector<Contender> RunOff::run(const Placement& best, const Placement& known
   return sorted;
 }
 
-// --- Who takes part
+// --- Contenders
 
 // Adds a contender if its placement is new and can be run. Its kernels must have been checked,
 // except those of `unchecked_`.
@@ -120,7 +120,7 @@ void RunOff::add_backends_alone() {
   std::set<std::pair<int, std::string>> backends;
   std::set<int> have_regions;
   for (const Candidate& candidate : base_.offers.candidates) {
-    // Who only fuses what is between other kernels has no plan of its own.
+    // A backend that only fuses nodes between other kernels has no plan of its own.
     const bool is_one_pass = (candidate.flags & TESSERA_CANDIDATE_ONE_PASS) != 0;
     if (candidate.has_kernel() && !is_one_pass) {
       backends.emplace(candidate.preference, candidate.backend());
@@ -140,7 +140,7 @@ void RunOff::add_backends_alone() {
   for (const auto& [preference, backend] : backends) {
     if (!have_regions.contains(preference)) continue;
     if (!tuner_.report(BindPhase::Choosing, backend + " unsplit")) return;
-    // Parts are measured alone, with caches that are theirs alone, so the whole may be faster.
+    // Parts are measured alone, each with all caches for itself, so the whole may be faster.
     add_best(backend + " unsplit", preference,
              [&, at = preference] { return placer_.unsplit(at); });
   }

@@ -24,9 +24,9 @@ constexpr double kTurnOfOneRunSeconds = 0.02;
 // Plans that take longer than this run only as often as is necessary to notice disturbances.
 constexpr double kVeryLongSeconds = 0.05;
 constexpr int kRunsOfVeryLong = 3;
-// Rounds of a race at least, of other plans.
+// The minimum number of rounds in a race of other plans.
 constexpr int kMinRounds = 5;
-// The time limit of a race is that of so many plans at most.
+// The time limit of a race grows with the number of plans, up to this number.
 constexpr size_t kMaxFullyTimed = 3;
 
 // At least this many runs count, if that many were made.
@@ -131,7 +131,7 @@ StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const R
 bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
               std::span<const Tensor> inputs, const RunLimits& limits, const RunWatcher& watcher,
               const RoundGuard& guard) {
-  // The same in every process; the order only must not favour anybody.
+  // The order is the same in every process; it must only not favour a contender.
   std::minstd_rand random(1);
   // Most contenders drop out early.
   const double seconds =

@@ -42,7 +42,7 @@ struct TuneOptions {
   bool only_checks = false;
   // Measure the processor's speed if there is much to measure; else use a table of upper bounds.
   bool measures_speed = true;
-  // What all of this is expected to take and to gain; reported when measuring starts.
+  // The expected duration and gain of measuring; reported when measuring starts.
   std::optional<TuningQuote> quote = {};
   // Called when a phase begins, and often while measuring. Returns false to stop; results so far
   // are kept.
@@ -90,7 +90,7 @@ class Tuner {
   bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions,
                double max_seconds = std::numeric_limits<double>::infinity());
 
-  // The same without a limit and without skipping candidates that cannot beat others.
+  // Same as measure(), without a limit and without skipping candidates that cannot beat others.
   bool measure_even_hopeless(std::span<const int> candidates);
 
   // Whether there is time left.

@@ -187,8 +187,8 @@ class PlacementTuner {
     if (tuner_.should_continue()) trials_.record(best, *trials_.runner_of(best));
   }
 
-  // What to choose if there was no time for a race: the plan that was the fastest before, or else
-  // the choice without prices, because a choice by some prices may be slower than that.
+  // The choice if there was no time for a race: the plan that was the fastest before, or else the
+  // choice without prices, because a choice by some prices may be slower than that.
   Placement unraced(Placement best, const Placement& known) {
     placer_.exclude({});
     for (const Placement& other : {known, placer_.in_order()}) {
@@ -205,7 +205,7 @@ class PlacementTuner {
                                 .timing = winner.timing};
   }
 
-  // Notes what the winner, the first of `all`, saves compared with the choice without prices.
+  // Notes the gain of the winner, the first of `all`, over the choice without prices.
   void note_gain(const std::vector<Contender>& all) {
     const auto found = std::ranges::find_if(all, &Contender::is_in_order);
     if (found == all.end() || is_short_) return;
