@@ -62,7 +62,7 @@ struct CandidateKey {
 
 // One conversion step from a layout to another.
 struct ConversionKey {
-  std::string backend;  // whose function it is
+  std::string backend;  // the provider of its function
   std::string from;
   std::string to;
   DataType element = DataType::Undefined;
@@ -90,8 +90,8 @@ struct Outcome {
   // For run() and convert(): another process preempted this one, so `seconds` is too
   // long. Never true for a single thread, whose own CPU time is measured.
   bool was_preempted = false;
-  // For the same: the slowdown of the cores relative to their best, during the run and exceeded one
-  // time in ten (ContentionProbe). 1 if unknown.
+  // For run() and convert(): the slowdown of the cores relative to their best, during the run and
+  // exceeded one time in ten (ContentionProbe). 1 if unknown.
   double slowdown = 1;
   double slowdown_p90 = 1;
   bool is_fine() const { return reason.empty(); }
@@ -142,12 +142,12 @@ class Bench {
   // Releases kernel, packs and buffers.
   virtual void drop(const CandidateKey& key) = 0;
 
-  // The same for one conversion of zeros; needs no group. Fails if no plug-in provides it.
+  // Same as run(), for one conversion of zeros; needs no group. Fails if no plug-in provides it.
   virtual Outcome convert(const ConversionKey& key, int runs) = 0;
 
   // The peak resident size of the separate process; 0 if it measures in this process.
   virtual int64_t peak_bytes() { return 0; }
-  // That of the separate process; -1 if there is none.
+  // The id of the separate process; -1 if there is none.
   virtual int process_id() const { return -1; }
 };
 

@@ -46,8 +46,8 @@ class DeviceBench {
   double time_kernel(const Candidate& candidate, const Kernel& kernel, DeviceBuffers& buffers,
                      ThreadPool& pool);
 
-  // The same for one conversion of zeros; if the result is in the host's memory, the time until the
-  // host knows that it is there, because somebody waits for it.
+  // Same as time_kernel(), for one conversion of zeros; if the result is in the host's memory, the
+  // time until the host knows that it is there, because somebody waits for it.
   double time_conversion(const ConversionStep& step, const TensorType& type, ThreadPool& pool);
 
  private:

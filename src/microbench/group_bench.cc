@@ -45,7 +45,7 @@ Outcome attempt(const std::function<Outcome()>& body) {
   }
 }
 
-// A run on the calling thread alone, without waiting, took its CPU time.
+// The time of a run that uses only the calling thread and does not wait is its CPU time.
 Outcome outcome_of(const Stopwatch::Reading& reading, const ThreadPool& pool,
                    const ContentionProbe::Reading& cores) {
   const bool is_alone = pool.threads() == 1 && !reading.has_blocked;
@@ -525,7 +525,7 @@ Checked GroupBench::check(const CandidateKey& key) {
   // The offer was checked: its inputs make up its output.
   if (entry.candidate.is_joint()) return {};
   const bool is_on_device = entry.is_on_device();
-  // That of a view on a device, too, which runs nothing.
+  // The offer of a view on a device was checked, too; it runs nothing.
   if (is_on_device && !entry.candidate.has_kernel()) return {};
   verification::Report report;
   const auto watcher = [&](bool is_running) {

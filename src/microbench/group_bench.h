@@ -13,8 +13,8 @@
 
 namespace tessera::tuning {
 
-// What a bench is doing; each stage has its own time limit. Prepare: everything else, such as
-// asking plug-ins, packing, converting.
+// The current work of a bench; each stage has its own time limit. Prepare: everything except
+// building and running, such as asking plug-ins, packing, converting.
 enum class BenchStage : uint8_t { Prepare, Build, Run };
 
 // Called at the beginning of each stage; for Build with the seconds that the backend announced,

@@ -26,7 +26,7 @@ struct WorkerOptions {
   double build_timeout_seconds = kBuildSeconds;
   // Limit of the process's writable memory; 0: nine tenths of the available memory.
   int64_t memory_bytes = 0;
-  // What plug-ins keep in the worker is kept here, and found there (shared_blobs.h); may be null.
+  // Keeps the blobs of plug-ins in the worker, which finds them here (shared_blobs.h); may be null.
   std::shared_ptr<HostServices> services = nullptr;
   // Receives warnings about processes that could not be ended; may be null.
   const Log* log = nullptr;
