@@ -8,7 +8,7 @@
 namespace tessera::ops {
 namespace {
 
-// The numbers of TensorProto.DataType. Those without a type here are legal but unsupported.
+// The numbers of TensorProto.DataType. Numbers without a type here are legal but unsupported.
 struct OnnxType {
   const char* name;
   DataType type;

@@ -93,7 +93,7 @@ TEST(Conv, EqualsTheDefinition) {
   }
 }
 
-// Larger than one block of the product in rows, columns and depth.
+// Rows, columns and depth are each larger than one block of the matmul.
 TEST(Conv, BlocksFitTogether) {
   std::mt19937 random(2);
   compare({1, 1, 40, 67, 17, 19, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, random);
@@ -147,7 +147,7 @@ TEST(Conv, AnUnknownRankGivesAnUnknownShape) {
   EXPECT_EQ(outputs[0].type, Type::tensor(DataType::Float32));
 }
 
-// What a damaged file may ask for, and what the answer names.
+// An attribute that a damaged file may have, and a part of the error.
 struct BadCase {
   const char* attribute;
   Attribute value;

@@ -36,7 +36,7 @@ TEST(Dropout, DropsAndScalesInTraining) {
   }
   EXPECT_GT(kept, 200);
   EXPECT_LT(kept, 300);
-  // The same seed drops the same elements; another seed drops others.
+  // An equal seed drops the same elements; another seed drops others.
   EXPECT_EQ(bytes(run_op("Dropout", 13, attributes, inputs, 2)[1]), bytes(outputs[1]));
   attributes.set("seed", int64_t{6});
   EXPECT_NE(bytes(run_op("Dropout", 13, attributes, inputs, 2)[1]), bytes(outputs[1]));

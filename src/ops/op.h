@@ -78,7 +78,7 @@ struct AttributeSchema {
 
 // --- Type and shape rule -------------------------------------------------------------------------
 
-// What is known about one input. All pointers are valid while the rule runs.
+// The known properties of one input. All pointers are valid while the rule runs.
 struct InferInput {
   bool is_present = false;           // false if an optional input is omitted
   Type type;                         // may be partly unknown
@@ -117,7 +117,7 @@ class InferContext {
   // The query is recorded: see has_unresolved_inputs().
   const Tensor* constant(size_t index) const;
   const std::optional<std::vector<Dim>>& elements(size_t index) const;
-  // The same for an integer input; nullopt unless every element is a known number.
+  // Same as elements(), for an integer input; nullopt unless every element is a known number.
   std::optional<std::vector<int64_t>> known_integers(size_t index) const;
   // Whether the rule asked for elements that are not known yet. If so, its answer may change, or
   // become an error, when it is asked again at run time.
@@ -224,8 +224,8 @@ using ReferenceKernel = std::function<void(const KernelCall& call)>;
 
 // The largest error that any kernel of an op may have. `exact` is the result in real arithmetic for
 // the same inputs, epsilon is the distance from 1 to the next number of the output's type, and
-// ulp(x) that from x to the next number. Results of less than 128 times the smallest normal number
-// may be off by as much, because kernels flush denormals.
+// ulp(x) is the distance from x to the next number. Results of less than 128 times the smallest
+// normal number may be off by as much, because kernels flush denormals.
 //
 //   |found - exact| <= ulps * ulp(exact)
 //                    + terms * epsilon * the op's result for the magnitudes of its inputs
@@ -260,7 +260,7 @@ enum Trait : uint32_t {
   kSizedByData = 1 << 5,  // output sizes depend on elements of an input that is not an integer list
   kProduct = 1 << 6,  // matrix products and convolutions: sums of products of two inputs' elements
   kConvolution = 1 << 7,  // products for which algorithms with fewer operations exist
-  // |f(x)| <= f(|x|): applied to bounds of magnitudes, it gives a bound of its result. Views too.
+  // |f(x)| <= f(|x|): for bounds of magnitudes, the op returns a bound of its result. Views too.
   kBoundsMagnitude = 1 << 8,
   // Elementwise without broadcasting, and |f(a) - f(b)| is at most about |a - b|.
   kNonExpansive = 1 << 9,
@@ -278,7 +278,7 @@ struct Op {
   // Attributes that hold nested graphs ("then_branch"). A node has all of them, as Node::bodies.
   std::vector<std::string> bodies = {};
   uint32_t traits = kNoTrait;
-  // That of ONNX's ops is a row of error_bounds.cc. nullopt: none is stated (ops of plug-ins).
+  // For ONNX's ops, this is a row of error_bounds.cc. nullopt: none is stated (ops of plug-ins).
   std::optional<ErrorBound> error_bound = std::nullopt;
   InferRule infer = nullptr;
   FlopsRule flops = flops_per_output;

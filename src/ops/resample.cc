@@ -20,7 +20,7 @@ bool is_identity(const ResampleOptions& options, const ResampleAxis& axis) {
 }
 
 // The position in the input of output coordinate `output_index`, for the modes whose formula has
-// the scale; see Resize in ONNX's Operators.md. Computed in float32, but for HalfPixelSymmetric.
+// the scale; see Resize in ONNX's Operators.md. Computed in float32, except for HalfPixelSymmetric.
 double position_by_scale(Coordinates coordinates, const ResampleAxis& axis, float scale,
                          int64_t output_index) {
   const auto x = static_cast<float>(output_index);
@@ -40,9 +40,9 @@ double position_by_scale(Coordinates coordinates, const ResampleAxis& axis, floa
   }
 }
 
-// The same formulas, each as one quotient of whole numbers. These are exact and the quotient is
-// rounded once, so it is whole, or halfway, only if the position is: as long as the product of the
-// sizes is below 2^51.
+// Same as position_by_scale(), with each formula as one quotient of whole numbers. These are exact
+// and the quotient is rounded once. So it is whole, or halfway, only if the exact position is, as
+// long as the product of the sizes is below 2^51.
 double position_by_sizes(Coordinates coordinates, const ResampleAxis& axis, double x) {
   const auto resized = static_cast<double>(axis.ratio.resized);
   const auto original = static_cast<double>(axis.ratio.original);
@@ -62,7 +62,7 @@ double position_by_sizes(Coordinates coordinates, const ResampleAxis& axis, doub
   }
 }
 
-// In float32 as well: its products of numbers like 0.3F round to the position that 0.3 has.
+// Computed in float32, too, in which products of numbers like 0.3F round to the position for 0.3.
 float position_in_crop(const ResampleAxis& axis, int64_t output_index) {
   const auto last_input = static_cast<float>(axis.input - 1);
   const auto last_output = static_cast<float>(axis.output - 1);

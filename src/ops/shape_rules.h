@@ -16,14 +16,14 @@ inline constexpr int64_t kMaxDimensions = 1024;
 // node's name ("?reshape_3.0.1"), which is unique in its graph, so it equals no other symbol. The
 // rule gives the number when it is called with the actual tensors.
 Dim unknown_dim(const InferContext& context, size_t output, size_t axis);
-// Such dimensions for a whole output; nullopt (unknown rank) if `rank` exceeds kMaxDimensions.
+// Unknown dimensions for a whole output; nullopt (unknown rank) if `rank` exceeds kMaxDimensions.
 std::optional<Shape> unknown_shape(const InferContext& context, size_t output, int64_t rank);
 
 // The known elements of an integer input that is a list (rank 1 or a scalar); nullopt if they are
 // unknown. Unlike InferContext::known_integers(), it also reads lists too long for shape
 // arithmetic. fail_input()s on rank 2 and more.
 std::optional<std::vector<int64_t>> integer_list(const InferContext& context, size_t index);
-// The same, but elements may be symbols.
+// Same as integer_list(), but elements may be symbols.
 std::optional<std::vector<Dim>> dim_list(const InferContext& context, size_t index);
 // The number of elements of such a list; nullopt if it is unknown.
 std::optional<int64_t> list_length(const InferContext& context, size_t index);

@@ -42,14 +42,14 @@ std::pmr::vector<int64_t> dense_strides(
 StridedView dense_view(std::span<const int64_t> dims,
                        std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-// The same elements in the same order with as few dimensions as possible, at least one. Uses the
-// memory of `view`, which must have elements.
+// A view of the same elements in the same order, with as few dimensions as possible, at least one.
+// Uses the memory of `view`, which must have elements.
 StridedView merged(const StridedView& view);
 
 // Writes the elements that `view` selects from the first input densely to the first output.
 void copy_view(const KernelCall& call, const StridedView& view);
 
-// The same for the tracked elements of shape arithmetic.
+// Selects from the tracked elements of shape arithmetic.
 std::vector<Dim> view_elements(const StridedView& view, const std::vector<Dim>& source);
 
 // Iterates over a view's source offsets in row-major order of its coordinates.
