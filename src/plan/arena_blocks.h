@@ -20,7 +20,7 @@ struct ArenaBlock {
   int64_t offset = 0;
 };
 
-// Those of all arenas, in the order of their first steps. A buffer that no step uses has no block.
+// The blocks of all arenas, in the order of their first steps. A buffer that no step uses has none.
 std::vector<ArenaBlock> arena_blocks(const ExecutionPlan& plan);
 
 // Finds offsets for all blocks of `plan` and sets the sizes and bounds of its arenas. Before the

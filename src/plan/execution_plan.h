@@ -68,8 +68,8 @@ struct ExecutionStep {
     Branch,
   };
   Kind kind = Kind::Kernel;
-  // The device that does it. The host only enqueues a step of another device in the plan's queue of
-  // that device. A view does nothing on any device.
+  // The device that does the step. The host only enqueues a step of another device in the plan's
+  // queue of that device. A view does nothing on any device.
   DeviceId device = kHostDevice;
   int candidate = -1;         // Kernel, View, Branch: index into Offers::candidates
   ConversionStep conversion;  // Convert
@@ -108,8 +108,8 @@ struct ExecutionPlan {
   // The maximum number of bytes that are live at the same time. With this order of steps, no choice
   // of offsets makes the arena smaller.
   int64_t lower_bound_bytes = 0;
-  bool is_smallest_arena = true;  // proven: it equals the bound, or all smaller sizes are excluded
-  // The same for the devices that have memory of their own: of device id d at index d - 1.
+  bool is_smallest_arena = true;  // proven: its size is the bound, or no smaller size is possible
+  // The arenas of devices that have memory of their own: of device id d at index d - 1.
   std::vector<ArenaSize> device_arenas;
   // Steps of devices that must be done before the run ends, as for ExecutionStep::waits.
   std::vector<int> last_waits;
@@ -142,8 +142,8 @@ int64_t workspace_bytes_of(std::span<const SubPlan> branches);
 //
 // `also` lists further values to return; values that no step makes are skipped. `graph` must
 // contain all ids that `offers` uses; both must live until the kernels are built.
-// `conversion_prices` are those of the placement problem and select the route of a conversion; if
-// they are empty, the route with the fewest steps, then the fewest bytes, is taken. Pure.
+// `conversion_prices` are the prices of the placement problem and select the route of a conversion;
+// if they are empty, the route with the fewest steps, then the fewest bytes, is taken. Pure.
 ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placement& placement,
                         const LayoutTable& layouts, std::span<const ValueId> also,
                         const std::vector<std::vector<double>>& conversion_prices = {});
@@ -154,9 +154,9 @@ std::vector<ValueId> values_between_steps(const Offers& offers, const Placement&
 
 // Returns what is wrong with `plan`, or "" if it is sound: a buffer that is read before it is
 // written or after its memory was overwritten, overlapping buffers, writes to constants or inputs,
-// views at a wrong position or outside of memory, branches that do not fit their step. Simulates
+// views at a wrong position or outside of memory, or branches that do not fit their step. Simulates
 // the steps on a model of memory and shares no code with make_plan(). It takes the steps in their
-// order; explain_race() says whether devices keep to it as far as necessary.
+// order; explain_race() says whether devices keep this order as far as necessary.
 std::string explain_violation(const ExecutionPlan& plan);
 
 // Returns which two steps on different devices access the same memory, one of them writing,

@@ -18,11 +18,11 @@ constexpr int64_t kMaxSectionMembers = 1'000'000;
 constexpr size_t kMaxToMerge = 4000;
 // The searches of merged buffers get one part in kShareOfMerged of the effort.
 constexpr int64_t kShareOfMerged = 3;
-// The same for the searches of windows.
+// The searches of windows get one part in kShareOfWindows of the effort.
 constexpr int64_t kShareOfWindows = 8;
-// Visiting a stack while merging takes as long as visiting so many buffers in a search.
+// Visiting a stack while merging takes as long as visiting this number of buffers in a search.
 constexpr int64_t kEffortOfStack = 30;
-// A random merge is given up after so many tries.
+// A random merge is given up after this number of tries.
 constexpr int64_t kTriesOfMerge = 15;
 
 // The length of try `number`, counted from 1, as a multiple of the first try: 1, 1, 2, 1, 1, 2, 4,
@@ -64,7 +64,7 @@ SearchHeuristics next_heuristics(uint64_t seed) {
           .prefers_area = bits % 2 == 1};
 }
 
-// Wrong merges are the more likely the more buffers are joined at once, so most merges join few.
+// If more buffers are joined at once, wrong merges are more likely, so most merges join few.
 MergeOptions random_merge(int64_t number) {
   constexpr std::array<size_t, 8> kMaxJoined = {2, 3, 2, 4, 2, 6, 3, 10};
   const auto seed = static_cast<uint64_t>(number);
@@ -111,7 +111,7 @@ PartPacker::MergedMember PartPacker::make_merged(const MergeOptions& options) {
   MergedMember member;
   member.buffers = merge_buffers(part_.buffers, options);
   merged_effort_ += kEffortOfStack * member.buffers.stacks_visited;
-  // What is not merged is searched anyway.
+  // Unmerged buffers are searched anyway.
   if (member.buffers.buffers.size() == part_.buffers.size()) {
     member.is_refuted = true;
   } else {

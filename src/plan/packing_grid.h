@@ -28,7 +28,7 @@ struct GridPart {
 };
 
 // A request that is live as long as all others that are connected with it. In every packing, it
-// could be moved below them, so its offset is known. What is then left is often not connected.
+// could be moved below them, so its offset is known. The others are often not connected without it.
 struct FixedRequest {
   size_t request = 0;
   int64_t offset = 0;  // units
