@@ -38,7 +38,7 @@ struct PricedLibrary {
 
 std::vector<PricedLibrary> priced_libraries(
     const std::vector<std::shared_ptr<const Plugin>>& plugins);
-// The same for libraries that need not be open; `ingredients` stay empty.
+// Same as priced_libraries(plugins), for libraries that need not be open; `ingredients` stay empty.
 std::vector<PricedLibrary> priced_libraries(const std::vector<LibraryVersion>& versions);
 
 // The request for a plan: shapes, options, threads, by name. It is the first part of its section's
@@ -117,7 +117,7 @@ TakenCosts take_costs(const cache::CacheFile& file, const std::string& type,
                       const std::vector<PricedLibrary>& libraries, const std::string& location);
 
 // Whether a plan for this binding was found among candidates of this version of the library, so
-// that nothing of it is left to measure.
+// that none of its candidates are left to measure.
 bool is_fully_measured(const cache::CacheFile& file, const Binding& binding,
                        const PricedLibrary& library);
 

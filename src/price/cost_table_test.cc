@@ -149,7 +149,7 @@ TEST(CostTable, RefusesOneKeyTwice) {
   EXPECT_THAT(error_of([&] { read_cost_table(twice, "file"); }), HasSubstr("once"));
 }
 
-// Whatever bytes are changed, reading returns a table or throws an Error.
+// Reading changed bytes returns a table or throws an Error, for every change.
 TEST(CostTable, SurvivesAnyDamage) {
   const std::string text = write_cost_table(sample());
   const auto try_to_read = [](const std::string& damaged) {

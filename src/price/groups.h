@@ -19,8 +19,8 @@
 
 namespace tessera::tuning {
 
-// What is to be measured and priced: the offers for a bound graph. All referenced objects must
-// outlive it.
+// The offers for a bound graph, which are measured and priced. All referenced objects must outlive
+// it.
 struct TuningTask {
   const Graph& graph;
   const Offers& offers;

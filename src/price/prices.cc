@@ -41,7 +41,7 @@ constexpr double kSlackOfSmallerSize = 4;
 constexpr double kSlackOfRegions = 1.1;
 // The slack if the similar candidate computes the same product, with other ops fused to it.
 constexpr double kSlackOfSameProduct = 1.1;
-// How much a backend's own estimate can raise the bound of a candidate that nothing is known of.
+// The maximum factor by which a backend's estimate can raise the bound of an unknown candidate.
 constexpr double kMaxEstimateRatio = 4;
 // The minimum time of any kernel; a view takes none.
 constexpr double kMinBoundSeconds = 2e-7;
@@ -51,14 +51,14 @@ constexpr int kAnySize = std::numeric_limits<int>::max();
 // The range of the ratio of times in context to isolated times.
 constexpr double kMinContextFactor = 0.6;
 constexpr double kMaxContextFactor = 2;
-// A family whose kernels take this share of the time of all has its own ratio by half.
+// If the kernels of a family take this share of all time, its own ratio counts half.
 constexpr double kShareOfDoubt = 0.1;
 
 // Elementwise ops that take about an instruction for each element.
 constexpr std::array<std::string_view, 7> kShortOps = {"Add", "Clip", "Max", "Min",
                                                        "Mul", "Relu", "Sum"};
 
-// How near to their bounds similar candidates came.
+// The ratio of bounds to times of similar candidates.
 struct Efficiency {
   double best = 0;  // bound over time
   int count = 0;
@@ -156,7 +156,7 @@ class Pricer {
     return std::move(prices_);
   }
 
-  // That of all kernels.
+  // The factor of all kernels.
   double context_factor() const { return all_contexts_.factor(); }
 
  private:
@@ -193,8 +193,8 @@ class Pricer {
     }
   }
 
-  // How many times as long as its fastest candidate for the same nodes a backend expects each of
-  // its candidates to take. It knows how many operations its algorithms need.
+  // For each candidate: the time that its backend expects, relative to the backend's fastest
+  // candidate for the same nodes. A backend knows how many operations its algorithms need.
   void compare_estimates(const TuneGroup& group) {
     std::map<std::string_view, double> least;  // by backend
     for (const int index : group.candidates) {
@@ -213,8 +213,8 @@ class Pricer {
     }
   }
 
-  // Sums the times of what was timed both alone and in context: of each family, and of all kernels
-  // that are not regions.
+  // Sums the times of kernels that were timed both alone and in context: of each family, and of all
+  // kernels that are not regions.
   void find_context_factors() {
     for (size_t index = 0; index < prices_.size(); ++index) {
       const CandidatePrice& price = prices_[index];
@@ -228,9 +228,9 @@ class Pricer {
     }
   }
 
-  // The expected ratio of the time in context to the isolated time: that of its family, and as far
-  // as little of that is known, that of all kernels. A region is so large that what runs before it
-  // hardly matters.
+  // The expected ratio of the time in context to the isolated time: the ratio of its family, or, if
+  // little of that is known, of all kernels. A region is so large that the steps before it hardly
+  // matter.
   double context_factor(int candidate) const {
     const auto found = contexts_.find(kind(candidate).family);
     if (offered(candidate).is_measured_only()) {
@@ -278,7 +278,7 @@ class Pricer {
     return {&candidate.nodes, candidate.preference, candidate.algorithm, candidate.threads};
   }
 
-  // For a candidate whose kernel was timed in another dense layout, that time: it is the same work.
+  // If the kernel was timed in another dense layout, returns that time, because the work is equal.
   double loosened_bound(int index) const {
     const Candidate& candidate = offered(index);
     if (!candidate.has_kernel()) return 0;
@@ -304,7 +304,7 @@ class Pricer {
                                bound_by_other_sizes(own_bound, family, kSlackOfOthers)}) {
       if (bound > 0) return std::max(own_bound, bound);
     }
-    // What its backend expects to be slower is tried later.
+    // Candidates that their backend expects to be slower are tried later.
     if (!is_single_threaded(candidate)) {
       return own_bound * estimates_[static_cast<size_t>(index)];
     }
@@ -317,8 +317,8 @@ class Pricer {
     return is_short ? own_bound : std::max(own_bound, bound);
   }
 
-  // The bound of a candidate whose roofline bound is `own_bound`, by what is known of similar ones
-  // of one size class; 0 if nothing is.
+  // The bound of a candidate whose roofline bound is `own_bound`, by the efficiency of similar ones
+  // of one size class; 0 if none is known.
   double bound_by(double own_bound, int name, int size, double slack) const {
     const auto found = known_.find({name, size});
     if (found == known_.end()) return 0;
@@ -326,7 +326,7 @@ class Pricer {
     return own_bound / (found->second.best * (are_several ? kSlackOfSeveral : slack));
   }
 
-  // The same by similar ones of all sizes.
+  // Same as bound_by(), by similar candidates of all sizes.
   double bound_by_other_sizes(double own_bound, int name, double slack) const {
     const int size = size_class(own_bound);
     double efficiency = 0;

@@ -50,7 +50,7 @@ struct PricedTask {
 ReusedChoice make_reusable(const PricedTask& from, const CostTable& table,
                            const std::vector<int>& chosen);
 
-// The same for the choice alone, if no costs are known.
+// Same as make_reusable() with costs, for the choice alone, if no costs are known.
 ReusedChoice make_reusable(const TuningTask& from, const std::vector<int>& chosen);
 
 // Adds to `table`, for candidates and conversions of `to` that it lacks, the data in `reused`:

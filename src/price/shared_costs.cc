@@ -9,8 +9,8 @@
 namespace tessera::tuning {
 namespace {
 
-// What may be spent at once: by two graphs that each take all they may. Small graphs of a program
-// that meets them one after the other are all measured fully if this share of its time suffices.
+// The time that may be spent at once: by two graphs that each take their maximum. If a program
+// meets small graphs one after the other, all are measured fully if kShareOfTime suffices for that.
 constexpr double kMaxSharedSeconds = 1;
 constexpr double kShareOfTime = 0.25;
 

@@ -14,8 +14,8 @@ namespace tessera::tuning {
 // Thread-safe.
 class SharedCosts {
  public:
-  // About so many costs of kernels and plans are kept, those that were used last. One takes about a
-  // kilobyte. Costs of conversions are few, and all are kept.
+  // About this number of costs of kernels and plans are kept, the most recently used ones. One
+  // takes about a kilobyte. Costs of conversions are few, and all are kept.
   static constexpr size_t kMaxCosts = 32'768;
 
   // `now` returns the seconds since any fixed time; by default, those of a steady clock.
@@ -24,9 +24,9 @@ class SharedCosts {
   // Adds `costs`; see merge().
   void add(const CostTable& costs);
 
-  // Adds to `table` what is known about the candidates with these keys, about conversions, and
-  // about the plan. Entries of other graphs are left out, so that the cost of a bind depends on its
-  // own graph only.
+  // Adds to `table` the known costs of the candidates with these keys, of conversions, and of the
+  // plan. Entries of other graphs are left out, so that the cost of a bind depends on its own graph
+  // only.
   void look_up(const std::vector<std::optional<CostKey>>& keys, const std::optional<PlanKey>& plan,
                CostTable& table);
 
@@ -48,7 +48,7 @@ class SharedCosts {
 
   const size_t max_costs_;
   mutable std::mutex mutex_;
-  // What was used is in `recent_`. If that is half of the maximum, it becomes `older_`, which is
+  // Used costs are in `recent_`. If these are half of the maximum, they replace `older_`, which is
   // forgotten.
   CostTable recent_;
   CostTable older_;

@@ -40,7 +40,7 @@ inline constexpr double kClockSeconds = 3e-7;
 // kClockSeconds are added on both sides.
 Timing summarise(std::span<const Sample> samples);
 
-// The same for times alone.
+// Same as summarise(samples), for times alone.
 Timing summarise(std::span<const double> seconds);
 
 }  // namespace tessera::tuning
