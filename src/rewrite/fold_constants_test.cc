@@ -140,7 +140,7 @@ TEST_F(FoldConstants, SizesComputedWithFloatsAreKnownOneAfterTheOther) {
   EXPECT_EQ(text(value_of(result, "y3").type), "float32 1x18");
 }
 
-// What inference would refuse is left as it is: binding infers again, and says which node it is.
+// A node that inference would refuse is left unchanged: binding infers again and names the node.
 TEST_F(FoldConstants, ImpossibleSizesAreLeftToTheNextInference) {
   GraphBuilder graph = builder();
   graph.input("x", float_type(Shape{4}))

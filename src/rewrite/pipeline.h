@@ -24,7 +24,7 @@ struct Rewritten {
   std::vector<PassReport> reports;
 };
 
-// What a pass may use in addition to the graph.
+// The objects that a pass may use in addition to the graph.
 struct PassContext {
   const ops::Registry& registry;
   ThreadPool& pool;
