@@ -85,7 +85,7 @@ std::string_view Bundle::model_bytes() const {
                            /*is_checked=*/false);
 }
 
-// What belongs to a model that is read from a bundle in a file.
+// Notes the files and mappings of a model that is read from a bundle.
 void Bundle::note_files(ImportedModel& model) const {
   model.files.clear();
   model.mappings.clear();

@@ -22,13 +22,13 @@
 
 namespace tessera {
 
-// 16 hex digits that change with every source of the import and of the index that decides what an
-// index holds. The build generates them (cmake/TesseraKernelRevision.cmake).
+// 16 hex digits that change with every source that decides the content of an index. The build
+// generates them (cmake/TesseraKernelRevision.cmake).
 namespace loading {
 const char* kernel_revision();
 }
 
-// Header and table are verified; parts are when they are read. Thread-safe.
+// Header and table are verified at once, each part when it is read. Thread-safe.
 class Bundle {
  public:
   // Whether `file` begins like a bundle; false if it cannot be read.
@@ -36,7 +36,7 @@ class Bundle {
   // nullptr if `file` cannot be read or does not begin like a bundle. Throws InvalidArgument if it
   // cannot be mapped, Corrupt and Unsupported as read_bundle_table() does.
   static std::shared_ptr<const Bundle> open(const std::filesystem::path& file);
-  // The same for bytes, which are moved from if they are a bundle. `name` is theirs in errors.
+  // Same as open(), for bytes, which are moved from if they are a bundle. Errors call them `name`.
   static std::shared_ptr<const Bundle> over(std::string& bytes, const std::string& name);
 
   // "bundle 'a.bundle'"

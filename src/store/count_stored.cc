@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kKernels = "kernels";
 constexpr const char* kPacks = "packs";
 
-// What a file is, by its place and its contents.
+// The kind of a file, by its place and its contents.
 struct Found {
   std::string kind;
   std::string backend;

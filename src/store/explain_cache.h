@@ -1,4 +1,4 @@
-// Describes caches to users: why nothing was found, and who found out the results.
+// Describes caches to users: why nothing was found, and who found the results.
 #pragma once
 
 #include <filesystem>
@@ -20,14 +20,14 @@ std::string explain_miss(const std::vector<std::filesystem::path>& folders,
                          const std::vector<cache::Ingredient>& model,
                          const tuning::Binding& binding);
 
-// The same for one file of the model; `taken` is what was read from it, without a plan.
+// Why one file of the model has no fitting plan; `taken` is its other content.
 std::string explain_no_plan(const tuning::TakenPlan& taken, const std::string& location);
 
 // Describes measuring that the user interrupted.
 std::string explain_interrupted(double seconds, bool is_frozen);
 
-// Reports by library what was loaded (`known`) and, if `costs` is not nullptr, what `costs` has in
-// addition.
+// Reports by library the loaded results (`known`) and, if `costs` is not nullptr, the additional
+// results in `costs`.
 std::vector<CacheTypeReport> describe_types(const std::vector<tuning::PricedLibrary>& libraries,
                                             const tuning::TakenCosts& known,
                                             const tuning::CostTable* costs);

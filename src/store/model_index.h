@@ -51,11 +51,11 @@ FoundIndex read_model_index(const std::filesystem::path& file,
                             std::span<const cache::Ingredient> ingredients,
                             const cache::UserKey& key);
 
-// The start of a file of which an index has the name and the size; null: there is none such.
+// Returns the start of a file with the name and size in an index; null: there is no such file.
 using FindFile = std::function<std::shared_ptr<const std::byte>(const StampedFile& file)>;
 
-// The same for the bytes of encode_model_index(), which belong to no file: stamps are not compared,
-// and weights are in the files that `find_file` finds. The result has neither files nor mappings.
+// Same as read_model_index(), for bytes of encode_model_index(). They belong to no file: stamps are
+// not compared, and `find_file` finds the weights. The result has neither files nor mappings.
 FoundIndex decode_model_index(const std::string& bytes,
                               std::span<const cache::Ingredient> ingredients,
                               const cache::UserKey& key, const std::string& location,

@@ -303,7 +303,7 @@ void PersistentPacks::write_file(const std::filesystem::path& path,
   const cache::ReplacedFile replaced =
       cache::write_packs(path, packs, processor_model(), *key_, durability);
   if (!replaced.refusal.empty()) return;
-  // What was just written need not be read; what somebody else has put in its place must be.
+  // The file need not be read now, unless somebody else has replaced it.
   cache::PackFile::Opened written =
       cache::PackFile::open(path, processor_model(), *key_, replaced.stamp);
   if (written.file != nullptr && written.file->is_sound()) add_file(path, std::move(written.file));

@@ -1,5 +1,5 @@
 // Keeps the packs of one model's weights, and compiled kernels, in the user's folder
-// (cache/pack_file.h). All of it is optional: what is missing or damaged is made again.
+// (cache/pack_file.h). All of it is optional: missing or damaged data is made again.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct GivenPacks {
   std::shared_ptr<cache::PackFile> file;
 };
 
-// Adds packs. Those of the same source, or with the same bytes, are replaced: users may load a file
-// again and again.
+// Adds packs. Replaces packs of the same source, or with the same bytes, because users may load a
+// file again and again.
 void put(std::vector<GivenPacks>& all, GivenPacks given);
 
 // find_pack(), find_kernel() and add() are thread-safe; the other functions are not.
@@ -58,8 +58,8 @@ class PersistentPacks {
   // Restores the elements of weights that are stored unpacked.
   void restore_weights(Graph& graph) const;
 
-  // Stores what is not stored yet: packs, weights of `model` that are in memory unpacked and not
-  // mapped from a file, and kernels. If that fails, the next process only has to do the work again.
+  // Stores missing data: packs, weights of `model` that are in memory unpacked and not mapped from
+  // a file, and kernels. If that fails, the next process only has to do the work again.
   void keep(LoadedModel& model, const PackStore& packs, const std::vector<SavableKernel>& kernels);
   // The stored files that are not damaged.
   std::vector<StampedFile> sound_files() const;
@@ -70,8 +70,8 @@ class PersistentPacks {
                                           const std::string& backend);
   std::optional<std::string> encode_kernels(const std::string& backend) const;
 
-  // What a bundle needs: the packs that keep() stores, and the kernels and weights that were found
-  // or stored. They are valid as long as this object, `model` and `packs` are not changed.
+  // The data for a bundle: the packs that keep() stores, and the kernels and weights that were
+  // found or stored. They are valid as long as this object, `model` and `packs` are not changed.
   std::vector<cache::StoredPack> packs_to_bundle(LoadedModel& model, const PackStore& packs) const;
 
  private:

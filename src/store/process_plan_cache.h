@@ -109,14 +109,14 @@ class ProcessPlanCache {
     uint64_t last_use = 0;
   };
 
-  // Whether `file` is still the name of what is open: somebody may have replaced it.
+  // Whether `file` is still the name of the open file, because somebody may have replaced it.
   static bool is_named(const FileHandle& handle, const std::filesystem::path& file) {
     const std::optional<FileStamp> opened = stamp_of(handle.get());
     const std::optional<FileStamp> named = stamp_of(file);
     return opened && named && opened->device == named->device && opened->inode == named->inode;
   }
 
-  // What is expired is nobody's any more.
+  // Removes entries that nobody holds any more.
   template <class Key, class Held>
   static void drop_expired(std::map<Key, std::weak_ptr<Held>>& all) {
     std::erase_if(all, [](const auto& item) { return item.second.expired(); });

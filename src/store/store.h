@@ -44,8 +44,8 @@ class StoredPlan {
   explicit StoredPlan(std::unique_ptr<PlanLookup> lookup) : lookup_(std::move(lookup)) {}
 
   const tuning::KnownPlan& plan() const { return lookup_->plan()->plan; }
-  // Who found the plan. A plan of Origin::Untrusted is only a proposal: call refuse() if one of its
-  // kernels is wrong.
+  // The origin of the plan. A plan of Origin::Untrusted is only a proposal: call refuse() if one of
+  // its kernels is wrong.
   cache::Origin origin() const { return lookup_->plan()->origin; }
   // If the plan was found with other libraries than the current ones: how they differ, in a
   // sentence; otherwise "".
@@ -78,8 +78,8 @@ class PlanSearch {
                       std::optional<cache::FileLock> lock = {})
       : lookup_(std::move(lookup)), turn_(std::move(turn)), lock_(std::move(lock)) {}
 
-  // Whether a plan is known nevertheless: one that cannot be built, or that has to compete with new
-  // ones.
+  // Whether a plan is known, although a search is necessary: it cannot be built, or has to compete
+  // with new ones.
   bool has_plan() const { return lookup_->plan().has_value(); }
   void fill(tuning::CostTable& costs, PricingOptions& pricing) { lookup_->fill(costs, pricing); }
 
