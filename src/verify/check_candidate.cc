@@ -97,7 +97,7 @@ class CandidateChecker {
                         [](const auto& port) { return port.is_size_unknown; });
   }
 
-  // The same candidate on other values.
+  // A trial of the same candidate on other values.
   CandidateTrial trial_on(const ExpectedValues& values) const {
     return {.expected = values,
             .layouts = trial_.layouts,

@@ -29,13 +29,13 @@ struct CandidateTrial {
   double ulps = 0;  // of Judge::Ulps
   // For `special`, see SpecialExpectation.
   std::optional<double> special_ulps = std::nullopt;
-  // The values of a run on inputs with special values (special_values.h), by value id; null: how
-  // the kernel handles those is not judged.
+  // The values of a run on inputs with special values (special_values.h), by value id; null: the
+  // handling of special values is not judged.
   const std::vector<Tensor>* special = nullptr;
   SpecialValues special_kinds = SpecialValues::NaN;  // the kind of `special`
   // The values of runs on inputs from other ranges, such as tails, with their limits.
   std::vector<const ExpectedValues*> others = {};
-  // If given, all memory comes from this pool, so a kernel that touches what is beside a buffer, or
+  // If given, all memory comes from this pool, so a kernel that touches memory beside a buffer, or
   // writes to an input, ends the process. The expected values must then be in read-only pages
   // between guard pages; they are not copied. If null, there are guard bytes around copies.
   GuardPagePool* pages = nullptr;
@@ -63,7 +63,7 @@ struct NumberCheck {
 // special).
 NumberCheck check_candidate(const CandidateTrial& trial, Report& report);
 
-// The same with a kernel that is already built, without the check of saved bytes.
+// Same as check_candidate(), with a kernel that is already built, without the check of saved bytes.
 NumberCheck check_kernel(const CandidateTrial& trial, const Kernel& kernel, Report& report);
 
 }  // namespace tessera::verification

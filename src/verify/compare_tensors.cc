@@ -277,8 +277,8 @@ Difference visit_elements(const Tensor& expected, const Tensor& found, const Fun
   }
 }
 
-// For elements that are not floating-point: each is that of one of `wanted`, of which empty tensors
-// are passed over.
+// For elements that are not floating-point: each must equal the element of one of `wanted`; empty
+// tensors are skipped.
 Difference find_other(std::initializer_list<const Tensor*> wanted, const Tensor& found) {
   const auto size = static_cast<size_t>(element_bytes(found.type()));
   const auto* given = static_cast<const char*>(found.data());
@@ -324,7 +324,7 @@ Difference measure_ulps(const Tensor& expected, double ulps, const Tensor& found
 
 Difference measure_excess(const Tensor& expected, const ErrorLimits& limits, const Tensor& found) {
   if (auto wrong = of_types(expected, found)) return *std::move(wrong);
-  // What rounds after each node, as the reference does, is right where float64 decides otherwise.
+  // Rounding after each node, as in the reference, is right where float64 decides otherwise.
   if (!is_floating(expected.type())) {
     return find_other({&limits.exact, &limits.spread, &expected}, found);
   }
@@ -338,7 +338,7 @@ Difference measure_excess(const Tensor& expected, const ErrorLimits& limits, con
     return find_excess(wanted.size(), largest_finite(type), [&](size_t index) {
       const double want = number_of(wanted[index]);
       const double have = number_of(given[index]);
-      // Of roundings to 16 bits, the products count, too, which the limits leave out.
+      // Roundings of products to 16 bits count, too, although the limits do not include them.
       const bool is_rounded_alike = have == want && element_bytes(type) == 2;
       return Judged{want, is_rounded_alike ? have : exact[index],
                     spread == nullptr ? 0 : spread[index], have};

@@ -20,15 +20,15 @@ namespace tessera::verification {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Draws of random signs, and how much more than the largest change among them is allowed.
+// The number of draws of random signs, and the allowed multiple of the largest change among them.
 constexpr uint64_t kDraws = 4;
 constexpr double kDrawFactor = 4;
 // More draws follow, by the bits of the position: any two elements change in opposite directions in
-// one of them, but for those at a distance of a multiple of 2^kPairBits. At random, some of many
-// pairs would always change alike, and the result may depend on the difference of two elements
+// one of them, except for elements at a distance of a multiple of 2^kPairBits. At random, some of
+// many pairs would always change alike, and the result may depend on the difference of two elements
 // alone (LogSoftmax of two).
 constexpr int kPairBits = 20;
-// Of changes of the inputs by parts of themselves.
+// The corresponding numbers for changes of the inputs by parts of themselves.
 constexpr uint64_t kInputDraws = 5;
 constexpr double kInputFactor = 2;
 
@@ -75,14 +75,14 @@ double change(double from, double to) {
 
 bool is_double(const Tensor& tensor) { return tensor.type() == DataType::Float64; }
 
-// What is known of a value while the nodes are analysed.
+// The state of a value while the nodes are analysed.
 struct State {
   ErrorLimits limits;
   int products = 0;  // the largest number in a row before it
   bool is_given = false;
 };
 
-// Nothing can be said; never leaves error_limits().
+// Thrown if no limits can be found; never leaves error_limits().
 struct Unknown {};
 
 class Analysis {
@@ -308,7 +308,7 @@ class Analysis {
     merge(made);
   }
 
-  // What the type of an inner value cannot hold is infinite there, with all that follows.
+  // A number that the type of an inner value cannot hold is infinite there, with all that follows.
   Tensor spread_of(size_t input) const {
     const ValueId id = node_->inputs[input];
     const ErrorLimits& limits = state(id).limits;
@@ -403,7 +403,7 @@ class Analysis {
     }
   }
 
-  // What another decision selects (Where) has an error of its own.
+  // A value that another decision selects (Where) has an error of its own.
   void extend_by_errors(std::vector<State>& made, const std::vector<size_t>& uncertain,
                         const std::vector<Tensor>& decided, size_t cause) {
     for (const size_t input : uncertain) {

@@ -33,7 +33,7 @@ struct Trial {
   std::string judge(const Tensor& found) const {
     return measure_excess(value(), limits(), found).text;
   }
-  // What a tolerance for the whole tensor says.
+  // The verdict of a tolerance for the whole tensor.
   std::string judge_widely(const Tensor& found) const {
     return explain_difference(value(), magnitude(), found);
   }
@@ -274,7 +274,7 @@ TEST(ErrorLimits, AcceptTheOtherSideOfAnEdgeOnlyNearIt) {
   EXPECT_NE(comparison.judge(found), "");
 }
 
-// What is selected by the other decision may be off, too.
+// The value that the other decision selects may have an error, too.
 TEST(ErrorLimits, CountTheErrorOfWhatAnEdgeSelects) {
   // 0.1F * 10 is a little more than 1, by less than half an ulp.
   const Trial trial =
@@ -331,7 +331,7 @@ TEST(ErrorLimits, KnowWhatOverflowsAndWhatIsFlushed) {
   EXPECT_NE(underflow.judge(list_of({1e-30F})), "");
 }
 
-// What is flushed is zero, which decides otherwise than both ends of an interval.
+// A flushed number is zero, which decides otherwise than both ends of an interval.
 TEST(ErrorLimits, AcceptThatSomethingIsZeroOnlyWhereItMayBe) {
   const Trial trial = trial_of("Mul(3, 3); Cast(@) to=9",
                                {list_of({1e-20F, 1e-10F, 1}), list_of({1e-20F, 1e-10F, 5})});
@@ -345,7 +345,7 @@ TEST(ErrorLimits, AcceptThatSomethingIsZeroOnlyWhereItMayBe) {
   EXPECT_NE(trial.judge(truths(true, true, false)), "");
 }
 
-// What rounds after each node decides otherwise than what never rounds.
+// A kernel that rounds after each node decides otherwise than one that never rounds.
 TEST(ErrorLimits, AcceptOnlyWhatTheNodesDecideOneByOne) {
   const Trial trial = trial_of(
       "Cast(uint32:2) to=1; Cast(@) to=3",

@@ -37,16 +37,16 @@ struct SpecialExpectation {
   std::optional<double> ulps = std::nullopt;
 };
 
-// For SpecialExpectation::ulps: that of the only node of `graph`, if its bound consists of it
+// For SpecialExpectation::ulps: the ulps of the only node of `graph`, if its bound consists of them
 // alone; nullopt for float64, where the reference is no better.
 std::optional<double> ulps_of_special_values(const Graph& graph, const ops::Registry& registry);
 
-// What is wrong with `found`, the output for inputs with special values; "" if nothing. If the
-// reference gives NaN, `found` must be NaN; if it gives an infinity, `found` must not be finite.
-// Where the reference is the same with and without special values, `found` must be near it (see
-// measure_difference()), unless `may_spread`. The remaining elements depend on special values but
-// are finite: bools must be equal, and with SpecialValues::All floating-point numbers must be near;
-// otherwise they may have any value.
+// Says what is wrong with `found`, the output for inputs with special values; "" if nothing is. If
+// the reference gives NaN, `found` must be NaN; if it gives an infinity, `found` must not be
+// finite. Where the reference is the same with and without special values, `found` must be near it
+// (see measure_difference()), unless `may_spread`. The remaining elements depend on special values
+// but are finite: bools must be equal, and with SpecialValues::All floating-point numbers must be
+// near; otherwise they may have any value.
 std::string explain_lost_special(const SpecialExpectation& expected, const Tensor& found,
                                  bool may_spread, int precision);
 

@@ -24,7 +24,7 @@ std::string lost(float plain, float special, float found, bool may_spread = fals
   return explain_lost_special({before, {}, after}, row_of({found}), may_spread, 0);
 }
 
-// The same for a single elementwise op.
+// Same as lost(), for a single elementwise op.
 std::string lost_alone(float special, float found) {
   const Tensor before = row_of({1});
   const Tensor after = row_of({special});

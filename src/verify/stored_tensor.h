@@ -35,7 +35,7 @@ StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const Ten
 
 // Row-major, with the elements of `tensor`.
 StoredTensor store(const Tensor& tensor);
-// The same without a copy: `tensor` is in read-only pages between guard pages.
+// Same as store(), without a copy: `tensor` is in read-only pages between guard pages.
 StoredTensor store_in_guard_pages(const Tensor& tensor);
 Tensor read_row_major(const StoredTensor& stored);
 
