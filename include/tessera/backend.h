@@ -1,5 +1,5 @@
 // The plug-in contract: the code that the owner of a library writes so that Tessera can run models
-// with it. A plug-in includes only this header of Tessera and links with no library of it.
+// with it. A plug-in includes only this header and links with no library of Tessera.
 // docs/backends.md explains the contract in the order in which an author needs it.
 //
 //   struct MyBackend : tessera::plugin::Backend {

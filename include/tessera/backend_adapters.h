@@ -1,5 +1,5 @@
 // Adapters from the C++ structs that a plug-in fills to the C structs of tessera/backend_abi.h.
-// Included by tessera/backend.h; plug-in authors need nothing of it.
+// Included by tessera/backend.h; plug-in authors do not need it.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Fused groups as kernels in C-like languages: how work-items walk through the points, and what a
-// language calls things. Included by tessera/backend_fusion_c.h, which authors include.
+// Fused groups as kernels in C-like languages: how work-items walk through the points, and the
+// names that a language uses. Included by tessera/backend_fusion_c.h, which authors include.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace tessera::plugin {
 // single point if the group reduces nothing.
 enum class CWalk : uint8_t {
   ItemForRow,   // work-item i computes row i
-  LongAxis,     // the same, but only groups of work-items divide indices: the last axis is long
+  LongAxis,     // as above, but only groups of work-items divide indices: the last axis is long
   GroupForRow,  // group i computes row i together, with a tree in local memory
 };
 
-// One launch, and what decides its source.
+// One launch, and the properties that decide its source.
 struct CKernel {
   CWalk walk = CWalk::ItemForRow;
   std::vector<LoopAxis> kept;         // at least one; strides are those of patterns
@@ -45,7 +45,7 @@ struct CGroupSizes {
   int32_t row_items = 256;  // that compute a row together
 };
 
-// The names of what a function of IEEE 754 is called for one type.
+// The names of the functions of IEEE 754 for one type.
 struct CFloatNames {
   std::string from_bits;  // of unsigned bits
   std::string to_bits;

@@ -78,7 +78,7 @@ class ProposeContext {
   const ProposeOptions& options() const { return options_; }
 
   // For Candidate::optimistic_seconds of CPU kernels: the minimum time in which these threads could
-  // execute so many operations and transfer so many bytes. Without measured prices, the choice
+  // execute that many operations and transfer that many bytes. Without measured prices, the choice
   // compares these estimates between backends, so all backends must use the same assumptions.
   double optimistic_seconds(double flops, double bytes) const {
     // Upper bounds for a core: two fused multiply-adds of 16 lanes a cycle at 4 GHz; and the rate

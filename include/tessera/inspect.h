@@ -23,8 +23,8 @@ struct MissingPart {
 };
 
 struct ModelInspection {
-  // Of the loaded model. If the model cannot be loaded, what its file declares: nodes are those of
-  // the file, of nested graphs and of functions, without types.
+  // Describes the loaded model or, if it cannot be loaded, the declarations of its file: nodes are
+  // those of the file, of nested graphs and of functions, without types.
   ModelDescription model;
   std::vector<MissingPart> missing;  // everything because of which load() refuses the model
 };

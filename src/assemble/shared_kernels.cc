@@ -14,7 +14,7 @@ std::shared_ptr<SharedKernel> SharedKernels::of(const std::string& key, const Pl
   return kernel;
 }
 
-// Nobody else can get at what only this map refers to. Dropping seldom keeps of() fast.
+// Drops kernels that only this map has, so no thread can get them. Seldom called, so of() is fast.
 void SharedKernels::drop_unused() {
   std::erase_if(kernels_, [](const auto& item) {
     return item.second.use_count() == 1 && item.second->kernel.expired();

@@ -1,5 +1,5 @@
-// The version of a library, and what is remembered of plug-ins so that they need not be opened to
-// know it.
+// The version of a library, and the remembered data of plug-ins, which make it known without
+// opening them.
 #pragma once
 
 #include <string>

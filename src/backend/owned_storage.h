@@ -13,8 +13,8 @@ namespace tessera {
 // DeviceFailed, naming the device.
 Tensor new_tensor(const Device& device, DataType type, std::vector<int64_t> dims);
 
-// A tensor in memory of the caller, which `owner` keeps alive: `handle` is what the device's
-// backend calls it.
+// A tensor in memory of the caller, which `owner` keeps alive: `handle` is its handle in the
+// device's backend.
 Tensor tensor_over(const Device& device, DataType type, std::vector<int64_t> dims,
                    std::shared_ptr<void> owner, void* handle, int64_t offset_bytes);
 

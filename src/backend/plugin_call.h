@@ -1,4 +1,4 @@
-// Calls of a plug-in's library that may hold locks of it, and what a fork during one means.
+// Calls of a plug-in's library that may hold its locks, and the effect of a fork during one.
 #pragma once
 
 #include "backend/plugin.h"

@@ -39,7 +39,7 @@ struct BackgroundTask::State {
 
   void cancel() {
     end.is_cancelled_ = true;
-    // In a forked process, what `wake` would lock may be locked for ever.
+    // In a forked process, the lock that `wake` takes may be locked for ever.
     if (wake && process == ::getpid()) wake();
   }
 

@@ -37,8 +37,8 @@ std::filesystem::path module_file() {
   const auto* const code = reinterpret_cast<const void*>(&module_file);
   if (::dladdr1(code, &found, reinterpret_cast<void**>(&module), RTLD_DL_LINKMAP) == 0) return {};
   // A relative name is of no use: it was relative to a folder that may no longer be the current
-  // one, and the current one may have a file of this name that somebody else put there. The name of
-  // the program is whatever its caller wrote.
+  // one, and the current one may have a file of this name that somebody else put there. The caller
+  // of a program can write any name for it.
   std::filesystem::path file = module->l_name;
   if (file.empty()) file = "/proc/self/exe";
   if (file.is_relative()) file = mapped_file(reinterpret_cast<uintptr_t>(code));

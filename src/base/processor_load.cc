@@ -24,7 +24,7 @@ double seconds_of_process(int process) {
 }
 
 // The ticks of a line of /proc/stat in which the processor did not idle: user, nice, system, (idle,
-// waiting for disks,) interrupts of two kinds, and what other machines took.
+// waiting for disks,) interrupts of two kinds, and the time that other machines took.
 double busy_ticks(std::istringstream& line) {
   double ticks = 0;
   double of_kind = 0;

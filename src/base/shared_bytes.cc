@@ -19,8 +19,8 @@ namespace {
 
 constexpr const char* kPlace = "shared memory";
 
-// An arena of more than kLargeBytes gives its memory back when the next contents are so many times
-// smaller.
+// An arena of more than kLargeBytes gives its memory back when the next contents are kMaxExcess
+// times smaller.
 constexpr int64_t kLargeBytes = int64_t{64} << 20;
 constexpr int64_t kMaxExcess = 8;
 

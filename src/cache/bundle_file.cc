@@ -14,7 +14,7 @@ constexpr std::string_view kBundleMagic("TESBNDL\x1a", 8);
 constexpr uint32_t kBundleVersion = 1;
 constexpr size_t kBundleHeaderBytes = 64;
 constexpr size_t kBundleHeaderBytesChecked = 24;
-// Parts begin at pages, so that they can be mapped, and what is aligned in them is aligned in
+// Parts begin at pages, so that they can be mapped, and data that is aligned in them is aligned in
 // memory.
 constexpr size_t kBundlePageBytes = 4096;
 constexpr size_t kBytesAtOnce = size_t{16} << 20;

@@ -65,7 +65,7 @@ struct Instruction {
 
 using Instructions = std::vector<Instruction>;
 
-// "add"; what the text of expressions calls an operation.
+// The name of an operation in the text of expressions, such as "add".
 std::string_view name(Operation operation);
 // 0 to 3.
 int argument_count(Operation operation);
@@ -73,7 +73,7 @@ bool is_reduction(Operation operation);
 
 // Says which rule of tessera/backend_fusion_abi.h an instruction breaks (order, number or types of
 // arguments, an element type that its operation does not have), or "" if all keep the rules.
-// `operand_types` are the types of what Operand instructions read.
+// `operand_types` are the types that Operand instructions read.
 std::string explain_violation(const Instructions& instructions,
                               std::span<const DataType> operand_types);
 

@@ -8,10 +8,10 @@
 namespace tessera::codegen {
 
 // The largest groups: each node is in one at most, and no path from a node of a group through other
-// nodes or groups leads back into it. After them the parts of each that serve if another backend
-// takes the others: without the first nodes after a node that cannot be fused, and, if the group
-// reduces, what comes before the reductions and the rest. If nodes cut or join tensors, also the
-// groups and parts that there would be without these nodes. Linear in the number of nodes.
+// nodes or groups leads back into it. After them, for each group, the parts that serve if another
+// backend takes the other nodes: the group without the first nodes after a node that cannot be
+// fused; and, if it reduces, the nodes before the reductions, and the rest. If nodes cut or join
+// tensors, also the groups and parts without these nodes. Linear in the number of nodes.
 std::vector<plugin::FusedGroup> find_groups(const FusionGraph& graph);
 
 }  // namespace tessera::codegen

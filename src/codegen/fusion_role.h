@@ -30,7 +30,7 @@ struct SliceRange {
   auto operator<=>(const SliceRange&) const = default;
 };
 
-// A value has at most so many parts, because a kernel computes all of them at each of its points.
+// The maximum number of parts of a value; a kernel computes all of them at each point.
 inline constexpr int64_t kMaxParts = 16;
 
 struct FusionRole {
@@ -41,8 +41,8 @@ struct FusionRole {
   // an input that is left out or not read element by element: a constant whose elements decide what
   // is computed (axes, a divisor), or a value of which only the type counts (the second input of
   // CastLike, the shape of Reshape). The space has the dimensions of output 0 (Elementwise,
-  // Normalization, Slice, Concat) or of input 0 (Reduction, View). The dimensions of what a Slice
-  // or a Concat reads are its own.
+  // Normalization, Slice, Concat) or of input 0 (Reduction, View). The inputs of a Slice or a
+  // Concat have their own dimensions.
   std::vector<std::vector<int64_t>> input_dims;
   // The dimensions of the space if they are others than those above, with as many points: those of
   // GroupNormalization, which reduces over a part of the channels. Else empty.

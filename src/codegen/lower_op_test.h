@@ -161,7 +161,7 @@ inline Tensor random_tensor(DataType type, std::vector<int64_t> dims, Values val
 
 // --- One node ------------------------------------------------------------------------------------
 
-// A graph of one node, its inputs, and what the reference computes.
+// A graph of one node, its inputs, and the result of the reference.
 struct NodeUnderTest {
   Graph graph;
   std::vector<Tensor> inputs;

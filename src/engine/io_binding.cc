@@ -233,7 +233,7 @@ void IoBinding::arrange(std::span<const Tensor> given) {
   for (size_t index = 0; index < inputs_.size(); ++index) {
     const bool is_given = index < given.size() && !given[index].is_empty();
     const MemorySlot* const slot = inputs_[index].slot;
-    // The host's memory is what nearly all inputs are in and are given in.
+    // Nearly all inputs are in the host's memory and are given there.
     const bool is_plain = !is_given || slot == nullptr ||
                           (built_.plan.buffers[at(slot->buffer)].device == kHostDevice &&
                            given[index].device_storage() == nullptr);

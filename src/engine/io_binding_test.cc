@@ -1,4 +1,4 @@
-// Runs on memory of the caller: what is written where, what is refused, and what is copied.
+// Tests runs on memory of the caller: which memory is written, refused or copied.
 #include "engine/io_binding.h"
 
 #include <gmock/gmock.h>

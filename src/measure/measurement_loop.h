@@ -1,5 +1,5 @@
-// Alternates between choosing by known prices and measuring what the choice uses but nobody has
-// measured.
+// Alternates between choosing by known prices and measuring the unmeasured candidates of the
+// choice.
 #pragma once
 
 #include <functional>
@@ -48,9 +48,9 @@ class MeasurementLoop {
   void measure_all();
   // Measures the unmeasured candidates of `placement`, also those that cannot win.
   void measure(const Placement& placement);
-  // Calls `choose` with bounds as prices and measures what the result uses, until all of it is
-  // measured, a choice among what is measured is hardly dearer, `max_seconds` are over, or the
-  // result is empty.
+  // Calls `choose` with bounds as prices and measures the candidates of the result, until all are
+  // measured, a choice among measured ones is hardly dearer, `max_seconds` are over, or the result
+  // is empty.
   void measure_potential_winners(const std::function<Placement()>& choose,
                                  double max_seconds = kNoLimit);
 

@@ -16,7 +16,7 @@ constexpr double kMaxWaitSeconds = 2.5;
 constexpr double kMinWaitSeconds = 2 * kWindowSeconds;
 // The share of all time that may be lost.
 constexpr double kMaxLostShare = 0.5;
-// After so many waits without success, the machine counts as always busy.
+// After this many waits without success, the machine counts as always busy.
 constexpr int kMaxFailures = 2;
 
 double seconds_between(const ProcessorLoad& from, const ProcessorLoad& to) {

@@ -40,7 +40,7 @@ class QuietWaiter {
 
   int threads_;
   System system_;
-  std::deque<ProcessorLoad> begins_;  // the newest last, and what is needed before it
+  std::deque<ProcessorLoad> begins_;  // the newest last, after a window of older ones
   ProcessorLoad first_;
   double lost_seconds_ = 0;
   int failures_ = 0;  // waits without success

@@ -17,8 +17,8 @@ constexpr double kQuantile = 1.96;
 constexpr size_t kMinRoundsOfInterval = 6;
 // Plans that differ by less count as equally fast.
 constexpr double kEqual = 0.005;
-// A contender that was slower than the leader by this factor in each of so many rounds drops out.
-// Later, the interval decides.
+// A contender that was slower than the leader by the factor for the number of rounds so far, in
+// each of them, drops out. Later, the interval decides.
 constexpr std::array<double, kMinRoundsOfInterval - 1> kHopelessRatios = {4, 1.25, 1.12, 1.07,
                                                                           1.04};
 

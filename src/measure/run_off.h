@@ -35,8 +35,8 @@ class RunOff {
          StepRecorder& recorder);
 
   // Races the placement that is cheapest by price, `best`, against the one that was the fastest
-  // before, `known` (may be empty), other choices by price, the choice without prices, and what
-  // each backend achieves alone. Returns the fastest first (of equally fast ones, the first in this
+  // before, `known` (may be empty), other choices by price, the choice without prices, and the plan
+  // of each backend alone. Returns the fastest first (of equally fast ones, the first in this
   // order), then the others by time. Empty if it was stopped before all had run.
   std::vector<Contender> run(const Placement& best, const Placement& known);
 

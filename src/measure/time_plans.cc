@@ -12,8 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// In a turn, one run loads the caches. Then there are at least so many timed runs, but one of a
-// plan that takes long, and more until they take so many seconds.
+// In a turn, one run loads the caches. Then kMinRunsOfTurn runs are timed, or one if a plan takes
+// long, and more runs, up to kMaxRunsOfTurn, until they take kSecondsOfTurn.
 constexpr size_t kMinRunsOfTurn = 3;
 constexpr size_t kMaxRunsOfTurn = 31;
 constexpr double kSecondsOfTurn = 1e-3;

@@ -38,7 +38,7 @@ constexpr double kFewestOperations = 0.25;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 // A wait for other processes takes at most this share of the time that is left.
 constexpr double kMaxShareOfWait = 0.25;
-// With a smaller budget there is no waiting, and no reading of loads, which takes a part of it.
+// A smaller budget allows no waiting, and no reading of loads, which takes a part of the budget.
 constexpr double kMinSecondsToWait = 0.5;
 
 double seconds_since(Clock::time_point start) {

@@ -99,8 +99,8 @@ struct Outcome {
 
 struct Checked {
   // The largest |found - expected|, relative to the expected number, a tenth of the largest of them
-  // or, if known, the sum of magnitudes of the terms, whatever is largest; 0 if the result must be
-  // equal and is.
+  // or, if known, the sum of magnitudes of the terms, by the largest of these; 0 if the result must
+  // be equal and is.
   double error = 0;
   double tolerance = 0;
   std::string reason;  // why the candidate may not be used; "": it may

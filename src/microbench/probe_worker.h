@@ -1,5 +1,5 @@
 // Tries whether tessera-worker starts and answers; for people who look for a fault. worker_bench.h
-// is what measures.
+// measures.
 #pragma once
 
 #include <filesystem>

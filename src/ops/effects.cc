@@ -50,9 +50,8 @@ constexpr Exemption kExemptions[] = {
     {"Cast", "saturate"},
     {"CastLike", "round_mode"},
     {"CastLike", "saturate"},
-    // Random numbers; what is not random does not depend on them. Inputs are copied whatever
-    // is_test
-    // says (dropout.cc).
+    // These attributes affect random numbers only: other results do not depend on
+    // them. Inputs are copied for each value of is_test (dropout.cc).
     {"Dropout", "is_test"},
     {"Dropout", "ratio"},
     {"Dropout", "seed"},
@@ -91,7 +90,7 @@ bool is_unread_region(const Node& node, std::string_view input) {
          node.attributes.get_string("coordinate_transformation_mode") != "tf_crop_and_resize";
 }
 
-// Given axes are not empty, but for constants of no elements, which plug-ins read with it.
+// Given axes are not empty, except for constants of no elements, which plug-ins read with it.
 bool is_unread_choice(const Node& node, std::string_view name) {
   if (name != "noop_with_empty_axes") return false;
   const auto* axes = node.attributes.find_ints("axes");

@@ -13,7 +13,7 @@ namespace tessera {
 namespace {
 
 constexpr size_t kMaxForAllOrders = 4000;
-// The maximum number of pairs of buffers that are live at the same time. Visiting so many takes
+// The maximum number of pairs of buffers that are live at the same time. Visiting this many takes
 // about a second.
 constexpr size_t kMaxLivePairs = 20'000'000;
 

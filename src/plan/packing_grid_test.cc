@@ -8,7 +8,7 @@ namespace {
 TEST(PackingGrid, FixesWhatIsLiveAsLongAsAllOthers) {
   const std::vector<BufferRequest> requests = {
       {0, 9, 20},                          // longest
-      {0, 5, 30},                          // longest of what overlaps it
+      {0, 5, 30},                          // longest of those that overlap it
       {0, 2, 40}, {1, 4, 50}, {3, 5, 60},  // none is live as long as all three
       {5, 9, 70},                          // alone
   };

@@ -13,7 +13,7 @@ constexpr int64_t kFirstEffort = 50'000;
 constexpr int64_t kGrowth = 4;
 constexpr int64_t kMaxEffort = int64_t{1} << 50U;
 
-// Collecting and quickly packing one buffer takes as long as visiting so many in a search.
+// Collecting and quickly packing one buffer takes as long as visiting this many in a search.
 constexpr int64_t kEffortOfBuffer = 10;
 
 }  // namespace

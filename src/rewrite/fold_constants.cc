@@ -105,8 +105,8 @@ class ConstantFolding {
     return value.type.is_known_tensor() && (!may_have_elements || has_elements);
   }
 
-  // A type that contradicts what is known, or is impossible, is left to the next inference, which
-  // knows which type counts and what to say. Throws for a size that exceeds 64 bits.
+  // A type that contradicts the known type, or is impossible, is left to the next inference, which
+  // knows the right type and the message. Throws for a size that exceeds 64 bits.
   void accept(ValueId id, ops::InferOutput output) {
     Value& value = graph_[id];
     if (is_settled(value) || !output.type.is_known_tensor()) return;

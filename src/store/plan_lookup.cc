@@ -41,7 +41,7 @@ void PlanLookup::look() {
   if (!request_.looks_up) return;
   std::optional<ProcessPlanCache::Found> found = plans_.find(entry_fingerprint());
   look_into_given();
-  // If a loaded file has a plan for these libraries, the user wants that plan, whoever made it.
+  // The user wants the plan that a loaded file has for these libraries, regardless of its origin.
   const bool is_given = plan_ && plan_->change.empty();
   if (!is_given) look_into_folders();
   if (!is_given && !is_as_good_as_can_be()) look_into_bundle();

@@ -51,9 +51,9 @@ Difference measure_difference(const Tensor& expected, const Tensor& magnitude, c
 // and `tolerance` are relative to it.
 Difference measure_ulps(const Tensor& expected, double ulps, const Tensor& found);
 
-// Judge::Limits. `expected` is what the reference gave in the value's own type, which decides where
-// numbers overflow. `error` and `tolerance` are relative to the exact element, or to what is
-// allowed if that is larger, so `tolerance` is at most 1.
+// Judge::Limits. `expected` is the reference's result in the value's own type, which decides where
+// numbers overflow. `error` and `tolerance` are relative to the exact element, or to the allowed
+// error if that is larger, so `tolerance` is at most 1.
 Difference measure_excess(const Tensor& expected, const ErrorLimits& limits, const Tensor& found);
 
 // The text of measure_difference().

@@ -35,7 +35,7 @@ enum class Judge : uint8_t {
   Wide,    // by a tolerance for the type, relative to the largest elements too
 };
 
-// Results of products that depend on true values alone, by name of the value and what was computed:
+// Results of products that depend on true values alone, by name of the value and kind of result:
 // many groups of a graph begin with the same product.
 struct KnownProducts {
   std::map<std::string, Tensor> by_value;

@@ -310,7 +310,7 @@ TEST(ErrorLimits, OfProductsCountTheMagnitudesOfTheirTerms) {
   EXPECT_EQ(trial.judge(found(1)), "");
   EXPECT_EQ(trial.judge(found(1.0625F)), "");
   EXPECT_NE(trial.judge(found(6)), "");
-  // Where the terms are small, so must be the error, whatever other elements are.
+  // Where the terms are small, the error must be small, too, regardless of other elements.
   const Trial rows = trial_of(
       "MatMul(2x2, 2x1)",
       {list_of({1e4F, 1e4F, 1e-3F, 1e-3F}).reshaped({2, 2}), list_of({1, 1}).reshaped({2, 1})});

@@ -37,7 +37,7 @@ struct OpCase {
 std::string ops_of(const std::string& text);
 
 // Parses `text` and draws elements from `seed`. Throws InvalidArgument if the text is malformed,
-// and whatever the ops' rules throw.
+// and the errors of the ops' rules.
 OpCase read_op_case(const std::string& text, const ops::Registry& registry, uint64_t seed);
 
 }  // namespace tessera::verification

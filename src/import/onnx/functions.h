@@ -68,8 +68,8 @@ class Functions {
   std::vector<PendingNode> expand(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
                                   const Frame& frame);
 
-  // Resolves an attribute: `attribute` itself or, if it refers to a parameter of the function, what
-  // the caller gives; nullopt if the caller omits that.
+  // Resolves an attribute: `attribute` itself or, if it refers to a parameter of the function, the
+  // caller's argument; nullopt if the caller omits it.
   std::optional<ResolvedAttribute> resolve(const onnx::AttributeProto& attribute,
                                            const Frame& frame, const std::string& where) const;
 

@@ -8,8 +8,8 @@
 
 namespace tessera::onnx_import {
 
-// The outputs of `graph`, and what its nodes read or make; the same of graphs in it, because these
-// may read its values. `graph` must outlive the names.
+// The outputs of `graph`, and the values that its nodes read or make; also for the graphs in it,
+// because these may read its values. `graph` must outlive the names.
 std::unordered_set<std::string_view> used_names(const onnx::GraphProto& graph);
 
 }  // namespace tessera::onnx_import
