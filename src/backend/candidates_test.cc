@@ -215,7 +215,7 @@ TEST_F(Candidates, ThatAreNotLegalBecomeRefusals) {
          c.outputs[0].requests = TESSERA_REQUEST_IN_PLACE;
          c.outputs[0].in_place_input = 5;
        },
-       "in-place input that is not there"},
+       "in-place input that does not exist"},
       {[](C& c) { c.workspace_bytes = -1; }, "negative memory"},
       {[](C& c) { c.inputs[0].alignment_bytes = 128; }, "does not promise"},
       {[](C& c) {

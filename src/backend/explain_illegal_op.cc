@@ -40,7 +40,7 @@ std::string explain_parameters(const char* what, std::span<const tessera_paramet
       return std::string(what) + " " + std::to_string(index) + " has no name";
     }
     const std::string location = std::string(what) + " '" + parameter.name + "'";
-    if (!names.insert(parameter.name).second) return location + " is there twice";
+    if (!names.insert(parameter.name).second) return location + " is listed twice";
     if (is_blank(parameter.type_variable)) return location + " has no type variable";
     if (parameter.data_types == 0 || (parameter.data_types & ~kKnownTypeBits) != 0) {
       return location + ": expected a set of data types, found the bits " +
@@ -95,7 +95,7 @@ std::string explain_attributes(std::span<const tessera_attribute_schema> attribu
     const tessera_attribute_schema& schema = attributes[index];
     if (is_blank(schema.name)) return "attribute " + std::to_string(index) + " has no name";
     const std::string location = std::string("attribute '") + schema.name + "' ";
-    if (!names.insert(schema.name).second) return location + "is there twice";
+    if (!names.insert(schema.name).second) return location + "is listed twice";
     if (schema.kind < TESSERA_ATTRIBUTE_INT || schema.kind > TESSERA_ATTRIBUTE_TENSOR) {
       return location + "has no kind of TESSERA_ATTRIBUTE_, but " + std::to_string(schema.kind);
     }

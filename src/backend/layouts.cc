@@ -51,7 +51,7 @@ DeviceFilter allow_devices(const std::vector<std::string>& names) {
   if (names.empty()) return {};
   return [names](const std::string& name) -> std::string {
     const bool is_named = std::ranges::find(names, name) != names.end();
-    return is_named ? "" : "the devices to use are chosen, and it is not among them";
+    return is_named ? "" : "it is not among the chosen devices";
   };
 }
 

@@ -163,7 +163,7 @@ std::vector<ops::Op> make_ops(const tessera_backend& backend,
   for (const tessera_op& abi : table_of(backend.ops, backend.op_count)) {
     std::string reason = explain_illegal_op(abi);
     if (reason.empty() && !names.emplace(abi.domain, abi.name).second) {
-      reason = std::string("op '") + abi.name + "': it is there twice";
+      reason = std::string("op '") + abi.name + "': it is listed twice";
     }
     if (!reason.empty()) {
       throw Error(ErrorKind::Unsupported, std::string("backend '") + backend.name + "'", reason);

@@ -296,7 +296,7 @@ TEST(MakeOps, RefusesIllegalOnesByName) {
   opened.abi.ops = twice;
   opened.abi.op_count = 2;
   EXPECT_EQ(error_of([&] { opened.ops(); }),
-            "Unsupported: backend 'mylib': op 'Scale': it is there twice");
+            "Unsupported: backend 'mylib': op 'Scale': it is listed twice");
 }
 
 // --- In a model ----------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class OfferReader {
     const std::span nodes(abi.nodes, static_cast<size_t>(abi.node_count));
     for (size_t index = 0; index < nodes.size(); ++index) {
       if (nodes[index] < 0 || static_cast<size_t>(nodes[index]) >= graph_.nodes.size()) {
-        refuse("it names node " + std::to_string(nodes[index]) + ", which is not there");
+        refuse("it names node " + std::to_string(nodes[index]) + ", which does not exist");
       }
       if (index > 0 && nodes[index] <= nodes[index - 1]) refuse("its nodes are not ascending");
       candidate.nodes.push_back({nodes[index]});
@@ -163,7 +163,7 @@ class OfferReader {
               : 0;
       if (dimension.axis < 0 || dimension.axis >= rank) {
         refuse("it is built for axis " + std::to_string(dimension.axis) + " of input " +
-               std::to_string(dimension.input_port) + ", which is not there");
+               std::to_string(dimension.input_port) + ", which does not exist");
       }
     }
   }
@@ -325,7 +325,7 @@ class OfferReader {
     }
     if (needs_input && (port.in_place_input < 0 || port.in_place_input >= abi.input_count)) {
       refuse("its output " + name_of(graph_, port.value) +
-             " names an in-place input that is not there");
+             " names an in-place input that does not exist");
     }
     const bool has_size = known_type(graph_.graph[ValueId{port.value}].type).has_value();
     const bool says_unknown = (port.flags & TESSERA_OUTPUT_SIZE_UNKNOWN) != 0;

@@ -48,8 +48,8 @@ void check_unchanged(std::span<const StampedFile> files) {
     if (!now) fail_changed(file.path, "no file of that name");
     if (*now == file.stamp) continue;
     fail_changed(file.path, now->bytes == file.stamp.bytes
-                                ? "another one of the same size"
-                                : "one of " + std::to_string(now->bytes) + " bytes");
+                                ? "another file of the same size"
+                                : "a file of " + std::to_string(now->bytes) + " bytes");
   }
 }
 

@@ -27,7 +27,7 @@ constexpr int64_t kMaxUnusedBytes = int64_t{256} << 20;
 int64_t page_bytes() { return ::sysconf(_SC_PAGESIZE); }
 
 [[noreturn]] void fail(int64_t bytes) {
-  throw Error(ErrorKind::OutOfMemory, "fenced memory",
+  throw Error(ErrorKind::OutOfMemory, "guarded memory",
               "needs " + std::to_string(bytes) + " bytes: " + std::strerror(errno));
 }
 

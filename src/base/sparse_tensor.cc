@@ -205,7 +205,7 @@ SparseTensor SparseTensor::row_sparse(std::vector<int64_t> dims, const Tensor& r
   stored_dims[0] = rows.elements();
   if (values.dims() != stored_dims) {
     fail(kFormat, dims,
-         "values: expected " + dims_text(stored_dims) + " for so many stored rows, found " +
+         "values: expected " + dims_text(stored_dims) + " for this number of stored rows, found " +
              dims_text(values.dims()));
   }
   check_rows(dims, numbers, rows.elements());

@@ -82,7 +82,7 @@ TEST(SparseTensor, SaysWhatIsWrongAndWhere) {
       {csr({0, 1, 2}, {-1, 0}), "expected 0 to 2, found -1 as columns[0] (row 0)"},
       {csr({0, 2, 2}, {2, 1}), "ascending ones without repetition in each row, found 1"},
       {csr({0, 2, 2}, {1, 1}), "found 1 as columns[1] after 1 (row 0)"},
-      {rows({1}), "values: expected 1 for so many stored rows, found 2"},
+      {rows({1}), "values: expected 1 for this number of stored rows, found 2"},
       {rows({1, 4}), "rows: expected 0 to 3, found 4 as rows[1]"},
       {rows({2, 2}), "rows: expected ascending ones without repetition, found 2 as rows[1]"},
       {[] { SparseTensor::csr({2, 2, 2}, wide({}), wide({}), floats({0}, {})); },

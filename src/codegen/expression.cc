@@ -159,7 +159,7 @@ std::string explain_types(const Instructions& instructions, const Instruction& i
   const bool is_division =
       instruction.operation == Operation::Divide || instruction.operation == Operation::Remainder;
   if (is_division && is_in(instruction.type, kIntegers) && !is_safe_divisor(argument(1))) {
-    return "divides integers by what may be 0 or -1";
+    return "divides integers by a value that may be 0 or -1";
   }
   return "";
 }

@@ -50,7 +50,7 @@ std::string place_slice(const Graph& graph, const Node& node, FusionRole& role) 
   const std::optional<Integers> starts = list_of(graph, node, "starts", 1);
   std::optional<Integers> axes = list_of(graph, node, "axes", 3);
   std::optional<Integers> steps = list_of(graph, node, "", 4);
-  if (!starts || !axes || !steps) return "what it takes is not known before running";
+  if (!starts || !axes || !steps) return "its starts, axes or steps are not known before running";
   for (size_t at = axes->size(); at < starts->size(); ++at)
     axes->push_back(static_cast<int64_t>(at));
   steps->resize(starts->size(), 1);

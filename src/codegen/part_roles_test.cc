@@ -69,7 +69,7 @@ TEST(PartRoles, WhatASliceTakesMustBeKnown) {
   builder.node("slice", "Slice", {"x", "starts", "ends"}, {"y"});
   const Graph graph = builder.output("y").graph();
   EXPECT_EQ(fusion_role(graph, graph.nodes[0]).refusal,
-            "what it takes is not known before running");
+            "its starts, axes or steps are not known before running");
 }
 
 TEST(PartRoles, ASplitTakesARangeForEachOutput) {

@@ -210,8 +210,8 @@ void IoBinding::bind_result(size_t index, Tensor tensor) {
   const PlanBuffer& buffer = built_.plan.buffers[at(result.buffer)];
   if (buffer.kind == Kind::Dynamic && !tensor.is_empty()) {
     throw Error(ErrorKind::InvalidArgument, "output '" + result_name(index) + "'",
-                "expected an output whose size is known before running, found one that only "
-                "running shows: take it from what run() gives");
+                "expected an output whose size is known before running, found one whose size is "
+                "known only in the run: take it from the result of run()");
   }
   check_memory(tensor, result.buffer, "output '" + result_name(index) + "'");
   result.bound = std::move(tensor);

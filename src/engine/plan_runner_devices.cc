@@ -49,7 +49,7 @@ void PlanRunner::prepare_devices() {
     const std::string reason = run->device.explain_unusable();
     if (!reason.empty()) {
       throw Error(ErrorKind::DeviceFailed, "device '" + run->device.device().name() + "'",
-                  reason + "; bind the model again, to run on what can still be used");
+                  reason + "; bind the model again, to run on the remaining devices");
     }
     program_.move_device_arena(run->id, run->device.arena());
     run->context.set_queue(run->device.queue(), max_bulk_steps_ != 1);

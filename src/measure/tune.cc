@@ -458,7 +458,7 @@ struct Tuner::State {
       report_.notes.push_back(ops + " by " + key.backend + ":" + key.algorithm + " took " +
                               microseconds_text(timing->seconds) + ", less than the " +
                               microseconds_text(trial.bound_seconds) +
-                              " that its work was thought to need at least");
+                              ", the estimated minimum for its work");
     }
     CostTable found;
     found.kernels.emplace(key, *trial.cost);

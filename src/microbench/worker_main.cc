@@ -35,9 +35,9 @@ int main(int count, char** arguments) {
   const int parent = count == 2 || is_to_verify ? std::atoi(arguments[count - 1]) : 0;
   if (parent <= 0 || !is_socket(tessera::ChildProcess::kSocket)) {
     std::fputs(
-        "tessera-worker measures what libraries can do, so that one that crashes harms nothing "
-        "else. Tessera starts it when it tunes, or verifies a plug-in; it is of no use on its "
-        "own.\n",
+        "tessera-worker runs and times kernels in a process of its own, so that a library that "
+        "crashes harms nothing else. Tessera starts it when it tunes, or verifies a plug-in. If a "
+        "user starts it, it does nothing.\n",
         stderr);
     return 2;
   }

@@ -104,7 +104,7 @@ void save(PlanLookup& lookup, CacheRecord::Contents& contents) {
         contents.report.saved = std::move(saved.path);
         lookup.mark_in_use(contents.report.saved);
         if (!reasons.empty() && lookup.plans().claims_folder_warning()) {
-          lookup.log().warn("what was measured is kept in '" + folder.string() + "': " + reasons);
+          lookup.log().warn("measurements are kept in '" + folder.string() + "': " + reasons);
         }
         tidy_up(folder, is_users);
         return;
@@ -114,7 +114,8 @@ void save(PlanLookup& lookup, CacheRecord::Contents& contents) {
     reasons += (reasons.empty() ? "'" : "; '") + folder.string() + "': " + reason;
   }
   contents.report.not_saved = reasons;
-  lookup.log().warn("what was measured is not saved, the next process measures again: " + reasons);
+  lookup.log().warn("the measurements are not saved, so the next process measures again: " +
+                    reasons);
 }
 
 // Saves the record if `is_worth_saving`; otherwise, `read` is called when the contents are needed.

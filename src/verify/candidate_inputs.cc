@@ -26,7 +26,7 @@ RunInput remembered(StoredTensor stored) {
 std::string RunInput::explain_change() const {
   const std::span<const char> now = stored.memory->contents();
   if (checksum) {
-    return cache::checksum_of(now) == *checksum ? "" : "its bytes are others than before";
+    return cache::checksum_of(now) == *checksum ? "" : "its bytes have changed";
   }
   return contents.empty() ? "" : explain_byte_difference(contents, now);
 }

@@ -81,7 +81,7 @@ FAILS_TO_SERVE = {
     "null_algorithm": "algorithm is null",
     "small_candidate": "struct_size",
     "no_build": "no function to build",
-    "in_place_of_nothing": "in-place input that is not there",
+    "in_place_of_nothing": "in-place input that does not exist",
     "unknown_request": "has an unknown request",
     "odd_alignment": "alignment",
     "packs_what_varies": "which is no constant",

@@ -122,7 +122,7 @@ def test_with_nowhere_to_write_it_runs_and_says_so_once(call, model, work):
     code, _, errors = call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE,
                            "--cache-dir", "/proc/nowhere", XDG_CACHE_HOME="", HOME="")
     assert code == 0
-    assert errors.count("is not saved") == 1 and "/proc/nowhere" in errors
+    assert errors.count("are not saved") == 1 and "/proc/nowhere" in errors
 
 
 def test_files_and_folders_that_others_may_write_to_are_not_used(bench, work):

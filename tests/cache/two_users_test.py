@@ -142,7 +142,7 @@ def check_kept_or_told(place, user, report, **folders):
     """Either this user's file has the artifacts and the next start finds them, or the process
     reported why not."""
     if not report["saved"]:
-        assert any("is not saved" in text for text in report["told"]), report
+        assert any("are not saved" in text for text in report["told"]), report
         return
     saved = place.shared / report["saved"]
     assert saved.is_file() and not saved.is_symlink() and saved.stat().st_uid == user, report

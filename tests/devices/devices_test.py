@@ -70,7 +70,7 @@ def test_devices_are_chosen_by_name(run_tessera, tmp_path):
     assert devices == {"cpu", "fake:1"}
     host = explain(run_tessera, model, "--device", "cpu", settings=both)
     assert {step["backend"] for step in host["steps"]} == {"reference"}
-    assert any("not among them" in group["reason"] for group in host["refusals"])
+    assert any("not among the chosen devices" in group["reason"] for group in host["refusals"])
     error = run_tessera("explain", model, "--device", "fake:7", settings=both, code=2)
     assert "device 'fake:7'" in error and "'cpu', 'fake', 'fake:1'" in error
 
