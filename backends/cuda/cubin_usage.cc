@@ -21,7 +21,7 @@ std::optional<int64_t> number_before(std::string_view line, std::string_view tex
   return number;
 }
 
-// What stands in quotation marks behind `text`.
+// The text in quotation marks behind `text`.
 std::optional<std::string> name_after(std::string_view line, std::string_view text) {
   const size_t found = line.find(text);
   if (found == std::string_view::npos) return std::nullopt;

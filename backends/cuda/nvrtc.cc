@@ -37,8 +37,8 @@ constexpr NvrtcFunctions::Result kInvalidOption = 5;  // NVRTC_ERROR_INVALID_OPT
 constexpr NvrtcFunctions::Result kCompilation = 6;    // NVRTC_ERROR_COMPILATION
 constexpr size_t kMaxLogLength = 600;
 
-// NVRTC opens a second library by its name. The loader finds one that is open already, whatever the
-// search paths of the caller are; sanitizers lose these.
+// NVRTC opens a second library by its name. The loader finds a library that is open already without
+// the caller's search paths, which sanitizers lose.
 void open_builtins(const std::string& folder) {
   std::error_code failure;
   for (const auto& file : std::filesystem::directory_iterator(folder, failure)) {

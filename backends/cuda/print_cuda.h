@@ -8,7 +8,7 @@
 
 namespace tessera::cuda {
 
-// What CUDA C++ calls things.
+// The names of types and functions in CUDA C++.
 plugin::CDialect cuda_dialect();
 
 // The source of a kernel `fused`, whose arguments are pointers and then numbers. Throws Failure

@@ -1,5 +1,5 @@
 // Numbers and texts as bytes: each number is an int64 in the order of this processor, each text its
-// size and its bytes. What is read may be damaged.
+// size and its bytes. The bytes to read may be damaged.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace tessera::jit {
 
 // Throws a Failure if print_llvm() throws one for the same arguments; if a group has several
-// reasons, perhaps with another of them. Takes a small part of its time.
+// reasons, perhaps with another of them. Takes a small part of the time of print_llvm().
 void check_printable(const plugin::FusedGroup& group, const KernelShape& shape,
                      const Target& target);
 

@@ -194,7 +194,7 @@ class ObjectReader {
 
 CodeImage image_of_object(std::string_view object) { return ObjectReader(object).image(); }
 
-// Sanitizers of callers read what they expect before the first instruction of a function.
+// Sanitizers in callers read data in front of the first instruction of a function.
 constexpr size_t kBytesBefore = 64;
 
 LoadedCode::LoadedCode(const CodeImage& image) {

@@ -24,18 +24,18 @@ using plugin::RunContext;
 
 namespace {
 
-// Less work than this is not worth another thread.
+// The minimum time of work for which another thread is used.
 constexpr double kSecondsPerTask = 20e-6;
-// Of one point, on one core.
+// Estimates for one point, on one core.
 constexpr double kSecondsPerInstruction = 0.03e-9;
 constexpr double kSecondsPerAccess = 0.1e-9;
 // Pieces of a long axis are multiples of this, so that two threads never write to one cache line.
 constexpr int64_t kPiecePoints = 256;
 
-// Of each access, then of the rows of a kept value.
+// The addresses of each access, then of the rows of a kept value.
 using Bases = std::array<std::byte*, kMaxAccesses + 1>;
 
-// Rows that are passed through several times stay in the first cache if they are not longer.
+// Rows up to this size stay in the first-level cache between the passes over them.
 constexpr int64_t kBlockBytes = 8 << 10;
 constexpr int64_t kKeptBytes = 16 << 10;
 
@@ -68,7 +68,7 @@ class NestRunner {
 
   // `first` has the beginning of each access's buffer.
   void run(RunContext& context, const Bases& first, bool may_stream) const {
-    // Lines that have kept values are in the caches.
+    // Kept values are stored in rows of a result, so the lines of these rows are in the caches.
     const bool streams = may_stream && kernel_->code.stream() != nullptr && kept_result_ < 0;
     const int64_t lanes = loops_.sizes[kLane];
     const int64_t threads = std::max(context.threads(), 1);
@@ -99,7 +99,7 @@ class NestRunner {
   }
 
  private:
-  // The rows of a block, and the memory of their kept values.
+  // Chooses the number of rows of a block, and the memory of their kept values.
   void plan_blocks(const FusedGroup& group) {
     int64_t row_bytes = 0;
     for (size_t operand = 0; operand < operands_; ++operand) {
@@ -198,7 +198,7 @@ class FusedKernel : public plugin::Kernel {
     for (const FusedAccess& operand : group_->operands) {
       first[access++] = static_cast<std::byte*>(inputs[static_cast<size_t>(operand.port)].data);
     }
-    // What is overwritten in place is in the caches already.
+    // Memory that is overwritten in place is in the caches already.
     bool is_in_place = false;
     for (const FusedAccess& result : group_->results) {
       const Buffer& output = outputs[static_cast<size_t>(result.port)];

@@ -20,7 +20,7 @@ struct KernelPart {
   std::function<void()> check_printable;  // throws what `print` throws
 };
 
-// What a kernel of the group consists of if whole tensors are in `layout`. Throws Failure
+// The parts of a kernel of the group if whole tensors are in `layout`. Throws Failure
 // (TESSERA_UNSUPPORTED) with the reason if compiled kernels have no loops for it.
 std::vector<KernelPart> kernel_parts(const plugin::FusedGroup& group, const std::string& layout,
                                      const Target& target);

@@ -9,7 +9,7 @@ using plugin::Instruction;
 
 namespace {
 
-// So many instructions take longer than a store and a load.
+// The smallest number of instructions that takes longer than a store and a load.
 constexpr int kFewestInstructions = 6;
 
 // A result of this type whose rows are consecutive elements.

@@ -15,12 +15,13 @@ struct KeptValue {
   size_t result = 0;
 };
 
-// Marks what must be computed in the reduced loops for instruction `id`. Stops at `known`, which is
-// marked.
+// Marks the instructions that the reduced loops must compute for instruction `id`. Stops at
+// `known`, which is marked.
 void mark_needed(const plugin::FusedGroup& group, const ExpressionLevels& levels, size_t id,
                  std::optional<size_t> known, std::vector<bool>& needed);
 
-// Only for rows of one loop along Lane, and for a value that costs more than to store and load it.
+// A value only if rows have one loop along Lane, and if a store and a load cost less than the
+// value.
 std::optional<KeptValue> kept_value(const plugin::FusedGroup& group, const KernelShape& shape,
                                     const ExpressionLevels& levels);
 

@@ -26,8 +26,8 @@ struct KernelShape {
   bool has_reduced_outer = false;
   bool has_reduced_inner = false;  // never with is_lane_reduced
   bool is_lane_reduced = false;
-  // Results are written past the caches. Then each begins at a multiple of kStreamAlignment in each
-  // row, or the other function of the code is used.
+  // Results are written past the caches. Each row of each result must then begin at a multiple of
+  // kStreamAlignment; otherwise the other function of the code is used.
   bool is_streaming = false;
   std::vector<std::array<Step, kLoopCount>> steps;  // of the operands, then of the results
 

@@ -13,7 +13,7 @@ using plugin::Failure;
 namespace {
 
 constexpr std::string_view kMagic = "tessera jit kernel 2";
-// From so many on, kernels that nobody uses are forgotten.
+// If more kernels than this are kept, unused ones are removed.
 constexpr size_t kMaxIdleEntries = 1024;
 
 // 32 hex digits. Collisions are harmless, because the whole source is compared.

@@ -24,7 +24,7 @@
 
 namespace tessera::jit {
 
-// What is kept of a kernel, also of one that cannot be compiled.
+// The stored form of a kernel, or of the failure to compile it.
 struct KernelRecord {
   std::string source;
   std::string compiler;          // which LLVM made it, for people
@@ -58,8 +58,8 @@ class KernelStore {
 
   // The kernel with this source; `print` is called if it must be compiled. Threads and processes
   // that ask for the same one at once wait for one compilation, as far as the host stores blobs.
-  // Throws Failure if it cannot be compiled; the same one again for the same source, unless LLVM
-  // was missing.
+  // Throws Failure if it cannot be compiled, and the same Failure again for the same source, unless
+  // LLVM was missing.
   std::shared_ptr<const ReadyKernel> get(const std::string& source, const Print& print);
   // Whether get() needs no compiler.
   bool has(const std::string& source);
@@ -73,7 +73,7 @@ class KernelStore {
   std::string assembly(const std::string& text);
   // Why nothing can be compiled, or "".
   std::string explain_missing_compiler() { return llvm_.explain_missing(); }
-  // The same without opening the compiler; see LlvmLibrary.
+  // Same as explain_missing_compiler(), but does not open the compiler; see LlvmLibrary.
   std::string explain_absent_compiler() { return llvm_.explain_absent(); }
   // Counts a kernel that a group was built into.
   void count_kernel() { ++kernels_; }

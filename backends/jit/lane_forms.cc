@@ -15,10 +15,10 @@ constexpr int kSmallBody = 12;
 // busy, fewer suffice if an iteration is long.
 constexpr int kMediumBody = 80;
 constexpr int kLongBody = 120;
-// From so many instructions on, all vectors are masked, if that costs nothing: there is half as
-// much to compile.
+// Bodies of this many instructions or more have all vectors masked, if that costs nothing: this
+// halves the code to compile.
 constexpr int kLargeBody = 160;
-// So many may be compiled for the sake of one large body.
+// The largest number of instructions that may be compiled for one large body.
 constexpr int kMaxRepeatedInstructions = 4'800;
 constexpr int kMaxRepeatedBranches = 600;
 // More live vectors than registers: constants and some values are read from memory.

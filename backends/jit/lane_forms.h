@@ -10,14 +10,14 @@
 
 namespace tessera::jit {
 
-// One form of a loop along Lane. The loops of all forms follow each other: each takes what the one
-// before it left.
+// One form of a loop along Lane. The loops of all forms follow each other: each processes the
+// points that the previous one left over.
 struct LaneForm {
   int vectors = 1;
   bool is_masked = false;  // the lanes behind the end of the row are left out
 };
 
-// What is computed in the body of a loop.
+// The size of the computation in the body of a loop.
 struct LoopBody {
   int instructions = 0;   // that compute vectors
   int critical_path = 0;  // the largest number of them that wait for each other

@@ -81,8 +81,8 @@ class LlvmLibrary {
   const LlvmFunctions& get();
   // Why get() fails, or "". Opens the library, which takes 26 ms.
   std::string explain_missing();
-  // The same, but without opening a library that lies in one of the usual folders; then get() may
-  // fail all the same, if that library is damaged.
+  // Same as explain_missing(), but does not open a library that is in one of the usual folders. If
+  // that library is damaged, get() fails although this returns "".
   std::string explain_absent();
 
  private:

@@ -33,13 +33,13 @@ int lanes_of(const FusedGroup& group, const Target& target) {
   return target.vector_bytes / bytes;
 }
 
-// What one iteration of the loop along Lane computes: `index` is its first point.
+// The points that one iteration of the loop along Lane computes.
 struct Lanes {
   std::vector<std::string> indices;  // of each vector
   std::vector<LaneMask> masks;       // of each vector
 };
 
-// A value while the body that computes it is printed.
+// The names of a value in LLVM IR, while the body that computes it is printed.
 struct Printed {
   std::string scalar;
   std::string splat;
@@ -174,7 +174,7 @@ class KernelPrinter {
                          saved_.at(id) + ", i64 " + row_of_block_);
   }
 
-  // Keeps what became known after the reductions of one depth for the later passes over a row.
+  // Keeps values that became known after the reductions of one depth for later passes over a row.
   void save_scalars(int depth) {
     for (size_t id = 0; id < group_.instructions.size(); ++id) {
       if (levels_.is_reduced[id] || levels_.depth[id] != depth ||
@@ -258,7 +258,7 @@ class KernelPrinter {
 
   // --- One point of the kept loops ---------------------------------------------------------------
 
-  // The reductions of one depth, and what is known after them.
+  // Prints the reductions of one depth, and the values that are known after them.
   void print_reductions(int depth) {
     const Lanes kept_lanes = lane_state_;
     print_pass(depth);
@@ -287,7 +287,7 @@ class KernelPrinter {
     store_results(once);
   }
 
-  // What varies along no reduced loop, before the first pass.
+  // Prints the instructions that vary along no reduced loop, before the first pass.
   void compute(int position) {
     for (size_t id = 0; id < group_.instructions.size(); ++id) {
       if (levels_.is_reduced[id] || levels_.depth[id] != 0 || levels_.position[id] != position) {
@@ -323,7 +323,7 @@ class KernelPrinter {
     return lane_forms(loop_body(group_, needed), false, target_);
   }
 
-  // Prints `body` inside the reduced loops, after what it needs.
+  // Prints `body` inside the reduced loops, after the instructions that it needs.
   template <class Body>
   void for_reduced(const std::vector<bool>& needed, const std::vector<LaneForm>& forms,
                    const Body& body, size_t depth = 0) {
@@ -483,8 +483,8 @@ class KernelPrinter {
     }
   }
 
-  // What the loop has read, one row further: the first pass over the next row finds it in the
-  // cache. Tensors that do not exceed the caches gain nothing.
+  // Prefetches the operands one row ahead, so that the first pass over the next row finds them in
+  // the cache. Tensors that fit into the caches gain nothing.
   void prefetch_next_rows(const std::vector<bool>& needed) {
     if (!is_streaming_ || levels_.is_lane_kept()) return;
     for (size_t id = 0; id < group_.instructions.size(); ++id) {
@@ -530,7 +530,7 @@ class KernelPrinter {
   bool is_streaming_ = false;
   bool reads_kept_ = false;  // in the pass that writes results
   IrWriter writer_;
-  // Of each access, then of the row of the kept value, in the present iteration.
+  // Pointers of each access, then of the row of the kept value, in the present iteration.
   std::vector<std::string> pointers_;
   std::vector<std::string> strides_;
   std::array<std::string, kLoopCount> sizes_;

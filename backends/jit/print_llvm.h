@@ -27,11 +27,11 @@ constexpr size_t kKeptBlockStride = 0;
 constexpr size_t kKeptRowStride = 1;
 
 constexpr const char* kKernelName = "kernel";
-// The same, but it writes past the caches; only if KernelShape::is_streaming.
+// The function that writes past the caches; exists only if KernelShape::is_streaming.
 constexpr const char* kStreamName = "kernel_stream";
 
-// What decides the text that print_llvm() returns for one target, in a short form: the bytes of the
-// instructions, and a line about the loops.
+// A short form of the arguments that decide the text that print_llvm() returns for one target: the
+// bytes of the instructions, and a line about the loops.
 std::string kernel_source(const plugin::FusedGroup& group, const KernelShape& shape);
 
 // Throws Failure (TESSERA_UNSUPPORTED) if the group is too large to compile in a reasonable time.

@@ -61,7 +61,7 @@ int masked_lanes(const VectorPlace& place) {
   return place.type->bytes == 1 ? place.mask.byte_lanes : place.lanes;
 }
 
-// What loads and stores of one place have in common, with so many lanes.
+// The texts that loads and stores of one place share, for `lane_count` lanes.
 struct VectorText {
   VectorText(const VectorPlace& place, int lane_count)
       : type(of_lanes(place.type->memory, lane_count)),

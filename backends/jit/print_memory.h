@@ -12,9 +12,9 @@ namespace tessera::jit {
 // Which lanes of a vector exist: those whose points are below the size of the row.
 struct LaneMask {
   std::string lanes;  // one bit for each lane; "": all lanes
-  // The same for elements of one byte, in as many lanes as such a load or store has, which may be
-  // more than the vector: a register of 16 bytes is the smallest one. The bits behind the vector
-  // are computed to be 0, so nothing depends on how a compiler would widen a shorter vector.
+  // The mask for elements of one byte. A load or store of these may have more lanes than the
+  // vector, because the smallest register has 16 bytes. The bits behind the vector are computed to
+  // be 0, so nothing depends on how a compiler would widen a shorter vector.
   std::string bytes;
   int byte_lanes = 1;
 

@@ -114,7 +114,7 @@ class OperationPrinter {
                          " " + argument(1) + ", " + type + " " + argument(2));
   }
 
-  // They are their bits here, which other operations would take for integers.
+  // 16-bit floats are represented by their bits, which other operations would take for integers.
   void check_sixteen_bit_floats() const {
     for (const Argument& each : arguments_) {
       const bool is_half = each.data_type == TESSERA_FLOAT16 || each.data_type == TESSERA_BFLOAT16;

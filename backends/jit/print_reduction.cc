@@ -9,11 +9,11 @@ namespace tessera::jit {
 
 namespace {
 
-// How two values become one, both of so many lanes.
+// Combines two values of `lanes` lanes into one.
 using Combine =
     std::function<std::string(const std::string& left, const std::string& right, int lanes)>;
 
-// The value of no elements, as a scalar.
+// The result of a reduction over no elements, as a scalar.
 std::string print_identity(IrWriter& writer, int32_t operation, int32_t data_type) {
   const IrType& type = ir_type(data_type);
   const bool is_32 = type.bytes == 4;
@@ -37,7 +37,7 @@ std::string print_identity(IrWriter& writer, int32_t operation, int32_t data_typ
   return print_constant(writer, data_type, bits);
 }
 
-// Two values as one.
+// Combines two values into one.
 std::string print_combination(IrWriter& writer, int32_t operation, int32_t data_type,
                               const std::string& left, const std::string& right, int lanes) {
   const IrType& type = ir_type(data_type);
@@ -98,7 +98,7 @@ std::vector<std::string> load_all(IrWriter& writer, const Accumulator& accumulat
   return values;
 }
 
-// All lanes of all vectors by one operation.
+// Combines all lanes of all vectors by one operation.
 std::string print_all(IrWriter& writer, const Accumulator& accumulator, int32_t operation,
                       std::vector<std::string> vectors) {
   const Combine combine = [&](const std::string& left, const std::string& right, int lanes) {
@@ -113,7 +113,7 @@ std::string print_all(IrWriter& writer, const Accumulator& accumulator, int32_t 
   return print_across_lanes(writer, accumulator.data_type, vectors[0], accumulator.lanes, combine);
 }
 
-// The totals with their rests, and with what the last blocks hold.
+// The totals, with their rests and the sums of the last blocks added.
 std::vector<std::string> load_totals(IrWriter& writer, const Accumulator& accumulator) {
   std::vector<std::string> totals = load_all(writer, accumulator, accumulator.totals);
   const std::vector<std::string> rests = load_all(writer, accumulator, accumulator.rests);
@@ -134,7 +134,7 @@ std::vector<std::string> load_totals(IrWriter& writer, const Accumulator& accumu
   return totals;
 }
 
-// What `left` + `right` = `sum` lost by rounding.
+// The rounding error of the addition `left` + `right` = `sum`.
 std::string print_rounding(IrWriter& writer, const std::string& vector, const std::string& left,
                            const std::string& right, const std::string& sum) {
   const auto minus = [&](const std::string& one, const std::string& other) {
@@ -168,7 +168,7 @@ void combine_into(IrWriter& writer, const Accumulator& accumulator, const std::s
   });
 }
 
-// Adds a vector to a total, and to its rest, if it has one, what that loses.
+// Adds a vector to a total. If the total has a rest, adds the rounding error to the rest.
 void add_to_total(IrWriter& writer, const Accumulator& accumulator, size_t vector,
                   const std::string& next, const std::string& mask) {
   if (accumulator.rests.empty()) {

@@ -16,19 +16,19 @@ struct Accumulator {
   int32_t data_type = TESSERA_FLOAT32;
   int lanes = 1;
   std::vector<std::string> totals;  // vectors
-  // Of maxima and minima of floats: 0 or a NaN for each total, which is of numbers only then. So
-  // neither waits for the other.
+  // For maxima and minima of floats: 0 or a NaN for each total. The totals then have numbers only,
+  // so neither chain of operations waits for the other.
   std::vector<std::string> nans;
-  // Of sums of float32, and of those of float64 where operands are float64, one for each total:
-  // what it lost by rounding, or NaN once something was infinite (Knuth, The Art of Computer
-  // Programming, 4.2.2, theorem B).
+  // For sums of float32, and of float64 if operands are float64: the rounding errors of each total,
+  // or NaN as soon as a value was infinite (Knuth, The Art of Computer Programming, 4.2.2, theorem
+  // B).
   std::vector<std::string> rests;
-  // Of sums of float32, one for each total: the sum of the few vectors since the last
+  // For sums of float32, one for each total: the sum of the few vectors since the last
   // print_block_end(). So most vectors cost one addition, and totals have few roundings.
   std::vector<std::string> blocks;
 };
 
-// With `vectors` variables that begin with the value of no elements.
+// An accumulator of `vectors` variables, each initialised to the reduction of no elements.
 Accumulator new_accumulator(IrWriter& writer, const plugin::FusedGroup& group, size_t instruction,
                             size_t vectors, int lanes);
 

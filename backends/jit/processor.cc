@@ -58,8 +58,8 @@ std::string level_of_processor() { return ""; }
 
 #endif
 
-// What a file of the system says of a cache: a number, and a letter for its unit; 0 if there is no
-// such file.
+// Reads a size from a system file about a cache: a number, and a letter for its unit. Returns 0 if
+// there is no such file.
 int64_t number_in_file(const std::string& path) {
   std::ifstream file(path);
   int64_t number = 0;

@@ -12,7 +12,7 @@ using plugin::Value;
 
 namespace {
 
-// With fewer queries, to pack keys and values takes as long as their products.
+// With fewer queries, packing keys and values takes as long as their products.
 constexpr int64_t kMinRows = 4;
 
 // Scores of this size leave the second-level cache of a core. Of smaller ones, only measuring tells

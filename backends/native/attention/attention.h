@@ -33,7 +33,7 @@ struct AttentionProblem {
   std::optional<SoftmaxMask> mask;
 
   int64_t products() const { return static_cast<int64_t>(query.offsets.size()); }
-  // What all scores together would take in memory.
+  // The memory that all scores together would take.
   double score_bytes() const {
     return static_cast<double>(products()) * static_cast<double>(rows) * static_cast<double>(keys) *
            static_cast<double>(sizeof(float));
@@ -65,7 +65,7 @@ std::optional<AttentionGroup> attention_around(const plugin::Graph& graph,
                                                const PreparedSoftmax& softmax,
                                                bool with_transposes);
 
-// Indices of the kernel's inputs. The same one may have several roles.
+// Indices of the kernel's inputs. One input may have several roles.
 struct AttentionPorts {
   size_t query = 0;
   size_t key = 0;
@@ -76,7 +76,7 @@ struct AttentionPorts {
 // The problem is not empty. Built for `threads` threads.
 std::unique_ptr<plugin::Kernel> make_attention_kernel(const AttentionProblem& problem,
                                                       const AttentionPorts& ports, int64_t threads);
-// What kernels for that many threads need.
+// The workspace of a kernel for `threads` threads.
 int64_t attention_workspace_bytes(const AttentionProblem& problem, int64_t threads);
 
 }  // namespace tessera::native

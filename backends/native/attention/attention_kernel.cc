@@ -25,7 +25,7 @@ namespace {
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 // The largest size of a block of scores, which leaves the rest of the second-level cache to keys
-// and values, and its most rows; a multiple of the rows that the loops hold in registers.
+// and values. Its largest number of rows is a multiple of those that the loops hold in registers.
 constexpr int64_t kBlockBytes = 256 * 1024;
 constexpr int64_t kMaxRows = 96;
 
@@ -193,7 +193,7 @@ void AttentionKernel::run_slot(const Operands& operands, int64_t slot, SharedPar
   float* keys = memory;
   float* values = keys + workspace_.keys;
   float* scores = values + workspace_.values;
-  // What is packed: several products may have the same keys or values.
+  // The offsets of the packed keys and values, which several products may share.
   int64_t key_offset = -1;
   int64_t value_offset = -1;
   units.for_each(slot, [&](int64_t unit) {

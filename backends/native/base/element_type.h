@@ -48,15 +48,15 @@ auto find_loop(int32_t data_type, const Find& find) {
   }
 }
 
-// The same for all numeric types but the 16-bit floating-point ones, which C++ cannot compute with.
+// Same as find_loop() for all numeric types except 16-bit floating-point ones, which C++ lacks.
 template <class Find>
 auto find_number_loop(int32_t data_type, const Find& find) {
   return find_loop<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, float,
                    double>(data_type, find);
 }
 
-// The same for loops that only copy elements: calls find.operator()<T>() for the unsigned T with
-// this many bytes (1, 2, 4 or 8).
+// For loops that only copy elements: calls find.operator()<T>() for the unsigned T with this many
+// bytes (1, 2, 4 or 8).
 template <class Find>
 auto find_loop_for_size(int64_t element_bytes, const Find& find) {
   if (element_bytes == 1) return find.template operator()<uint8_t>();

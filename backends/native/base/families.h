@@ -1,4 +1,4 @@
-// What native.cc assembles: the families of ops, one file each, and the layouts.
+// The parts that native.cc assembles: the families of ops, one file each, and the layouts.
 #pragma once
 
 #include <vector>
@@ -23,7 +23,7 @@ void propose_group_normalizations(plugin::ProposeContext& context);
 void propose_convolutions(plugin::ProposeContext& context);
 
 // Conv with constant weights in layouts with contiguous channels, fused with a following sum and
-// activation: Winograd's algorithm, one tap, one channel to one.
+// activation: Winograd's algorithm, one tap, depthwise.
 void propose_fused_convolutions(plugin::ProposeContext& context);
 
 // A convolution of each channel alone with the convolutions of one tap before or after it, or both,

@@ -36,7 +36,7 @@ HWY_INLINE hn::Vec<D> load_some(D d, const T* HWY_RESTRICT from, int64_t count) 
   }
 }
 
-// The same with `rest` in the other lanes.
+// Same as load_some(), but with the lanes of `rest` in the others.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_some_or(D d, const T* HWY_RESTRICT from, int64_t count,
                                    hn::Vec<D> rest) {

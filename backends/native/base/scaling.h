@@ -41,7 +41,7 @@ HWY_INLINE V scaled(V x, V n) {
   return V{_mm512_scalef_ps(x.raw, n.raw)};
 }
 
-// The same, but 0 in the lanes of `is_zero`. No time is lost there on subnormal results.
+// Same as scaled(), but 0 in the lanes of `is_zero`, which lose no time on subnormal results.
 template <class V, class M>
 HWY_INLINE V scaled_unless(M is_zero, V x, V n) {
   return V{_mm512_maskz_scalef_ps(static_cast<__mmask16>(~is_zero.raw), x.raw, n.raw)};
@@ -49,9 +49,9 @@ HWY_INLINE V scaled_unless(M is_zero, V x, V n) {
 
 #endif
 
-// The larger of `x` and a bound, the smaller one. NaN stays NaN, and a zero keeps its sign:
-// comparisons with NaN are false, and of two numbers that do not differ, or of which one is NaN,
-// x86's minimum and maximum give the second.
+// clamp_min: the larger one of `x` and a bound; clamp_max: the smaller one. NaN stays NaN, and a
+// zero keeps its sign: comparisons with NaN are false, and of two numbers that do not differ, or of
+// which one is NaN, x86's minimum and maximum give the second.
 template <class D, class V>
 HWY_INLINE V clamp_min(D d, V x, float low) {
   const V bound = hn::Set(d, low);

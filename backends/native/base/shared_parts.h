@@ -10,9 +10,9 @@
 namespace tessera::native {
 
 // Divides parts [0, count) into equal shares of neighbouring parts, one for each slot. A slot that
-// is done with its share takes parts from the shares of the others, because a core may run at half
+// has finished its share takes parts from the shares of the others, because a core may run at half
 // of the speed of another one. All slots may call for_each() at the same time. Lies on the stack of
-// a run: needs no memory.
+// a run, so it allocates no memory.
 class SharedParts {
  public:
   // slots > 0.
@@ -29,7 +29,7 @@ class SharedParts {
     for (int64_t step = 0; step < shares_; ++step) {
       Share& share = share_of((slot + step) % shares_);
       while (true) {
-        // Only the number is shared. What a part computes is published at the end of the loop.
+        // Only the number is shared. The results of a part are published at the end of the loop.
         const int64_t part = share.next.fetch_add(1, std::memory_order_relaxed);
         if (part >= share.end) break;
         body(part);
@@ -38,7 +38,7 @@ class SharedParts {
   }
 
  private:
-  // More slots have shares in common.
+  // If there are more slots, several slots have one share.
   static constexpr int64_t kMaxShares = 32;
   static constexpr size_t kLineBytes = 64;
 

@@ -12,7 +12,7 @@ namespace tessera::native {
 // Divides each step into equal shares. A thread takes a share of its own, and those of others that
 // have not begun with them: no thread waits for one that does not run, so the threads need not all
 // start, and one alone takes all shares. Waiting for the others costs a fraction of a microsecond.
-// Lies on the stack of a run: needs no memory.
+// Lies on the stack of a run, so it allocates no memory.
 class SharedSteps {
  public:
   static constexpr int64_t kMaxShares = 32;
@@ -29,7 +29,7 @@ class SharedSteps {
         const int64_t index = (own + offset) % shares_;
         Share& share = share_of(index);
         int64_t expected = step;
-        // Only the number is shared. `done` publishes what a call computes.
+        // Only the number is shared. `done` publishes the results of a call.
         if (!share.begun.compare_exchange_strong(expected, step + 1, std::memory_order_relaxed)) {
           continue;
         }
@@ -42,7 +42,7 @@ class SharedSteps {
 
  private:
   static constexpr size_t kLineBytes = 64;
-  // Then the system may have stopped the thread that is waited for.
+  // After so many spins, the system may have stopped the thread that this one waits for.
   static constexpr int kSpins = 1 << 12;
 
   // The number of steps for which the share was begun and done.

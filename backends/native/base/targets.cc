@@ -71,9 +71,9 @@ ChosenTarget& GetChosenTarget() {
 
 }  // namespace hwy
 
-// For tests, which find it by its name: from here on kernels use only these of the processor's
-// instruction sets (bits, as Highway has them); 0: all. Not while a kernel runs. Gives all that the
-// processor has.
+// For tests, which find this function by its name: limits kernels to these of the processor's
+// instruction sets (Highway's bits; 0: all). Must not be called while a kernel runs. Returns all
+// instruction sets that the processor has.
 extern "C" __attribute__((visibility("default"))) int64_t
 tessera_native_choose_targets(int64_t targets);
 

@@ -13,9 +13,9 @@ namespace tessera::native {
 // Depth, rows, columns. With fewer spatial axes the first ones have length 1.
 using Window = std::array<plugin::WindowAxis, 3>;
 
-// Of a node with the attributes of Conv or of a pooling, between tensors of these sizes; `kernel`
-// has the spatial axes only. Throws Failure (TESSERA_UNSUPPORTED) if these are none or more than
-// three.
+// The window of a node with the attributes of Conv or of a pooling, between tensors of these sizes;
+// `kernel` has the spatial axes only. Throws Failure (TESSERA_UNSUPPORTED) if there are none or
+// more than three.
 Window window_of(const plugin::Attributes& attributes, const std::vector<int64_t>& kernel,
                  const std::vector<int64_t>& input, const std::vector<int64_t>& output);
 

@@ -29,14 +29,14 @@ namespace {
 // The minimum number of bytes of the output for one thread.
 constexpr int64_t kGrainBytes = 16 * 1024;
 
-// The rows that an output row reads, and itself, should stay in the first-level cache.
+// An output row and the input rows that it reads should stay in the first-level cache.
 constexpr int64_t kRowsBytes = 32 * 1024;
 
 constexpr std::array kLayouts = {ChannelLayout::Nhwc, ChannelLayout::Nchw16c};
 
 [[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
-// What a kernel computes; ports are indices of inputs.
+// The computation of a kernel; ports are indices of inputs.
 struct Work {
   DepthwiseProblem problem;
   int64_t images = 1;

@@ -65,8 +65,8 @@ HWY_INLINE void store(Vector vector, float* to, int64_t count) {
   }
 }
 
-// kOutputs outputs from `column` on, for `count` channels from `channel` on. Of the pixels that
-// they read in a row, the first kLeft and the last kRight are outside.
+// Computes kOutputs outputs from `column` on, for `count` channels from `channel` on. Of the pixels
+// that they read in a row, the first kLeft and the last kRight are outside.
 template <int kTaps, int kStride, int kLeft, int kRight, bool kIsWhole>
 HWY_INLINE void compute_channels(const Row& row, int64_t column, int64_t channel, int64_t count) {
   const DepthwiseProblem& problem = row.problem;
@@ -170,7 +170,7 @@ void compute_row(const DepthwiseProblem& problem, const DepthwiseOperands& opera
       row * kStride - problem.rows.pad_begin + made.taps.begin - operands.from_row;
   made.from = operands.from + first_row * axis.input * problem.from_pixel;
   made.weights = operands.weights + made.taps.begin * kTaps * operands.weight_stride;
-  // Pixels outside of the row that outputs from `column` on read.
+  // The number of pixels outside of the row that outputs from `column` on read.
   const auto left_of = [&](int64_t column) {
     return std::max<int64_t>(0, axis.pad_begin - column * kStride);
   };

@@ -20,11 +20,11 @@ namespace {
 
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
-// What a strip has of the values between the convolutions should stay in the second-level cache,
-// with the weights.
+// The size of a strip's values between the convolutions, which should stay in the second-level
+// cache with the weights.
 constexpr int64_t kStripBytes = 384 * 1024;
 
-// Between the buffers of two threads. A core that walks through the channels of neighbouring pixels
+// The gap between the buffers of two threads. A core that reads the channels of neighbouring pixels
 // also fetches pixels behind the last one, and must not take them from the core that writes them.
 constexpr int64_t kGapElements = 16 * 1024;
 
@@ -105,7 +105,7 @@ class StripsKernel : public plugin::Kernel {
   }
 
  private:
-  // What a thread works with, and the rows [begin, end) of `image` that it has expanded.
+  // The buffers of a thread, and the rows [begin, end) of `image` that it has expanded.
   struct Slot {
     std::span<const Buffer> inputs;
     float* to = nullptr;
@@ -125,7 +125,7 @@ class StripsKernel : public plugin::Kernel {
     int64_t image = 0;
     int64_t begin = 0;
     int64_t end = 0;
-    int64_t kept = 0;  // so many of the first ones are expanded already
+    int64_t kept = 0;  // the number of first rows that are expanded already
   };
 
   // A part is a strip of an image.

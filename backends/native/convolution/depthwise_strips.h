@@ -23,8 +23,8 @@ struct PointwiseStage {
   Activation activation;
 };
 
-// What the kernel computes: expand (if there is one), depthwise, project (if there is one). At
-// least one of the two is there. Input, addend and output are in nhwc.
+// The computation of the kernel: expand, depthwise, project. Either `expand` or `project` may be
+// absent, but not both. Input, addend and output are in nhwc.
 struct DepthwiseStrips {
   int64_t images = 1;
   int64_t channels = 1;  // of the depthwise convolution
@@ -36,11 +36,11 @@ struct DepthwiseStrips {
   std::optional<size_t> addend;  // port: of the projection
 
   double flops() const;
-  // Of the values between the convolutions, which need not be in memory.
+  // The size of the values between the convolutions, which need not be in memory.
   int64_t saved_bytes() const;
 };
 
-// Workspace of the kernel for so many threads.
+// The workspace of the kernel for `threads` threads.
 int64_t strips_workspace_bytes(const DepthwiseStrips& strips, int64_t threads);
 std::unique_ptr<plugin::Kernel> make_strips_kernel(const DepthwiseStrips& strips, int64_t threads);
 

@@ -48,15 +48,14 @@ struct StripsGroup {
   Activation project_activation;
 };
 
-// What follows a convolution.
+// The activation that follows a convolution, and its nodes.
 struct Tail {
   std::vector<int32_t> nodes;
   Value result;
   Activation activation;
 };
 
-// Finds the groups around each convolution of each channel alone: with both neighbours, and with
-// each of them.
+// Finds the groups around each depthwise convolution: with both neighbours, and with each of them.
 class Search {
  public:
   explicit Search(const Graph& graph) : graph_(graph) {}

@@ -34,7 +34,7 @@ constexpr int64_t kMaxDepth = 1024;
 
 [[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
-// What a kernel computes; ports are indices of inputs. With groups in a vector, a vector of
+// The computation of a kernel; ports are indices of inputs. With groups in a vector, a vector of
 // channels counts as one group.
 struct Work {
   DirectProblem problem;
@@ -50,7 +50,7 @@ struct Work {
     return problem.rows.kernel * problem.columns.kernel * problem.in_channels;
   }
   int64_t group_floats() const { return divide_up(out_channels, lanes) * lanes * depth(); }
-  // Of the computed lanes, also those behind the last channel.
+  // The operations of all computed lanes, also of those behind the last channel.
   double flops() const {
     return 2 * static_cast<double>(images * problem.rows.output * problem.columns.output) *
            static_cast<double>(groups * group_floats());

@@ -42,17 +42,17 @@ struct View {
   HWY_INLINE bool has(int64_t place) const { return place >= first_inside && place < end_inside; }
 };
 
-// Spreads one channel of a pixel over a vector, where all outputs read the same channels.
+// If all outputs read the same channels: spreads one channel of a pixel over a vector.
 class Broadcast {
  public:
   explicit Broadcast(const DirectProblem&) {}
   void select(int64_t) {}
   HWY_INLINE Vector operator()(const float* from) const { return hn::Set(Tag(), *from); }
-  // From a channel to the next.
+  // The distance from a channel to the next one.
   static HWY_INLINE int64_t distance(const View& view) { return view.channel; }
 };
 
-// The same for vectors with several groups: a channel of each group over the lanes of the group.
+// For vectors with several groups: spreads a channel of each group over the lanes of the group.
 class SpreadInGroups {
  public:
   explicit SpreadInGroups(const DirectProblem& problem) {
@@ -185,7 +185,7 @@ HWY_INLINE void store_outputs(const DirectProblem& problem, const DirectOperands
   }
 }
 
-// kOutputs neighbouring outputs at a time; there are as many.
+// Computes kOutputs neighbouring outputs at a time; the row has at least as many.
 template <class Sum, int kOutputs, int kUsed>
 void compute_by(const DirectProblem& problem, const DirectOperands& operands, int64_t row) {
   const Tag d;

@@ -29,7 +29,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
-// What a kernel computes; ports are indices of inputs.
+// The computation of a kernel; ports are indices of inputs.
 struct Work {
   PackedProduct product;
   std::optional<size_t> bias;
@@ -123,7 +123,7 @@ void offer_work(ProposeContext& context, const ConvolutionGroup& group, Work wor
   work.bias = made.bias;
   work.addend = made.addend;
   Candidate& candidate = made.candidate;
-  // Of rows and columns that are added, each may have a NaN.
+  // Each of the rows and columns that are added may have a NaN.
   if (work.has_strassen) candidate.flags = TESSERA_CANDIDATE_SPREADS_NAN;
   candidate.workspace_bytes = work.workspace_bytes(context.options().threads);
   const auto bytes =

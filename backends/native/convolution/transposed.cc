@@ -3,7 +3,7 @@
 // In nhwc, for many output channels: the outputs whose coordinates have the same remainders by the
 // strides read the input through the same taps, so each such class of outputs is a convolution with
 // stride 1: a product of patches by packed weights. Its results are then copied between those of
-// the others.
+// the other classes.
 //
 // In row-major order, for few output channels or pixels: each tap of each output channel is a row
 // of one product, of the weights by the input, and each output is the sum of some of its elements.
@@ -378,8 +378,8 @@ double bytes_of(const Node& node) {
 void offer_sums(ProposeContext& context, const Node& node, const Work& work) {
   if (work.out_channels > kMostChannelsOfSums && work.pixels() > kMostPixelsOfSums) return;
   if (SumsKernel::workspace_bytes_of(work) > kMostBytesOfSums) return;
-  // What is measured of one says nothing about the other: of one pixel, weights are all that is
-  // read.
+  // Measurements of one form do not apply to the other: with one pixel, nearly all reads are of
+  // weights.
   const char* algorithm = work.pixels() == 1 ? "one_pixel" : "sums";
   Candidate candidate = candidate_of(node, algorithm, TESSERA_LAYOUT_DEFAULT);
   candidate.workspace_bytes = SumsKernel::workspace_bytes_of(work);

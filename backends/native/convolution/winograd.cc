@@ -77,7 +77,7 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, WinogradPr
   problem.has_relu = group.activation.kind == ActivationKind::Relu;
   const int32_t threads = context.options().threads;
   candidate.workspace_bytes = winograd_workspace_bytes(problem, threads);
-  // Weights are fetched ahead, about twice as fast as what is read without.
+  // Weights are prefetched, so they are read about twice as fast as data that is not.
   const auto bytes = static_cast<double>(node.input(0).type().dense_bytes() +
                                          node.output(0).type().dense_bytes()) +
                      static_cast<double>(problem.transformed_bytes()) / 2;

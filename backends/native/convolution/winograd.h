@@ -29,7 +29,7 @@ struct WinogradProblem {
 
   int64_t side() const { return tile + kTaps - 1; }  // input pixels of a tile along an axis
   int64_t positions() const { return side() * side(); }
-  // Of packed weights: the positions, and the taps that are not at one of them as they are.
+  // The planes of packed weights: the positions, and the untransformed taps that no position has.
   int64_t weight_planes() const { return positions() + (has_corners() ? 5 : kTaps * kTaps); }
   bool has_corners() const { return tile == 2; }
   int64_t tap_plane(int64_t row, int64_t column) const;
@@ -46,7 +46,7 @@ struct WinogradProblem {
 };
 
 // The number of output channels of a panel of weights: as many as the matrix products take at once,
-// or fewer if threads that share the panels get the same number so.
+// or fewer if threads that share the panels then get equal numbers.
 int64_t winograd_panel(const WinogradProblem& problem, int64_t threads);
 
 // Transforms weights [out_channels, in_channels, 3, 3] and packs them into the panels of the matrix

@@ -88,7 +88,7 @@ HWY_INLINE int64_t offset_of(const WinogradFeatureMap& map, int64_t channel) {
   return channel / map.block * map.block_stride + channel % map.block;
 }
 
-// Of `size` indices from `first` on, those within [0, length).
+// The range of the `size` indices from `first` on that are within [0, length).
 struct Range {
   int begin = 0;
   int end = 0;
@@ -117,7 +117,7 @@ HWY_INLINE void fetch(const WinogradFeatureMap& map, const float* from) {
 template <int kTile>
 constexpr int kBlocks = (kTile + static_cast<int>(kTaps) - 1) / 2;
 
-// Of each block, the sum of squares in each lane.
+// The sum of squares of each block, in each lane.
 template <int kTile>
 struct Squares {
   Vector of[kBlocks<kTile> * kBlocks<kTile>];

@@ -35,7 +35,7 @@ struct WinogradTile {
   int64_t plane = 0;
 };
 
-// What is applied to each output; null pointers are left out.
+// The operations that are applied to each output; null pointers are left out.
 struct WinogradEpilogue {
   const float* bias = nullptr;    // by channel
   const float* addend = nullptr;  // an image with the layout of the output
@@ -56,7 +56,7 @@ struct WinogradLoops {
   // Transforms sums back to m^2 output pixels; those outside of the image are dropped.
   void (*write)(const WinogradFeatureMap& map, const WinogradTile& tile,
                 const WinogradEpilogue& epilogue, const float* from, float* to) = nullptr;
-  // The same for sums that are m^2 outputs already.
+  // Same as write(), for sums that are m^2 outputs already.
   void (*write_outputs)(const WinogradFeatureMap& map, const WinogradTile& tile,
                         const WinogradEpilogue& epilogue, const float* from, float* to) = nullptr;
 };

@@ -242,7 +242,7 @@ class WinogradKernel : public plugin::Kernel {
       body(begin, std::min(begin + step, depth));
   }
 
-  // Adds the product to what is in block.to, or overwrites that.
+  // Adds the product to the elements at block.to, or overwrites them.
   void multiply_block(GemmBlock block, bool is_added) const {
     if (is_added) {
       block.epilogue.addend = block.to;
@@ -302,7 +302,7 @@ class WinogradKernel : public plugin::Kernel {
     });
   }
 
-  // Of the outputs of a tile, which are `plane` apart, what one tap adds.
+  // Adds the products of one tap to the outputs of a tile, which are `plane` apart.
   void multiply_tap(GemmBlock block, int64_t tap, int64_t plane, bool is_added) const {
     const float* pixels = block.left;
     float* outputs = block.to;

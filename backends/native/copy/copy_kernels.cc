@@ -71,7 +71,7 @@ void fill(const void* element, void* to, int64_t count) {
   for (; index < count; ++index) store_element(value, target + index);
 }
 
-// The same, stored past the caches.
+// Same as fill(), but stores past the caches.
 template <class T>
 void stream_fill(const void* element, void* to, int64_t count) {
   T value;

@@ -31,7 +31,7 @@ struct PortCopy {
   int64_t from_offset(const int64_t* input_strides) const;
 };
 
-// What a candidate is made from.
+// The description from which a candidate is made.
 struct CopyOffer {
   std::string input_layout = TESSERA_LAYOUT_DEFAULT;
   std::string output_layout = TESSERA_LAYOUT_DEFAULT;
@@ -47,7 +47,7 @@ void offer_copies(plugin::ProposeContext& context, const plugin::Node& node,
 
 // The reason why the elements of `value` cannot be copied; nullopt if they can.
 std::optional<std::string> explain_uncopyable(const plugin::Value& value);
-// The same for the first input and all outputs of a node, which have one element type.
+// Checks the first input and all outputs of a node, which have one element type.
 std::optional<std::string> explain_uncopyable(const plugin::Node& node);
 
 // The port of `candidate` that reads `value`. Requires that there is one.

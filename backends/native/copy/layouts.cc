@@ -99,8 +99,8 @@ StridedCopy copy_of(const ChannelRange& range, const Extent& extent, const Chann
   return {nest, kElementBytes, kernels, output_bytes};
 }
 
-// A pixel of up to so many blocks of channels is too short for a call that copies its blocks: many
-// pixels of one block are copied at once.
+// If a pixel has at most this many blocks of channels, copying the blocks of one pixel is too
+// little for a call: many pixels of one block are copied at once.
 constexpr int64_t kFewBlocks = 8;
 
 // A conversion of one tensor.

@@ -49,7 +49,7 @@ class StridedCopy {
   // The work in units, which threads share: roughly kUnitBytes each, more if they are tiles.
   static constexpr int64_t kUnitBytes = int64_t{16} * 1024;
   int64_t units() const { return units_; }
-  // As many units as copy this number of bytes.
+  // The number of units that copy this number of bytes.
   int64_t units_of(int64_t bytes) const { return std::max<int64_t>(1, bytes / unit_bytes_); }
   // Copies units [begin, end).
   void run(int64_t begin, int64_t end, const void* from, void* to) const;

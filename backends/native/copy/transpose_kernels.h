@@ -416,7 +416,7 @@ HWY_NOINLINE void transpose_any_tile(const SourceBlock<T>& block, T* HWY_RESTRIC
   }
 }
 
-// The same, without a call for a whole square that is transposed at once.
+// Same as transpose_any_tile(), but a whole square is transposed at once, without a call.
 template <class T>
 HWY_INLINE void transpose_tile(const SourceBlock<T>& block, T* HWY_RESTRICT to, int64_t to_stride,
                                int64_t writable, bool is_streamed) {
@@ -479,8 +479,8 @@ void transpose_directly(const MatrixTranspose& matrix, bool is_streamed) {
   }
 }
 
-// The same if rows of the result are not aligned to cache lines: long runs of a row are collected
-// first, so that few lines are written in two halves.
+// Same as transpose_directly(), if rows of the result are not aligned to cache lines: collects long
+// runs of a row first, so that few lines are written in two halves.
 template <class T>
 void transpose_by_runs(const MatrixTranspose& matrix) {
   constexpr int64_t kTile = kSide<T>;

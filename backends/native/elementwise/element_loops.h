@@ -29,7 +29,7 @@ using Loop = void (*)(const LoopCall& call);
 // condition is never a scalar.
 struct LoopSet {
   Loop forms[4] = {};
-  // The same with streaming stores; the caller calls hwy::FlushStream(). Null if there is no such
+  // The forms with streaming stores; the caller calls hwy::FlushStream(). Null if there is no such
   // form.
   Loop streaming[4] = {};
 

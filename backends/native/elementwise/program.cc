@@ -51,7 +51,7 @@ struct Scratch {
 template <class T>
 void gather_rows(const T* from, int64_t row_stride, int64_t stride, T* to, int64_t rows,
                  int64_t width) {
-  // One row repeated: each copy doubles the rows that exist.
+  // Repeats one row: each copy doubles the rows that exist.
   if (row_stride == 0 && rows > 1) {
     gather_rows(from, 0, stride, to, 1, width);
     for (int64_t done = 1; done < rows; done *= 2) {

@@ -27,7 +27,7 @@ struct ProgramOperand {
   bool is_row_major = false;  // else it has the layout of the result
 };
 
-// What a step reads or writes.
+// A value that a step reads or writes.
 struct ValueRef {
   enum class Kind : uint8_t { Operand, Register, Result };
   Kind kind = Kind::Operand;

@@ -236,9 +236,9 @@ void multiply(const GemmBlock& part) {
   }
 }
 
-// The blocks of rows share the lines of the next panel: earlier blocks fetch more, because what
-// comes late is waited for, and few blocks fetch nothing twice. Further blocks fetch what follows
-// it.
+// The blocks of rows share the lines of the next panel: earlier blocks fetch more, because late
+// lines are waited for, and few blocks fetch no line twice. Further blocks fetch the lines behind
+// that panel.
 template <int kUsed>
 void multiply_ahead(const GemmBlock& part) {
   const auto* ahead = reinterpret_cast<const char*>(part.ahead);

@@ -8,7 +8,7 @@
 
 namespace tessera::native {
 
-// What is applied to each sum: activation(sum * alpha + bias + addend * beta).
+// The operations that are applied to each sum: activation(sum * alpha + bias + addend * beta).
 struct GemmEpilogue {
   float alpha = 1;
   float beta = 1;
@@ -27,8 +27,8 @@ struct GemmBlock {
   const float* right = nullptr;
   int64_t right_depth_stride = 0;   // between rows of a panel
   int64_t right_column_stride = 0;  // for dots: between columns, which are contiguous
-  // Memory that will be read next, as many bytes as the panel on the right has: it is brought into
-  // the cache meanwhile, in order. Null: none. It may lie outside of what may be read.
+  // Memory that will be read next, as many bytes as the panel on the right has: it is prefetched
+  // meanwhile, in order. Null: none. It need not be readable.
   const float* ahead = nullptr;
   int64_t rows = 0;
   int64_t columns = 0;
@@ -38,7 +38,8 @@ struct GemmBlock {
   GemmEpilogue epilogue;
 };
 
-// Rows that the loops hold in registers with most instruction sets: blocks of rows have multiples.
+// The rows that the loops hold in registers with most instruction sets; blocks have multiples of
+// it.
 inline constexpr int64_t kGemmRowUnit = 6;
 
 struct GemmLoops {
@@ -46,8 +47,8 @@ struct GemmLoops {
   int64_t panel = 0;
   // For at most `panel` columns; the rows of the right matrix are contiguous.
   void (*columns)(const GemmBlock& part) = nullptr;
-  // The same if each row of the right matrix has a whole panel that may be read, though not all of
-  // its columns need be used.
+  // Same as `columns`, if a whole panel may be read from each row of the right matrix, even if only
+  // some of its columns are used.
   void (*padded)(const GemmBlock& part) = nullptr;
   // For any number of columns, as dot products: rows on the left (left_depth_stride is 1) and
   // columns on the right are contiguous.

@@ -69,7 +69,7 @@ PanelSource panels_of(const MatMulProblem& problem) {
   return {problem.depth, problem.columns, problem.right_depth_stride, problem.right_column_stride};
 }
 
-// What a kernel computes; ports are indices of inputs.
+// The computation of a kernel; ports are indices of inputs.
 struct Work {
   MatMulProblem problem;
   Form form = Form::Panels;
@@ -207,7 +207,7 @@ class MatMulKernel : public plugin::Kernel {
     const int64_t depth = part.depth;
     const Activation activation = part.epilogue.activation;
     int64_t done = 0;
-    // A sum of nothing is zero, to which the epilogue is applied too.
+    // An empty sum is zero, to which the epilogue is applied too.
     do {
       part.depth = std::min(kMaxDepth, depth - done);
       const bool is_last = done + part.depth >= depth;
@@ -246,7 +246,7 @@ void check_usable(const Value& value) {
   }
 }
 
-// The nodes of a MatMul or Gemm and of what is fused with it.
+// A MatMul or Gemm and the nodes that are fused with it.
 struct Group {
   std::vector<int32_t> nodes;
   int32_t result = -1;  // value
@@ -333,7 +333,7 @@ class MatMulOffer {
     }
   }
 
-  // Whether what follows the product is a sum with one row for all, or with a matrix.
+  // Whether the product is followed by a sum with one row for all, or with a matrix.
   bool has_strassen(const Group& group) const {
     const bool adds_row = problem_.addend_row_stride == 0 && problem_.addend_column_stride == 1;
     const bool has_sum = group.addend < 0 || group.is_addend_whole || adds_row;
@@ -352,13 +352,13 @@ class MatMulOffer {
     candidate.inputs.push_back({.value = node_.input(0).id()});
     work.right = port_of(candidate, node_.input(1).id());
     if (form == Form::Packed || form == Form::Strassen) {
-      // The same value cannot be read packed and unpacked.
+      // One value cannot be read both packed and unpacked.
       if (work.right == 0 || group.addend == node_.input(1).id()) return;
       const PanelSource source = panels_of(problem_);
       candidate.inputs[work.right].pack =
           form == Form::Packed ? panels_pack(source) : strassen_pack(source);
     }
-    // Of rows and columns that are added, each may have a NaN.
+    // Each of the rows and columns that are added may have a NaN.
     if (form == Form::Strassen) candidate.flags = TESSERA_CANDIDATE_SPREADS_NAN;
     if (group.addend >= 0) work.addend = port_of(candidate, group.addend);
     // C is an input of the node even if beta is 0.
@@ -461,7 +461,7 @@ void offer_matmul(ProposeContext& context, const Node& node, const Activations& 
 }  // namespace
 
 void propose_matmuls(ProposeContext& context) {
-  // Searched for in graphs with products only.
+  // Activations are searched for only in graphs that have products.
   std::optional<Activations> activations;
   context.for_each({"MatMul", "Gemm"}, [&](const Node& node) {
     if (!activations) activations = find_activations(context.graph());

@@ -98,7 +98,7 @@ class PackedRun {
 
   void multiply(int64_t row, int64_t rows, int64_t first, int64_t end, const float* buffer) const {
     int64_t done = 0;
-    // Sums of nothing are zeros, to which the epilogue is applied too.
+    // Empty sums are zeros, to which the epilogue is applied too.
     do {
       for (int64_t panel = first; panel < end; ++panel) {
         multiply_panel(row, rows, panel, done, panel + 1 < end ? panel + 1 : first, buffer);
@@ -136,7 +136,7 @@ class PackedRun {
     GemmEpilogue& epilogue = block.epilogue;
     if (done + block.depth < product_.depth) epilogue.activation = {};
     if (done > 0) {
-      // The first part has added all else.
+      // The first part has added everything else.
       epilogue.bias = nullptr;
       epilogue.addend = block.to;
       epilogue.beta = 1;

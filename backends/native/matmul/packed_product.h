@@ -47,7 +47,7 @@ struct PackedOperands {
   GemmEpilogue epilogue;         // for the first row and column
 };
 
-// The workspace that run_packed_product() needs with so many threads; 0 unless rows are gathered.
+// The workspace that run_packed_product() needs with `threads` threads; 0 unless rows are gathered.
 int64_t packed_product_workspace_bytes(const PackedProduct& product, int64_t threads);
 
 // Divides the product among at most `threads` threads. `workspace` has as many bytes as
@@ -61,8 +61,8 @@ struct PanelSource {
   int64_t columns = 0;
   int64_t depth_stride = 0;
   int64_t column_stride = 1;
-  // If it is not 0, the depth has so many parts, of which the elements are depth_stride apart, and
-  // the parts are neighbours: the taps of a convolution's weights.
+  // The number of parts of the depth, if not 0: the taps of a convolution's weights. The elements
+  // of a part are depth_stride apart, and the parts are neighbours.
   int64_t parts = 0;
 };
 

@@ -19,7 +19,7 @@ class PanelCopy {
   int64_t floats() const { return floats_; }
   // The work in units, which threads may share.
   int64_t units() const { return whole_units_ + (last_columns_ == 0 ? 0 : 1); }
-  // Does units [begin, end).
+  // Copies units [begin, end).
   void run(int64_t begin, int64_t end, const float* from, float* to) const;
   void run_all(const float* from, float* to) const { run(0, units(), from, to); }
 

@@ -89,7 +89,7 @@ class StrassenRun {
   }
 
  private:
-  // Of the result; or of a buffer, where it begins at 0.
+  // A quarter of the result; or of a buffer, in which it begins at 0.
   struct Quarter {
     int64_t rows = 0;
     int64_t columns = 0;
@@ -124,7 +124,7 @@ class StrassenRun {
     });
   }
 
-  // to = left * factor + what `added` has.
+  // to = left * factor + the elements of `added`.
   void multiply(const Quarter& quarter, const float* left, int64_t left_stride, Factor factor,
                 const Rows* added, const Rows& to, const GemmEpilogue& epilogue = {}) const {
     if (quarter.rows == 0 || quarter.columns == 0) return;

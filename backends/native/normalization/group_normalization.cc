@@ -304,7 +304,7 @@ void propose_group_normalizations(ProposeContext& context) {
     }
     return !matches.empty();
   };
-  // What does not occur alone does not occur with others: large graphs are searched once.
+  // A pattern that is not found alone is not searched with activations: it does not occur.
   const auto offer_with_activations = [&](const std::string& pattern, auto form_of) {
     if (!offer_matches(pattern, form_of)) return false;
     offer_matches(pattern + "; Relu(a)", form_of);

@@ -18,7 +18,7 @@ struct Affine {
   bool has_relu = false;
 };
 
-// The same, with separate parameters for each of `period` consecutive elements.
+// Same as Affine, with separate parameters for each of `period` consecutive elements.
 struct PeriodicAffine {
   const float* means = nullptr;
   const float* factors = nullptr;

@@ -27,7 +27,7 @@ struct SoftmaxMask {
   std::vector<int64_t> lengths;  // of the leading axes
   std::vector<int64_t> strides;
 
-  // Of the first row of a run, in elements.
+  // The offset of the addends of the first row of a run, in elements.
   int64_t offset(int64_t run) const {
     int64_t offset = 0;
     for (size_t axis = lengths.size(); axis-- > 0;) {
@@ -53,7 +53,7 @@ struct PreparedSoftmax {
 // The node alone, without scale and mask; nullopt for other types and axes.
 std::optional<PreparedSoftmax> plain_softmax(const plugin::Node& node);
 
-// Those with a scale, a mask or both, the largest groups first. Groups may overlap.
+// The groups of a softmax with a scale, a mask or both, the largest first. Groups may overlap.
 std::vector<PreparedSoftmax> find_prepared_softmaxes(const plugin::Graph& graph);
 
 }  // namespace tessera::native

@@ -5,7 +5,7 @@
 
 namespace tessera::native {
 
-// What is applied to a row first: x * scale + addend, if there is an addend.
+// The operations that are applied to a row first: x * scale + addend, if there is an addend.
 struct RowInput {
   float scale = 1;
   const float* addend = nullptr;  // for the first row

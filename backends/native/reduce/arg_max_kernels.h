@@ -15,7 +15,7 @@ struct ArgRule {
 struct ArgLoops {
   // The index of the selected one of `count` elements; count > 0.
   int64_t (*row)(const ArgRule& rule, const float* from, int64_t count);
-  // The same for `lines` neighbouring lines, each of `count` elements `stride` apart.
+  // Same as `row`, for `lines` neighbouring lines, each of `count` elements `stride` apart.
   void (*columns)(const ArgRule& rule, const float* from, int64_t count, int64_t stride,
                   int64_t lines, int64_t* to);
 };

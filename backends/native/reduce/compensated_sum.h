@@ -20,7 +20,7 @@ struct CompensatedSum {
     }
     sum = total;
   }
-  // Beyond infinity, nothing is lost, but NaN.
+  // If the sum is infinite, `lost` is NaN and is not added.
   A total() const {
     if constexpr (std::is_floating_point_v<A>) return std::isfinite(lost) ? sum + lost : sum;
     return sum;

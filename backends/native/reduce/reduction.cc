@@ -23,7 +23,7 @@ constexpr int64_t kJoinedColumns = 256;
 constexpr int64_t kFewColumns = 16;
 constexpr int64_t kMany = 8192;
 
-// Results in one part, if rows are short.
+// The largest number of results in one part, if rows are short.
 constexpr int64_t kMaxBatch = 256;
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 namespace tessera::native {
 
-// What is applied to an accumulator in the end.
+// The function that is applied to an accumulator in the end.
 enum class Finish : uint8_t { AsIs, Mean, Root, Logarithm };
 
 struct ReductionKind {

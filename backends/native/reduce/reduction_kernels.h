@@ -6,7 +6,7 @@
 
 namespace tessera::native {
 
-// What is accumulated over the elements. ExponentialSum is the sum of exp(x - shift).
+// The function that is accumulated over the elements. ExponentialSum is the sum of exp(x - shift).
 enum class ReduceOp : uint8_t { Sum, AbsoluteSum, SquareSum, ExponentialSum, Product, Max, Min };
 
 // The largest number of columns of one call, and the unit to which its accumulators must be rounded

@@ -1,4 +1,4 @@
-// What kernels on sparse values share: ports, estimates, and numbers of rows.
+// Functions that kernels on sparse values share: ports, estimates, and numbers of rows.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ SparseShape sparse_shape(const plugin::Value& value);
 // "csr" or "row_sparse".
 const char* layout_of(const SparseShape& shape);
 
-// A candidate for `node` whose input number `input` is in its sparse layout, and nothing else is.
+// A candidate for `node` that has only input number `input` in a sparse layout.
 plugin::Candidate sparse_candidate(const plugin::Node& node, size_t input);
 
-// The minimum time for so many operations on stored elements, whose positions are read from memory,
-// and for reading so many bytes.
+// The minimum time for `flops` operations on stored elements, whose positions are read from memory,
+// and for reading `bytes` bytes.
 double sparse_seconds(const plugin::ProposeContext& context, double flops, double bytes);
 
 // Throws Failure (TESSERA_INVALID_ARGUMENT) if `stored` exceeds `capacity`.

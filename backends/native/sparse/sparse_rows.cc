@@ -119,7 +119,7 @@ class ScatterRowsKernel : public plugin::Kernel {
   }
 
  private:
-  // Writes the indices of the rows of both, each once; gives their number.
+  // Writes the indices of rows that data or updates have, each once; returns their number.
   int64_t merge_rows(const RowSparseView& data, const UpdateOfRow* order,
                      const RowSparseTarget& result) const {
     int64_t count = 0;
