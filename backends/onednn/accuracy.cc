@@ -22,14 +22,14 @@ constexpr Row kInexact[] = {
     {algorithm::eltwise_soft_relu, "is off by 8e-6 below -0.4, where it may be far smaller"},
 };
 
-// Sums run through all elements one after the other, in float32. So many are within the bound of
-// sums, also where all elements are equal and each addition rounds in the same direction: the error
-// of 32 is 0.95 of the bound, that of 49 is 1.3 times the bound.
+// Sums run through all elements one after the other, in float32. This many are within the error
+// bound of sums, even if all elements are equal and each addition rounds in the same direction: the
+// error of 32 is 0.95 of the bound, that of 49 is 1.3 times the bound.
 constexpr int64_t kLongestSum = 32;
-// The bound of sums of magnitudes and squares is of 5 units in the last place, which 17 equal
-// elements leave.
+// The error bound of sums of magnitudes and squares is 5 units in the last place, which 17 equal
+// elements exceed.
 constexpr int64_t kLongestSumOfMagnitudes = 16;
-// Those of LayerNormalization have partial sums.
+// The longest row of a normalization except LayerNormalization, which has partial sums.
 constexpr int64_t kLongestRow = 4096;
 // Large weights make a recurrence without gates chaotic: each step multiplies the rounding errors
 // of all steps before it. The derivative of Sigmoid is at most 1/4, which damps them.
@@ -43,7 +43,7 @@ std::string explain_inexact(const Eltwise& function) {
       return std::string("is not exact enough: the function of oneDNN ") + row.reason;
     }
   }
-  // The rounding error of the product is multiplied by it.
+  // The exponential multiplies the rounding error of the product.
   if (function.algorithm == algorithm::eltwise_swish && function.alpha != 1) {
     return "is not exact enough: oneDNN rounds alpha x before its exponential";
   }

@@ -10,20 +10,20 @@
 
 namespace tessera::onednn {
 
-// For a unary function, alone, as a post-operation or as a composite.
+// Checks a unary function: alone, as a post-operation or as a composite.
 std::string explain_inexact(const Eltwise& function);
 
-// For a function of an exact number: not as a post-operation of sums and products, whose rounding
-// errors count more.
+// Checks a function of an exact number, so not a post-operation of sums and products, whose
+// rounding errors count more.
 std::string explain_inexact_tail(const Eltwise& function);
 
-// For a pooling that adds up this many elements for each result.
+// Checks a pooling that adds up this many elements for each result.
 std::string explain_inexact_sum(int64_t elements);
 
-// For a reduction of this many elements to each result.
+// Checks a reduction of this many elements to each result.
 std::string explain_inexact_reduction(std::string_view op, int64_t elements);
 
-// For a normalization of rows of this length by their own mean and variance.
+// Checks a normalization of rows of this length by their own mean and variance.
 std::string explain_inexact_statistics(std::string_view op, int64_t length);
 
 // Whether the errors of an RNN may exceed its bound after so many steps. LSTM and GRU stay within.

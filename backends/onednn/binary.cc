@@ -190,7 +190,8 @@ class BroadcastGroup {
         result, function.alpha, function.beta, attributes, true);
   }
 
-  // Only if it has the size of the result and nothing else reads it later.
+  // The main operand may be overwritten if it has the size of the result and nothing else reads it
+  // later.
   bool can_overwrite() const {
     const std::vector<int32_t> others = operand_values();
     return work_.main.type() == work_.output.type() &&

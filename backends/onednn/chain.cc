@@ -139,7 +139,8 @@ std::optional<ChainStep> Chains::step_after(const Value& value, bool follows_mat
 std::vector<ChainStep> Chains::after(const Value& value) const {
   std::vector<ChainStep> steps;
   Value last = value;
-  // There, an infinity usually is a sum that overflowed, and a separate pass would cost most.
+  // After a matmul, an infinity usually is a sum that overflowed, and a separate pass would cost
+  // most.
   const bool follows_matmul = is_matmul_result(graph_, value);
   while (steps.size() < kMaxSteps && !last.is_needed()) {
     std::optional<ChainStep> step = step_after(last, follows_matmul);

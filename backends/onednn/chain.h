@@ -97,7 +97,7 @@ struct OperandForm {
 std::optional<OperandForm> operand_form(const plugin::Value& value,
                                         const std::vector<int64_t>& dims, Format format);
 
-// Tells `offer` what `argument` reads.
+// Tells `offer` which tensor `argument` reads.
 void read_operand(PrimitiveOffer& offer, int argument, const plugin::Value& value,
                   const OperandForm& form);
 
@@ -119,7 +119,7 @@ class PostOperations {
   bool needs_compiled_code() const { return needs_compiled_code_; }
   // Equal for operations that the library treats as equal.
   const std::string& key() const { return key_; }
-  // Tells `offer`, whose last output is the result, what the operations read.
+  // Tells `offer`, whose last output is the result, which tensors the operations read.
   void read_operands(PrimitiveOffer& offer) const;
 
  private:

@@ -8,7 +8,7 @@ namespace tessera::onednn {
 
 namespace {
 
-// By parts of its name, the factor by which an implementation stays below the peak of a core.
+// The factor by which an implementation stays below the peak of a core, by a part of its name.
 struct Slowness {
   std::string_view part;
   double factor;

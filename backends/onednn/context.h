@@ -16,7 +16,7 @@ namespace tessera::onednn {
 
 class Chains;
 
-// What a known plan needs of a primitive that is not built yet.
+// The facts about a primitive, not built yet, that a known plan needs.
 struct PrimitiveFacts {
   bool is_there = false;       // whether the library has it
   bool is_reference = false;   // see is_reference()

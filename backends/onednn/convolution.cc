@@ -36,7 +36,7 @@ struct Form {
   std::optional<Format> output;
 };
 
-// The last ones are for few channels, for which blocks do not pay.
+// The last ones are for few channels, for which blocks are not worth it.
 constexpr Form kForms[] = {
     {std::nullopt, std::nullopt},         {Format::Nhwc, Format::Nhwc},
     {Format::Nchw16c, Format::Nchw16c},   {Format::Nchw8c, Format::Nchw8c},
@@ -168,7 +168,8 @@ class Proposer {
                        [&](const Solution& found) { return found.output == output; });
   }
 
-  // The same implementation with the same layouts, as far as layouts differ for such sizes.
+  // Whether a solution has the implementation and the layouts of `description`. Layouts with the
+  // same bytes for these sizes are equal.
   static bool has_equal(const std::vector<Solution>& solutions,
                         const ConvolutionDescription& description) {
     const auto traits = [](const ConvolutionDescription& of) {

@@ -137,7 +137,7 @@ class DenseKernel : public plugin::Kernel {
   }
 
  private:
-  // The operands after the main one: of each operation, its argument and the index of its operand.
+  // The operands after the main one: the argument and the index of the operand of each operation.
   static std::vector<std::pair<int, size_t>> operands_of(
       const std::vector<PostOperation>& operations) {
     std::vector<std::pair<int, size_t>> operands;
@@ -159,7 +159,7 @@ class DenseKernel : public plugin::Kernel {
     return read;
   }
 
-  // Those that are read, then the result. All are lines of equal length.
+  // The arguments that are read, then the result. All are lines of equal length.
   static std::vector<PrimitiveRunner::Argument> arguments_of(
       const std::vector<PostOperation>& operations, const memory::desc& line) {
     std::vector<PrimitiveRunner::Argument> arguments = {{DNNL_ARG_SRC_0, line}};

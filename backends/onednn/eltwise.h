@@ -44,7 +44,7 @@ struct EltwiseNode {
 // TESSERA_NAN_...: with EXACT, functions are those of keeping_nan().
 struct EltwiseAnswer {
   std::optional<EltwiseNode> node;
-  std::string reason;  // where there is no node; "" for ops that are no functions of one variable
+  std::string reason;  // if there is no node; "" for ops that are no functions of one variable
 };
 EltwiseAnswer find_eltwise(const plugin::Node& node, int32_t nan, bool follows_matmul = false);
 

@@ -37,7 +37,7 @@ dnnl::memory::desc describe(Format format, const std::vector<int64_t>& dims);
 dnnl::memory::desc describe_pooled(Format format, const std::vector<int64_t>& source,
                                    const std::vector<int64_t>& dims);
 
-// The same tensor in a format that the primitive chooses.
+// A float32 tensor in a format that the primitive chooses.
 dnnl::memory::desc describe_any(const std::vector<int64_t>& dims);
 
 // The first of kFormats that `desc` has; nullopt if it has none.
@@ -47,7 +47,7 @@ std::optional<Format> format_of(const dnnl::memory::desc& desc);
 // are the same (one channel, or one pixel and whole blocks), so that nothing is converted.
 const char* layout_name(Format format, const std::vector<int64_t>& dims);
 
-// The same for a descriptor. Throws Failure if it is in no layout of the contract.
+// Same as layout_name(), for a descriptor. Throws Failure if it is in no layout of the contract.
 const char* layout_of(const dnnl::memory::desc& desc);
 
 // Sizes, strides and blocks as text, such as "64x3x7x7:f32:o16i3...". Descriptors with equal text

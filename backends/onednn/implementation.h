@@ -24,7 +24,7 @@ inline bool has_portable_functions(std::string_view implementation) {
 // Up to this many elements, reference code may be the fastest, because it starts quickly.
 inline constexpr int64_t kMaxReferenceElements = int64_t{1} << 16;
 
-// Whether such a primitive for this many elements is offered.
+// Whether a primitive for this many elements is offered.
 inline bool is_worth_offering(const dnnl::primitive_desc_base& description, int64_t elements) {
   return !is_reference(description) || elements <= kMaxReferenceElements;
 }

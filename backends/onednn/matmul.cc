@@ -156,7 +156,7 @@ class MatMulGroup {
   int32_t bias_;
 };
 
-// What is fused with a matmul.
+// The nodes that are fused with a matmul.
 struct Extent {
   size_t steps = 0;            // following steps
   bool is_summed = false;      // one of them adds to the content of the output

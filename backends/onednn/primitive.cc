@@ -18,7 +18,7 @@ using plugin::Value;
 
 namespace {
 
-// Smaller copies do not pay for a second thread.
+// For smaller copies, a second thread is not worth it.
 constexpr int64_t kCopyGrainBytes = int64_t{1} << 18;
 
 // When the first sgemm of the library runs in a process, it generates ten functions of 320 KiB,

@@ -30,16 +30,17 @@ class PrimitiveOffer {
   // `value` is read as `desc`, which must have the sizes of the tensor and one of the layouts. A
   // value may be read as several arguments.
   void read(int argument, const plugin::Value& value, const dnnl::memory::desc& desc);
-  // The same if desc has other sizes than the tensor (a matrix as {1, m, k}): the layout is named.
+  // Same as read(), but desc may have other sizes than the tensor (a matrix as {1, m, k}), so the
+  // layout is given.
   void read_as(int argument, const plugin::Value& value, const dnnl::memory::desc& desc,
                const char* layout);
-  // A constant, which the host packs once: `stored` describes its row-major elements with the sizes
-  // of `wanted`, which is the format of the primitive. If both are equal, nothing is packed, and a
-  // value that is not constant is refused (Failure).
+  // Reads a constant, which the host packs once: `stored` describes its row-major elements with the
+  // sizes of `wanted`, which is the format of the primitive. If both are equal, nothing is packed,
+  // and a value that is not constant is refused (Failure).
   void read_packed(int argument, const plugin::Value& value, const dnnl::memory::desc& stored,
                    const dnnl::memory::desc& wanted);
-  // A constant, which the host packs once by `pack`, which writes it as `wanted`; `id` identifies
-  // the packing.
+  // Reads a constant, which the host packs once by `pack`, which writes it as `wanted`; `id`
+  // identifies the packing.
   void read_packed(int argument, const plugin::Value& value, const dnnl::memory::desc& wanted,
                    const std::string& id,
                    std::function<void(const plugin::Buffer& from, void* to)> pack);

@@ -1,5 +1,5 @@
-// What LSTM, GRU and RNN share: the packing of their weights, and the kernel. rnn.cc proposes
-// candidates.
+// The parts that LSTM, GRU and RNN share: the packing of their weights, and the kernel. rnn.cc
+// proposes candidates.
 #pragma once
 
 #include <cstdint>

@@ -62,7 +62,7 @@ std::string compiled_key(const DeviceFacts& device) {
 
 size_t size(int64_t number) { return static_cast<size_t>(number); }
 
-// Held in every call: CLBlast 1.5 sets up its table of devices without a lock of its own, and
+// Locked in every call: CLBlast 1.5 sets up its table of devices without a lock of its own, and
 // crashes if two threads do that at once.
 std::mutex& clblast_mutex() {
   static std::mutex mutex;

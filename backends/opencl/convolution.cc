@@ -20,15 +20,16 @@ namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
 constexpr int32_t kGroup = 64;
-// The columns of a part of the output at a time, so that they take little memory.
-// They take more with CLBlast, whose calls cost more.
+// The largest size of the columns that are made at a time, so that they take little memory. It is
+// larger with CLBlast, whose calls cost more.
 constexpr int64_t kMaxColumnBytes = 2 << 20;
 constexpr int64_t kMaxClblastColumnBytes = 16 << 20;
 // With fewer channels in a group, products are too small.
 constexpr int64_t kMinProductChannels = 8;
 
-// Row k of the columns has what tap k of the kernel reads, for the pixels of a part of the output.
-// The operands of the grid are the element of x, and its row and column with the padding.
+// Row k of the columns has the elements that tap k of the kernel reads, for the pixels of a part of
+// the output. The operands of the grid are the element of x, and its row and column with the
+// padding.
 constexpr const char* kColumns = R"(
 KERNEL void im2col(__global const uchar *x_base, ulong x_at, __global uchar *y_base, ulong y_at,
                    int first_row, int first_column, int in_rows, int in_columns, GRID_PARAMETERS,
@@ -95,7 +96,7 @@ struct Convolution {
 
   int64_t out_channels() const { return groups * group_out; }
   int64_t depth() const { return group_in * taps; }  // of the product
-  // The weights of a group times the columns for so many pixels.
+  // The weights of a group times the columns for `pixels` pixels.
   Product product(int64_t pixels) const {
     return {.m = group_out,
             .n = pixels,
@@ -105,7 +106,7 @@ struct Convolution {
             .ldb = pixels,
             .ldc = out_pixels};
   }
-  // Whether the input is what the columns would be.
+  // Whether the input already has the elements of the columns in their order.
   bool reads_pixels_in_order() const {
     return std::all_of(window.begin(), window.end(), [](const plugin::WindowAxis& axis) {
       return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 &&
@@ -169,7 +170,7 @@ struct Part {
   int64_t pixels() const { return rows * columns; }
 };
 
-// The parts of so many pixels or less, as far as whole rows allow.
+// The parts of at most `max_pixels` pixels, as far as whole rows allow.
 std::vector<Part> parts_of(const Window& window, int64_t max_pixels) {
   const int64_t rows = window[0].output;
   const int64_t columns = window[1].output;

@@ -232,8 +232,7 @@ Pads pads_of(const Node& node, size_t rank) {
   return pads;
 }
 
-// What is inside of both the data and the output, in coordinates of the output. Pads may be
-// negative.
+// The copy of the elements that both the data and the output contain. Pads may be negative.
 std::optional<Copy> padded_part(const Dims& data, const Dims& output, const Dims& begin) {
   Copy copy{.x_strides = plugin::dense_strides(data), .y_strides = plugin::dense_strides(output)};
   for (size_t axis = 0; axis < data.size(); ++axis) {

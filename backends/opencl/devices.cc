@@ -19,14 +19,15 @@ using plugin::Failure;
 namespace {
 
 constexpr const char* kDrivers = "/etc/OpenCL/vendors";
-// They decide which drivers are loaded and what these find.
+// The environment variables that decide which drivers are loaded and which devices these find.
 constexpr std::array kVariables = {
     "OCL_ICD_VENDORS",        "OCL_ICD_FILENAMES",     "OPENCL_VENDOR_PATH",
     "LD_LIBRARY_PATH",        "POCL_DEVICES",          "POCL_MAX_PTHREAD_COUNT",
     "POCL_MEMORY_LIMIT",      "POCL_CPU_MAX_CU_COUNT", "CUDA_VISIBLE_DEVICES",
     "ROCR_VISIBLE_DEVICES",   "HIP_VISIBLE_DEVICES",   "GPU_DEVICE_ORDINAL",
     "ONEAPI_DEVICE_SELECTOR", "ZE_AFFINITY_MASK"};
-// Where the system shows accelerators: a container may have the drivers, but other devices.
+// The folders in which the system shows accelerators: a container may have the drivers, but other
+// devices.
 constexpr std::array kDeviceFolders = {"/dev", "/dev/dri", "/dev/accel"};
 
 constexpr const char* kProbe =
@@ -89,8 +90,8 @@ std::string drivers_stamp() {
   return text.str();
 }
 
-// The device compiles and finishes a program, or the reason why not. PoCL finds out only then
-// whether its LLVM knows the processor.
+// Tries to compile and finish a program on the device; returns the reason why that fails, or "".
+// PoCL finds out only then whether its LLVM knows the processor.
 std::string explain_no_program(const Runtime& runtime, cl_device_id device) {
   const Functions& cl = runtime.cl;
   cl_int status = CL_SUCCESS;

@@ -14,9 +14,9 @@
 
 namespace tessera::opencl {
 
-// The usable devices that `selection` names: all of them if it is empty; that with this number; or
-// those whose name or platform contains the text, whatever its case. Throws Failure
-// (TESSERA_UNSUPPORTED) if there is none, and says why.
+// The usable devices that `selection` names: all of them if it is empty; the device with this
+// number; or the devices whose name or platform contains the text, in any case of letters. Throws
+// Failure (TESSERA_UNSUPPORTED) if there is none, and says why.
 std::vector<DeviceFacts> selected_devices(const std::vector<DeviceFacts>& all,
                                           std::string_view selection);
 

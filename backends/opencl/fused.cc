@@ -48,7 +48,7 @@ bool is_division(const Instruction& instruction) {
          instruction.operation == TESSERA_EXPRESSION_SQUARE_ROOT;
 }
 
-// What OpenCL C calls things. Kernels have the prelude of launch.cc.
+// The names of types and functions in OpenCL C. Kernels have the prelude of launch.cc.
 plugin::CDialect opencl_dialect(const DeviceFacts& facts) {
   const bool divides_by_float64 = !facts.divides_exactly && facts.has_float64;
   plugin::CDialect dialect = {

@@ -72,7 +72,7 @@ void append_axis(StridedSpace& target, const StridedSpace& from, size_t axis) {
   }
 }
 
-// With leading axes of one element, so that its rank is one of kRanks.
+// Adds leading axes of one element, so that the rank is one of kRanks.
 StridedSpace extended(StridedSpace space) {
   const auto* rank = std::find_if(kRanks.begin(), kRanks.end(),
                                   [&](size_t known) { return known >= space.size.size(); });

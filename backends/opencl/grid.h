@@ -18,14 +18,14 @@ struct StridedSpace {
   std::vector<std::vector<int64_t>> strides;  // by operand, then by axis
 };
 
-// The same space with as few axes as possible: without axes of one element, and with axes merged
+// An equal space with as few axes as possible: without axes of one element, and with axes merged
 // that every operand walks through as one. It has at least one axis.
 StridedSpace merged(const StridedSpace& space);
 
-// For sources that walk through `rank` axes. AXES(name) are the parameters for a number of each
-// axis, SIZES(name) those for divisors() of the sizes. LAST_AXIS(name) is the number of the last
-// axis. POSITION(index, size, stride) is what counting through `size`, the last axis fastest,
-// reaches at `index`; ROW_POSITION() is the same without the last axis. QUOTIENT(number, size)
+// Definitions for sources that walk through `rank` axes. AXES(name) are the parameters for a number
+// of each axis, SIZES(name) those for divisors() of the sizes. LAST_AXIS(name) is the number of the
+// last axis. POSITION(index, size, stride) is the position at `index` if one counts through `size`,
+// the last axis fastest; ROW_POSITION() is the same without the last axis. QUOTIENT(number, size)
 // divides by one of SIZES(). Processors divide vectors of integers slowly or not at all, so it
 // multiplies.
 std::string axes_definitions(size_t rank);

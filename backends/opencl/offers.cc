@@ -17,8 +17,8 @@ using plugin::Value;
 
 namespace {
 
-// A lower bound of the time on a device of this kind. Nothing is measured yet, so it takes what
-// devices of its type reach at best.
+// A lower bound of the time on a device of this kind. Nothing is measured yet, so it assumes the
+// best rates that devices of its type reach.
 double optimistic_seconds(const DeviceFacts& facts, const Effort& effort) {
   // A core of a processor has 32 multiply-adds in a cycle, a unit of a GPU about 128.
   const double flops_per_cycle = facts.is_cpu ? 64 : 256;

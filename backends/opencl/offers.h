@@ -39,7 +39,7 @@ class Offer {
   // Adds ports, each value once, and returns where the kernel finds the tensor.
   Place read(const plugin::Value& value);
   Place write(const plugin::Value& value);
-  // Scratch memory of so many bytes.
+  // Scratch memory of `bytes` bytes.
   Place reserve(int64_t bytes);
   // Output 0 may lie in the memory of `input`, if both have the same size.
   void allow_in_place(const Place& input);
@@ -57,7 +57,7 @@ class Offer {
   Work work_;
 };
 
-// What the estimate of a candidate's time is made of.
+// The numbers from which a candidate's time is estimated.
 struct Effort {
   size_t launches = 1;
   double flops = 0;
@@ -76,7 +76,7 @@ void require_size(const plugin::Value& value);
 // that has elements.
 void require_floats(const plugin::Value& value);
 
-// So many groups of `group_items` that each of `items` work-items is in one.
+// The number of groups of `group_items` that contain `items` work-items together.
 int64_t groups_for(int64_t items, int32_t group_items);
 
 // A line "#define NAME text".

@@ -20,8 +20,8 @@ int64_t workspace_bytes(const std::string& algorithm, const Product& product);
 // Adds the step that computes the product by one of these algorithms.
 void multiply(const Offers& offers, Offer& offer, const std::string& algorithm, Product product);
 
-// The distance between the entries of a batch, if it is the same for all. That of a batch of one
-// entry is 0.
+// The distance between the entries of a batch, if it is the same for all; 0 for a batch of one
+// entry.
 std::optional<BatchEntry> batch_step(const std::vector<BatchEntry>& batch);
 
 }  // namespace tessera::opencl

@@ -14,14 +14,14 @@ using plugin::Failure;
 
 namespace {
 
-// Nothing that relaxes arithmetic: NaN and infinities must stay what they are. But denormals are
-// zero, as they are on the host's threads by default.
+// No option that relaxes arithmetic: NaN and infinities must be kept. But denormals are zero, as
+// they are on the host's threads by default.
 constexpr const char* kOptions = "-cl-std=CL1.2 -cl-denorms-are-zero";
 constexpr const char* kExactDivision = " -cl-fp32-correctly-rounded-divide-sqrt";
-// Fused groups compare values with themselves, and drivers print how many warnings there are.
+// Fused groups compare values with themselves, and drivers print the number of warnings.
 constexpr const char* kNoWarnings = " -w";
 constexpr size_t kMaxLogLength = 600;
-// From so many on, programs that no kernel uses are forgotten.
+// If more programs than this are kept, those that no kernel uses are removed.
 constexpr size_t kMaxIdlePrograms = 1024;
 
 struct Counters {

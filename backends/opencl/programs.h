@@ -16,7 +16,7 @@
 
 namespace tessera::opencl {
 
-// What a program is compiled from.
+// The source and options from which a program is compiled.
 struct ProgramSource {
   std::string text;
   // Quotients and square roots of float32 are rounded correctly, if the device can do it.
@@ -40,17 +40,18 @@ class Programs {
 
   // The program with this source. Threads and processes that ask for the same one at once wait for
   // one compilation, as far as the host stores blobs. Throws Failure (TESSERA_DEVICE_FAILED) with
-  // the compiler's first message if it cannot be built; the same one again in this process. Later
-  // processes try again, because a driver may also fail for lack of space.
+  // the compiler's first message if it cannot be built, and the same Failure again in this process.
+  // Later processes try again, because a driver may also fail for lack of space.
   Shared<cl_program> get(const ProgramSource& source);
 
   // The programs with these sources as bytes, for accept() in another process; nullopt if the
   // driver does not give its binaries.
   std::optional<std::string> save(const std::vector<ProgramSource>& sources);
-  // Takes binaries that save() returned. Those that the driver refuses are compiled again.
+  // Takes binaries that save() returned. Programs whose binary the driver refuses are compiled
+  // again.
   void accept(std::string_view bytes);
 
-  // What this process has compiled and loaded, for all devices.
+  // The numbers of programs that this process has compiled and loaded, for all devices.
   static plugin::CompileCounts counts();
 
  private:

@@ -16,7 +16,7 @@ using plugin::Node;
 
 namespace {
 
-// Definitions: FIRST, the total of nothing; COMBINE(total, x); EACH(x) and LAST(total, count),
+// Definitions: FIRST, the total of no elements; COMBINE(total, x); EACH(x) and LAST(total, count),
 // which are applied before and after; IS_SUM, if totals of float32 are added. With IS_WIDE, totals
 // are in float64. With IS_GROUPED, a group computes one output together, else each work-item
 // computes one.

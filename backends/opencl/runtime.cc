@@ -24,7 +24,7 @@ constexpr cl_int kPlatformNotFound = -1001;
 constexpr size_t kMinGroupItems = 256;
 
 Functions open_library() {
-  // Never closed: drivers have threads that live longer than anything that could close it.
+  // Never closed: drivers have threads that live longer than any object that could close it.
   void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = dlerror();

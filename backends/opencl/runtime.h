@@ -64,13 +64,13 @@ struct Functions {
 // NOLINTEND(readability-identifier-naming, bugprone-macro-parentheses)
 
 // Throws Failure unless `status` is CL_SUCCESS: with TESSERA_OUT_OF_MEMORY if memory is missing,
-// else with TESSERA_DEVICE_FAILED. `function` names what failed.
+// else with TESSERA_DEVICE_FAILED. `function` is the name of the function that failed.
 void check(cl_int status, const char* function);
 
 // The name of a status of OpenCL: "CL_OUT_OF_RESOURCES (-5)".
 std::string status_text(cl_int status);
 
-// What is known of a device without opening it.
+// The facts about a device that are known without opening it.
 struct DeviceFacts {
   int32_t ordinal = 0;  // counted over all platforms
   std::string name = {};

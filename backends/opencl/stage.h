@@ -10,7 +10,7 @@
 
 namespace tessera::opencl {
 
-// What one run passes to its stages.
+// The arguments that one run passes to its stages.
 struct RunBuffers {
   cl_command_queue queue = nullptr;
   std::span<const plugin::Buffer> inputs = {};

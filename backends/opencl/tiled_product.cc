@@ -7,8 +7,8 @@ namespace tessera::opencl {
 
 namespace {
 
-// Each work-item computes ROWS rows of 16 columns, in registers. Rows of A and columns of B that do
-// not exist are read as others that do, and not written.
+// Each work-item computes ROWS rows of 16 columns, in registers. For rows of A and columns of B
+// that do not exist, existing ones are read, and no result is written.
 constexpr const char* kSource = R"(
 float16 load_part(__global const float *at, int count) {
   float elements[16];

@@ -1,4 +1,4 @@
-// What a kernel of this plug-in does, as plain data: launches of kernels in OpenCL C and matrix
+// The work of a kernel of this plug-in as plain data: launches of kernels in OpenCL C and matrix
 // products, one after another. Candidates carry it until they are built; build_kernel() makes a
 // kernel from it.
 #pragma once
@@ -75,8 +75,8 @@ struct Work {
   std::string expression = {};  // of a fused group, as text
 };
 
-// An upper bound of the scratch memory that CLBlast needs for the product. It depends on the
-// device, and asking it would mean to open the device.
+// An upper bound of the scratch memory that CLBlast needs for the product. The exact size depends
+// on the device, which would have to be opened.
 int64_t product_workspace(const Product& product);
 
 std::unique_ptr<plugin::Kernel> build_kernel(const std::shared_ptr<OpenedDevice>& device,

@@ -34,13 +34,13 @@ constexpr Row kInexact[] = {
     {"Softplus", "is off by 8e-6 below -0.4, where it may be far smaller"},
 };
 
-// Sums are in float32. So many additions in a row are within the bound of sums, also where all
+// Sums are in float32. This many additions in a row are within the bound of sums, even if all
 // elements are equal and each addition rounds in the same direction: the error of 32 is 0.95 of the
 // bound, that of 36 exceeds it.
 constexpr int64_t kMostAdditions = 32;
-// The bound of sums of squares is of 5 units in the last place, which 17 equal elements leave.
+// The error bound of sums of squares is 5 units in the last place; 17 equal elements exceed it.
 constexpr int64_t kMostAdditionsOfSquares = 16;
-// Neighbours in the last two axes are added in so many parts.
+// Neighbours in the last two axes are added in this number of parts.
 constexpr int64_t kParts = 16;
 // Rows that are normalised: 1,024 equal elements reach the bound.
 constexpr int64_t kLongestRow = 1000;
@@ -73,9 +73,9 @@ std::vector<bool> summed_axes(const Node& node, size_t rank) {
   return is_spatial;
 }
 
-// How many additions in a row have the error of each sum. Neighbours in the last two axes are added
-// in parts. What does not fill all parts is added at the end, where each addition rounds three
-// times as much as on average; the sums of other axes, one after the other.
+// The number of additions in a row that have the error of each sum. Neighbours in the last two axes
+// are added in parts. Elements that do not fill all parts are added at the end, where each addition
+// rounds three times as much as on average; sums of other axes are added one after the other.
 int64_t additions_of(const Node& node) {
   const int64_t all = elements_of_each(node);
   const bool has_axes = node.op() == "GlobalAveragePool" || !node.input(1).is_present() ||
@@ -118,8 +118,8 @@ std::string explain_division(const Node& node) {
   return "is not exact enough: it multiplies by reciprocals, which is rounded twice";
 }
 
-// Whether an error of a few units of its result is within its bound, because that is in units of
-// the sum of magnitudes, which is larger where the result is small.
+// Whether the node's error bound is in units of the sum of magnitudes, which is larger than a small
+// result, so that an error of a few units of the result is within the bound.
 bool sums_products(const Node& node) {
   const std::string_view op = node.op();
   return op == "Conv" || op == "ConvTranspose" || op == "Gemm" || op == "MatMul";
@@ -140,7 +140,7 @@ std::optional<size_t> constant_factor(const Node& node) {
   return scales ? constant : std::nullopt;
 }
 
-// Ops of which OpenVINO keeps nothing but perhaps a sign.
+// Whether OpenVINO removes the op, except perhaps a change of sign.
 bool keeps_magnitude(const Node& node) {
   return node.op() == "Neg" || node.op() == "Identity" || node.op() == "Dropout";
 }
@@ -159,7 +159,7 @@ size_t constants_of(const Node& node) {
 
 enum class Factors : uint8_t { PowersOfTwo, All };
 
-// The op that `value` is a result of, up to its sign and constant factors of that kind.
+// The node that computes `value`, up to its sign and constant factors of this kind.
 std::optional<Node> node_behind(const plugin::Graph& graph, const plugin::Value& value,
                                 Factors factors) {
   for (int32_t id = value.producer(); id >= 0;) {
@@ -173,7 +173,7 @@ std::optional<Node> node_behind(const plugin::Graph& graph, const plugin::Value&
   return std::nullopt;
 }
 
-// The sum of values and constants that `value` is, up to its sign and such factors.
+// The sum of values and constants that computes `value`, up to its sign and these factors.
 std::optional<Node> sum_behind(const plugin::Graph& graph, const plugin::Value& value,
                                Factors factors) {
   const std::optional<Node> node = node_behind(graph, value, factors);
@@ -205,7 +205,7 @@ std::pair<double, double> magnitudes_of(const plugin::Value& value) {
   return {least, most};
 }
 
-// The constant of those of its first two inputs that a product of matrices or windows multiplies.
+// The constant one of the two factors of a product of matrices or windows.
 std::optional<size_t> weights_of(const Node& node) {
   for (const size_t index : {size_t{1}, size_t{0}}) {
     if (node.input(index).is_constant()) return index;
@@ -218,14 +218,14 @@ struct Factor {
   bool divides = false;
 };
 
-// OpenVINO computes (x * a) * b as x * (a * b), which is infinite or zero if a * b is; so it does
-// with the weights of a Conv or MatMul before or after.
+// OpenVINO computes (x * a) * b as x * (a * b), which is infinite or zero if a * b is. The weights
+// of a Conv or MatMul before or after are multiplied in the same way.
 std::string explain_product_of_constants(const plugin::Graph& graph, const Node& node) {
   std::vector<Factor> factors;
   bool has_weights = false;
   for (std::optional<Node> next = node; next && (!has_weights || factors.size() < 2);) {
     const bool is_product = sums_products(*next);
-    // It does not multiply weights by weights.
+    // OpenVINO does not multiply weights by weights.
     if (is_product && has_weights) break;
     const std::optional<size_t> constant = is_product ? weights_of(*next) : constant_factor(*next);
     if (!constant && !keeps_magnitude(*next)) break;
@@ -243,7 +243,7 @@ std::string explain_product_of_constants(const plugin::Graph& graph, const Node&
     most *= divides ? 1 / low : high;
   }
   using Limits = std::numeric_limits<float>;
-  // Single weights that are nearly zero are no factor of the result.
+  // A single weight that is nearly zero is not a factor of the whole result.
   const bool vanishes = !has_weights && least < Limits::min();
   if (!vanishes && most <= Limits::max()) return "";
   return "multiplies the constants of several products first, and their product is no normal "

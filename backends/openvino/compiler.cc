@@ -58,8 +58,8 @@ std::string text_of(const ov::Output<const ov::Node>& port) {
   return port.get_element_type().to_string() + " " + port.get_partial_shape().to_string();
 }
 
-// The error itself: messages of OpenVINO begin with the source locations they come from, and may
-// end with a summary.
+// Returns only the error: messages of OpenVINO begin with the source locations they come from, and
+// may end with a summary.
 std::string reason_of(const ov::Exception& exception) {
   std::string text = exception.what();
   text.resize(std::min(text.size(), text.find("\nSummary:")));

@@ -57,7 +57,7 @@ plugin::Candidate candidate_for(const plugin::Graph& graph, const Region& region
   candidate.absorbed = boundary.weights;
   candidate.optimistic_seconds = optimistic_seconds(work, options.threads);
   candidate.build_seconds = build_seconds(work, region.size());
-  // Weights in the formats of its kernels, and its memory for values inside.
+  // OpenVINO keeps weights in the formats of its kernels, and memory for values inside.
   candidate.library_bytes = work.weight_bytes + work.inner_bytes;
   candidate.flags = uint32_t{TESSERA_CANDIDATE_MEASURED_ONLY} | TESSERA_CANDIDATE_INFERENCE_ONLY |
                     TESSERA_CANDIDATE_STORES_CONSTANTS;
@@ -80,7 +80,7 @@ std::shared_ptr<Compiler> CompilerLoader::get() {
   const std::lock_guard lock(mutex_);
   if (compiler_ != nullptr) return compiler_;
   const std::filesystem::path file = own_folder() / kLibrary;
-  // Never closed: the threads of OpenVINO live longer than anything that could close it.
+  // Never closed: the threads of OpenVINO live longer than any object that could close it.
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = dlerror();

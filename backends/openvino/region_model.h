@@ -44,7 +44,7 @@ RegionWork work_of(const plugin::Graph& graph, const Region& region,
 // multiplications that are known for convolutions.
 double optimistic_seconds(const RegionWork& work, int32_t threads);
 
-// The approximate time for reading and compiling it on one core.
+// The approximate time for reading and compiling the model on one core.
 double build_seconds(const RegionWork& work, size_t node_count);
 
 // The model of a region. Throws Failure if the host cannot write it.

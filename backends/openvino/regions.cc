@@ -9,7 +9,7 @@ namespace tessera::openvino {
 
 namespace {
 
-// Halves, quarters, eighths.
+// The number of cuts in halves: halves, quarters, eighths.
 constexpr int kDepth = 3;
 // Nodes that take no time have a small amount of work, so that work always grows.
 constexpr double kMinWork = 1;
