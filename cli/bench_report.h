@@ -37,7 +37,7 @@ struct StreamsReport {
   int streams = 0;
   int threads = 0;             // of all streams together
   std::vector<double> run_ms;  // every measured run of all streams; empty if stopped before
-  double elapsed_ms = 0;       // during which these ran
+  double elapsed_ms = 0;       // the time in which the measured runs ran
   PlanCounts counts;           // of one stream's plan
   CacheReport cache;
 };

@@ -122,7 +122,7 @@ void add_bind_options(CommandOptions command, CommandBits of, BindArguments& arg
     if ((option.flag.commands & of) == 0) continue;
     add_flag(command, option, arguments[option.name], std::string(option.flag.help),
              std::string(option.flag.heading));
-    // What it loads is listed beside what is used.
+    // Help lists the option that loads plug-ins beside the one that selects backends.
     if (option.name == "backends") add_backend_path_option(command, arguments.backend_paths);
   }
 }

@@ -12,7 +12,7 @@
 
 namespace tessera::cli {
 
-// What was given for one option, as text, because that is what errors show.
+// The arguments of one option, as text, because errors show this text.
 struct GivenOption {
   bool is_set = false;      // its flag, which takes no value
   bool is_negated = false;  // its negation
@@ -26,7 +26,7 @@ struct BindArguments {
   std::vector<GivenOption> given{bind_options().size()};  // in the table's order
   std::vector<std::string> backend_paths;
 
-  // By the name of a field of BindOptions, e.g. "in_process", which must exist.
+  // Finds an option by the name of a field of BindOptions, e.g. "in_process", which must exist.
   GivenOption& operator[](std::string_view name);
   const GivenOption& operator[](std::string_view name) const;
 
@@ -36,8 +36,8 @@ struct BindArguments {
 // Adds the flags that `of` has (a bit of CommandBits), and --backend-path.
 void add_bind_options(CommandOptions command, CommandBits of, BindArguments& arguments);
 
-// Adds the flag of one option, to be listed first, beside the command's own; with another help
-// unless `help` is "".
+// Adds the flag of one option, which help lists first, beside the command's own flags. `help`,
+// unless "", replaces its help.
 void add_bind_option(CommandOptions command, std::string_view name, BindArguments& arguments,
                      std::string_view help = "");
 
@@ -47,10 +47,11 @@ void add_backend_path_option(CommandOptions command, std::vector<std::string>& p
 // The known backends and those of `paths`. Throws InvalidArgument if there is no such path.
 Backends backends_of(const std::vector<std::string>& paths);
 
-// Commands that do not run a model many times have no use for a plan that is replaced later.
+// Options for commands that run a model only a few times, and so do not need a plan that is
+// replaced later.
 BindOptions without_swap();
 
-// `preset`, with what was given. Throws InvalidArgument for what does not parse.
+// `preset`, changed by the given arguments. Throws InvalidArgument if one cannot be parsed.
 BindOptions bind_options_of(const BindArguments& arguments,
                             const BindOptions& preset = without_swap());
 

@@ -8,7 +8,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// What `parse` refuses with; "" where it does not.
+// The message with which `parse` refuses; "" if it does not.
 template <class Parse>
 std::string refusal(const Parse& parse) {
   try {
@@ -74,7 +74,7 @@ std::string some_value(std::string_view name) {
   return is_number ? "3" : "other";
 }
 
-// Texts and containers by their sizes: the values here differ in these.
+// Compares texts and containers by their sizes, in which the values here differ.
 template <class T>
 bool is_same(const T& left, const T& right) {
   if constexpr (requires { left.size(); }) {
@@ -93,7 +93,7 @@ TEST(BindArguments, EachFlagSetsItsField) {
     BindArguments arguments;
     GivenOption& one = arguments[option.name];
     if (option.flag.value.empty()) {
-      // What is on by default can only be switched off.
+      // An option that is on by default can only be switched off.
       (option.name == "fuse" ? one.is_negated : one.is_set) = true;
     } else if (option.flag.is_repeatable) {
       one.values = {some_value(option.name)};

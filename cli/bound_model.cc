@@ -36,7 +36,7 @@ bool WatchedTuning::goes_on(const TuneProgress& now) {
   if (!has_measured_) Termination::check();
   const bool is_stopped =
       Termination::was_requested() || (may_be_stopped_ && Interrupt::was_requested());
-  // What was measured is kept at the end of bind().
+  // bind() keeps measurements at its end.
   const bool may_be_stopped = now.can_stop || has_measured_;
   if (!is_stopped && may_be_stopped != may_be_stopped_) {
     may_be_stopped_ = false;
@@ -91,7 +91,7 @@ ModelRequest::ModelRequest(const ModelArguments& arguments, MissingInputs missin
       backends_(backends_of(arguments.bind.backend_paths)) {
   if (arguments.seed) seed_ = parse_whole_number("--random", *arguments.seed);
   if (!seed_ && missing == MissingInputs::AreRandom) seed_ = kDefaultSeed;
-  // Takes the plan of a cache. It would measure only after the first of several runs.
+  // Behind takes the plan of a cache. It would measure only after the first of several runs.
   const bool is_default = !options_.optimize && optimize_of(options_) == Optimize::Now;
   if (is_default && measuring == Measuring::IfAsked) options_.optimize = Optimize::Behind;
 }

@@ -90,7 +90,7 @@ struct BoundModel {
 // Arguments that were parsed, so that mistakes in them are reported before the model is loaded.
 class ModelRequest {
  public:
-  // Options that were not given are as in `preset`. Throws InvalidArgument for what does not parse.
+  // Options that were not given are as in `preset`. Throws InvalidArgument if one cannot be parsed.
   ModelRequest(const ModelArguments& arguments, MissingInputs missing,
                const BindOptions& preset = without_swap(),
                Measuring measuring = Measuring::ByDefault);
@@ -101,7 +101,7 @@ class ModelRequest {
   // Reports what a bind with `optimize` would find in caches.
   CacheReport find_cache(const LoadedModel& loaded) const;
 
-  // What a bind with optimize is expected to take and to gain.
+  // The expected time and gain of a bind with optimize.
   TuningQuote quote_tuning(const LoadedModel& loaded) const;
 
   // Checks the candidates of all backends, with the options with which bind() binds.
@@ -118,13 +118,13 @@ class ModelRequest {
                    const std::vector<std::vector<std::string>>& shape_sets) const;
 
   // Binds to the shapes of the arguments and of the inputs' files; `fetch` and
-  // `fetches_step_outputs` are those of BindOptions. Throws Error; Cancelled also where SIGTERM or
+  // `fetches_step_outputs` are those of BindOptions. Throws Error; also Cancelled if SIGTERM or
   // SIGHUP came meanwhile, unless `exits_on_signal` is false.
   BoundModel bind(const LoadedModel& loaded, Clock::time_point origin,
                   const std::vector<std::string>& fetch = {}, bool fetches_step_outputs = false,
                   bool exits_on_signal = true) const;
 
-  // Those that the model may run on.
+  // The backends that the model may run on.
   const Backends& backends() const { return backends_; }
 
   // The progress line of all stages.

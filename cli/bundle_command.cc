@@ -1,4 +1,4 @@
-// `tessera bundle`: writes one file with a model, its weights and what binding it found out.
+// `tessera bundle`: writes one file with a model, its weights and the results of binding it.
 #include "cli/bound_model.h"
 #include "cli/bundle_report.h"
 #include "cli/command.h"

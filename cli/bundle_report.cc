@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kBundleLabelColumns = 12;
 
-// "processor 'AMD EPYC', instruction set 'avx2'", without what is of the model.
+// "processor 'AMD EPYC', instruction set 'avx2'", without ingredients of the model.
 std::string machine_text(const BundleDescription& bundle) {
   std::string text;
   for (const CacheIngredient& ingredient : bundle.ingredients) {

@@ -1,4 +1,4 @@
-// What `tessera bundle` and `tessera inspect` say of a bundle.
+// The report of `tessera bundle` and `tessera inspect` about a bundle.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@ Json ingredients_json(const CacheReport& report);
 // {"hit", "file", "reason"}; null if no cache was searched.
 Json cache_json(const CacheReport& report);
 
-// Hit or miss, the reason, and the origin of what was found.
+// Hit or miss, the reason, and the origin of the found artifacts.
 std::string cache_answer_text(const CacheReport& report, const TextStyle& style);
 
 // For each artifact that was loaded: its origin, and how much time it saved.
@@ -27,7 +27,7 @@ Json to_json(const CacheFileDescription& file);
 
 Json ingredients_json(const std::vector<CacheIngredient>& ingredients);
 Json sections_json(const std::vector<CacheSection>& sections);
-// A table of sections, without those that say nothing to people.
+// A table of sections, without those that mean nothing to people.
 std::string plans_text(const std::vector<CacheSection>& sections, const TextStyle& style);
 
 // One file of a listing, or why it cannot be used.
@@ -36,7 +36,7 @@ struct ListedCache {
   CacheFileDescription description;
   std::string damage;  // "" if the file is intact
 };
-// What folders keep, by kind.
+// The contents of folders, by kind.
 std::string cache_stats_text(const std::vector<CacheFolderDescription>& folders,
                              const TextStyle& style);
 Json cache_stats_json(const std::vector<CacheFolderDescription>& folders);

@@ -15,7 +15,7 @@ struct Path {
   const CommandDescription* command;
 };
 
-// All of them, each before its own.
+// All commands, each before its own subcommands.
 std::vector<Path> paths_of(const CommandDescription& program) {
   std::vector<Path> paths;
   const std::function<void(const CommandDescription&, const std::string&)> add =
@@ -40,7 +40,7 @@ std::string escaped(const std::string& text, std::string_view letters) {
   return result;
 }
 
-// Whether what `value` stands for is a file or folder, or ends in one: "DIR", "NAME=FILE".
+// Whether `value` stands for a file or folder, or for a text that ends in one: "DIR", "NAME=FILE".
 bool is_file(std::string_view value) {
   constexpr std::string_view kFiles[] = {"FILE", "DIR", "PATH", "MODEL", "LIB"};
   return std::ranges::any_of(kFiles, [&](std::string_view file) { return value.ends_with(file); });
@@ -57,7 +57,7 @@ std::string bash_words(const CommandDescription& command) {
   return joined(words, " ");
 }
 
-// What follows the options of `command`, whose words are `path`.
+// Adds the values that may follow the options of `command`, whose words are `path`.
 void add_bash_values(const CommandDescription& command, const std::string& path,
                      std::string& cases) {
   for (const OptionDescription& option : command.options) {

@@ -1,4 +1,4 @@
-// What shells and `man` know of the program: completion scripts and the manual page.
+// Descriptions of the program for shells and `man`: completion scripts and the manual page.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tessera::cli {
 
-// Scripts that complete commands, options, their values where a fixed set of them exists, and names
-// of files. For bash: to be sourced, or put into share/bash-completion/completions/tessera.
+// Scripts that complete commands, options, their values if a fixed set of them exists, and file
+// names. For bash: to be sourced, or put into share/bash-completion/completions/tessera.
 std::string bash_completion(const CommandDescription& program);
 // For zsh: a file _tessera in a folder of its fpath.
 std::string zsh_completion(const CommandDescription& program);

@@ -1,4 +1,4 @@
-// `tessera completion`: prints what shells and `man` know of the program.
+// `tessera completion`: prints completion scripts for shells, and the manual page.
 #include <memory>
 
 #include "api/argument_text.h"

@@ -21,23 +21,23 @@ struct DiffArguments {
   std::optional<std::string> second;  // the same as `first` if it was not given
   std::optional<std::string> first_options;
   std::optional<std::string> second_options;
-  std::string model;      // that plans of caches are for
+  std::string model;      // the model to which plans of caches belong
   ModelArguments common;  // of both sides
   std::optional<std::string> runs;
   bool is_json = false;
 };
 
-// What a file is, by its first bytes: an ONNX model begins with neither of the others.
+// The kind of a file, told by its first bytes: an ONNX model begins with neither of the others.
 enum class SourceKind : uint8_t { Model, Cache, Explained };
 
-// A side as the user gave it.
+// One side of the comparison, as the user gave it.
 struct Side {
   const char* name;    // "A"
   const char* option;  // "--a"
   std::string source;
   std::string options;  // of this side alone
   SourceKind kind = SourceKind::Model;
-  std::string text;  // what explain printed
+  std::string text;  // the output of explain
 };
 
 SourceKind kind_of_text(std::string_view text) {
@@ -148,8 +148,8 @@ ModelArguments arguments_of(const Side& side, const DiffArguments& arguments) {
   all.model = side.source;
   if (side.kind == SourceKind::Cache) {
     all.model = arguments.model;
-    // Only the plan that the cache has is of interest, not a new one, also if the environment says
-    // that binds read no caches.
+    // Only the plan in the cache is wanted, not a new one, even if the environment says that binds
+    // read no caches.
     all.bind["optimize"].is_set = true;
     all.bind["frozen"].is_set = true;
   }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kArrow = " \xe2\x86\x92 ";
 
-// "+12.3 µs"; no sign for nothing.
+// "+12.3 µs"; "0" has no sign.
 std::string change_text(double difference_us) {
   if (difference_us == 0) return "0";
   return (difference_us > 0 ? "+" : "-") + us_text(std::abs(difference_us));
@@ -23,7 +23,7 @@ bool has_kind(const StepChange& change, std::string_view kind) {
   return std::ranges::find(change.kinds, kind) != change.kinds.end();
 }
 
-// What a change is about: its nodes, or the value that is converted.
+// The subject of a change: its nodes, or the value that is converted.
 std::string subject_of(const ExplainReport& first, const ExplainReport& second,
                        const StepChange& change, const TextStyle& style) {
   std::vector<std::string> nodes;
@@ -41,7 +41,7 @@ std::string subject_of(const ExplainReport& first, const ExplainReport& second,
                                     : first.plan.steps[change.first_steps[0]].name;
 }
 
-// One side of a change: who computes it, with what differs besides.
+// One side of a change: the backends that compute it, and the other differences.
 std::string steps_text(const ExplainReport& report, const std::vector<size_t>& steps,
                        const StepChange& change, const TextStyle& style) {
   const bool shows_ops = has_kind(change, "fusion") || has_kind(change, "op") ||

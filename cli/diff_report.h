@@ -7,7 +7,7 @@
 
 namespace tessera::cli {
 
-// One of the two plans, and what the user calls it.
+// One of the two plans, and how the user named it.
 struct DiffSide {
   std::string source;   // the file, as given
   std::string options;  // of this side alone, as given; "": none

@@ -118,7 +118,7 @@ std::optional<int64_t> free_bytes_of(const fs::path& folder) {
   return static_cast<int64_t>(found.f_bavail) * static_cast<int64_t>(found.f_frsize);
 }
 
-// Whether it was made by this version, on this processor.
+// Whether the file was made by this version, on this processor.
 bool is_of_this_machine(const CacheFileDescription& file) {
   const std::vector<cache::Ingredient> ours = machine_ingredients();
   return std::ranges::all_of(ours, [&](const cache::Ingredient& wanted) {
@@ -150,7 +150,7 @@ void examine_caches(ExaminedCacheFolder& folder) {
   folder.kept = describe_cache_folder(folder.folder);
 }
 
-// A relative path says little to who reads the report elsewhere.
+// A relative path is of little use to a person who reads the report elsewhere.
 fs::path complete_path(const fs::path& path) {
   std::error_code failure;
   fs::path all = fs::absolute(path, failure).lexically_normal();
@@ -173,7 +173,7 @@ ExaminedCacheFolder examine_cache_folder(CacheTier tier, const fs::path& given,
   folder.mode = status.st_mode & 07777;
   folder.untrusted = tier == CacheTier::User ? cache::explain_foreign_folder(path)
                                              : cache::explain_unsafe_folder(path);
-  // If there is a key, this reads it, and makes none.
+  // find_or_make_key() only reads the key here, because it exists.
   std::error_code unknown;
   if (tier == CacheTier::User && folder.untrusted.empty() &&
       fs::exists(fs::symlink_status(path / "key", unknown))) {
@@ -208,7 +208,7 @@ std::vector<ExaminedCacheFolder> examine_cache_folders(
 
 Examination examine(const DoctorArguments& arguments) {
   Examination examination;
-  // First of all: libraries that are opened start threads, which would count as work.
+  // Must be first: libraries that are opened start threads, which would count as work.
   examination.machine = read_machine_state();
   // Throws now for a path that does not exist, because a trial does not report errors.
   const Backends backends = backends_of(arguments.backend_paths);

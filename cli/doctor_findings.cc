@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kNotKnown = "not known";
 
-// Others may use this part of a processor before it counts.
+// The part of a processor that other processes may use without a finding.
 constexpr double kMaxBusyByOthers = 0.25;
 constexpr int64_t kMinAvailableBytes = int64_t{1} << 30;
 constexpr int64_t kMinFreeBytes = int64_t{256} << 20;
@@ -34,7 +34,7 @@ const BackendDescription* find_backend(const std::string& called, const Examinat
 
 // --- Backends ------------------------------------------------------------------------------------
 
-// Whether binds use it, if it is usable and no call names others.
+// Whether binds use the backend, if it is usable and no call names others.
 bool is_wanted(const BackendDescription& backend, const Examination& examination) {
   const std::vector<std::string>& wanted = examination.wanted_backends;
   if (wanted.empty()) return std::ranges::count(examination.only_if_named, backend.name) == 0;
@@ -52,8 +52,7 @@ Check check_backend(const BackendDescription& backend, const Examination& examin
   }
   check.found = name(backend.status);
   // If a backend was left out of the build, or is not asked for, others do its work; check_choice()
-  // reports if there are none. A plug-in of the user's own that is refused is broken, whatever its
-  // name is.
+  // reports if there are none. A refused plug-in of the user's own is broken, whatever its name is.
   const bool is_left_out = backend.status == BackendStatus::NotBuilt;
   const bool is_own = backend.status == BackendStatus::Refused &&
                       std::ranges::count(examination.only_if_named, backend.name) == 0;
@@ -66,7 +65,7 @@ Check check_backend(const BackendDescription& backend, const Examination& examin
   return check;
 }
 
-// Whether something faster than the reference is left.
+// Checks that a backend faster than the reference is in use.
 Check check_choice(const Examination& examination) {
   Check check{.area = "backends", .subject = "in use"};
   std::vector<std::string> fast;
@@ -84,7 +83,7 @@ Check check_choice(const Examination& examination) {
   return check;
 }
 
-// In place of the checks of backends if opening them is not safe.
+// Replaces the checks of backends if opening them is not safe.
 Check check_opening(const Examination& examination) {
   const std::string file = examination.faulty_plugin.string();
   const std::string opened = file.empty() ? "all plug-ins" : quoted(file);
@@ -228,7 +227,7 @@ void judge(const ExaminedCacheFolder& folder, Check& check) {
         "set one of them");
   }
   if (!folder.unwritable.empty()) {
-    // What is not kept in the working folder is kept in the user's.
+    // Plans that cannot be kept in the working folder are kept in the user's folder.
     if (!is_user && folder.named_by.empty()) return;
     return report(folder.unwritable + (is_user ? ", so each process packs weights again"
                                                : ", so plans are not kept there"),

@@ -1,6 +1,6 @@
-// What makes models slow, or leaves them to the reference: from what `tessera doctor` examined to a
-// list of checks, each fine or a finding with what to do. Pure; doctor_command.cc examines, and
-// doctor_report.h prints.
+// Finds causes that make models slow, or leave them to the reference: turns the examination of
+// `tessera doctor` into a list of checks, each fine or a finding with a remedy. Pure;
+// doctor_command.cc examines, and doctor_report.h prints.
 #pragma once
 
 #include <cstdint>
@@ -53,10 +53,10 @@ struct ExaminedCacheFolder {
 };
 
 struct Examination {
-  // How a process ended that opened all plug-ins; "" if it did not fail.
+  // How a trial process that opened all plug-ins failed; "" if it did not.
   std::string plugins_fault;
   std::filesystem::path faulty_plugin;       // the first that fails alone; "": none does
-  std::vector<BackendDescription> backends;  // empty if that failed
+  std::vector<BackendDescription> backends;  // empty if the trial failed
   std::vector<std::string> only_if_named;    // backends that are not used unless they are named
   std::vector<std::string> wanted_backends;  // of TESSERA_BACKENDS
   std::vector<ExaminedBackendPath> backend_paths;

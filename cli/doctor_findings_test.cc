@@ -237,7 +237,7 @@ TEST(DoctorFindings, AFineMachineHasNone) {
   }
 }
 
-// What is near a fault, but none.
+// A state that is similar to a fault, but is none.
 struct Harmless {
   const char* name;
   std::function<void(Examination&)> cause;

@@ -1,4 +1,4 @@
-// Prints what `tessera doctor` found. doctor_findings.h judges.
+// Prints the findings of `tessera doctor`; doctor_findings.h makes them.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace tessera::cli {
 // The number of checks with a problem.
 size_t finding_count(const std::vector<Check>& checks);
 
-// All checks by area, then each finding with what to do. Nothing is shortened: long text continues
+// All checks by area, then each finding with its remedy. Nothing is shortened: long text continues
 // on the next line.
 std::string doctor_text(const std::vector<Check>& checks, const TextStyle& style);
 

@@ -17,7 +17,7 @@ using WideNumber = long double;
 // type must be one that has elements.
 WideNumber element_at(const Tensor& tensor, int64_t index);
 
-// The same as text: "true", "-12", "0.25", "nan", with `digits` significant digits.
+// Same as element_at(), as text: "true", "-12", "0.25", "nan", with `digits` significant digits.
 std::string element_text(const Tensor& tensor, int64_t index, int digits);
 
 // "0.25", "inf", "-inf" or "nan".

@@ -215,7 +215,7 @@ std::string work_text(const PlanStep& step, double time_us, double total_us) {
   return text + (step.is_in_place ? ", in place" : "");
 }
 
-// What the nodes of a fused group would move and take.
+// The bytes and the time that the nodes of a fused group would need without fusion.
 std::string unfused_text(const PlanStep& step) {
   std::string text = "unfused, " + bytes_text(*step.unfused_bytes) + " would be read and written";
   if (step.unfused_seconds) {

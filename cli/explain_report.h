@@ -48,9 +48,9 @@ std::string explain_costs_text(const ExplainReport& report, const std::vector<si
 // The whole report, restricted to `steps` and to the candidates for their nodes.
 Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps);
 
-// Reads what `tessera diff` compares from the text of explain_json(): run and steps, with their
-// times, and what they were measured with. What earlier versions did not write stays "". `file` is
-// named in errors. Throws InvalidArgument for anything that is not such a text.
+// Reads the text of explain_json(), as far as `tessera diff` compares it: run and steps, their
+// times, and the settings of the measurement. Texts that earlier versions did not write stay "".
+// `file` is named in errors. Throws InvalidArgument for anything that is not such a text.
 ExplainReport read_explain_json(const std::string& text, const std::string& file);
 
 }  // namespace tessera::cli

@@ -18,7 +18,7 @@ struct Row {
   int64_t count = 0;
   double time_us = 0;            // the sum of all
   double predicted_seconds = 0;  // the sum of all
-  // The sum of all; nullopt if it is not known of each.
+  // The sum of all; nullopt if it is not known for each step.
   std::optional<double> unfused_seconds = 0;
 };
 

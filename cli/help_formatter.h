@@ -13,7 +13,7 @@ struct OptionText {
   std::string description;
 };
 
-// The description of `option` and what stands for its value, which begins it.
+// The description of `option`, and the name of its value, with which the help text begins.
 OptionText text_of(const CLI::Option& option);
 
 class HelpFormatter : public CLI::Formatter {

@@ -26,7 +26,7 @@ inline constexpr int kJsonFormat = 1;
 // valid.
 std::string json_text(const Json& json);
 
-// The same without "format", for files whose format is stated elsewhere.
+// Same as json_text(), without "format", for files whose format is stated elsewhere.
 std::string json_file_text(const Json& json);
 
 // {"value", "type", "shape"} of a tensor.

@@ -159,7 +159,7 @@ std::optional<double> watch_others() {
   std::this_thread::sleep_for(kWatchTime);
   const ProcessorLoad to = read_processor_load();
   if (from.processors == 0 || to.processors == 0) return std::nullopt;
-  // The system's steps are coarse, so the difference may exceed what there is.
+  // The system's steps are coarse, so the difference may exceed the number of processors.
   return std::min<double>(processors_of_others(from, to), to.processors);
 }
 

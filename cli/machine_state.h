@@ -1,5 +1,5 @@
-// What the system says of the machine, and of what it leaves to this process; for `tessera doctor`.
-// base/memory.h and base/processor.h are what the runtime itself decides by.
+// Facts that the system tells about the machine, and about the share of this process; for `tessera
+// doctor`. The runtime itself uses base/memory.h and base/processor.h.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,18 @@ struct Limit {
   bool operator==(const Limit&) const = default;
 };
 
-// "" and nullopt: not known.
+// Members that are "" or nullopt are not known.
 struct MachineState {
   std::string processor;
-  // Those that kernels of Tessera or of libraries use, as /proc/cpuinfo writes them.
+  // The instruction sets that kernels of Tessera or of libraries use, as /proc/cpuinfo writes them.
   std::vector<std::string> instruction_sets;
   // Whether all kernels for x86-64 that are faster than the baseline can run; nullopt on other
   // processors.
   std::optional<bool> has_avx2;
   std::optional<int64_t> cores;         // that are online
   std::optional<int64_t> usable_cores;  // on which this process may run (its affinity mask)
-  // Of the control group of this process or one around it: how many processors' time it may use.
+  // The number of processors whose time the control group of this process, or one around it, may
+  // use.
   Limit<double> quota;
   std::vector<std::string> governors;  // each once
   std::string frequency_driver;
@@ -50,8 +51,8 @@ struct MachineState {
 MachineState read_machine_state();
 
 // Reads instruction sets, cores, quota, governors, huge pages and the memory of the control group
-// from the files below `root`/proc and `root`/sys. What is missing there, or is not as expected,
-// stays unknown.
+// from the files below `root`/proc and `root`/sys. Members stay unknown if their file is missing or
+// not as expected.
 void read_machine_files(const std::filesystem::path& root, MachineState& state);
 
 }  // namespace tessera::cli

@@ -1,4 +1,4 @@
-// What is read of fabricated /proc and /sys, and of this machine.
+// Reads the state of fabricated /proc and /sys, and of this machine.
 #include "cli/machine_state.h"
 
 #include <gmock/gmock.h>

@@ -13,7 +13,7 @@ namespace tessera::cli {
 namespace {
 
 constexpr uint64_t kMaxRuns = 100'000;
-// Of a turn, if several models take turns.
+// The number of runs in a turn, if several models take turns.
 constexpr uint64_t kRunsOfTurn = 5;
 
 // The times of one model's runs.

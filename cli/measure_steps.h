@@ -12,7 +12,8 @@
 
 namespace tessera::cli {
 
-// When measuring ends. Without --runs: enough for a stable median, but short for slow models.
+// The limit at which measuring ends. Without --runs: enough for a stable median, but short if
+// models are slow.
 struct RunLimit {
   uint64_t runs = 10;
   std::chrono::nanoseconds time = std::chrono::seconds(2);  // of each model
@@ -21,7 +22,7 @@ struct RunLimit {
 // The limit of --runs, which may not have been given.
 RunLimit parse_run_limit(const std::optional<std::string>& runs);
 
-// The plan of the model, and what it is measured with. Times are missing until measure_steps().
+// The plan of the model, and the settings of the measurement. measure_steps() adds the times.
 ExplainReport describe_bound(const LoadedModel& loaded, const BoundModel& bound,
                              const ModelRequest& request);
 
@@ -31,8 +32,8 @@ struct MeasuredModel {
 };
 
 // Runs each model once to warm up, then until `limit` is reached; at least once, and fewer times if
-// interrupted. Several models take turns, so that what disturbs the machine disturbs all of them. A
-// turn is several runs, of which the first does not count: it finds the caches full of the other
+// interrupted. Several models take turns, so that a disturbance of the machine affects all of them.
+// A turn is several runs, of which the first does not count: it finds the caches full of the other
 // model's data.
 void measure_steps(std::span<const MeasuredModel> models, const RunLimit& limit,
                    Progress& progress);

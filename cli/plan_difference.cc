@@ -36,7 +36,7 @@ class DisjointSets {
   std::vector<size_t> parents_;
 };
 
-// What a step is matched by.
+// The tokens by which a step is matched.
 std::vector<std::string> tokens_of(const PlanStep& step) {
   if (step.nodes.empty()) return {kind_of(step) + " of " + step.name};
   std::vector<std::string> tokens;
@@ -64,7 +64,8 @@ std::vector<std::vector<size_t>> match(const std::vector<PlanStep>& first,
   return matched;
 }
 
-// A property of the steps by what it belongs to. A multimap, because names need not be unique.
+// A property of the steps, by the node or port that has it. A multimap, because names need not be
+// unique.
 using Properties = std::multimap<std::string, std::string>;
 
 Properties properties_of(const Steps& steps,
@@ -92,8 +93,8 @@ Properties ports_of(const Steps& steps,
   return properties;
 }
 
-// Whether anything that both have has another property. How often does not matter: other numbers of
-// steps are another grouping.
+// Whether a key that both have has different values. Numbers of values do not count: another number
+// of steps is another grouping.
 bool differ(const Properties& first, const Properties& second) {
   for (auto at = first.begin(); at != first.end(); at = first.upper_bound(at->first)) {
     if (!second.contains(at->first)) continue;

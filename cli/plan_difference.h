@@ -15,8 +15,8 @@ namespace tessera::cli {
 
 // The steps of a comparison that differ.
 struct StepChange {
-  // What differs, in this order: "added" (only the second plan has it), "removed", "fusion" (other
-  // groups of nodes), "op", "backend", "algorithm", "layout", "shape", "threads".
+  // The kinds of the difference, in this order: "added" (only the second plan has it), "removed",
+  // "fusion" (other groups of nodes), "op", "backend", "algorithm", "layout", "shape", "threads".
   std::vector<std::string> kinds;
   std::vector<size_t> first_steps;   // indices of the first plan's steps
   std::vector<size_t> second_steps;  // indices of the second plan's steps
@@ -24,7 +24,7 @@ struct StepChange {
   double second_us = 0;
 };
 
-// Something besides the steps that differs, and may be why times or steps do.
+// A setting that differs, which may be the reason for different times or steps.
 struct SettingChange {
   std::string setting;  // "threads", "processor", "Tessera", or the name of a library
   std::string first;
@@ -33,7 +33,7 @@ struct SettingChange {
 
 struct PlanDifference {
   std::vector<StepChange> changes;      // the largest difference of times first
-  std::vector<SettingChange> settings;  // only what both plans know
+  std::vector<SettingChange> settings;  // only those that both plans know
   size_t unchanged_steps = 0;           // of each plan
   double first_unchanged_us = 0;
   double second_unchanged_us = 0;

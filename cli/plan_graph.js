@@ -102,7 +102,7 @@ function cut(text, most) {
     : text.slice(0, Math.ceil(most / 2) - 1) + "…" + text.slice(text.length - Math.floor(most / 2));
 }
 
-// The same, limited by width in pixels of `font`.
+// Same as cut(), limited by width in pixels of `font`.
 const measure = document.createElement("canvas").getContext("2d");
 function fit(text, width, font) {
   measure.font = font;

@@ -10,7 +10,7 @@
 namespace tessera::cli {
 namespace {
 
-// Those of an option of bind, from its table.
+// The choices of an option of bind, from the table of these options.
 std::vector<std::string> choices_of(const CLI::Option& option) {
   for (const BindOption& known : bind_options()) {
     if (known.flag.name.empty() || known.flag.value.empty()) continue;

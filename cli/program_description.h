@@ -15,7 +15,7 @@ struct OptionDescription {
   std::vector<std::string> names;  // "-h", "--help"
   std::string value;               // "FILE"; "" if it takes none
   std::string help;
-  std::string heading;  // what help lists it under
+  std::string heading;  // the heading under which help lists it
   bool is_repeatable = false;
   std::vector<std::string> choices;  // the values that it may have; empty: any
 };

@@ -23,7 +23,7 @@ TEST(ProgressText, NamesPhaseCountTimeAndWhat) {
       progress_text({.done = 2, .total = 7, .seconds_left = 12.4, .phase = BindPhase::Comparing}, 0,
                     3, kWide),
       "comparing whole plans, 3 of 7, about 12 s left");
-  // The same name as in the table of plans that were run.
+  // The name is the one in the table of plans that were run.
   EXPECT_EQ(progress_text({.what = "solved, round 2", .phase = BindPhase::Comparing}, 0, 0, kWide),
             "comparing whole plans: best by timed steps, round 2");
 }

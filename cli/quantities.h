@@ -24,7 +24,7 @@ std::string time_text(double seconds);
 std::string time_text(double seconds, double low, double high);
 std::string time_text(const MeasuredTime& time);
 
-// The same of microseconds, as --json has them.
+// Same as time_text(), for microseconds, the unit of times in --json.
 std::string us_text(double time_us);
 
 // "1 step", "2 steps"; `plural` is needed if the plural is not `noun` and an s.

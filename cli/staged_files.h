@@ -13,7 +13,7 @@ namespace tessera::cli {
 // be written. Commands call this first, because their results may take minutes to compute. Accepts
 // "", which means no file.
 void check_writable_file(std::string_view option, const std::filesystem::path& file);
-// The same for files in `folder`, which StagedFiles creates if it does not exist.
+// Same as check_writable_file() for files in `folder`, which StagedFiles creates if necessary.
 void check_writable_folder(std::string_view option, const std::filesystem::path& folder);
 
 // Writes files under temporary names next to their destinations; commit() renames them. The

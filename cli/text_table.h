@@ -51,7 +51,7 @@ std::string fitted(std::string_view text, const TextStyle& style, size_t used = 
 // line begins with `indent` and ends with a newline. Longer words are broken only on a terminal.
 std::string wrapped(std::string_view text, const TextStyle& style, std::string_view indent = "");
 
-// The same to the right of `label`, which occupies `label_columns` of each line: "label   text".
+// Same as wrapped(), to the right of `label`, which takes `label_columns` columns: "label   text".
 std::string labelled(std::string_view label, std::string_view text, size_t label_columns,
                      const TextStyle& style);
 

@@ -113,7 +113,7 @@ TEST(TextTable, CutsNothingInAPipe) {
   TextTable table({{"name", Align::Left, true}, {"type"}});
   table.add_row({std::string(250, 'n'), "float32"});
   table.add_row({"short", "int64"});
-  // A long name moves what follows in its own line only.
+  // A long name moves the following cells in its own line only.
   EXPECT_EQ(table.text(kPipeStyle), "name" + std::string(38, ' ') + "type\n" +
                                         std::string(250, 'n') + "  float32\n" + "short" +
                                         std::string(37, ' ') + "int64\n");

@@ -69,7 +69,7 @@ Json step_arguments(const StepRecord& record, const PlanStep* step) {
   return arguments;
 }
 
-// A step of a device: what the host did, and what the device did meanwhile.
+// A step of a device: the span on the host, and the span on the device.
 void add_device_step(const StepRecord& record, const Span& span, Json arguments, int line,
                      Json& events) {
   const Span enqueue{span.start, record.enqueue};

@@ -17,7 +17,7 @@ namespace tessera::cli {
 namespace {
 
 constexpr auto kPollTime = std::chrono::milliseconds(5);
-// If work ends the process itself, the code is another one, unless it means to deceive.
+// The exit code unless `work` ends the process itself, with another code or to deceive.
 constexpr int kReturned = 83;
 
 [[noreturn]] void run_trial(const std::function<void()>& work, pid_t parent) {
@@ -50,7 +50,7 @@ std::string explain_failed_trial(const std::function<void()>& work, std::chrono:
     if (ended < 0 && errno != EINTR) return {};
     if (std::chrono::steady_clock::now() >= end) {
       ::kill(child, SIGKILL);
-      // One in a system call that no signal interrupts is left behind: waiting would never end.
+      // A child in an uninterruptible system call is left behind: waiting would never end.
       ::waitpid(child, &status, WNOHANG);
       return "did not return within " + std::to_string(limit.count()) + " s";
     }

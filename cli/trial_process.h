@@ -1,5 +1,5 @@
-// Tries in a process of its own what may crash, hang or end the process, such as opening plug-ins
-// of others. base/child_process.h starts other programs.
+// Runs work that may crash, hang or end the process, such as opening plug-ins of others, in a
+// process of its own. base/child_process.h starts other programs.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// `tessera tune`: measures the candidates for a model, and writes their costs to a file; or says
-// what that is expected to take and to gain.
+// `tessera tune`: measures the candidates for a model, and writes their costs to a file; or prints
+// the expected time and gain of measuring.
 #include "cli/bound_model.h"
 #include "cli/command.h"
 #include "cli/costs_report.h"
@@ -76,7 +76,7 @@ CommandResult tune(TuneArguments arguments) {
   preset.cache.retune = true;
   if (arguments.only_quotes) return quote(arguments, preset);
   const ModelRequest request(arguments.model, MissingInputs::AreRandom, preset);
-  // Before measuring: a result that cannot be written is not worth waiting for.
+  // Checked before measuring, so that nobody waits for a result that cannot be written.
   check_writable_file("--output", arguments.output);
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);

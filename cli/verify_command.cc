@@ -37,8 +37,8 @@ std::string step_text(const verification::VerifyStep& step) {
   return text + ": " + step.check;
 }
 
-// In another process, which a plug-in that crashes takes with it; in this one where that is asked
-// for, or there is no other.
+// Runs the checks in another process, so that a plug-in that crashes ends only that one; in this
+// process if the user asks for it, or if no other can be used.
 verification::VerifiedBackend verify(const VerifyArguments& arguments,
                                      const verification::VerifyOptions& options,
                                      const tuning::VerifyWorkerOptions& limits) {
