@@ -110,7 +110,7 @@ std::optional<PlacementDescription> placement_with_prices(const BenchArguments& 
   return request.bind(loaded, Clock::now()).executor.plan().placement;
 }
 
-// The number of threads of each stream, if --threads is the number of all together.
+// The number of threads of each stream; --threads sets the threads of all streams together.
 uint64_t threads_of_stream(const BenchArguments& arguments, uint64_t streams) {
   const std::optional<std::string>& given = arguments.model.bind["threads"].value;
   if (!given) return 1;
@@ -119,7 +119,7 @@ uint64_t threads_of_stream(const BenchArguments& arguments, uint64_t streams) {
   if (threads >= streams) return threads / streams;
   throw Error(ErrorKind::InvalidArgument, "--threads",
               "expected a thread for each of the " + std::to_string(streams) +
-                  " streams, because it is the number of all together; found " +
+                  " streams, because --threads sets the threads of all streams together; found " +
                   std::to_string(threads));
 }
 
@@ -202,8 +202,8 @@ Command make_bench_command(CommandOptions command) {
   command.add_option("--warmup", arguments->warmup,
                      "N: runs after the first that are not measured (default 1)");
   command.add_option("--streams", arguments->streams,
-                     "N: run so many executors of the model at the same time, with a thread each "
-                     "(--threads: of all together), and print requests per second");
+                     "N: run N executors of the model at the same time, with a thread each "
+                     "(--threads sets the threads of all together), and print requests per second");
   command.add_option("--trace", arguments->trace_file,
                      "FILE: run once more and write a Chrome trace for ui.perfetto.dev");
   command.add_flag("--json", arguments->is_json, "print JSON");

@@ -70,7 +70,7 @@ void add_load_options(CommandOptions command, CommandBits of, ModelArguments& ar
   command.add_option("--random", arguments.seed,
                      missing == MissingInputs::AreErrors
                          ? "SEED: use random numbers for inputs without a file"
-                         : "SEED: of the random numbers for inputs without a file (default 0)");
+                         : "SEED: a seed of random numbers for inputs without a file (default 0)");
   command.add_repeatable("--shape", arguments.shapes,
                          "NAME=SHAPE: the shape of an input, e.g. 1x3x224x224 or scalar");
   command.add_flag("--strict", arguments.is_strict,

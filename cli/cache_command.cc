@@ -145,7 +145,7 @@ std::filesystem::path only_folder(const CacheArguments& arguments) {
   }
   if (!user_cache_folder().empty()) return user_cache_folder();
   throw Error(ErrorKind::InvalidArgument, "--cache-dir",
-              "expected a folder, as neither XDG_CACHE_HOME nor HOME names the user's");
+              "expected a folder, because neither XDG_CACHE_HOME nor HOME names that of the user");
 }
 
 int64_t parse_limit(const std::string& text) {
@@ -290,8 +290,8 @@ Command make_cache_command(CommandOptions command) {
     }
     if (row.asks_for_limit) {
       part.add_option("--limit", arguments->limit,
-                      "SIZE: what may stay, e.g. 512M or 1.5G; K is 1024 bytes, M 1024 K,\n"
-                      "and so on (default 8G)");
+                      "SIZE: the size of files to keep, e.g. 512M or 1.5G; K is 1024 bytes,\n"
+                      "M 1024 K, and so on (default 8G)");
     }
     part.add_flag("--json", arguments->is_json, "print JSON");
     part.set_footer(std::string("Example:\n  ") + row.example);

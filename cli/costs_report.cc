@@ -144,8 +144,8 @@ std::string candidates_text(const std::vector<CandidateDescription>& candidates,
   if (shown.empty()) return "";
   std::string text =
       "\n" + wrapped(
-                 "measured: alone, or as a step of a whole plan; predicted: what it is "
-                 "reckoned to take as a step of a plan, the least first",
+                 "measured: alone, or as a step of a whole plan; predicted: the expected time as a "
+                 "step of a plan, the shortest first",
                  style);
   const bool has_plan = has_chosen(shown);
   for (const CandidateGroup& group : group_candidates(shown)) {

@@ -71,7 +71,7 @@ void look_at(Side& side) {
     side.text = std::move(text);
   } else if (!std::filesystem::is_regular_file(status)) {
     refuse(
-        "expected a file, or a pipe of what 'tessera explain --json' prints, found a pipe of "
+        "expected a file, or a pipe with the output of 'tessera explain --json', found a pipe with "
         "something else");
   }
 }
@@ -160,8 +160,8 @@ void check_sides(std::span<const Side> sides, const DiffArguments& arguments) {
   for (const Side& side : sides) {
     if (side.kind == SourceKind::Explained && !side.options.empty()) {
       throw Error(ErrorKind::InvalidArgument, side.option,
-                  "expected a model or a cache to bind with these options, found what 'tessera "
-                  "explain --json' printed: '" +
+                  "expected a model or a cache to bind with these options, found the output of "
+                  "'tessera explain --json': '" +
                       side.source + "'");
     }
     if (side.kind == SourceKind::Cache && arguments.model.empty()) {
@@ -172,9 +172,9 @@ void check_sides(std::span<const Side> sides, const DiffArguments& arguments) {
   const auto count = [&](SourceKind kind) { return std::ranges::count(sides, kind, &Side::kind); };
   if (count(SourceKind::Explained) == 2 &&
       (arguments.common != ModelArguments{} || arguments.runs)) {
-    throw Error(ErrorKind::InvalidArgument, "options of binding and running",
-                "expected a model or a cache to use them for, found two files that 'tessera "
-                "explain --json' printed");
+    throw Error(ErrorKind::InvalidArgument, "options to bind and run",
+                "expected a model or a cache to use them for, found two outputs of 'tessera "
+                "explain --json'");
   }
   if (count(SourceKind::Cache) == 0 && !arguments.model.empty()) {
     throw Error(ErrorKind::InvalidArgument, "--model '" + arguments.model + "'",
@@ -246,14 +246,14 @@ CommandResult diff(const DiffArguments& arguments) {
 Command make_diff_command(CommandOptions command) {
   const auto arguments = std::make_shared<DiffArguments>();
   command.add_positional("A", arguments->first,
-                         "an ONNX model, a cache, or what 'tessera explain --json' printed");
+                         "an ONNX model, a cache, or the output of 'tessera explain --json'");
   command.add_optional_positional("B", arguments->second,
                                   "the same kinds (default: A, with the options of --b)");
   command.add_option("--a", arguments->first_options,
-                     "OPTIONS: of binding A, in addition to those for both, e.g.\n"
+                     "OPTIONS: options to bind A, in addition to those for both, e.g.\n"
                      "--a='--backends onednn --threads 1'");
-  command.add_option("--b", arguments->second_options, "OPTIONS: of binding B");
-  command.add_option("--model", arguments->model, "MODEL: that the plans of caches are for");
+  command.add_option("--b", arguments->second_options, "OPTIONS: options to bind B");
+  command.add_option("--model", arguments->model, "MODEL: the model of the plans in caches");
   command.add_option("--runs", arguments->runs,
                      "N: runs to take medians of (default: up to 10 in 2 seconds)");
   command.add_flag("--json", arguments->is_json, "print JSON");

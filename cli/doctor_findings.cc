@@ -203,13 +203,13 @@ std::pair<std::string, std::string> fault_inside(const ExaminedCacheFolder& fold
   }
   if (!folder.first_damage.empty()) {
     return {"a cache cannot be read: " + folder.first_damage,
-            "remove it: 'tessera cache verify' lists all that are damaged"};
+            "remove it: 'tessera cache verify' lists all damaged caches"};
   }
   if (const int64_t count = unusable_count(folder); count > 0) {
     return {count_text(count, "file") +
                 " of packed weights, kernels or prices cannot be used: damaged, or made on another "
                 "processor or by another user",
-            "remove what is stored, which later binds make again: 'tessera cache clear'"};
+            "remove the stored files, which later binds make again: 'tessera cache clear'"};
   }
   return {};
 }
@@ -245,7 +245,7 @@ void judge(const ExaminedCacheFolder& folder, Check& check) {
   }
   if (!folder.untrusted.empty()) {
     return report(folder.untrusted + ", so files in it are not used",
-                  is_user ? "let it belong to this user, with mode 0700"
+                  is_user ? "make this user its owner, with mode 0700"
                           : "chmod go-w " + folder.folder.string() +
                                 ", or name another folder in TESSERA_CACHE_DIR");
   }
@@ -319,7 +319,7 @@ Check check_cores(const MachineState& machine) {
   if (!machine.usable_cores) return processor_check("usable cores", "");
   Check check = processor_check(
       "usable cores", std::to_string(*machine.usable_cores) +
-                          (machine.cores ? " of " + total : ", of how many is not known"));
+                          (machine.cores ? " of " + total : " of an unknown number"));
   if (!machine.cores || *machine.usable_cores >= *machine.cores) return check;
   check.problem = "this process may run on " + count_text(*machine.usable_cores, "core") + " of " +
                   total + " (affinity mask)";
@@ -367,7 +367,7 @@ Check check_load(const MachineState& machine) {
                                 number_text(*machine.busy_by_others) + " processors on average");
   if (*machine.busy_by_others <= kMaxBusyByOthers) return check;
   check.problem = "other processes use " + number_text(*machine.busy_by_others) +
-                  " processors of those on which this one may run";
+                  " of the processors on which this one may run";
   check.remedy = "stop them (top shows which they are), or leave them some cores with --threads";
   return check;
 }

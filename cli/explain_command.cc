@@ -118,10 +118,10 @@ Command make_explain_command(CommandOptions command) {
   const auto arguments = std::make_shared<ExplainArguments>();
   add_model_options(command, kExplainCommand, arguments->model, MissingInputs::AreRandom);
   command.add_option("--node", arguments->node,
-                     "NAME: show all about the steps of a node; NAME*: of nodes whose\n"
-                     "names begin so");
+                     "NAME: show everything about the steps of a node; NAME*: of all\n"
+                     "nodes whose names begin with NAME");
   command.add_option("--kernel", arguments->kernel,
-                     "NAME: print only what was compiled for the step of a node");
+                     "NAME: print only the code that was compiled for the step of a node");
   command.add_option("--form", arguments->form,
                      "expression|source|assembly: what --kernel prints (default source)");
   command.add_option("--runs", arguments->runs,

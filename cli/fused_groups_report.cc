@@ -80,7 +80,7 @@ std::string fused_groups_text(const PlanDescription& plan, const std::vector<dou
   }
   return "\n" +
          wrapped(
-             "fused groups: what one of these steps reads and writes, and how long it takes; "
+             "fused groups: the bytes that one of these steps reads and writes, and its time; "
              "unfused: the same for its nodes one by one, or in smaller groups",
              style) +
          table.text(style);

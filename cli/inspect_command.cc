@@ -129,13 +129,13 @@ Command make_inspect_command(CommandOptions command) {
   command.add_flag("--memory", options->shows_memory,
                    "bind the model, and show where its intermediate values lie in memory");
   command.add_option("--svg", options->svg_file,
-                     "FILE: the same, and write a drawing of it for a browser");
+                     "FILE: as --memory, and write a drawing of the memory for a browser");
   add_bind_options(command, kInspectCommand, options->bind);
   command.add_flag("--strict", options->is_strict,
                    "fail if a shape declared inside the model is wrong");
   command.add_flag("--json", options->is_json, "print JSON");
   command.set_footer(
-      "Options that decide where and how it runs need --memory or --svg.\n\n"
+      "Options that decide where and how the model runs need --memory or --svg.\n\n"
       "Example:\n"
       "  tessera inspect model.onnx --shape '#0=1x3x224x224' --passes\n"
       "  tessera inspect model.onnx --memory --svg memory.svg");

@@ -37,7 +37,7 @@ struct CommandRow {
 constexpr std::array kCommands = {
     CommandRow{"run", "Run a model once", make_run_command},
     CommandRow{"bench", "Measure how long a model takes to load, bind and run", make_bench_command},
-    CommandRow{"explain", "Show which backend runs each step, how fast, and how near others come",
+    CommandRow{"explain", "Show which backend runs each step, how fast, and how close others are",
                make_explain_command},
     CommandRow{"diff", "Compare two plans: which steps differ, and what that costs",
                make_diff_command},

@@ -171,7 +171,7 @@ std::string heading_svg(const MemoryReport& report) {
   const std::string whose = model.empty() ? "" : " of " + shorten(printable(model), kTitleColumns);
   const std::string bound =
       memory.is_proven_smallest
-          ? ", the smallest there is (proven)"
+          ? ", the smallest possible (proven)"
           : "; at least " + bytes_of_block_text(memory.lower_bound_bytes) + " are needed at once";
   return text_at(16, 26, R"( font-size="18" font-weight="600")",
                  "Memory for intermediate values" + whose) +

@@ -71,7 +71,7 @@ std::string proof_text(const PlacementDescription& placement) {
   }
   const std::string why =
       placement.contenders.empty()
-          ? "this plan was kept, as an earlier tuning chose it or as little is to be won"
+          ? "this plan was kept, because an earlier tuning chose it or because others gain little"
           : "this plan was chosen by running whole plans";
   const double predicted = placement.lower_bound_seconds * (1 + placement.gap);
   return why +
@@ -94,7 +94,7 @@ std::string contender_text(const std::string& name) {
   if (kind == "known") return "plan of an earlier tuning";
   if (kind == "solved") return "best by timed steps, " + (round.empty() ? "round 1" : round);
   if (kind == "greedy") return "fastest kernel of each node" + prices;
-  if (kind == "in order") return "what runs without measuring";
+  if (kind == "in order") return "plan without measuring";
   constexpr std::string_view kAlone = " alone";
   if (kind.ends_with(kAlone)) {
     return "mostly " + kind.substr(0, kind.size() - kAlone.size()) + prices;

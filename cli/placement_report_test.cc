@@ -67,7 +67,7 @@ TEST(PlacementReport, SaysInWordsWhatWasRunAndWhyTheFirstIsUsed) {
               HasSubstr("best by kernels timed alone   4.020 ms  used: as fast as any\n"
                         "best by timed steps, round 3  4.000 ms\n"
                         "plan of an earlier tuning     4.100 ms\n"
-                        "what runs without measuring   4.200 ms\n"
+                        "plan without measuring        4.200 ms\n"
                         "mostly onednn                 5.000 ms\n"
                         "mostly mylib, round 2         6.000 ms\n"));
   placement.contenders[0].seconds = 0.0044;

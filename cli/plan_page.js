@@ -185,12 +185,12 @@ function showPrediction() {
   const choice = plan.placement, shown = byId("predicted");
   if (choice.predicted_us == null) {
     shown.append(element("p", {}, "This plan was chosen without measuring: each step went to the " +
-      "first library that can compute it. tessera explain --optimize measures what each library " +
-      "takes, and shows here how good the choice is."));
+      "first library that can compute it. tessera explain --optimize measures the times of all " +
+      "libraries, and shows here how good the choice is."));
     return;
   }
   shown.append(element("div", {class: "large"}, timeText(choice.predicted_us)),
-    element("p", {}, "The sum of what its steps were measured to take, one by one. It is a " +
+    element("p", {}, "The sum of the times that its steps took one by one. It is a " +
       "prediction: the time of the whole plan stands under Measured."));
   const above = choice.gap < 5e-5 ? "and this plan has that sum"
     : `and the sum of this plan is ${percent(choice.gap, 2)} higher` +
@@ -219,9 +219,9 @@ function contenderTexts({contender, backend, round}) {
     known: ["plan of an earlier tuning", ""],
     solved: ["best by timed steps", "the lowest sum of the times that steps took in whole plans"],
     greedy: ["fastest kernel of each node", "one node after the other, by the same times"],
-    in_order: ["what runs without measuring", "by no times: in the order of libraries"],
+    in_order: ["plan without measuring", "without times: in the order of libraries"],
     alone: [`mostly ${backend}`, `${backend} wherever it can, others where it cannot`],
-    unsplit: [`largest groups of ${backend}`, "the same, in as few parts as it offers"],
+    unsplit: [`largest groups of ${backend}`, `${backend} wherever it can, in few parts`],
   }[contender] || [contender, ""];
   return round > 1 || contender === "solved" ? [`${name}, round ${Math.max(1, round)}`, means]
     : [name, means];
@@ -234,7 +234,7 @@ function resultText(contender, contenders) {
   if (slower <= 0) return "used: the fastest";
   return slower < 0.0101
     ? `used: ${percent(slower, 2)} above the shortest time, which is noise, and first by price`
-    : "used: the best of building and running together";
+    : "used: the shortest time to build and run together";
 }
 
 function showRace() {
@@ -298,7 +298,7 @@ function candidatesTable(step) {
   const table = element("table", {}, element("colgroup", {}, ...widths),
     element("thead", {}, element("tr", {},
     element("th", {scope: "col"}, "who could compute it"),
-    element("th", {scope: "col", class: "number", title: "the price that the choice reckons with"},
+    element("th", {scope: "col", class: "number", title: "the price that the choice uses"},
             "predicted"), element("th", {scope: "col"}, ""))));
   let hasParts = false;
   for (const group of groups.slice(0, kShownGroups)) {

@@ -72,7 +72,7 @@ std::string report_text(const RunReport& report, const TextStyle& style) {
                   style);
   if (report.new_cache.empty()) return text;
   return text +
-         wrapped("binding measured what each library takes, once: the next start finds it in " +
+         wrapped("binding measured the time of each library, once: the next start finds it in " +
                      report.new_cache,
                  style);
 }

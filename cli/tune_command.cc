@@ -99,10 +99,10 @@ Command make_tune_command(CommandOptions command) {
   command.add_option("--output", arguments->output,
                      "FILE: write the measured times as JSON, for --costs");
   add_bind_option(command, "cost_table", arguments->model.bind,
-                  "of an earlier --output; its times are not measured again");
+                  "an earlier --output, whose times are not measured again");
   add_bind_option(command, "tune_all", arguments->model.bind);
   command.add_flag("--dry-run", arguments->only_quotes,
-                   "measure and write nothing; say what tuning is expected to take and to gain");
+                   "measure and write nothing; print the expected time and gain of tuning");
   command.add_flag("--table", arguments->shows_table, "print every candidate with its time");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");
   command.set_footer(

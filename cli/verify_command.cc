@@ -52,7 +52,7 @@ verification::VerifiedBackend verify(const VerifyArguments& arguments,
       if (error.kind() != ErrorKind::DeviceFailed) throw;
       say_warning("the plug-in is judged in this process, which ends if it crashes: " +
                   error.where() + ": " + error.message() +
-                  "; `make demo` or `tools/build release tessera_worker` builds it");
+                  "; `make demo` or `tools/build release tessera_worker` builds the worker");
     }
   }
   return verification::verify_backend(
@@ -157,14 +157,14 @@ void check_has_effect(const VerifyArguments& arguments, bool has_model) {
                             arguments.timeout != none.timeout;
     if (!has_others) return;
     throw Error(ErrorKind::InvalidArgument, "command line",
-                "--seed, --cases and --timeout count with --backend only");
+                "--seed, --cases and --timeout have an effect only with --backend");
   }
   ModelArguments of_model = arguments.model;
   of_model.bind["in_process"] = {};
   if (of_model == none.model) return;
   throw Error(ErrorKind::InvalidArgument, "command line",
-              "of --backend only --seed, --cases, --timeout and --in-process count; the other "
-              "options are for MODEL");
+              "with --backend, only --seed, --cases, --timeout and --in-process have an effect; "
+              "the other options are for MODEL");
 }
 
 CommandResult verify(const VerifyArguments& arguments) {
@@ -201,11 +201,11 @@ Command make_verify_command(CommandOptions command) {
   add_model_options(command, kVerifyCommand, arguments->model, MissingInputs::AreRandom);
   command.make_optional("MODEL");
   command.add_option("--backend", arguments->library, "PATH: the plug-in to check");
-  command.add_option("--seed", arguments->seed, "SEED: of the random elements (default: 1)");
+  command.add_option("--seed", arguments->seed, "SEED: a seed of random elements (default: 1)");
   command.add_option("--cases", arguments->cases,
                      "N: times to check each case, with new elements (default: 1)");
   command.add_option("--timeout", arguments->timeout,
-                     "SECONDS: what one call of the plug-in may take (default: 60)");
+                     "SECONDS: the time that one call of the plug-in may take (default: 60)");
   command.add_flag("--json", arguments->is_json, "print JSON");
   command.set_footer(
       "With MODEL: compares every kernel that backends offer for it with the reference.\n"
