@@ -17,9 +17,9 @@ namespace tessera::python {
 // element type. Requires the interpreter's lock.
 Tensor to_tensor(nanobind::handle value, const std::string& location);
 
-// The same, but never copies: the tensor shows later changes of the array. Both throw
-// InvalidArgument if `value` is not a dense row-major array; to_writable_tensor() also if the array
-// must not be written.
+// Same as to_tensor(), but never copy: the tensor shows later changes of the array. Both throw
+// InvalidArgument if `value` is not a dense row-major array; to_writable_tensor() also if it is
+// read-only.
 Tensor to_shared_tensor(nanobind::handle value, const std::string& location);
 Tensor to_writable_tensor(nanobind::handle value, const std::string& location);
 

@@ -39,7 +39,7 @@ using Progress = std::function<bool(const TuneProgress&)>;
 // Columns of the lines of help(Model.bind).
 constexpr size_t kColumns = 100;
 
-// What Python calls each type of option.
+// The name in Python of each type of option.
 const char* type_text(const Field<bool>& /*field*/) { return "bool"; }
 const char* type_text(const Field<std::optional<Optimize>>& /*field*/) {
   return "bool | str | None";
@@ -83,7 +83,7 @@ std::string type_text_of(const BindOption& option) {
   return std::visit([](const auto& field) { return type_text(field); }, option.field.typed);
 }
 
-// Each reads a value of Python; false if it has another type.
+// Each function reads a value of Python; false if it has another type.
 
 template <class T>
 bool read(const BindOption& /*option*/, nb::handle given, T& value) {
@@ -165,7 +165,7 @@ const BindOption& option_of(const std::string& keyword) {
   throw nb::type_error(message.c_str());
 }
 
-// In lines, of which the second and later ones are indented.
+// Breaks the text into lines, of which the second and later ones are indented.
 std::string wrapped(const std::string& text) {
   std::istringstream words(text);
   std::string lines;

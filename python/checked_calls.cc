@@ -19,7 +19,7 @@ struct CheckedCall {
   vectorcallfunc native_call;
   PyObject* explain;   // (native, arguments, keywords) -> the text of the TypeError
   PyObject* describe;  // native -> inspect.Signature
-  // Of a constructor: how nanobind calls the class.
+  // For a constructor: nanobind's function that calls the class.
   vectorcallfunc construct;
 };
 
@@ -80,8 +80,8 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
   return result;
 }
 
-// What a class calls whose __init__ is a CheckedCall. nanobind's own function does not look for
-// __init__ as an attribute.
+// Calls a class whose __init__ is a CheckedCall. nanobind's own function does not look for __init__
+// as an attribute.
 PyObject* construct(PyObject* type, PyObject* const* arguments, size_t flags, PyObject* keywords) {
   const nb::object init = nb::steal(PyObject_GetAttrString(type, "__init__"));
   if (!init.is_valid()) return nullptr;
@@ -150,7 +150,7 @@ PyObject* signature(PyObject* self, void* /*unused*/) {
   return PyObject_CallOneArg(of(self).describe, of(self).native);
 }
 
-// Without the signature, which nanobind puts before the text.
+// Returns the text without the signature, which nanobind puts before it.
 PyObject* documentation(PyObject* self, void* /*unused*/) {
   const nb::object overloads =
       nb::steal(PyObject_GetAttrString(of(self).native, "__nb_signature__"));
@@ -173,7 +173,7 @@ PyObject* text(PyObject* self) {
   return PyUnicode_FromFormat("<function tessera.%S>", name.ptr());
 }
 
-// Has the class call construct().
+// Makes the class call construct().
 PyObject* adopt_class(PyObject* self, PyObject* type) {
   if (PyType_Check(type) == 0) {
     PyErr_SetString(PyExc_TypeError, "expected a class");

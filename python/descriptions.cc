@@ -56,7 +56,7 @@ nb::object value_of(const T& value) {
   }
 }
 
-// The type of what value_of() returns, as Python writes it.
+// The type of the result of value_of(), as Python writes it.
 template <class T>
 std::string annotation() {
   if constexpr (kIsDescribed<T>) {

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 18> kDevices = {
     "",    "cpu",  "cuda",      "cuda_host", "opencl",       "",       "",       "vulkan",  "metal",
     "vpi", "rocm", "rocm_host", "ext_dev",   "cuda_managed", "oneapi", "webgpu", "hexagon", "maia"};
 
-// Of the host, also if a device can read its memory.
+// Whether the memory is the host's, also if a device can read it.
 bool is_host(int32_t type) {
   const std::string_view name =
       type > 0 && static_cast<size_t>(type) < kDevices.size() ? kDevices[type] : "";

@@ -35,11 +35,11 @@ bool offers_dlpack(nanobind::handle value);
 
 // The elements of an array in the host's memory, which the tensor keeps alive. They are not copied
 // if they are dense and row-major. Throws InvalidArgument, naming `location`, for an array in
-// memory of another device, for element types that Tessera does not have, and if the array cannot
-// be had. Requires the interpreter's lock.
+// memory of another device, for element types that Tessera does not have, and if the library does
+// not export the array. Requires the interpreter's lock.
 Tensor tensor_from_dlpack(nanobind::handle value, const std::string& location);
-// The same, but never copies: the tensor shows later changes of the array. Also throws
-// InvalidArgument if the array is not dense and row-major; `is_written`: or must not be written.
+// Same as tensor_from_dlpack(), but never copies: the tensor shows later changes of the array. Also
+// throws InvalidArgument if the array is not dense and row-major or, if `is_written`, is read-only.
 Tensor shared_tensor_from_dlpack(nanobind::handle value, const std::string& location,
                                  bool is_written);
 

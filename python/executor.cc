@@ -140,7 +140,7 @@ auto interruptible(SharedExecutor& shared, const Action& action) {
   }
 }
 
-// The index of each of `wanted` among `names`. Throws InvalidArgument for a name that is not there.
+// The index of each of `wanted` among `names`. Throws InvalidArgument for a name that is missing.
 std::vector<size_t> indices_of(const std::vector<std::string>& wanted,
                                const std::vector<std::string>& names) {
   std::vector<size_t> indices;
@@ -180,7 +180,7 @@ nb::list run(SharedExecutor& shared, const nb::args& inputs,
     const bool has_bound_output = !shared.bound_outputs.empty();
     // The plan, and with it the outputs of steps that may be fetched, can depend on the shapes.
     if (has_bound_output || outputs) names = output_names(executor);
-    // In the same turn as the run: afterwards, another thread may bind other arrays.
+    // Read in the same turn as the run: afterwards, another thread may bind other arrays.
     if (has_bound_output) {
       const Locked lock;
       for (size_t index = 0; index < names.size(); ++index) {
@@ -246,9 +246,9 @@ void exclusively_answering_signals(SharedExecutor& shared, const Action& action)
 constexpr const char* kRunText =
     R"(Runs on NumPy arrays: a dictionary by name, or one array for each of `inputs`, in order.
 
-Returns the outputs, then the fetched values, in the order of `Executor.outputs`; or those that the
-argument `outputs` names, in its order. All are computed in any case. The arrays belong to the
-caller; later runs do not change them, except those that were passed to bind_output().
+Returns the outputs, then the fetched values, in the order of `Executor.outputs`; or only the ones
+that the argument `outputs` names, in its order. All are computed in any case. The arrays belong to
+the caller; later runs do not change them, except those that were passed to bind_output().
 
 If the model leaves shapes open, and arrays have other shapes than in the previous run, the executor
 switches to a plan for these shapes. That takes microseconds if it has such a plan (it keeps the
@@ -380,7 +380,7 @@ void bind_executor(nb::module_& module) {
                 shared.exclusively([](Executor& executor) { return executor.compiled(); }));
           },
           nb::sig("def compiled(self) -> list[tessera.descriptions.CompileDescription]"),
-          "What the backends of the plan have compiled in this process.")
+          "The compilations of each backend of the plan in this process.")
       .def(
           "kernel_text",
           [](SharedExecutor& shared, size_t step, const std::string& form) {
@@ -394,8 +394,8 @@ void bind_executor(nb::module_& module) {
                 [&](Executor& executor) { return executor.kernel_text(step, *wanted); });
           },
           "step"_a, "form"_a = "source",
-          "What was compiled for a step of plan(): 'expression', 'source' or 'assembly'; None if "
-          "its kernel was not compiled here.")
+          "The code of a step of plan(): 'expression', 'source' or 'assembly'; None if its kernel "
+          "was not compiled here.")
       .def(
           "memory",
           [](SharedExecutor& shared) {
@@ -403,7 +403,7 @@ void bind_executor(nb::module_& module) {
                 shared.exclusively([](Executor& executor) { return executor.memory(); }));
           },
           nb::sig("def memory(self) -> tessera.descriptions.HeldMemoryDescription"),
-          "What the executor keeps in memory now, and the caches of the process with their bounds.")
+          "The memory of the executor, and the caches of the process with their bounds.")
       .def(
           "shapes",
           [](SharedExecutor& shared) {
@@ -448,7 +448,7 @@ void bind_executor(nb::module_& module) {
                 [&](Executor& executor) { executor.save_cache(filename, type, include_packs); });
           },
           "filename"_a, "type"_a = "all", nb::kw_only(), "include_packs"_a = false,
-          "Saves what bind() found out or knew, as Model.save_cache() does.")
+          "Saves the results that bind() found or knew, as Model.save_cache() does.")
       .def(
           "load_cache",
           [](SharedExecutor& shared, const std::filesystem::path& filename,

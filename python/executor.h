@@ -41,7 +41,7 @@ class SharedExecutor {
     const Unlocked unlocked;
     return exclusively_unlocked(action);
   }
-  // The same, but the interpreter's lock must not be held.
+  // Same as exclusively(), but the interpreter's lock must not be held.
   template <class Action>
   auto exclusively_unlocked(const Action& action) {
     std::unique_lock turn(mutex_, std::try_to_lock);
@@ -49,7 +49,7 @@ class SharedExecutor {
     forks_at_turn_ = fork_count();
     return action(*executor_);
   }
-  // Only for properties that never change after bind(), such as the number of threads.
+  // To be used only for properties that never change after bind(), such as the number of threads.
   const Executor& executor() const { return *executor_; }
   // May be called from any thread, also during a run.
   void cancel() { executor_->cancel(); }
@@ -83,7 +83,7 @@ NamedTensors by_name(nanobind::handle mapping);
 // Throws InvalidArgument if there are more or fewer arrays. Requires the interpreter's lock.
 NamedTensors by_name_or_in_order(const nanobind::args& inputs,
                                  const std::vector<std::string>& input_names);
-// The same for dense arrays only. Throws InvalidArgument if an array is sparse.
+// Same as by_name(), for dense arrays only. Throws InvalidArgument if an array is sparse.
 std::map<std::string, Tensor> dense_by_name(nanobind::handle mapping);
 
 void bind_executor(nanobind::module_& module);

@@ -15,8 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long the end of the interpreter waits. Work that takes longer is still going on when the
-// process frees its static variables.
+// The longest time that the end of the interpreter waits. Work that takes longer is still running
+// when the process frees its static variables.
 constexpr std::chrono::seconds kMaxWait{2};
 constexpr std::chrono::milliseconds kPoll{1};
 
@@ -46,7 +46,7 @@ bool must_stay_out() { return is_ending && ending_thread.load() != std::this_thr
 // Calls `take`, which takes the interpreter's lock, unless the interpreter has begun to end.
 template <class Take>
 void take_lock(const Take& take) {
-  // wait_for_others() either sees this thread, or has set what the next line asks for.
+  // wait_for_others() either sees this thread, or has already set `is_ending`.
   ++returning;
   if (must_stay_out()) {
     --returning;
@@ -57,8 +57,7 @@ void take_lock(const Take& take) {
 }
 
 void wait_for_others() {
-  // What other threads hold cannot be freed any more. This thread may have no frame of its own
-  // here.
+  // Objects that other threads hold cannot be freed any more. This thread may have no frame here.
   const nb::object frames = nb::module_::import_("sys").attr("_current_frames")();
   frames.attr("pop")(nb::module_::import_("_thread").attr("get_ident")(), nb::none());
   if (nb::len(frames) > 0) nb::set_leak_warnings(false);
@@ -75,8 +74,8 @@ void wait_for_others() {
 
 bool has_interpreter_lock() {
 #ifdef Py_LIMITED_API
-  // The stable interface, which begins with 3.12 here, has no question for it. From 3.12 on, each
-  // thread knows its own state, of which this is a part; without the lock it has none.
+  // The stable interface, which begins with 3.12 here, has no function that tells this. From 3.12
+  // on, each thread knows its own state, which has this dictionary; without the lock there is none.
   return PyThreadState_GetDict() != nullptr;
 #else
   return PyGILState_Check() == 1;
@@ -135,7 +134,7 @@ void watch_threads() {
   pthread_atfork([] { changing_threads.lock(); }, [] { changing_threads.unlock(); },
                  [] {
                    changing_threads.unlock();
-                   // A new process has only the thread that made it. What other threads held is
+                   // A new process has only the thread that made it. Objects of other threads are
                    // never freed there.
                    at_work = returning = sleeping = 0;
                    nb::set_leak_warnings(false);

@@ -39,9 +39,9 @@ class Locked {
   PyThreadState* own_ = nullptr;  // of a thread that the interpreter did not know
 };
 
-// Has the interpreter, when it ends, wait a moment for the work of other threads, and then keep
-// these threads out; and lets no thread become known to it during a fork. Call it once, when the
-// module is made.
+// Makes the interpreter, when it ends, wait a moment for the work of other threads, and then keep
+// these threads out; and prevents that a thread becomes known to it during a fork. Call it once,
+// when the module is made.
 void watch_threads();
 
 }  // namespace tessera::python

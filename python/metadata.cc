@@ -94,7 +94,7 @@ nb::dict read_file(const std::filesystem::path& file) {
 
 void bind_metadata(nb::module_& module) {
   constexpr const char* kText =
-      "What a model's file says of itself. Inputs and outputs are tuples of name, type in ONNX's "
+      "The metadata in a model's file. Inputs and outputs are tuples of name, type in ONNX's "
       "notation, shape or None, and whether the file has a value for it.";
   // The first overload that fits is used. Bytes come first, because they also convert to a path.
   module.def("read_metadata", &read_bytes, "model"_a, kText);

@@ -1,4 +1,4 @@
-// What a model's file says of itself, for tessera.onnxruntime.
+// The metadata in a model's file, for tessera.onnxruntime.
 #pragma once
 
 #include <nanobind/nanobind.h>

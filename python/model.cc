@@ -88,7 +88,7 @@ class PythonLog {
 struct LoadedModel {
   Model model;
   std::shared_ptr<PythonLog> log;
-  // What tessera/copies.py needs to load the model again; None if it cannot be.
+  // The arguments with which tessera/copies.py loads the model again; None if it cannot.
   nb::object origin = {};
   std::optional<ModelDescription> description = {};  // computed on first use
 };
@@ -286,7 +286,7 @@ nb::object text(LoadedModel& self) {
 }
 
 constexpr const char* kSaveCacheText =
-    R"(Saves what the newest bind() with optimize found out in a file.
+    R"(Saves the results of the newest bind() with optimize in a file.
 
 type: "all", "plan", or a backend's name or alias. In a file with the same fingerprint, only this
     type is replaced.
@@ -368,7 +368,7 @@ void bind_model(nb::module_& module) {
       .def(
           "cache_report", [](LoadedModel& self) { return to_python(self.model.cache_report()); },
           nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
-          "What the newest bind() with optimize loaded from caches.")
+          "The artifacts that the newest bind() with optimize loaded from caches.")
       .def("describe", &describe, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "

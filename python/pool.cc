@@ -49,7 +49,7 @@ struct SharedPool {
 // The exception of Python that stands for `error`. Requires the interpreter's lock.
 nb::object exception_of(const std::exception_ptr& error) {
   try {
-    // nanobind translates what a function of Python throws.
+    // nanobind translates exceptions that leave a function of Python.
     nb::cpp_function([error] { std::rethrow_exception(error); })();
   } catch (nb::python_error& raised) {
     return nb::borrow(raised.value());
@@ -62,7 +62,7 @@ struct PendingFuture {
   nb::object future;
   std::shared_ptr<Pool> pool;
 
-  // Destroyed on any thread; the pool afterwards, without the lock.
+  // May be destroyed on any thread; releases the pool last, without the lock.
   ~PendingFuture() {
     if (!future.is_valid()) return;
     const Locked lock;
@@ -87,7 +87,7 @@ void settle(PendingFuture& pending, PoolResult result) {
       if (outputs.is_valid()) pending.future.attr("set_result")(outputs);
     }
   } catch (nb::python_error& error) {
-    // Only if somebody else has set the result of the future.
+    // Occurs only if somebody else has set the result of the future.
     error.discard_as_unraisable("tessera.Pool");
   }
   // Arrays are released once, while this thread has the lock.
@@ -135,12 +135,12 @@ void close(SharedPool& shared, bool wait, bool cancel_waiting) {
 constexpr const char* kPoolText =
     R"(Executors of one model, which share its weights and run requests of many callers at once.
 
-executors: how many requests run at the same time; 0: as many as there are cores for, with `threads`
+executors: how many requests run at the same time; 0: as many as the cores allow, with `threads`
     threads each.
 max_waiting: how many requests may wait for an executor, in addition to those that run.
 threads: the threads of each executor; 0 means one here.
 
-The other arguments are those of Model.bind(), and errors are raised as by that. Requests begin in
+The other arguments are those of Model.bind(), and the same errors are raised. Requests begin in
 the order in which they were submitted. They may have different shapes, as those of Executor.run().
 All methods are thread-safe, and do not keep the interpreter's lock while they wait.
 
@@ -225,16 +225,16 @@ void bind_pool(nb::module_& module) {
           nb::sig("def __exit__(self, *exception: object) -> None"))
       .def_prop_ro(
           "executors", [](const SharedPool& self) { return self.pool->executors(); },
-          "How many requests run at the same time.")
+          "The number of requests that run at the same time.")
       .def_prop_ro(
           "threads", [](const SharedPool& self) { return self.pool->threads(); },
           "The number of threads of each executor.")
       .def_prop_ro(
           "max_waiting", [](const SharedPool& self) { return self.pool->max_waiting(); },
-          "How many requests may wait for an executor.")
+          "The number of requests that may wait for an executor.")
       .def_prop_ro(
           "waiting", [](const SharedPool& self) { return self.pool->waiting(); },
-          "How many requests have not begun.")
+          "The number of requests that have not begun.")
       .def_prop_ro(
           "inputs", [](const SharedPool& self) { return to_list(self.pool->inputs()); },
           nb::sig("def inputs(self) -> list[tessera.descriptions.ValueDescription]"),

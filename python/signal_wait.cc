@@ -18,10 +18,10 @@ using Clock = std::chrono::steady_clock;
 
 // How often the main thread looks for signals.
 constexpr std::chrono::milliseconds kPoll{50};
-// How long work that was told to stop may go on before it is left to itself.
+// The longest time that work may go on after a request to stop, before it is left to itself.
 constexpr std::chrono::milliseconds kMaxDelay{250};
 
-// Null also if the system starts no further thread.
+// Null if the system starts no further thread.
 std::unique_ptr<BackgroundTask> start_or_null(std::function<void(CancellationToken& end)> work) {
   try {
     return BackgroundTask::start(std::move(work));
@@ -41,7 +41,7 @@ struct SignalWait::State {
   std::exception_ptr failure;
   const std::function<bool()>* question = nullptr;
   std::optional<bool> answer;
-  // What a handler or a question raised. Requires the interpreter's lock.
+  // The exception that a handler or a question raised. Requires the interpreter's lock.
   std::optional<nb::python_error> raised;
 
   // Waits for an end, a question, or a moment. Without the interpreter's lock, so that a handler of
@@ -112,7 +112,7 @@ void SignalWait::run(std::function<void()> work) {
   std::unique_ptr<BackgroundTask> task;
   if (is_main_thread()) {
     state_->is_waited_for = true;
-    // By a copy: if no thread can be started, `work` is called here.
+    // The task gets a copy: if no thread can be started, `work` is called here.
     task = start_or_null([state = state_, work](CancellationToken& /*end*/) mutable {
       std::exception_ptr error;
       try {
@@ -120,7 +120,7 @@ void SignalWait::run(std::function<void()> work) {
       } catch (...) {
         error = std::current_exception();
       }
-      // What the work owns is released before its end is told.
+      // The objects that the work owns are released before its end is reported.
       work = {};
       const std::scoped_lock lock(state->mutex);
       state->failure = std::move(error);
@@ -177,7 +177,7 @@ bool SignalWait::ask(const std::function<bool()>& question) {
   state_->changed.notify_all();
   state_->changed.wait(lock,
                        [&] { return state_->answer.has_value() || state_->is_stop_requested; });
-  // Nobody calls the question any more: the one who answers has taken it, or it is taken back here.
+  // Nobody calls the question later: the waiting thread has taken it, or it is withdrawn here.
   const bool is_taken = std::exchange(state_->question, nullptr) == nullptr;
   if (is_taken && !state_->answer) {
     state_->changed.wait(lock, [&] { return state_->answer.has_value(); });

@@ -30,7 +30,7 @@ class SignalWait {
   // On other threads than the main one, which get no signals, `work` is simply called.
   void run(std::function<void()> work);
 
-  // Both for `work`. Whether it should end soon.
+  // This and ask() are for `work`. Whether `work` should end soon.
   bool is_stop_requested() const;
   // Calls `question` on the thread that waits, with the interpreter's lock; returns its answer. If
   // it throws an exception of Python, run() treats that like one of a signal's handler. false if a

@@ -23,7 +23,7 @@ from typing import BinaryIO
 
 from . import _core, calls, copies
 
-# Before the names are imported from there.
+# Must come before the names are imported from there.
 calls.check_calls(_core)
 copies.install()
 
@@ -233,7 +233,7 @@ def inspect(
     the result lists all that is missing, and `model` is what the file declares. Otherwise `model`
     is that of load(model).describe(). The arguments are those of load().
 
-    Raises as load() does, except Unsupported for what is missing.
+    Raises as load() does, but not Unsupported for missing parts.
 
         for part in tessera.inspect("model.onnx").missing:
             print(part.reason, part.count, part.places)

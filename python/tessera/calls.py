@@ -3,7 +3,7 @@ and a call with wrong arguments is answered by one line that names the wrong one
 
 nanobind keeps the signature of a function as text, which signature_of() parses when somebody asks.
 It answers a wrong call with the list of everything that it would accept; explain() finds out which
-argument it is.
+argument is wrong.
 """
 
 import ast
@@ -109,7 +109,7 @@ def explain_call(name: str, signature: inspect.Signature, arguments, keywords) -
 
 
 def _name_of(native) -> str:
-    """As the caller wrote it: "load", "Executor.run", "Pin"."""
+    """The name as the caller wrote it: "load", "Executor.run", "Pin"."""
     name = native.__qualname__.removesuffix(".__init__")
     return "load" if name == "load_bytes" else name
 
@@ -126,7 +126,7 @@ def _shown(value) -> str:
 
 
 def _unmet(value, annotation) -> str:
-    """What the annotation demands and `value` is not; "" if it fits, or if nobody can tell."""
+    """The type that `value` should have; "" if it fits the annotation, or if that is unknown."""
     if annotation is inspect.Parameter.empty:
         return ""
     if not _fits(value, ast.parse(annotation, mode="eval").body):
@@ -166,7 +166,7 @@ def _fits(value, node) -> bool:
 
 
 def _fits_elements(value, node) -> bool:
-    """Of "Sequence[int]" and the like."""
+    """_fits() for "Sequence[int]" and the like."""
     container = _type_of(ast.unparse(node.value))
     if container is None:
         return True
@@ -198,7 +198,7 @@ def _type_of(name: str):
     return getattr(_core, name.rpartition(".")[2], None) if "numpy" not in name else None
 
 
-# Classes that cannot be called, and what makes their objects.
+# Classes that cannot be called, and the functions that make their objects.
 _MAKERS = {
     "DeviceArray": "to_device(), new_array() and from_dlpack() make one",
     "Executor": "Model.bind() makes one",
@@ -263,8 +263,8 @@ def _explain_setter(name, native, arguments, keywords) -> str:
 
 
 def suggests_keywords(function: _Function) -> _Function:
-    """A decorator for functions in Python: a keyword that does not exist is answered as by the
-    compiled ones, with the likely one."""
+    """A decorator for functions in Python: an unknown keyword raises a TypeError as in compiled
+    functions, which names the likely keyword."""
 
     @functools.wraps(function)
     def checked(*arguments, **keywords):

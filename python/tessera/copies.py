@@ -1,7 +1,7 @@
-"""What copying and pickling the objects of the compiled part means.
+"""Copying and pickling of the objects of the compiled part.
 
 A Model is pickled as the absolute path of its file and the arguments of load(), so the process that
-unpickles it loads the file itself. What it loaded from caches by load_cache() is not part of that.
+unpickles it loads the file itself. Contents of caches that load_cache() added are not part of that.
 Copies of a Model are the Model, because several users may share it. An Executor and an array in
 memory of a device belong to their process.
 """
@@ -33,7 +33,7 @@ def _refuses(reason):
 
 
 def _reduce_sparse(self):
-    # The elements and not NumPy's arrays of them, which share no memory with `self` in any case.
+    # Copies the elements, also for copy.copy(): the arrays share no memory with `self`.
     if self.format == "csr":
         return _core.csr_array, (self.indptr, self.indices, self.data, self.shape)
     return _core.row_sparse_array, (self.indices, self.data, self.shape)

@@ -1,5 +1,5 @@
-"""Messages of level DEBUG for the logger "tessera": what load() and bind() did. The compiled part
-reports warnings and information itself, through the callables that load() passes to it.
+"""Messages of level DEBUG for the logger "tessera": the actions of load() and bind(). The compiled
+part reports warnings and information itself, through the callables that load() passes to it.
 
     logging.basicConfig(level=logging.DEBUG)
 """

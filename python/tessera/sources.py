@@ -1,4 +1,4 @@
-"""What tessera.load() and inspect() accept as a model: a path, bytes, or an open file."""
+"""The kinds of models that tessera.load() and inspect() accept: a path, bytes, or an open file."""
 
 import os
 
@@ -14,7 +14,7 @@ def read_source(model, function="load"):
             raise ValueError(f"{function}(): model: expected a path, found a null character in {path!r}")
         return path, None, "", ""
     if _is_buffer(model):
-        # Of another shape or with strides: as one row of bytes.
+        # A buffer of another shape or with strides is read as one row of bytes.
         is_plain = isinstance(model, bytes | bytearray) or memoryview(model).c_contiguous
         return None, model if is_plain else memoryview(model).tobytes(), "the given bytes", ""
     if hasattr(model, "read"):
@@ -37,7 +37,7 @@ def _read_file(file, function):
         raise TypeError(f"{function}(): model: expected a file whose read() returns bytes, found "
                         f"{type(content).__name__} from {type(file).__name__}; open it with 'rb'")
     name = getattr(file, "name", None)
-    # The name of a file that has none is the number of its descriptor.
+    # A file without a name has the number of its descriptor as its name.
     if not isinstance(name, str | bytes) or not name:
         return content, "the given file", ""
     name = os.fsdecode(name)

@@ -31,16 +31,15 @@ class InvalidArgument(errors.InvalidArgument):
 
 
 class InvalidBinding(InvalidArgument, RuntimeError):
-    """What was bound to a session is wrong; onnxruntime raises RuntimeError."""
+    """A bound input or output is wrong; onnxruntime raises RuntimeError."""
 
 
 class InvalidType(InvalidArgument, TypeError):
-    """What was passed is of another Python type; onnxruntime raises TypeError."""
+    """An argument has a wrong Python type; onnxruntime raises TypeError."""
 
 
 class InvalidInput(InvalidArgument, RuntimeError):
-    """What was passed as an input is nothing that an array can be made of; onnxruntime raises
-    RuntimeError."""
+    """No array can be made of the value of an input; onnxruntime raises RuntimeError."""
 
 
 class NoSuchFile(errors.InvalidArgument):

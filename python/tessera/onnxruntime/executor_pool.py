@@ -23,7 +23,7 @@ class PooledExecutor:
         self.is_complete = False
 
     def run_bound(self, binding):
-        """A run on the memory of `binding`, which is bound first unless it was already. Returns all
+        """Runs on the memory of `binding`, which is bound first unless it was already. Returns all
         outputs; None if all of them are in memory of the binding."""
         if self.binding is not binding or self.binding_version != binding.version:
             self._bind(binding)
@@ -38,7 +38,7 @@ class PooledExecutor:
         except BaseException:
             self.executor.clear_bindings()
             raise
-        # Only now, so that a binding that failed is bound again.
+        # Set only now, so that a binding that failed is bound again.
         self.binding = binding
         self.binding_version = binding.version
 

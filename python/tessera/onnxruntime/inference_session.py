@@ -32,7 +32,7 @@ __all__ = ["InferenceSession"]
 
 # Initializers of older files cannot be overridden.
 _FIRST_OVERRIDABLE_IR_VERSION = 4
-# What onnxruntime gives as the version of a model that has none.
+# The version that onnxruntime returns for a model that has none.
 _NO_VERSION = 2**63 - 1
 # Keyword arguments of onnxruntime that mean nothing here.
 _IGNORED_KEYWORDS = ("disabled_optimizers", "enable_fallback", "read_config_from_model")
@@ -207,17 +207,17 @@ class InferenceSession:
         for index, output in enumerate(self._outputs):
             self._output_indices.setdefault(output.name, index)
         self._overridable_names = frozenset(value.name for value in self._overridable)
-        # By the set of initializers that a run overrides.
+        # Networks by the set of initializers that a run overrides.
         self._variants = {}
         self.renew_locks()
         renew_after_fork(self)
-        # Sizes that runs must have, by input: of dimensions that the options gave a size.
+        # The sizes that runs must have, by input, of dimensions to which the options gave a size.
         self._wanted_sizes = {}
         for value in declared:
             axes = {axis: sizes[dim] for axis, dim in enumerate(value[2] or ()) if dim in sizes}
             if axes and not value[3]:
                 self._wanted_sizes[value[0]] = axes
-        # Strings, sequences: a model that loads does not read them, whatever they are.
+        # Inputs of strings or sequences with any values: a model that loads does not read them.
         self._ignored = frozenset(value.name for value in self._inputs
                                   if not holds_numbers(value.type))
         self._is_plain = not (self._profile or self._overridable or self._wanted_sizes
@@ -236,7 +236,7 @@ class InferenceSession:
             known[value.name] = _Shaped(tuple(shape))
         self._network.pool.choose(known)
 
-    # What the model is.
+    # Properties of the model.
 
     def get_inputs(self):
         """The inputs that each run needs."""
@@ -271,10 +271,10 @@ class InferenceSession:
                 variant.use_backends(self._providers)
 
     def enable_fallback(self):
-        """Does nothing: what no other backend computes, the reference computes."""
+        """Does nothing: the reference computes nodes that no other backend computes."""
 
     def disable_fallback(self):
-        """Does nothing, as enable_fallback()."""
+        """Does nothing, like enable_fallback()."""
 
     # Runs.
 
@@ -296,7 +296,7 @@ class InferenceSession:
                     results = pooled.run(input_feed)
             else:
                 results = self._run_checked(self._checked_feed(input_feed), run_options)
-        # NumPy raises ValueError for what is no array, such as a ragged list.
+        # NumPy raises ValueError for values that are no arrays, such as ragged lists.
         except (errors.Error, ValueError) as error:
             results = self._run_again(input_feed, run_options, error)
         if indices is None:
@@ -326,8 +326,8 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding, run_options=None):
-        """Runs on the memory that is bound. Raises InvalidBinding, a RuntimeError, if something that
-        is bound does not fit."""
+        """Runs on the bound memory. Raises InvalidBinding, a RuntimeError, if a bound input or
+        output does not fit."""
         if iobinding.session is not self:
             raise InvalidArgument("iobinding", "expected one that io_binding() of this session made, "
                                                "found that of another session")
@@ -488,7 +488,7 @@ class InferenceSession:
         return self._profile is not None
 
     def get_profiling_start_time_ns(self):
-        """When the profile began, in nanoseconds since 1970; 0 without a profile."""
+        """The time when the profile began, in nanoseconds since 1970; 0 without a profile."""
         return self._profile.start_time_ns if self._profile else 0
 
     def end_profiling(self):
@@ -503,7 +503,7 @@ class InferenceSession:
 
 
 class _Shaped:
-    """What binding needs of an input: its shape."""
+    """The property of an input that binding needs: its shape."""
 
     __slots__ = ("shape",)
 

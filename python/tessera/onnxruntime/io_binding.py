@@ -31,7 +31,7 @@ class IOBinding:
         self.inputs = {}
         # Arrays by name; None means that a run makes the array.
         self.outputs = {}
-        # Of the newest run, by name.
+        # Results of the newest run, by name.
         self.results = {}
         # The number of changes, by which a session knows whether it must bind again.
         self.version = 0
@@ -89,11 +89,11 @@ class IOBinding:
         return [OrtValue(self.results[name]) for name in self.outputs if name in self.results]
 
     def get_outputs_as_ortvaluevector(self):
-        """The same."""
+        """Same as get_outputs()."""
         return self.get_outputs()
 
     def copy_outputs_to_cpu(self):
-        """The same as new arrays."""
+        """The outputs of the newest run as new arrays."""
         return [self.results[name].copy() for name in self.outputs if name in self.results]
 
     def synchronize_inputs(self):

@@ -1,4 +1,4 @@
-"""What a session tells of its model: NodeArg, ModelMetadata."""
+"""The descriptions of a session's model: NodeArg, ModelMetadata."""
 
 from dataclasses import dataclass, field
 
@@ -30,7 +30,7 @@ _NUMBERS = {dtype: number for _, number, dtype in _ELEMENT_TYPES}
 
 
 def numpy_dtype(name):
-    """A dtype by NumPy's name of it; "bfloat16" is that of the package ml_dtypes."""
+    """The dtype with this name in NumPy; "bfloat16" is the one of the package ml_dtypes."""
     import numpy
 
     if name != "bfloat16":
@@ -42,7 +42,7 @@ def numpy_dtype(name):
 
 def dtype_of(given):
     """The dtype of a tensor's type in ONNX's notation ("tensor(float)"), of a number of ONNX's
-    TensorProto.DataType, or of what NumPy accepts as a dtype; None if there is none."""
+    TensorProto.DataType, or of any value that NumPy accepts as a dtype; None if there is none."""
     if isinstance(given, str) and given.startswith("tensor("):
         name = _DTYPES.get(given[len("tensor("):-1])
         return name and numpy_dtype(name)
@@ -92,7 +92,7 @@ class NodeArg:
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """What a model's file says of itself."""
+    """The metadata in a model's file."""
 
     producer_name: str = ""
     graph_name: str = ""
@@ -104,7 +104,7 @@ class ModelMetadata:
 
 
 def listed(names):
-    """Names for an error, which a model may have thousands of."""
+    """The names, shortened for an error, because a model may have thousands."""
     most = 20
     more = f", ... ({len(names)} in all)" if len(names) > most else ""
     return (", ".join(names[:most]) or "none") + more
@@ -128,8 +128,8 @@ def input_arg(declared, sizes):
 
 
 def output_arg(declared, described, names, sizes):
-    """A NodeArg of an output's entry in _core.read_metadata(). What the file does not declare comes
-    from its ValueDescription; `names` are the dimensions that the file has names for."""
+    """A NodeArg of an output's entry in _core.read_metadata(). Undeclared parts come from its
+    ValueDescription; `names` are the names of dimensions that occur in the file."""
     name, type_text, shape, _ = declared
     inferred = described.shape
     if not type_text:

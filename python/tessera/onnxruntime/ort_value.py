@@ -129,7 +129,7 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data, onnx_element_type):
-        """The same for elements that ONNX calls otherwise, such as uint16 for bfloat16 (16)."""
+        """A tensor over an array of another type than in ONNX, such as uint16 for bfloat16 (16)."""
         dtype = _dtype(onnx_element_type, "OrtValue")
         array = checked_array(data, "OrtValue")
         if dtype.itemsize != array.dtype.itemsize:

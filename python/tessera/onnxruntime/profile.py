@@ -14,8 +14,8 @@ _MOST_EVENTS = 1_000_000
 
 
 class Profile:
-    """Collects what a session does, and writes it once, to a file named after the time of its start.
-    Thread-safe."""
+    """Collects the events of a session, and writes them once, to a file named after the time of its
+    start. Thread-safe."""
 
     def __init__(self, prefix):
         now = time.time_ns()

@@ -77,8 +77,8 @@ def _check_severity(name, value, lowest=_DEFAULT_SEVERITY):
 
 
 def make_logger(severity, logid):
-    """The logger "tessera", or, for a severity of a session's own, one that passes to it what is
-    severe enough."""
+    """The logger "tessera", or, for a severity of a session's own, one that passes sufficiently
+    severe messages to it."""
     parent = logging.getLogger(_LOGGER)
     if severity == _DEFAULT_SEVERITY:
         return parent
@@ -216,7 +216,7 @@ class SessionOptions(_Options):
                                            "says how a plug-in of Tessera defines ops")
 
     def copied(self):
-        """Options that later changes of these do not change."""
+        """A copy of the options, which later changes of these do not affect."""
         copy = SessionOptions()
         copy.__dict__.update({name: dict(value) if isinstance(value, dict) else value
                               for name, value in self.__dict__.items()})
