@@ -1,6 +1,6 @@
 # `cpack -G DEB` in the folder of a build makes two Debian packages: `tessera` (component runtime)
 # and `libtessera-dev` (component development). docs/decisions/0045 gives the reasons.
-# Whoever passes packages on names himself here; example.org is nobody's.
+# Distributors of packages set this to their own address; example.org belongs to nobody.
 set(TESSERA_PACKAGE_CONTACT "Tessera developers <tessera@example.org>" CACHE STRING
   "Maintainer of the Debian packages, as 'Name <address>'")
 set(CPACK_GENERATOR DEB)
@@ -23,8 +23,8 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME tessera)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
-# On which package those depend that link with the library. CPack would make this file, but warns of
-# each plug-in.
+# The package on which programs that link with the library depend. CPack would make this file, but
+# warns of each plug-in.
 get_target_property(soversion tessera SOVERSION)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cmake/shlibs CONTENT
   "libtessera ${soversion} tessera (>= ${PROJECT_VERSION})\n")
@@ -39,7 +39,7 @@ set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "run ONNX models with the libraries of the 
 ${description}
 This package contains the shared library, its plug-ins, the program tessera,
 and tessera-worker, in which kernels are measured.")
-# Libraries that plug-ins open where they run. oneDNN 3 and OpenVINO are in no package of Debian 12.
+# Libraries that plug-ins open at run time. oneDNN 3 and OpenVINO are in no package of Debian 12.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS libllvm19)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS
   "ocl-icd-libopencl1, libclblast1, pocl-opencl-icd | opencl-icd")
@@ -48,7 +48,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtessera-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
   "tessera (= ${PROJECT_VERSION})")
-# What programs need that link with the archive.
+# Packages that programs need if they link with the archive.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
   "libprotobuf-dev, libsodium-dev, libtbb-dev, libxxhash-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "run ONNX models - headers and static library

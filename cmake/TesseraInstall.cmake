@@ -1,8 +1,8 @@
-# What `cmake --install` copies: libtessera with its headers, the plug-ins, the programs with their
-# manual page and completion, and the files by which CMake and pkg-config find the library.
-# docs/decisions/0045 gives the reasons. The components are those of the Debian packages
-# (TesseraDebianPackages.cmake): `runtime` is what running models needs, `development` what building
-# programs needs in addition.
+# The files that `cmake --install` copies: libtessera with its headers, the plug-ins, the programs
+# with their manual page and completion, and the files by which CMake and pkg-config find the
+# library. docs/decisions/0045 gives the reasons. The components are those of the Debian packages
+# (TesseraDebianPackages.cmake): `runtime` has the files to run models, `development` the additional
+# files to build programs.
 include(CMakePackageConfigHelpers)
 set(runtime COMPONENT runtime)
 set(development COMPONENT development)

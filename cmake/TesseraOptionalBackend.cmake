@@ -33,8 +33,8 @@ endmacro()
 
 # tessera_library_folders(TARGET BESIDE [FOUND]): where TARGET, built or installed, searches for its
 # library before the system's folders: first in BESIDE, which is relative to TARGET ($ORIGIN/...),
-# for those who ship the library together with Tessera; then in FOUND, where this machine has it. A
-# wheel has FOUND relative to TARGET if it is a Python package's.
+# for distributions that ship the library together with Tessera; then in FOUND, the folder on this
+# machine. A wheel has FOUND relative to TARGET if it is a Python package's.
 function(tessera_library_folders target beside)
   set(installed ${ARGN})
   if(ARGN)
@@ -46,6 +46,6 @@ function(tessera_library_folders target beside)
   set_target_properties(${target} PROPERTIES
     BUILD_RPATH "${beside};${ARGN}"
     INSTALL_RPATH "${beside};${installed}"
-    # FOUND is all that is needed. CMake would add it as an absolute path.
+    # No folder besides FOUND is needed. CMake would add FOUND as an absolute path.
     INSTALL_RPATH_USE_LINK_PATH OFF)
 endfunction()

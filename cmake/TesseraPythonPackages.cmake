@@ -1,6 +1,6 @@
 # Python packages that the build uses: onnx (for onnx.proto), oneDNN, OpenVINO. Sets
 # TESSERA_SITE_PACKAGES to the folders in which they may be: those of .venv, which tools/setup
-# makes, or, if a wheel is built, those of the Python that builds it. pip may give that one two
+# makes, or, if a wheel is built, those of the Python that builds it. pip may give this Python two
 # folders of its own.
 #
 # TESSERA_WHEEL: whether scikit-build-core builds Tessera's own wheel, not that of a project that

@@ -15,7 +15,7 @@ if(TESSERA_CHECKS)
   target_compile_definitions(tessera_settings INTERFACE TESSERA_CHECKS=1)
 endif()
 if(TESSERA_SANITIZE)
-  # vptr and object-size find nothing that the address sanitizer does not find, and slow down the
+  # vptr and object-size find no error that the address sanitizer does not find, and slow down the
   # build. Highway's scalar code converts NaN to integers that no kernel uses.
   target_compile_options(tessera_settings INTERFACE
     -fsanitize=${TESSERA_SANITIZE} -fno-sanitize=vptr,object-size,float-cast-overflow

@@ -1,6 +1,6 @@
-# What the Python wheel contains: the folder `tessera` of site-packages, and the command `tessera`.
-# pyproject.toml builds the target and installs the component; `cmake --install` without a component
-# leaves it out. docs/decisions/0046 gives the reasons.
+# The contents of the Python wheel: the folder `tessera` of site-packages, and the command
+# `tessera`. pyproject.toml builds the target and installs the component; `cmake --install` without
+# a component leaves it out. docs/decisions/0046 gives the reasons.
 set(package tessera)
 set(component COMPONENT wheel EXCLUDE_FROM_ALL)
 get_property(plugins GLOBAL PROPERTY TESSERA_PLUGIN_TARGETS)
@@ -27,7 +27,7 @@ if(TESSERA_WHEEL AND TESSERA_THREADS STREQUAL "tbb")
   set_target_properties(tessera_python tessera_program tessera_worker PROPERTIES
     INSTALL_RPATH $ORIGIN)
 endif()
-# The licenses of what the wheel contains: libtbb, and what tools/wheel adds.
+# The licenses of libraries in the wheel: libtbb, and those that tools/wheel adds.
 if(TESSERA_WHEEL)
   foreach(library libprotobuf-lite libsodium libtbb libxxhash)
     file(GLOB license /usr/share/doc/${library}[0-9]*/copyright)

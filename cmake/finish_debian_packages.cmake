@@ -1,5 +1,5 @@
-# CPack runs this after the files of each package were installed into a folder of their own. Does
-# what Debian expects of packages, and not of other installed copies.
+# CPack runs this after the files of each package were installed into a folder of their own. Makes
+# the changes that Debian expects of packages, and not of other installed copies.
 
 # CPack passes it to dpkg-shlibdeps.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CPACK_TOPLEVEL_DIRECTORY}/libraries_of_plugins)
@@ -26,8 +26,8 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   string(TOUPPER ${component} upper)
   set(package ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
 
-  # Folders in which only the machine of the build has libraries: on another machine somebody else
-  # may own them, and put libraries there. What follows from a plug-in's own place remains.
+  # Removes search paths that are valid only on the machine of the build: on another machine
+  # somebody else may own these folders, and put libraries there. Relative paths remain.
   file(GLOB_RECURSE libraries ${prefix}/lib/tessera/*.so)
   foreach(library IN LISTS libraries)
     unset(rpath)

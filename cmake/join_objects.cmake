@@ -18,7 +18,7 @@ list(JOIN public "\n" public)
 file(WRITE ${OUTPUT}.public "${public}\n")
 
 # Names that g++ wants to be unique in a process, such as inline constants. objcopy hides them only
-# after they became weak.
+# after they have become weak.
 execute_process(COMMAND ${NM} --defined-only ${OUTPUT}
   OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL " u [^\n]+" unique "${lines}")
