@@ -1,12 +1,12 @@
-"""What the wheel's metadata takes from files that say it already: the version from CMakeLists.txt,
-and the versions of packages from requirements.txt. scikit-build-core calls these functions
-(pyproject.toml)."""
+"""Metadata of the wheel that other files state: the version from CMakeLists.txt, and the versions
+of packages from requirements.txt. scikit-build-core calls these functions (pyproject.toml)."""
 
 import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# What the build finds in the Python environment: nanobind, onnx.proto, headers and libraries.
+# Packages that the build uses from the Python environment: nanobind, onnx.proto, headers and
+# libraries.
 BUILD_PACKAGES = ("nanobind", "onnx", "onednn-cpu-tbb", "onednn-devel-cpu-tbb", "openvino")
 # Extras have the names of their backends. A plug-in needs the version that it was built with.
 # oneDNN's package does not declare that it needs Intel's runtime libraries.
