@@ -6,9 +6,8 @@
 # sequence_lens gives the lengths of the sequences in a batch; outputs behind the end of a sequence
 # are zero, and Y_h is the state at its last step.
 #
-# ONNX Runtime computes that. Whoever checks a padded batch against the evaluator takes a right result
-# for a wrong one, and a wrong one for right. None of ONNX's test models for these operators gives
-# lengths.
+# ONNX Runtime computes that. A comparison of a padded batch with the evaluator rejects right
+# results and accepts wrong ones. None of ONNX's test models for these operators gives lengths.
 #
 #   expected: onnx.reference agrees with ONNX Runtime for lengths 5, 2, 3
 #   seen:     onnx 1.23.0: it agrees without sequence_lens, and gives the same results with it

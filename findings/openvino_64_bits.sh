@@ -6,8 +6,8 @@
 # The guess: an element type that a device does not have is refused, or at least computed in a wider
 # one; the inference precision that users can ask for is about 16 and 32 bits.
 #
-# Whoever checks a network against a copy of itself in double, or keeps identifiers, times in
-# nanoseconds or hashes in int64 through a Gather or an Add, gets other numbers.
+# A program gets other numbers if it checks a network against a copy of itself in double, or if it
+# passes identifiers, times in nanoseconds or hashes in int64 through a Gather or an Add.
 #
 #   expected: Neg of double and of int64 is exact
 #   seen:     openvino 2026.4.1: rounded to float32, at most 3.4e38; cut to 32 bits

@@ -32,7 +32,7 @@ import onnxruntime
 import openvino
 from onnx import TensorProto, helper, numpy_helper
 
-ROWS = (  # what is before the PRelu, input, columns, slopes, what is seen
+ROWS = (  # node before the PRelu, input, columns, slopes, observed result
     ("Tanh", (1, 9, 31, 9), 9, (9,), "differs"),
     ("Tanh", (1, 9, 31, 9), 9, (1, 1, 9), "agrees"),
     ("Tanh", (1, 9, 31, 4), 4, (4,), "agrees"),

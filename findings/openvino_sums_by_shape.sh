@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How exact a sum of OpenVINO is depends on how the same numbers are shaped: [1, 1024] is added up in
+# The error of a sum of OpenVINO depends on the shape of the same numbers: [1, 1024] is added up in
 # parts, [1024] and [1, 1024, 1, 1] one number after the other, with ten times the error.
 #
 # The guess: a reduction over all elements adds up the same memory in the same way, whatever ones are
