@@ -141,8 +141,8 @@ void distance(const Attributes& attributes, RunContext& context, std::span<const
   });
 }
 
-// The same in column-major layout, which is faster because the coordinates of all points along one
-// axis are contiguous.
+// Computes the distances in column-major layout, which is faster because the coordinates of all
+// points along one axis are contiguous.
 void distance_by_columns(RunContext& context, const Buffer& points, const Buffer& centres,
                          const Buffer& distances, bool is_squared) {
   const int64_t count = points.dims[0];

@@ -30,7 +30,7 @@ struct Options {
   std::vector<int> search_threads = {1, 2, 4};
   int executors = 0;  // 0: one for each search thread, at most one for each core
   double seconds = 3;
-  int answers = 0;  // that each thread wants, instead of `seconds`; 0: as many as it gets
+  int answers = 0;  // of each thread, instead of `seconds`; 0: no limit
   bool is_first_only = false;  // end after the first answer
   bool is_json = false;
 };
@@ -145,7 +145,7 @@ class Engine {
     Row row = first_row_ ? std::move(*first_row_) : make_row(search_threads);
     first_row_.reset();
     Result result = row.result;
-    // The first run begins the measuring of kernels, which the next line waits for.
+    // The first run starts the measuring of kernels, for which the next line waits.
     for (const std::unique_ptr<chess::Evaluator>& evaluator : row.evaluators) {
       evaluator->run(std::vector{chess::Position::start()});
       evaluator->wait_for_fastest_plan();
@@ -234,7 +234,7 @@ int run(int count, char** arguments) {
   Engine engine(options);
   const bool is_known = engine.answer_first();
   const double first_seconds = seconds_since(start);
-  // steady_clock counts as CLOCK_MONOTONIC does, so whoever started this process can compare.
+  // steady_clock counts as CLOCK_MONOTONIC does, so the parent process can compare the times.
   const int64_t first_ns = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
   if (!options.is_json) {
     std::printf("start to first answer: %.1f ms, plan %s\n", 1e3 * first_seconds,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The same program as chess_evaluator.cc, in Python, on Tessera or on onnxruntime: it searches the
-same game with the same network, and prints the same figures.
+"""A counterpart of chess_evaluator.cc in Python, on Tessera or on onnxruntime: it searches the same
+game with the same network, and prints the same figures.
 
 example: PYTHONPATH=build/release/python .venv/bin/python examples/07_chess/chess_evaluator.py
 build/chess/model.onnx --runtime onnxruntime"""
@@ -24,7 +24,7 @@ STEPS = [[8 * rank + file
           for rank in range(max(0, square // 8 - 1), min(7, square // 8 + 1) + 1)
           for file in range(max(0, square % 8 - 1), min(7, square % 8 + 1) + 1)]
          for square in range(64)]
-# What the other player sees in place of a piece.
+# Each piece as the other player sees it.
 TURNED = np.array([0, *range(7, 13), *range(1, 7)], np.int8)
 
 
@@ -128,7 +128,7 @@ class Search:
         self.answers += len(self.leaves)
 
     def best(self):
-        """The move that was examined most often, and how often."""
+        """The most frequently examined move, and the number of its examinations."""
         if self.tree.moves is None or not self.tree.visits.any():
             return -1, 0
         best = int(np.argmax(self.tree.visits))

@@ -15,7 +15,7 @@
 
 namespace chess {
 
-// Which of the model's values are what. Found by their sizes.
+// The roles of the model's inputs and outputs, which are told by their sizes.
 struct NetworkNames {
   std::string planes;    // 112x8x8
   std::string policy;    // the largest output

@@ -10,10 +10,10 @@ constexpr int kSide = 8;
 constexpr int kPieces = 6;  // kinds of a player's
 constexpr size_t kHistory = 8;
 constexpr int kPlanesOfBoard = 2 * kPieces + 1;
-// How much the priors count beside the values.
+// The weight of the priors relative to the values.
 constexpr double kExploration = 1.5;
 
-// As the other player sees it.
+// The position as the other player sees it.
 Board turned(const Board& board) {
   Board other{};
   for (int square = 0; square < kSquares; ++square) {
@@ -106,7 +106,7 @@ const std::vector<Position>& Search::collect(size_t count) {
     Node& leaf = nodes_[static_cast<size_t>(path.back())];
     if (leaf.is_pending) break;
     leaf.is_pending = true;
-    // Until the answer is there, the way counts as lost, so that the next one is another.
+    // Until the answer arrives, the path counts as lost, so that the next path differs.
     for (const int index : path) {
       Node& node = nodes_[static_cast<size_t>(index)];
       ++node.visits;

@@ -23,11 +23,11 @@ struct Position {
   std::vector<Board> boards;  // the newest first, at most eight
   int ply = 0;                // moves since the start
 
-  // Of chess, with white to move.
+  // The start position of chess, with white to move.
   static Position start();
-  // As the other player sees it after the move.
+  // The position as the other player sees it after the move.
   Position after(int move) const;
-  // From square and to square: 64 * from + to.
+  // The possible moves, each as 64 * from square + to square.
   std::vector<int> moves() const;
   // Writes the network's input: for each of eight boards, newest first, twelve planes of pieces and
   // an empty one; then planes that are equal on all squares.
@@ -45,8 +45,8 @@ class Search {
  public:
   explicit Search(Position root);
 
-  // Chooses up to `count` leaves whose answers are worth most, and marks them, so that one batch
-  // goes different ways. There are fewer if the way leads to a leaf that is chosen already. The
+  // Chooses up to `count` leaves whose answers are worth most, and marks them, so that the paths of
+  // one batch differ. There are fewer if a path leads to a leaf that is chosen already. The
   // references are valid until add().
   const std::vector<Position>& collect(size_t count);
   // The answers for the leaves of the newest collect(), in their order.
@@ -54,7 +54,7 @@ class Search {
 
   // The number of answers that the tree has.
   int64_t answers() const { return answers_; }
-  // The move from the root that was examined most often, and how often; -1 before two answers.
+  // The most frequently examined move from the root, and its count; -1 before two answers.
   int best_move() const;
   int64_t best_visits() const;
 

@@ -1,4 +1,4 @@
-"""Bundles a model, and starts it where there is nothing but the bundle."""
+"""Bundles a model, and starts it in processes that have nothing but the bundle."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 BATCHES = (1, 8)
 FEATURES = 256
 
-# What the new processes do: the time from the start of Python to the answer, and the answer's sum.
+# The program of the new processes: prints the time from Python's start to the answer, and its sum.
 FIRST_ANSWER = """
 import sys, time
 begin = time.perf_counter()
@@ -73,7 +73,7 @@ def main():
         shutil.rmtree(model.parent)
         print(f"bundled: {bundle.stat().st_size / 2**20:.1f} MiB, and the model is gone")
 
-        # As in a container: the user's key, and nothing can be written.
+        # Like a container: it has the user's key, and no folder can be written.
         container = folder / "container" / "tessera"
         container.mkdir(parents=True, mode=0o700)
         shutil.copy(folder / "user" / "tessera" / "key", container / "key")

@@ -57,7 +57,7 @@ class Batcher:
 
     @property
     def waiting(self):
-        """How many requests are in no batch yet."""
+        """The number of requests that are in no batch yet."""
         return len(self._waiting)
 
     def close(self):
@@ -120,8 +120,8 @@ class Batcher:
         self._idle.release()
 
     def _run_alone(self, batch):
-        """Lets the rows of a batch that failed run alone, because only one of them may be wrong: so
-        an error stays with its request. False if it is too late for that."""
+        """Runs the rows of a batch that failed one by one, because only one of them may be wrong:
+        so an error stays with its request. False if it is too late for that."""
         for item in batch:
             item.is_alone = True
         with self._changed:

@@ -10,7 +10,7 @@ PIECE_BYTES = 32 << 10
 MAX_BYTES_BESIDE_LISTS = 64 << 10
 LEAST_BODY_LIMIT = 256 << 10
 MAX_NUMBER_BYTES = 1000
-# What a row of so many numbers needs: 17 digits each with sign, point, exponent, comma and blanks.
+# The most bytes of a number in a row: 17 digits with sign, point, exponent, comma and blanks.
 BYTES_PER_NUMBER = 32
 
 _STRING_OR_LIST = re.compile(rb'"(?:[^"\\]|\\.)*"|\[')
@@ -23,12 +23,12 @@ _TO_BLANKS = bytes.maketrans(b"[],", b"   ")
 _NUMBER_BYTES = b"0123456789+-.eE"
 _TO_N = bytes.maketrans(_NUMBER_BYTES, b"n" * len(_NUMBER_BYTES))
 _RUN = re.compile(rb"n+")
-# More than any integer has that fits 64 bits: int() refuses long ones, and takes long for them.
+# More digits than any integer of 64 bits has: int() takes long for longer ones, or refuses them.
 MAX_INTEGER_BYTES = 24
 
 
 class WrongInput(Exception):
-    """What a client sent cannot be a row. The text is for the client."""
+    """The body of a request cannot be a row. The text is for the client."""
 
 
 def max_body_bytes(shapes):
@@ -42,7 +42,7 @@ class _Scalar(str):
 
 
 class _List:
-    """Where a list is in the body."""
+    """The position of a list in the body."""
 
     def __init__(self, begin, end):
         self.begin, self.end = begin, end
@@ -99,7 +99,7 @@ def _structure(shape):
 
 
 def _structure_of(piece):
-    """The same of a piece, which is checked."""
+    """_structure() of a piece of the body, which is checked."""
     return _RUN.sub(b"n", piece.translate(_TO_N)).translate(None, _BLANKS)
 
 
@@ -113,7 +113,7 @@ def _explain_word(word):
 def _check_numbers(piece):
     end = _NUMBERS.match(piece).end()
     if end < len(piece):
-        # The match may have ended within the word that is none.
+        # The match may have ended within the word that is no number.
         begin = max(piece.rfind(mark, 0, end) for mark in (b"[", b"]", b",", *map(bytes, zip(_BLANKS))))
         raise WrongInput(_explain_word(_WORD.search(piece, begin + 1)[0]))
 
@@ -150,7 +150,7 @@ def _convert(piece, dtype):
 
 
 def _end_of_piece(body, at, end):
-    """The end of a piece that begins at `at` and divides no number."""
+    """The end of a piece that begins at `at` and does not split a number."""
     if at + PIECE_BYTES >= end:
         return end
     found = _END_OF_NUMBER.search(body, at + PIECE_BYTES, at + PIECE_BYTES + MAX_NUMBER_BYTES)

@@ -30,7 +30,7 @@ from batcher import Batcher
 from json_rows import WrongInput, max_body_bytes, read_inputs, write_array
 
 SECONDS_TO_ANSWER = 60
-SECONDS_TO_SEND = 30  # for a client, until its headers or body are here, or it has the answer
+SECONDS_TO_SEND = 30  # for a client, until its headers or body have arrived, or it has the answer
 SECONDS_TO_REFUSE = 2  # for a client that was too slow
 SLOWEST_BYTES_PER_SECOND = 1 << 20  # for large bodies and answers
 BODIES_AT_ONCE = 4  # so many of the largest size may be in memory
@@ -98,7 +98,7 @@ class Service:
 
     @contextlib.contextmanager
     def memory_for(self, size):
-        """Keeps the bytes of a body within what is allowed; False if there are too many."""
+        """Reserves the bytes of a body within the limit; False if there are too many."""
         with self._lock:
             fits = self._bytes + size <= BODIES_AT_ONCE * self.max_body
             self._bytes += size if fits else 0
@@ -138,7 +138,7 @@ class Service:
 
     @contextlib.contextmanager
     def active_request(self):
-        """From the arrival of a request until its answer is sent."""
+        """A context from the arrival of a request until its answer is sent."""
         with self._lock:
             self._active += 1
         try:
@@ -215,7 +215,7 @@ class Deadlines:
 
 
 class WrongBody(Exception):
-    """A body that is not read: the status and the reason."""
+    """A body that is not read, with the status and the reason."""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -382,7 +382,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 def warm_up(pool, shapes, max_batch):
     """Lets the executors make their plans before the first request: one for each size of a batch.
-    Which executor takes which request is not known, so each size comes several times."""
+    It is unknown which executor takes which request, so each size comes several times."""
     for rows in range(1, max_batch + 1):
         inputs = {value.name: np.zeros((rows, *shapes[value.name]), value.type)
                   for value in pool.inputs}
