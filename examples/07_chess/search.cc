@@ -13,7 +13,7 @@ constexpr int kPlanesOfBoard = 2 * kPieces + 1;
 // The weight of the priors relative to the values.
 constexpr double kExploration = 1.5;
 
-// The position as the other player sees it.
+// The board as the other player sees it.
 Board turned(const Board& board) {
   Board other{};
   for (int square = 0; square < kSquares; ++square) {
