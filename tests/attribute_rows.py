@@ -377,7 +377,7 @@ def movement_rows():
               versions=range(1, 18))
     yield Row("Split", {"input": floats(6, 6, 6)}, {
         "split": [ints(2, 4), combined("split", ints(1, 5), axis=-1)]}, outputs=2)
-    # The number of outputs says the same.
+    # The number of outputs has the same effect.
     yield Row("Split", {"input": floats(6, 7, 6)}, {"axis": [
         combined("axis", 1, num_outputs=2), combined("axis", -1, num_outputs=2)]}, outputs=2,
         same={"num_outputs": [2]}, versions=range(18, 1000))

@@ -8,8 +8,9 @@ import subprocess
 import termios
 import threading
 
-# Written after the program's last byte. What a terminal still holds when its last writer closes it may
-# be lost on a busy machine, so this process keeps it open and reads up to this mark instead.
+# Written after the program's last byte. Bytes that a terminal still holds when its last writer
+# closes it may be lost on a busy machine, so this process keeps it open and reads up to this mark
+# instead.
 _END = b"\0the program has ended\0"
 
 
@@ -23,7 +24,7 @@ def run_on_terminal(command, stream, columns=100, on_piece=None, timeout=120, **
 
     def read():
         while not shown.endswith(_END):
-            piece = os.read(outer, 65536)  # what is there at that moment, at most a page
+            piece = os.read(outer, 65536)  # what has arrived, at most a page
             shown.extend(piece)
             if on_piece is not None:
                 on_piece(piece.removesuffix(_END))

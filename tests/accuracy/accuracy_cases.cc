@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-// Of one input and no attributes, for each type. '+': for positive numbers.
+// Functions of one input and no attributes, for each type. '+': for positive numbers.
 constexpr std::array kFunctions = {
     "Acos",
     "+Acosh",

@@ -12,8 +12,8 @@ struct AccuracyCase {
   bool is_group = false;  // several nodes
 };
 
-// All cases whose tensors have about `length` elements, which a longest axis has where an op works
-// along axes.
+// All cases whose tensors have about `length` elements. If an op works along axes, one axis has
+// them.
 std::vector<AccuracyCase> accuracy_cases(int64_t length);
 
 }  // namespace tessera

@@ -45,8 +45,8 @@ constexpr const char* kReference = "reference";
 struct Arguments {
   std::vector<std::string> backends;
   std::vector<int64_t> lengths = {1021, 65536};
-  std::string only;    // cases whose text begins so
-  std::string folder;  // where cases are written for other runtimes; "": nowhere
+  std::string only;    // only cases whose text begins with this
+  std::string folder;  // the folder to which cases are written for other runtimes; "": none
   bool prints_bounds = false;
   bool prints_all = false;  // every candidate
 };
@@ -165,7 +165,7 @@ class Measurement {
  public:
   explicit Measurement(const Arguments& arguments) : arguments_(arguments) {
     for (const std::string& backend : arguments.backends) plugins_.push_back(opened(backend));
-    // Whose layouts the others use.
+    // The plug-ins whose layouts the others use.
     layout_plugins_ = plugins_;
     const bool has_onednn =
         std::ranges::find(arguments.backends, "onednn") != arguments.backends.end();

@@ -155,7 +155,7 @@ def fed_with_one(case):
         graph.initializer.append(constant)
         graph.input.remove(value)
     for entry in model.opset_import:
-        entry.version = max(entry.version, 6)  # older ones are refused, and `Not` is the same there
+        entry.version = max(entry.version, 6)  # older ones are refused, and `Not` did not change
     return model
 
 

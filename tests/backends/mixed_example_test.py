@@ -40,7 +40,7 @@ def shown(tessera_binary, library, tmp_path_factory, needs_a_library):
 
 @pytest.fixture(scope="module")
 def report(tessera_binary, library, shown):
-    """The same plan as JSON, chosen by the costs that the example measured."""
+    """The example's plan as JSON, chosen by the costs that the example measured."""
     done = subprocess.run(
         [tessera_binary, "explain", "codebook.onnx", "--json", "--threads", "1", "--costs",
          "costs.json", "--backends", ",".join(["example", *mixed.usable_libraries(tessera_binary)]),

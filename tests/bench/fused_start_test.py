@@ -1,4 +1,4 @@
-"""bench/fused_start.py: a short run, and what it complains of."""
+"""bench/fused_start.py: a short run, and its complaints."""
 
 import json
 import subprocess

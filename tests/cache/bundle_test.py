@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 
 SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1")
 MEASURED = {"tune", "judge"}
-# What a warm start leaves out.
+# The stages that a warm start leaves out.
 COLD = MEASURED | {"read", "place", "restore"}
 
 

@@ -262,7 +262,7 @@ def test_a_collision_of_short_names_hits_on_both_second_starts(bench, make_model
     first, = caches(work)
     bench(of=make_model("other.onnx", swapped=True))
     second, = (path for path in caches(work) if path != first)
-    # Gives the second file the name of the first, as a collision of seven-digit names would.
+    # Gives the second file the name of the first, like a collision of seven-digit names.
     second_bytes = second.read_bytes()
     first.write_bytes(second_bytes)
     second.unlink()

@@ -1,5 +1,6 @@
 """How often the same kernel is compiled: once, by whichever thread, process or model wants it first.
-The plug-in tests/backends/compiler counts in a file, also what the process that measures compiles."""
+The plug-in tests/backends/compiler counts compilations in a file, those of measuring processes
+included."""
 
 import collections
 import json
@@ -25,7 +26,7 @@ def library(bin_dir):
 
 @pytest.fixture
 def start(tessera_binary, library, tmp_path):
-    """Starts `tessera bench` with a model; what is compiled is written to compiled.txt."""
+    """Starts `tessera bench` with a model; compiled.txt lists the compilations."""
 
     def call(model, *options, mode="", **variables):
         names = {name: text for name, text in os.environ.items() if not name.startswith("TESSERA_")}
@@ -172,7 +173,7 @@ def test_another_model_loads_a_kernel_that_was_saved_as_a_whole(tessera, library
 
 
 def explained(tessera_binary, library, model, tmp_path, mode):
-    """What `tessera explain` prints for a model whose plan is known."""
+    """The output of `tessera explain` for a model whose plan is known."""
     names = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "user"),
              "TESSERA_CACHE_DIR": str(tmp_path / "project"), "TESSERA_TEST_COMPILER": mode}
     done = subprocess.run(

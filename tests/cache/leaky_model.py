@@ -1,4 +1,4 @@
-"""Models of what the test plug-in `compiler` compiles (tests/backends/compiler)."""
+"""Models of ops that the test plug-in `compiler` compiles (tests/backends/compiler)."""
 
 import onnx
 from onnx import TensorProto, helper

@@ -1,5 +1,5 @@
-"""The first bind of a process that measures for more than a moment prints a notice: what
-that takes and gains, where the plan is kept, and how to switch measuring off. All other binds print nothing."""
+"""The first bind of a process that measures for more than a moment prints a notice: time and gain,
+where the plan is kept, and how to switch measuring off. All other binds print nothing."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""A bind under a limit of memory: what cannot be measured is skipped, and the log says so."""
+"""A bind under a limit of memory: measurements that do not fit are skipped, and the log says so."""
 
 import os
 import pathlib

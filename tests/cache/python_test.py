@@ -92,7 +92,7 @@ model.load_cache("native.cache", type="plan")
 
 def test_a_type_alone_leaves_nothing_of_it_to_measure(python, model, work, tmp_path, needs_native):
     python(LOAD + BIND % "" + "model.save_cache('native.cache', type='native')\n" + PRINT_REPORT, model)
-    # The same user's key, but no caches.
+    # A user folder with the same key, but without caches.
     (tmp_path / "fresh" / "tessera").mkdir(parents=True, mode=0o700)
     shutil.copy2(tmp_path / "user" / "tessera" / "key", tmp_path / "fresh" / "tessera" / "key")
     fresh = {"XDG_CACHE_HOME": str(tmp_path / "fresh")}

@@ -54,7 +54,7 @@ def test_other_weights_threads_and_shapes_have_kernels_of_their_own(start, settl
     _, _, output, _ = start(model)
     _, loaded, other, _ = start(tuned)
     assert loaded == 0 and other != output
-    # Of two threads, a plan may still choose the kernel for one, which is the same one.
+    # With two threads, a plan may still choose the kernel for one thread, which is the stored one.
     with_two = BIND.replace("threads=1", "threads=2").replace("y.tobytes().hex()", """[
         one.threads for one in executor.plan().candidates if one.is_chosen]""")
     _, loaded, threads, _ = start(model, with_two)
@@ -99,7 +99,7 @@ def test_kernels_are_shipped_with_packs(start, settled, tmp_path):
 
 def test_another_model_with_the_same_region_builds_nothing(start, settled, make_model):
     _, _, output, _ = start(settled())
-    # The same network under other names.
+    # The network with other names of nodes.
     other = make_model("renamed.onnx", prefix="other_")
     wait_until_settled()
     assert start(other)[:3] == [1, 1, output]
@@ -107,7 +107,7 @@ def test_another_model_with_the_same_region_builds_nothing(start, settled, make_
 
 def test_models_of_one_process_have_one_kernel_for_the_same_region(start, settled, make_model):
     first = settled()
-    # The same network under other names.
+    # The network with other names of nodes.
     second = make_model("renamed.onnx", prefix="other_")
     both = BIND[:BIND.index("plan = ")].replace(
         "model = tessera.load(sys.argv[1])",

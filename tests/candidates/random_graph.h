@@ -27,7 +27,7 @@ class Dice {
     return from[static_cast<size_t>(whole(0, static_cast<int64_t>(from.size()) - 1))];
   }
   Tensor tensor(std::vector<int64_t> dims, float low = -1, float high = 1);
-  // The same with zeros: about one element (or row, for row_sparse) in `rarity` is nonzero.
+  // A tensor with zeros: about one element (or row, for row_sparse) in `rarity` is nonzero.
   Tensor sparse_tensor(SparseFormat format, std::vector<int64_t> dims, int64_t rarity);
 
  private:

@@ -235,7 +235,7 @@ def test_a_model_comes_from_standard_input(call, folder):
 
 
 def test_a_model_from_standard_input_uses_caches(call, tmp_path):
-    # What a small model came to is found again too soon to be worth a file.
+    # Results for a small model are not kept in a file, because they are found again soon.
     save_model(tmp_path / "wide.onnx", columns=30_000)
     model = (tmp_path / "wide.onnx").read_bytes()
     options = ("-", *REFERENCE, "--threads", "1", "--cache-dir", tmp_path)
@@ -247,7 +247,7 @@ def test_a_model_from_standard_input_uses_caches(call, tmp_path):
     assert piped("run", *options, "--random", "1", "--optimize")[0] == 0
     assert piped("cache", "why-miss", *options)[0] == 0
     assert piped("run", *options, "--random", "1", "--frozen", "--optimize")[0] == 0
-    # The same model has the same cache.
+    # A model from a file has the cache of an equal model from standard input.
     assert call("cache", "why-miss", tmp_path / "wide.onnx", *options[1:])[0] == 0
 
 

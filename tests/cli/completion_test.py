@@ -1,4 +1,4 @@
-"""Completion and the manual page have what the program has: commands, options, and their values."""
+"""Completion and the manual page have all commands, options, and their values."""
 
 import re
 import shutil
@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 CASES = [
-    # The words, of which the last is to be completed; what is offered, or a part of it.
+    # The words, of which the last is to be completed, and all or some of the offered words.
     (["ru"], {"run"}),
     (["cache", "why"], {"why-miss"}),
     (["run", "--precision", ""], {"float32", "bfloat16"}),
@@ -37,7 +37,7 @@ def print_text(tessera_binary):
 
 
 def completions(script, words):
-    """What bash offers for the last of `words`, without file names."""
+    """The completions that bash offers for the last of `words`, without file names."""
     program = (f"{script}\nCOMP_WORDS=(tessera \"$@\"); COMP_CWORD=$#\n"
                "compopt() { :; }\n_tessera\nprintf '%s\\n' \"${COMPREPLY[@]}\"")
     done = subprocess.run(["bash", "-uc", program, "bash", *words], text=True, check=True,

@@ -71,7 +71,7 @@ def diff(call):
 
 @pytest.fixture
 def explain(call, folder):
-    """Writes what `tessera explain --json` prints, and returns it."""
+    """Writes the output of `tessera explain --json` to a file, and returns it."""
 
     def explain(name, *arguments):
         text = call("explain", "model.onnx", *SHAPE, *QUICK, "--json", *arguments).stdout
@@ -173,7 +173,7 @@ def test_plans_of_caches(call, diff, folder, needs_native):
                 for side in ("a_steps", "b_steps")]
     assert "native" in backends[0] and backends[1] == {"reference"}
     assert [found[f"plan_{side}"]["file"] for side in "ab"] == ["native.cache", "reference.cache"]
-    # Against what this machine would choose by itself.
+    # Compares with the plan that this machine would choose by itself.
     diff("reference.cache", "model.onnx", "--model", "model.onnx", *SHAPE, *QUICK, *REFERENCE,
          code=0)
     # Neither the working folder nor the user's has a plan that the cache lacks.

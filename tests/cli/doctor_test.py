@@ -85,7 +85,7 @@ def test_a_folder_of_caches_that_is_a_file(doctor, tmp_path, monkeypatch):
 
 
 def test_a_folder_that_this_user_may_not_write_to(doctor, tmp_path, monkeypatch, tessera_binary):
-    """Root may write everywhere, so it becomes somebody else."""
+    """Root may write everywhere, so the process becomes another user."""
     options = {}
     if os.geteuid() == 0:
         options = {"user": NOBODY, "group": NOBODY, "extra_groups": []}

@@ -2,8 +2,9 @@
 the result (attribute_rows.py): each backend gives the result of the reference, and the reference
 that of ONNX Runtime or onnx.reference. An attribute without a row fails.
 
-A backend may refuse a node, but not ignore what it does not know. Without --long, those that
-compile a kernel for each node get only the newest version, and one value of each attribute."""
+A backend may refuse a node, but not ignore an attribute that it does not know. Without --long,
+those that compile a kernel for each node get only the newest version, and one value of each
+attribute."""
 
 import collections
 import dataclasses
@@ -41,8 +42,8 @@ WITHOUT_ROW = {
     **{(op, name): "of the 8-bit floats, for which there are no kernels"
        for op in ("Cast", "CastLike") for name in ("saturate", "round_mode")},
 }
-# Cases in which every judge that supports them differs from the reference, and what the standard
-# says. onnx.reference is then the only one.
+# Cases in which every judge that supports them differs from the reference, and the sentence of the
+# standard. onnx.reference is then the only one.
 RULINGS = {
     **{(op, "layout"): "sequence_lens: Optional tensor specifying lengths of the sequences in a batch."
        for op in ("RNN", "GRU", "LSTM")},

@@ -1,7 +1,7 @@
 """The backends on which the cases run: the default ones, and with --long each list of libraries and
 each other backend."""
 
-LISTS = ("native", "onednn,native")  # the reference computes what they refuse
+LISTS = ("native", "onednn,native")  # the reference computes nodes that they refuse
 LONG_LISTS = (*LISTS, "jit", "opencl", "openvino")
 
 

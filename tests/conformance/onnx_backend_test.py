@@ -1,4 +1,4 @@
-"""All cases of onnx.backend.test.runner on tessera.backend: which pass is counted.
+"""All cases of onnx.backend.test.runner on tessera.backend: the test counts those that pass.
 
 The whole run takes about 10 seconds, so no part of it is left out. The other files of this folder
 run the same cases by the command line, with each list of backends."""

@@ -1,5 +1,5 @@
 // Runs fused groups on a GPU: random ones, which are compared with the evaluator, and some large
-// ones, which are timed. Prints the reason and succeeds where there is no GPU or no NVRTC.
+// ones, which are timed. Prints the reason and succeeds if there is no GPU or no NVRTC.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 
 namespace tessera::cuda {
 
-// Types and numbers are those of the driver's interface, whose names end with _v2 where it changed.
+// Types and numbers are those of the driver's interface, whose names end with _v2 if it changed.
 struct Driver::Functions {
   int (*init)(unsigned) = nullptr;
   int (*error_name)(int, const char**) = nullptr;

@@ -11,13 +11,13 @@
 
 namespace tessera::cuda {
 
-// Why there is no device here.
+// Thrown with the reason why there is no device here.
 class NoDevice : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The first GPU. Functions throw std::runtime_error with the driver's name of what failed.
+// The first GPU. Functions throw std::runtime_error with the driver's name of the error.
 class Driver {
  public:
   // Throws NoDevice if libcuda.so.1 or a device is missing.

@@ -157,7 +157,7 @@ TEST_F(DeviceFailure, ALostDeviceIsNotUsedByNewPlans) {
   fake_.configure("devices=2,peer=1,fail_at=5,fail_mode=2");
   EXPECT_THROW(runner.run(inputs_), Error);
   EXPECT_THAT(runner.explain_unusable(), HasSubstr("fake"));
-  // Without pins, the nodes run on what is left.
+  // Without pins, the nodes run on the remaining backends.
   PlanRunner other(build(graph_, {}, packs), 1);
   expect_equal(expected(graph_, inputs_), other.run(inputs_), "after a loss");
   fake_.configure("devices=2,peer=1");

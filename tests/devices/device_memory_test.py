@@ -114,7 +114,7 @@ def test_bound_memory(relu, backends, x):
     y, = executor.run()
     assert y is result
     np.testing.assert_array_equal(result, -abs(x))
-    # Over its input: as if that had been copied before the run.
+    # The output overwrites the input, as if that had been copied before the run.
     executor.bind_output("y", given)
     executor.run()
     np.testing.assert_array_equal(given, -abs(x))

@@ -42,7 +42,7 @@ enum class Where { Host, First, Second };
 
 class FakeDevices : public testing::Test {
  protected:
-  // Opens the plug-in with two devices. Peer copies as `peer` says.
+  // Opens the plug-in with two devices; `peer` sets peer copies.
   explicit FakeDevices(int peer = FAKE_PEER_COPIES);
 
   Graph typed(const RandomGraph& made) const;
@@ -50,7 +50,7 @@ class FakeDevices : public testing::Test {
   BuiltPlan build(const Graph& graph, const std::map<std::string, Where>& where,
                   PackStore& packs) const;
   static std::vector<Tensor> inputs_of(const Graph& graph, const RandomGraph& made);
-  // The same tensors, each in the memory in which `built` expects it.
+  // Copies of `inputs`, each in the memory in which `built` expects it.
   static std::vector<Tensor> placed(const BuiltPlan& built, const std::vector<Tensor>& inputs);
   // A tensor in memory of a device of `built`, with the elements of `tensor`.
   static Tensor on_device(const BuiltPlan& built, const std::string& device, const Tensor& tensor);

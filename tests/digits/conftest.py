@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(params=("", *BACKENDS))
 def run(request, tessera, why_unusable):
-    """Runs nodes on one backend, and on the reference for what it refuses; "" is the default."""
+    """Runs nodes on one backend, or on the reference if it refuses them; "" is the default."""
     backend = request.param
     if backend and why_unusable.get(backend, "unknown"):
         pytest.skip(f"{backend} is {why_unusable[backend]}")

@@ -57,7 +57,7 @@ LITTER = re.compile(r"^\.|\.(new|lock|tmp|temporary|staged)$|^key\.|\.[A-Za-z0-9
 # allocate in functions that must not throw.
 ENDED_BY_NANOBIND = "Critical nanobind error"
 THEIRS = ("nlohmann::", "CLI::", "nanobind::", "tsl::", "std::filesystem::")
-# What a message may name: something in quotes, a path, a node, or the resource that ran out.
+# A message must name something: a text in quotes, a path, a node, or the resource that ran out.
 NAMED = re.compile(r"'[^']+'|\S*/\S+|OutOfMemory|MemoryError")
 
 

@@ -469,7 +469,7 @@ FAULTS_EXPORT int posix_spawn(pid_t* id, const char* path,
   return real(id, path, actions, attributes, arguments, environment);
 }
 
-// What glibc starts a program with.
+// The function with which glibc starts a program.
 // NOLINTNEXTLINE(readability-identifier-naming,bugprone-reserved-identifier)
 FAULTS_EXPORT int __libc_start_main(Main main, int count, char** arguments, void (*init)(),
                                     void (*finish)(), void (*finish_linker)(), void* stack_end) {

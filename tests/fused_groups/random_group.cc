@@ -99,8 +99,8 @@ uint64_t random_element(Random& random, DataType type) {
 
 // --- Instructions --------------------------------------------------------------------------------
 
-// Appends random instructions that keep the rules. What is known of a value besides its type:
-// whether the bits of its NaN are defined, which arithmetic does not define.
+// Appends random instructions that keep the rules. For each value, it knows the type, and whether
+// the bits of a NaN are defined: arithmetic does not define them.
 class RandomExpression {
  public:
   RandomExpression(Random& random, bool reduces, bool has_denormals)

@@ -29,10 +29,10 @@ struct RandomGroupLimits {
 // sizes, offsets and elements.
 RandomGroup random_group(uint32_t seed, uint32_t size_seed, const RandomGroupLimits& limits = {});
 
-// What evaluate_group() writes over outputs whose bytes are all `fill`, by port.
+// The outputs after evaluate_group() has run on outputs whose bytes are all `fill`, by port.
 std::vector<std::string> expected_outputs(const RandomGroup& random, char fill);
 
-// Where output `port` differs from the expected bytes, for all purposes but the bits of NaN; "" if
+// Says where output `port` differs from the expected bytes, except for the bits of NaN; "" if
 // nowhere.
 std::string explain_difference(const RandomGroup& random, size_t port, const std::string& expected,
                                const std::string& found);

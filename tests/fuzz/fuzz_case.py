@@ -27,7 +27,7 @@ class Case:
     is_refused: bool = False
 
     def single(self, index):
-        """The same model with only one of the runs."""
+        """A case with the same model and only one of the runs."""
         return dataclasses.replace(self, runs=[self.runs[index]])
 
     def save(self, path: pathlib.Path):

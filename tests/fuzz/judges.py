@@ -34,8 +34,8 @@ class OnnxRuntime:
 
 
 class NoAnswer(Exception):
-    """This judge cannot judge the model: it is wrong about it, or what it says is not known to be of the
-    right type (verdict.NO_ANSWER)."""
+    """This judge cannot judge the model: it is known to be wrong, or the type of its answer may be
+    wrong (verdict.NO_ANSWER)."""
 
 
 class Undefined(Exception):
@@ -49,7 +49,7 @@ UNREAD = {"GRU": {"activations", "activation_alpha", "activation_beta", "clip"},
 
 
 def fault_of_reference(node):
-    """What onnx.reference does wrongly with this node, or None."""
+    """The mistake that onnx.reference makes with this node, or None."""
     attributes = {attribute.name: attribute for attribute in node.attribute}
     if node.op_type == "LRN":
         return "normalises as many channels as there are images (findings/onnx_reference_lrn.sh)"
@@ -63,8 +63,8 @@ def fault_of_reference(node):
 
 
 class Reference:
-    """Computes what is declared bfloat16 in float32, and rounds the results of the model: in bfloat16,
-    onnx.reference rounds each step of an op, and loses all digits of a long sum."""
+    """Computes values that are declared bfloat16 in float32, and rounds the results of the model:
+    in bfloat16, onnx.reference rounds each step of an op, and loses all digits of a long sum."""
 
     def __init__(self, model_bytes):
         from onnx.reference import ReferenceEvaluator

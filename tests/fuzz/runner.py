@@ -25,7 +25,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 JUDGES = ("onnxruntime", "reference")
 # The maximum memory of a process, so that a model cannot use up the machine's memory.
 MOST_BYTES = 3 << 30
-# The same as the time limit of run_cases; the machine may be busy.
+# Equal to the time limit of run_cases; the machine may be busy.
 SECONDS_A_RUN = 5
 MEMORY_LIMIT_TEXT = "hard rss limit exhausted"
 SANITIZER_OPTIONS = {

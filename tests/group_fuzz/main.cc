@@ -44,7 +44,7 @@ constexpr const char* kUsage =
     "1\n"
     "if there are findings.\n";
 
-// Groups of one process: what libraries keep for each is given back with it.
+// The number of groups of one process: memory that libraries keep for groups ends with the process.
 constexpr int64_t kCasesOfProcess = 1500;
 
 struct Arguments {
@@ -82,7 +82,7 @@ Arguments read_arguments(const std::vector<std::string>& given) {
   return arguments;
 }
 
-// What a child process tells its parent, in memory that both have.
+// The report of a child process to its parent, in shared memory.
 struct Progress {
   int64_t groups = 0;
   int64_t nodes = 0;     // in these groups

@@ -68,7 +68,7 @@ int onnx_number(DataType type) {
   }
 }
 
-// What is known of a value.
+// The known properties of a value.
 struct Known {
   std::string text;  // as an input of a later node
   DataType type = Float32;
@@ -202,7 +202,7 @@ class CaseMaker {
     values_.push_back(std::move(made));
   }
 
-  // What a later node calls an input of the graph that has been declared now.
+  // Sets the text by which later nodes read an input of the graph that has just been declared.
   void note_input(const std::string& text) {
     if (std::string_view("@=#_{").find(text[0]) != std::string_view::npos) return;
     for (Known& value : values_) {

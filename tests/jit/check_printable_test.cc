@@ -1,4 +1,4 @@
-// check_printable() refuses what print_llvm() refuses.
+// check_printable() refuses the groups that print_llvm() refuses.
 #include "check_printable.h"
 
 #include <gtest/gtest.h>

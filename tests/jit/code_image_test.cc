@@ -61,7 +61,7 @@ TEST_F(CodeImages, ThatAreCutAnywhereAreRefused) {
   }
 }
 
-// Every bit of the header, and random bits of what follows. What is accepted is not run.
+// Flips every bit of the header, and random bits of all bytes. Accepted code is not run.
 TEST_F(CodeImages, ThatAreDamagedAreReadInsideTheirBytes) {
   for (size_t bit = 0; bit < 8 * sizeof(Elf64_Ehdr); ++bit) {
     std::string damaged = object_;
@@ -81,7 +81,7 @@ TEST_F(CodeImages, ThatAreDamagedAreReadInsideTheirBytes) {
 
 struct BadText {
   const char* text;
-  const char* message;  // part of what the failure says
+  const char* message;  // part of the failure's text
 };
 
 TEST_F(CodeImages, AreNotMadeOfTextThatCannotBeCompiled) {

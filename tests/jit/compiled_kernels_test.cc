@@ -259,7 +259,7 @@ TEST_F(CompiledKernels, ComputeKeptValuesOnce) {
     ++products;
   }
   if (stores_.front()->target().vector_bytes != 64) GTEST_SKIP() << "has other vectors";
-  // Of one pass: each vector of its two forms of loops.
+  // The products of one pass: one for each vector of its two forms of loops.
   const std::vector<LaneForm> forms = lane_forms({9, 9, 1}, false, stores_.front()->target());
   EXPECT_EQ(products, static_cast<size_t>(forms[0].vectors + forms[1].vectors));
 }
@@ -272,7 +272,7 @@ TEST(LaneForms, HaveManyVectorsIfFewWaitForEachOther) {
   // Registers are few.
   EXPECT_EQ(lane_forms({40, 35, 20}, false, wide).front().vectors, 2);
   EXPECT_EQ(lane_forms(short_chain, false, target_of_level("x86-64-v3")).front().vectors, 4);
-  // What is compiled is bounded.
+  // The amount of compiled code is bounded.
   const LoopBody chain = {.instructions = 1'100, .critical_path = 1'100, .live_values = 1};
   EXPECT_EQ(lane_forms(chain, false, wide).front().vectors, 4);
   EXPECT_EQ(lane_forms({6'000, 6'000, 1}, false, wide).front().vectors, 1);

@@ -16,7 +16,7 @@ sys.path.insert(0, str(BENCH))
 from decoder_model import Decoder, decoder_model  # noqa: E402
 
 SMALL = {"layers": 2, "width": 64, "hidden": 96, "words": 50, "positions": 12, "batch": 2}
-# What no group computes: products, and what moves elements before or after them.
+# Ops that no group computes: products, and ops that move elements before or after them.
 BORDERS = {"MatMul", "Transpose", "Reshape", "Gather", "Unsqueeze", "Expand"}
 
 

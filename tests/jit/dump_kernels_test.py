@@ -1,4 +1,5 @@
-"""TESSERA_DUMP_KERNELS: the texts of what was compiled, in files. Skipped where jit cannot be used."""
+"""TESSERA_DUMP_KERNELS writes the texts of compiled kernels to files. Skipped where jit cannot be
+used."""
 
 import logging
 import os

@@ -123,7 +123,7 @@ def excite_by_mean(w):
 
 
 def excite_by_gate(w):
-    """What is left between convolutions: the gate comes from one."""
+    """The nodes between convolutions, one of which computes the gate."""
     gate = w.op("HardSigmoid", w.op("Add", "gate", ONES[:16].reshape(1, 16, 1, 1)))
     return w.op("Mul", w.op("Relu", "x"), gate)
 

@@ -48,7 +48,7 @@ struct RunSettings {
   std::string layout;  // of whole tensors
   int32_t threads = 1;
   bool is_in_place = false;  // output 0 has the buffer of input 0
-  // All buffers begin so many bytes behind an aligned address.
+  // All buffers begin this number of bytes behind an aligned address.
   size_t address_offset = 0;
 };
 
@@ -58,7 +58,7 @@ struct RunSettings {
 Tensors run_kernel(plugin::Kernel& kernel, const plugin::FusedGroup& group, const Tensors& inputs,
                    const RunSettings& settings);
 
-// The same by the evaluator.
+// Same as run_kernel(), by the evaluator.
 Tensors evaluate(const plugin::FusedGroup& group, const Tensors& inputs);
 
 // Says where the outputs differ, or "". Elements are equal if their bits are, or if both are NaN.

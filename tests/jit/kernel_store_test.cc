@@ -192,7 +192,7 @@ TEST_F(KernelStores, CheckAgainOnlyWhatWasRefused) {
   EXPECT_EQ(calls, 3);
 }
 
-// As many sources as make the store forget those that nobody uses.
+// Adds so many sources that the store removes unused ones.
 TEST_F(KernelStores, KeepWhatIsUsed) {
   KernelStore store = new_store();
   const auto kept = get(store, given());
@@ -220,7 +220,7 @@ TEST_F(KernelStores, CompileOnceForEachArchitecture) {
   EXPECT_EQ(host_.blobs.size(), 2U);
 }
 
-// What another process compiles while this one waits for its claim is loaded.
+// A kernel that another process compiles while this one waits for its claim is loaded.
 TEST_F(KernelStores, WaitForAnotherProcessThatCompilesTheSame) {
   KernelStore other = new_store();
   get(other, given());

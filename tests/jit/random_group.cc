@@ -340,7 +340,7 @@ int32_t random_reduction(Dice& dice, GroupBuilder& builder, int32_t x) {
     argument = builder.append(TESSERA_EXPRESSION_SELECT, type,
                               {is_less, builder.number(type, -1), builder.number(type, 1)});
   } else if (operation >= TESSERA_EXPRESSION_REDUCE_MAX && is_float(type) && dice.one_in(2)) {
-    // NaN and infinities among them.
+    // The elements include NaN and infinities.
     argument = builder.append(TESSERA_EXPRESSION_DIVIDE, type, {argument, argument});
   }
   return builder.append(operation, type, {argument});

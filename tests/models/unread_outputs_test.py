@@ -1,5 +1,5 @@
 """Outputs that a model names and nothing reads: networks from PyTorch have them at each LSTM and
-GRU, and whoever wants the indices of a TopK alone leaves its values unread. Measured kernels write
+GRU, and models that use only the indices of a TopK leave its values unread. Measured kernels write
 them too."""
 
 import numpy as np

@@ -44,7 +44,7 @@ TEST(SharedParts, AFastSlotTakesThePartsOfASlowOne) {
   SharedParts parts(10, 2);
   std::vector<int64_t> slow;
   std::vector<int64_t> fast;
-  // The slow slot is in its first part until the fast one is done.
+  // The slow slot stays in its first part until the fast one has finished.
   parts.for_each(0, [&](int64_t part) {
     if (slow.empty()) parts.for_each(1, [&](int64_t other) { fast.push_back(other); });
     slow.push_back(part);

@@ -1,4 +1,4 @@
-// Steps that threads share, whichever of them run.
+// Steps that threads share, with any subset of the threads running.
 #include "base/shared_steps.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(SharedSteps, OneThreadAloneTakesAllShares) {
   const auto add = [&](int64_t step, int64_t share) { calls.emplace_back(step, share); };
   steps.run(1, 2, add);
   EXPECT_EQ(calls, (Calls{{0, 1}, {0, 0}, {1, 1}, {1, 0}}));
-  // One that begins when all is done finds nothing to do.
+  // A thread that begins after all steps are done finds nothing to do.
   steps.run(0, 2, add);
   EXPECT_EQ(calls.size(), 4U);
 }

@@ -23,7 +23,7 @@ using Sizes = std::vector<int64_t>;
 constexpr double kStated = 16;
 constexpr double kEpsilon = std::numeric_limits<float>::epsilon();
 
-// Of inputs of similar size.
+// The largest error for inputs of similar size.
 constexpr double kOrdinary = 4.5;
 
 // A convolution of 3 x 3 taps, perhaps with a sum and a Relu behind it.
@@ -61,7 +61,7 @@ FeatureMaps maps_of(Tensor& tensor) { return {tensor.mutable_as<float>().data(),
 std::vector<double> bounds_of(const Layer& layer, double factor, Tensor& input,
                               const Tensor& weights) {
   const FeatureMaps from = maps_of(input);
-  // Of each pixel, the sum of squares of its channels.
+  // The sum of squares of the channels of each pixel.
   std::vector<double> squares(static_cast<size_t>(layer.images * layer.rows * layer.columns));
   for (int64_t index = 0; index < input.elements(); ++index) {
     const int64_t plane = layer.rows * layer.columns;

@@ -158,7 +158,7 @@ RandomGraph composite(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// What a graph of one node is refused for.
+// The reason for which a graph of one node is refused.
 std::string refusal_of(const std::string& op, const Attributes& attributes,
                        const std::map<std::string, Tensor>& constants, int version = 24) {
   const Totals totals =

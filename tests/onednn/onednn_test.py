@@ -1,4 +1,4 @@
-"""What oneDNN computes wrongly must not be chosen, also where nothing is measured."""
+"""Kernels of oneDNN that are wrong must not be chosen, even if nothing is measured."""
 
 import numpy as np
 import pytest

@@ -13,7 +13,7 @@ using codegen::InstructionId;
 using codegen::RandomGroup;
 using plugin::FusedGroup;
 
-constexpr char kFill = '\x7f';  // what TestPlugin fills outputs with
+constexpr char kFill = '\x7f';  // the byte with which TestPlugin fills outputs
 
 // A node that stands for the group, with tensors of one dimension.
 TestGroup test_group(const FusedGroup& group, const std::vector<std::string>& inputs,

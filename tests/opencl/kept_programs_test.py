@@ -1,4 +1,5 @@
-"""What OpenCL compiled is kept for later processes and other models. Skipped without a device."""
+"""Compiled programs of OpenCL are kept for later processes and other models. Skipped without a
+device."""
 
 import json
 import os
@@ -77,7 +78,7 @@ def save_chain(path, *ops, rows=4):
 
 
 def programs_in(folder):
-    """How many programs are kept there."""
+    """The number of programs that are kept there."""
     return sum(b"/program/" in path.read_bytes() for path in folder.rglob("kernel.packs"))
 
 
@@ -90,7 +91,7 @@ def test_later_processes_and_other_models_build_nothing(run, tmp_path):
     # Another model with the same fused group, of another size. Other candidates may be measured.
     assert run(save_chain(tmp_path / "other.onnx", "Neg", "Abs", rows=5), rows=5).items() >= (
         nothing.items())
-    # Reading what is there needs no leave to measure.
+    # Reading kept programs does not need the permission to measure.
     assert run(tmp_path / "other.onnx", optimize=False, rows=5)["built"] == 0
 
 

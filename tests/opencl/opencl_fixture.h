@@ -1,4 +1,4 @@
-// What the tests of the plug-in share: random tensors, and one opened plug-in for all tests.
+// Parts that the tests of the plug-in share: random tensors, and one opened plug-in for all tests.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -48,7 +48,7 @@ TEST_F(OpenclTest, MultipliesMatricesAndVectors) {
         product(a.elements<float>().data(), column.elements<float>().data(), 37, 1, k);
     EXPECT_THAT(run({"MatMul", 13, {a, column}, {floats({37})}}),
                 Pointwise(FloatNear(1e-4F), expected));
-    // The same as a row and a transposed matrix, with something added.
+    // The product as a row and a transposed matrix, with something added.
     const TestTensor bias = random_tensor({37}, 5);
     const TestTensor same = tensor_of({1, k}, column.elements<float>());
     std::vector<float> sums = expected;

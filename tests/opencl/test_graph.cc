@@ -71,7 +71,7 @@ std::unique_ptr<GraphStorage> graph_of(const TestNode& node) {
   return storage;
 }
 
-// The graph as a host has it, for what it knows of fused groups.
+// A graph in the form that hosts use for fused groups.
 Graph host_graph(const tessera_graph& given) {
   Graph graph;
   Node node;
@@ -99,7 +99,7 @@ Graph host_graph(const tessera_graph& given) {
   return graph;
 }
 
-// What the plug-in proposed.
+// The candidates that the plug-in proposed.
 struct Proposed {
   std::vector<tessera_candidate> candidates;
   std::string refusal;

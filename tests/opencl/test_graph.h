@@ -79,7 +79,7 @@ struct TestGroup {
   plugin::FusedGroup group;
 };
 
-// Why the plug-in cannot be opened on this machine.
+// Thrown with the reason why the plug-in cannot be opened on this machine.
 class NoDevice : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -101,13 +101,13 @@ class TestPlugin {
   // The outputs of each candidate of device 0, by algorithm; for a view, nothing. Throws
   // std::runtime_error with the refusal, or if a candidate writes beside its outputs.
   std::map<std::string, std::vector<TestTensor>> run(const TestNode& node) const;
-  // The same of the only candidate.
+  // The outputs of the only candidate.
   std::vector<TestTensor> run_single(const TestNode& node) const;
 
   // The outputs of the fused candidate of device 0, whose bytes are 0x7f before.
   std::vector<TestTensor> run_group(const TestGroup& group) const;
 
-  // How many programs this process has compiled from source.
+  // The number of programs that this process has compiled from source.
   static uint64_t built_programs();
 
  private:

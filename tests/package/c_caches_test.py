@@ -1,5 +1,5 @@
-"""Caches through the C interface, by a program in C: each call is a process of its own, so what one
-saves is all that another one knows."""
+"""Caches through the C interface, by a program in C: each call is a process of its own, so one
+knows only what another one has saved."""
 
 import functools
 import shutil
@@ -56,7 +56,7 @@ FROZEN = [*MEASURE, *options(frozen="true")]
 
 @pytest.fixture(scope="module")
 def measured(program, measured_model, tmp_path_factory, needs_native):
-    """A folder with what a process found out, by type, and the sum that it computed."""
+    """A folder with the results of a process, by type, and the sum that it computed."""
     folder = tmp_path_factory.mktemp("measured")
     expected, _ = call_in(
         folder, program, measured_model, *MEASURE, "bind", "run", "save", "all.cache", "all",
@@ -83,8 +83,8 @@ def test_another_process_needs_no_more_than_the_file(call, saved):
 def test_types_add_up(call, saved):
     assert call("load", "native.cache", "native", "load", "plan.cache", "plan", *FROZEN, "bind",
                 "run")[0] == saved
-    # Into one file, of which each part replaces its own. What is measured anew may choose other
-    # kernels, which round differently.
+    # Saves into one file, in which each part replaces the part of its type. New measurements may
+    # choose other kernels, which round differently.
     found, _ = call(*MEASURE, "bind", "run", "save", "parts.cache", "native", "save",
                     "parts.cache", "plan", cache_dir="parts_work", user="parts")
     assert call("load", "parts.cache", "all", *FROZEN, "bind", "run")[0] == found

@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def environment(**more):
-    """That of a user, in which nothing is measured."""
+    """The environment of a user, in which nothing is measured."""
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("TESSERA_", "LD_", "PYTHON", "PKG_CONFIG", "CMAKE"))}
     return kept | {"TESSERA_OPTIMIZE": "0"} | {name: str(value) for name, value in more.items()}

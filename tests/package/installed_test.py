@@ -1,5 +1,5 @@
 """An installed copy that was moved serves programs outside of it: built by CMake, pkg-config or a
-Makefile, in C++ and in C, they find plug-ins and tessera-worker wherever they are."""
+Makefile, in C++ and in C, they find plug-ins and tessera-worker in any place."""
 
 import json
 import os

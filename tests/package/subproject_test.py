@@ -47,7 +47,7 @@ def check(commands, folder):
     assert "-Wshadow" not in compiled
     linked = of_program[-1]
     assert "libtessera.so" in linked and "tessera_api.a" not in linked
-    # What the library needs when it runs is built with the program.
+    # Programs that the library needs at run time are built with the program.
     assert any("tessera-worker" in line for line in of_program)
     # The program compiles; linking it would need the whole library.
     run("bash", "-c", compiled, cwd=folder / "build")

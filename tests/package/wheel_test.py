@@ -72,7 +72,7 @@ def environment(request, bin_dir, is_long, tmp_path_factory):
     if not any((build / "python").glob("tessera/_core*.so")):
         pytest.skip("this build has no Python module")
     run("cmake", "--install", build, "--component", "wheel", "--prefix", made.site_packages)
-    # As pip does.
+    # Installs the files as pip does.
     text = made.command.read_text()
     assert text.startswith("#!python\n")
     made.command.write_text(text.replace("#!python", f"#!{made.python}", 1))
@@ -114,7 +114,7 @@ def test_the_command_finds_the_plug_ins_of_its_package(environment, why_unusable
     for name, entry in entries.items():
         if entry["file"]:
             assert pathlib.Path(entry["file"]).parent == folder, name
-    # Those that need no library of a Python package are as usable as in the build.
+    # Backends that need no library of a Python package are as usable as in the build.
     for name in ("native", "jit", "opencl", "reference"):
         assert entries[name]["is_usable"] == (not why_unusable[name]), entries[name]
 

@@ -1,4 +1,4 @@
-"""What libraries keep for their kernels counts as memory of a plan, though they do not tell."""
+"""Memory that libraries keep for their kernels counts as a plan's memory, though not reported."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""What a progress callback receives while a model is bound, and the effect of its return value."""
+"""The values that a progress callback receives during bind(), and the effect of its return
+value."""
 
 import gc
 import time
@@ -55,8 +56,8 @@ def test_what_stops_once_stays_stopped(tessera, path):
 
 
 def test_what_was_stopped_keeps_prices_and_no_packs(tessera, path, tmp_path, monkeypatch):
-    """Whoever stops waits for the end, and large packs take long to write. A complete search writes
-    them."""
+    """A user who stops waits for the end, so large packs, which take long, are not written. A
+    complete search writes them."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     monkeypatch.delenv("TESSERA_OPTIMIZE")
 

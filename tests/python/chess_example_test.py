@@ -32,7 +32,7 @@ def small(tmp_path_factory):
 
 @pytest.fixture
 def search(bin_dir):
-    """What chess_evaluator prints as JSON."""
+    """The JSON that chess_evaluator prints."""
     program = bin_dir / "chess_evaluator"
     assert program.exists(), f"{program} is not built: tools/build release chess_evaluator"
 

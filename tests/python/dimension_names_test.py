@@ -1,5 +1,5 @@
-"""What names of dimensions mean: nothing for inputs that nobody reads, and nothing that one run
-contradicts. onnxruntime runs the same models on the same arrays."""
+"""Names of dimensions mean nothing for inputs that nobody reads, and are not believed if a run
+contradicts them. onnxruntime runs the same models on the same arrays."""
 
 import os
 import subprocess

@@ -83,7 +83,7 @@ def test_a_read_only_array_is_an_input_and_no_output(tessera, executor):
 
 
 def test_dlpack_is_not_copied(tessera, executor):
-    """Both directions: what the caller writes is read, and what is computed is in his memory."""
+    """Both directions: the caller's data is read, and results are in the caller's memory."""
     x, y = aligned((2, 3)), aligned((2, 3))
     given, taken = Producer(x), Producer(y)
     executor.bind_input("x", given)

@@ -1,4 +1,5 @@
-"""Processes that are forked while threads are at work: prefork.py tries what they may do."""
+"""Processes that are forked while threads are at work: prefork.py tries the calls that are
+allowed."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""tessera.InferenceSession where it has a say of its own: bad input, threads, options, files."""
+"""Properties of tessera.InferenceSession of its own: bad input, threads, options, files."""
 
 import concurrent.futures
 import gc

@@ -1,4 +1,4 @@
-"""What the logger "tessera" is told."""
+"""The messages that the logger "tessera" receives."""
 
 import logging
 

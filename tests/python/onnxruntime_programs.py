@@ -377,7 +377,7 @@ def values_from_the_first_run_on(ort, folder):
 
 
 def caught(ort, call):
-    """The kinds that a program may catch the error of a call by."""
+    """The exception classes by which a program may catch the error of a call."""
     state = ort.capi.onnxruntime_pybind11_state
     kinds = {"InvalidArgument": state.InvalidArgument, "Fail": state.Fail,
              "NoSuchFile": state.NoSuchFile, "RuntimeError": RuntimeError, "TypeError": TypeError}
@@ -389,8 +389,8 @@ def caught(ort, call):
 
 
 def errors_that_a_server_answers(ort, folder):
-    """What a server catches, to answer a bad request and go on. Tessera's errors may also be of other
-    kinds."""
+    """The errors that a server catches to answer a bad request and go on. Tessera's errors may also
+    be of other kinds."""
     text = ort.InferenceSession(language_model())
     numbers = ort.InferenceSession(copier(TensorProto.INT32))
     ids = np.array([[1, 2]])
@@ -445,7 +445,7 @@ def feeds_of_several_kinds(ort, folder):
 
 
 def text_of_errors(ort, folder):
-    """A program that logs errors, and looks for the name of what is wrong in their text."""
+    """A program that logs errors, and looks for the name of the wrong value in their text."""
     session = ort.InferenceSession(language_model())
     ids = np.array([[1, 2]])
     wrong = {
@@ -458,7 +458,7 @@ def text_of_errors(ort, folder):
         try:
             session.run(None, feed)
         except Exception as error:
-            # Those without the name do not help; onnxruntime does not always have it.
+            # Texts without the name do not help; those of onnxruntime do not always have it.
             found.append(name in str(error) or "Unexpected input data type" in str(error))
     return found
 

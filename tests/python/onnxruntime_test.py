@@ -141,7 +141,7 @@ def test_a_wrong_request_raises_what_programs_catch(ort, onnxruntime, wrong):
         assert session.run(None, {"x": rows(2)})[0].shape == (2, 3)
 
 
-# What a node cannot compute for the values that reach it: op, values of `x` and of its second input.
+# Nodes that fail for the values that reach them: op, values of `x` and of its second input.
 FAILING = {
     "TopK": (np.ones((2, 3), "f4"), np.array([7])),
     "Reshape": (np.ones((2, 3), "f4"), np.array([5, 1])),

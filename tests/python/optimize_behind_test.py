@@ -43,7 +43,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def loaded(tessera, model):
-    """Knows nothing of what other tests measured in this process."""
+    """Knows no measurements of other tests in this process."""
     return lambda: tessera.load(model, backends=tessera.Backends())
 
 

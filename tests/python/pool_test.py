@@ -97,7 +97,7 @@ def test_an_error_stays_with_its_request(tessera, model):
             assert isinstance(future.exception(60), tessera.InvalidArgument)
         with pytest.raises(ValueError, match="float64"):
             futures[1].result()
-        # What cannot become a request is the caller's error.
+        # Arguments that cannot become a request are the caller's error.
         with pytest.raises(tessera.InvalidArgument, match="one array for each of 1 inputs"):
             pool.submit(rows(1), rows(1))
         with pytest.raises(tessera.InvalidArgument, match="input 'x'"):
@@ -296,7 +296,7 @@ def test_executors_of_one_thread_wake_no_others(tessera, save_model):
     assert sum(busy[2:]) <= 3, used
 
 
-# What a program does before it ends; `pool` has one executor, `futures` are 200 requests.
+# Last actions of programs before they end; `pool` has one executor, `futures` are 200 requests.
 ENDS = {
     "requests wait": "pass",
     "nobody closed it": "del pool, futures",

@@ -1,7 +1,7 @@
 """Forks workers as prefork servers do, while threads of the parent are at work; prints what went
 wrong. prefork.py FOLDER ACTIVITY [--rounds N] [--workers N] [--backends NAME,...] [--start METHOD]
 
-ACTIVITY: what threads of the parent do meanwhile, a key of ACTIVITIES."""
+ACTIVITY: the work of the parent's threads meanwhile, a key of ACTIVITIES."""
 
 import argparse
 import faulthandler
@@ -45,7 +45,7 @@ def rows(count):
 
 
 class Parent:
-    """What a server loads before it forks."""
+    """The objects that a server loads before it forks."""
 
     def __init__(self, folder, options):
         self.folder = folder
@@ -135,7 +135,7 @@ ACTIVITIES["mixed"] = mixed
 
 
 def work(parent, number):
-    """What a worker does; raises an exception if something is wrong."""
+    """The work of a worker; raises an exception if something is wrong."""
     try:
         parent.check("the parent's executor", 1, parent.executor.run(parent.x)[0])
     except tessera.Unsupported as error:
@@ -177,7 +177,7 @@ def start_worker(parent, number, ends_at_once):
 
 
 def end_of(child, deadline):
-    """What went wrong, or ""."""
+    """The problem, or ""."""
     while time.monotonic() < deadline:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:

@@ -1,4 +1,4 @@
-"""What the prompt and notebooks show."""
+"""The texts that the prompt and notebooks show."""
 
 import html.parser
 

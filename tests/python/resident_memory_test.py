@@ -72,7 +72,7 @@ def test_eight_executors_hold_one_copy_of_packed_weights(tessera, wide_model):
             executors.append(model.bind({{"x0": [4, {WIDTH}]}}, threads=1))
             assert (executors[-1].run(x)[0] == first).all()
         eight = resident() - before
-        # What was let go is read again where somebody needs it.
+        # Released weights are read again if they are needed.
         plain = model.bind({{"x0": [4, {WIDTH}]}}, backends=["reference"])
         assert numpy.allclose(plain.run(x)[0], first, rtol=1e-3, atol=1e-5)
         print(json.dumps({{"one": one, "eight": eight,

@@ -337,7 +337,7 @@ def test_bodies_that_are_no_rows(modules, body):
 
 
 def talk(port, *parts, pause=0.0):
-    """What the server answers to bytes; b"" if it ends the connection without an answer."""
+    """The answer of the server to bytes; b"" if it ends the connection without an answer."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
         answer = b""
         with contextlib.suppress(ConnectionError):

@@ -1,4 +1,4 @@
-"""What editors, type checkers and people who mistype something learn from the module."""
+"""Editors, type checkers and people who mistype something get help from the module."""
 
 import inspect
 import pathlib

@@ -1,4 +1,4 @@
-"""What tessera.load() accepts, and what copying and pickling the loaded model means."""
+"""Sources that tessera.load() accepts, and copying and pickling of the loaded model."""
 
 import copy
 import io

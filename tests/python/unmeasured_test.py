@@ -1,5 +1,5 @@
-"""Runs of what nothing has measured: small work stays on the calling thread, and costs little beside
-the kernel."""
+"""Runs of models that nothing has measured: small work stays on the calling thread, and costs
+little beside the kernel."""
 
 import json
 import os
@@ -75,7 +75,7 @@ def ticks_of_others():
             ticks += int(fields[11]) + int(fields[12])
     return ticks
 
-# What loaded and bound the model ends in threads of its own.
+# Work of load() and bind() ends in threads of its own.
 while True:
     before = ticks_of_others()
     time.sleep(0.5)  # on a busy machine, they do not always get their turn in less

@@ -1,5 +1,5 @@
-"""Whether the memory of a process grows with what it does: growth_process.py does one thing again
-and again, and the slope of its memory is compared with zero."""
+"""Whether the memory of a process grows with its work: growth_process.py does one thing again and
+again, and the slope of its memory is compared with zero."""
 
 import dataclasses
 import json
@@ -64,7 +64,7 @@ class Growth:
                 f"{self.mappings[1]}")
 
     def explain(self, most_bytes):
-        """What has grown by more than `most_bytes` an iteration for certain, or ""."""
+        """Says what has grown by more than `most_bytes` an iteration for certain, or ""."""
         for name, found in (("resident", self.resident), ("allocated", self.allocated)):
             if found.low > most_bytes:
                 return f"{self.case}: {name} memory grows by {found.text()} bytes an iteration"

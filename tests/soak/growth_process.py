@@ -32,7 +32,7 @@ LIBC = ctypes.CDLL(None)
 
 
 def allocated_bytes():
-    """What malloc has given and not got back; 0 if the C library does not tell."""
+    """The bytes that malloc has allocated and not freed; 0 if the C library does not tell."""
     if not hasattr(LIBC, "mallinfo2"):
         return 0
     LIBC.mallinfo2.restype = Mallinfo
@@ -77,7 +77,7 @@ def reduction(name=None):
 
 
 def block(name=None, width=32, seed=0):
-    """Attention with one head and what follows it."""
+    """Attention with one head and the nodes that follow it."""
     weights = {key: draw(width, width, seed=seed + index) / 8 for index, key in enumerate("qkvo")}
     weights |= {"up": draw(width, 2 * width) / 8, "down": draw(2 * width, width) / 8,
                 "scale": np.float32(width**-0.5), "gain": np.ones(width, np.float32),

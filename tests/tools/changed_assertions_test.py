@@ -1,4 +1,4 @@
-"""What tools/changed_assertions finds in a file, and when it calls a change a renaming."""
+"""tools/changed_assertions finds the assertions in a file, and tells a renaming from a change."""
 
 from load_tool import load_tool
 

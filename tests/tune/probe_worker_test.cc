@@ -1,4 +1,4 @@
-// What `tessera doctor` says of workers that do not start, do not answer, or are of another build.
+// `tessera doctor` reports workers that do not start, do not answer, or are of another build.
 #include "microbench/probe_worker.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-"""`tessera tune --dry-run`: says what tuning is expected to take and to gain, and does nothing else."""
+"""`tessera tune --dry-run`: prints the expected time and gain of tuning, and does nothing else."""
 
 import json
 import subprocess

@@ -216,7 +216,7 @@ TEST_P(WorkerMischief, CostsItsCandidateAndNothingElse) {
   const CandidateKey& bad = group.keys[0];
   const CandidateKey& good = group.keys[1];
 
-  // The same process has built the good candidate before, which must not be blamed.
+  // This process has built the good candidate before, which must not be blamed.
   ASSERT_THAT(bench.build(good).reason, IsEmpty());
   const Outcome built = bench.build(bad);
   if (given.step == Step::Build) {

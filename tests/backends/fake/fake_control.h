@@ -1,7 +1,7 @@
-/* What tests call in the plug-in `fake` (fake.cc), beside the plug-in contract: its settings, its
- * counters and what it found wrong. A test opens the same file with dlopen() or ctypes.CDLL(),
- * which gives it the copy that the host has opened. All members are int64_t, so that ctypes needs
- * no padding. All functions may be called from any thread. */
+/* Functions that tests call in the plug-in `fake` (fake.cc), beside the plug-in contract: settings,
+ * counters and violations. A test opens the same file with dlopen() or ctypes.CDLL(), which gives
+ * it the copy that the host has opened. All members are int64_t, so that ctypes needs no padding.
+ * All functions may be called from any thread. */
 #ifndef TESSERA_TESTS_FAKE_CONTROL_H
 #define TESSERA_TESTS_FAKE_CONTROL_H
 
@@ -25,7 +25,7 @@ enum {
 enum {
   FAKE_FAILS_OUT_OF_MEMORY = 0,
   FAKE_FAILS = 1,  /* with TESSERA_DEVICE_FAILED; the device can still be used */
-  FAKE_IS_LOST = 2 /* the same, but the device is unusable until fake_configure() */
+  FAKE_IS_LOST = 2 /* like FAKE_FAILS, but the device is unusable until fake_configure() */
 };
 
 /* The text form has the same names: "devices=2,peer=1,delay_us=50". The plug-in reads `devices`,
@@ -46,8 +46,8 @@ typedef struct fake_settings {
   int64_t fail_mode;  /* FAKE_FAILS_..., FAKE_IS_LOST */
   int64_t fail_later; /* 1: a call that enqueues succeeds, and its operation fails on the device */
   int64_t detects;    /* 1 (the default): reports races; 0: saves the time */
-  /* 1: the plug-in also offers kernels on the processor ("fake:host"). They report what they read
-   * and write, so the detector sees whether the host waits for the device before. */
+  /* 1: the plug-in also offers kernels on the processor ("fake:host"). They report the memory that
+   * they read and write, so the detector sees whether the host waits for the device before. */
   int64_t host_kernels;
   /* 0 (the default): the host's threads are ordered by locks of the host, which the detector cannot
    * see, so a thread knows what any other thread waited for. 1: each knows only what it waited for

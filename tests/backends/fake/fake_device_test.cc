@@ -1,4 +1,4 @@
-// What a fake device does for a host that makes no mistake.
+// The behaviour of a fake device for a host that makes no mistake.
 #include "fake_device.h"
 
 #include <sys/wait.h>
@@ -322,7 +322,7 @@ TEST_F(FakeDeviceTest, after_a_fork_the_child_gets_an_error) {
     fake.release_queue(queue);
     close();
 #if !defined(TESSERA_SANITIZED) && !defined(__SANITIZE_THREAD__)
-    // What is opened after the fork works. The thread sanitizer allows no threads there.
+    // A device that is opened after the fork works. The thread sanitizer allows no threads there.
     open("");
     void* own = device().create_queue();
     device().synchronise(own);

@@ -22,7 +22,7 @@ class Scenario {
     for (size_t index = 0; index < 2; ++index) {
       if (queues_[index] != nullptr) devices_[index].release_queue(queues_[index]);
     }
-    // Only now, because the queue of the other device may have used the memory.
+    // Released only now, because the queue of the other device may have used the memory.
     for (size_t index = 0; index < 2; ++index) {
       if (events_[index] != nullptr) devices_[index].release_event(events_[index]);
       if (memory_[index] != nullptr) devices_[index].release(memory_[index]);

@@ -29,15 +29,15 @@ class Pages {
   size_t bytes_;
 };
 
-// What one call of allocate() gave. The handle is the address of pages that cannot be accessed, as
-// large as the memory; the elements are in other pages, which only queues know. Enqueued operations
-// share these, so that a wrong release is reported and does not end the process.
+// The result of one call of allocate(). The handle is the address of pages that cannot be accessed,
+// as large as the memory; the elements are in other pages, which only queues know. Enqueued
+// operations share these, so that a wrong release is reported and does not end the process.
 struct Allocation {
   Allocation(int64_t size, const FakeDevice* owner, const std::string& text);
 
   void* handle() const { return reserved.begin(); }
 
-  // What the memory holds before anything was written.
+  // The value of each byte of memory before the first write.
   static constexpr int kNewByte = 0xA5;
 
   int64_t bytes;

@@ -1,4 +1,4 @@
-// The operations of a fake device: what it enqueues, and how the host waits for it.
+// The operations of a fake device: functions that enqueue work, and functions that wait for it.
 #include <algorithm>
 #include <cstring>
 #include <utility>

@@ -1,6 +1,6 @@
-// What a fake device finds wrong, each once, beside a correct form of the same. Most of these hosts
-// leave out one wait; whether the result is right all the same depends on luck, the report does
-// not.
+// Each violation that a fake device finds, once, beside a correct form of the same calls. Most of
+// these hosts leave out one wait. The result may still be right by luck; the report does not depend
+// on luck.
 #include <gmock/gmock.h>
 
 #include <string>

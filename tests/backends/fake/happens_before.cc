@@ -33,8 +33,8 @@ std::optional<Access> AccessHistory::add(const Access& access, const VectorClock
     const bool is_ordered = clock.includes(earlier.epoch);
     const bool conflicts = access.is_write || earlier.is_write;
     if (conflicts && !is_ordered && !racing) racing = earlier;
-    // What is ordered after this access is ordered after `earlier` too, so a read replaces earlier
-    // reads, and a write replaces both.
+    // Accesses that are ordered after this one are ordered after `earlier` too, so a read replaces
+    // earlier reads, and a write replaces both.
     if (!is_ordered || (earlier.is_write && !access.is_write)) return false;
     keep_rest(earlier, access);
     return true;

@@ -19,7 +19,7 @@ struct Epoch {
   uint64_t time = 0;
 };
 
-// What happened before a moment: for each component, everything up to a time.
+// The set of everything that happened before a moment: for each component, everything up to a time.
 class VectorClock {
  public:
   uint64_t time_of(size_t component) const {
@@ -47,12 +47,12 @@ struct Access {
 // The accesses to one memory that a later access may race with.
 class AccessHistory {
  public:
-  // Past this number, an access is forgotten.
+  // If there are more accesses than this, some are forgotten.
   static constexpr size_t kMaxAccesses = 4096;
 
   // Adds `access`, made at `clock`. Returns an earlier access to the same bytes that is not ordered
-  // before it although one of the two writes. Whatever is in `settled` is ordered before all
-  // accesses that follow, so it is removed.
+  // before it although one of the two writes. Accesses in `settled` are ordered before all accesses
+  // that follow, so they are removed.
   std::optional<Access> add(const Access& access, const VectorClock& clock,
                             const VectorClock& settled);
   // An access that `clock` does not include.

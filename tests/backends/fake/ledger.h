@@ -1,5 +1,5 @@
-// What all fake devices of the process share beside memory: settings, counters, violations, and
-// which call fails. Not thread-safe; fake_device.cc has the lock.
+// The state that all fake devices of the process share beside memory: settings, counters,
+// violations, and the call that fails. Not thread-safe; fake_device.cc has the lock.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ inline constexpr int32_t kMaxDevices = 2;
 fake_settings default_settings();
 // Reads "devices=2,peer=1"; settings that it lacks have their defaults. Throws Failure.
 fake_settings parse_settings(std::string_view text);
-// What is wrong with the settings, or "".
+// Returns what is wrong with the settings, or "".
 std::string explain_illegal(const fake_settings& settings);
 
 class Ledger {

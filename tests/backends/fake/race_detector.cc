@@ -31,7 +31,7 @@ QueueClock RaceDetector::open_queue() {
     queue.component = next_component_++;
     return queue;
   }
-  // Its times go on, so that no access of the closed queue looks later than it was.
+  // Its times continue, so that accesses of the closed queue do not look later than they were.
   queue.component = unused_.back().component;
   queue.clock.set(unused_.back());
   unused_.pop_back();

@@ -15,7 +15,7 @@
 
 namespace tessera::fake {
 
-// What is ordered before the next operation of a queue.
+// The operations that are ordered before the next operation of a queue.
 struct QueueClock {
   size_t component = 0;
   VectorClock clock;
@@ -28,7 +28,7 @@ class RaceDetector {
   // threads know what any of them knew before.
   void set_separate_threads(bool are_separate);
 
-  // What the calling thread knows to be done.
+  // The clock of operations that the calling thread knows to be done.
   VectorClock& host();
 
   QueueClock open_queue();
@@ -37,13 +37,13 @@ class RaceDetector {
 
   // The calling thread enqueues an operation, which happens at the returned epoch.
   Epoch enqueue(QueueClock& queue);
-  // The same for an operation of the calling thread itself.
+  // The calling thread itself executes an operation, at the returned epoch.
   Epoch act();
 
   // Adds an access at `clock`, which is that of a queue or host(). Returns a sentence if it races.
   std::optional<std::string> access(AccessHistory& history, const std::string& memory,
                                     const Access& access, const VectorClock& clock);
-  // The same for memory of the host, whose positions are addresses.
+  // Same as access(), for memory of the host, whose positions are addresses.
   std::optional<std::string> access_host(const Access& access, const VectorClock& clock);
 
   int64_t take_forgotten() { return std::exchange(forgotten_, 0); }

@@ -23,7 +23,7 @@ class Recording {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // What is ordered before it; set before it is enqueued.
+  // The operations that are ordered before this one; set before it is enqueued.
   VectorClock clock;
   Epoch epoch;
 
@@ -63,7 +63,7 @@ class WorkQueue {
   WorkQueue& operator=(const WorkQueue&) = delete;
 
   void push(Operation operation);
-  // Waits until everything is executed that was pushed before. Returns the failure of an operation.
+  // Waits until all pushed operations are executed. Returns the failure of an operation.
   std::optional<plugin::Failure> drain();
   std::optional<plugin::Failure> failure() const;
 

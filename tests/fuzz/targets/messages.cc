@@ -21,7 +21,7 @@ namespace {
 using tuning::BenchMessage;
 using tuning::VerifyMessage;
 
-// The same as in base/message_channel.h.
+// These constants equal those of base/message_channel.h.
 constexpr size_t kHeaderBytes = 32;
 constexpr uint64_t kMagic = 0x4D534D54;
 // Fits into a socket's buffer without a reader.
