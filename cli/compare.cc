@@ -10,7 +10,7 @@ std::string type_text(const Tensor& tensor) {
   return std::string(name(tensor.type())) + " " + dims_text(tensor.dims());
 }
 
-// By how much an element exceeds its tolerance; 0 or less if it matches.
+// The difference by which an element exceeds its tolerance; 0 or less if it matches.
 WideNumber excess_of(WideNumber actual, WideNumber expected, WideNumber allowed) {
   if (std::isnan(actual) && std::isnan(expected)) return 0;
   if (actual == expected) return 0;  // equal infinities have no difference

@@ -40,7 +40,7 @@ TEST(DoctorReport, FindingsAreNumberedInTheTable) {
 TEST(DoctorReport, FitsTheTerminalAndIsWholeInAPipe) {
   std::vector<Check> checks = some_checks();
   checks.push_back({.area = "environment", .subject = "TESSERA_" + std::string(200, 'X')});
-  // So many findings that their numbers have four digits.
+  // Findings whose numbers have four digits.
   checks.resize(1200, {.area = "backends",
                        .subject = "one",
                        .found = "text",

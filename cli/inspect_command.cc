@@ -63,7 +63,7 @@ CommandResult inspect_memory(const InspectOptions& options) {
   return {kFine, text};
 }
 
-// An option without any effect is an error, whatever its value.
+// An option without any effect is an error, with any value.
 void check_binds_nothing(BindArguments arguments) {
   arguments.backend_paths.clear();  // needed for the ops of plug-ins
   if (arguments == BindArguments{}) return;

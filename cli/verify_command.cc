@@ -149,7 +149,7 @@ Json verify_json(const std::string& library, const verification::VerifiedBackend
           {"failures", std::move(failures)}};
 }
 
-// An option without any effect is an error, whatever its value.
+// An option without any effect is an error, with any value.
 void check_has_effect(const VerifyArguments& arguments, bool has_model) {
   const VerifyArguments none;
   if (has_model) {

@@ -2,8 +2,8 @@
 # The error of a sum of OpenVINO depends on the shape of the same numbers: [1, 1024] is added up in
 # parts, [1024] and [1, 1024, 1, 1] one number after the other, with ten times the error.
 #
-# The guess: a reduction over all elements adds up the same memory in the same way, whatever ones are
-# in the shape; sums of a thousand float32 numbers in SIMD lanes have an error of one or two units.
+# The guess: a reduction over all elements adds up the same memory in the same way, with any axes of
+# length 1; sums of a thousand float32 numbers in SIMD lanes have an error of one or two units.
 #
 #   expected: errors of all shapes below 3 units in the last place, for 1,024 positive numbers
 #   seen:     openvino 2026.4.1: below 3 for [1, 1024], [1024, 1], [1, 1024, 1] and [2, 8, 8, 8];

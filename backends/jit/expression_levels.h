@@ -28,8 +28,8 @@ struct ExpressionLevels {
 // Whether a result is written at all points of the reduced loops, not once for all of them.
 bool is_written_everywhere(const KernelShape& shape, size_t access);
 
-// Whether what is known after the reductions of its depth is read later: at the points of reduced
-// loops, after other reductions, or as a result.
+// Whether the value, known after the reductions of its depth, is read later: at the points of
+// reduced loops, after other reductions, or as a result.
 bool is_used_later(const plugin::FusedGroup& group, const ExpressionLevels& levels, size_t id);
 
 // Throws Failure (TESSERA_INTERNAL) if the group breaks a rule of tessera/backend_fusion_abi.h on

@@ -26,7 +26,7 @@ std::string explain_inexact_reduction(std::string_view op, int64_t elements);
 // Checks a normalization of rows of this length by their own mean and variance.
 std::string explain_inexact_statistics(std::string_view op, int64_t length);
 
-// Whether the errors of an RNN may exceed its bound after so many steps. LSTM and GRU stay within.
+// Whether the errors of an RNN may exceed its bound after `steps` steps. LSTM and GRU stay within.
 bool is_rough_recurrence(std::string_view op, int64_t steps, dnnl::algorithm function);
 
 // Whether a convolution begins each sum with the tensor that it adds in place (post-operation sum),

@@ -107,7 +107,7 @@ class PostOperations {
   explicit PostOperations(const plugin::Graph& graph) : graph_(graph) {}
 
   void append(const Eltwise& function);
-  // False if a primitive with such a result cannot read the operand; then nothing is appended.
+  // False if a primitive with the result `view` cannot read the operand; then nothing is appended.
   bool append(const PostOperation& operation, const ResultView& view);
   bool append(const ChainStep& step, const ResultView& view);
   // The primitive adds to the content of its output: `operand`, of the type of the result.

@@ -19,7 +19,7 @@ using plugin::Value;
 
 namespace {
 
-// Ops that are unary functions whatever their other inputs are, so they are refused with a reason.
+// Ops that are unary functions with any other inputs, so they are refused with a reason.
 bool is_function_op(const Node& node) { return !arithmetic_of(node.op()); }
 
 void check_usable(const Value& value) {

@@ -13,8 +13,8 @@
 
 namespace tessera::onednn {
 
-// Builds such a candidate. Every tensor that the primitive reads or writes is named once by its
-// DNNL_ARG_; the scratchpad becomes the workspace of the kernel.
+// Builds the candidate of a primitive. Every tensor that the primitive reads or writes is named
+// once by its DNNL_ARG_; the scratchpad becomes the workspace of the kernel.
 //
 //   dnnl::eltwise_forward::primitive_desc relu(engine, ..., context.attributes(), true);
 //   if (!relu) return context.refuse(...);

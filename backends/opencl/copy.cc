@@ -1,5 +1,5 @@
 // Ops that move elements: Transpose, Slice, Split, Concat, Expand, Pad with a constant,
-// DepthToSpace and SpaceToDepth. Each is a copy between strided parts, whatever the elements are.
+// DepthToSpace and SpaceToDepth. Each is a copy between strided parts, for elements of any type.
 #include <algorithm>
 #include <cstring>
 #include <map>

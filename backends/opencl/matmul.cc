@@ -28,7 +28,7 @@ int64_t count_of(const Dims& dims) {
   return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
 }
 
-// Both batches with the same number of axes, and what they broadcast to.
+// Both batches with the same number of axes, and the batch to which they broadcast.
 struct Batch {
   Dims left;
   Dims right;

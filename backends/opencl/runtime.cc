@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kLibrary = "libOpenCL.so.1";
 constexpr const char* kInstall =
     "(Debian: apt-get install ocl-icd-libopencl1 and a driver, for example pocl-opencl-icd)";
-// Of the extension cl_khr_icd: the loader found no driver.
+// A status of the extension cl_khr_icd: the loader found no driver.
 constexpr cl_int kPlatformNotFound = -1001;
 // The largest group of work-items that the kernels of this plug-in use.
 constexpr size_t kMinGroupItems = 256;

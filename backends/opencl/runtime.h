@@ -103,7 +103,7 @@ struct Runtime {
 
   // A child of fork() has none of the threads and connections that drivers keep.
   bool is_own_process() const { return process == getpid(); }
-  // Throws Failure (TESSERA_DEVICE_FAILED) in such a child.
+  // Throws Failure (TESSERA_DEVICE_FAILED) in a child of fork().
   void check_process() const;
 };
 

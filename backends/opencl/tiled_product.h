@@ -10,7 +10,7 @@ namespace tessera::opencl {
 // Whether this kernel can compute the product on the device of `offers`, and is likely to be fast.
 bool is_tiled_product(const Offers& offers, const Product& product);
 
-// Computes such a product.
+// Computes a product for which is_tiled_product() is true.
 Launch tiled_product(const Product& product);
 
 }  // namespace tessera::opencl

@@ -1,5 +1,5 @@
-"""`tessera bundle`: one file with a model and all that it needs to start at once, wherever it lies
-and whatever it is called."""
+"""`tessera bundle`: one file with a model and all that it needs to start at once, in any folder and
+with any name."""
 
 import json
 import os

@@ -76,7 +76,7 @@ def test_blobs_and_kernels_are_counted_for_each_backend(stats, call, bin_dir, tm
                            "--backend-path", library, "--backends", "compiler,reference")
     assert code == 0, errors
     blobs = kind(stats(users(tmp_path))[0], "blobs")
-    # Of each kernel, its code and the judgement of it.
+    # The blobs of each kernel: its code and its judgement.
     assert (blobs["backend"], blobs["file_count"], blobs["unusable_count"]) == ("compiler", 6, 0)
     damaged = next((users(tmp_path) / "kernels").rglob("kernel.packs"))
     content = bytearray(damaged.read_bytes())

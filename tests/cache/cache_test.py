@@ -82,8 +82,9 @@ def test_optimizing_is_the_default_and_the_environment_switches_it_off(call, mod
 
 
 def test_another_model_reuses_prices_and_says_what_that_saved(call, model, make_model, needs_native):
-    # Over a millisecond on every machine: faster graphs are measured with less effort. Few
-    # candidates: also a busy machine measures some of them in both processes.
+    # The run takes over a millisecond on every machine: faster graphs are measured with less
+    # effort. There are few candidates, so even a busy machine measures some of them in both
+    # processes.
     shape = ("--shape", "x=1x16x256x256", "--threads", "1", "--tune-budget", "30",
              "--backends", "native")
     code, first, errors = call("explain", model, *shape)

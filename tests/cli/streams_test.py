@@ -66,7 +66,7 @@ def test_the_figures_agree_with_each_other(ask, streams):
     assert (report["stream_count"], report["thread_count"]) == (streams, streams)
     assert report["run_count"] >= streams
     assert 0 < report["median_us"] <= report["p90_us"] <= report["p99_us"] <= report["max_us"]
-    # All runs lie in the measured time, so many at a time at most.
+    # All runs lie in the measured time, with at most `streams` at a time.
     elapsed_us = report["run_count"] / report["requests_per_second"] * 1e6
     assert elapsed_us >= 0.4e6
     assert report["max_us"] <= elapsed_us * 1.001

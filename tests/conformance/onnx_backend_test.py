@@ -14,7 +14,7 @@ import onnx.backend.test
 import pytest
 from onnx import TensorProto, helper
 
-# Of the cases for the processor; the runner skips those for CUDA.
+# Numbers of cases for the processor; the runner skips those for CUDA.
 PASSED = 1305
 # Why cases cannot pass yet, for all that compute something.
 NOT_YET = json.loads((Path(__file__).parent / "node_not_yet.json").read_text())

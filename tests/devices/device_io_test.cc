@@ -34,7 +34,8 @@ class DeviceIo : public FakeDevices {
     build_graph(Where::First, "fake", "fake");
   }
 
-  // Of `made_`: each step on `where`, and the first input and the first output on these devices.
+  // Builds `made_` with each step on `where`, and the first input and the first output on these
+  // devices.
   void build_graph(Where where, const std::string& input, const std::string& output,
                    std::vector<StatePorts> pairs = {}) {
     graph_ = typed(*made_);

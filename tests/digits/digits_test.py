@@ -390,7 +390,7 @@ def test_powers_are_those_of_c(run, exponent, is_constant):
 
 
 def bits_of(fraction, digits, lowest):
-    """The number in a binary format with so many digits and 2^lowest as smallest number, rounded
+    """The number in a binary format with `digits` digits and 2^lowest as smallest number, rounded
     to nearest, ties to even, as a fraction."""
     if fraction == 0:
         return fraction

@@ -45,7 +45,7 @@ def test_sums_of_equal_elements_are_within_their_bound(run, name, shape, axes, i
             assert np.all(np.abs(found - expected) <= 5 * np.spacing(expected.astype(f32)))
 
 
-# Of thousands of numbers those with the largest errors.
+# The numbers with the largest errors among thousands.
 @pytest.mark.parametrize("number", (0.96626925468, 0.67551499605, 0.68292117118, 0.94960373640, 0.71740561723,
                                     0.73861926794, 0.79676026105, 0.66764038801, 0.66811341047))
 @pytest.mark.parametrize("name", SUMS)

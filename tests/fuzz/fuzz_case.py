@@ -23,7 +23,7 @@ class Case:
     runs: list  # dictionaries from the name of an input to its array
     note: str = ""
     keeps_denormals: bool = False  # RunOptions::keeps_denormals
-    # Only an error is right, whatever the judges return.
+    # Only an error is right, even if the judges return a result.
     is_refused: bool = False
 
     def single(self, index):

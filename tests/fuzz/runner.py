@@ -17,7 +17,7 @@ import numpy as np
 
 from fuzz_case import load_array
 
-# Of tests/, which is not in the path of the programs that use this file outside of pytest.
+# Modules of tests/ are not in the path of the programs that use this file outside of pytest.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from catalog import DEFAULTS
 

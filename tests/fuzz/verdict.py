@@ -218,7 +218,7 @@ def explain_ruling(op, problem, what):
     return ""
 
 
-# Of a judge that knows that it is no judge of a model.
+# The answer of a judge that knows that it is no judge of a model.
 NO_ANSWER = "NoAnswer"
 # Of a judge that knows that the standard leaves a result open: "Casting from floating point to fixed
 # point: undefined if OOR", in Cast and in every op that converts its result.

@@ -308,7 +308,7 @@ std::string small_integers(Dice& dice, int32_t data_type, int64_t bytes) {
   return elements;
 }
 
-// An integer of at most 4, whatever `x` is.
+// An integer of at most 4, for any `x`.
 int32_t small(GroupBuilder& builder, int32_t x) {
   const int32_t type = builder.type(x);
   int32_t rounded = x;

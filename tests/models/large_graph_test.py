@@ -30,7 +30,7 @@ def chain(count):
 
 
 def calls(count):
-    """The same as functions, each of which calls the next twice: less than a kilobyte."""
+    """Functions, each of which calls the next twice: less than a kilobyte."""
     functions, size = [], 1
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     while True:

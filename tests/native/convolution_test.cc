@@ -251,7 +251,7 @@ RandomGraph transposed(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// One tap, and so many channels and pixels that products of quarters are offered.
+// One tap, with enough channels and pixels that products of quarters are offered.
 RandomGraph large_pointwise(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 14);
   const int64_t images = dice.whole(1, 2);

@@ -20,7 +20,7 @@ TEST(NativeRecurrence, LstmIsThatOfTheReference) {
   EXPECT_EQ(totals.largest, 2U);
 }
 
-// More rows than one block of the matrix product, so many that their sums are computed in chunks.
+// More rows than one block of the matrix product, enough that their sums are computed in chunks.
 TEST(NativeRecurrence, LongSequences) {
   const Totals totals = check_each_target(62, 60, [](Dice& dice, const ops::Registry& registry) {
     return random_recurrence(dice, registry, kLstm, {.steps = 300, .batch = 40});

@@ -1,6 +1,6 @@
-// Convolutions by Winograd's algorithm keep the digits of every output, whatever lies beside what
-// it reads: errors are compared with a bound for each output, which knows only what that output
-// reads.
+// Convolutions by Winograd's algorithm keep the digits of every output, with any elements beside
+// those that it reads: errors are compared with a bound for each output, which depends only on the
+// elements that the output reads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -145,7 +145,7 @@ void check_each_target(uint64_t seed, const Layer& layer, const Change& change,
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Calls body(row, column) for the pixels of a tile of 4 x 4 outputs and of what they read.
+// Calls body(row, column) for the pixels that a tile of 4 x 4 outputs reads.
 template <class Body>
 void for_each_pixel_of_a_tile(const Body& body) {
   for (int64_t pixel = 0; pixel < 36; ++pixel) body(3 + pixel / 6, 3 + pixel % 6);

@@ -1,4 +1,5 @@
-// Every op that regions support, alone, with odd shapes and attributes; and what they refuse.
+// Every op that regions support, alone, with odd shapes and attributes; and the nodes that they
+// refuse.
 #include <algorithm>
 #include <ostream>
 

@@ -1,5 +1,5 @@
-"""examples/07_chess: the programs in C++ and Python search the same tree, whatever the batch, the
-number of threads, and the runtime; with the network of the zoo, too, if it is here."""
+"""examples/07_chess: the programs in C++ and Python search the same tree, with any batch, number of
+threads, and runtime; with the network of the zoo, too, if it is here."""
 
 import json
 import os

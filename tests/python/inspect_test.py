@@ -49,7 +49,7 @@ def in_function():
                       functions=[inner], opsets=(("", 18), ("local", 1)))
 
 
-# Models, and the (name, count) of what they need.
+# Models, and the (name, count) of the parts that they need.
 MODELS = {
     "operators": (quantised(3), {"QuantizeLinear": 3, "DequantizeLinear": 3}),
     "an If": (make_model([

@@ -23,7 +23,7 @@ COUNT = 3_000_000
 
 @pytest.fixture
 def large_model(tmp_path):
-    """Rows of so many numbers that their JSON has 60 MiB."""
+    """A model with rows whose JSON has 60 MiB."""
     graph = helper.make_graph(
         [helper.make_node("Identity", ["x"], ["y"])], "rows",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", COUNT])],

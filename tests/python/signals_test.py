@@ -1,4 +1,4 @@
-"""Ctrl-C is answered at once, whatever the module does, and nothing is broken afterwards."""
+"""Ctrl-C is answered at once, during any call of the module, and nothing is broken afterwards."""
 
 import os
 import signal

@@ -1,7 +1,7 @@
 """Does one thing again and again and prints the memory of the process meanwhile.
 
 usage: growth_process.py CASE SECONDS ITERATIONS BACKENDS
-  Stops after SECONDS or ITERATIONS, whatever comes first; BACKENDS may be "". Works in the current
+  Stops after SECONDS or ITERATIONS, whichever comes first; BACKENDS may be "". Works in the current
   folder. Each line of stdout is JSON: iterations done, resident bytes, allocated bytes, descriptors
   and mappings.
 """

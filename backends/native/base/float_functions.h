@@ -295,7 +295,7 @@ HWY_INLINE V swish_of(D d, V x, float alpha) {
   if (alpha == 1) {
     result = hn::Mul(x, sigmoid_of(d, x));
   } else {
-    // Beyond, sigmoid is 0 or 1, and an infinite product has no rest.
+    // For larger products, sigmoid is 0 or 1, and an infinite product has no rest.
     const auto is_near = hn::Lt(hn::Abs(product), hn::Set(d, 200.0F));
     lost = hn::IfThenElseZero(is_near, hn::MulSub(factor, x, product));
     result = hn::Mul(x, sigmoid_of_sum(d, product, lost));

@@ -21,8 +21,8 @@ struct ConvolutionGroup {
   Activation activation;
 };
 
-// Each offers what it has for the group, or throws Failure with the reason why it has nothing.
-// direct.cc, winograd.cc, packed.cc, depthwise.cc and depthwise_planes.cc define them.
+// Each function offers its candidates for the group, or throws Failure with the reason why it has
+// none. direct.cc, winograd.cc, packed.cc, depthwise.cc and depthwise_planes.cc define them.
 void offer_direct(plugin::ProposeContext& context, const ConvolutionGroup& group);
 void offer_winograd(plugin::ProposeContext& context, const ConvolutionGroup& group);
 void offer_packed(plugin::ProposeContext& context, const ConvolutionGroup& group);

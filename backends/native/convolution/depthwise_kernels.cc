@@ -120,7 +120,7 @@ void compute_together(const Row& row, int64_t column) {
 
 using Together = void (*)(const Row& row, int64_t column);
 
-// The loops for so many pixels outside, at most half of the taps on each side.
+// The loops for `left` and `right` pixels outside, at most half of the taps on each side.
 template <int kTaps, int kStride, int kLeft = kTaps / 2, int kRight = kTaps / 2>
 Together find_together(int64_t left, int64_t right) {
   if (left == kLeft && right == kRight) return compute_together<kTaps, kStride, kLeft, kRight>;

@@ -28,8 +28,8 @@ struct DepthwiseOperands {
   float* to = nullptr;          // the first pixel of the row
 };
 
-// Computes one row of outputs. Null if there are no loops for so many taps and such strides: for 3,
-// 5 and 7 taps along both axes, for equal strides of 1 and 2, without dilation.
+// Computes one row of outputs. Null if there are no loops for the problem: they exist for 3, 5 and
+// 7 taps along both axes, for equal strides of 1 and 2, without dilation.
 using DepthwiseRow = void (*)(const DepthwiseProblem& problem, const DepthwiseOperands& operands,
                               int64_t row);
 DepthwiseRow find_depthwise_row(const DepthwiseProblem& problem);

@@ -31,7 +31,7 @@ class PlaneProblem {
   const plugin::WindowAxis& columns() const { return columns_; }
   const Activation& activation() const { return activation_; }
 
-  // Tiles have at most so many outputs.
+  // The largest number of rows and columns of outputs in a tile.
   int64_t tile_rows() const { return tile_rows_; }
   int64_t tile_columns() const { return tile_columns_; }
   // Elements of the buffer for a tile of this size.

@@ -228,8 +228,8 @@ void compute_by(const DirectProblem& problem, const DirectOperands& operands, in
 using ComputeRow = void (*)(const DirectProblem& problem, const DirectOperands& operands,
                             int64_t row);
 
-// Computes kOutputs or kFewer outputs at a time: so many that few are computed twice, and that each
-// spread channel serves many.
+// Computes kOutputs or kFewer outputs at a time. The number is chosen so that few outputs are
+// computed twice, and that each spread channel serves many.
 template <class Sum, int kUsed, int kOutputs, int... kFewer>
 ComputeRow best_by(int64_t outputs) {
   ComputeRow best = compute_by<Sum, kOutputs, kUsed>;

@@ -40,7 +40,8 @@ constexpr int64_t kMaxTiles = 192;
 constexpr int64_t kPassesOfSlot = 4;
 constexpr int64_t kUnitsOfSlot = 2;
 
-// Sums of at most so many products are added to each other: errors grow with the length of a sum.
+// The largest number of products in a sum; sums are added to each other, because errors grow with
+// the length of a sum.
 constexpr int64_t kMaxSum = 128;
 
 // A cache line and a block of channels. Elements of a tile are whole lines apart, but not a power

@@ -156,7 +156,7 @@ void transpose_tile(const SourceBlock<T>& block, T* to, int64_t to_stride, int64
 #else
 
 // A tile has as many rows and columns as a cache line has elements, so that every line is read once
-// and written once as a whole, whatever the strides.
+// and written once as a whole, for any strides.
 constexpr int64_t kLineBytes = 64;
 template <class T>
 constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));

@@ -38,8 +38,7 @@ struct GemmBlock {
   GemmEpilogue epilogue;
 };
 
-// The rows that the loops hold in registers with most instruction sets; blocks have multiples of
-// it.
+// The rows that the loops hold in registers with most instruction sets; blocks have multiples.
 inline constexpr int64_t kGemmRowUnit = 6;
 
 struct GemmLoops {

@@ -72,7 +72,7 @@ MatMulProblem problem_of_gemm(const Node& node) {
   problem.alpha = attributes.get_float("alpha", 1);
   problem.beta = attributes.get_float("beta", 1);
   const Value addend = node.input(2);
-  // As in BLAS, C is not read if beta is 0, whatever it holds.
+  // As in BLAS, C is not read if beta is 0, even if it holds NaN.
   if (!addend.is_present() || problem.beta == 0) {
     problem.beta = 1;
     return problem;

@@ -1,4 +1,4 @@
-// Copies of matrices into panels, for kernels that pack what they read.
+// Copies of matrices into panels, for kernels that pack their operands.
 #pragma once
 
 #include <cstdint>

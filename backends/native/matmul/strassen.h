@@ -19,7 +19,7 @@ struct StrassenProduct {
   int64_t depth = 0;  // even
   int64_t left_row_stride = 0;
 
-  // Of the first halves.
+  // The sizes of the first halves.
   int64_t half_rows() const { return (rows + 1) / 2; }
   int64_t half_columns() const;  // whole panels
   int64_t half_depth() const { return depth / 2; }

@@ -69,8 +69,8 @@ class Blocks {
 // The largest number of terms that are joined one after the other: equal terms round in the same
 // direction, and 36 of them exceed the error bound of sums.
 constexpr int64_t kMaxChain = 32;
-// The same limit if rows are joined first and then the columns of their sums: 14 of one and 15 of
-// the other exceed the bound.
+// The limit if rows are joined first and then the columns of their sums: 14 of one and 15 of the
+// other exceed the bound.
 constexpr int64_t kMaxChainOfTwo = 12;
 
 // The taps of output `index` that read inside the row.

@@ -51,7 +51,7 @@ struct Work {
 
 class FakeDevice : public plugin::DeviceInterface {
  public:
-  // Of offsets; different from that of the host's memory.
+  // The alignment of offsets; different from that of the host's memory.
   static constexpr int64_t kAlignmentBytes = 256;
   // DLPack's device type for devices that it does not know: kDLExtDev.
   static constexpr int32_t kDlpackExtension = 12;
@@ -67,7 +67,7 @@ class FakeDevice : public plugin::DeviceInterface {
     return {this, position, bytes, is_write};
   }
 
-  // Of a buffer of a kernel or conversion.
+  // The range of a buffer of a kernel or conversion.
   Range range(const plugin::Buffer& buffer, bool is_write) const;
 
   // Puts `work` into a queue of this device.

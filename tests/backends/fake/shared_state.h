@@ -43,8 +43,8 @@ struct SharedState {
   RaceDetector detector;
   std::map<void*, std::shared_ptr<Queue>> queues;
   std::map<void*, std::shared_ptr<Event>> events;
-  // By handle. Released memory stays here for a while, without contents, so that its addresses are
-  // not used again and its use is recognised.
+  // Allocations by handle. Released memory stays here for a while, without contents, so that its
+  // addresses are not used again and its use is recognised.
   std::map<void*, std::shared_ptr<Allocation>> memory;
   std::deque<void*> released;  // handles, oldest first
   uint64_t queues_made = 0;
