@@ -317,9 +317,9 @@ Check check_instruction_sets(const MachineState& machine) {
 Check check_cores(const MachineState& machine) {
   const std::string total = machine.cores ? std::to_string(*machine.cores) : kNotKnown;
   if (!machine.usable_cores) return processor_check("usable cores", "");
-  Check check = processor_check(
-      "usable cores", std::to_string(*machine.usable_cores) +
-                          (machine.cores ? " of " + total : " of an unknown number"));
+  Check check = processor_check("usable cores",
+                                std::to_string(*machine.usable_cores) +
+                                    (machine.cores ? " of " + total : " of an unknown number"));
   if (!machine.cores || *machine.usable_cores >= *machine.cores) return check;
   check.problem = "this process may run on " + count_text(*machine.usable_cores, "core") + " of " +
                   total + " (affinity mask)";

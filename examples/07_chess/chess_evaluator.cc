@@ -30,7 +30,7 @@ struct Options {
   std::vector<int> search_threads = {1, 2, 4};
   int executors = 0;  // 0: one for each search thread, at most one for each core
   double seconds = 3;
-  int answers = 0;  // of each thread, instead of `seconds`; 0: no limit
+  int answers = 0;             // of each thread, instead of `seconds`; 0: no limit
   bool is_first_only = false;  // end after the first answer
   bool is_json = false;
 };
