@@ -27,8 +27,8 @@ enum class Prices : uint8_t {
   Always,
 };
 
-// What a build gets for its purpose. All have the kernels that other models of the process have and
-// that earlier processes stored, as far as a bind has opened these.
+// A purpose of a build and what the build gets. Builds of all purposes use the kernels that other
+// models of the process have, and those that earlier processes stored, if a bind has opened them.
 struct PurposeRow {
   BuildPurpose purpose;
   Prices prices;

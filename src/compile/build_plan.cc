@@ -345,7 +345,7 @@ class PlanBuilder {
       const AssembledKernels kernels = build_kernels(placement);
       if (released_weight_) return placement;
       if (kernels.failed.empty()) {
-        // What libraries keep is known now.
+        // The memory that libraries keep is known now.
         if (fitter_->restrict_to_budget(placement, *placer_)) continue;
         return placement;
       }
@@ -459,7 +459,7 @@ class PlanBuilder {
 
   void pack(const Choice& choice, std::optional<BuiltPlan> startup_plan) {
     begin("pack");
-    // What other plans that were tried have packed may serve later binds, if there is room.
+    // Packs of other plans that were tried may serve later binds, if there is room.
     const int64_t needed = memory_use(result_.built.plan, result_.built.offers).weight_bytes;
     if (needed >= kLargeAllocationBytes && needed > available_memory_bytes() / 2) {
       services_.packs.drop_unused();
