@@ -39,3 +39,21 @@ def test_elements_of_channels_fit_images_of_one_pixel(tessera, why_unusable, fir
             chosen = {} if backends is None else {"backends": backends}
             found = model.bind(**chosen).run({"x": x})[0]
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("alpha, bias", [(1e30, 1.5), (1e-4, 1e30), (0.5, 2)])
+@pytest.mark.parametrize("backend", ["onednn", "native", "openvino"])
+def test_lrn_of_large_factors_keeps_its_small_results(tessera, why_unusable, backend, alpha, bias):
+    """oneDNN computes the power 0.75 by the power 1.5, which leaves float32."""
+    if why_unusable.get(backend, "unknown"):
+        pytest.skip(f"{backend} is not usable: {why_unusable[backend]}")
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (2, 7, 3, 4)) for name in "xy"]
+    node = helper.make_node("LRN", ["x"], ["y"], size=5, alpha=alpha, bias=bias)
+    model = tessera.load(helper.make_model(
+        helper.make_graph([node], "g", values[:1], values[1:]),
+        opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString())
+    x = np.random.default_rng(1).standard_normal((2, 7, 3, 4)).astype(np.float32)
+    expected = model.bind(backends=["reference"]).run({"x": x})[0].copy()
+    found = model.bind(backends=[backend, "reference"]).run({"x": x})[0]
+    assert np.all(expected != 0)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
