@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "backend/read_offer.h"
 #include "backend/simple_kernel.h"
 #include "backend/status.h"
+#include "tessera/backend.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -51,12 +53,19 @@ class Collector {
         has_offer_or_refusal_(graph.nodes.size(), false) {}
 
   void ask(const OfferOptions& options) {
-    wanted_ = options.wanted;
+    if (options.wanted != nullptr) {
+      wanted_.emplace();
+      for (const CandidateId& id : *options.wanted) {
+        const bool is_own = id.backend == plugin_->name() && id.threads == options.threads;
+        if (is_own) wanted_->push_back(&id);
+      }
+      if (wanted_->empty()) return;
+    }
     accepts_rough_ = options.accuracy == TESSERA_ACCURACY_FAST;
     graph_.reads.clear();
     ask_propose(options);
     ask_simple_kernels();
-    if (wanted_ != nullptr) return;
+    if (wanted_) return;
     for (size_t node = 0; node < graph_.nodes.size(); ++node) {
       if (!has_offer_or_refusal_[node])
         add_refusal(static_cast<int32_t>(node), "it does not know this op");
@@ -75,10 +84,8 @@ class Collector {
     wanted.accuracy = options.accuracy;
     wanted.skips_measured_only = options.skips_measured_only ? 1 : 0;
     std::vector<tessera_wanted> candidates;
-    if (wanted_ != nullptr) {
-      for (const WantedCandidate& one : *wanted_) candidates.push_back(to_abi(one));
-      // Makes data() non-null even without candidates.
-      candidates.reserve(1);
+    if (wanted_) {
+      for (const CandidateId* id : *wanted_) candidates.push_back(to_abi(*id));
       wanted.wanted = candidates.data();
       wanted.wanted_count = static_cast<int32_t>(candidates.size());
     }
@@ -109,24 +116,23 @@ class Collector {
 
   // For an illegal candidate, reading it reports the error.
   bool has_wanted_nodes(const tessera_candidate& abi) const {
-    if (wanted_ == nullptr || abi.nodes == nullptr || abi.node_count < 0) return true;
+    if (!wanted_ || abi.nodes == nullptr || abi.node_count < 0) return true;
     return is_wanted({abi.nodes, static_cast<size_t>(abi.node_count)});
   }
 
-  static tessera_wanted to_abi(const WantedCandidate& wanted) {
+  static tessera_wanted to_abi(const CandidateId& id) {
     tessera_wanted abi = {};
-    abi.nodes = wanted.nodes.data();
-    abi.node_count = static_cast<int32_t>(wanted.nodes.size());
-    abi.algorithm = wanted.algorithm.c_str();
-    abi.ports = wanted.ports.c_str();
+    abi.nodes = id.nodes.data();
+    abi.node_count = static_cast<int32_t>(id.nodes.size());
+    abi.algorithm = id.algorithm.c_str();
+    abi.ports = id.ports.c_str();
     return abi;
   }
 
   bool is_wanted(std::span<const int32_t> nodes) const {
-    if (wanted_ == nullptr) return true;
-    return std::any_of(wanted_->begin(), wanted_->end(), [&](const WantedCandidate& one) {
-      return std::ranges::equal(one.nodes, nodes);
-    });
+    if (!wanted_) return true;
+    return std::any_of(wanted_->begin(), wanted_->end(),
+                       [&](const CandidateId* id) { return std::ranges::equal(id->nodes, nodes); });
   }
 
   // Runs `take` during a call of the plug-in, which no exception may pass through: an exception is
@@ -289,12 +295,28 @@ class Collector {
   int preference_;
   Offers& offers_;
   std::vector<bool> has_offer_or_refusal_;
-  const std::vector<WantedCandidate>* wanted_ = nullptr;
+  // The wanted candidates of this plug-in; nullopt: all.
+  std::optional<std::vector<const CandidateId*>> wanted_;
   bool accepts_rough_ = false;
   std::exception_ptr failure_;
 };
 
 }  // namespace
+
+CandidateId id_of(const Candidate& candidate, const LayoutTable& layouts, int threads) {
+  CandidateId id{.backend = candidate.backend(),
+                 .algorithm = candidate.algorithm,
+                 .threads = candidate.threads == 0 ? threads : candidate.threads};
+  for (const NodeId node : candidate.nodes) id.nodes.push_back(node.index);
+  id.ports = plugin::ports_text(
+      candidate.inputs, candidate.outputs,
+      [&](const CandidateInput& port) {
+        const std::string& layout = layouts.name(port.layout);
+        return port.pack == nullptr ? layout : layout + ":" + port.pack->id;
+      },
+      [&](const CandidateOutput& port) { return layouts.name(port.layout); });
+  return id;
+}
 
 Offers collect_offers(const tessera_graph& graph,
                       std::span<const std::shared_ptr<const Plugin>> plugins,

@@ -455,8 +455,8 @@ struct Tuner::State {
     const auto& timing = trial.cost->cold ? trial.cost->cold : trial.cost->warm;
     const bool is_view = trial.cost->build_seconds == 0 && timing && timing->seconds == 0;
     if (timing && !is_view && timing->high < kFewestOperations * trial.bound_seconds) {
-      report_.notes.push_back(ops + " by " + key.backend + ":" + key.algorithm + " took " +
-                              microseconds_text(timing->seconds) + ", less than the " +
+      report_.notes.push_back(ops + " by " + key.candidate.backend + ":" + key.candidate.algorithm +
+                              " took " + microseconds_text(timing->seconds) + ", less than the " +
                               microseconds_text(trial.bound_seconds) +
                               ", the estimated minimum for its work");
     }

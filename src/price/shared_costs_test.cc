@@ -5,7 +5,9 @@
 namespace tessera::tuning {
 namespace {
 
-CostKey key_of(const std::string& work) { return {.work = work, .backend = "mylib"}; }
+CostKey key_of(const std::string& work) {
+  return {.work = work, .candidate = {.nodes = {}, .backend = "mylib"}};
+}
 
 CostTable table_with(const CostKey& key) {
   CostTable table;

@@ -48,11 +48,14 @@ std::string explain_no_plan_in(const cache::CacheFile& file, const tuning::Bindi
   }
 }
 
+const std::string& backend_of(const tuning::CostKey& key) { return key.candidate.backend; }
+const std::string& backend_of(const tuning::ConversionCostKey& key) { return key.backend; }
+
 // The number of prices and conversions of one backend that `known` lacks.
 template <class Entries>
 int64_t count_of(const Entries& entries, const std::string& backend, const Entries& known) {
   return std::count_if(entries.begin(), entries.end(), [&](const auto& entry) {
-    return entry.first.backend == backend && !known.contains(entry.first);
+    return backend_of(entry.first) == backend && !known.contains(entry.first);
   });
 }
 
