@@ -12,8 +12,8 @@ using testing::Not;
 
 PlacementDescription small_placement() {
   return {.predicted_seconds = 0.0035,
-          .build_seconds = 0.012,
           .measured_seconds = 0.004,
+          .build_seconds = 0.012,
           .lower_bound_seconds = 0.003,
           .is_proven_optimal = true,
           .gap = 0.02,

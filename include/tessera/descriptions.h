@@ -278,12 +278,12 @@ struct ContenderDescription {
 // longer than the price or, if caches are warm, less.
 struct PlacementDescription {
   double predicted_seconds = 0;  // price of the chosen placement, without build time
-  // The time to build the chosen kernels one after the other, as far as it was measured.
-  double build_seconds = 0;
   // The price by the times of kernels that run alone, before they were timed in the context of the
   // plan.
   std::optional<double> isolated_seconds;
   std::optional<double> measured_seconds;  // of a run; nullopt: none was timed when binding
+  // The time to build the chosen kernels one after the other, as far as it was measured.
+  double build_seconds = 0;
   // No placement has a lower price. The price is the time of a run; with
   // TuningOptions::optimize_for "N-runs" plus the Nth part of the time to build its kernels.
   double lower_bound_seconds = 0;
