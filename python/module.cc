@@ -124,7 +124,6 @@ NB_MODULE(_core, module) {
   module.doc() = "The compiled part of tessera; import tessera instead.";
   nb::register_exception_translator(tessera::python::raise_error);
   module.def("version", &tessera::version, "The version of the library: three numbers with dots.");
-  module.def("_description_fields", &tessera::python::description_fields);
   module.def(
       "optimizes_by_default", [] { return tessera::optimize_of({}) != tessera::Optimize::Off; },
       "Whether bind() measures if nothing is said: False with TESSERA_OPTIMIZE=0 in the "

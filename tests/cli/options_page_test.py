@@ -17,7 +17,7 @@ def column(number):
 
 def test_the_page_is_fresh(bin_dir):
     printed = subprocess.run([bin_dir / "print_options"], capture_output=True, text=True, check=True).stdout
-    assert PAGE.read_text() == printed, "run: build/release/bin/print_options > docs/options.md"
+    assert PAGE.read_text() == printed, "run: tools/write_pages options"
 
 
 def test_each_keyword_is_on_the_page(tessera):
