@@ -132,7 +132,7 @@ class MissingPart(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class ModelInspection(ShortRepr):
-    """What inspect() tells of a model, whether this build can load it or not."""
+    """A model as inspect() reads it, whether this build can load it or not."""
 
     model: ModelDescription  # the model; if it cannot be loaded, what its file declares
     missing: list[MissingPart]  # everything because of which load() refuses it
@@ -183,7 +183,7 @@ class PlanPort(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class CompileDescription(ShortRepr):
-    """What a backend has compiled in this process, for all models and executors."""
+    """The kernels that a backend has compiled in this process, for all models and executors."""
 
     backend: str  # the backend that compiled
     kernels: int  # groups for which a kernel was built; several may share one code
@@ -195,7 +195,7 @@ class CompileDescription(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class BackendRefusal(ShortRepr):
-    """Why a backend does not run a node."""
+    """The reason why a backend does not run a node."""
 
     backend: str  # the backend that refused
     node: str  # the node that was refused
@@ -287,7 +287,7 @@ class ConversionDescription(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class TuningQuote(ShortRepr):
-    """What measuring is expected to take and to gain, from what is known before."""
+    """The time that measuring is expected to take, and its expected gain."""
 
     is_known: bool  # a cache has the fastest plan, so nothing has to be measured
     candidates: int  # candidates that will be measured
@@ -474,7 +474,7 @@ class HeldCacheDescription(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class HeldMemoryDescription(ShortRepr):
-    """What an executor keeps in memory, and what is kept for all."""
+    """The memory that an executor keeps, and the caches that its process keeps for all."""
 
     plan_count: int  # number of plans, for different shapes
     max_plan_count: int  # maximum number of plans (most_shapes)
@@ -505,7 +505,7 @@ class BackendDescription(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class CacheTypeReport(ShortRepr):
-    """What a bind loaded from caches and measured itself, for one library or for the plan."""
+    """The results that a bind loaded from caches or measured, for one library or for the plan."""
 
     type: str  # a backend's name, or `plan`
     loaded: int  # prices or plans that were loaded
@@ -518,7 +518,7 @@ class CacheTypeReport(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class CacheReport(ShortRepr):
-    """What a bind with optimize loaded from caches."""
+    """The use of caches by a bind with optimize."""
 
     fingerprint: str  # 40 hexadecimal digits; empty without optimize
     ingredients: dict[str, str]  # ingredients of the fingerprint, by name

@@ -1,4 +1,4 @@
-// The rows that description_fields.h consists of: what Python and JSON call a field of a struct,
+// Rows of the lists in description_fields.h. A row has the names of a field in Python and in JSON,
 // and the text that explains it.
 //
 // python/tessera/descriptions.py and the tables of docs/formats/json.md are printed from these rows
@@ -66,7 +66,7 @@ constexpr DescribedField<Struct, T, false> hidden_field(const char* name, T Stru
   return {name, member, nullptr, help, extras};
 }
 
-// What a list says about its struct.
+// The class of a list, in Python and in JSON.
 struct DescribedClass {
   const char* name;  // of the class in Python
   // Titles of the tables of json.md that have the keys, separated by commas; the first is the kind

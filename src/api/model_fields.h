@@ -124,7 +124,7 @@ inline constexpr auto kFields<MissingPart> = FieldList{
 template <>
 inline constexpr auto kFields<ModelInspection> = FieldList{
     {.name = "ModelInspection",
-     .help = "What inspect() tells of a model, whether this build can load it or not."},
+     .help = "A model as inspect() reads it, whether this build can load it or not."},
     hidden_field("model", &ModelInspection::model,
                  "the model; if it cannot be loaded, what its file declares"),
     field("missing", &ModelInspection::missing, "everything because of which load() refuses it"),

@@ -29,7 +29,7 @@ template <>
 inline constexpr auto kFields<BackendRefusal> = FieldList{
     {.name = "BackendRefusal",
      .json_titles = "Refusal",
-     .help = "Why a backend does not run a node."},
+     .help = "The reason why a backend does not run a node."},
     field("backend", &BackendRefusal::backend, "the backend that refused"),
     field("node", &BackendRefusal::node, "the node that was refused"),
     field("reason", &BackendRefusal::reason, "why it refused"),
@@ -108,7 +108,8 @@ template <>
 inline constexpr auto kFields<CompileDescription> = FieldList{
     {.name = "CompileDescription",
      .json_titles = "Compiled",
-     .help = "What a backend has compiled in this process, for all models and executors."},
+     .help =
+         "The kernels that a backend has compiled in this process, for all models and executors."},
     field("backend", &CompileDescription::backend, "the backend that compiled"),
     field("kernels", "group_count", &CompileDescription::kernels,
           "groups for which a kernel was built; several may share one code"),
@@ -258,7 +259,7 @@ inline constexpr auto kFields<HeldCacheDescription> = FieldList{
 template <>
 inline constexpr auto kFields<HeldMemoryDescription> = FieldList{
     {.name = "HeldMemoryDescription",
-     .help = "What an executor keeps in memory, and what is kept for all."},
+     .help = "The memory that an executor keeps, and the caches that its process keeps for all."},
     field("plan_count", &HeldMemoryDescription::plan_count,
           "number of plans, for different shapes"),
     field("max_plan_count", &HeldMemoryDescription::max_plan_count,

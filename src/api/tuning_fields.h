@@ -112,7 +112,7 @@ template <>
 inline constexpr auto kFields<TuningQuote> = FieldList{
     {.name = "TuningQuote",
      .json_titles = "Quote",
-     .help = "What measuring is expected to take and to gain, from what is known before."},
+     .help = "The time that measuring is expected to take, and its expected gain."},
     field("is_known", &TuningQuote::is_known,
           "a cache has the fastest plan, so nothing has to be measured"),
     field("candidates", "candidate_count", &TuningQuote::candidates,
@@ -239,7 +239,7 @@ template <>
 inline constexpr auto kFields<CacheTypeReport> = FieldList{
     {.name = "CacheTypeReport",
      .json_titles = "CachedType",
-     .help = "What a bind loaded from caches and measured itself, for one library or for the "
+     .help = "The results that a bind loaded from caches or measured, for one library or for the "
              "plan."},
     field("type", &CacheTypeReport::type, "a backend's name, or `plan`"),
     field("origin", &CacheTypeReport::origin,
@@ -257,7 +257,7 @@ template <>
 inline constexpr auto kFields<CacheReport> = FieldList{
     {.name = "CacheReport",
      .json_titles = "CacheAnswer, tessera cache why-miss",
-     .help = "What a bind with optimize loaded from caches."},
+     .help = "The use of caches by a bind with optimize."},
     field("is_hit", &CacheReport::is_hit, "a cache has the plan, and nothing has to be measured"),
     field("file", &CacheReport::file, "the file that was found; empty: none"),
     field("change", &CacheReport::change,
