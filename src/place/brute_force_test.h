@@ -61,15 +61,13 @@ class BruteForce {
 
   bool is_legal(const std::vector<int>& chosen) const {
     std::vector<bool> is_covered(problem_.nodes.size(), false);
-    int64_t kept = 0;
     for (const int index : chosen) {
       const PlacementCandidate& candidate = problem_.candidates[at(index)];
-      kept += candidate.kept_bytes;
       if (candidate.workspace_bytes > problem_.workspace_bytes_limit) return false;
       for (const int node : candidate.nodes) is_covered[at(node)] = true;
     }
     if (std::count(is_covered.begin(), is_covered.end(), false) > 0) return false;
-    return kept <= problem_.kept_bytes_limit && can_run(chosen);
+    return can_run(chosen);
   }
 
   bool can_run(std::vector<int> waiting) const {

@@ -41,20 +41,6 @@ INSTANTIATE_TEST_SUITE_P(Shapes, LargeProblem,
                          testing::ValuesIn(graph_shapes().begin(), graph_shapes().end()),
                          [](const auto& shape) { return shape_name(shape.param); });
 
-TEST(LargeProblem, ALimitOnWhatIsKept) {
-  PlacementProblem problem = make_large_problem(GraphShape::Residual, {.nodes = 300});
-  const PlacementSolution free = solve_placement(problem);
-  int64_t bytes = 0;
-  for (const int index : free.placement.chosen) {
-    bytes += problem.candidates[static_cast<size_t>(index)].kept_bytes;
-  }
-  problem.kept_bytes_limit = bytes / 2;
-  const PlacementSolution limited = solve_placement(problem, {.networks = 60});
-  EXPECT_EQ(explain_violation(problem, limited), "");
-  EXPECT_GT(limited.seconds, free.seconds);
-  EXPECT_LE(gap_of(limited), kMaxGap);
-}
-
 struct TimedSolution {
   PlacementSolution solution;
   double seconds = 0;  // CPU time

@@ -37,7 +37,6 @@ struct PlacementCandidate {
   std::vector<int> nodes;  // ascending
   std::vector<PlacementPort> inputs;
   std::vector<PlacementPort> outputs;
-  int64_t kept_bytes = 0;       // memory that its library and its packs keep
   int64_t workspace_bytes = 0;  // while it runs
 };
 
@@ -72,7 +71,6 @@ struct PlacementProblem {
   std::vector<bool> is_sparse;
   // By value: the layout in which the caller feeds it. Empty: all in the default layout.
   std::vector<int> fed_layout;
-  int64_t kept_bytes_limit = kNoByteLimit;       // for the sum over the chosen candidates
   int64_t workspace_bytes_limit = kNoByteLimit;  // for each chosen candidate
 };
 

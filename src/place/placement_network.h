@@ -1,6 +1,5 @@
-// The choice among candidates as a cost network. solve_placement.cc adds the constraints that the
-// network does not express: groups must not depend on each other in a cycle, and the sum of kept
-// bytes is limited.
+// The choice among candidates as a cost network. solve_placement.cc adds the constraint that the
+// network does not express: groups must not depend on each other in a cycle.
 #pragma once
 
 #include <vector>
@@ -20,9 +19,8 @@ class PlacementNetwork {
   // `problem` must outlive this. If a node has no candidate, the domain of its variable is empty.
   explicit PlacementNetwork(const PlacementProblem& problem);
 
-  // Returns the network with `decisions` applied and `seconds_per_byte` as the price of each kept
-  // byte.
-  CostNetwork state(const std::vector<Decision>& decisions, double seconds_per_byte) const;
+  // Returns the network with `decisions` applied.
+  CostNetwork state(const std::vector<Decision>& decisions) const;
 
   // Forbids that all of `candidates` are chosen together. Returns false, and changes nothing, if
   // the table of costs would be too large.

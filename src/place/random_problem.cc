@@ -20,9 +20,9 @@ class ProblemGenerator {
     }
     const int groups = whole(0, size_.max_groups);
     for (int group = 0; group < groups; ++group) add_group();
-    if (one_in(3)) add_crossing_groups();
+    add_crossing_groups();
     problem_.is_forbidden.assign(problem_.candidates.size(), false);
-    if (one_in(4)) add_limits();
+    if (one_in(4)) problem_.workspace_bytes_limit = whole(5, 9);
     if (one_in(4)) pin_a_node();
     return std::move(problem_);
   }
@@ -91,7 +91,6 @@ class ProblemGenerator {
     PlacementCandidate made;
     made.nodes = nodes;
     made.seconds = static_cast<double>(whole(1, 12) * (static_cast<int>(nodes.size()) + 1) / 2);
-    made.kept_bytes = one_in(2) ? 0 : whole(1, 5);
     made.workspace_bytes = whole(0, 9);
     const int layout = one_in(2) ? 0 : whole(0, problem_.layout_count - 1);
     const auto some_layout = [&] {
@@ -140,7 +139,8 @@ class ProblemGenerator {
     add_candidate({nodes.begin(), nodes.end()});
   }
 
-  // For two edges a -> b and c -> d: the groups {a, d} and {c, b}, which depend on each other.
+  // For two edges a -> b and c -> d: the groups {a, d} and {c, b}, which depend on each other. They
+  // are cheap, so that the cheapest choice without this condition often contains both.
   void add_crossing_groups() {
     std::vector<std::pair<int, int>> edges;
     for (int from = 0; from < node_count(); ++from) {
@@ -158,8 +158,10 @@ class ProblemGenerator {
         const std::set<int> left = {one, other_reader};
         const std::set<int> right = {other, its_reader};
         if (!is_convex(left) || !is_convex(right) || one_in(2)) continue;
-        add_candidate({left.begin(), left.end()});
-        add_candidate({right.begin(), right.end()});
+        for (const std::set<int>& group : {left, right}) {
+          add_candidate({group.begin(), group.end()});
+          problem_.candidates.back().seconds = whole(1, 3);
+        }
         return;
       }
     }
@@ -183,11 +185,6 @@ class ProblemGenerator {
       }
     }
     return true;
-  }
-
-  void add_limits() {
-    problem_.kept_bytes_limit = whole(0, 3 * node_count());
-    problem_.workspace_bytes_limit = whole(5, 9);
   }
 
   // Like a pin of the user: forbids every other candidate of the node.

@@ -1,5 +1,5 @@
 // Small random problems for tests: chains with branches, groups, pairs of groups that are convex
-// but depend on each other, two devices, limits, pins.
+// but depend on each other, two devices, a limit on workspaces, pins.
 #pragma once
 
 #include <random>

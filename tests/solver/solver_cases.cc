@@ -79,7 +79,7 @@ CostNetwork read(const std::filesystem::path& file) {
 void write(const std::filesystem::path& folder) {
   for (const GraphShape shape : graph_shapes()) {
     const PlacementProblem problem = make_large_problem(shape, {.nodes = kNodes});
-    const CostNetwork network = PlacementNetwork(problem).state({}, 0);
+    const CostNetwork network = PlacementNetwork(problem).state({});
     std::ofstream stream(folder / (shape_name(shape) + ".cfn"));
     stream << to_json(network, shape_name(shape)).dump() << "\n";
   }
