@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/stopwatch.h"
+#include "large_problem.h"
 #include "place/explain_violation.h"
-#include "place/large_problem.h"
 #include "place/solve_placement.h"
 #include "place_scale_picture.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "place/explain_violation.h"
-#include "place/random_problem.h"
 #include "place/solve_placement.h"
+#include "random_problem.h"
 
 namespace tessera {
 namespace {

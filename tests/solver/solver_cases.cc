@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "place/large_problem.h"
+#include "large_problem.h"
 #include "place/placement_network.h"
 #include "solver/cost_network.h"
 #include "solver/explain_violation.h"

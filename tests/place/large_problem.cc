@@ -1,8 +1,9 @@
-#include "place/large_problem.h"
+#include "large_problem.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <utility>
 

@@ -2,6 +2,7 @@
 // small problems with all edge cases see random_problem.h.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 

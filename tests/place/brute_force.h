@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
+#include "base/at.h"
 #include "place/placement.h"
 #include "solver/cost_network.h"
 
@@ -141,8 +143,6 @@ class BruteForce {
     }
     return least;
   }
-
-  static size_t at(int index) { return static_cast<size_t>(index); }
 
   const PlacementProblem& problem_;
   double least_ = kForbidden;

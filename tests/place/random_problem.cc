@@ -1,7 +1,11 @@
-#include "place/random_problem.h"
+#include "random_problem.h"
 
 #include <algorithm>
+#include <limits>
+#include <random>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace tessera {
 namespace {

@@ -1,5 +1,5 @@
 // Problems of the size of the largest networks are solved in seconds, to the optimum or near it.
-#include "place/large_problem.h"
+#include "large_problem.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,6 @@
 // but depend on each other, two devices, a limit on workspaces, pins.
 #pragma once
 
-#include <random>
-
 #include "place/placement.h"
 
 namespace tessera {
