@@ -5,25 +5,18 @@
 
 #include <vector>
 
+#include "place/chain_problem_test.h"
+
 namespace tessera {
 namespace {
 
 TEST(Margins, OfAlternativesThePricesAlone) {
   // One node with three candidates in one layout, and one in another layout, which needs two
   // conversions.
-  PlacementProblem problem;
-  problem.nodes = {{{0}, {1}}};
-  problem.value_count = 2;
-  problem.layout_count = 2;
-  problem.is_constant = {false, false};
-  problem.results = {1};
-  problem.conversion_prices = {{0, 4, 4, 0}, {0, 4, 4, 0}};
-  for (const double seconds : {7.0, 5.0, 9.0}) {
-    problem.candidates.push_back(
-        {.seconds = seconds, .nodes = {0}, .inputs = {{0, 0}}, .outputs = {{1, 0}}});
-  }
-  problem.candidates.push_back(
-      {.seconds = 1, .nodes = {0}, .inputs = {{0, 1}}, .outputs = {{1, 1}}});
+  PlacementProblem problem = chain_problem(1);
+  problem.conversion_seconds = {4, 4};
+  problem.candidates = {covering({0}, 0, 0, 7), covering({0}, 0, 0, 5), covering({0}, 0, 0, 9),
+                        covering({0}, 1, 0, 1)};
   const PlacementSolution optimum = solve_placement(problem);
   ASSERT_EQ(optimum.placement.chosen, std::vector<int>{1});
   const std::vector<CandidateMargin> margins = find_margins(problem, optimum);
