@@ -140,7 +140,7 @@ Placement BudgetFitter::find_fitting(Placer placer) {
 // --- Forbidding candidates
 
 // Forbids the candidates with the best ratio of saved bytes to lost time, until the missing bytes
-// are saved, except those without which there is no choice. Returns whether it forbade any.
+// are saved, except candidates without which there is no choice. Returns whether it forbade any.
 bool BudgetFitter::forbid_some(const ExecutionPlan& plan, const MemoryUse& use, Placer& placer) {
   int64_t missing = use.total_bytes() - budget_bytes_;
   std::vector<Saving> enough;
@@ -258,9 +258,9 @@ int64_t BudgetFitter::live_bytes(const Candidate& candidate,
   return live;
 }
 
-// Placements that minimise bytes instead of seconds: kept plus live bytes; kept bytes, and live
-// bytes, of candidates whose live bytes do not exceed `most`, the largest of the nodes' minimum
-// live bytes; and kept bytes of all candidates.
+// Returns placements that minimise bytes instead of seconds: kept plus live bytes of all
+// candidates; kept bytes, and live bytes, of candidates whose live bytes do not exceed `most`, the
+// largest of the nodes' minimum live bytes; and kept bytes of all candidates.
 std::vector<Placement> BudgetFitter::low_memory_placements(const Placer& placer) const {
   PlacementProblem problem = placer.usable_problem();
   std::vector<int64_t> least(graph_.nodes.size(), std::numeric_limits<int64_t>::max());

@@ -17,9 +17,9 @@ namespace tessera {
 // While the plan of a choice exceeds the budget, forbids candidates to the placer for which others
 // need less memory: less live memory at the peak (a smaller workspace, outputs that can be written
 // in place), or fewer kept bytes of packs and libraries. The candidates that save the most bytes
-// come first; with prices, those that save the most bytes for each second lost. After a number of
-// rounds only the placement that start() found remains allowed. start() searches for it in the same
-// way, and then among the placements of least memory.
+// come first; with prices, the candidates that save the most bytes for each second lost. After a
+// number of rounds, only the placement that start() found remains allowed. start() searches for it
+// in the same way, and then among the placements of least memory.
 class BudgetFitter {
  public:
   // 0 bytes: no limit. `graph`, `offers` and `layouts` must outlive this.
@@ -34,7 +34,7 @@ class BudgetFitter {
 
   bool fits(const Placement& placement, const Placer& placer) const;
 
-  // If `placement` does not fit, or needs more memory on a device than that has, forbids some of
+  // If `placement` does not fit, or needs more memory on a device than it has, forbids some of
   // its candidates to `placer` and returns true: choose again. Requires that start() was called.
   // Throws OutOfMemory as start() does if nothing that fits remains.
   bool restrict_to_budget(const Placement& placement, Placer& placer);
@@ -54,7 +54,8 @@ class BudgetFitter {
   void allow_only(const Placement& placement, Placer& placer);
   Placement find_fitting(Placer placer);
   std::vector<Placement> low_memory_placements(const Placer& placer) const;
-  // Weights and what the library keeps, of which more becomes known when a kernel is built.
+  // Returns the bytes of the candidate's weights and of the memory that its library keeps. More
+  // about the latter becomes known when a kernel is built.
   int64_t kept_bytes(size_t candidate) const;
   int64_t live_bytes(const Candidate& candidate, const std::vector<bool>& is_made_by_view) const;
   [[noreturn]] void fail(const Placer& placer) const;

@@ -26,7 +26,7 @@ std::vector<int64_t> sizes_of(const Candidate& candidate, const Graph& graph,
   return sizes;
 }
 
-// What the device needs less without the candidate, at most.
+// An upper bound of the bytes that the device saves without the candidate.
 int64_t bytes_of(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts) {
   int64_t bytes = 0;
   for (const int64_t size : sizes_of(candidate, graph, layouts)) {
@@ -35,14 +35,14 @@ int64_t bytes_of(const Candidate& candidate, const Graph& graph, const LayoutTab
   return bytes;
 }
 
-// Whether one of its tensors is larger than what the device allocates at once.
+// Whether a tensor of the candidate is larger than the largest block that its device allocates.
 bool is_too_large(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts) {
   const int64_t most = layouts.device(candidate.device).max_allocation_bytes();
   return most > 0 && std::ranges::max(sizes_of(candidate, graph, layouts)) > most;
 }
 
-// By how much the plan exceeds the memory of `device`, or its arena exceeds what can be allocated
-// at once; 0 or less if it fits.
+// Returns by how many bytes the plan exceeds the memory of `device`, or its arena exceeds the
+// largest block that the device allocates; 0 or less if the plan fits.
 int64_t excess_on(const ExecutionPlan& plan, const LayoutTable& layouts, DeviceId device) {
   const int64_t available = layouts.device(device).memory_bytes();
   const int64_t most = layouts.device(device).max_allocation_bytes();

@@ -9,10 +9,10 @@
 
 namespace tessera {
 
-// If the arena and the constants of `placement` need more memory on a device than it has, or more
-// in one block than it allocates at once, forbids some of the candidates there to `placer`, those
-// with the largest constants and outputs first, and returns true: choose again. Devices that do not
-// say how much memory they have are not judged.
+// If the arena and the constants of `placement` need more memory on a device than it has, or a
+// larger block than it allocates, forbids some of the candidates on that device to `placer`, first
+// the candidates with the largest constants and outputs, and returns true: choose again. Devices
+// that do not say how much memory they have are not judged.
 bool restrict_to_device_memory(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
                                const Placement& placement, Placer& placer);
 

@@ -19,8 +19,8 @@ constexpr double kMinGain = 0.97;
 // About half a second. A margin that takes longer is not computed.
 constexpr double kMarginCells = 5e8;
 
-// An estimate of what a run saves for each byte that kernels no longer read or write, which are in
-// the caches mostly, and for each step that it no longer has.
+// A run is assumed to save this time for each byte that kernels no longer read or write (most of
+// these bytes are in the caches), and for each step that it no longer has.
 constexpr double kSecondsPerByte = 1 / 40e9;
 constexpr double kSecondsPerStep = 0.2e-6;
 
@@ -32,7 +32,7 @@ double sum_of(const std::vector<double>& values, const Placement& placement) {
   return sum;
 }
 
-// What moving data and starting kernels take in a run; not what they compute.
+// The time of a run for moving data and starting kernels, without the time for computing.
 double seconds_of_passes(const PlacementProblem& problem, const Placement& placement) {
   double seconds = 0;
   for (const int index : placement.chosen) {

@@ -17,7 +17,7 @@
 
 namespace tessera {
 
-// What compiling kernels behind the runs could save, estimated without measurements.
+// The time that compiling kernels behind the runs could save, estimated without measurements.
 struct CompilationGain {
   double seconds_per_run = 0;
   double compile_seconds = 0;
@@ -80,8 +80,8 @@ class Placer {
   // The placement that choose() returns without prices: the prices that are set only forbid what
   // was refused. Empty if some node has only candidates that need prices to be chosen.
   Placement in_order() const;
-  // What the choice without prices would gain over `chosen` if kernels were compiled for it;
-  // nullopt if nothing, or if they may be compiled anyway.
+  // Returns the gain of the choice without prices over `chosen` if kernels were compiled for it.
+  // Returns nullopt if there is no gain, or if kernels may be compiled anyway.
   std::optional<CompilationGain> compilation_gain(const Placement& chosen) const;
   // The cheapest placement by price. Empty if there is none, or none was found.
   Placement solve();
@@ -90,11 +90,12 @@ class Placer {
   // A cheap placement, found with a greedy cover and a local search. Empty if that leaves a node
   // uncovered.
   Placement greedy() const;
-  // The cheapest placement with the candidates of one backend, given by its preference. Nodes for
-  // which it has none use any other backend. Views of all backends may be used. Empty
-  // if the backend has no candidate, or there is no such placement.
+  // Returns the cheapest placement with the candidates of one backend, given by its preference.
+  // Nodes for which it has none use any other backend. Views of all backends may be used. Returns
+  // an empty placement if the backend has no candidate, or there is no such placement.
   Placement single_backend(int preference) const;
-  // The same, but in the largest groups that the backend offers, not the cheapest ones.
+  // Like single_backend(), but chooses the largest groups that the backend offers, not the cheapest
+  // ones.
   Placement unsplit(int preference) const;
 
   // By candidate: whether it is forbidden.
@@ -113,11 +114,11 @@ class Placer {
   // The solution of the newest solve() or choose().
   const PlacementSolution& solution() const { return solved_; }
 
-  // By the newest prices: the time of a run plus the amortized build time.
+  // Returns the time of a run plus the amortized build time, by the newest prices.
   double price(const Placement& placement) const;
-  // The amortized build time alone.
+  // Returns the amortized build time alone.
   double amortized_build_seconds(const Placement& placement) const;
-  // The time to build its kernels; see PricedOffers::build_seconds().
+  // Returns the time to build the kernels of `placement`; see PricedOffers::build_seconds().
   double build_seconds(const Placement& placement) const;
 
   // The predicted time of `placement` and its gap to the lower bound, by the newest prices and

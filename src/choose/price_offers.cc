@@ -17,8 +17,8 @@ namespace {
 // times do not include this, because the compiler is already loaded. A plan of several regions
 // counts it for each of them.
 constexpr double kSecondsToLoad = 0.03;
-// The time to load a kernel that was compiled once and kept: what building it costs in later
-// processes, for which build times are counted.
+// The time to load a kernel that was compiled once and kept. Later processes, for which build times
+// are counted, build the kernel in this time.
 constexpr double kSecondsToLoadCompiled = 5e-4;
 
 PlanPort describe_port(const tuning::TuningTask& task, ValueId value, LayoutId layout,
@@ -138,8 +138,8 @@ void PricedOffers::look_up_builds() {
     if (candidate.is_measured_only()) {
       build_seconds_[index] += kSecondsToLoad;
     } else {
-      // What a library builds once in a process shows in the measured time of one kernel only, so
-      // the estimate of the plug-in is a minimum.
+      // A library may build something once in a process. It shows in the measured time of one
+      // kernel only, so the estimate of the plug-in is a minimum.
       build_seconds_[index] = std::max(build_seconds_[index], candidate.build_seconds);
     }
   }

@@ -18,7 +18,7 @@ namespace {
 struct OrderedGroup {
   std::vector<int> nodes;
   int preference = 0;
-  bool is_one_pass = false;     // of several nodes; then all candidates are
+  bool is_one_pass = false;     // it has several nodes, and all its candidates are one-pass
   std::vector<int> candidates;  // ascending
 };
 
@@ -59,8 +59,9 @@ std::vector<OrderedGroup> collect_ordered_groups(const PlacementProblem& problem
   return groups;
 }
 
-// Moves one-pass groups behind the groups that they cannot replace, and before all others, in which
-// a node or a few write what others then read again. Among one-pass groups, the largest come first.
+// Moves one-pass groups behind the groups that they cannot replace, and before all others: those
+// compute one node or a few, and write values that other groups then read again. Among one-pass
+// groups, the largest come first.
 void order_by_passes(std::vector<OrderedGroup>& groups, size_t node_count) {
   std::vector<bool> is_fusible(node_count, false);
   for (const OrderedGroup& group : groups) {

@@ -110,7 +110,7 @@ class MarginFinder {
     return problem;
   }
 
-  // Derives behind_seconds of the alternatives from `behind`, that of `known`.
+  // Derives behind_seconds of the alternatives from `behind`, which is the value of `known`.
   void spread(const Alternatives& alternatives, int known, double behind) {
     for (const int index : alternatives) {
       if (margins_[at(index)].behind_seconds) continue;
@@ -134,7 +134,7 @@ class MarginFinder {
     }
   }
 
-  // Whether no placement can contain both.
+  // Whether no placement can contain both candidates.
   bool excludes(int left, int right) const {
     const std::vector<int>& nodes = problem_.candidates[at(left)].nodes;
     return std::any_of(nodes.begin(), nodes.end(), [&](int node) {

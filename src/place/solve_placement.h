@@ -1,4 +1,4 @@
-// The cheapest placement, with a proof.
+// Finds the cheapest placement and proves that it is the cheapest.
 #pragma once
 
 #include <vector>
