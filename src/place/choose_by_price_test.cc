@@ -92,7 +92,7 @@ TEST(ChooseByPrice, NamesANodeThatNobodyCanCompute) {
 // uncovered node.
 double min_of_all(const PlacementProblem& problem, const Cover& cover, std::vector<int>& taken) {
   const int free = cover.first_uncovered();
-  if (free < 0) {
+  if (free == kNoIndex) {
     Placement placement;
     for (const int group : cover.order()) {
       placement.chosen.push_back(taken[at(group)]);

@@ -118,7 +118,7 @@ class PreferencePlacer {
   }
 
   int cheapest(const OrderedGroup& group) const {
-    int best = kNone;
+    int best = kNoIndex;
     double least = std::numeric_limits<double>::infinity();
     for (const int index : group.candidates) {
       const PlacementCandidate& candidate = problem_.candidates[at(index)];
@@ -126,7 +126,7 @@ class PreferencePlacer {
           candidate.inputs.begin(), candidate.inputs.end(),
           candidate.seconds + copies_.seconds(candidate),
           [&](double sum, const PlacementPort& port) { return sum + price_of(port); });
-      if (best != kNone && price >= least) continue;
+      if (best != kNoIndex && price >= least) continue;
       best = index;
       least = price;
     }
@@ -160,7 +160,7 @@ Placement choose_in_order(const PlacementProblem& problem,
   order_by_passes(groups, problem.nodes.size());
   placer.accept_groups(std::move(groups));
   const int uncovered = placer.first_uncovered();
-  if (uncovered != kNone) {
+  if (uncovered != kNoIndex) {
     throw Uncovered(uncovered, node_names[at(uncovered)]);
   }
   return checked(problem, placer.choose());

@@ -46,8 +46,8 @@ struct PlacementNode {
   std::vector<int> outputs;
 };
 
-// Of an index: no candidate, node or group.
-constexpr int kNone = -1;
+// The index of no candidate, node, step, group or layout.
+constexpr int kNoIndex = -1;
 constexpr int64_t kNoByteLimit = std::numeric_limits<int64_t>::max();
 
 struct PlacementProblem {
@@ -61,8 +61,7 @@ struct PlacementProblem {
   std::vector<double> conversion_seconds;
   std::vector<std::vector<double>> conversion_hops;
   std::vector<std::vector<double>> conversion_prices;  // by value; any row or all may be empty
-  // By value: the price of copying it within its layout. If empty, copies cost
-  // conversion_seconds.
+  // By value: the price of copying it within its layout. If empty, copies cost conversion_seconds.
   std::vector<double> copy_seconds;
   std::vector<int> results;  // values that the caller receives, in fed_layout()
   // By value. Constants are converted before the first run, so their conversions cost nothing.

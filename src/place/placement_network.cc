@@ -54,7 +54,7 @@ PlacementNetwork::PlacementNetwork(const PlacementProblem& problem)
     : problem_(problem),
       is_usable_(find_usable(problem)),
       node_choices_(problem.nodes.size()),
-      producer_(at(problem.value_count), -1),
+      producer_(at(problem.value_count), kNoIndex),
       readers_(at(problem.value_count)) {
   for (size_t node = 0; node < problem.nodes.size(); ++node) {
     for (const int value : problem.nodes[node].outputs) {
@@ -155,7 +155,7 @@ void PlacementNetwork::add_value(int value) {
   // The layouts in which the value may be produced.
   const int producer = producer_[at(value)];
   std::vector<int> source_by_choice = {fed};
-  if (producer >= 0) {
+  if (producer != kNoIndex) {
     source_by_choice.clear();
     for (const int candidate : node_choices_[at(producer)]) {
       source_by_choice.push_back(source_of(value, candidate));
@@ -175,7 +175,7 @@ void PlacementNetwork::add_value(int value) {
   for (const ValueChoice& choice : choices) prices.costs.push_back(choice.seconds);
   network_.factors.push_back(std::move(prices));
   // Variables of nodes have lower numbers than those of values, so they vary slowest in each table.
-  if (producer >= 0) {
+  if (producer != kNoIndex) {
     std::vector<double> costs;
     for (const int source : source_by_choice) {
       for (const ValueChoice& choice : choices) {

@@ -42,7 +42,7 @@ class PlacementNetwork {
   const PlacementProblem& problem_;
   std::vector<bool> is_usable_;                          // by candidate
   std::vector<std::vector<int>> node_choices_;           // by node: candidates
-  std::vector<int> producer_;                            // by value; -1: none
+  std::vector<int> producer_;                            // by value: node, or kNoIndex
   std::vector<std::vector<int>> readers_;                // by value: nodes that read it
   std::vector<std::vector<ValueChoice>> value_choices_;  // by value variable
   std::vector<int> value_of_;                            // by value variable: its value
