@@ -81,12 +81,6 @@ TEST_F(KnownPlans, AreBuiltAsTheyWereFound) {
   EXPECT_TRUE(again->candidates.empty());
 }
 
-TEST_F(KnownPlans, AskForNoOtherCandidates) {
-  const PlanResult first = found();
-  const auto again = std::get<PlanResult>(built_again(first.plan));
-  EXPECT_EQ(again.built.offers.candidates.size(), 2U);
-}
-
 TEST_F(KnownPlans, SayWhichCandidateIsNoLongerOffered) {
   tuning::KnownPlan plan = found().plan;
   plan.steps.back().algorithm = "a better relu";
