@@ -195,14 +195,22 @@ std::optional<Timing> read_optional_timing(Fields& fields, const std::string& fi
   return read_timing(fields.get(field), fields.location(field));
 }
 
+// The fields of a candidate that costs and plans have in common. g++ 12 frees the members of an
+// aggregate inside another one twice if an initialiser throws, so this is no initialiser list.
+CandidateId read_candidate(Fields& fields) {
+  CandidateId id;
+  id.backend = fields.text("backend");
+  id.algorithm = fields.text("algorithm");
+  id.ports = fields.text("layouts");
+  id.threads = static_cast<int>(fields.whole("threads", 1, kMaxThreads));
+  return id;
+}
+
 void read_kernel(const Json& json, const JsonLocation& location, CostTable& table) {
   Fields fields(json, location);
+  CandidateId candidate = read_candidate(fields);
   CostKey key{.work = fields.text("work"),
-              .candidate = {.nodes = {},
-                            .backend = fields.text("backend"),
-                            .algorithm = fields.text("algorithm"),
-                            .ports = fields.text("layouts"),
-                            .threads = static_cast<int>(fields.whole("threads", 1, kMaxThreads))},
+              .candidate = std::move(candidate),
               .ingredients = fields.text("ingredients"),
               .precision = static_cast<int>(fields.whole("precision", 0, 1)),
               .nan = static_cast<int>(fields.whole("nan", 0, 1)),
@@ -253,7 +261,7 @@ void read_conversion(const Json& json, const JsonLocation& location, CostTable& 
 
 CandidateId read_step(const Json& json, const JsonLocation& location) {
   Fields fields(json, location);
-  CandidateId step;
+  CandidateId step = read_candidate(fields);
   const Json& nodes = fields.get("nodes");
   if (!nodes.is_array()) {
     (location / "nodes").fail("expected a list, found " + Fields::kind(nodes));
@@ -264,10 +272,6 @@ CandidateId read_step(const Json& json, const JsonLocation& location) {
     }
     step.nodes.push_back(node.get<int>());
   }
-  step.backend = fields.text("backend");
-  step.algorithm = fields.text("algorithm");
-  step.ports = fields.text("layouts");
-  step.threads = static_cast<int>(fields.whole("threads", 1, kMaxThreads));
   fields.expect_no_more();
   return step;
 }
