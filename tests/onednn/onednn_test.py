@@ -41,7 +41,7 @@ def test_elements_of_channels_fit_images_of_one_pixel(tessera, why_unusable, fir
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("alpha, bias", [(1e30, 1.5), (1e-4, 1e30), (0.5, 2)])
+@pytest.mark.parametrize("alpha, bias", [(1e30, 1.5), (1e-4, 1e30), (0.5, 2.0)])
 @pytest.mark.parametrize("backend", ["onednn", "native", "openvino"])
 def test_lrn_of_large_factors_keeps_its_small_results(tessera, why_unusable, backend, alpha, bias):
     """oneDNN computes the power 0.75 by the power 1.5, which leaves float32."""
