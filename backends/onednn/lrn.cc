@@ -16,8 +16,8 @@ using plugin::Node;
 namespace {
 
 // oneDNN computes the power 0.75 of a number by its third power, which leaves float32 from 7e12 on;
-// then the result is 0 (findings/onednn_lrn_power.sh). Up to these factors, only elements beyond 1e6
-// lead there; with the usual alpha of 1e-4, those beyond 1e8.
+// then the result is 0 (findings/onednn_lrn_power.sh). Up to these factors, only elements beyond
+// 1e6 lead there; with the usual alpha of 1e-4, those beyond 1e8.
 constexpr float kMaxFactor = 1;
 constexpr float kMaxBias = 1e10F;
 

@@ -23,7 +23,8 @@ class ChoiceInOrder : public OfferedChain {
   void set_prices(Placer& chooser) {
     const tuning::TuningTask task{graph_, offers_, layouts_, registry_};
     const PricedOffers keyed(task, table_, 0);
-    for (const auto& key : keyed.keys()) table_.kernels.emplace(*key, costs_[key->candidate.algorithm]);
+    for (const auto& key : keyed.keys())
+      table_.kernels.emplace(*key, costs_[key->candidate.algorithm]);
     PricedOffers prices(task, table_, 0);
     prices.look_up_guesses();
     chooser.set_prices(prices);

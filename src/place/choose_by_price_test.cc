@@ -82,9 +82,7 @@ TEST(ChooseByPrice, TakesNothingForbidden) {
 TEST(ChooseByPrice, NamesANodeThatNobodyCanCompute) {
   PlacementProblem problem = chain_problem(2);
   problem.candidates = {covering({0}, 0, 0, 1)};
-  EXPECT_THAT(error_of([&] {
-                choose_by_price(problem, {}, {"first", "second"});
-              }),
+  EXPECT_THAT(error_of([&] { choose_by_price(problem, {}, {"first", "second"}); }),
               testing::HasSubstr("second"));
 }
 

@@ -130,9 +130,7 @@ TEST(ChooseInOrder, NeverTakesTwoGroupsThatWaitForEachOther) {
 TEST(ChooseInOrder, NamesANodeThatNobodyCanCompute) {
   PlacementProblem problem = chain_problem(2);
   problem.candidates = {covering({0}, 0, 0, 1)};
-  EXPECT_THAT(error_of([&] {
-                choose_in_order(problem, {"node 'a' (Relu)", "node 'b' (Relu)"});
-              }),
+  EXPECT_THAT(error_of([&] { choose_in_order(problem, {"node 'a' (Relu)", "node 'b' (Relu)"}); }),
               testing::HasSubstr("node 'b' (Relu)"));
 }
 

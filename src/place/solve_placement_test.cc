@@ -116,26 +116,11 @@ TEST(ExplainSolutionViolation, RejectsWhatIsBroken) {
       {"in no candidate", [](auto& made) { made.placement.chosen.pop_back(); }},
       {"is not there", [](auto& made) { made.placement.chosen.push_back(9); }},
       {"in two candidates", [](auto& made) { made.placement.chosen.push_back(1); }},
-      {"in two candidates",
-       [](auto& made) {
-         made.placement.chosen = {1, 4, 2, 0};
-       }},
-      {"before it is made",
-       [](auto& made) {
-         made.placement.chosen = {4, 1, 2};
-       }},
-      {"before it is made",
-       [](auto& made) {
-         made.placement.chosen = {4, 5};
-       }},
-      {"which is at hand",
-       [](auto& made) {
-         made.conversions.push_back({0, 0, 0});
-       }},
-      {"not at hand",
-       [](auto& made) {
-         made.conversions.push_back({2, 1, 0});
-       }},
+      {"in two candidates", [](auto& made) { made.placement.chosen = {1, 4, 2, 0}; }},
+      {"before it is made", [](auto& made) { made.placement.chosen = {4, 1, 2}; }},
+      {"before it is made", [](auto& made) { made.placement.chosen = {4, 5}; }},
+      {"which is at hand", [](auto& made) { made.conversions.push_back({0, 0, 0}); }},
+      {"not at hand", [](auto& made) { made.conversions.push_back({2, 1, 0}); }},
       {"take 25", [](auto& made) { made.seconds = 24; }},
       {"lower bound", [](auto& made) { made.lower_bound = 26; }},
   };
