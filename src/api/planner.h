@@ -90,7 +90,6 @@ class Model::State::Planner {
   std::vector<tuning::PricedLibrary> libraries() const;
 
   State& model_;
-  BuildPurpose purpose_;
   BindOptions options_;
   StageClock clock_;
   std::shared_ptr<const void> may_store_;  // blobs of plug-ins

@@ -98,7 +98,7 @@ class ScratchMemory : public std::pmr::memory_resource {
   std::array<Block*, std::numeric_limits<size_t>::digits> unused_ = {};
 };
 
-// Memory of tensors of one type and size, which is used again once nobody refers to it. To touch
+// Memory of tensors of one type and size, which is reused when no tensor refers to it. To touch
 // new pages for the first time takes longer than to write to them. Keeps the memory of one tensor
 // at most that is not in use. Tensors may outlive this object. Thread-safe, except that take() is
 // called by one thread at a time.
