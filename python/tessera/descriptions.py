@@ -328,6 +328,24 @@ class TuningDescription(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False)
+class ContenderDescription(ShortRepr):
+    """A placement that was run as a whole, in turns with others."""
+
+    name: str  # `kind`, `backend` and `round` in words: `in order`, `mylib alone, round 2`
+    seconds: float  # time of a run
+    low: float  # lower end of its 95 % confidence interval, in seconds
+    high: float  # upper end of the interval, in seconds
+    # how it was found: `chosen`, the cheapest by the prices before whole plans ran; `known`, the
+    # plan of an earlier tuning; `solved`, the cheapest by the prices from those runs; `greedy`, by
+    # the same prices, but node by node; `alone`, the cheapest that uses other backends only where
+    # `backend` has no kernel; `unsplit`, the same in its largest groups; `in order`, without
+    # prices, as if nothing were measured
+    kind: str
+    backend: str  # the backend of `alone` and `unsplit`; empty for other kinds
+    round: int  # 1, or the later round of runs whose prices it was found by
+
+
+@dataclass(frozen=True, repr=False)
 class TuneProgress(ShortRepr):
     """The progress of bind()."""
 
@@ -343,22 +361,8 @@ class TuneProgress(ShortRepr):
     can_stop: bool  # bind() is measuring; the callback can end that by returning False
     may_grow: bool  # results may increase `total`, and thereby `seconds_left`
     quote: TuningQuote | None  # what is expected, when starting to measure; None in other phases
-
-
-@dataclass(frozen=True, repr=False)
-class ContenderDescription(ShortRepr):
-    """A placement that was run as a whole, in turns with others."""
-
-    # how it was found. `chosen`: the cheapest by the prices before whole plans ran; `known`: the
-    # plan of an earlier tuning; `solved`: the cheapest by the prices from those runs; `greedy`: by
-    # the same prices, but node by node; `in order`: without prices, as if nothing were measured;
-    # `mylib alone`: the cheapest that uses other backends only where this one has no kernel; `mylib
-    # unsplit`: the same in its largest groups. `..., round 2`: by the prices of a later round of
-    # runs
-    name: str
-    seconds: float  # time of a run
-    low: float  # lower end of its 95 % confidence interval, in seconds
-    high: float  # upper end of the interval, in seconds
+    # the contender that runs, without its times, when comparing whole plans; None in other phases
+    contender: ContenderDescription | None
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,7 +22,7 @@ using Descriptions =
                      MissingPart, ModelInspection, StepRecord, StageRecord, PlanPort,
                      CompileDescription, BackendRefusal, PlanStep, MeasuredTime,
                      CandidateDescription, ConversionDescription, TuningQuote, TuningDescription,
-                     TuneProgress, ContenderDescription, PlacementDescription, MemoryBlock,
+                     ContenderDescription, TuneProgress, PlacementDescription, MemoryBlock,
                      DeviceMemoryDescription, MemoryDescription, PlanDescription,
                      ShapePlanDescription, ShapesDescription, HeldCacheDescription,
                      HeldMemoryDescription, BackendDescription, CacheTypeReport, CacheReport>;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "api/described_field.h"
+#include "measure/contender_name.h"
 #include "tessera/bind_options.h"
 #include "tessera/cache.h"
 #include "tessera/descriptions.h"
@@ -165,6 +166,33 @@ inline constexpr auto kFields<TuningDescription> = FieldList{
 };
 
 template <>
+inline constexpr auto kFields<ContenderDescription> = FieldList{
+    {.name = "ContenderDescription",
+     .json_titles = "Contender",
+     .help = "A placement that was run as a whole, in turns with others."},
+    hidden_field("name", &ContenderDescription::name,
+                 "`kind`, `backend` and `round` in words: `in order`, `mylib alone, round 2`"),
+    field("kind", "contender", &ContenderDescription::kind,
+          "how it was found: `chosen`, the cheapest by the prices before whole plans ran; `known`, "
+          "the plan of an earlier tuning; `solved`, the cheapest by the prices from those runs; "
+          "`greedy`, by the same prices, but node by node; `alone`, the cheapest that uses other "
+          "backends only where `backend` has no kernel; `unsplit`, the same in its largest groups",
+          {.python_note = "; `in order`, without prices, as if nothing were measured",
+           .json_note = "; `in_order`, without prices, as if nothing were measured",
+           .choices = "chosen, known, solved, greedy, in order, alone, unsplit"}),
+    field("backend", &ContenderDescription::backend,
+          "the backend of `alone` and `unsplit`; empty for other kinds"),
+    field("round", &ContenderDescription::round,
+          "1, or the later round of runs whose prices it was found by"),
+    ComputedKey{"is_chosen", "boolean", "it won"},
+    hidden_field("seconds", &ContenderDescription::seconds, "time of a run"),
+    hidden_field("low", &ContenderDescription::low,
+                 "lower end of its 95 % confidence interval, in seconds"),
+    hidden_field("high", &ContenderDescription::high, "upper end of the interval, in seconds"),
+    ComputedKey{"time", "Interval", "of a run"},
+};
+
+template <>
 inline constexpr auto kFields<TuneProgress> = FieldList{
     {.name = "TuneProgress", .help = "The progress of bind()."},
     field("what", &TuneProgress::what,
@@ -186,23 +214,9 @@ inline constexpr auto kFields<TuneProgress> = FieldList{
           "results may increase `total`, and thereby `seconds_left`"),
     field("quote", &TuneProgress::quote,
           "what is expected, when starting to measure; null in other phases"),
-};
-
-template <>
-inline constexpr auto kFields<ContenderDescription> = FieldList{
-    {.name = "ContenderDescription",
-     .help = "A placement that was run as a whole, in turns with others."},
-    field("name", &ContenderDescription::name,
-          "how it was found. `chosen`: the cheapest by the prices before whole plans ran; `known`: "
-          "the plan of an earlier tuning; `solved`: the cheapest by the prices from those runs; "
-          "`greedy`: by the same prices, but node by node; `in order`: without prices, as if "
-          "nothing were measured; `mylib alone`: the cheapest that uses other backends only where "
-          "this one has no kernel; `mylib unsplit`: the same in its largest groups. `..., round "
-          "2`: by the prices of a later round of runs"),
-    field("seconds", &ContenderDescription::seconds, "time of a run"),
-    field("low", &ContenderDescription::low,
-          "lower end of its 95 % confidence interval, in seconds"),
-    field("high", &ContenderDescription::high, "upper end of the interval, in seconds"),
+    field("contender", &TuneProgress::contender,
+          "the contender that runs, without its times, when comparing whole plans; null in other "
+          "phases"),
 };
 
 template <>

@@ -82,17 +82,20 @@ void PlanTrials::record(const Placement& placement, PlanRunner& runner) {
 }
 
 std::optional<tuning::Race> PlanTrials::race(const std::vector<PlanRunner*>& runners,
-                                             const std::vector<std::string>& names,
+                                             const std::vector<TuneProgress>& reports,
                                              std::vector<double> extra_seconds) {
   const PhaseTimer::Scope running(tuner_.phases(), "race");
   tuning::Race race(std::move(extra_seconds));
-  const bool have_run =
-      run_race(race, runners, inputs(), limits(),
-               [&](size_t index, size_t done, size_t total) {
-                 return tuner_.report(BindPhase::Comparing, names[index], done, total);
-               },
-               {.begin = [&] { tuner_.begin_undisturbed(); },
-                .should_repeat = [&] { return tuner_.should_repeat(); }});
+  const auto report = [&](size_t index, size_t done, size_t total) {
+    TuneProgress progress = reports[index];
+    progress.phase = BindPhase::Comparing;
+    progress.done = done;
+    progress.total = total;
+    return tuner_.report(std::move(progress));
+  };
+  const bool have_run = run_race(race, runners, inputs(), limits(), report,
+                                 {.begin = [&] { tuner_.begin_undisturbed(); },
+                                  .should_repeat = [&] { return tuner_.should_repeat(); }});
   return have_run ? std::optional(std::move(race)) : std::nullopt;
 }
 

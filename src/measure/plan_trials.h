@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "engine/plan_runner.h"
@@ -11,6 +10,7 @@
 #include "measure/step_recorder.h"
 #include "measure/time_plans.h"
 #include "place/placement.h"
+#include "tessera/bind_options.h"
 #include "tessera/tensor.h"
 
 namespace tessera {
@@ -32,10 +32,10 @@ class PlanTrials {
   // Runs `runner`, the plan of `placement`, for the times of its steps; see StepRecorder.
   void record(const Placement& placement, PlanRunner& runner);
 
-  // Races the plans, which are called `names`. Each time gets `extra_seconds` added. nullopt if it
-  // was stopped before all had run.
+  // Races the plans. While one runs, its element of `reports` is reported, with phase and counts
+  // set. Each time gets `extra_seconds` added. nullopt if it was stopped before all had run.
   std::optional<tuning::Race> race(const std::vector<PlanRunner*>& runners,
-                                   const std::vector<std::string>& names,
+                                   const std::vector<TuneProgress>& reports,
                                    std::vector<double> extra_seconds);
 
  private:

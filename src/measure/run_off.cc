@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/stopwatch.h"
+#include "measure/contender_name.h"
 #include "measure/race.h"
 
 namespace tessera {
@@ -73,7 +74,7 @@ std::vector<Contender> RunOff::run(const Placement& best, const Placement& known
 
 // Adds a contender if its placement is new and can be run. Its kernels must have been checked,
 // except those of `unchecked_`.
-void RunOff::add(const std::string& name, Placement placement, std::optional<int> alone) {
+void RunOff::add(ContenderDescription description, Placement placement, std::optional<int> alone) {
   if (placement.chosen.empty()) return;
   const bool is_new = std::none_of(all_.begin(), all_.end(), [&](const Contender& other) {
     return other.placement.chosen == placement.chosen;
@@ -82,7 +83,8 @@ void RunOff::add(const std::string& name, Placement placement, std::optional<int
   if (!fitter_.fits(placement, placer_)) return;
   if (!loop_.build(placement).empty()) return;
   std::unique_ptr<PlanRunner> runner = trials_.runner_of(placement);
-  all_.push_back({.name = name,
+  description.name = contender_name(description);
+  all_.push_back({.description = std::move(description),
                   .placement = std::move(placement),
                   .alone = alone,
                   .runner = std::move(runner)});
@@ -92,12 +94,12 @@ void RunOff::add_choices(const Placement& best, const Placement& known) {
   const Placement in_order = measured_in_order();
   // If the time is over, its kernels may be unchecked, as they are in binds that do not measure.
   if (!tuner_.should_continue()) unchecked_ = in_order;
-  add("chosen", best);
-  add("known", known);
-  add("solved", if_promising(placer_.solve(), kMaxPriceRatio));
-  add("greedy", if_promising(placer_.greedy(), kMaxPriceRatio));
+  add({.kind = ContenderKind::Chosen}, best);
+  add({.kind = ContenderKind::Known}, known);
+  add({.kind = ContenderKind::Solved}, if_promising(placer_.solve(), kMaxPriceRatio));
+  add({.kind = ContenderKind::Greedy}, if_promising(placer_.greedy(), kMaxPriceRatio));
   // It runs whatever its price, so that measuring never makes a model slower.
-  add("in order", in_order);
+  add({.kind = ContenderKind::InOrder}, in_order);
   for (Contender& one : all_) one.is_in_order = one.placement.chosen == in_order.chosen;
 }
 
@@ -130,25 +132,25 @@ void RunOff::add_backends_alone() {
   const double share = kShareOfBackendsAlone * tuner_.seconds();
   const double max_seconds = trials_.is_short() ? share : std::max(share, kSecondsOfBackendsAlone);
   Stopwatch stopwatch;
-  const auto add_best = [&](const std::string& name, int preference,
+  const auto add_best = [&](const ContenderDescription& description, int preference,
                             const std::function<Placement()>& choose) {
     loop_.measure_potential_winners([&] { return if_promising(choose(), kMaxBoundRatio); },
                                     max_seconds - stopwatch.read().seconds);
     loop_.restrict_to_measured();
-    add(name, if_promising(choose(), kMaxPriceRatio), preference);
+    add(description, if_promising(choose(), kMaxPriceRatio), preference);
   };
   for (const auto& [preference, backend] : backends) {
     if (!have_regions.contains(preference)) continue;
-    if (!tuner_.report(BindPhase::Choosing, backend + " unsplit")) return;
+    const ContenderDescription unsplit{.kind = ContenderKind::Unsplit, .backend = backend};
+    if (!tuner_.report(BindPhase::Choosing, contender_name(unsplit))) return;
     // Parts are measured alone, each with all caches for itself, so the whole may be faster.
-    add_best(backend + " unsplit", preference,
-             [&, at = preference] { return placer_.unsplit(at); });
+    add_best(unsplit, preference, [&, at = preference] { return placer_.unsplit(at); });
   }
   stopwatch = Stopwatch();
   for (const auto& [preference, backend] : backends) {
-    if (!tuner_.report(BindPhase::Choosing, backend + " alone")) return;
-    add_best(backend + " alone", preference,
-             [&, at = preference] { return placer_.single_backend(at); });
+    const ContenderDescription alone{.kind = ContenderKind::Alone, .backend = backend};
+    if (!tuner_.report(BindPhase::Choosing, contender_name(alone))) return;
+    add_best(alone, preference, [&, at = preference] { return placer_.single_backend(at); });
   }
 }
 
@@ -166,23 +168,23 @@ Placement RunOff::if_promising(Placement placement, double max_ratio) const {
 bool RunOff::add_in_context_choices(int round, double max_seconds) {
   const Stopwatch stopwatch;
   const size_t count = all_.size();
-  std::vector<std::pair<std::string, int>> alone;
+  std::vector<std::pair<ContenderDescription, int>> alone;
   for (const Contender* finalist : finalists()) {
-    if (finalist->alone) alone.emplace_back(finalist->name, *finalist->alone);
+    if (finalist->alone) alone.emplace_back(finalist->description, *finalist->alone);
     if (!recorder_.has(finalist->placement)) trials_.record(finalist->placement, *finalist->runner);
   }
-  const std::string suffix = ", round " + std::to_string(round + 2);
-  const auto add_chosen = [&](const std::string& name, const std::function<Placement()>& choose,
+  const auto add_chosen = [&](ContenderDescription description,
+                              const std::function<Placement()>& choose,
                               std::optional<int> preference) {
     loop_.measure_potential_winners(choose, max_seconds - stopwatch.read().seconds);
     loop_.restrict_to_measured();
-    add(name + suffix, if_promising(choose(), kMaxPriceRatio), preference);
+    description.round = round + 2;
+    add(std::move(description), if_promising(choose(), kMaxPriceRatio), preference);
   };
-  add_chosen("solved", [&] { return placer_.solve_or_greedy(); }, {});
-  for (const auto& [name, preference] : alone) {
+  add_chosen({.kind = ContenderKind::Solved}, [&] { return placer_.solve_or_greedy(); }, {});
+  for (const auto& [description, preference] : alone) {
     add_chosen(
-        name.substr(0, name.find(',')), [&, at = preference] { return placer_.single_backend(at); },
-        preference);
+        description, [&, at = preference] { return placer_.single_backend(at); }, preference);
   }
   return all_.size() > count;
 }
@@ -198,14 +200,14 @@ double RunOff::price_of(const Contender& contender) const {
 // was stopped before all had run.
 bool RunOff::race(std::span<Contender* const> racing) {
   std::vector<PlanRunner*> runners;
-  std::vector<std::string> names;
+  std::vector<TuneProgress> reports;
   std::vector<double> extra_seconds;
   for (const Contender* contender : racing) {
     runners.push_back(contender->runner.get());
-    names.push_back(contender->name);
+    reports.push_back({.what = contender->description.name, .contender = contender->description});
     extra_seconds.push_back(placer_.amortized_build_seconds(contender->placement));
   }
-  const std::optional<tuning::Race> race = trials_.race(runners, names, std::move(extra_seconds));
+  const std::optional<tuning::Race> race = trials_.race(runners, reports, std::move(extra_seconds));
   if (!race) return false;
   const std::vector<tuning::Timing> timings = race->timings();
   for (size_t index = 0; index < racing.size(); ++index) racing[index]->timing = timings[index];

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "engine/plan_runner.h"
@@ -15,12 +14,13 @@
 #include "measure/step_recorder.h"
 #include "place/placement.h"
 #include "price/statistics.h"
+#include "tessera/descriptions.h"
 
 namespace tessera {
 
 // A plan that was run against others.
 struct Contender {
-  std::string name;
+  ContenderDescription description;  // without times
   Placement placement;
   std::optional<int> alone;  // the preference of its backend, if it is of one backend alone
   std::unique_ptr<PlanRunner> runner;
@@ -41,7 +41,7 @@ class RunOff {
   std::vector<Contender> run(const Placement& best, const Placement& known);
 
  private:
-  void add(const std::string& name, Placement placement, std::optional<int> alone = {});
+  void add(ContenderDescription description, Placement placement, std::optional<int> alone = {});
   void add_choices(const Placement& best, const Placement& known);
   Placement measured_in_order();
   void add_backends_alone();

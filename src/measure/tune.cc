@@ -576,13 +576,13 @@ PhaseTimer& Tuner::phases() { return state_->phases(); }
 void Tuner::begin_undisturbed() { state_->begin_undisturbed(); }
 bool Tuner::should_repeat() { return state_->should_repeat(); }
 
-bool Tuner::report(BindPhase phase, const std::string& what, size_t done, size_t total) {
+bool Tuner::report(TuneProgress progress) {
   // Among the activities of others, only runs of plans are shortened when time runs out.
+  const BindPhase phase = progress.phase;
   const bool is_bounded = phase == BindPhase::Starting || phase == BindPhase::TimingSteps ||
                           phase == BindPhase::Comparing;
-  return state_->report(
-      {.what = what, .done = done, .total = total, .phase = phase},
-      is_bounded ? state_->seconds_left() : std::numeric_limits<double>::infinity());
+  return state_->report(std::move(progress), is_bounded ? state_->seconds_left()
+                                                        : std::numeric_limits<double>::infinity());
 }
 
 TuningDescription describe(TuneReport report) {

@@ -224,8 +224,10 @@ class PlacementTuner {
     std::vector<ContenderDescription> described;
     for (const Contender& contender : all) {
       runs_.push_back({contender.placement, contender.timing.seconds});
-      described.push_back(
-          {contender.name, contender.timing.seconds, contender.timing.low, contender.timing.high});
+      ContenderDescription& timed = described.emplace_back(contender.description);
+      timed.seconds = contender.timing.seconds;
+      timed.low = contender.timing.low;
+      timed.high = contender.timing.high;
     }
     return described;
   }
@@ -263,7 +265,7 @@ class PlacementTuner {
     try {
       const std::unique_ptr<PlanRunner> runner = trials_.runner_of(placement);
       const std::optional<tuning::Race> alone =
-          trials_.race({runner.get()}, {"for the first runs"}, {0});
+          trials_.race({runner.get()}, {{.what = "for the first runs"}}, {0});
       if (alone) runs_.push_back({placement, alone->timings().front().seconds});
     } catch (const Error& error) {
       note(error, "the plan for the first runs could not be run");
