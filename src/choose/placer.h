@@ -8,6 +8,7 @@
 
 #include "backend/candidates.h"
 #include "backend/layouts.h"
+#include "choose/choice.h"
 #include "choose/price_offers.h"
 #include "graph/graph.h"
 #include "place/margins.h"
@@ -16,12 +17,6 @@
 #include "tessera/tessera.h"
 
 namespace tessera {
-
-// The time that compiling kernels behind the runs could save, estimated without measurements.
-struct CompilationGain {
-  double seconds_per_run = 0;
-  double compile_seconds = 0;
-};
 
 // Holds the problem, the candidates that are forbidden in it, and its newest solution.
 class Placer {

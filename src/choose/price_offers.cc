@@ -161,6 +161,24 @@ void PricedOffers::apply(PlacementProblem& problem) const {
   }
 }
 
+ChoicePrices PricedOffers::choice_prices() const {
+  ChoicePrices prices{.conversions = prices_.conversions, .build_seconds = build_seconds_};
+  for (size_t index = 0; index < prices_.candidates.size(); ++index) {
+    const auto candidate = static_cast<int>(index);
+    const double amortized = amortized_build_seconds(candidate);
+    prices.seconds.push_back(prices_.candidates[index].seconds + amortized);
+    prices.amortized_build_seconds.push_back(amortized);
+    const bool may_be_unknown = has_bounds_ && !is_given_up_[index];
+    const bool needs_measurement = task_.offers.candidates[index].is_measured_only() &&
+                                   !may_be_unknown && !is_measured(candidate);
+    prices.is_refused.push_back(prices_.candidates[index].is_refused() || needs_measurement);
+  }
+  for (const auto* results : {&task_.graph.outputs, &task_.graph.kept}) {
+    for (const ValueId value : *results) prices.results.push_back(value.index);
+  }
+  return prices;
+}
+
 std::vector<Refusal> PricedOffers::refusals() const {
   std::vector<Refusal> refusals;
   for (size_t index = 0; index < prices_.candidates.size(); ++index) {

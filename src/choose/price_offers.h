@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "choose/choice_problem.h"
 #include "choose/select_offers.h"
 #include "place/margins.h"
 #include "place/placement.h"
@@ -76,6 +77,10 @@ class PricedOffers {
   // same offers. Forbids refused candidates. Also forbids unmeasured candidates that need a
   // measured price to be chosen, except if their prices are bounds.
   void apply(PlacementProblem& problem) const;
+  // The prices for a choice among these offers. Refused candidates must not be chosen, and neither
+  // unmeasured candidates that need a measured price to be chosen, except if their prices are
+  // bounds.
+  ChoicePrices choice_prices() const;
   // Returns one refusal for each node of each refused candidate.
   std::vector<Refusal> refusals() const;
 
