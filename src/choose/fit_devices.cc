@@ -64,24 +64,25 @@ int64_t excess_on(const ExecutionPlan& plan, const LayoutTable& layouts, DeviceI
 
 }  // namespace
 
-bool restrict_to_device_memory(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
-                               const Placement& placement, Placer& placer) {
+std::optional<Constraints> restrict_to_device_memory(const Graph& graph, const Offers& offers,
+                                                     const LayoutTable& layouts,
+                                                     const Placement& placement,
+                                                     const Constraints& constraints) {
   const auto device_of = [&](int index) {
     return offers.candidates[static_cast<size_t>(index)].device;
   };
   const bool uses_devices = std::ranges::any_of(
       placement.chosen, [&](int index) { return device_of(index) != kHostDevice; });
-  if (!uses_devices) return false;
+  if (!uses_devices) return std::nullopt;
   const ExecutionPlan plan = make_plan(graph, offers, placement, layouts, {});
-  bool is_restricted = false;
+  std::vector<int> failed;
   for (size_t index = 1; index < layouts.device_count(); ++index) {
     const DeviceId device{static_cast<int32_t>(index)};
     int64_t excess = excess_on(plan, layouts, device);
     for (const int chosen : placement.chosen) {
       const Candidate& candidate = offers.candidates[static_cast<size_t>(chosen)];
       if (candidate.device != device || !is_too_large(candidate, graph, layouts)) continue;
-      placer.forbid(chosen);
-      is_restricted = true;
+      failed.push_back(chosen);
       excess -= bytes_of(candidate, graph, layouts);
     }
     if (excess <= 0) continue;
@@ -93,13 +94,13 @@ bool restrict_to_device_memory(const Graph& graph, const Offers& offers, const L
     }
     std::ranges::sort(largest, std::greater());
     for (const auto& [bytes, candidate] : largest) {
-      placer.forbid(candidate);
-      is_restricted = true;
+      failed.push_back(candidate);
       excess -= bytes;
       if (excess <= 0) break;
     }
   }
-  return is_restricted;
+  if (failed.empty()) return std::nullopt;
+  return with_failed(constraints, failed, offers.candidates.size());
 }
 
 }  // namespace tessera

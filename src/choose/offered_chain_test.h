@@ -13,7 +13,7 @@
 #include "backend/plugin.h"
 #include "backend/test_plugins.h"
 #include "base/at.h"
-#include "choose/placer.h"
+#include "choose/choice_problem.h"
 #include "graph/graph.h"
 #include "ops/graph_test.h"
 #include "ops/registry.h"
@@ -54,7 +54,7 @@ class OfferedChain : public testing::Test {
     return offers_.candidates.back();
   }
 
-  Placer placer() const { return {graph_, offers_, layouts_, /*keeps_sparse_storage=*/false}; }
+  ChoiceProblem problem() const { return make_choice_problem(graph_, offers_, layouts_, {}); }
 
   ops::Registry registry_ = ops::make_registry();
   std::shared_ptr<const Plugin> plugin_;

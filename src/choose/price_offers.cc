@@ -145,22 +145,6 @@ void PricedOffers::look_up_builds() {
   }
 }
 
-void PricedOffers::apply(PlacementProblem& problem) const {
-  for (size_t index = 0; index < problem.candidates.size(); ++index) {
-    problem.candidates[index].seconds =
-        prices_.candidates[index].seconds + amortized_build_seconds(static_cast<int>(index));
-    const bool may_be_unknown = has_bounds_ && !is_given_up_[index];
-    const bool needs_measurement = task_.offers.candidates[index].is_measured_only() &&
-                                   !may_be_unknown && !is_measured(static_cast<int>(index));
-    problem.is_forbidden[index] = prices_.candidates[index].is_refused() || needs_measurement;
-  }
-  problem.conversion_prices = prices_.conversions;
-  problem.results.clear();
-  for (const auto* results : {&task_.graph.outputs, &task_.graph.kept}) {
-    for (const ValueId value : *results) problem.results.push_back(value.index);
-  }
-}
-
 ChoicePrices PricedOffers::choice_prices() const {
   ChoicePrices prices{.conversions = prices_.conversions, .build_seconds = build_seconds_};
   for (size_t index = 0; index < prices_.candidates.size(); ++index) {

@@ -73,10 +73,6 @@ class PricedOffers {
     return build_weight_ * build_seconds(candidate);
   }
 
-  // Writes prices, which include amortized build time, into `problem`, which must be made from the
-  // same offers. Forbids refused candidates. Also forbids unmeasured candidates that need a
-  // measured price to be chosen, except if their prices are bounds.
-  void apply(PlacementProblem& problem) const;
   // The prices for a choice among these offers. Refused candidates must not be chosen, and neither
   // unmeasured candidates that need a measured price to be chosen, except if their prices are
   // bounds.

@@ -2,12 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error_test.h"
+#include "choose/choice.h"
 #include "choose/offered_chain_test.h"
-#include "choose/placer.h"
 
 namespace tessera {
 namespace {
@@ -22,8 +23,9 @@ class CoveringChoice : public OfferedChain {
   CoveringChoice() : OfferedChain(3) {}
 
   std::vector<int> choose() const {
-    Placer made = placer();
-    return choose_covering(made, offers_, graph_).chosen;
+    const ChoiceProblem offered = problem();
+    const ChoiceTask task(offered, std::nullopt, {});
+    return choose_covering(task, offers_, graph_).placement.chosen;
   }
   std::string error() const {
     return error_of([&] { choose(); });

@@ -14,7 +14,7 @@
 #include "backend/plugin.h"
 #include "base/log.h"
 #include "base/parallel.h"
-#include "choose/placer.h"
+#include "choose/choice.h"
 #include "choose/price_offers.h"
 #include "choose/select_offers.h"
 #include "engine/built_plan.h"

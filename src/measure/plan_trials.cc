@@ -43,7 +43,6 @@ PlanTrials::PlanTrials(const TuningContext& context, tuning::Tuner& tuner, StepR
                        std::vector<Tensor> inputs, bool is_short)
     : base_(context.base),
       threads_(context.task.threads),
-      placer_(context.placer),
       assembler_(context.assembler),
       tuner_(tuner),
       recorder_(recorder),
@@ -57,11 +56,12 @@ RunLimits PlanTrials::limits() const {
   return limits;
 }
 
-std::unique_ptr<PlanRunner> PlanTrials::runner_of(const Placement& placement) {
+std::unique_ptr<PlanRunner> PlanTrials::runner_of(const Placement& placement,
+                                                  const ChoiceTask& task) {
   const PhaseTimer::Scope running(tuner_.phases(), "lay out");
   tuner_.report(BindPhase::Packing);
   BuiltPlan built = assembler_.lay_out(PlanAssembler::part_of(base_, placement), placement, {},
-                                       placer_.conversion_prices());
+                                       task.conversion_prices());
   check_fits(built);
   const std::optional<ReleasedWeight> released = assembler_.pack(built);
   TESSERA_CHECK(!released, "who measures has all weights");

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "choose/choice_problem.h"
 #include "engine/plan_runner.h"
 #include "measure/measurement_loop.h"
 #include "measure/step_recorder.h"
@@ -26,8 +27,9 @@ class PlanTrials {
   // How long to run each plan, at most a quarter of the time that is left.
   RunLimits limits() const;
 
-  // The plan of `placement`, whose kernels must be built, ready to run.
-  std::unique_ptr<PlanRunner> runner_of(const Placement& placement);
+  // The plan of `placement`, whose kernels must be built, ready to run. `task` has the prices of
+  // conversions.
+  std::unique_ptr<PlanRunner> runner_of(const Placement& placement, const ChoiceTask& task);
 
   // Runs `runner`, the plan of `placement`, for the times of its steps; see StepRecorder.
   void record(const Placement& placement, PlanRunner& runner);
@@ -43,7 +45,6 @@ class PlanTrials {
 
   BuiltPlan& base_;
   int threads_;
-  const Placer& placer_;
   PlanAssembler& assembler_;
   tuning::Tuner& tuner_;
   StepRecorder& recorder_;

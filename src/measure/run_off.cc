@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/stopwatch.h"
+#include "choose/choice.h"
 #include "measure/contender_name.h"
 #include "measure/race.h"
 
@@ -40,15 +41,18 @@ constexpr double kSecondsOfBackendsAlone = 1;
 
 }  // namespace
 
-RunOff::RunOff(const TuningContext& context, MeasurementLoop& loop, PlanTrials& trials,
-               StepRecorder& recorder)
+RunOff::RunOff(const TuningContext& context, ChoiceTask task, MeasurementLoop& loop,
+               PlanTrials& trials, StepRecorder& recorder)
     : base_(context.base),
-      placer_(context.placer),
       fitter_(context.fitter),
+      newest_{.task = std::move(task)},
+      constraints_(newest_.task.constraints()),
       loop_(loop),
       tuner_(loop.tuner()),
       trials_(trials),
-      recorder_(recorder) {}
+      recorder_(recorder) {
+  constraints_.excluded.clear();
+}
 
 std::vector<Contender> RunOff::run(const Placement& best, const Placement& known) {
   add_choices(best, known);
@@ -80,9 +84,9 @@ void RunOff::add(ContenderDescription description, Placement placement, std::opt
     return other.placement.chosen == placement.chosen;
   });
   if (!is_new || !loop_.is_measured(placement, unchecked_)) return;
-  if (!fitter_.fits(placement, placer_)) return;
+  if (!fitter_.fits(placement, newest_.task)) return;
   if (!loop_.build(placement).empty()) return;
-  std::unique_ptr<PlanRunner> runner = trials_.runner_of(placement);
+  std::unique_ptr<PlanRunner> runner = trials_.runner_of(placement, newest_.task);
   description.name = contender_name(description);
   all_.push_back({.description = std::move(description),
                   .placement = std::move(placement),
@@ -96,8 +100,10 @@ void RunOff::add_choices(const Placement& best, const Placement& known) {
   if (!tuner_.should_continue()) unchecked_ = in_order;
   add({.kind = ContenderKind::Chosen}, best);
   add({.kind = ContenderKind::Known}, known);
-  add({.kind = ContenderKind::Solved}, if_promising(placer_.solve(), kMaxPriceRatio));
-  add({.kind = ContenderKind::Greedy}, if_promising(placer_.greedy(), kMaxPriceRatio));
+  const ChoiceTask& task = newest_.task;
+  add({.kind = ContenderKind::Solved},
+      if_promising(task, newest_.solution.found.placement, kMaxPriceRatio));
+  add({.kind = ContenderKind::Greedy}, if_promising(task, greedy(task), kMaxPriceRatio));
   // It runs whatever its price, so that measuring never makes a model slower.
   add({.kind = ContenderKind::InOrder}, in_order);
   for (Contender& one : all_) one.is_in_order = one.placement.chosen == in_order.chosen;
@@ -107,16 +113,17 @@ void RunOff::add_choices(const Placement& best, const Placement& known) {
 Placement RunOff::measured_in_order() {
   Placement in_order;
   for (int trial = 0; trial < kMaxRefusals; ++trial) {
-    placer_.exclude({});
-    Placement next = placer_.in_order();
+    Placement next = tessera::in_order(newest_.task.with(constraints_));
     if (next.chosen == in_order.chosen) break;
     in_order = std::move(next);
     loop_.measure(in_order);
-    loop_.restrict_to_measured();
+    restrict_to_measured();
   }
-  loop_.restrict_to_measured();
+  restrict_to_measured();
   return in_order;
 }
+
+void RunOff::restrict_to_measured() { newest_ = loop_.restrict_to_measured(constraints_); }
 
 void RunOff::add_backends_alone() {
   std::set<std::pair<int, std::string>> backends;
@@ -133,31 +140,37 @@ void RunOff::add_backends_alone() {
   const double max_seconds = trials_.is_short() ? share : std::max(share, kSecondsOfBackendsAlone);
   Stopwatch stopwatch;
   const auto add_best = [&](const ContenderDescription& description, int preference,
-                            const std::function<Placement()>& choose) {
-    loop_.measure_potential_winners([&] { return if_promising(choose(), kMaxBoundRatio); },
+                            Placement (*choose)(const ChoiceTask& task, int preference)) {
+    const auto promising = [&](const ChoiceTask& task) {
+      return Choice{.placement = if_promising(task, choose(task, preference), kMaxBoundRatio)};
+    };
+    loop_.measure_potential_winners(constraints_, promising,
                                     max_seconds - stopwatch.read().seconds);
-    loop_.restrict_to_measured();
-    add(description, if_promising(choose(), kMaxPriceRatio), preference);
+    restrict_to_measured();
+    add(description, if_promising(newest_.task, choose(newest_.task, preference), kMaxPriceRatio),
+        preference);
   };
   for (const auto& [preference, backend] : backends) {
     if (!have_regions.contains(preference)) continue;
     const ContenderDescription unsplit{.kind = ContenderKind::Unsplit, .backend = backend};
     if (!tuner_.report(BindPhase::Choosing, contender_name(unsplit))) return;
     // Parts are measured alone, each with all caches for itself, so the whole may be faster.
-    add_best(unsplit, preference, [&, at = preference] { return placer_.unsplit(at); });
+    add_best(unsplit, preference, tessera::unsplit);
   }
   stopwatch = Stopwatch();
   for (const auto& [preference, backend] : backends) {
     const ContenderDescription alone{.kind = ContenderKind::Alone, .backend = backend};
     if (!tuner_.report(BindPhase::Choosing, contender_name(alone))) return;
-    add_best(alone, preference, [&, at = preference] { return placer_.single_backend(at); });
+    add_best(alone, preference, single_backend);
   }
 }
 
-// Empty if the price of `placement` is above that of the first contender by more than this factor.
-Placement RunOff::if_promising(Placement placement, double max_ratio) const {
+// Empty if the price of `placement` in `task` is above that of the first contender by more than
+// this factor.
+Placement RunOff::if_promising(const ChoiceTask& task, Placement placement,
+                               double max_ratio) const {
   const bool can_win = placement.chosen.empty() || all_.empty() ||
-                       placer_.price(placement) < max_ratio * placer_.price(all_[0].placement);
+                       price(task, placement) < max_ratio * price(task, all_[0].placement);
   return can_win ? std::move(placement) : Placement{};
 }
 
@@ -173,18 +186,23 @@ bool RunOff::add_in_context_choices(int round, double max_seconds) {
     if (finalist->alone) alone.emplace_back(finalist->description, *finalist->alone);
     if (!recorder_.has(finalist->placement)) trials_.record(finalist->placement, *finalist->runner);
   }
-  const auto add_chosen = [&](ContenderDescription description,
-                              const std::function<Placement()>& choose,
-                              std::optional<int> preference) {
-    loop_.measure_potential_winners(choose, max_seconds - stopwatch.read().seconds);
-    loop_.restrict_to_measured();
-    description.round = round + 2;
-    add(std::move(description), if_promising(choose(), kMaxPriceRatio), preference);
+  const auto measure = [&](const ChooseForTask& choose) {
+    loop_.measure_potential_winners(constraints_, choose, max_seconds - stopwatch.read().seconds);
+    restrict_to_measured();
   };
-  add_chosen({.kind = ContenderKind::Solved}, [&] { return placer_.solve_or_greedy(); }, {});
+  const auto add_chosen = [&](ContenderDescription description, Placement placement,
+                              std::optional<int> preference) {
+    description.round = round + 2;
+    add(std::move(description), if_promising(newest_.task, std::move(placement), kMaxPriceRatio),
+        preference);
+  };
+  measure(solve_or_greedy);
+  add_chosen({.kind = ContenderKind::Solved}, solved_or_greedy(newest_.task, newest_.solution), {});
   for (const auto& [description, preference] : alone) {
-    add_chosen(
-        description, [&, at = preference] { return placer_.single_backend(at); }, preference);
+    measure([at = preference](const ChoiceTask& task) {
+      return Choice{.placement = single_backend(task, at)};
+    });
+    add_chosen(description, single_backend(newest_.task, preference), preference);
   }
   return all_.size() > count;
 }
@@ -193,7 +211,7 @@ bool RunOff::add_in_context_choices(int round, double max_seconds) {
 
 // Its measured time plus its amortized build time.
 double RunOff::price_of(const Contender& contender) const {
-  return contender.timing.seconds + placer_.amortized_build_seconds(contender.placement);
+  return contender.timing.seconds + amortized_build_seconds(newest_.task, contender.placement);
 }
 
 // Replaces the timings of `racing`, and sets the winner. Returns false, and changes nothing, if it
@@ -205,7 +223,7 @@ bool RunOff::race(std::span<Contender* const> racing) {
   for (const Contender* contender : racing) {
     runners.push_back(contender->runner.get());
     reports.push_back({.what = contender->description.name, .contender = contender->description});
-    extra_seconds.push_back(placer_.amortized_build_seconds(contender->placement));
+    extra_seconds.push_back(amortized_build_seconds(newest_.task, contender->placement));
   }
   const std::optional<tuning::Race> race = trials_.race(runners, reports, std::move(extra_seconds));
   if (!race) return false;

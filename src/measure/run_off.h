@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "choose/choice_problem.h"
 #include "engine/plan_runner.h"
 #include "measure/measurement_loop.h"
 #include "measure/plan_trials.h"
@@ -30,8 +31,9 @@ struct Contender {
 
 class RunOff {
  public:
-  // All must outlive this.
-  RunOff(const TuningContext& context, MeasurementLoop& loop, PlanTrials& trials,
+  // The references must outlive this. `task` has the newest prices. Its constraints hold for all
+  // choices, but `loop` decides which candidates are excluded.
+  RunOff(const TuningContext& context, ChoiceTask task, MeasurementLoop& loop, PlanTrials& trials,
          StepRecorder& recorder);
 
   // Races the placement that is cheapest by price, `best`, against the one that was the fastest
@@ -44,8 +46,9 @@ class RunOff {
   void add(ContenderDescription description, Placement placement, std::optional<int> alone = {});
   void add_choices(const Placement& best, const Placement& known);
   Placement measured_in_order();
+  void restrict_to_measured();
   void add_backends_alone();
-  Placement if_promising(Placement placement, double max_ratio) const;
+  Placement if_promising(const ChoiceTask& task, Placement placement, double max_ratio) const;
   bool add_in_context_choices(int round, double max_seconds);
   bool race(std::span<Contender* const> racing);
   bool race_against_winner(size_t known_count);
@@ -55,8 +58,9 @@ class RunOff {
   std::vector<Contender*> finalists();
 
   BuiltPlan& base_;
-  Placer& placer_;
   BudgetFitter& fitter_;
+  SolvedTask newest_;        // with the newest prices
+  Constraints constraints_;  // of every task, without what it excludes
   MeasurementLoop& loop_;
   tuning::Tuner& tuner_;
   PlanTrials& trials_;

@@ -1,8 +1,9 @@
-#include "choose/placer.h"
+#include "choose/choice.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,14 +21,14 @@ class ChoiceInOrder : public OfferedChain {
     offer({0}).algorithm = "second";
   }
 
-  void set_prices(Placer& chooser) {
+  ChoicePrices prices() {
     const tuning::TuningTask task{graph_, offers_, layouts_, registry_};
     const PricedOffers keyed(task, table_, 0);
     for (const auto& key : keyed.keys())
       table_.kernels.emplace(*key, costs_[key->candidate.algorithm]);
     PricedOffers prices(task, table_, 0);
     prices.look_up_guesses();
-    chooser.set_prices(prices);
+    return prices.choice_prices();
   }
 
   static tuning::Cost measured(double seconds) {
@@ -41,21 +42,20 @@ class ChoiceInOrder : public OfferedChain {
 
 TEST_F(ChoiceInOrder, IsTheSameWhateverWasMeasured) {
   costs_ = {{"first", measured(1e-3)}, {"second", measured(1e-5)}};
-  Placer made = placer();
-  const std::vector<int> without_prices = made.choose().chosen;
-  set_prices(made);
-  EXPECT_EQ(made.in_order().chosen, without_prices);
-  EXPECT_EQ(made.solve().chosen, std::vector<int>{1});
-  EXPECT_EQ(made.choose().chosen, std::vector<int>{1});
+  const ChoiceProblem offered = problem();
+  const ChoiceTask unpriced(offered, std::nullopt, {});
+  const ChoiceTask priced(offered, prices(), {});
+  EXPECT_EQ(in_order(priced).chosen, choose(unpriced).placement.chosen);
+  EXPECT_EQ(solve(priced).found.placement.chosen, std::vector<int>{1});
+  EXPECT_EQ(choose(priced).placement.chosen, std::vector<int>{1});
 }
 
 TEST_F(ChoiceInOrder, LeavesOutWhatWasRefused) {
   costs_ = {{"first", measured(1e-6)}, {"second", measured(1e-3)}};
   costs_["first"].refusal = "it is wrong";
-  Placer made = placer();
-  EXPECT_EQ(made.choose().chosen, std::vector<int>{0});
-  set_prices(made);
-  EXPECT_EQ(made.in_order().chosen, std::vector<int>{1});
+  const ChoiceProblem offered = problem();
+  EXPECT_EQ(choose(ChoiceTask(offered, std::nullopt, {})).placement.chosen, std::vector<int>{0});
+  EXPECT_EQ(in_order(ChoiceTask(offered, prices(), {})).chosen, std::vector<int>{1});
 }
 
 }  // namespace
