@@ -9,11 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include "base/arena_memory.h"
 #include "base/denormals.h"
 #include "base/fork.h"
 #include "base/parallel.h"
-#include "base/scratch_memory.h"
+#include "base/reused_memory.h"
 #include "engine/built_plan.h"
 #include "engine/device_context.h"
 

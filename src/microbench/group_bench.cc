@@ -15,7 +15,7 @@
 #include "backend/status.h"
 #include "base/cache.h"
 #include "base/check.h"
-#include "base/contention_probe.h"
+#include "base/processor_load.h"
 #include "base/stopwatch.h"
 #include "microbench/device_bench.h"
 #include "microbench/fastest_run.h"

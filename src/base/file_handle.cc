@@ -1,4 +1,4 @@
-#include "base/open_without_links.h"
+#include "base/file_handle.h"
 
 #include <fcntl.h>
 
