@@ -1,5 +1,5 @@
 // A bench that measures in another process, so that a library that hangs, crashes or overwrites
-// memory loses only its candidate. serve_bench.h is the other side; see
+// memory loses only its candidate. worker_main.cc is the other side; see
 // docs/decisions/0010-measuring-in-another-process.md.
 #pragma once
 
