@@ -13,9 +13,9 @@
 #include "backend/reference_kernel.h"
 #include "ops/registry.h"
 #include "tessera/error.h"
-#include "verify/case_table.h"
 #include "verify/check_candidate.h"
 #include "verify/check_layouts.h"
+#include "verify/op_case.h"
 #include "verify/random_tensor.h"
 
 namespace tessera::verification {
