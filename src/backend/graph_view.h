@@ -14,7 +14,7 @@
 #include "backend/attribute_view.h"
 #include "backend/node_reads.h"
 #include "backend/pattern.h"
-#include "codegen/find_groups.h"
+#include "codegen/fuse_nodes.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
 #include "tessera/backend_abi.h"
