@@ -23,7 +23,7 @@
 #include "cli/doctor_findings.h"
 #include "cli/doctor_report.h"
 #include "cli/trial_process.h"
-#include "microbench/probe_worker.h"
+#include "microbench/worker_bench.h"
 #include "price/cost_sections.h"
 
 namespace tessera::cli {

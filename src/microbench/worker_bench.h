@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "backend/plugin.h"
 #include "base/child_process.h"
@@ -67,5 +68,15 @@ class WorkerBench final : public Bench {
 // outlive the result.
 std::unique_ptr<WorkerBench> start_worker(std::span<const std::shared_ptr<const Plugin>> plugins,
                                           WorkerOptions options, const Log& log);
+
+// Whether tessera-worker starts and answers; for people who look for a fault.
+struct WorkerProbe {
+  std::string reason;  // why it is of no use; "" if it answers
+  double seconds = 0;  // from its start to its answer
+};
+
+// Starts `program` without plug-ins and ends it again. Waits for its answer for `max_seconds` at
+// most. The calling thread must outlive the process.
+WorkerProbe probe_worker(const std::filesystem::path& program, double max_seconds);
 
 }  // namespace tessera::tuning

@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "graph/attribute.h"
-#include "import/onnx/order.h"
 #include "import/onnx/scope.h"
-#include "import/onnx/sparse_tensors.h"
+#include "import/onnx/tensors.h"
 #include "import/onnx/types.h"
 #include "import/onnx/used_names.h"
 #include "import/onnx/wire_scan.h"
