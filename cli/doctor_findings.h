@@ -1,6 +1,6 @@
 // Finds causes that make models slow, or leave them to the reference: turns the examination of
 // `tessera doctor` into a list of checks, each fine or a finding with a remedy. Pure;
-// doctor_command.cc examines, and doctor_report.h prints.
+// doctor_command.cc examines, and doctor_report.cc prints.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "api/environment.h"
+#include "cli/json_output.h"
 #include "cli/machine_state.h"
+#include "cli/text_table.h"
 #include "tessera/cache.h"
 #include "tessera/tessera.h"
 
@@ -80,5 +82,15 @@ std::string octal_text(int64_t mode);
 
 // All checks in the order in which they are printed.
 std::vector<Check> find_faults(const Examination& examination);
+
+// The number of checks with a problem.
+size_t finding_count(const std::vector<Check>& checks);
+
+// All checks by area, then each finding with its remedy. Nothing is shortened: long text continues
+// on the next line.
+std::string doctor_text(const std::vector<Check>& checks, const TextStyle& style);
+
+// The examination and the checks that find_faults() derived from it.
+Json doctor_json(const Examination& examination, const std::vector<Check>& checks);
 
 }  // namespace tessera::cli
