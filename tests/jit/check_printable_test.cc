@@ -1,6 +1,4 @@
 // check_printable() refuses the groups that print_llvm() refuses.
-#include "check_printable.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>

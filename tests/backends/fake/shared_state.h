@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "fake_memory.h"
+#include "happens_before.h"
 #include "ledger.h"
-#include "race_detector.h"
 #include "work_queue.h"
 
 namespace tessera::fake {
