@@ -5,10 +5,10 @@
 #include <span>
 #include <utility>
 
+#include "backend/node_kernel.h"
 #include "backend/node_reads.h"
 #include "backend/plugin_call.h"
 #include "backend/read_offer.h"
-#include "backend/simple_kernel.h"
 #include "backend/status.h"
 #include "tessera/backend_abi.h"
 #include "tessera/error.h"

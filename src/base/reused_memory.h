@@ -1,5 +1,5 @@
-// Memory that an executor keeps from run to run: the arena, scratch memory of kernels, and memory of
-// outputs.
+// Memory that an executor keeps from run to run: the arena, scratch memory of kernels, and memory
+// of outputs.
 #pragma once
 
 #include <array>

@@ -8,9 +8,9 @@
 
 #include "backend/graph_view.h"
 #include "backend/hosted_kernel.h"
+#include "backend/node_kernel.h"
 #include "backend/plugin.h"
 #include "backend/plugin_ops.h"
-#include "backend/reference_kernel.h"
 #include "ops/registry.h"
 #include "tessera/error.h"
 #include "verify/check_candidate.h"

@@ -4,9 +4,9 @@
 #include <functional>
 #include <string>
 
+#include "group_runner.h"
 #include "kernel_loops.h"
 #include "print_llvm.h"
-#include "random_group.h"
 #include "tessera/backend.h"
 
 namespace tessera::jit {

@@ -12,7 +12,6 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "export/onnx/explain_difference.h"
 #include "export/onnx/model_writer.h"
 #include "graph/extract_group.h"
 #include "import/onnx/import.h"

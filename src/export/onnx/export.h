@@ -38,4 +38,13 @@ std::string export_open_group(const Graph& graph, std::span<const NodeId> nodes,
 // other domains. Throws Unsupported, naming two nodes, if none fits.
 std::map<std::string, int> choose_opsets(const Graph& graph, const ops::Registry& registry);
 
+namespace onnx_export {
+
+// Compares a graph with the result of writing and reading it (explain_difference.cc). Returns the
+// first difference between the two graphs: in nodes, their ops, versions, attributes, metadata, the
+// names and types of the values that they read and make, in inputs, outputs and constants; "" if
+// there is none. Values are compared by name, because ids may differ, and so are dimensions.
+std::string explain_difference(const Graph& written, const Graph& read);
+
+}  // namespace onnx_export
 }  // namespace tessera

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/error_test.h"
-#include "export/onnx/explain_difference.h"
 #include "graph/extract_group.h"
 #include "import/onnx/import.h"
 #include "infer/infer.h"
