@@ -1,4 +1,5 @@
-// The layouts of the contract as memory descriptors of oneDNN.
+// The layouts of the contract as memory descriptors of oneDNN, and those that this backend
+// provides.
 #pragma once
 
 #include <array>
@@ -56,5 +57,11 @@ std::optional<std::string> format_text(const dnnl::memory::desc& desc);
 
 // The reason why oneDNN cannot compute with `value` as a float32 tensor; nullopt if it can.
 std::optional<std::string> explain_unusable(const plugin::Value& value);
+
+// The layouts that this backend provides, with conversions between them (layouts.cc).
+std::vector<plugin::Layout> all_layouts();
+
+// Conversions between two of them that do not pass through row-major.
+std::vector<plugin::Conversion> direct_conversions();
 
 }  // namespace tessera::onednn

@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "clblast.h"
-#include "tiled_product.h"
-#include "vector_product.h"
 
 namespace tessera::opencl {
 

@@ -1,7 +1,6 @@
-#include "tiled_product.h"
+#include "products.h"
 
 #include "grid.h"
-#include "products.h"
 
 namespace tessera::opencl {
 

@@ -1,4 +1,4 @@
-#include "vector_product.h"
+#include "products.h"
 
 #include <string>
 

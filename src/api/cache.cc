@@ -22,7 +22,6 @@
 #include "cache/stored_file.h"
 #include "cache/user_key.h"
 #include "price/cost_sections.h"
-#include "store/count_stored.h"
 #include "store/explain_cache.h"
 
 namespace tessera {

@@ -1,5 +1,3 @@
-#include "backend/sparse_layouts.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "graph/dim_names.h"
-#include "infer/equal_names.h"
+#include "infer/specialise.h"
 #include "ops/graph_test.h"
 #include "tessera/error.h"
 

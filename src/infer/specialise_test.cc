@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "graph/dim_names.h"
-#include "infer/equal_names.h"
 #include "ops/graph_test.h"
 
 namespace tessera {

@@ -1,5 +1,5 @@
 // Tunes small graphs with plug-ins defined here.
-#include "measure/tune_all.h"
+#include "measure/check_offers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -19,7 +19,6 @@
 #include "base/stopwatch.h"
 #include "microbench/device_bench.h"
 #include "microbench/fastest_run.h"
-#include "microbench/gather_threads.h"
 #include "tessera/error.h"
 #include "verify/check_candidate.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "tessera/float16.h"
-#include "verify/case_table.h"
+#include "verify/op_case.h"
 
 namespace tessera::verification {
 namespace {

@@ -1,14 +1,12 @@
 // check_printable() refuses the groups that print_llvm() refuses.
-#include "check_printable.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
 
+#include "group_runner.h"
 #include "kernel_loops.h"
 #include "print_llvm.h"
-#include "random_group.h"
 #include "tessera/backend.h"
 
 namespace tessera::jit {

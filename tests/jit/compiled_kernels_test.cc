@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "group_runner.h"
 #include "lane_forms.h"
-#include "random_group.h"
 
 namespace tessera::jit {
 namespace {

@@ -1,4 +1,4 @@
-#include "backend/explain_unread.h"
+#include "backend/node_reads.h"
 
 #include <gmock/gmock.h>
 
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/candidates.h"
 #include "backend/test_plugins.h"
 #include "graph/graph.h"
 #include "infer/infer.h"

@@ -1,4 +1,4 @@
-#include "measure/remaining_time.h"
+#include "measure/phase_timer.h"
 
 #include <gtest/gtest.h>
 
