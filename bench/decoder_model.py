@@ -11,7 +11,7 @@ import math
 import numpy as np
 import onnx
 
-from graph_writer import GraphWriter, rotate_half
+from networks.graph_writer import GraphWriter, rotate_half
 
 
 @dataclasses.dataclass

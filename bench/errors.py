@@ -53,7 +53,7 @@ def product(np, random, is_positive):
 
 
 def graph_writer():
-    from graph_writer import GraphWriter
+    from networks.graph_writer import GraphWriter
 
     return GraphWriter()
 
