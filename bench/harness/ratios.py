@@ -13,33 +13,26 @@ SEED = 20240229
 
 
 @dataclasses.dataclass(frozen=True)
-class Ratio:
-    """An estimate and its interval; a single sample gives no interval."""
+class Estimate:
+    """A value and its interval; a single sample gives no interval."""
 
     value: float
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
 
-    def as_dict(self):
+    def as_dict(self, name="ratio"):
         interval = None if self.low is None else [self.low, self.high]
-        return {"ratio": self.value, "ratio_interval": interval}
+        return {name: self.value, f"{name}_interval": interval}
+
+    def text(self, digits=2):
+        """"1.07 [1.05, 1.09]"."""
+        interval = "" if self.low is None else f" [{self.low:.{digits}f}, {self.high:.{digits}f}]"
+        return f"{self.value:.{digits}f}{interval}"
 
 
-def ratio_text(entry, digits=2):
-    """Of what as_dict() returns: "1.07 [1.05, 1.09]"."""
-    text = f"{entry['ratio']:.{digits}f}"
-    if entry["ratio_interval"] is None:
-        return text
-    low, high = entry["ratio_interval"]
-    return f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
-
-
-def _estimate(value, resampled):
-    if resampled is None:
-        return Ratio(float(value), None, None)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(resampled, [tail, 1 - tail])
-    return Ratio(float(value), float(low), float(high))
+def ratio_text(row, digits=2):
+    """The text of a ratio in a row, as as_dict() puts it there."""
+    return Estimate(row["ratio"], *(row["ratio_interval"] or ())).text(digits)
 
 
 def _draws(count, generator):
@@ -47,32 +40,36 @@ def _draws(count, generator):
     return None if count < 2 else generator.integers(0, count, (RESAMPLES, count))
 
 
-def _resampled_medians(ratios, generator):
-    draws = _draws(len(ratios), generator)
-    return None if draws is None else np.median(np.asarray(ratios)[draws], axis=1)
+def _estimate(value, resampled):
+    tail = (1 - CONFIDENCE) / 2
+    return Estimate(float(value), *map(float, np.quantile(resampled, [tail, 1 - tail])))
 
 
 def estimate(statistic, *samples):
     """`statistic` of arrays of samples that belong together; it takes the last axis away."""
     arrays = [np.asarray(each) for each in samples]
     draws = _draws(len(arrays[0]), np.random.default_rng(SEED))
-    return _estimate(statistic(*arrays),
-                     None if draws is None else statistic(*(each[draws] for each in arrays)))
+    if draws is None:
+        return Estimate(float(statistic(*arrays)))
+    return _estimate(statistic(*arrays), statistic(*(each[draws] for each in arrays)))
+
+
+def median(values):
+    return np.median(values, axis=-1)
 
 
 def ratio_of(other, own):
     """The median of `other` / `own`: times of the same samples, in the same order."""
-    return estimate(lambda ratios: np.median(ratios, axis=-1), np.divide(other, own))
+    return estimate(median, np.divide(other, own))
 
 
 def geometric_mean(pairs):
     """The geometric mean of the ratios of `pairs`, one (other, own) for each model."""
     generator = np.random.default_rng(SEED)
-    logarithms, resampled = [], []
-    for other, own in pairs:
-        ratios = np.asarray(other) / np.asarray(own)
-        logarithms.append(np.log(np.median(ratios)))
-        resampled.append(_resampled_medians(ratios, generator))
-    if any(sample is None for sample in resampled):
-        return _estimate(np.exp(np.mean(logarithms)), None)
-    return _estimate(np.exp(np.mean(logarithms)), np.exp(np.mean(np.log(resampled), axis=0)))
+    ratios = [np.divide(other, own) for other, own in pairs]
+    draws = [_draws(len(each), generator) for each in ratios]
+    value = np.exp(np.mean([np.log(median(each)) for each in ratios]))
+    if any(drawn is None for drawn in draws):
+        return Estimate(float(value))
+    medians = [median(each[drawn]) for each, drawn in zip(ratios, draws)]
+    return _estimate(value, np.exp(np.mean(np.log(medians), axis=0)))

@@ -11,7 +11,7 @@ import sys
 
 from harness.arguments import PROGRAM
 from harness.processes import ProcessFailed, Progress
-from harness.ratios import geometric_mean, ratio_of, ratio_text
+from harness.ratios import geometric_mean, ratio_of
 
 
 def cpu_name():
@@ -127,7 +127,7 @@ class Sides:
             note += "  worse"
         self.report.print_row(
             self.table, row, model, threads, f"  {quantity}", statistics.median(first),
-            statistics.median(second), f"   {ratio_text(row, 3)}", note)
+            statistics.median(second), f"   {ratio.text(3)}", note)
 
     def finish(self):
         """Prints geometric means; the rest is that of the report."""
@@ -137,5 +137,5 @@ class Sides:
                 [row[name] for name in self.names])
         for (threads, quantity), pairs in groups.items():
             self.table.print("geometric mean", threads, f"  {quantity}", "", "",
-                             f"   {ratio_text(geometric_mean(pairs).as_dict(), 3)}")
+                             f"   {geometric_mean(pairs).text(3)}")
         return self.report.finish()

@@ -57,9 +57,9 @@ def test_what_slows_a_whole_turn_is_no_difference():
     times = {name: [one * factor for one, factor in zip(turns(middle, 0.002, seed), busy)]
              for name, middle, seed in (("a", 3, 2), ("b", 3.1, 3))}
     twin = [one * factor for one, factor in zip(calm, busy)]
-    intervals, noise, verdict = stability.compare_plans(times, twin)
+    ratios, noise, verdict = stability.compare_plans(times, twin)
     assert noise < 0.01 and verdict == "different"
-    assert intervals["b"][0] == pytest.approx(3.1 / 3, rel=0.01)
+    assert ratios["b"].value == pytest.approx(3.1 / 3, rel=0.01)
 
 
 def test_errors_are_relative_to_what_was_measured():
