@@ -1,13 +1,10 @@
-"""One process of bench/streams.py: one runtime runs one model in several streams. Reads its task as
-JSON from stdin, writes its result to stdout."""
+"""One process of bench/streams.py: one runtime runs one model in several streams."""
 
-import json
-import os
-import sys
 import threading
 import time
 
 import numpy as np
+from harness import runtimes
 
 WARM_UP_RUNS = 3
 
@@ -72,14 +69,12 @@ class CallingThreads:
 class InferQueue:
     """OpenVINO's AsyncInferQueue, which this thread feeds."""
 
-    def __init__(self, compiled, inputs, streams):
+    def __init__(self, loaded, streams):
         import openvino
 
-        self.inputs = inputs
-        self.ports = compiled.outputs
-        self.queue = openvino.AsyncInferQueue(compiled, streams)
-        self.times = []
-        self.ends = []
+        self.inputs, self.ports = loaded.inputs, loaded.outputs
+        self.queue = openvino.AsyncInferQueue(loaded.compiled, streams)
+        self.times, self.ends = [], []
         self.queue.set_callback(self._note_end)
 
     def _note_end(self, request, begin):
@@ -104,79 +99,47 @@ class InferQueue:
         return self.times, max(self.ends) - start
 
 
-def tessera_options(task, inputs):
-    return {"shapes": {name: array.shape for name, array in inputs.items()},
-            "optimize": task["optimize"]}
-
-
 def executors(task, inputs):
-    import tessera
-
-    model = tessera.load(task["model"], log=lambda message: None)
-    bound = [model.bind(threads=1, **tessera_options(task, inputs)) for _ in range(task["streams"])]
+    model = runtimes.load_tessera(task["model"])
+    bound = [model.bind(runtimes.shapes_of(inputs), threads=1, optimize=task["optimize"])
+             for _ in range(task["streams"])]
     return CallingThreads([lambda executor=executor: executor.run(inputs) for executor in bound])
 
 
 def pool(task, inputs):
     import tessera
 
-    made = tessera.Pool(tessera.load(task["model"], log=lambda message: None),
-                        executors=task["streams"], **tessera_options(task, inputs))
+    made = tessera.Pool(runtimes.load_tessera(task["model"]), executors=task["streams"],
+                        shapes=runtimes.shapes_of(inputs), optimize=task["optimize"])
     return CallingThreads([lambda: made.submit(inputs).result()] * task["streams"])
 
 
 def sessions(task, inputs):
-    import runtimes
-
-    made = [runtimes.OnnxRuntime(task["model"], inputs, threads=1) for _ in range(task["streams"])]
-    return CallingThreads([session.run for session in made])
+    return CallingThreads([runtimes.OnnxRuntime(task["model"], inputs, threads=1).run
+                           for _ in range(task["streams"])])
 
 
 def infer_queue(task, inputs):
-    import openvino
-    import runtimes
-
-    core = openvino.Core()
-    network = core.read_model(task["model"])
-    if any(port.partial_shape.is_dynamic for port in network.inputs):
-        network.reshape({name: array.shape for name, array in inputs.items()})
     streams = task["streams"]
-    settings = {**runtimes.OpenVino.SETTINGS, "PERFORMANCE_HINT": "THROUGHPUT",
-                "NUM_STREAMS": streams, "INFERENCE_NUM_THREADS": streams,
-                "PERFORMANCE_HINT_NUM_REQUESTS": streams}
-    compiled = core.compile_model(network, "CPU", settings)
-    known = {name for port in compiled.inputs for name in port.names}
-    return InferQueue(compiled, {name: array for name, array in inputs.items() if name in known},
-                      streams)
+    return InferQueue(runtimes.OpenVino(
+        task["model"], inputs, streams, PERFORMANCE_HINT="THROUGHPUT", NUM_STREAMS=streams,
+        PERFORMANCE_HINT_NUM_REQUESTS=streams), streams)
 
 
 RUNTIMES = {"tessera": executors, "tessera.Pool": pool, "onnxruntime": sessions,
             "openvino": infer_queue}
 
 
-def main():
-    task = json.load(sys.stdin)
-    os.sched_setaffinity(0, task["cores"])
-    # Runtimes may print to stdout; send that to stderr and keep stdout for the result.
-    answer = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    sys.path.insert(0, task["module_dir"])
-    import runtimes
-
+def measure_streams(task):
+    """For run_process(): the runtime `task["runtime"]`. Writes its outputs to a file."""
     inputs = runtimes.random_inputs(task["model"], task["shapes"])
     streams = RUNTIMES[task["runtime"]](task, inputs)
     found = streams.outputs()
-    difference = next(filter(None, (runtimes.explain_difference(found[0], other)
-                                    for other in found[1:])), "")
+    for other in found[1:]:
+        if difference := runtimes.explain_difference(found[0], other):
+            raise SystemExit(difference)
     np.savez(task["outputs"], *found[0])
     times, elapsed = streams.measure(task["seconds"])
     median, p90, p99 = (float(value) for value in np.percentile(times, [50, 90, 99]))
-    json.dump({"requests_per_second": len(times) / elapsed, "runs": len(times), "median_s": median,
-               "p90_s": p90, "p99_s": p99, "max_s": max(times), "difference": difference}, answer)
-    answer.flush()
-    # Skips destructors, which depend on the order in which runtimes are destroyed.
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    main()
+    return {"requests_per_second": len(times) / elapsed, "runs": len(times), "median_s": median,
+            "p90_s": p90, "p99_s": p99, "max_s": max(times)}

@@ -77,12 +77,16 @@ class Report:
                 try:
                     measure(name, model, count)
                 except ProcessFailed as failure:
-                    self.failures.append(f"{self.place}: {failure}")
+                    self.fail(failure)
                 self.progress.clear()
 
     def say(self, text):
         """What is measured next of the present case."""
         self.progress.say(f"{self.place}, {text}")
+
+    def fail(self, text):
+        """Something failed in the present case."""
+        self.failures.append(f"{self.place}: {text}")
 
     def print_row(self, table, row, *cells):
         """Keeps a row and prints it."""

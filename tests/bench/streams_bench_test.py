@@ -51,7 +51,7 @@ def test_a_short_comparison(tessera, model, tmp_path):
                        "--rounds", "2", "--seconds", "0.05", "--json", tmp_path / "streams.json",
                        "--runtimes", ",".join(runtimes[1:]))
     assert done.returncode == 0, done.stderr
-    case, = json.loads((tmp_path / "streams.json").read_text())
+    case, = json.loads((tmp_path / "streams.json").read_text())["results"]
     assert [row["runtime"] for row in case["rows"]] == runtimes
     for row in case["rows"]:
         assert len(row["rounds"]) == 2 and all(one["runs"] >= 2 for one in row["rounds"])
@@ -76,9 +76,9 @@ def test_wrong_arguments(tessera, model):
 def test_other_outputs_end_the_comparison(tmp_path):
     np.savez(tmp_path / "one.npz", np.zeros(3, np.float32))
     np.savez(tmp_path / "other.npz", np.ones(3, np.float32))
-    assert "off by up to 1" in streams.explain_difference(tmp_path / "one.npz",
-                                                          tmp_path / "other.npz")
-    assert streams.explain_difference(tmp_path / "one.npz", tmp_path / "one.npz") == ""
+    one, other = tmp_path / "one.npz", tmp_path / "other.npz"
+    assert "off by up to 1" in streams.explain_difference_of_files(one, other)
+    assert streams.explain_difference_of_files(one, one) == ""
 
 
 def test_an_error_of_a_stream_is_an_error_of_the_process():
