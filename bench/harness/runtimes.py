@@ -87,11 +87,12 @@ class BoundOnnxRuntime(OnnxRuntime):
 
         super().__init__(model, inputs, threads)
         make_value = onnxruntime.OrtValue.ortvalue_from_numpy
-        self.outputs = [make_value(array) for array in super().run()]
+        self.values = [make_value(array) for array in super().run()]
+        self.outputs = [value.numpy() for value in self.values]  # in the same memory
         self.binding = self.session.io_binding()
         for name, array in self.inputs.items():
             self.binding.bind_ortvalue_input(name, make_value(array))
-        for port, value in zip(self.session.get_outputs(), self.outputs, strict=True):
+        for port, value in zip(self.session.get_outputs(), self.values, strict=True):
             self.binding.bind_ortvalue_output(port.name, value)
 
     def run(self):
