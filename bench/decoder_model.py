@@ -4,14 +4,14 @@ embeddings of queries and keys, and a gated SiLU layer. The weights are random, 
 same options. The inputs are `ids` and `positions`, both int64 [batch, positions]; the output y has
 one logit for each word."""
 
-import argparse
 import dataclasses
 import math
 
+from harness.arguments import Parser
+from networks.graph_writer import GraphWriter, rotate_half
+
 import numpy as np
 import onnx
-
-from networks.graph_writer import GraphWriter, rotate_half
 
 
 @dataclasses.dataclass
@@ -138,15 +138,12 @@ def decoder_model(decoder):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: bench/decoder_model.py --layers 4 --width 512 /tmp/decoder.onnx")
+    parser = Parser(__doc__, "--layers 4 --width 512 /tmp/decoder.onnx")
     parser.add_argument("path", help="of the file to write")
     for field in dataclasses.fields(Decoder):
         if field.type is int:
-            parser.add_argument("--" + field.name.replace("_", "-"), type=int, metavar="N",
-                                default=field.default, help=f"default: {field.default}")
-    parser.add_argument("--half", action="store_true", help="float16 instead of float32")
+            parser.option("--" + field.name.replace("_", "-"), field.default, type=int)
+    parser.flag("--half", "float16 instead of float32")
     options = vars(parser.parse_args())
     path = options.pop("path")
     element = np.float16 if options.pop("half") else np.float32

@@ -7,18 +7,20 @@
 
 networks/SET.py has them, a function each."""
 
-import argparse
 import importlib
 import pathlib
+import sys
+
+from harness.arguments import Parser
+from networks.network_writer import NetworkWriter
+
+import onnx
 
 SETS = ("more_networks", "even_more_networks", "attention_networks")
 
 
 def write_network(build, path, seed=0):
     """Writes the network to the file `path`, and makes its folder."""
-    import onnx
-    from networks.network_writer import NetworkWriter
-
     writer = NetworkWriter(seed)
     output = build(writer)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,14 +28,12 @@ def write_network(build, path, seed=0):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: bench/write_networks.py more_networks build/more_networks")
+    parser = Parser(__doc__, "more_networks build/more_networks")
     parser.add_argument("set", choices=SETS, metavar="SET")
     parser.add_argument("folder", type=pathlib.Path, metavar="DIR",
                         help="gets a folder for each network, with model.onnx in it")
-    parser.add_argument("--seed", type=int, default=0, help="of the weights (default: 0)")
-    arguments = parser.parse_args()
+    parser.option("--seed", 0, "of the weights", int)
+    arguments = parser.parse()
     networks = importlib.import_module(f"networks.{arguments.set}").NETWORKS
     for name, build in networks.items():
         path = arguments.folder / name / "model.onnx"
@@ -42,4 +42,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
