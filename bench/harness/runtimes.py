@@ -2,6 +2,7 @@
 threads, one inference at a time. Each is a class; an object of it is one loaded model, which run()
 computes once."""
 
+import sys
 import time
 
 import numpy as np
@@ -43,12 +44,6 @@ class Tessera:
     def run(self):
         return self.executor.run(self.inputs)
 
-    @staticmethod
-    def version():
-        import tessera
-
-        return tessera.__version__
-
 
 class OnnxRuntime:
     """ONNX Runtime with default options, except the number of threads: all optimisations; its
@@ -63,20 +58,13 @@ class OnnxRuntime:
         options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.log_severity_level = 3
-        self.session = onnxruntime.InferenceSession(
-            model, options, providers=["CPUExecutionProvider"]
-        )
+        self.session = onnxruntime.InferenceSession(model, options,
+                                                    providers=["CPUExecutionProvider"])
         wanted = {value.name for value in self.session.get_inputs()}
         self.inputs = {name: array for name, array in inputs.items() if name in wanted}
 
     def run(self):
         return self.session.run(None, self.inputs)
-
-    @staticmethod
-    def version():
-        import onnxruntime
-
-        return onnxruntime.__version__
 
 
 class BoundOnnxRuntime(OnnxRuntime):
@@ -112,18 +100,16 @@ class OpenVino:
         "ENABLE_CPU_PINNING": False,
     }
 
-    def __init__(self, model, inputs, threads, cache_dir="", **settings):
-        """`cache_dir`: the folder for compiled models; "" for none. `settings` that differ."""
+    def __init__(self, model, inputs, threads, **settings):
+        """`settings` that differ, or others."""
         import openvino
 
         core = openvino.Core()
         network = core.read_model(model)
         if any(port.partial_shape.is_dynamic for port in network.inputs):
             network.reshape(shapes_of(inputs))
-        settings = {**self.SETTINGS, "INFERENCE_NUM_THREADS": threads, **settings}
-        if cache_dir:
-            settings["CACHE_DIR"] = cache_dir
-        self.compiled = core.compile_model(network, "CPU", settings)
+        self.compiled = core.compile_model(network, "CPU", {
+            **self.SETTINGS, "INFERENCE_NUM_THREADS": threads, **settings})
         # The inputs that the compiled network kept; inputs that nothing reads are removed.
         known = {name for port in self.compiled.inputs for name in port.names}
         self.inputs = {name: array for name, array in inputs.items() if name in known}
@@ -133,12 +119,6 @@ class OpenVino:
     def run(self, **options):
         results = self.request.infer(self.inputs, share_inputs=True, **options)
         return [results[port] for port in self.outputs]
-
-    @staticmethod
-    def version():
-        import openvino
-
-        return openvino.__version__.partition("-")[0]
 
 
 PEERS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}
@@ -151,10 +131,8 @@ def random_inputs(model, shapes):
     for value in load_tessera(model).inputs:
         shape = shapes.get(value.name, value.shape)
         if shape is None or any(isinstance(dim, str) for dim in shape):
-            raise SystemExit(
-                f"input '{value.name}' has no fixed shape ({value.text}): "
-                f"give it with --shape '{value.name}=DIMxDIM...'"
-            )
+            raise SystemExit(f"input '{value.name}' has no fixed shape ({value.text}): "
+                             f"give it with --shape '{value.name}=DIMxDIM...'")
         generator = np.random.default_rng(list(value.name.encode()))
         dtype = np.dtype(value.type)
         if dtype == np.bool_:
@@ -172,16 +150,13 @@ def explain_difference(expected, actual):
 
     The tolerance is 1e-3 of the array's root mean square, plus 1e-3 of each element. Convolutions
     by transforms (Winograd) have larger rounding errors than direct sums, and every runtime may use
-    them.
-    """
+    them."""
     if len(expected) != len(actual):
         return f"{len(actual)} outputs, expected {len(expected)}"
     for index, (wanted, found) in enumerate(zip(expected, actual, strict=True)):
         if wanted.shape != found.shape or wanted.dtype != found.dtype:
-            return (
-                f"output {index} is {found.dtype} {found.shape}, "
-                f"expected {wanted.dtype} {wanted.shape}"
-            )
+            return (f"output {index} is {found.dtype} {found.shape}, "
+                    f"expected {wanted.dtype} {wanted.shape}")
         wanted, found = wanted.astype(np.float64), found.astype(np.float64)
         scale = np.sqrt(np.mean(wanted**2)) if wanted.size else 0
         is_near = np.abs(found - wanted) <= 1e-3 * scale + 1e-3 * np.abs(wanted)
@@ -227,7 +202,8 @@ def compare_runtimes(task):
     wrong = differences(expected, {name: runtime.run() for name, runtime in loaded.items()})
     if wrong:
         raise SystemExit("; ".join(f"{name}: {text}" for name, text in wrong.items()))
-    versions = {name: runtime.version() for name, runtime in loaded.items() if ":" not in name}
+    versions = {name: sys.modules[name].__version__.partition("-")[0]
+                for name in loaded if ":" not in name}
     timers = {name: timer_of(runtime.run) for name, runtime in loaded.items()}
     return {"load_ms": load_ms, "versions": versions,
             "times": take_turns(timers, task["seconds"], seed=task["seed"])}

@@ -23,8 +23,8 @@ def with_features(name, features):
 class NetworkWriter(GraphWriter):
     """The weights are the same for the same seed."""
 
-    def __init__(self, seed=0):
-        super().__init__()
+    def __init__(self, seed=0, element=np.float32):
+        super().__init__(element)
         self.random = np.random.default_rng(seed)
         self.inputs = {}
 

@@ -19,7 +19,7 @@ PROGRAM = ROOT / "bench" / "kernels.py"
 sys.path.insert(0, str(ROOT / "bench"))
 
 import kernels  # noqa: E402
-import layers  # noqa: E402
+from networks import layers  # noqa: E402
 
 
 def run_program(*arguments):

@@ -18,7 +18,6 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
 import streams  # noqa: E402
-import streams_process  # noqa: E402
 
 # With an onnxruntime or openvino that is missing, the others are compared.
 INSTALLED = [name for name in ("onnxruntime", "openvino") if importlib.util.find_spec(name)]
@@ -82,6 +81,6 @@ def test_other_outputs_end_the_comparison(tmp_path):
 
 
 def test_an_error_of_a_stream_is_an_error_of_the_process():
-    calls = streams_process.CallingThreads([lambda: [1], lambda: [][0]])
+    calls = streams.CallingThreads([lambda: [1], lambda: [][0]])
     with pytest.raises(IndexError):
         calls.outputs()
