@@ -37,6 +37,7 @@ import numpy as np
 FIGURES = ("requests_per_second", "median_s", "p90_s", "p99_s", "max_s")
 PROGRAM = "benchmark_app"
 PROGRAM_FILE = pathlib.Path(sys.executable).parent / PROGRAM
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "iterations": 1, "FPS": 1}  # that it prints
 WARM_UP_RUNS = 3
 
 
@@ -210,15 +211,14 @@ def run_benchmark_app(task):
                                        for name, dims in task["shapes"].items())]
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           preexec_fn=pin_to(task["cores"]))
-    found = dict(re.findall(r"(Throughput|Count|Median|Max):\s+([\d.]+)", done.stdout))
+    found = {title: float(number) * UNITS[unit] for title, number, unit in re.findall(
+        r"(Throughput|Count|Median|Max):\s+([\d.]+) (\w+)", done.stdout)}
     if done.returncode != 0 or "Throughput" not in found:
         raise ProcessFailed(last_line(done.stdout + done.stderr,
                                       f"ended with exit code {done.returncode}"))
     # It prints no percentiles but the median.
-    times = {f"{name}_s": float(found[title]) / 1000 if title in found else None
-             for name, title in (("median", "Median"), ("p90", ""), ("p99", ""), ("max", "Max"))}
-    return {"requests_per_second": float(found["Throughput"]), "runs": int(found.get("Count", 0)),
-            **times}
+    return {"requests_per_second": found["Throughput"], "runs": int(found.get("Count", 0)),
+            "median_s": found.get("Median"), "p90_s": None, "p99_s": None, "max_s": found.get("Max")}
 
 
 def explain_difference_of_files(expected, found):
