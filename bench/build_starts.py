@@ -15,7 +15,7 @@ import tempfile
 import time
 
 from harness.arguments import RELEASE, Parser
-from harness.processes import ProcessFailed, choose_cores, pin_to, shuffled, with_caches
+from harness.processes import ProcessFailed, choose_cores, pin_to, take_rounds, with_caches
 from harness.report import Report, Sides
 
 BUILDS = ("before", "after")
@@ -51,26 +51,23 @@ def run_program(build, arguments, cores, caches):
 
 def measure_builds(arguments, model, threads, say):
     """For each quantity and build, a figure of each process."""
-    tunings, starts, peaks = figures = [{build: [] for build in BUILDS} for _ in range(3)]
     options = [str(model), "--threads", str(threads)]
     cores = choose_cores(threads)
-
-    def in_turns(rounds, what):
-        for index in range(rounds):
-            say(f"{what} {index + 1} of {rounds}")
-            for build in shuffled(BUILDS, index):
-                yield build, getattr(arguments, build), f"{folder}/{build}"
-
     with tempfile.TemporaryDirectory() as folder:
-        for build, path, caches in in_turns(arguments.tunings, "tuning"):
-            shutil.rmtree(caches, ignore_errors=True)
-            tunings[build].append(run_program(path, ["tune", *options], cores, caches)[0])
-        for build, path, caches in in_turns(arguments.starts, "start"):
-            taken, peak = run_program(path, ["run", *options, "--random", "1", "--optimize"], cores,
-                                      caches)
-            starts[build].append(taken * 1e3)
-            peaks[build].append(peak)
-    return dict(zip(("tuning, s", "start, ms", "memory, MiB"), figures))
+        def run(build, *words):
+            return run_program(getattr(arguments, build), [*words[:1], *options, *words[1:]], cores,
+                               f"{folder}/{build}")
+
+        def tune(build, _):
+            shutil.rmtree(f"{folder}/{build}", ignore_errors=True)
+            return run(build, "tune")[0]
+
+        tunings = take_rounds(arguments.tunings, BUILDS, tune, say)
+        starts = take_rounds(arguments.starts, BUILDS,
+                             lambda build, _: run(build, "run", "--random", "1", "--optimize"), say)
+    return {"tuning, s": tunings,
+            "start, ms": {build: [1e3 * taken for taken, _ in starts[build]] for build in BUILDS},
+            "memory, MiB": {build: [peak for _, peak in starts[build]] for build in BUILDS}}
 
 
 def main():

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 from harness.arguments import RELEASE, Parser, find_module
-from harness.processes import run_process, shuffled, task_of
+from harness.processes import run_process, take_rounds, task_of
 from harness.report import Report, Sides
 from harness.runtimes import OWN, compare_runtimes
 from harness.tuning import tune_anew
@@ -34,20 +34,20 @@ def measure_builds(arguments, model, threads, say):
     """For each build, the medians of its processes in milliseconds."""
     builds = {build: str(find_module(folder)) for build, folder
               in (("before", arguments.before), ("after", arguments.after))}
-    medians, costs = {build: [] for build in builds}, {}
     with tempfile.TemporaryDirectory() as folder:
+        costs = {}
         for build in builds if arguments.optimize else ():
             say(f"measuring prices {build}")
             costs[build] = {OWN: f"{folder}/{build}.json"}
             tune_anew(arguments, model, threads, costs[build][OWN], module_dir=builds[build])
-        for index in range(arguments.rounds):
-            say(f"round {index + 1} of {arguments.rounds}")
-            for build in shuffled(builds, index):
-                result = run_process(compare_runtimes, task_of(
-                    arguments, model, threads, module_dir=builds[build], runtimes={OWN: []},
-                    costs=costs.get(build, {}), seconds=arguments.seconds, seed=index))
-                medians[build].append(statistics.median(result["times"][OWN]) * 1e3)
-    return medians
+
+        def median_ms(build, index):
+            result = run_process(compare_runtimes, task_of(
+                arguments, model, threads, module_dir=builds[build], runtimes={OWN: []},
+                costs=costs.get(build, {}), seconds=arguments.seconds, seed=index))
+            return statistics.median(result["times"][OWN]) * 1e3
+
+        return take_rounds(arguments.rounds, builds, median_ms, say)
 
 
 def main():

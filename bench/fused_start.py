@@ -26,8 +26,8 @@ import sys
 import tempfile
 import time
 
-from harness.arguments import Parser, fail, some_of
-from harness.processes import ProcessFailed, run_process, shuffled
+from harness.arguments import Parser, some_of
+from harness.processes import run_process, shuffled
 from harness.ratios import ratio_of, ratio_text
 from harness.report import Table
 
@@ -278,12 +278,9 @@ def main():
     rounds = {mode: [] for mode in arguments.modes}
     with tempfile.TemporaryDirectory() as folder:
         runner = Runner(arguments, make_graphs(pathlib.Path(folder), arguments))
-        try:
-            for number in range(arguments.rounds):
-                for mode in arguments.modes:
-                    rounds[mode].append(runner.round(mode, number))
-        except ProcessFailed as failure:
-            fail(f"a process failed: {failure}")
+        for number in range(arguments.rounds):
+            for mode in arguments.modes:
+                rounds[mode].append(runner.round(mode, number))
     for mode in arguments.modes:
         summaries[mode] = summary_of(rounds[mode])
         complaints += complaints_of(mode, rounds[mode], summaries[mode], arguments.kinds)

@@ -13,8 +13,8 @@ import sys
 import tempfile
 import time
 
-from harness.arguments import Parser, fail
-from harness.processes import ProcessFailed, run_process
+from harness.arguments import Parser
+from harness.processes import run_process
 
 import numpy as np
 
@@ -97,11 +97,8 @@ def main():
         files = make_graphs(pathlib.Path(folder), arguments.graphs, arguments.nodes)
         task = {"files": files, "threads": arguments.threads,
                 "module_dir": str(arguments.module_dir)}
-        try:
-            plain, tuned = (run_process(measure, {**task, "optimize": optimize}, caches=folder)
-                            for optimize in (False, True))
-        except ProcessFailed as failure:
-            fail(f"a process failed: {failure}")
+        plain, tuned = (run_process(measure, {**task, "optimize": optimize}, caches=folder)
+                        for optimize in (False, True))
     ratio = sum(tuned["seconds"]) / sum(plain["seconds"])
     if arguments.json:
         print(json.dumps({"plain": plain, "tuned": tuned, "ratio": ratio}))

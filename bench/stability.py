@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 from harness.arguments import Parser, fail, find_models
-from harness.processes import ProcessFailed, run_process, task_of
+from harness.processes import run_process, task_of
 from harness.ratios import ratio_of
 from harness.report import Table
 from harness.tuning import digest_of, run_plans, tune_anew
@@ -71,11 +71,8 @@ def tune_and_run(arguments, file, folder):
 def main():
     arguments = parse_arguments()
     (name, file), = find_models(arguments.model).items()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            counts, seconds, (twin, *rest) = tune_and_run(arguments, file, folder)
-    except ProcessFailed as failure:
-        fail(failure)
+    with tempfile.TemporaryDirectory() as folder:
+        counts, seconds, (twin, *rest) = tune_and_run(arguments, file, folder)
     times = dict(zip(counts, rest))
     ratios, noise, verdict = compare_plans(times, twin)
     print(f"{arguments.processes} processes tuned {name} for {arguments.threads} threads, "

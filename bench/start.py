@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from harness.arguments import RELEASE, Parser
-from harness.processes import choose_cores, pin_to, shuffled, with_caches
+from harness.processes import choose_cores, pin_to, take_rounds, with_caches
 from harness.ratios import estimate, median
 from harness.report import Report, Table, width_of
 from harness.runtimes import OWN
@@ -74,17 +74,16 @@ class Program:
         self.command = [str(part) for part in command]
         self.folder = folder
         self.environment = environment
-        self.starts_ms, self.runs_ms = [], []
 
     def start(self, cores):
+        """The milliseconds to the first result without a run, and those of a run."""
         begin = time.monotonic_ns()
         done = subprocess.run(self.command, cwd=self.folder, env=self.environment,
                               capture_output=True, text=True, check=False, preexec_fn=pin_to(cores))
         if done.returncode != 0:
             raise SystemExit(f"{self.command[0]}: {done.stderr}")
         first, run = (int(number) for number in done.stdout.split()[:2])
-        self.starts_ms.append((first - begin - run) / 1e6)
-        self.runs_ms.append(run / 1e6)
+        return (first - begin - run) / 1e6, run / 1e6
 
 
 def programs_for(model, name, threads, arguments, folder):
@@ -107,15 +106,15 @@ def ratio_of_medians(values, others):
     return median(values) / median(others)
 
 
-def report_of(programs):
+def report_of(results):
     """For each runtime, the median overhead in milliseconds and its interval; for each peer, the
     ratio of Tessera's overhead to its own."""
-    overheads = {name: program.starts_ms[WARM_UPS:] for name, program in programs.items()}
-    overheads["onnxruntime"] = np.subtract(overheads["onnxruntime"], median(overheads.pop(EMPTY)))
-    return {name: {"overhead_ms": estimate(median, values),
-                   "run_ms": median(programs[name].runs_ms[WARM_UPS:]),
-                   "part": estimate(ratio_of_medians, overheads[OWN], values)}
-            for name, values in overheads.items()}
+    times = {name: np.transpose(each[WARM_UPS:]) for name, each in results.items()}
+    python_ms = median(times.pop(EMPTY)[0])
+    times["onnxruntime"][0] -= python_ms
+    return {name: {"overhead_ms": estimate(median, starts), "run_ms": median(runs),
+                   "part": estimate(ratio_of_medians, times[OWN][0], starts)}
+            for name, (starts, runs) in times.items()}
 
 
 def main():
@@ -135,10 +134,9 @@ def main():
         report.say("starting processes")
         with tempfile.TemporaryDirectory() as text:
             programs = programs_for(model, name, threads, arguments, pathlib.Path(text))
-            for index in range(WARM_UPS + arguments.starts):
-                for program in shuffled(programs, index):
-                    programs[program].start(choose_cores(threads))
-            told = report_of(programs)
+            told = report_of(take_rounds(
+                WARM_UPS + arguments.starts, programs,
+                lambda program, _: programs[program].start(choose_cores(threads))))
         for runtime, found in told.items():
             overhead, part = found["overhead_ms"], found["part"]
             row = {"model": name, "threads": threads, "runtime": runtime, "run_ms": found["run_ms"],

@@ -14,8 +14,8 @@ from harness import BENCH
 LINE_COLUMNS = 79
 
 
-class ProcessFailed(Exception):
-    """The text is the reason."""
+class ProcessFailed(SystemExit):
+    """The text is the reason. Ends the program if nobody catches it."""
 
 
 def choose_cores(count):
@@ -40,6 +40,16 @@ def shuffled(names, seed):
     order = list(names)
     random.Random(seed).shuffle(order)
     return order
+
+
+def take_rounds(count, names, measure, say=lambda text: None):
+    """Name -> what `measure` returned for it in each round; in a new random order in each of them."""
+    results = {name: [] for name in names}
+    for index in range(count):
+        say(f"round {index + 1} of {count}")
+        for name in shuffled(names, index):
+            results[name].append(measure(name, index))
+    return results
 
 
 def task_of(arguments, model, threads, **more):
