@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the table of docs/accuracy.md: the error bound of each op, and what backends and other runtimes
-reach. The text above the table stays, with the command and the lengths of the tensors.
+"""Makes the table of docs/accuracy.md: the error bound of each op, and what backends and other
+runtimes reach. The text above the table stays, with the command and the lengths of the tensors.
 
 The program measure_accuracy checks all candidates of all backends. ONNX Runtime and OpenVINO run
 the same cases, which the program writes to a temporary folder. A number in the table is the largest
@@ -141,7 +141,7 @@ def parse_arguments():
     parser.option("--backends", "reference,native,onednn,jit,openvino,opencl")
     parser.flag("--no-peers", "without the other runtimes")
     parser.option("--output", DOCUMENT)
-    parser.option("--lines", None, "lines of JSON that measure_accuracy printed, instead of running it",
+    parser.option("--lines", None, "lines that measure_accuracy printed, instead of running it",
                   pathlib.Path, "FILE")
     return parser.parse()
 

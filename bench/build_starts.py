@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Compares two builds of Tessera on what comes before the runs of a network: the time of tuning, the
-time of a process that finds its plan in the cache and runs once, and that process's peak memory.
+"""Compares two builds of Tessera on what comes before the runs of a network: the time of tuning,
+the time of a process that finds its plan in the cache and runs once, and that process's peak
+memory.
 
 Each build tunes into caches of its own, which are empty before each tuning; then processes of both
-start in turns, in a new random order in each round. Exit codes: 1, the whole interval of some row is
-below --least, or something failed; 2, wrong arguments."""
+start in turns, in a new random order in each round. Exit codes: 1, the whole interval of some row
+is below --least, or something failed; 2, wrong arguments."""
 
 import os
 import pathlib

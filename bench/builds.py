@@ -19,8 +19,8 @@ from harness.tuning import tune_anew
 
 def parse_arguments():
     parser = Parser(__doc__, "--before ../old/build/release/python --models chess")
-    parser.option("--before", None, "folder of the Python module of the earlier build", pathlib.Path,
-                  "DIR", required=True)
+    parser.option("--before", None, "folder of the Python module of the earlier build",
+                  pathlib.Path, "DIR", required=True)
     parser.option("--after", RELEASE / "python", "of the later one")
     parser.share("models", "threads")
     parser.option("--rounds", 9)

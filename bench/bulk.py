@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a synchronisation costs: a chain of small steps on one device, in bulks of 1, 8, 64 steps, and
-of as many as the plan allows.
+"""What a synchronisation costs: a chain of small steps on one device, in bulks of 1, 8, 64 steps,
+and of as many as the plan allows.
 
 The fake device of the tests counts how often the host waits; for other devices, the number follows
 from the plan. The medians are over runs in turns."""

@@ -70,7 +70,8 @@ def make_programs(arguments, model):
 
 
 def check_agreement(programs, caches, batch):
-    """Ends the comparison unless all programs find the same move after the same number of answers."""
+    """Ends the comparison unless all programs find the same move after the same number of
+    answers."""
     moves = {}
     for name, program in programs.items():
         row, = program.run("--answers", COMPARED_ANSWERS, "--search-threads", "1", *batch,

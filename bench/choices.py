@@ -31,7 +31,7 @@ import sys
 import tempfile
 import time
 
-from harness.arguments import Parser, fail, find_models, some_of
+from harness.arguments import Parser, fail, some_of
 from harness.processes import ProcessFailed, choose_cores, run_process, task_of
 from harness.ratios import geometric_mean, ratio_of, ratio_text
 from harness.report import Report, Table, count_text, width_of
@@ -48,7 +48,7 @@ BURST_SECONDS = (0.1, 2.0)
 def parse_arguments():
     parser = Parser(__doc__, "--models chess,squeezenet --threads 1 --binds 2")
     parser.share("models", "threads")
-    parser.option("--folder", None, "all .onnx files in this folder and its subfolders, and no others",
+    parser.option("--folder", None, "all .onnx files in this folder and below, and no others",
                   pathlib.Path, "DIR")
     parser.option("--scenarios", list(SCENARIOS), "separated by commas", some_of(SCENARIOS), "LIST")
     parser.option("--binds", 1, "first binds of each model in each scenario")
@@ -60,13 +60,6 @@ def parse_arguments():
     arguments.scenarios = [name for name in SCENARIOS if name in {SILENCE, *arguments.scenarios}]
     if NOISE in arguments.scenarios and len(os.sched_getaffinity(0)) < 2:
         parser.error("argument --scenarios: noise needs a second core")
-    if arguments.folder:
-        files = sorted(arguments.folder.rglob("*.onnx"))
-        if not files:
-            fail(f"--folder: no .onnx files in {arguments.folder}")
-        arguments.models = find_models(",".join(map(str, files)))
-        if len(arguments.models) < len(files):
-            fail(f"--folder: several files have the same name in {arguments.folder}")
     if STORE in arguments.scenarios and len(arguments.models) < 2:
         fail("--scenarios: store needs several models, of which the others fill the store")
     return arguments
@@ -310,8 +303,8 @@ def print_summaries(summaries, totals):
               f"{sums['measured']} candidates, reused {sums['reused']} prices")
     for summary in summaries:
         print(f"{count_text(summary['threads'])}, {summary['scenario']}: geometric mean "
-              f"{ratio_text(summary, 3)}, largest {summary['largest']:.3f} ({summary['largest_of']}), "
-              f"{summary['same']} of {summary['rows']} same")
+              f"{ratio_text(summary, 3)}, largest {summary['largest']:.3f} "
+              f"({summary['largest_of']}), {summary['same']} of {summary['rows']} same")
 
 
 def measure_threads(arguments, threads, report, print_row):

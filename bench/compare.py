@@ -37,8 +37,8 @@ def parse_arguments():
     parser.share("models", "threads")
     parser.option("--processes", 5, "fresh processes for each model and number of threads")
     parser.option("--seconds", 1.0, "time to measure each runtime in each process")
-    parser.option("--backends", [], "one more row: Tessera on these backends alone; may be repeated",
-                  str, "LIST", action="append")
+    parser.option("--backends", [], "one more row: Tessera on these backends; may be repeated", str,
+                  "LIST", action="append")
     parser.flag("--nan-fast", "one more row: Tessera with nan=fast")
     parser.flag("--optimize", "Tessera chooses by prices that a process of its own measures first")
     parser.share("tune_budget")
@@ -115,7 +115,8 @@ def print_table(rows, others, means):
     """Compares Tessera with `others`, of which two fit into 100 columns."""
     width = width_of([row["model"] for row in rows])
     Table(("", width), (OWN, "10"), *((name, "32") for name in others)).print_titles()
-    table = Table(("model", width), ("ms", "10.3f"), *(("ms", "11.3f"), ("ratio", "21")) * len(others))
+    table = Table(("model", width), ("ms", "10.3f"),
+                  *(("ms", "11.3f"), ("ratio", "21")) * len(others))
     table.print_titles()
     for row in rows:
         entries = [row["runtimes"][name] for name in others]

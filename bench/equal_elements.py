@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Measures errors where all elements of a sum are equal, beside ONNX Runtime and OpenVINO.
 
-Then each addition rounds in the same direction, which is the worst case. Printed is the largest error
-of a few such inputs, as a multiple of the bound that docs/accuracy.md states for the op; "-" where a
-backend does not compute it."""
+Then each addition rounds in the same direction, which is the worst case. Printed is the largest
+error of a few such inputs, as a multiple of the bound that docs/accuracy.md states for the op; "-"
+where a backend does not compute it."""
 
 import sys
 import tempfile
 
 from harness.arguments import Parser
-from harness.runtimes import PEERS
+from harness.runtimes import PEERS, load_tessera
 from networks.graph_writer import model_of
 
 import numpy as np
@@ -26,13 +26,15 @@ def sums():
     """Name, nodes, shape, constants, exact result of one number, epsilons of the bound."""
     for length in (32, 63, 256, 1024, 1 << 16, 1 << 20):
         for name, shape, axes in (("row", (1, length), [1]), ("vector", (length,), [0]),
-                                  ("columns", (length, 16), [0]), ("channels", (1, length, 1, 1), [1])):
+                                  ("columns", (length, 16), [0]),
+                                  ("channels", (1, length, 1, 1), [1])):
             yield (f"ReduceMean of a {name}, {length}",
                    [helper.make_node("Relu", ["x"], ["r"]),
                     helper.make_node("ReduceMean", ["r"], ["y"], axes=axes)],
                    shape, {}, lambda number: number, 4)
     for side in (5, 7, 14, 28, 112):
-        yield (f"GlobalAveragePool, {side * side}", [helper.make_node("GlobalAveragePool", ["x"], ["y"])],
+        yield (f"GlobalAveragePool, {side * side}",
+               [helper.make_node("GlobalAveragePool", ["x"], ["y"])],
                (1, 16, side, side), {}, lambda number: number, 4)
     for side in (3, 5, 7, 16):
         yield (f"AveragePool, {side * side}",
@@ -57,8 +59,8 @@ def run_of_backend(loaded, backend, shape, cache):
     pins = [tessera.Pin("*", backend)] if backend == "openvino" else []
     try:
         executor = loaded.bind(
-            {"x": shape}, backends=list(dict.fromkeys([backend, "reference"])), pins=pins, threads=1,
-            optimize=False, cache_dir=cache)
+            {"x": shape}, backends=list(dict.fromkeys([backend, "reference"])), pins=pins,
+            threads=1, optimize=False, cache_dir=cache)
     except tessera.Error:
         return None
     if backend not in {step.backend for step in executor.plan().steps}:
@@ -93,14 +95,12 @@ def main():
     parser = Parser(__doc__, "> equal_elements.md")
     parser.share("module_dir")
     parser.parse()
-    import tessera
-
     columns = (*BACKENDS, *PEER_COLUMNS)
     print("| sum, elements | " + " | ".join(columns) + " |\n|---" + "|---" * len(columns) + "|")
     with tempfile.TemporaryDirectory() as cache:
         for name, nodes, shape, constants, exact, epsilons in sums():
-            model = model_of(nodes, {"x": shape}, {"y": None}, constants, opset=13).SerializeToString()
-            loaded = tessera.load(model, log=lambda message: None)
+            model = model_of(nodes, {"x": shape}, {"y": None}, constants, 13).SerializeToString()
+            loaded = load_tessera(model)
             runs = [run_of_backend(loaded, backend, shape, cache) for backend in BACKENDS]
             runs += [run_of_peer(model, peer, shape) for peer in PEER_COLUMNS.values()]
             cells = [f"{worst_of(run, shape, exact, epsilons):.2f}" if run else "-" for run in runs]

@@ -87,7 +87,8 @@ def main():
     table.print_titles()
     is_fine = True
     for algorithm, limit in LIMITS.items():
-        own, plain = (np.array(errors[algorithm, backend] or [np.nan]) for backend in ("native", PLAIN))
+        own, plain = (np.array(errors[algorithm, backend] or [np.nan])
+                      for backend in ("native", PLAIN))
         is_fine &= not own.max() > limit
         table.print(algorithm, len(own), np.median(own), np.quantile(own, 0.99), own.max(), limit,
                     np.median(plain), plain.max())

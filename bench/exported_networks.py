@@ -29,7 +29,7 @@ SEGMENTATION = {"lraspp_mobilenet_v3_large": 320, "fcn_resnet50": 224,
                 "deeplabv3_mobilenet_v3_large": 256}  # the side of the image
 EAGER = {"attn_implementation": "eager"}
 HEADS = {"num_attention_heads": 12, "intermediate_size": 1248}
-# Name: class of the network, its configuration with options, and the shape of its input; None: tokens.
+# Name: class of the network, its configuration with options, the shape of its input; None: tokens.
 TRANSFORMERS = {
     "whisper_encoder": ("models.whisper.modeling_whisper.WhisperEncoder", "WhisperConfig", dict(
         encoder_layers=2, d_model=384, encoder_attention_heads=6, encoder_ffn_dim=1536, **EAGER),

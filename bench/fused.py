@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Fused groups that are compiled (backend jit), beside the same nodes on Tessera's own kernels,
-oneDNN (through Tessera), ONNX Runtime and OpenVINO: GELU, SiLU, softmax, layer and RMS normalization
-at three sizes, and a chain of 1,100 adds and multiplications, which is one kernel.
+oneDNN (through Tessera), ONNX Runtime and OpenVINO: GELU, SiLU, softmax, layer and RMS
+normalization at three sizes, and a chain of 1,100 adds and multiplications, which is one kernel.
 
-All are called through Python, in one process. They take turns in blocks, and a block begins only when
-no thread computes any more, because threads of ONNX Runtime spin after a run. The times are medians
-of runs in microseconds; that of memcpy is the limit of what only moves data. With --memory new, each
-run returns arrays of its own; with bound, each run writes to the same memory, which was bound
-before."""
+All are called through Python, in one process. They take turns in blocks, and a block begins only
+when no thread computes any more, because threads of ONNX Runtime spin after a run. The times are
+medians of runs in microseconds; that of memcpy is the limit of what only moves data. With --memory
+new, each run returns arrays of its own; with bound, each run writes to the same memory, which was
+bound before."""
 
 import functools
 import json

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Whole networks with fused groups that are compiled, and without them (`fuse=False`).
 
-For each network and number of threads, a process with empty caches first measures prices and finds a
-plan, with and without. Then, in each round, one process runs both plans in turns. Printed are the
+For each network and number of threads, a process with empty caches first measures prices and finds
+a plan, with and without. Then, in each round, one process runs both plans in turns. Printed are the
 medians, the ratio unfused / fused with its 95 % interval, the seconds that tuning took without and
-with, and the number of fused groups in the plan and their share of its time. Exit codes: 1, the whole
-interval of some row is below --least, or something failed; 2, wrong arguments."""
+with, and the number of fused groups in the plan and their share of its time. Exit codes: 1, the
+whole interval of some row is below --least, or something failed; 2, wrong arguments."""
 
 import statistics
 import sys

@@ -198,18 +198,17 @@ class Runner:
 
 def summary_of(rounds):
     """Row -> medians over rounds, counts, and the ratio with its interval."""
-    def median_ms(results, figure):
-        return 1e3 * statistics.median(map(figure, results))
+    def medians_ms(results, part):
+        return {name: 1e3 * statistics.median(result[part].get(name, 0) for result in results)
+                for name in results[0][part]}
 
     rows = {}
     for row in ROWS:
         results = [one[row] for one in rounds]
         rows[row] = {
-            "wall_ms": median_ms(results, lambda result: result["wall"]),
-            **{f"{part}_ms": median_ms(results, lambda result, part=part: result["seconds"][part])
-               for part in results[0]["seconds"]},
-            "stages_ms": {stage: median_ms(results, lambda result, stage=stage: result["stages"].get(
-                stage, 0)) for stage in results[0]["stages"]},
+            "wall_ms": 1e3 * statistics.median(result["wall"] for result in results),
+            **{f"{part}_ms": found for part, found in medians_ms(results, "seconds").items()},
+            "stages_ms": medians_ms(results, "stages"),
             "fused_steps": results[-1]["fused_steps"],
             "codegen": results[-1]["compiled"],
             "most_compiled": max(sum(one["compiled"] for one in result["compiled"].values())

@@ -96,7 +96,8 @@ class Limits:
         speeds = self.told[f"{loop}_bytes_per_second"]
         edges = [math.sqrt(low * high) * 2**20
                  for low, high in zip(LIMIT_MEBIBYTES, LIMIT_MEBIBYTES[1:], strict=False)]
-        return max(moved / speeds[bisect.bisect(edges, moved)], flops / self.told["flops_per_second"])
+        return max(moved / speeds[bisect.bisect(edges, moved)],
+                   flops / self.told["flops_per_second"])
 
 
     @property

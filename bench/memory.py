@@ -8,8 +8,8 @@ a Python process that only imports NumPy and creates the inputs.
 
 With --measured, there are also Tessera with measuring behind the runs, and a session of
 tessera.onnxruntime with its default options; both wait until the faster plan is in use, with empty
-folders for caches. --steady prints what is resident at the end, without children, and beside it what
-the plan says that it needs."""
+folders for caches. --steady prints what is resident at the end, without children, and beside it
+what the plan says that it needs."""
 
 import pathlib
 import resource

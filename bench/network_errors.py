@@ -104,7 +104,8 @@ def errors_of_network(arguments, model):
                     len(os.sched_getaffinity(0)), ["reference"])
     runtimes = {OWN: Tessera(str(model), inputs, 1, optimize=arguments.optimize),
                 **{peer: PEERS[peer](str(model), inputs, 1) for peer in arguments.peers}}
-    for kind, values in (("ordinary", inputs), ("outlier", with_outlier(inputs, arguments.outlier))):
+    for kind, values in (("ordinary", inputs),
+                         ("outlier", with_outlier(inputs, arguments.outlier))):
         if values is not None:
             wanted = outputs_of(exact, {
                 name: array.astype(np.float64) if array.dtype == np.float32 else array

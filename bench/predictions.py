@@ -59,7 +59,8 @@ def main():
         marks = ("" if row["is_same"] else " another plan") + (
             " out of time" if row["is_out_of_time"] else "")
         report.print_row(table, row, name, threads, *cells, row["measured_ms"],
-                         "yes" if row["is_proven"] else "no", row["solve_ms"], row["seconds"], marks)
+                         "yes" if row["is_proven"] else "no", row["solve_ms"], row["seconds"],
+                         marks)
 
     report.each_case(measure)
     for name in ("isolated_ms", "predicted_ms") if report.rows else ():

@@ -27,7 +27,8 @@ def explain(arguments, path, threads):
     """The plan with the median times of its steps."""
     done = subprocess.run(
         [arguments.tessera, "explain", path, "--json", "--no-optimize", "--backends",
-         arguments.backends, "--threads", str(threads)], text=True, capture_output=True, check=False)
+         arguments.backends, "--threads", str(threads)],
+        text=True, capture_output=True, check=False)
     if done.returncode != 0:
         raise ProcessFailed(done.stderr.strip())
     return json.loads(done.stdout)
@@ -52,7 +53,8 @@ def main():
         steps = reference_steps(told)
         row = {"model": name, "threads": threads, "median_us": told["median_us"],
                "steps": told["step_count"], "on_reference": steps}
-        slowest = [f"  {step['name']} ({step['op']}), {step['percent']:.3f} %" for step in steps[:1]]
+        slowest = [f"  {step['name']} ({step['op']}), {step['percent']:.3f} %"
+                   for step in steps[:1]]
         report.print_row(table, row, name, told["median_us"] / 1000,
                          f"{len(steps)} of {told['step_count']}",
                          f"{sum(step['percent'] for step in steps):.3f} %", *slowest)

@@ -48,7 +48,8 @@ def parse_arguments():
 @contextlib.contextmanager
 def neighbour(core):
     """A process that computes on `core` until the block ends."""
-    process = subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=pin_to([core]))
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                               preexec_fn=pin_to([core]))
     try:
         yield
     finally:

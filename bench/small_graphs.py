@@ -29,7 +29,8 @@ LAYERS = {
     IMAGE: (
         ("Conv", ["x", "w1"], {"pads": [0] * 4}), ("Conv", ["x", "w3"], {"pads": [1] * 4}),
         ("Relu", ["x"], {}), ("Sigmoid", ["x"], {}), ("Tanh", ["x"], {}),
-        ("Softmax", ["x"], {"axis": 1}), ("MaxPool", ["x"], {"kernel_shape": [3, 3], "pads": [1] * 4}),
+        ("Softmax", ["x"], {"axis": 1}),
+        ("MaxPool", ["x"], {"kernel_shape": [3, 3], "pads": [1] * 4}),
         ("AveragePool", ["x"], {"kernel_shape": [3, 3], "pads": [1] * 4}), ("Add", ["x", "x"], {}),
         ("Mul", ["x", "scale"], {})),
     ROWS: (
@@ -108,8 +109,8 @@ def main():
           "bind and one run of each")
     print(f"  without prices  {sum(plain['seconds']):8.3f} s")
     print(f"  measured first  {sum(tuned['seconds']):8.3f} s   {ratio:.2f} times")
-    print(f"  {sum(tuned['measured'])} candidates and conversions measured, in {new} of the graphs; "
-          f"the longest tuning took {1e3 * max(tuned['tuning']):.0f} ms")
+    print(f"  {sum(tuned['measured'])} candidates and conversions measured, in {new} of the "
+          f"graphs; the longest tuning took {1e3 * max(tuned['tuning']):.0f} ms")
     for phase, spent in sorted(tuned["phases"].items(), key=lambda entry: -entry[1]):
         print(f"    {phase:12}{spent:8.3f} s")
     return 0

@@ -12,8 +12,8 @@ Each row of a round is a process of its own; in each round, the runtimes come in
 Processes are restricted to as many cores as there are streams, as far as the machine has them.
 Before it measures, a process compares the outputs of its streams, and they are compared with those
 of the first runtime. Figures are medians over the rounds. A ratio is Tessera's requests per second
-over the other's, so if it is above 1, Tessera completes more; brackets contain its 95 % interval, by
-bootstrap over rounds. Exit codes: 1, outputs differ or a process failed; 2, wrong arguments."""
+over the other's, so if it is above 1, Tessera completes more; brackets contain its 95 % interval,
+by bootstrap over rounds. Exit codes: 1, outputs differ or a process failed; 2, wrong arguments."""
 
 import pathlib
 import re
@@ -25,8 +25,8 @@ import threading
 import time
 
 from harness.arguments import Parser, some_of
-from harness.processes import (ProcessFailed, choose_cores, last_line, pin_to, run_process, shuffled,
-                               task_of)
+from harness.processes import (ProcessFailed, choose_cores, last_line, pin_to, run_process,
+                               shuffled, task_of)
 from harness.ratios import ratio_of, ratio_text
 from harness.report import Report, Table
 from harness.runtimes import (OWN, OnnxRuntime, OpenVino, explain_difference, load_tessera,
@@ -45,8 +45,8 @@ WARM_UP_RUNS = 3
 
 
 class CallingThreads:
-    """Streams that are threads of Python, each of which calls a function of its own again and again.
-    All runtimes release the interpreter's lock during a run."""
+    """Streams that are threads of Python, each of which calls a function of its own again and
+    again. All runtimes release the interpreter's lock during a run."""
 
     def __init__(self, calls):
         self.calls = calls
@@ -218,7 +218,8 @@ def run_benchmark_app(task):
                                       f"ended with exit code {done.returncode}"))
     # It prints no percentiles but the median.
     return {"requests_per_second": found["Throughput"], "runs": int(found.get("Count", 0)),
-            "median_s": found.get("Median"), "p90_s": None, "p99_s": None, "max_s": found.get("Max")}
+            "median_s": found.get("Median"), "p90_s": None, "p99_s": None,
+            "max_s": found.get("Max")}
 
 
 def explain_difference_of_files(expected, found):
@@ -255,8 +256,9 @@ def measure_rounds(arguments, name, model, streams, say):
         if arguments.optimize:
             say("measuring prices")
             measure_round({**task, "seconds": 0.1}, folder, [OWN], say)
-        return [measure_round(task, folder, shuffled(arguments.runtimes, f"{name} {streams} {index}"),
-                              say) for index in range(arguments.rounds)]
+        orders = [shuffled(arguments.runtimes, f"{name} {streams} {index}")
+                  for index in range(arguments.rounds)]
+        return [measure_round(task, folder, order, say) for order in orders]
 
 
 def row_of(rounds, runtime):

@@ -70,14 +70,14 @@ def some_of(known):
 # --- Arguments ---
 
 # By the type of the default: the type of the argument, and what its help calls it.
-TYPES = {int: (whole_number, "N"), float: (positive_number, "NUMBER"), list: (whole_numbers, "LIST"),
-         str: (str, "LIST"), type(RELEASE): (pathlib.Path, "PATH")}
+TYPES = {int: (whole_number, "N"), float: (positive_number, "NUMBER"),
+         list: (whole_numbers, "LIST"), str: (str, "LIST"), type(RELEASE): (pathlib.Path, "PATH")}
 
 # Name: default, what it is.
 SHARED = {
     "models": ("", "names of the zoo, or files, separated by commas (default: the whole zoo)"),
     "threads": ([1, 2], "numbers of threads, separated by commas"),
-    "tune_budget": (0.0, "most seconds for measuring prices (0: what a bind takes of itself)"),
+    "tune_budget": (0.0, "most seconds for measuring prices, if not as many as a bind takes"),
     "least": (0.98, "the ratio below which no whole interval may lie"),
     "module_dir": (RELEASE / "python", "folder of the Python module"),
     "tessera": (RELEASE / "bin" / "tessera", "the program"),
@@ -106,13 +106,14 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(flag, action="store_true", help=text)
 
     def share(self, *names, **defaults):
-        """Arguments of SHARED, and with other defaults. `json` is a file, `shape` may be repeated."""
+        """Arguments of SHARED, and with other defaults. `json` is a file, `shape` may be
+        repeated."""
         for name in (*names, *defaults):
             if name == "json":
                 self.option("--json", None, "write everything that was measured", pathlib.Path,
                             "FILE")
             elif name == "shape":
-                self.option("--shape", [], "of an input that the model leaves open; may be repeated",
+                self.option("--shape", [], "of an input that the model leaves open; repeatable",
                             named_shape, "NAME=DIMxDIM", action="append")
             else:
                 usual, text = SHARED[name]
@@ -129,14 +130,15 @@ class Parser(argparse.ArgumentParser):
         threads, cores = told.get("threads", 1), len(os.sched_getaffinity(0))
         most = max(threads) if isinstance(threads, list) else threads
         if most > cores:
-            self.error(f"argument --threads: {most} threads, but this process may use {cores} cores")
+            self.error(f"argument --threads: {most} threads, but this process may use {cores} "
+                       "cores")
         if "tessera" in told and not arguments.tessera.is_file():
             fail(f"there is no {arguments.tessera}: tools/build release")
         if "module_dir" in told:
             arguments.module_dir = find_module(arguments.module_dir)
             sys.path.insert(0, str(arguments.module_dir))
         if "models" in told:
-            arguments.models = find_models(arguments.models)
+            arguments.models = find_models(arguments.models, told.get("folder"))
         return arguments
 
 
@@ -166,8 +168,16 @@ def name_of(path):
     return path.parent.name if path.stem == "model" else path.stem
 
 
-def find_models(text):
-    """Name -> file of the models in `text`, or of the zoo."""
+def find_models(text, folder=None):
+    """Name -> file of the models in `text`, or of all in `folder`, or of the zoo."""
+    if folder:
+        files = sorted(folder.rglob("*.onnx"))
+        models = {name_of(path): path.resolve() for path in files}
+        if not files:
+            fail(f"--folder: no .onnx files in {folder}")
+        if len(models) < len(files):
+            fail(f"--folder: several files have the same name in {folder}")
+        return models
     in_zoo = {path.parent.name for folder in (ZOO, ZOO_SOURCE)
               for path in folder.glob("*/model.onnx")} - {"unfinished"}
     if not text and not in_zoo:

@@ -43,7 +43,8 @@ def shuffled(names, seed):
 
 
 def take_rounds(count, names, measure, say=lambda text: None):
-    """Name -> what `measure` returned for it in each round; in a new random order in each of them."""
+    """Name -> what `measure` returned for it in each round; in a new random order in each of
+    them."""
     results = {name: [] for name in names}
     for index in range(count):
         say(f"round {index + 1} of {count}")
@@ -73,9 +74,9 @@ def last_line(text, otherwise):
 
 
 def run_process(function, task, caches=None):
-    """What `function`, of a module in this folder, returns for `task` in a process of its own. It has
-    its caches in the folder `caches`; in a new folder if that is ""; by default those of its user.
-    Throws ProcessFailed."""
+    """What `function`, of a module in this folder, returns for `task` in a process of its own. It
+    has its caches in the folder `caches`; in a new folder if that is ""; by default those of its
+    user. Throws ProcessFailed."""
     with contextlib.ExitStack() as stack:
         if caches == "":
             caches = stack.enter_context(tempfile.TemporaryDirectory())

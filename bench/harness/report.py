@@ -67,8 +67,8 @@ class Report:
               + f"\ncommand: {self.header['command']}\n", flush=True)
 
     def each_case(self, measure, counts=None, unit="thread"):
-        """Calls `measure` with the name and the file of each model, for each number of threads. If a
-        process fails, that is told at the end, and the other cases follow."""
+        """Calls `measure` with the name and the file of each model, for each number of threads. If
+        a process fails, that is told at the end, and the other cases follow."""
         models, counts = self.arguments.models, counts or self.arguments.threads
         self.progress = Progress(self.steps * len(models) * len(counts))
         for count in counts:
@@ -106,8 +106,8 @@ class Report:
 
 
 class Sides:
-    """A report that compares the figures of two sides, taken in turns. A row whose whole interval of
-    first / second lies below --least is a failure."""
+    """A report that compares the figures of two sides, taken in turns. A row whose whole interval
+    of first / second lies below --least is a failure."""
 
     def __init__(self, report, first, second):
         self.report, self.names = report, (first, second)

@@ -29,7 +29,8 @@ def digest_of(steps):
 
 
 def fused_groups(plan):
-    """How many groups the plan computes by kernels that are compiled, and their share of its time."""
+    """How many groups the plan computes by kernels that are compiled, and their share of its
+    time."""
     chosen = [one for one in plan.candidates if one.is_chosen]
     groups = [one for one in chosen if one.algorithm == "fused"]
     total = sum(one.price_seconds for one in chosen)

@@ -44,10 +44,11 @@ def run_for(timer, seconds, runs=1):
     return times
 
 
-def take_turns(timers, seconds, block_seconds=BLOCK_SECONDS, warm_up_seconds=WARM_UP_SECONDS, seed=0):
+def take_turns(timers, seconds, block_seconds=BLOCK_SECONDS, warm_up_seconds=WARM_UP_SECONDS,
+               seed=0):
     """For each name, the times that its timer returned. After a warm-up of all, every timer has one
-    block in each round, in a new random order; those that ran for `seconds` are skipped. The first run
-    of a block, which wakes threads and warms caches, is not counted."""
+    block in each round, in a new random order; those that ran for `seconds` are skipped. The first
+    run of a block, which wakes threads and warms caches, is not counted."""
     for timer in timers.values():
         run_for(timer, warm_up_seconds, WARM_UP_RUNS)
     gc.disable()
