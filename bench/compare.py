@@ -23,7 +23,7 @@ from harness.arguments import Parser, some_of
 from harness.processes import run_process, task_of
 from harness.ratios import geometric_mean, ratio_of, ratio_text
 from harness.report import Report, Table, count_text, width_of
-from harness.runtimes import NAN_FAST_ROW, OWN, PEERS, compare_runtimes
+from harness.runtimes import NAN_FAST_ROW, OWN, PEERS, UNFUSED_ROW, compare_runtimes
 from harness.tuning import tune_anew
 
 import numpy as np
@@ -40,6 +40,7 @@ def parse_arguments():
     parser.option("--backends", [], "one more row: Tessera on these backends; may be repeated", str,
                   "LIST", action="append")
     parser.flag("--nan-fast", "one more row: Tessera with nan=fast")
+    parser.flag("--unfused", "one more row: Tessera without fused groups that are compiled")
     parser.flag("--optimize", "Tessera chooses by prices that a process of its own measures first")
     parser.share("tune_budget")
     parser.option("--peers", list(PEERS), "the others, separated by commas; \"\" for none",
@@ -54,8 +55,8 @@ def parse_arguments():
 def runtimes_of(arguments):
     """Name of a row -> the backends of Tessera; none for peers."""
     rows = {f"{OWN}:{backends}": backends.split(",") for backends in arguments.backends}
-    others = [NAN_FAST_ROW] * arguments.nan_fast + arguments.peers
-    return {OWN: [], **rows, **{name: [] for name in others}}
+    others = [NAN_FAST_ROW] * arguments.nan_fast + [UNFUSED_ROW] * arguments.unfused
+    return {OWN: [], **rows, **{name: [] for name in others + arguments.peers}}
 
 
 def measure_model(arguments, name, model, threads, say):
@@ -68,6 +69,7 @@ def measure_model(arguments, name, model, threads, say):
             for row in [row for row in runtimes if row not in PEERS]:
                 costs[row] = f"{folder}/{len(costs)}.json"
                 tuning[row] = tune_anew(arguments, model, threads, costs[row], row, runtimes[row])
+                del tuning[row]["steps"]
         results = []
         for index in range(arguments.processes):
             say(f"process {index + 1} of {arguments.processes}")
@@ -127,12 +129,27 @@ def print_table(rows, others, means):
     print()
 
 
+def print_tuning(rows):
+    """What measuring prices took, and how much of the plan's time is in compiled groups."""
+    table = Table(("model", width_of([row["model"] for row in rows])), ("row", "<20"),
+                  ("tuning s", "9.1f"), ("predicted ms", "14.3f"), ("fused groups", "14"),
+                  ("of the time", "13.1%"))
+    table.print_titles()
+    for row in rows:
+        for name, told in row["tuning"].items():
+            table.print(row["model"], name, told["seconds"], told["predicted_ms"],
+                        told["fused"]["groups"], told["fused"]["share"])
+    print()
+
+
 def print_rows(rows, means):
     others = [name for name in rows[0]["runtimes"] if name != OWN]
     print(f"{count_text(rows[0]['threads'])}; medians over processes; "
           "ratio: the other's time / Tessera's [95 %]")
     for start in range(0, max(1, len(others)), 2):
         print_table(rows, others[start:start + 2], means)
+    if rows[0]["tuning"]:
+        print_tuning(rows)
     if BEST in means:
         print(f"{BEST} of each model: {ratio_text(means[BEST])}\n")
 

@@ -1,6 +1,5 @@
 """What processes do that tune one model, or run plans that were chosen before."""
 
-import hashlib
 import pathlib
 import random
 import time
@@ -22,10 +21,6 @@ def steps_of(plan):
         f"{step.name} ({' '.join(port.layout for port in step.inputs)} -> "
         f"{' '.join(port.layout for port in step.outputs)})"
         for step in plan.steps]
-
-
-def digest_of(steps):
-    return hashlib.sha256("\n".join(steps).encode()).hexdigest()[:12]
 
 
 def fused_groups(plan):
