@@ -130,15 +130,24 @@ def print_table(rows, others, means):
 
 
 def print_tuning(rows):
-    """What measuring prices took, and how much of the plan's time is in compiled groups."""
-    table = Table(("model", width_of([row["model"] for row in rows])), ("row", "<20"),
-                  ("tuning s", "9.1f"), ("predicted ms", "14.3f"), ("fused groups", "14"),
-                  ("of the time", "13.1%"))
+    """What measuring prices took, what it predicted, and how much of the plan is compiled groups.
+    Two predictions: the sum of kernel times measured alone, and of those measured in context."""
+    table = Table(("model", width_of([row["model"] for row in rows])), ("row", "<18"),
+                  ("tuning s", "8.1f"), ("isolated ms", "12.3f"), ("predicted ms", "13.3f"),
+                  ("measured ms", "12.3f"), ("groups", "7"), ("of time", "8.0%"))
     table.print_titles()
+    errors = {"isolated_ms": [], "predicted_ms": []}
     for row in rows:
         for name, told in row["tuning"].items():
-            table.print(row["model"], name, told["seconds"], told["predicted_ms"],
-                        told["fused"]["groups"], told["fused"]["share"])
+            measured = row["runtimes"][name]["median_ms"]
+            table.print(row["model"], name, told["seconds"], told["isolated_ms"],
+                        told["predicted_ms"], measured, told["fused"]["groups"],
+                        told["fused"]["share"])
+            for key, found in errors.items():
+                found.append(100 * abs(told[key] / measured - 1))
+    for key, found in errors.items():
+        print(f"{key.removesuffix('_ms')}: off by {np.median(found):.1f} % (median), "
+              f"{max(found):.1f} % (worst)")
     print()
 
 

@@ -77,20 +77,17 @@ def lower_quartile_ms(run, runs, warm_ups=3):
 
 def run_plans(task):
     """For run_process(): binds the plans to which the files `task["plans"]` with costs lead. For
-    each: its steps, the lower quartile of `task["runs"]` runs, and the milliseconds of each turn:
-    the lower quartile of a few runs after one that loads its weights into the caches again. Each
-    turn has an order of its own."""
+    each: its steps, and the milliseconds of each turn: the lower quartile of a few runs after one
+    that loads its weights into the caches again. Each turn has an order of its own."""
     inputs = random_inputs(task["model"], task["shapes"])
     model = load_tessera(task["model"], task["threads"])
     executors = [model.bind(shapes_of(inputs), threads=task["threads"], cost_table=costs)
                  for costs in task["plans"]]
     calls = [lambda executor=executor: executor.run(inputs) for executor in executors]
-    quartiles = [lower_quartile_ms(call, task.get("runs", 3)) for call in calls]
-    runs = max(1, round(TURN_MS / min(quartiles)))
-    rng = random.Random(task.get("seed", 0))
+    runs = max(1, round(TURN_MS / min(lower_quartile_ms(call, 3) for call in calls)))
+    rng = random.Random(task["seed"])
     times = [[] for _ in calls]
-    for _ in range(task.get("turns", 0)):
+    for _ in range(task["turns"]):
         for index in rng.sample(range(len(calls)), len(calls)):
             times[index].append(lower_quartile_ms(calls[index], runs, warm_ups=1))
-    return {"steps": [steps_of(executor.plan()) for executor in executors],
-            "quartiles_ms": quartiles, "times_ms": times}
+    return {"steps": [steps_of(executor.plan()) for executor in executors], "times_ms": times}
