@@ -45,17 +45,6 @@ struct Arguments {
   int rounds = 15;
 };
 
-std::vector<double> numbers_in(const std::string& text) {
-  std::vector<double> numbers;
-  size_t start = 0;
-  while (start < text.size()) {
-    const size_t end = std::min(text.find(',', start), text.size());
-    numbers.push_back(std::stod(text.substr(start, end - start)));
-    start = end + 1;
-  }
-  return numbers;
-}
-
 Arguments read_arguments(const std::vector<std::string>& given) {
   Arguments arguments;
   for (size_t index = 0; index < given.size(); index += 2) {

@@ -39,16 +39,6 @@ struct Arguments {
   std::string form = {};
 };
 
-std::vector<double> numbers_in(const std::string& text) {
-  std::vector<double> numbers;
-  for (size_t start = 0; start < text.size();) {
-    const size_t end = std::min(text.find(',', start), text.size());
-    numbers.push_back(std::stod(text.substr(start, end - start)));
-    start = end + 1;
-  }
-  return numbers;
-}
-
 Arguments read_arguments(const std::vector<std::string>& given) {
   Arguments arguments;
   for (size_t index = 0; index < given.size(); ++index) {

@@ -1,4 +1,5 @@
-// A program with OpenVINO that bench/start.py starts: the settings of runtimes.py, and a CACHE_DIR.
+// A program with OpenVINO that bench/start.py starts: the settings of harness/runtimes.py, and a
+// CACHE_DIR.
 //   start_openvino MODEL THREADS RUNS CACHE_DIR [NAME=1x128]...
 #include <cstdlib>
 #include <cstring>

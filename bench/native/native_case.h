@@ -64,6 +64,9 @@ std::vector<BandwidthCase> copy_cases();
 std::vector<BandwidthCase> element_cases();
 std::vector<BandwidthCase> reduction_cases();
 
+// The numbers in an argument: "1,64".
+std::vector<double> numbers_in(const std::string& text);
+
 // Sizes that end in `inner`, for `bytes` of elements of this size.
 std::vector<int64_t> dims_of(int64_t bytes, int64_t element_bytes,
                              const std::vector<int64_t>& inner = {});

@@ -5,6 +5,22 @@ import onnx
 from onnx import helper, numpy_helper
 
 
+def value_info(name, shape, element=np.float32):
+    return helper.make_tensor_value_info(
+        name, helper.np_dtype_to_tensor_dtype(np.dtype(element)), shape)
+
+
+def model_of(nodes, inputs, outputs, constants=None, opset=17):
+    """The model of these nodes. `inputs` and `outputs`: name -> shape, of float32; an output's may
+    be None. `constants`: name -> array."""
+    graph = helper.make_graph(
+        nodes, "model", [value_info(*pair) for pair in inputs.items()],
+        [value_info(*pair) for pair in outputs.items()],
+        [numpy_helper.from_array(np.asarray(array), name)
+         for name, array in (constants or {}).items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
 class GraphWriter:
     """Collects nodes. A number or an array among the inputs of a node becomes a constant."""
 
@@ -36,15 +52,12 @@ class GraphWriter:
     def model(self, inputs, output, opset=17, input_elements=None):
         """The model with one output, y. `input_elements` has the types of inputs that differ from
         the writer's."""
-        kinds = {name: helper.np_dtype_to_tensor_dtype(
-            np.dtype((input_elements or {}).get(name, self.element))) for name in inputs}
-        kind = helper.np_dtype_to_tensor_dtype(np.dtype(self.element))
+        elements = {**dict.fromkeys(inputs, self.element), **(input_elements or {})}
         self.nodes.append(helper.make_node("Identity", [output], ["y"], name="y"))
         graph = helper.make_graph(
             self.nodes, "model",
-            [helper.make_tensor_value_info(name, kinds[name], shape)
-             for name, shape in inputs.items()],
-            [helper.make_tensor_value_info("y", kind, None)], self.constants)
+            [value_info(name, shape, elements[name]) for name, shape in inputs.items()],
+            [value_info("y", None, self.element)], self.constants)
         return onnx.shape_inference.infer_shapes(helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9))
 

@@ -76,6 +76,16 @@ ValueId CaseGraph::value(const std::string& name) {
   return entry->second;
 }
 
+std::vector<double> numbers_in(const std::string& text) {
+  std::vector<double> numbers;
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    numbers.push_back(std::stod(text.substr(start, end - start)));
+    start = end + 1;
+  }
+  return numbers;
+}
+
 std::vector<int64_t> dims_of(int64_t bytes, int64_t element_bytes,
                              const std::vector<int64_t>& inner) {
   int64_t rest = bytes / element_bytes;
