@@ -18,6 +18,9 @@
 
 namespace tessera::onednn {
 
+// Up to version 6, attributes say how operands broadcast.
+constexpr int32_t kFirstBroadcastingVersion = 7;
+
 // One post-operation: a unary function, or, if `operand` is a value, arithmetic with it on the
 // right.
 struct PostOperation {
