@@ -31,6 +31,9 @@ struct Composite {
 // first. With TESSERA_NAN_EXACT only those that keep NaN.
 std::vector<Composite> find_composites(const plugin::Graph& graph, int32_t nan);
 
+// Up to version 6, attributes say how operands broadcast.
+constexpr int32_t kFirstBroadcastingVersion = 7;
+
 // One post-operation: a unary function, or, if `operand` is a value, arithmetic with it on the
 // right.
 struct PostOperation {

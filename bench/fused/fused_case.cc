@@ -11,7 +11,7 @@
 namespace tessera::bench {
 namespace {
 
-constexpr auto kFloat = DataType::Float32;
+constexpr auto kFusedType = DataType::Float32;
 
 // The context of a kernel that runs in a pool.
 struct PoolContext {
@@ -30,7 +30,7 @@ struct PoolContext {
 };
 
 Tensor number(float value) {
-  Tensor tensor(kFloat, {});
+  Tensor tensor(kFusedType, {});
   std::memcpy(tensor.mutable_data(), &value, sizeof(value));
   return tensor;
 }
@@ -46,7 +46,7 @@ Attributes last_axis(const char* name, bool is_list) {
 }
 
 CaseGraph& gain(CaseGraph& graph) {
-  return graph.input("gain", kFloat, {kFusedColumns}, 0.5, 1).constant("eps", number(1e-5F));
+  return graph.input("gain", kFusedType, {kFusedColumns}, 0.5, 1).constant("eps", number(1e-5F));
 }
 
 void make_gelu(CaseGraph& graph) {
@@ -125,7 +125,7 @@ FusedRun::FusedRun(const ops::Registry& registry, const FusedCase& wanted, int64
                    const std::shared_ptr<jit::KernelStore>& store) {
   constexpr int kOpset = 17;
   CaseGraph made(registry, kOpset);
-  made.input("x", kFloat, dims_of(bytes, 4, {kFusedColumns}), wanted.low, wanted.high);
+  made.input("x", kFusedType, dims_of(bytes, 4, {kFusedColumns}), wanted.low, wanted.high);
   wanted.make(made);
   made.output("y");
   const Graph graph = infer_types(made.graph(), registry, Log());
@@ -142,7 +142,7 @@ FusedRun::FusedRun(const ops::Registry& registry, const FusedCase& wanted, int64
     for (const int32_t id : values) {
       const Value& value = graph[ValueId(id)];
       const auto fed = made.fed().find(value.name);
-      Tensor& tensor = memory_.emplace_back(kFloat, dims_from(*value.type.shape));
+      Tensor& tensor = memory_.emplace_back(kFusedType, dims_from(*value.type.shape));
       if (fed == made.fed().end()) {
         std::memset(tensor.mutable_data(), 0, static_cast<size_t>(tensor.bytes()));
       } else {
@@ -151,7 +151,7 @@ FusedRun::FusedRun(const ops::Registry& registry, const FusedCase& wanted, int64
       plugin::Buffer& buffer = buffers.emplace_back();
       buffer.data = tensor.mutable_data();
       buffer.bytes = tensor.bytes();
-      buffer.data_type = static_cast<int32_t>(kFloat);
+      buffer.data_type = static_cast<int32_t>(kFusedType);
       buffer.request = TESSERA_REQUEST_WRITE;
       bytes_ += tensor.bytes();
     }

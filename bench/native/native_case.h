@@ -13,6 +13,8 @@
 
 namespace tessera::bench {
 
+inline constexpr auto kFloat = DataType::Float32;
+
 // A graph with the elements of its inputs, built from top to bottom.
 class CaseGraph {
  public:

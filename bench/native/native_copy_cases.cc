@@ -8,8 +8,6 @@
 namespace tessera::bench {
 namespace {
 
-constexpr auto kFloat = DataType::Float32;
-
 Tensor list_of(const std::vector<int64_t>& values) {
   return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values.size())}, values);
 }

@@ -7,8 +7,6 @@
 namespace tessera::bench {
 namespace {
 
-constexpr auto kFloat = DataType::Float32;
-
 BandwidthCase function(const std::string& op, double low = -3, double high = 3) {
   return {.name = op, .make = [=](CaseGraph& graph, int64_t bytes) {
             graph.input("x", kFloat, dims_of(bytes, 4), low, high);

@@ -6,7 +6,6 @@
 namespace tessera::bench {
 namespace {
 
-constexpr auto kFloat = DataType::Float32;
 using Sizes = std::vector<int64_t>;
 
 BandwidthCase reduction(const std::string& name, const std::string& op, Sizes inner, Sizes axes,

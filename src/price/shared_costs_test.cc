@@ -105,7 +105,9 @@ std::vector<PricedLibrary> libraries(const std::string& version = "1.2") {
 
 CostTable costs_of(const std::string& work, double seconds = 1e-3) {
   CostTable costs{.machine = "here"};
-  const CostKey key{.work = work, .backend = "mylib", .ingredients = "version=1.2.0;"};
+  const CostKey key{.work = work,
+                    .candidate = {.nodes = {}, .backend = "mylib"},
+                    .ingredients = "version=1.2.0;"};
   costs.kernels[key] = {.warm = Timing{seconds, seconds, seconds, 10}};
   return costs;
 }

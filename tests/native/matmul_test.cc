@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "each_target.h"
+#include "random_elements.h"
 
 namespace tessera {
 namespace {
@@ -119,7 +120,7 @@ RandomGraph mat_mul(Dice& dice, const ops::Registry& registry) {
 }
 
 // Large enough for products of quarters: even and odd halves of rows and columns.
-RandomGraph large(Dice& dice, const ops::Registry& registry) {
+RandomGraph large_matmul(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 20);
   const int64_t rows = dice.whole(60, 140);
   const int64_t depth = dice.whole(250, 330);
@@ -179,23 +180,16 @@ RandomGraph squares(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-template <class T>
-Tensor whole_numbers(Dice& dice, DataType type, const Sizes& dims) {
-  Tensor made(type, dims);
-  for (T& value : made.mutable_as<T>()) value = static_cast<T>(dice.whole(0, 1000000));
-  return made;
-}
-
-RandomGraph other_types(Dice& dice, const ops::Registry& registry) {
+RandomGraph matmul_of_other_types(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
   const int64_t rows = size(dice);
   const int64_t depth = size(dice);
   const int64_t columns = size(dice);
   const int64_t kind = dice.whole(0, 2);
   const auto matrix = [&](const Sizes& dims) {
-    if (kind == 0) return whole_numbers<int32_t>(dice, DataType::Int32, dims);
-    if (kind == 1) return whole_numbers<int64_t>(dice, DataType::Int64, dims);
-    return whole_numbers<double>(dice, DataType::Float64, dims);
+    if (kind == 0) return whole_numbers<int32_t>(dice, DataType::Int32, dims, 1000000);
+    if (kind == 1) return whole_numbers<int64_t>(dice, DataType::Int64, dims, 1000000);
+    return whole_numbers<double>(dice, DataType::Float64, dims, 1000000);
   };
   if (dice.one_in(2)) {
     made.input("a", matrix({2, rows, depth})).input("b", matrix({2, depth, columns}));
@@ -220,14 +214,16 @@ TEST(NativeMatMul, Gemm) { EXPECT_GE(check_each_target(142, 1500, gemm).answered
 // With a lower precision, Strassen's algorithm too, which adds elements before it multiplies.
 TEST(NativeMatMul, Large) {
   const Totals totals = check_each_target(
-      145, 60, large,
+      145, 60, large_matmul,
       {.relative = 1e-4, .of_largest = 2e-5, .precision = TESSERA_PRECISION_BFLOAT16});
   EXPECT_GE(totals.answered, 60);
 }
-TEST(NativeMatMul, LargeInFloat32) { EXPECT_GE(check_each_target(146, 30, large).answered, 30); }
+TEST(NativeMatMul, LargeInFloat32) {
+  EXPECT_GE(check_each_target(146, 30, large_matmul).answered, 30);
+}
 TEST(NativeMatMul, OneValueTwice) { EXPECT_GE(check_each_target(143, 200, squares).answered, 200); }
 TEST(NativeMatMul, OtherTypes) {
-  EXPECT_GE(check_each_target(144, 200, other_types).answered, 200);
+  EXPECT_GE(check_each_target(144, 200, matmul_of_other_types).answered, 200);
 }
 
 }  // namespace

@@ -2,11 +2,14 @@
 // special values included.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "candidate_check.h"
 
 namespace tessera {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // How a case draws its elements.
 struct ElementRange {
@@ -19,6 +22,14 @@ struct ElementRange {
 // Elements of `type`, whole numbers in the range if the type has no others.
 Tensor random_elements(Dice& dice, DataType type, std::vector<int64_t> dims,
                        const ElementRange& range = {});
+
+// Elements of `type`, whose elements are a T: whole numbers from 0 to `max`.
+template <class T>
+Tensor whole_numbers(Dice& dice, DataType type, const std::vector<int64_t>& dims, int64_t max) {
+  Tensor made(type, dims);
+  for (T& value : made.mutable_as<T>()) value = static_cast<T>(dice.whole(0, max));
+  return made;
+}
 
 // Sizes that are difficult for loops: odd ones, none at all, sometimes a zero or so many elements
 // that there are several blocks.

@@ -54,17 +54,17 @@ Attributes one(const char* name, const Attribute& value) {
 }
 
 TEST(NativeRecurrence, Refusals) {
-  using Names = std::vector<std::string>;
-  const Names plain = {"x", "w", "r"};
+  using InputNames = std::vector<std::string>;
+  const InputNames plain = {"x", "w", "r"};
   const struct {
     Attributes attributes;
-    Names inputs;
+    InputNames inputs;
     const char* reason;
   } kRefused[] = {
       {one("clip", 2.0F), plain, "clip"},
       {one("layout", int64_t{1}), plain, "layout"},
       {one("input_forget", int64_t{1}), plain, "forget gate"},
-      {one("activations", Names{"Tanh", "Tanh", "Tanh"}), plain, "Sigmoid, Tanh and Tanh"},
+      {one("activations", InputNames{"Tanh", "Tanh", "Tanh"}), plain, "Sigmoid, Tanh and Tanh"},
       {{}, {"x", "fed", "r"}, "'fed'"},
       {{}, {"x", "w", "r", "", "lengths"}, "sequence_lens"},
       {{}, {"x", "w", "r", "", "", "", "", "holes"}, "peephole"},

@@ -121,7 +121,8 @@ std::string random_activation(Dice& dice, RandomGraph& made, const std::string& 
 }
 
 // Appends sums, activations and per-channel arithmetic to `last`, whose sizes are `dims`.
-std::string append_tail(Dice& dice, RandomGraph& made, std::string last, const Sizes& dims) {
+std::string append_convolution_tail(Dice& dice, RandomGraph& made, std::string last,
+                                    const Sizes& dims) {
   const int64_t kind = dice.whole(0, 7);
   const auto sum = [&](const std::string& name) {
     made.input(name + "_other", dice.tensor(dims));
@@ -163,7 +164,7 @@ Sizes result_dims(const RandomGraph& made, const ops::Registry& registry) {
 
 RandomGraph finish(Dice& dice, RandomGraph made, const ops::Registry& registry) {
   const Sizes dims = result_dims(made, registry);
-  made.builder.output(append_tail(dice, made, "conv", dims));
+  made.builder.output(append_convolution_tail(dice, made, "conv", dims));
   return made;
 }
 

@@ -16,7 +16,6 @@ using testing::Pointwise;
 
 using Dims = std::vector<int64_t>;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // --- Elementwise ---------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 // Matrix products, convolutions and poolings of the plug-in `opencl`, compared with loops.
 #include <algorithm>
 #include <functional>
-#include <limits>
 
 #include "opencl_fixture.h"
 
@@ -13,7 +12,6 @@ using testing::FloatNear;
 using testing::Pointwise;
 
 using Dims = std::vector<int64_t>;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // --- Matrix products -----------------------------------------------------------------------------
 

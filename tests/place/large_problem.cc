@@ -23,9 +23,9 @@ constexpr std::array kShapes = {
     GraphShape::NarrowRandom, GraphShape::WideRandom,
 };
 
-class ProblemGenerator {
+class LargeProblemGenerator {
  public:
-  explicit ProblemGenerator(const LargeProblemSize& size) : size_(size), engine_(size.seed) {
+  explicit LargeProblemGenerator(const LargeProblemSize& size) : size_(size), engine_(size.seed) {
     problem_.layout_count = size.layouts;
   }
 
@@ -270,7 +270,7 @@ std::string shape_name(GraphShape shape) {
 }
 
 PlacementProblem make_large_problem(GraphShape shape, const LargeProblemSize& size) {
-  return ProblemGenerator(size).make(shape);
+  return LargeProblemGenerator(size).make(shape);
 }
 
 }  // namespace tessera

@@ -10,9 +10,10 @@
 namespace tessera {
 namespace {
 
-class ProblemGenerator {
+class RandomProblemGenerator {
  public:
-  ProblemGenerator(unsigned seed, const RandomProblemSize& size) : engine_(seed), size_(size) {}
+  RandomProblemGenerator(unsigned seed, const RandomProblemSize& size)
+      : engine_(seed), size_(size) {}
 
   PlacementProblem make() {
     problem_.layout_count = whole(2, size_.max_layouts);
@@ -209,7 +210,7 @@ class ProblemGenerator {
 }  // namespace
 
 PlacementProblem make_random_problem(unsigned seed, const RandomProblemSize& size) {
-  return ProblemGenerator(seed, size).make();
+  return RandomProblemGenerator(seed, size).make();
 }
 
 }  // namespace tessera
