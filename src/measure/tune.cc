@@ -399,7 +399,7 @@ struct Tuner::State {
       if (options_.only_checks || !skips_hopeless_) continue;
       trial.is_single_threaded = candidate.threads == 1 && has_others && shares_well;
       trial.bound_seconds = bound_seconds(pending.group->graph, task_.registry, speed_,
-                                          trial.key.threads, task_.precision);
+                                          trial.key.threads, task_.precision, task_.tuning);
     }
     return trials;
   }
