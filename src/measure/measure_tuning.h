@@ -59,11 +59,11 @@ struct MeasureTuning {
   // An interval whose half is this share of the time, apart from the variation between processes,
   // needs no more rounds. A smaller share takes more rounds.
   double kernel_narrow_width = 0.05;
-  // The seconds for all rounds of a candidate after the minimum number, including overhead. They
-  // bound what a kernel costs whose times vary.
+  // After the minimum number of rounds, a candidate gets no more if all of them took this long,
+  // including overhead. This limits the time for kernels whose times vary.
   double kernel_rounds_seconds = 0.02;
-  // The seconds after which even fewer rounds suffice, because the interval of a slow candidate
-  // stays wide anyway.
+  // After this time, even fewer rounds suffice, because the interval of a slow candidate stays wide
+  // anyway.
   double kernel_max_seconds = 0.1;
   // A round of a kernel below the first time is the fastest of three runs, below the second time of
   // two, else one run: disturbances only slow down, and runs of short kernels cost little.
