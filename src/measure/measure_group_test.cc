@@ -117,6 +117,15 @@ TEST(MeasureGroup, LeavesOutWhatCannotWin) {
   EXPECT_FALSE(trials[2].cost.has_value());
 }
 
+TEST(MeasureGroup, EndsAfterTheMaximumNumberOfRounds) {
+  FalteringBench bench;
+  std::vector<Trial> trials(1);
+  trials[0].bench = &bench;
+  const MeasureLimits limits{.tuning = {.kernel_min_rounds = 1, .kernel_max_rounds = 1}};
+  EXPECT_TRUE(measure_group(trials, limits, 1e9, [](const Trial&, double) { return true; }));
+  EXPECT_EQ(trials[0].cost->warm->rounds, 1);
+}
+
 TEST(MeasureGroup, RefusesWhatTakesTooLong) {
   FalteringBench bench;
   std::vector<Trial> trials(1);

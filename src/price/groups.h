@@ -16,6 +16,7 @@
 #include "ops/registry.h"
 #include "price/cost_table.h"
 #include "price/group_text.h"
+#include "price/price_tuning.h"
 
 namespace tessera::tuning {
 
@@ -30,6 +31,7 @@ struct TuningTask {
   int precision = 0;  // TESSERA_PRECISION_
   int nan = 0;        // TESSERA_NAN_
   int accuracy = 0;   // TESSERA_ACCURACY_
+  PriceTuning tuning = {};
 };
 
 // All candidates for one set of nodes.
