@@ -153,18 +153,20 @@ class Model::State::BundleWriter {
     }
     const PlanRequest request = planner.request();
     caches_.ingredients = request.model;
-    tuning::FoundCosts found{.plan = result.plan};
+    tuning::FoundCosts found;
+    tuning::FoundPlan plan;
     std::vector<tuning::PricedLibrary> libraries;
     if (record != nullptr) {
       found = record->contents().found;
       libraries = record->contents().libraries;
-      if (!found.plan) found.plan = result.plan;
+      plan = record->plan();
     } else {
       libraries = request.find_versions();
     }
+    if (!plan.plan) plan.plan = result.plan;
     // A search that a budget ended would be continued by each process that loads the bundle.
-    found.interrupted_seconds.reset();
-    for (cache::Section& section : tuning::to_sections(found, libraries, request.binding)) {
+    plan.interrupted_seconds.reset();
+    for (cache::Section& section : tuning::to_sections(found, plan, libraries, request.binding)) {
       const cache::Section* const present =
           caches_.find(section.type, section.content, section.ingredients);
       caches_.put(present == nullptr ? std::move(section)

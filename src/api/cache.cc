@@ -95,7 +95,8 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
   cache::CacheFile file{
       .ingredients = record->model(),
       .notes = {{cache::kWrittenBy, cache::kBySaveCache}, {cache::kModelNote, model_name}},
-      .sections = tuning::to_sections(contents.found, contents.libraries, record->binding())};
+      .sections = tuning::to_sections(contents.found, record->plan(), contents.libraries,
+                                      record->binding())};
   if (!wanted.empty()) {
     std::erase_if(file.sections,
                   [&](const cache::Section& section) { return section.type != wanted; });
@@ -152,11 +153,11 @@ LoadedCache read_given(const std::filesystem::path& path, const std::string& typ
 // file into one executor expects its plan.
 void check_has_plan(const LoadedCache& given, const tuning::Binding& binding) {
   if (!given.type.empty() && given.type != tuning::kPlanSection) return;
-  const tuning::TakenPlan taken =
-      tuning::take_plan(given.file, binding, {}, cache_location(given.path));
-  if (taken.plan || taken.nearest.empty()) return;
-  throw Error(ErrorKind::InvalidArgument, cache_location(given.path),
-              "it does not fit: " + taken.nearest);
+  const std::string location = cache_location(given.path);
+  if (tuning::take_plan(given.file, binding, {}, location).plan) return;
+  const std::string nearest = tuning::explain_nearest_plan(given.file, binding);
+  if (nearest.empty()) return;
+  throw Error(ErrorKind::InvalidArgument, location, "it does not fit: " + nearest);
 }
 
 }  // namespace
