@@ -132,15 +132,15 @@ std::string add_to_cost_store(const std::filesystem::path& folder,
     CostTable all = costs_in(file, libraries);
     merge(all, costs);
     for (cache::Section& section :
-         to_sections({.costs = all, .seconds = seconds_to_measure(all)}, libraries, {})) {
+         to_sections({.costs = all, .seconds = seconds_to_measure(all)}, {}, libraries, {})) {
       file.put(std::move(section));
     }
     cache::drop_oldest(file);
     std::string bytes = cache::encode(file, key);
     if (static_cast<int64_t>(bytes.size()) <= kMaxStoreBytes) return bytes;
     const FoundCosts fresh{.costs = costs, .seconds = seconds_to_measure(costs)};
-    return cache::encode({.ingredients = machine, .sections = to_sections(fresh, libraries, {})},
-                         key);
+    return cache::encode(
+        {.ingredients = machine, .sections = to_sections(fresh, {}, libraries, {})}, key);
   });
 }
 

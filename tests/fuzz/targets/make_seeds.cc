@@ -57,16 +57,20 @@ tuning::FoundCosts some_costs() {
   found.costs.kernels[key] = {.cold = tuning::Timing{1e-3, 1e-3, 2e-3, 10}, .refusal = "no"};
   found.costs
       .conversions[{.backend = "fast", .from = "a", .to = "b", .element = DataType::Float32}] = {};
-  found.plan = tuning::KnownPlan{.steps = {{.nodes = {0, 1}, .backend = "fast"}}};
-  found.plan->startup_plan = {tuning::KnownPlan{.steps = {{.nodes = {0}, .backend = "fast"}}}};
   return found;
+}
+
+tuning::FoundPlan some_plan() {
+  tuning::KnownPlan plan{.steps = {{.nodes = {0, 1}, .backend = "fast"}}};
+  plan.startup_plan = {tuning::KnownPlan{.steps = {{.nodes = {0}, .backend = "fast"}}}};
+  return {.plan = std::move(plan)};
 }
 
 void add_caches(Corpus corpus) {
   cache::CacheFile file{.ingredients = {{"graph", "a1"}, {"threads", "2"}}};
   corpus.add("empty", cache::encode(file, &kKey));
-  file.sections =
-      tuning::to_sections(some_costs(), {{"fast", "v=1;", {{"version", "3"}}}}, {{"threads", "2"}});
+  file.sections = tuning::to_sections(some_costs(), some_plan(),
+                                      {{"fast", "v=1;", {{"version", "3"}}}}, {{"threads", "2"}});
   corpus.add("costs", cache::encode(file, &kKey));
   file.sections = {{.type = "fast", .content = "kernels", .bytes = "abc"}};
   corpus.add("authenticated", cache::encode(file, &kKey));
