@@ -76,10 +76,10 @@ class GroupMeasurement {
   }
 
   bool build(Trial& trial) {
-    Outcome built = trial.bench->build(trial.key);
+    Outcome built = trial.bench->build(trial.id);
     if (built.is_unknown && trial.fallback != nullptr) {
       trial.bench = std::exchange(trial.fallback, nullptr);
-      built = trial.bench->build(trial.key);
+      built = trial.bench->build(trial.id);
     }
     if (built.is_lost) lose(trial.bench);
     if (!built.is_fine()) {
@@ -104,12 +104,12 @@ class GroupMeasurement {
     }
     trial.cost.emplace();
     if (!build(trial)) return;
-    Checked checked = trial.bench->check(trial.key);
+    Checked checked = trial.bench->check(trial.id);
     if (checked.is_lost) lose(trial.bench);
     if (!checked.is_fine() && limits_.add_limits && limits_.add_limits()) {
       for (Trial& other : trials_) other.is_built = false;
       if (!build(trial)) return;
-      checked = trial.bench->check(trial.key);
+      checked = trial.bench->check(trial.id);
       if (checked.is_lost) lose(trial.bench);
     }
     trial.cost->error = checked.error;
@@ -131,7 +131,7 @@ class GroupMeasurement {
 
   // The fastest of `runs` runs.
   std::optional<Sample> run(Trial& trial, int runs) {
-    const Outcome outcome = trial.bench->run(trial.key, limits_.weights, runs);
+    const Outcome outcome = trial.bench->run(trial.id, limits_.weights, runs);
     if (outcome.is_fine()) return sample_of(outcome);
     if (outcome.is_lost) lose(trial.bench);
     refuse(trial, outcome.reason);
@@ -182,7 +182,7 @@ class GroupMeasurement {
   }
 
   void finish(Trial& trial) const {
-    if (trial.is_built) trial.bench->drop(trial.key);
+    if (trial.is_built) trial.bench->drop(trial.id);
     trial.is_built = false;
     if (!trial.cost || !trial.cost->refusal.empty()) return;
     if (limits_.only_checks) return;

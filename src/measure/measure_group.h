@@ -15,7 +15,7 @@ namespace tessera::tuning {
 
 // A candidate in the course of its measurement.
 struct Trial {
-  CandidateKey key;
+  CandidateId id;
   Bench* bench = nullptr;     // with the group loaded
   Bench* fallback = nullptr;  // used if `bench` does not know the candidate
   int64_t bytes = 0;          // size of its buffers

@@ -381,7 +381,7 @@ struct Tuner::State {
   std::vector<Trial> make_trials(const PendingGroup& pending) {
     trial_candidates_.clear();
     std::vector<int> order = pending.candidates;
-    const auto threads = [&](int index) { return bench_key(task_, index).threads; };
+    const auto threads = [&](int index) { return bench_id(task_, index).threads; };
     std::ranges::stable_sort(order, std::greater<>(), threads);
     const bool shares_well = has_product(pending.group->graph, task_.registry);
     const bool has_others = std::ranges::any_of(pending.group->candidates,
@@ -390,7 +390,7 @@ struct Tuner::State {
     for (const int index : order) {
       const Candidate& candidate = task_.offers.candidates[static_cast<size_t>(index)];
       Trial& trial = trials.emplace_back();
-      trial.key = bench_key(task_, index);
+      trial.id = bench_id(task_, index);
       trial.bench = &bench();
       trial.fallback = bench_ != nullptr ? timed_own_bench_.get() : nullptr;
       trial.bytes = buffer_bytes(candidate);
@@ -399,7 +399,7 @@ struct Tuner::State {
       if (options_.only_checks || !skips_hopeless_) continue;
       trial.is_single_threaded = candidate.threads == 1 && has_others && shares_well;
       trial.bound_seconds = bound_seconds(pending.group->graph, task_.registry, speed_,
-                                          trial.key.threads, task_.precision, task_.tuning);
+                                          trial.id.threads, task_.precision, task_.tuning);
     }
     return trials;
   }
@@ -426,8 +426,8 @@ struct Tuner::State {
         .tuning = options_.tuning};
     const TrialWatcher watcher = [&](const Trial& trial, double best) {
       done_in_group_ = std::max(done_in_group_, count_done(trials));
-      return report_measuring(ops + " " + trial.key.backend +
-                                  (trial.key.algorithm.empty() ? "" : ":" + trial.key.algorithm),
+      return report_measuring(ops + " " + trial.id.backend +
+                                  (trial.id.algorithm.empty() ? "" : ":" + trial.id.algorithm),
                               best);
     };
     do {

@@ -45,8 +45,8 @@ struct TuneGroup {
 // In the order of their last nodes. Omits groups whose results nothing outside needs.
 std::vector<TuneGroup> collect_groups(const TuningTask& task);
 
-// Identifies a candidate in its group's own graph.
-CandidateKey bench_key(const TuningTask& task, int candidate);
+// id_alone() of a candidate, by which a bench knows it.
+CandidateId bench_id(const TuningTask& task, int candidate);
 // By candidate; nullopt if its group cannot be measured in isolation.
 std::vector<std::optional<CostKey>> cost_keys(const TuningTask& task,
                                               const std::vector<TuneGroup>& groups);

@@ -53,7 +53,7 @@ class Mischief {
 
 struct Group {
   GroupCase group;
-  std::vector<CandidateKey> keys;  // of all candidates, in order of preference
+  std::vector<CandidateId> ids;  // of all candidates, in order of preference
 };
 
 Group make_group(const std::string& text, std::vector<std::shared_ptr<const Plugin>> plugins) {
@@ -71,7 +71,7 @@ Group make_group(const std::string& text, std::vector<std::shared_ptr<const Plug
   const tessera_graph view(op_case.graph, registry);
   const Offers offers = collect_offers(view, plugins, layouts, {.threads = 1});
   for (const Candidate& candidate : offers.candidates) {
-    made.keys.push_back(key_of(candidate, op_case.graph, layouts, 1));
+    made.ids.push_back(id_alone(candidate, op_case.graph, layouts, 1));
   }
   return made;
 }
@@ -91,25 +91,25 @@ TEST(WorkerBench, FindsWhatTheBenchInThisProcessFinds) {
     const Group group = make_group(text, plugins);
     here.load(group.group);
     there.load(group.group);
-    ASSERT_FALSE(group.keys.empty());
-    for (const CandidateKey& key : group.keys) {
+    ASSERT_FALSE(group.ids.empty());
+    for (const CandidateId& id : group.ids) {
       // A case of several nodes also has candidates for parts of the group.
-      const bool is_whole = key.node_count == static_cast<int>(group.group.graph.nodes.size());
-      const Outcome built = there.build(key);
+      const bool is_whole = id.nodes.size() == group.group.graph.nodes.size();
+      const Outcome built = there.build(id);
       EXPECT_EQ(built.is_fine(), is_whole) << built.reason;
-      EXPECT_EQ(here.build(key).reason, built.reason);
+      EXPECT_EQ(here.build(id).reason, built.reason);
       if (!is_whole) continue;
-      const Checked found = there.check(key);
-      const Checked wanted = here.check(key);
+      const Checked found = there.check(id);
+      const Checked wanted = here.check(id);
       EXPECT_EQ(found.reason, wanted.reason);
       EXPECT_EQ(found.error, wanted.error);
       EXPECT_EQ(found.tolerance, wanted.tolerance);
-      const Outcome run = there.run(key, Weights::Cold, 1);
+      const Outcome run = there.run(id, Weights::Cold, 1);
       EXPECT_THAT(run.reason, IsEmpty());
       EXPECT_GE(run.seconds, 0);
       EXPECT_LT(run.seconds, 1);
-      EXPECT_THAT(there.run(key, Weights::Warm, 1).reason, IsEmpty());
-      there.drop(key);
+      EXPECT_THAT(there.run(id, Weights::Warm, 1).reason, IsEmpty());
+      there.drop(id);
     }
   }
 }
@@ -125,8 +125,8 @@ TEST(WorkerBench, CarriesEverythingOfAGraph) {
     SCOPED_TRACE(text);
     const Group group = make_group(text, plugins);
     bench.load(group.group);
-    EXPECT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
-    EXPECT_THAT(bench.check(group.keys.at(0)).reason, IsEmpty());
+    EXPECT_THAT(bench.build(group.ids.at(0)).reason, IsEmpty());
+    EXPECT_THAT(bench.check(group.ids.at(0)).reason, IsEmpty());
   }
 }
 
@@ -135,9 +135,9 @@ TEST(WorkerBench, TellsWhyACandidateIsNotOffered) {
   Group group = make_group("Relu(3x4)", plugins);
   WorkerBench bench(plugins, options());
   bench.load(group.group);
-  CandidateKey key = group.keys.at(0);
-  key.algorithm = "winged";
-  const Outcome built = bench.build(key);
+  CandidateId id = group.ids.at(0);
+  id.algorithm = "winged";
+  const Outcome built = bench.build(id);
   EXPECT_THAT(built.reason, HasSubstr("does not offer it"));
   EXPECT_TRUE(built.is_unknown);
   EXPECT_FALSE(built.is_lost);
@@ -208,13 +208,13 @@ TEST_P(WorkerMischief, CostsItsCandidateAndNothingElse) {
   const Mischief mischief(given.name);
   const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
   const Group group = make_group("Relu(3x4)", plugins);
-  ASSERT_EQ(group.keys.size(), 2U);
+  ASSERT_EQ(group.ids.size(), 2U);
   WorkerOptions with_limits = options();
   with_limits.build_timeout_seconds = 1;
   WorkerBench bench(plugins, with_limits);
   bench.load(group.group);
-  const CandidateKey& bad = group.keys[0];
-  const CandidateKey& good = group.keys[1];
+  const CandidateId& bad = group.ids[0];
+  const CandidateId& good = group.ids[1];
 
   // This process has built the good candidate before, which must not be blamed.
   ASSERT_THAT(bench.build(good).reason, IsEmpty());
@@ -241,9 +241,9 @@ TEST(WorkerBench, DoesNotBlameACandidateForWhatAnotherLeftBehind) {
   const Group group = make_group("Relu(300x400)", plugins);
   WorkerBench bench(plugins, options());
   bench.load(group.group);
-  const CandidateKey& good = group.keys.at(1);
-  ASSERT_THAT(bench.build(group.keys[0]).reason, IsEmpty());
-  EXPECT_THAT(bench.check(group.keys[0]).reason, IsEmpty());
+  const CandidateId& good = group.ids.at(1);
+  ASSERT_THAT(bench.build(group.ids[0]).reason, IsEmpty());
+  EXPECT_THAT(bench.check(group.ids[0]).reason, IsEmpty());
   const int process = bench.process_id();
   for (int round = 0; round < 10000 && bench.process_id() == process; ++round) {
     ASSERT_THAT(bench.check(good).reason, IsEmpty());
@@ -259,10 +259,10 @@ TEST(WorkerBench, WaitsForABuilderThatAnnouncedItsTime) {
   with_limits.build_timeout_seconds = 1;
   WorkerBench bench(plugins, with_limits);
   bench.load(group.group);
-  const Outcome built = bench.build(group.keys.at(0));
+  const Outcome built = bench.build(group.ids.at(0));
   EXPECT_THAT(built.reason, IsEmpty());
   EXPECT_GT(built.seconds, 1.4);
-  EXPECT_THAT(bench.check(group.keys[0]).reason, IsEmpty());
+  EXPECT_THAT(bench.check(group.ids[0]).reason, IsEmpty());
 }
 
 TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
@@ -277,10 +277,10 @@ TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
   with_limits.memory_bytes = int64_t{1} << 30;
   WorkerBench bench(plugins, with_limits);
   bench.load(group.group);
-  ASSERT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
-  EXPECT_THAT(bench.check(group.keys[0]).reason, HasSubstr("memory"));
-  ASSERT_THAT(bench.build(group.keys.at(1)).reason, IsEmpty());
-  EXPECT_THAT(bench.check(group.keys[1]).reason, IsEmpty());
+  ASSERT_THAT(bench.build(group.ids.at(0)).reason, IsEmpty());
+  EXPECT_THAT(bench.check(group.ids[0]).reason, HasSubstr("memory"));
+  ASSERT_THAT(bench.build(group.ids.at(1)).reason, IsEmpty());
+  EXPECT_THAT(bench.check(group.ids[1]).reason, IsEmpty());
 }
 
 // --- What it compiles ----------------------------------------------------------------------------
@@ -307,7 +307,7 @@ TEST_F(WorkerCompiler, SharesItsBlobsWithThisProcessAndLaterWorkers) {
   for (int worker = 0; worker < 2; ++worker) {
     WorkerBench bench(plugins_, with_services());
     bench.load(group_.group);
-    ASSERT_THAT(bench.build(group_.keys.at(0)).reason, IsEmpty());
+    ASSERT_THAT(bench.build(group_.ids.at(0)).reason, IsEmpty());
     EXPECT_EQ(services_->get_blob(key_), "0.500000");
     EXPECT_EQ(plugins_[0]->compile_counts()->compiled, 1) << "by the first worker";
     EXPECT_NE(services_->try_claim(key_), nullptr);
@@ -319,7 +319,7 @@ TEST_F(WorkerCompiler, CompilesWithoutServices) {
   alone.services = nullptr;
   WorkerBench bench(plugins_, alone);
   bench.load(group_.group);
-  EXPECT_THAT(bench.build(group_.keys.at(0)).reason, IsEmpty());
+  EXPECT_THAT(bench.build(group_.ids.at(0)).reason, IsEmpty());
   EXPECT_EQ(services_->get_blob(key_), std::nullopt);
 }
 
@@ -327,7 +327,7 @@ TEST_F(WorkerCompiler, IsStoppedInTimeAndThenClaimsNothing) {
   ::setenv("TESSERA_TEST_COMPILER", "hangs", 1);
   WorkerBench bench(plugins_, with_services());
   bench.load(group_.group);
-  const Outcome built = bench.build(group_.keys.at(0));
+  const Outcome built = bench.build(group_.ids.at(0));
   EXPECT_THAT(built.reason, HasSubstr("took longer than 1 s to build"));
   EXPECT_NE(services_->try_claim(key_), nullptr);
 }
@@ -348,12 +348,12 @@ TEST(WorkerBench, LeavesAProcessBehindThatDoesNotEnd) {
   stuck.kill_patience = std::chrono::milliseconds(50);
   WorkerBench bench(plugins, stuck);
   bench.load(group.group);
-  ASSERT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
+  ASSERT_THAT(bench.build(group.ids.at(0)).reason, IsEmpty());
   const int first = bench.process_id();
   ASSERT_EQ(::kill(first, SIGKILL), 0);
-  bench.run(group.keys[0], Weights::Warm, 1);
+  bench.run(group.ids[0], Weights::Warm, 1);
   EXPECT_NE(bench.process_id(), first);
-  EXPECT_THAT(bench.run(group.keys[0], Weights::Warm, 1).reason, IsEmpty());
+  EXPECT_THAT(bench.run(group.ids[0], Weights::Warm, 1).reason, IsEmpty());
   ASSERT_EQ(told.size(), 1U);
   EXPECT_THAT(told[0], HasSubstr("process " + std::to_string(first)));
   EXPECT_THAT(told[0], HasSubstr("is left behind"));
@@ -364,15 +364,15 @@ TEST(WorkerBench, GoesOnWhenItsProcessWasEnded) {
   const Group group = make_group("Relu(3x4)", plugins);
   WorkerBench bench(plugins, options());
   bench.load(group.group);
-  ASSERT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
+  ASSERT_THAT(bench.build(group.ids.at(0)).reason, IsEmpty());
   const int first = bench.process_id();
   ASSERT_EQ(::kill(first, SIGKILL), 0);
-  const Outcome run = bench.run(group.keys[0], Weights::Warm, 1);
+  const Outcome run = bench.run(group.ids[0], Weights::Warm, 1);
   // If the worker ended before the request, no candidate is blamed; if during the request, the
   // candidate is.
   EXPECT_TRUE(run.is_fine() || run.is_lost) << run.reason;
   EXPECT_NE(bench.process_id(), first);
-  EXPECT_THAT(bench.run(group.keys[0], Weights::Warm, 1).reason, IsEmpty());
+  EXPECT_THAT(bench.run(group.ids[0], Weights::Warm, 1).reason, IsEmpty());
 }
 
 TEST(WorkerBench, EndsItsProcessWithItself) {

@@ -143,12 +143,11 @@ LoadedModel load(const std::filesystem::path& file) {
 void add_messages(Corpus corpus, const std::filesystem::path& model) {
   using enum tuning::BenchMessage;
   using tuning::VerifyMessage;
-  const tuning::CandidateKey key{
-      .backend = "fast", .algorithm = "a", .inputs = {{}}, .outputs = {{}}};
+  const CandidateId id{.nodes = {0}, .backend = "fast", .algorithm = "a", .ports = "x=a -> y=a"};
   const tuning::StartRequest start{.identity = "i", .plugins = {{"fast", "f.so"}}};
   const tuning::GroupCase group{.graph = load(model).graph};
-  corpus.add("requests", frames_of(3, message_of(Start, start), message_of(Build, key),
-                                   message_of(Run, tuning::RunRequest{key}),
+  corpus.add("requests", frames_of(3, message_of(Start, start), message_of(Build, id),
+                                   message_of(Run, tuning::RunRequest{id}),
                                    message_of(Convert, tuning::ConvertRequest{{.dims = {2, 3}}}),
                                    message_of(VerifyMessage::Start, tuning::VerifyRequest{})));
   SharedArena arena;
