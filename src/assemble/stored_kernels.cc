@@ -6,7 +6,6 @@
 #include "backend/packs.h"
 #include "cache/fingerprint.h"
 #include "graph/extract_group.h"
-#include "microbench/group_bench.h"
 #include "price/group_text.h"
 #include "tessera/error.h"
 
