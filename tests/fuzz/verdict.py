@@ -225,9 +225,10 @@ NO_ANSWER = "NoAnswer"
 # Of a judge that knows that the standard leaves a result open: "Casting from floating point to fixed
 # point: undefined if OOR", in Cast and in every op that converts its result.
 UNDEFINED = "Undefined"
-# ONNX Runtime's messages if it has no kernel or does not know the operator set.
+# What says nothing about the case: ONNX Runtime's messages if it has no kernel or does not know the
+# operator set, and a judge that gives no result.
 NOT_THERE = re.compile("NOT_IMPLEMENTED|ValidateOpset|under development|not a registered|Type Error|"
-                       "INVALID_GRAPH|" + NO_ANSWER)
+                       f"INVALID_GRAPH|{NO_ANSWER}|{UNDEFINED}")
 
 
 def is_disputed(judged, is_newest):
