@@ -27,8 +27,10 @@ uint64_t aligned_part(uint64_t offset) {
   return (offset + kBundlePageBytes - 1) / kBundlePageBytes * kBundlePageBytes;
 }
 
+constexpr const char* kRemedy = "make the bundle again";
+
 [[noreturn]] void fail(const std::string& location, const std::string& message) {
-  throw Error(ErrorKind::Corrupt, location, message + "; it is damaged: make the bundle again");
+  fail_damaged(location, message, kRemedy);
 }
 
 // The header and the table.
@@ -126,7 +128,7 @@ BundleTable read_bundle_table(std::span<const char> bytes, const std::string& lo
     fail(location, "expected a header of " + std::to_string(kBundleHeaderBytes) + " bytes, found " +
                        std::to_string(bytes.size()));
   }
-  FieldReader header(bytes, location);
+  FieldReader header(bytes, location, kRemedy);
   header.raw(kBundleMagic.size(), "a header");
   const auto version = header.number<uint32_t>("a header");
   if (version != kBundleVersion) {
@@ -154,7 +156,7 @@ BundleTable read_bundle_table(std::span<const char> bytes, const std::string& lo
   if (!is_clean || !std::ranges::equal(found, checksum)) {
     fail(location, "expected header and table as they were written, found others");
   }
-  FieldReader reader(fields, location);
+  FieldReader reader(fields, location, kRemedy);
   BundleTable table;
   table.version = reader.text("a version");
   const size_t count = reader.count("parts", kMinPartBytes);

@@ -33,8 +33,8 @@ Checksum checksum_of_pieces(std::span<const std::string_view> pieces) {
   return checksum;
 }
 
-void fail_damaged(const std::string& location, const std::string& message) {
-  throw Error(ErrorKind::Corrupt, location, message + "; it is damaged: remove it");
+void fail_damaged(const std::string& location, const std::string& message, const char* remedy) {
+  throw Error(ErrorKind::Corrupt, location, message + "; it is damaged: " + remedy);
 }
 
 }  // namespace tessera::cache

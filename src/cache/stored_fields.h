@@ -45,14 +45,17 @@ class FieldWriter {
   std::string bytes;
 };
 
-// Throws Corrupt at `location`.
-[[noreturn]] void fail_damaged(const std::string& location, const std::string& message);
+// What a user does about a damaged file that is made again on demand.
+inline constexpr const char* kRemoveIt = "remove it";
+// Throws Corrupt at `location`: `message`, and what to do.
+[[noreturn]] void fail_damaged(const std::string& location, const std::string& message,
+                               const char* remedy = kRemoveIt);
 
-// Throws Corrupt if the bytes do not hold the requested field.
+// Throws Corrupt, with `remedy`, if the bytes do not hold the requested field.
 class FieldReader {
  public:
-  FieldReader(std::span<const char> bytes, std::string location)
-      : bytes_(bytes), location_(std::move(location)) {}
+  FieldReader(std::span<const char> bytes, std::string location, const char* remedy = kRemoveIt)
+      : bytes_(bytes), location_(std::move(location)), remedy_(remedy) {}
 
   template <class Number>
   Number number(const char* what) {
@@ -70,8 +73,10 @@ class FieldReader {
   }
   std::span<const char> raw(size_t length, const char* what) {
     if (length > bytes_.size()) {
-      fail_damaged(location_, "expected " + std::to_string(length) + " bytes of " + what +
-                                  ", found " + std::to_string(bytes_.size()));
+      fail_damaged(location_,
+                   "expected " + std::to_string(length) + " bytes of " + what + ", found " +
+                       std::to_string(bytes_.size()),
+                   remedy_);
     }
     const std::span<const char> part = bytes_.first(length);
     bytes_ = bytes_.subspan(length);
@@ -82,8 +87,10 @@ class FieldReader {
   size_t count(const char* what, size_t min_bytes) {
     const auto count = number<uint32_t>(what);
     if (count > bytes_.size() / min_bytes) {
-      fail_damaged(location_, "expected no more " + std::string(what) +
-                                  " than there is room for, found " + std::to_string(count));
+      fail_damaged(location_,
+                   "expected no more " + std::string(what) + " than there is room for, found " +
+                       std::to_string(count),
+                   remedy_);
     }
     return count;
   }
@@ -102,6 +109,7 @@ class FieldReader {
 
   std::span<const char> bytes_;
   std::string location_;
+  const char* remedy_;
 };
 
 }  // namespace tessera::cache

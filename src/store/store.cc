@@ -170,7 +170,6 @@ std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResu
   const bool is_worth_saving =
       plan.origin == cache::Origin::Untrusted && !lookup.request().is_frozen;
   plan.plan = result.plan;
-  plan.interrupted_seconds.reset();  // only a search says that it was interrupted
   return record(lookup, std::move(plan), is_worth_saving, std::move(read));
 }
 
