@@ -9,7 +9,8 @@ import warnings
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
+from small_models import node, save_model, tensor_type
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNS = 100
@@ -46,34 +47,18 @@ def count(count_all):
     return run
 
 
-def save(path, graph, opset=17):
-    imports = [helper.make_opsetid("", opset)]
-    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), path)
-    return path
-
-
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory):
     """A convolution, sums in place, a view, a joint value, and an output that is a copy of an
     input."""
     rng = np.random.default_rng(3)
     weight = rng.standard_normal((8, 3, 3, 3)).astype(np.float32)
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4),
-        helper.make_node("Relu", ["c"], ["r"]),
-        helper.make_node("Add", ["r", "c"], ["s"]),
-        helper.make_node("Concat", ["s", "r"], ["j"], axis=1),
-        helper.make_node("GlobalAveragePool", ["j"], ["p"]),
-        helper.make_node("Flatten", ["p"], ["f"]),
-        helper.make_node("Softmax", ["f"], ["y"]),
-        helper.make_node("Identity", ["x"], ["same"]),
-    ]
-    graph = helper.make_graph(
-        nodes, "small", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 16]),
-         helper.make_tensor_value_info("same", TensorProto.FLOAT, [1, 3, 16, 16])],
-        [numpy_helper.from_array(weight, "w")])
-    return save(tmp_path_factory.mktemp("allocations") / "small.onnx", graph)
+    nodes = [node("Conv", "x w", "c", pads=[1] * 4), node("Relu", "c", "r"),
+             node("Add", "r c", "s"), node("Concat", "s r", "j", axis=1),
+             node("GlobalAveragePool", "j", "p"), node("Flatten", "p", "f"),
+             node("Softmax", "f", "y"), node("Identity", "x", "same")]
+    return save_model(tmp_path_factory.mktemp("allocations") / "small.onnx", nodes,
+                      {"x": [1, 3, 16, 16]}, {"y": [1, 16], "same": [1, 3, 16, 16]}, {"w": weight})
 
 
 @pytest.fixture(scope="session")
@@ -88,22 +73,15 @@ def wide_model(tmp_path_factory):
         "scales": np.array([1, 1, 2, 0.5], np.float32),
         "k": np.array([5], np.int64),
     }
-    nodes = [
-        helper.make_node("Conv", ["x", "conv"], ["c"], pads=[1] * 4),
-        helper.make_node("Add", ["c", "row"], ["a"]),
-        helper.make_node("MatMul", ["a", "matrix"], ["m"]),
-        helper.make_node("Transpose", ["m"], ["t"], perm=[0, 3, 1, 2]),
-        helper.make_node("Resize", ["t", "", "scales"], ["z"], mode="linear"),
-        helper.make_node("ReduceMax", ["z"], ["d"], axes=[1, 3], keepdims=0),
-        helper.make_node("TopK", ["t", "k"], ["values", "places"], axis=1),
-    ]
-    outputs = [helper.make_tensor_value_info("d", TensorProto.FLOAT, [1, 32]),
-               helper.make_tensor_value_info("values", TensorProto.FLOAT, [1, 5, 16, 64]),
-               helper.make_tensor_value_info("places", TensorProto.INT64, [1, 5, 16, 64])]
-    graph = helper.make_graph(
-        nodes, "wide", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 64, 64])],
-        outputs, [numpy_helper.from_array(array, name) for name, array in constants.items()])
-    return save(tmp_path_factory.mktemp("allocations") / "wide.onnx", graph)
+    nodes = [node("Conv", "x conv", "c", pads=[1] * 4), node("Add", "c row", "a"),
+             node("MatMul", "a matrix", "m"), node("Transpose", "m", "t", perm=[0, 3, 1, 2]),
+             node("Resize", ["t", "", "scales"], "z", mode="linear"),
+             node("ReduceMax", "z", "d", axes=[1, 3], keepdims=0),
+             node("TopK", "t k", "values places", axis=1)]
+    places = tensor_type(TensorProto.INT64, [1, 5, 16, 64])
+    return save_model(tmp_path_factory.mktemp("allocations") / "wide.onnx", nodes,
+                      {"x": [1, 8, 64, 64]},
+                      {"d": [1, 32], "values": [1, 5, 16, 64], "places": places}, constants)
 
 
 @pytest.mark.parametrize("threads", (1, 2))
@@ -123,11 +101,10 @@ def test_elementwise_work_of_onednn_keeps_its_memory_objects(count, tmp_path, wh
     of allocations more, which take longer than a small sum."""
     if why_unusable.get("onednn"):
         pytest.skip(f"onednn is {why_unusable['onednn']}")
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"])], "add",
-                              [value(name, TensorProto.FLOAT, [1, 1000]) for name in "xy"],
-                              [value("z", TensorProto.FLOAT, [1, 1000])])
-    counts = count(save(tmp_path / "add.onnx", graph), "onednn")
+    size = [1, 1000]
+    model = save_model(tmp_path / "add.onnx", [node("Add", "x y", "z")], {"x": size, "y": size},
+                       {"z": size})
+    counts = count(model, "onednn")
     assert 0 < counts["total"] <= 15 * RUNS
 
 

@@ -8,9 +8,10 @@ import subprocess
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 
 from outside_build import COMPILERS, EXAMPLE, ROOT, build_example
+from small_models import node, save_model
 
 
 @pytest.fixture(scope="module", params=COMPILERS)
@@ -40,28 +41,19 @@ def expected_distances():
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """ONNX ops that the example does not support, some that it does, and one custom op."""
-    make = helper.make_node
-    nodes = [
-        make("Conv", ["picture", "filter"], ["convolved"], name="conv"),
-        make("LeakyRelu", ["convolved"], ["bent"], name="bend", alpha=0.1),
-        make("Reshape", ["bent", "matrix"], ["features"], name="flatten"),
-        make("MatMul", ["left", "features"], ["inner"], name="first_product"),
-        make("MatMul", ["middle", "inner"], ["product"], name="second_product"),
-        make("Transpose", ["product"], ["turned"], name="turn", perm=[1, 0]),
-        make("MatMul", ["turned", "right"], ["points"], name="third_product"),
-        make("Distance", ["points", "centres"], ["distances"], name="distance",
-             domain="org.example"),
-    ]
+    nodes = [node("Conv", "picture filter", "convolved", "conv"),
+             node("LeakyRelu", "convolved", "bent", "bend", alpha=0.1),
+             node("Reshape", "bent matrix", "features", "flatten"),
+             node("MatMul", "left features", "inner", "first_product"),
+             node("MatMul", "middle inner", "product", "second_product"),
+             node("Transpose", "product", "turned", "turn", perm=[1, 0]),
+             node("MatMul", "turned right", "points", "third_product"),
+             node("Distance", "points centres", "distances", "distance", domain="org.example")]
     weights = {"filter": FILTER, "left": LEFT, "middle": MIDDLE, "right": RIGHT,
                "centres": CENTRES, "matrix": np.array([3, 16], np.int64)}
-    graph = helper.make_graph(
-        nodes, "mixed",
-        [helper.make_tensor_value_info("picture", TensorProto.FLOAT, PICTURE.shape)],
-        [helper.make_tensor_value_info("distances", TensorProto.FLOAT, [16, 2])],
-        [numpy_helper.from_array(array, name) for name, array in weights.items()])
     folder = tmp_path_factory.mktemp("example")
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("org.example", 1)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), folder / "model.onnx")
+    save_model(folder / "model.onnx", nodes, {"picture": PICTURE.shape}, {"distances": [16, 2]},
+               weights, domains={"org.example": 1})
     np.save(folder / "picture.npy", PICTURE)
     np.save(folder / "distances.npy", expected_distances().astype(np.float32))
     return folder / "model.onnx"

@@ -5,9 +5,8 @@ import json
 import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node, save_model
 
 RANDOM = np.random.default_rng(21)
 X = RANDOM.standard_normal((3, 5)).astype(np.float32)
@@ -33,17 +32,12 @@ def tessera(tessera_binary, tmp_path):
 @pytest.fixture
 def model(tmp_path):
     """1 / (2 * (x - weight) - x) with the plug-in's own Scale."""
-    make = helper.make_node
-    nodes = [make("Sub", ["x", "weight"], ["difference"], name="subtract_weight"),
-             make("Scale", ["difference"], ["scaled"], name="scale", domain="org.frozen"),
-             make("Sub", ["scaled", "x"], ["sum"], name="subtract_x"),
-             make("Reciprocal", ["sum"], ["y"], name="reciprocal")]
-    graph = helper.make_graph(
-        nodes, "frozen", [helper.make_tensor_value_info("x", TensorProto.FLOAT, X.shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, X.shape)],
-        [numpy_helper.from_array(WEIGHT, "weight")])
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("org.frozen", 1)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "model.onnx")
+    nodes = [node("Sub", "x weight", "difference", "subtract_weight"),
+             node("Scale", "difference", "scaled", "scale", domain="org.frozen"),
+             node("Sub", "scaled x", "sum", "subtract_x"),
+             node("Reciprocal", "sum", "y", "reciprocal")]
+    save_model(tmp_path / "model.onnx", nodes, {"x": X.shape}, {"y": X.shape}, {"weight": WEIGHT},
+               domains={"org.frozen": 1})
     np.save(tmp_path / "x.npy", X)
     np.save(tmp_path / "y.npy", 1 / (2 * (X - WEIGHT) - X))
 

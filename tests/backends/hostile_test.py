@@ -9,9 +9,8 @@ import signal
 import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from small_models import node, save_model
 from terminal import run_on_terminal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -131,17 +130,11 @@ def plugins(bin_dir):
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """relu -> (sigmoid) -> sum of both. Relu and sum without sigmoid are not a convex group."""
-    value = helper.make_tensor_value_info
-    nodes = [
-        helper.make_node("Relu", ["x"], ["positive"], name="relu"),
-        helper.make_node("Sigmoid", ["positive"], ["squashed"], name="sigmoid"),
-        helper.make_node("Add", ["positive", "squashed"], ["y"], name="sum"),
-    ]
-    graph = helper.make_graph(nodes, "small", [value("x", TensorProto.FLOAT, X.shape)],
-                              [value("y", TensorProto.FLOAT, X.shape)])
+    nodes = [node("Relu", "x", "positive", "relu"),
+             node("Sigmoid", "positive", "squashed", "sigmoid"),
+             node("Add", "positive squashed", "y", "sum")]
     folder = tmp_path_factory.mktemp("hostile")
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.save(model, folder / "model.onnx")
+    save_model(folder / "model.onnx", nodes, {"x": X.shape}, {"y": X.shape})
     np.save(folder / "x.npy", X)
     np.save(folder / "y.npy", Y)
     return folder / "model.onnx"

@@ -8,9 +8,9 @@ import shutil
 import subprocess
 
 import numpy
-import onnx
 import pytest
 from catalog import PLUGINS
+from small_models import node, save_model
 
 
 @pytest.fixture
@@ -108,14 +108,8 @@ def test_the_table_says_the_status_of_each(place, built):
 
 @pytest.fixture
 def relu(place):
-    value = onnx.helper.make_tensor_value_info
-    graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("Relu", ["x"], ["y"])], "relu",
-        [value("x", onnx.TensorProto.FLOAT, [2])], [value("y", onnx.TensorProto.FLOAT, [2])])
-    path = place / "relu.onnx"
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)],
-                                     ir_version=8), path)
-    return path
+    return save_model(place / "relu.onnx", [node("Relu", "x", "y")], {"x": [2]}, {"y": [2]},
+                      opset=13)
 
 
 def test_a_program_that_has_only_the_reference_says_so_once(place, relu):

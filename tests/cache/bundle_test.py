@@ -9,10 +9,9 @@ import struct
 import subprocess
 import time
 
-import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from small_models import chain, save_model
 
 SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1")
 MEASURED = {"tune", "judge"}
@@ -210,17 +209,9 @@ def test_machine_code_comes_from_it_for_its_maker_alone(make_bundle, call, elsew
     if why_unusable["jit"]:
         pytest.skip(why_unusable["jit"])
     ops = ("Exp", "Neg", "Sigmoid", "Tanh")
-    names = ["x", *(f"v{index}" for index in range(len(ops) - 1)), "y"]
-    nodes = [helper.make_node(op, [names[index]], [names[index + 1]])
-             for index, op in enumerate(ops)]
-    graph = helper.make_graph(
-        nodes, "chain", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [64, 256])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
-    chain = tmp_path / "chain.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-              chain)
+    model = save_model(tmp_path / "chain.onnx", chain(*ops), {"x": [64, 256]}, "y")
     options = ("--backends", "jit,reference", "--threads", "1")
-    file = make_bundle(of=chain, shape=options)
+    file = make_bundle(of=model, shape=options)
     for with_key in (True, False):
         code, output, errors = call("bench", file, "--frozen", "--seconds", "0.01", "--json",
                                     *options, **elsewhere(f"with {with_key}", with_key=with_key))

@@ -7,9 +7,8 @@ src/backend/packs_test.cc shows this."""
 
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
 from settled import wait_until_settled
+from small_models import node, save_model
 
 SIDE = 64
 
@@ -22,13 +21,8 @@ def weights(first, second):
 
 
 def write_model(path, weight):
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["y"])], "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [SIDE, SIDE])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [SIDE, SIDE])],
-        [numpy_helper.from_array(weight, "w")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
-    return path
+    return save_model(path, [node("MatMul", "x w", "y")], {"x": [SIDE, SIDE]}, {"y": [SIDE, SIDE]},
+                      {"w": weight})
 
 
 def test_a_model_gets_no_packs_of_weights_that_collide(call, work, tmp_path, needs_a_library):

@@ -6,9 +6,8 @@ import subprocess
 import sys
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node, normal, save_model
 
 CHANNELS = 16
 SIDE = 24
@@ -17,24 +16,13 @@ SIDE = 24
 def write_model(path, *, seed=0, prefix="", pads=1, doc="", swapped=False):
     """Two convolutions with a residual sum and a difference; `seed` selects the weights."""
     rng = np.random.default_rng(seed)
-    weights = [numpy_helper.from_array(
-        rng.standard_normal((CHANNELS, CHANNELS, 3, 3)).astype(np.float32) * 0.1, f"{prefix}w{i}")
-        for i in range(2)]
+    weights = {f"{prefix}w{i}": 0.1 * normal(rng, CHANNELS, CHANNELS, 3, 3) for i in range(2)}
     operands = [f"{prefix}c1", f"{prefix}r0"]
-    nodes = [
-        helper.make_node("Conv", ["x", f"{prefix}w0"], [f"{prefix}c0"], f"{prefix}conv0",
-                         pads=[pads] * 4),
-        helper.make_node("Relu", [f"{prefix}c0"], [f"{prefix}r0"], f"{prefix}relu"),
-        helper.make_node("Conv", [f"{prefix}r0", f"{prefix}w1"], [f"{prefix}c1"], f"{prefix}conv1",
-                         pads=[1] * 4),
-        helper.make_node("Sub", operands[::-1] if swapped else operands, ["y"], f"{prefix}sub"),
-    ]
-    graph = helper.make_graph(
-        nodes, "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, CHANNELS, "H", "W"])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights, doc_string=doc)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
-    return path
+    nodes = [node("Conv", f"x {prefix}w0", f"{prefix}c0", f"{prefix}conv0", pads=[pads] * 4),
+             node("Relu", f"{prefix}c0", f"{prefix}r0", f"{prefix}relu"),
+             node("Conv", f"{prefix}r0 {prefix}w1", f"{prefix}c1", f"{prefix}conv1", pads=[1] * 4),
+             node("Sub", operands[::-1] if swapped else operands, "y", f"{prefix}sub")]
+    return save_model(path, nodes, {"x": [1, CHANNELS, "H", "W"]}, "y", weights, doc_string=doc)
 
 
 @pytest.fixture

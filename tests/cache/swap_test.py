@@ -6,10 +6,8 @@ import json
 import os
 import time
 
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from small_models import node, save_model
 
 # These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
@@ -39,15 +37,8 @@ def is_right(y):
 
 @pytest.fixture(scope="module")
 def relu(tmp_path_factory):
-    def value(name):
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [SIDE, SIDE])
-
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], "relu")], "g", [value("x")],
-                              [value("y")])
-    path = tmp_path_factory.mktemp("swap") / "relu.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-              path)
-    return path
+    return save_model(tmp_path_factory.mktemp("swap") / "relu.onnx",
+                      [node("Relu", "x", "y", "relu")], {"x": [SIDE, SIDE]}, {"y": [SIDE, SIDE]})
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,12 @@
 """A cache file of another user cannot change results: a plan that is not signed with this user's
 key is only a proposal, whose kernels are checked before their results are used."""
 
-import json
 import shutil
 import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from small_models import node, save_model
 
 SIDE = 64
 PROGRAM = """
@@ -40,15 +38,8 @@ def program(options="{}"):
 
 @pytest.fixture
 def relu(tmp_path):
-    def value(name):
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [SIDE, SIDE])
-
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], "relu")], "g", [value("x")],
-                              [value("y")])
-    path = tmp_path / "relu.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-              path)
-    return path
+    return save_model(tmp_path / "relu.onnx", [node("Relu", "x", "y", "relu")],
+                      {"x": [SIDE, SIDE]}, {"y": [SIDE, SIDE]})
 
 
 @pytest.fixture

@@ -8,34 +8,27 @@ import re
 import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from small_models import node, save_model
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 REFERENCE = ("--backends", "reference")
 RUN = ("run", "model.onnx", "--random", "1", *REFERENCE)
 
 
-def save_model(path, external=False, columns=300):
+def write_model(path, external=False, columns=300):
     """softmax(picture + weight), with the nodes of two blocks."""
-    value = helper.make_tensor_value_info
-    weight = onnx.numpy_helper.from_array(np.ones((2, columns), np.float32), "weight")
-    graph = helper.make_graph(
-        [helper.make_node("Add", ["picture", "weight"], ["sum"], name="layer1/add"),
-         helper.make_node("Softmax", ["sum"], ["scores"], name="layer2/softmax")],
-        "small",
-        [value("picture", TensorProto.FLOAT, [2, columns])],
-        [value("scores", TensorProto.FLOAT, [2, columns])],
-        [weight])  # fmt: skip
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(made, path, save_as_external_data=external, location="weights.bin", size_threshold=0)
+    weight = np.ones((2, columns), np.float32)
+    save_model(path,
+               [node("Add", "picture weight", "sum", "layer1/add"),
+                node("Softmax", "sum", "scores", "layer2/softmax")], {"picture": [2, columns]},
+               {"scores": [2, columns]}, {"weight": weight}, is_external=external)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("arguments")
-    save_model(folder / "model.onnx")
+    write_model(folder / "model.onnx")
     (folder / "file").write_text("")
     (folder / "there").mkdir()
     return folder
@@ -236,7 +229,7 @@ def test_a_model_comes_from_standard_input(call, folder):
 
 def test_a_model_from_standard_input_uses_caches(call, tmp_path):
     # Results for a small model are not kept in a file, because they are found again soon.
-    save_model(tmp_path / "wide.onnx", columns=30_000)
+    write_model(tmp_path / "wide.onnx", columns=30_000)
     model = (tmp_path / "wide.onnx").read_bytes()
     options = ("-", *REFERENCE, "--threads", "1", "--cache-dir", tmp_path)
 
@@ -263,7 +256,7 @@ def test_what_is_no_model_on_standard_input(call, tmp_path):
         os.close(main)
         os.close(terminal)
     assert code == 2 and "standard input: expected a model, found a terminal" in errors
-    save_model(tmp_path / "model.onnx", external=True)
+    write_model(tmp_path / "model.onnx", external=True)
     arguments = ("run", "-", *RUN[2:])
     with open(tmp_path / "model.onnx", "rb") as file:
         assert call(*arguments, stdin=file, cwd=tmp_path)[0] == 0

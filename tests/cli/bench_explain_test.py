@@ -10,9 +10,9 @@ import subprocess
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from small_models import node, normal, save_model, tensor_type
 from terminal import run_on_terminal
 
 BENCH_KEYS = (
@@ -26,29 +26,16 @@ QUICK = ("--seconds", "0.02", "--warmup", "0", "--threads", "1")
 def model(tmp_path):
     """Conv, Relu, Conv with names that are difficult in options, followed by an ArgMax."""
     random = np.random.default_rng(0)
-
-    def weight(name, *shape):
-        return numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
-
-    nodes = [
-        helper.make_node("Conv", ["x", "w1"], ["c1"], name="stem/conv:0", pads=[1] * 4),
-        helper.make_node("Relu", ["c1"], ["r1"], name="stem/relu"),
-        helper.make_node("Conv", ["r1", "w2"], ["c2"], name="head=conv", pads=[1] * 4),
-        helper.make_node("ArgMax", ["c2"], ["y"], name="top", axis=1),
-    ]
+    nodes = [node("Conv", "x w1", "c1", "stem/conv:0", pads=[1] * 4),
+             node("Relu", "c1", "r1", "stem/relu"),
+             node("Conv", "r1 w2", "c2", "head=conv", pads=[1] * 4),
+             node("ArgMax", "c2", "y", "top", axis=1)]
     property_of_node = nodes[2].metadata_props.add()
     property_of_node.key, property_of_node.value = "stage", "head"
-    graph = helper.make_graph(
-        nodes,
-        "small",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, 16, 16])],
-        [helper.make_tensor_value_info("y", TensorProto.INT64, None)],
-        [weight("w1", 16, 3, 3, 3), weight("w2", 16, 16, 3, 3)],
-    )
-    path = tmp_path / "model.onnx"
-    opsets = [helper.make_opsetid("", 17)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
-    return path
+    return save_model(tmp_path / "model.onnx", nodes, {"x": ["batch", 3, 16, 16]},
+                      {"y": tensor_type(TensorProto.INT64, None)},
+                      {"w1": normal(random, 16, 3, 3, 3), "w2": normal(random, 16, 16, 3, 3)},
+                      ir_version=10)
 
 
 @pytest.fixture

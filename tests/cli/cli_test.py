@@ -5,9 +5,8 @@ import os
 import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from small_models import node, save_model
 
 PICTURE = np.arange(6, dtype=np.float32).reshape(2, 3)
 OUTPUT = "out/y=1"
@@ -16,21 +15,10 @@ OUTPUT = "out/y=1"
 @pytest.fixture
 def model(tmp_path):
     """Doubles its input; no node reads its second input."""
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        [
-            helper.make_node("Add", ["picture", "picture"], ["h"], name="double"),
-            helper.make_node("Identity", ["h"], [OUTPUT]),
-        ],
-        "doubling",
-        [
-            value("picture", TensorProto.FLOAT, ["batch", 3]),
-            value("unused", TensorProto.FLOAT, ["q"]),
-        ],
-        [value(OUTPUT, TensorProto.FLOAT, ["batch", 3])],
-    )
-    path = tmp_path / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    path = save_model(tmp_path / "model.onnx",
+                      [node("Add", "picture picture", "h", "double"),
+                       node("Identity", "h", [OUTPUT])], {"picture": ["batch", 3], "unused": ["q"]},
+                      {OUTPUT: ["batch", 3]})
     np.save(tmp_path / "picture.npy", PICTURE)
     np.save(tmp_path / "right.npy", 2 * PICTURE)
     return path

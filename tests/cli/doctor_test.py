@@ -9,9 +9,8 @@ import shutil
 import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node, save_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOBODY = 65534
@@ -127,13 +126,9 @@ def test_a_folder_in_which_others_may_write(doctor):
 
 
 def test_plans_damaged_caches_and_those_of_another_version(doctor, tessera_binary, needs_a_library):
-    value = helper.make_tensor_value_info
-    nodes = [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Relu", ["c"], ["y"])]
-    weight = numpy_helper.from_array(np.ones((8, 3, 3, 3), np.float32), "w")
-    graph = helper.make_graph(nodes, "small", [value("x", TensorProto.FLOAT, [1, 3, 12, 12])],
-                              [value("y", TensorProto.FLOAT, None)], [weight])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              doctor.working / "model.onnx")
+    nodes = [node("Conv", "x w", "c"), node("Relu", "c", "y")]
+    weight = np.ones((8, 3, 3, 3), np.float32)
+    save_model(doctor.working / "model.onnx", nodes, {"x": [1, 3, 12, 12]}, "y", {"w": weight})
     subprocess.run([tessera_binary, "bench", "model.onnx", "--optimize", "--threads", "1",
                     "--seconds", "0.01"], cwd=doctor.working, check=True, capture_output=True,
                    timeout=60)

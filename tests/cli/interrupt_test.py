@@ -8,9 +8,8 @@ import subprocess
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node, normal, save_model
 
 # These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
@@ -23,14 +22,9 @@ STEPS = 3000
 def model(tmp_path_factory):
     """Matrix products that take many seconds on the reference, each some milliseconds."""
     shape = [SIZE, SIZE]
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(STEPS)],
-        "long", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info(f"v{STEPS}", TensorProto.FLOAT, shape)])
-    path = tmp_path_factory.mktemp("long") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    return save_model(tmp_path_factory.mktemp("long") / "model.onnx",
+                      [node("MatMul", f"v{at} v0", f"v{at + 1}") for at in range(STEPS)],
+                      {"v0": shape}, {f"v{STEPS}": shape})
 
 
 def catches_interrupts(process):
@@ -64,20 +58,14 @@ def test_a_run_ends_before_its_next_step(tessera_binary, model, command):
 def tunable(tmp_path_factory):
     """Matrix products of many sizes, which take seconds to measure."""
     rng = np.random.default_rng(1)
-    nodes, weights, rows = [], [], 64
+    nodes, weights, rows = [], {}, 64
     for at in range(24):
         columns = 200 + 7 * at
-        weight = rng.standard_normal((rows, columns)).astype(np.float32) / 16
-        weights.append(numpy_helper.from_array(weight, f"w{at}"))
-        nodes.append(helper.make_node("MatMul", [f"v{at}", f"w{at}"], [f"v{at + 1}"]))
+        weights[f"w{at}"] = normal(rng, rows, columns) / 16
+        nodes.append(node("MatMul", f"v{at} w{at}", f"v{at + 1}"))
         rows = columns
-    graph = helper.make_graph(
-        nodes, "tunable", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [192, 64])],
-        [helper.make_tensor_value_info("v24", TensorProto.FLOAT, [192, rows])], weights)
-    path = tmp_path_factory.mktemp("tunable") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    return save_model(tmp_path_factory.mktemp("tunable") / "model.onnx", nodes, {"v0": [192, 64]},
+                      {"v24": [192, rows]}, weights)
 
 
 def start_tuning(tessera_binary, tunable):

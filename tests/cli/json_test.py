@@ -10,7 +10,8 @@ import subprocess
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from small_models import model_of, node, normal, tensor_type
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "formats" / "json.md"
@@ -97,25 +98,13 @@ def model(tmp_path_factory):
     """Several ops, so that there are groups, constants and refusals; names that are not valid
     UTF-8."""
     random = np.random.default_rng(0)
-
-    def weight(name, *shape):
-        return numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
-
-    nodes = [
-        helper.make_node("Conv", ["x", "w1"], ["c1"], name="stem_BYTES_\x07\x1b[31m\"\\", pads=[1] * 4),
-        helper.make_node("Relu", ["c1"], ["r1"], name="relu"),
-        helper.make_node("Conv", ["r1", "w2"], ["c2"], name="head", pads=[1] * 4),
-        helper.make_node("Dropout", ["c2"], ["d"], name="drop"),
-        helper.make_node("Gather", ["d", "i"], ["g"], name="pick", axis=1),
-        helper.make_node("ArgMax", ["g"], ["y"], name="top", axis=1),
-    ]
-    tensor = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        nodes, "small",
-        [tensor("x", TensorProto.FLOAT, ["batch", 3, 12, 12]), tensor("i", TensorProto.INT64, [4])],
-        [tensor("y", TensorProto.INT64, None), tensor("c2", TensorProto.FLOAT, None)],
-        [weight("w1", 16, 3, 3, 3), weight("w2", 16, 16, 3, 3)])
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    nodes = [node("Conv", "x w1", "c1", "stem_BYTES_\x07\x1b[31m\"\\", pads=[1] * 4),
+             node("Relu", "c1", "r1", "relu"), node("Conv", "r1 w2", "c2", "head", pads=[1] * 4),
+             node("Dropout", "c2", "d", "drop"), node("Gather", "d i", "g", "pick", axis=1),
+             node("ArgMax", "g", "y", "top", axis=1)]
+    made = model_of(nodes, {"x": ["batch", 3, 12, 12], "i": tensor_type(TensorProto.INT64, [4])},
+                    {"y": tensor_type(TensorProto.INT64, None), "c2": None},
+                    {"w1": normal(random, 16, 3, 3, 3), "w2": normal(random, 16, 16, 3, 3)})
     folder = tmp_path_factory.mktemp("json")
     # The onnx package refuses to write invalid UTF-8; other programs do not.
     path = folder / "model.onnx"

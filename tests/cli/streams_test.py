@@ -10,9 +10,9 @@ import subprocess
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from small_models import node, save_model, tensor_type
 from terminal import run_on_terminal
 
 SIZE = 192
@@ -23,17 +23,11 @@ QUICK = ("--seconds", "0.1")
 def model(tmp_path_factory):
     """Matrix products, as many as take some milliseconds on the reference."""
     rng = np.random.default_rng(0)
-    weights = [numpy_helper.from_array(
-        (rng.standard_normal((SIZE, SIZE)) / np.sqrt(SIZE)).astype(np.float32), f"w{at}")
-        for at in range(6)]
-    nodes = [helper.make_node("MatMul", [f"v{at}", f"w{at}"], [f"v{at + 1}"]) for at in range(6)]
-    graph = helper.make_graph(
-        nodes, "products", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, ["rows", SIZE])],
-        [helper.make_tensor_value_info("v6", TensorProto.FLOAT, ["rows", SIZE])], weights)
-    path = tmp_path_factory.mktemp("streams") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    weights = {f"w{at}": (rng.standard_normal((SIZE, SIZE)) / np.sqrt(SIZE)).astype(np.float32)
+               for at in range(6)}
+    nodes = [node("MatMul", f"v{at} w{at}", f"v{at + 1}") for at in range(6)]
+    return save_model(tmp_path_factory.mktemp("streams") / "model.onnx", nodes,
+                      {"v0": ["rows", SIZE]}, {"v6": ["rows", SIZE]}, weights)
 
 
 def bench(tessera_binary, model, *options, rows=16):
@@ -114,13 +108,9 @@ def test_wrong_options(run, options, error):
 def test_an_error_of_a_stream_ends_all(tessera_binary, tmp_path):
     """An index that is known only in the run and that does not exist."""
     path = tmp_path / "gather.onnx"
-    graph = helper.make_graph(
-        [helper.make_node("Gather", ["table", "index"], ["y"])], "gather",
-        [helper.make_tensor_value_info("index", TensorProto.INT64, [1])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(np.zeros((3, 2), np.float32), "table")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
+    save_model(path, [node("Gather", "table index", "y")],
+               {"index": tensor_type(TensorProto.INT64, [1])}, "y",
+               {"table": np.zeros((3, 2), np.float32)})
     np.save(tmp_path / "index.npy", np.array([7]))
     done = subprocess.run(
         [tessera_binary, "bench", path, "--streams", "3", "--input",

@@ -12,9 +12,8 @@ import sys
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node, normal, save_model
 
 # These tests send signals.
 pytestmark = pytest.mark.alone
@@ -26,19 +25,13 @@ PRODUCTS = 24
 def write_model(path, products):
     """Matrix products of many sizes, each of which is measured."""
     rng = np.random.default_rng(1)
-    nodes, weights, rows = [], [], 64
+    nodes, weights, rows = [], {}, 64
     for at in range(products):
         columns = 200 + 7 * at
-        weight = rng.standard_normal((rows, columns)).astype(np.float32) / 16
-        weights.append(numpy_helper.from_array(weight, f"w{at}"))
-        nodes.append(helper.make_node("MatMul", [f"v{at}", f"w{at}"], [f"v{at + 1}"]))
+        weights[f"w{at}"] = normal(rng, rows, columns) / 16
+        nodes.append(node("MatMul", f"v{at} w{at}", f"v{at + 1}"))
         rows = columns
-    graph = helper.make_graph(
-        nodes, "tunable", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [192, 64])],
-        [helper.make_tensor_value_info(f"v{products}", TensorProto.FLOAT, [192, rows])], weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    return save_model(path, nodes, {"v0": [192, 64]}, {f"v{products}": [192, rows]}, weights)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ those that compile a kernel for each node get only the newest version, and one v
 attribute."""
 
 import collections
-import dataclasses
 import json
 import subprocess
 import warnings
@@ -18,6 +17,7 @@ import pytest
 from onnx import helper
 
 from attribute_rows import NAMES_BEFORE, Inexpressible, node_of, rows_by_op, settings_of
+from small_models import node
 
 # Attributes that decide only types or nothing, or whose ops no plug-in computes.
 WITHOUT_ROW = {
@@ -89,7 +89,7 @@ def negated(model):
     """The model with a Neg behind its first output."""
     changed = onnx.load_model_from_string(model)
     graph = changed.graph
-    graph.node.append(helper.make_node("Neg", ["o0"], ["negated"], name="target_behind"))
+    graph.node.append(node("Neg", "o0", "negated", "target_behind"))
     graph.output[0].name = "negated"
     return changed.SerializeToString()
 

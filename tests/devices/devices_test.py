@@ -6,9 +6,8 @@ import os
 import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from small_models import node, save_model
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +36,8 @@ def run_tessera(tessera_binary, fake, tmp_path):
 def save_product(path, size):
     """y = x W, then Relu."""
     weight = np.random.default_rng(1).standard_normal((size, size)).astype(np.float32)
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["product"], name="product"),
-             helper.make_node("Relu", ["product"], ["y"], name="relu")]
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size, size]) for name in "xy"]
-    graph = helper.make_graph(nodes, "small", ends[:1], ends[1:],
-                              [onnx.numpy_helper.from_array(weight, "w")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    nodes = [node("MatMul", "x w", "product", "product"), node("Relu", "product", "y", "relu")]
+    return save_model(path, nodes, {"x": [size, size]}, {"y": [size, size]}, {"w": weight})
 
 
 def explain(run_tessera, model, *options, **keywords):

@@ -13,6 +13,7 @@ import onnxruntime
 import pytest
 
 import self_made_models
+from small_models import node, save_model
 from value_comparison import explain_difference
 
 DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
@@ -142,20 +143,13 @@ def test_light_models_are_legal_again(bin_dir, tmp_path, model):
 
 def test_says_why_a_model_cannot_be_exported(bin_dir, tmp_path):
     """One model with two operator sets: an old function inside a newer graph."""
-    function = onnx.helper.make_function(
-        "local", "old", ["x"], ["y"], [onnx.helper.make_node("Softmax", ["x"], ["y"], axis=1)],
-        [onnx.helper.make_opsetid("", 12)],
-    )
-    value = lambda name: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3])
-    graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("Softmax", ["x"], ["a"]),
-         onnx.helper.make_node("old", ["a"], ["y"], domain="local")],
-        "g", [value("x")], [value("y")],
-    )
-    opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("local", 1)]
-    model = onnx.helper.make_model(graph, opset_imports=opsets, functions=[function], ir_version=8)
-    onnx.save(model, tmp_path / "mixed.onnx")
-    result = export(bin_dir, "imported", tmp_path / "mixed.onnx", tmp_path / "again.onnx")
+    function = onnx.helper.make_function("local", "old", ["x"], ["y"],
+                                         [node("Softmax", "x", "y", axis=1)],
+                                         [onnx.helper.make_opsetid("", 12)])
+    model = save_model(tmp_path / "mixed.onnx",
+                       [node("Softmax", "x", "a"), node("old", "a", "y", domain="local")],
+                       {"x": [2, 3]}, {"y": [2, 3]}, domains={"local": 1}, functions=[function])
+    result = export(bin_dir, "imported", model, tmp_path / "again.onnx")
     assert result.returncode == 1
     assert "Unsupported: node 'a' (Softmax)" in result.stderr
     assert "node 'y' (Softmax) of version 11" in result.stderr

@@ -5,9 +5,8 @@ import subprocess
 import sys
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node, save_model
 
 WIDTH = 5000
 COUNT = 4
@@ -15,25 +14,11 @@ FILE_BYTES = COUNT * WIDTH * WIDTH * 4
 
 
 def save_products(path, weight_count, is_external=False):
-    weights = [
-        numpy_helper.from_array(np.zeros((WIDTH, WIDTH), np.float32), f"w{index}")
-        for index in range(weight_count)
-    ]
-    names = ["x"] + [f"h{index}" for index in range(weight_count)]
-    nodes = [
-        helper.make_node("MatMul", [names[index], f"w{index}"], [names[index + 1]])
-        for index in range(weight_count)
-    ] or [helper.make_node("Relu", ["x"], ["h"])]
-    values = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, WIDTH])
-        for name in ("x", nodes[-1].output[0])
-    ]
-    graph = helper.make_graph(nodes, "products", values[:1], values[1:], weights)
-    opsets = [helper.make_opsetid("", 17)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    external = {"save_as_external_data": True, "location": "w.bin", "size_threshold": 0}
-    onnx.save(model, path, **(external if is_external else {}))
-    return path
+    weights = {f"w{index}": np.zeros((WIDTH, WIDTH), np.float32) for index in range(weight_count)}
+    nodes = [node("MatMul", f"h{index} w{index}", f"h{index + 1}")
+             for index in range(weight_count)] or [node("Relu", "h0", "h1")]
+    return save_model(path, nodes, {"h0": [1, WIDTH]}, {nodes[-1].output[0]: [1, WIDTH]}, weights,
+                      is_external=is_external)
 
 
 # A process's peak memory includes that of the process that forked it, so a small process starts it.

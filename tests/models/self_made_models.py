@@ -6,7 +6,8 @@ Standard deviations are chosen so that values stay near 1 and a mistake anywhere
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from small_models import model_of, node, tensor_type
 
 
 class Network:
@@ -16,18 +17,18 @@ class Network:
         self.name = name
         self.opset = opset
         self.nodes = []
-        self.weights = []
-        self.inputs = []
-        self.outputs = []
+        self.weights = {}
+        self.inputs = {}
+        self.outputs = {}
         self.random = np.random.default_rng(len(name) * 1000 + opset)
 
     def input(self, name, shape, element=TensorProto.FLOAT):
-        self.inputs.append(helper.make_tensor_value_info(name, element, shape))
+        self.inputs[name] = tensor_type(element, shape)
         return name
 
     def constant(self, array) -> str:
         name = f"weight_{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.asarray(array), name))
+        self.weights[name] = array
         return name
 
     def normal(self, *shape, deviation=1.0, mean=0.0) -> str:
@@ -39,7 +40,7 @@ class Network:
 
     def node(self, op, *inputs, outputs=1, **attributes):
         names = [f"value_{len(self.nodes)}_{index}" for index in range(outputs)]
-        self.nodes.append(helper.make_node(op, inputs, names, f"node_{len(self.nodes)}", **attributes))
+        self.nodes.append(node(op, inputs, names, f"node_{len(self.nodes)}", **attributes))
         return names[0] if outputs == 1 else names
 
     def convolution(self, source, inputs, outputs, kernel, group=1, bias=True, **attributes):
@@ -61,13 +62,11 @@ class Network:
         return self.node("Add", product, self.normal(outputs))
 
     def output(self, name, element=TensorProto.FLOAT):
-        self.outputs.append(helper.make_tensor_value_info(name, element, None))
+        self.outputs[name] = tensor_type(element, None)
 
     def model(self) -> onnx.ModelProto:
-        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.weights)
-        model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8
-        )
+        model = model_of(self.nodes, self.inputs, self.outputs, self.weights, opset=self.opset,
+                         name=self.name)
         return onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
 
 

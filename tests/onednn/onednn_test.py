@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import model_bytes, node
 
 # With the pixels along each axis of its input.
 FIRSTS = {"Relu": 1, "Sigmoid": 1, "Add": 1, "Mul": 1, "Div": 1, "GlobalAveragePool": 5}
@@ -24,15 +24,10 @@ def test_elements_of_channels_fit_images_of_one_pixel(tessera, why_unusable, fir
         nodes, value = [], "x"
         for index, operator in enumerate((first, *tails)):
             has_operand = operator in ("Add", "Mul", "Sub", "Div")
-            nodes.append(helper.make_node(operator, [value, "k"] if has_operand else [value],
-                                          [f"v{index}"]))
+            nodes.append(node(operator, [value, "k"] if has_operand else [value], f"v{index}"))
             value = f"v{index}"
-        graph = helper.make_graph(
-            nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-            [helper.make_tensor_value_info(value, TensorProto.FLOAT, (images, channels, *pixels))],
-            [numpy_helper.from_array(constant, "k")])
-        model = tessera.load(helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+        model = tessera.load(model_bytes(nodes, {"x": shape}, {value: (images, channels, *pixels)},
+                                         {"k": constant}))
         x = random.standard_normal(shape).astype(np.float32)
         expected = model.bind(backends=["reference"]).run({"x": x})[0].copy()
         for backends in (["onednn", "reference"], None):

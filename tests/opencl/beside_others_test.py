@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from small_models import model_of, node, normal
 
 ROUNDS = 7
 ONE_FOR_EACH = ("opencl", "native", "onednn", "reference")
@@ -45,18 +45,14 @@ def needs_opencl(why_unusable):
 def small_network(steps):
     """A chain of convolutions and Relus from x to y."""
     generator = np.random.default_rng(1)
-    nodes, weights, value = [], [], "x"
+    nodes, weights, value = [], {}, "x"
     for index in range(steps):
-        weight = 0.1 * generator.standard_normal((8, 8, 3, 3)).astype(np.float32)
-        weights.append(onnx.numpy_helper.from_array(weight, f"w{index}"))
-        nodes.append(helper.make_node("Conv", [value, f"w{index}"], [f"c{index}"],
-                                      name=f"conv{index}", pads=[1, 1, 1, 1]))
+        weights[f"w{index}"] = 0.1 * normal(generator, 8, 8, 3, 3)
+        nodes.append(node("Conv", [value, f"w{index}"], f"c{index}", f"conv{index}",
+                          pads=[1, 1, 1, 1]))
         value = "y" if index == steps - 1 else f"r{index}"
-        nodes.append(helper.make_node("Relu", [f"c{index}"], [value], name=f"relu{index}"))
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8, 64, 64])
-            for name in "xy"]
-    graph = helper.make_graph(nodes, "small", ends[:1], ends[1:], weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        nodes.append(node("Relu", f"c{index}", [value], f"relu{index}"))
+    return model_of(nodes, {"x": [1, 8, 64, 64]}, {"y": [1, 8, 64, 64]}, weights)
 
 
 @pytest.fixture

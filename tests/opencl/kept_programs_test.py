@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from onnx import TensorProto, helper, save
+from small_models import chain, save_model
 
 # Binds and runs a model on OpenCL. Prints how many programs this process has built from source, and
 # how many with those of the process that measures; whether PoCL was loaded just to describe the
@@ -68,13 +68,7 @@ def start(bin_dir, tmp_path):
 
 def save_chain(path, *ops, rows=4):
     """x -> each of `ops` -> y; a trailing op makes the model another one."""
-    names = ["x", *(f"v{index}" for index in range(len(ops) - 1)), "y"]
-    nodes = [helper.make_node(op, [names[index]], [names[index + 1]], name=f"{op}{index}")
-             for index, op in enumerate(ops)]
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, 8]) for name in "xy"]
-    graph = helper.make_graph(nodes, path.stem, ends[:1], ends[1:])
-    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return path
+    return save_model(path, chain(*ops), {"x": [rows, 8]}, {"y": [rows, 8]})
 
 
 def programs_in(folder):

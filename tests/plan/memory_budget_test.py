@@ -6,9 +6,8 @@ import re
 import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node, save_model
 
 
 @pytest.fixture(scope="module")
@@ -17,18 +16,11 @@ def model(tmp_path_factory):
     """
     source = np.random.default_rng(1)
     weights = [source.standard_normal((32, 32, 3, 3), np.float32) / 16 for _ in range(2)]
-    nodes = [helper.make_node("Conv", ["x", "w0"], ["a"], name="conv0", pads=[1, 1, 1, 1]),
-             helper.make_node("Relu", ["a"], ["b"], name="relu"),
-             helper.make_node("Conv", ["b", "w1"], ["y"], name="conv1", pads=[1, 1, 1, 1])]
+    nodes = [node("Conv", "x w0", "a", "conv0", pads=[1, 1, 1, 1]), node("Relu", "a", "b", "relu"),
+             node("Conv", "b w1", "y", "conv1", pads=[1, 1, 1, 1])]
     shape = [1, 32, 20, 20]
-    graph = helper.make_graph(
-        nodes, "convolutions", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
-        [numpy_helper.from_array(weight, f"w{index}") for index, weight in enumerate(weights)])
-    path = tmp_path_factory.mktemp("budget") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    return save_model(tmp_path_factory.mktemp("budget") / "model.onnx", nodes, {"x": shape},
+                      {"y": shape}, {f"w{index}": weight for index, weight in enumerate(weights)})
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import sys
 import textwrap
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node, save_model
 
 PROGRAM = """
     import resource
@@ -47,17 +46,11 @@ PROGRAM = """
 def model(tmp_path):
     """Its inner values need the memory of four rows of x at the same time, in addition to the
     output."""
-    nodes = [helper.make_node("Neg", ["x"], ["down"]), helper.make_node("Abs", ["down"], ["up"]),
-             helper.make_node("Concat", ["up", "down"], ["both"], axis=1),
-             helper.make_node("ReduceMax", ["both"], ["most"], axes=[1]),
-             helper.make_node("Mul", ["up", "most"], ["y"])]
-    graph = helper.make_graph(
-        nodes, "wide", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 1024])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", 1024])])
-    path = tmp_path / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
-              path)
-    return path
+    nodes = [node("Neg", "x", "down"), node("Abs", "down", "up"),
+             node("Concat", "up down", "both", axis=1), node("ReduceMax", "both", "most", axes=[1]),
+             node("Mul", "up most", "y")]
+    return save_model(tmp_path / "model.onnx", nodes, {"x": ["rows", 1024]}, {"y": ["rows", 1024]},
+                      opset=13)
 
 
 def run_program(program, model):
@@ -108,14 +101,8 @@ def test_packing_beyond_the_limit_says_so_too(tessera, tmp_path, why_unusable):
     if why_unusable.get("native"):
         pytest.skip(why_unusable["native"])
     weight = np.full((4096, 4096), 0.5, np.float32)
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], "heavy",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4096])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4096])],
-        [numpy_helper.from_array(weight, "w")])
-    path = tmp_path / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
-              path)
+    path = save_model(tmp_path / "model.onnx", [node("MatMul", "x w", "y", "product")],
+                      {"x": [1, 4096]}, {"y": [1, 4096]}, {"w": weight}, opset=13)
     done = run_program(PACKING, path)
     assert done.returncode == 0, done.stderr
     error, last = done.stdout.splitlines()

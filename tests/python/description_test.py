@@ -7,7 +7,8 @@ import sys
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from small_models import node, tensor_type
 
 
 def test_a_model_describes_itself(tessera, doubling_model):
@@ -34,12 +35,9 @@ def test_a_model_describes_itself(tessera, doubling_model):
 
 
 def test_indices_have_a_limit(tessera, save_model):
-    path = save_model(
-        [helper.make_node("Gather", ["table", "tokens"], ["y"])],
-        [("tokens", TensorProto.INT64, [4])],
-        [("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(np.zeros((50, 2), np.float32), "table")],
-    )
+    path = save_model([node("Gather", "table tokens", "y")],
+                      {"tokens": tensor_type(TensorProto.INT64, [4])}, "y",
+                      {"table": np.zeros((50, 2), np.float32)})
     assert tessera.load(path).inputs[0].index_limit == 50
 
 

@@ -16,8 +16,9 @@ import weakref
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 from onnxruntime_programs import classifier, rows, saved
+from small_models import model_of, node
 
 
 @pytest.fixture(scope="session")
@@ -424,14 +425,9 @@ def test_threads_share_a_session(ort, threads_of_a_run):
 
 def test_any_set_of_initializers_can_be_overridden(ort):
     defaults = {"scale": np.float32(2), "shift": np.float32(10)}
-    graph = helper.make_graph(
-        [helper.make_node("Mul", ["x", "scale"], ["product"]),
-         helper.make_node("Add", ["product", "shift"], ["y"])], "affine",
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])
-         for name in ("x", *defaults)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
-        [numpy_helper.from_array(value.reshape(1), name) for name, value in defaults.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of([node("Mul", "x scale", "product"), node("Add", "product shift", "y")],
+                     {name: [1] for name in ("x", *defaults)}, {"y": [1]},
+                     {name: value.reshape(1) for name, value in defaults.items()})
     session = ort.InferenceSession(model.SerializeToString())
     for _ in range(2):
         for given in ({}, {"scale": 3}, {"shift": 5}, {"scale": 4, "shift": 6}):
@@ -478,12 +474,9 @@ def test_a_pool_binds_as_many_executors_as_run_at_once(ort):
 def test_terminate_ends_a_run_of_another_thread(ort):
     """The run takes many seconds if nothing ends it."""
     size, count = 4_000_000, 500
-    nodes = [helper.make_node("Sin" if index % 2 else "Cos", [f"v{index}"], [f"v{index + 1}"])
+    nodes = [node("Sin" if index % 2 else "Cos", f"v{index}", f"v{index + 1}")
              for index in range(count)]
-    graph = helper.make_graph(
-        nodes, "long", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [size])],
-        [helper.make_tensor_value_info(f"v{count}", TensorProto.FLOAT, [size])])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of(nodes, {"v0": [size]}, {f"v{count}": [size]})
     options = ort.SessionOptions()
     options.add_session_config_entry("tessera.backends", '["reference"]')
     session = ort.InferenceSession(model.SerializeToString(), options)
@@ -517,11 +510,8 @@ def test_importing_tessera_loads_none_of_it(tessera):
 
 
 def test_model_without_inputs_and_text_of_a_session(ort, session):
-    graph = helper.make_graph(
-        [helper.make_node("Identity", ["w"], ["y"])], "constant", [],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
-        [numpy_helper.from_array(np.array([1, 2], np.float32), "w")])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of([node("Identity", "w", "y")], {}, {"y": [2]},
+                     {"w": np.array([1, 2], np.float32)})
     assert ort.InferenceSession(model.SerializeToString()).run(None, {})[0].tolist() == [1, 2]
     assert "x: tensor(float) ['batch', 4] -> probabilities, logits; CPU" in repr(session)
     assert repr(ort.SessionOptions()) == "<SessionOptions with the defaults>"

@@ -10,32 +10,20 @@ import threading
 import weakref
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node
 
 
 def slow_model(save_model, steps):
     """A chain of matrix products of 256 x 256 that does not change its values."""
-    nodes = [
-        helper.make_node("MatMul", [f"v{index}", "one"], [f"v{index + 1}"])
-        for index in range(steps)
-    ]
-    return save_model(
-        nodes,
-        [("v0", TensorProto.FLOAT, [256, 256])],
-        [(f"v{steps}", TensorProto.FLOAT, [256, 256])],
-        [numpy_helper.from_array(np.eye(256, dtype=np.float32), "one")],
-        name="slow",
-    )
+    nodes = [node("MatMul", f"v{index} one", f"v{index + 1}") for index in range(steps)]
+    return save_model(nodes, {"v0": [256, 256]}, {f"v{steps}": [256, 256]},
+                      {"one": np.eye(256, dtype=np.float32)}, name="slow")
 
 
 def test_an_executor_outlives_its_model_and_an_array_its_executor(tessera, save_model):
     weight = np.arange(300_000, dtype=np.float32)
-    path = save_model(
-        [helper.make_node("Add", ["x", "weight"], ["y"])],
-        [("x", TensorProto.FLOAT, [300_000])],
-        [("y", TensorProto.FLOAT, [300_000])],
-        [numpy_helper.from_array(weight, "weight")],
-    )
+    path = save_model([node("Add", "x weight", "y")], {"x": [300_000]}, {"y": [300_000]},
+                      {"weight": weight})
     model = tessera.load(path)
     executor = model.bind()
     del model

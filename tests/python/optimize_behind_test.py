@@ -8,9 +8,8 @@ import textwrap
 import time
 
 import numpy
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node, normal, save_model
 
 SIZE = 384
 
@@ -19,20 +18,14 @@ SIZE = 384
 def model(tmp_path_factory):
     """Products that take some milliseconds, so that whole plans are measured."""
     random = numpy.random.default_rng(1)
-    nodes, weights, name = [], [], "x"
+    nodes, weights, name = [], {}, "x"
     for index in range(8):
-        weight = random.standard_normal((SIZE, SIZE)).astype(numpy.float32) / SIZE ** 0.5
-        weights.append(numpy_helper.from_array(weight, f"w{index}"))
-        nodes.append(helper.make_node("MatMul", [name, f"w{index}"], [f"m{index}"]))
-        nodes.append(helper.make_node("Relu", [f"m{index}"], [f"r{index}"]))
+        weights[f"w{index}"] = normal(random, SIZE, SIZE) / SIZE ** 0.5
+        nodes.append(node("MatMul", [name, f"w{index}"], f"m{index}"))
+        nodes.append(node("Relu", f"m{index}", f"r{index}"))
         name = f"r{index}"
-    values = [helper.make_tensor_value_info(of, TensorProto.FLOAT, [SIZE, SIZE])
-              for of in ("x", name)]
-    graph = helper.make_graph(nodes, "products", values[:1], values[1:], weights)
-    path = tmp_path_factory.mktemp("behind") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
-                                ir_version=9), path)
-    return path
+    return save_model(tmp_path_factory.mktemp("behind") / "model.onnx", nodes, {"x": [SIZE, SIZE]},
+                      {name: [SIZE, SIZE]}, weights)
 
 
 @pytest.fixture

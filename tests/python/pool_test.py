@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node
 
 
 def rows(count, value=1.0):
@@ -231,12 +231,11 @@ def test_arrays_of_requests_are_let_go(tessera, model):
 
 def products(save_model, count, size):
     rng = np.random.default_rng(0)
-    weights = [numpy_helper.from_array(
-        (rng.standard_normal((size, size)) / np.sqrt(size)).astype(np.float32), f"w{at}")
-        for at in range(count)]
-    nodes = [helper.make_node("MatMul", [f"v{at}", f"w{at}"], [f"v{at + 1}"]) for at in range(count)]
-    return save_model(nodes, [("v0", TensorProto.FLOAT, ["rows", size])],
-                      [(f"v{count}", TensorProto.FLOAT, ["rows", size])], weights, name="products")
+    weights = {f"w{at}": (rng.standard_normal((size, size)) / np.sqrt(size)).astype(np.float32)
+               for at in range(count)}
+    nodes = [node("MatMul", f"v{at} w{at}", f"v{at + 1}") for at in range(count)]
+    return save_model(nodes, {"v0": ["rows", size]}, {f"v{count}": ["rows", size]}, weights,
+                      name="products")
 
 
 def test_executors_share_weights(tessera, save_model):

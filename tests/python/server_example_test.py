@@ -16,9 +16,9 @@ import threading
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from small_models import model_of, node, save_model, tensor_type
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "09_server"
 
@@ -160,14 +160,9 @@ def test_wrong_input_is_refused_with_the_reason(serve):
 
 def lookup_model(path):
     """Rows of a table of three: another index is an error of the run."""
-    graph = helper.make_graph(
-        [helper.make_node("Gather", ["table", "index"], ["y"])], "lookup",
-        [helper.make_tensor_value_info("index", TensorProto.INT64, ["batch"])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 2])],
-        [numpy_helper.from_array(np.arange(6, dtype=np.float32).reshape(3, 2), "table")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    return save_model(path, [node("Gather", "table index", "y")],
+                      {"index": tensor_type(TensorProto.INT64, ["batch"])}, {"y": ["batch", 2]},
+                      {"table": np.arange(6, dtype=np.float32).reshape(3, 2)})
 
 
 def test_an_error_of_a_run_stays_with_its_request(serve, tmp_path):
@@ -264,13 +259,9 @@ def test_a_full_queue_is_503(tessera, modules):
 
 def row_model(path, element_type, row):
     """The rows that it is given."""
-    graph = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["y"])], "rows",
-        [helper.make_tensor_value_info("x", element_type, ["batch", *row])],
-        [helper.make_tensor_value_info("y", element_type, ["batch", *row])])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    return save_model(path, [node("Identity", "x", "y")],
+                      {"x": tensor_type(element_type, ["batch", *row])},
+                      {"y": tensor_type(element_type, ["batch", *row])})
 
 
 @pytest.mark.parametrize(("element_type", "row", "reason"), [
@@ -429,8 +420,8 @@ def test_slow_clients_are_not_waited_for(tessera, modules, monkeypatch, parts):
     service.end()
 
 
-IDENTITY = helper.make_node("Identity", ["x"], ["y"])
-MEAN = helper.make_node("ReduceMean", ["x"], ["y"], axes=[0], keepdims=0)
+IDENTITY = node("Identity", "x", "y")
+MEAN = node("ReduceMean", "x", "y", axes=[0], keepdims=0)
 
 
 @pytest.mark.parametrize(("node", "inputs", "reason"), [
@@ -442,11 +433,7 @@ MEAN = helper.make_node("ReduceMean", ["x"], ["y"], axes=[0], keepdims=0)
 ])
 def test_models_that_are_not_served(tessera, modules, node, inputs, reason):
     server, _ = modules
-    graph = helper.make_graph(
-        [node], "other", [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-                          for name, shape in inputs.items()],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of([node], {name: shape for name, shape in inputs.items()}, "y")
     loaded = tessera.load(model.SerializeToString())
     with pytest.raises(ValueError, match=reason):
         server.row_shapes(loaded)

@@ -12,9 +12,8 @@ import sys
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from small_models import node, save_model
 
 
 pytestmark = pytest.mark.alone
@@ -24,14 +23,8 @@ COUNT = 3_000_000
 @pytest.fixture
 def large_model(tmp_path):
     """A model with rows whose JSON has 60 MiB."""
-    graph = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["y"])], "rows",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", COUNT])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", COUNT])])
-    path = tmp_path / "large.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    return save_model(tmp_path / "large.onnx", [node("Identity", "x", "y")],
+                      {"x": ["batch", COUNT]}, {"y": ["batch", COUNT]})
 
 
 def start(tessera, model):

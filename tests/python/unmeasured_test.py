@@ -9,24 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from small_models import model_bytes, model_of, node, tensor_type
 
 
 def add_model(size, second=None):
     """z = x + y; with `second`, also w = a product of that size, which several threads share."""
-    value = helper.make_tensor_value_info
-    nodes = [helper.make_node("Add", ["x", "y"], ["z"], "add")]
-    inputs = [value(name, TensorProto.FLOAT, [1, size]) for name in "xy"]
-    outputs = [value("z", TensorProto.FLOAT, [1, size])]
-    weights = []
+    nodes = [node("Add", "x y", "z", "add")]
+    inputs, outputs, weights = {"x": [1, size], "y": [1, size]}, {"z": [1, size]}, {}
     if second:
-        nodes.append(helper.make_node("MatMul", ["v", "m"], ["w"], "product"))
-        inputs.append(value("v", TensorProto.FLOAT, [second, second]))
-        outputs.append(value("w", TensorProto.FLOAT, [second, second]))
-        weights.append(numpy_helper.from_array(np.ones((second, second), np.float32), "m"))
-    graph = helper.make_graph(nodes, "sums", inputs, outputs, weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
-                             ir_version=8).SerializeToString()
+        nodes.append(node("MatMul", "v m", "w", "product"))
+        inputs["v"] = outputs["w"] = [second, second]
+        weights["m"] = np.ones((second, second), np.float32)
+    return model_bytes(nodes, inputs, outputs, weights)
 
 
 def threads_of_steps(tessera, model, **options):
@@ -45,11 +40,8 @@ def test_one_large_node_gives_all_steps_all_threads(tessera):
 
 
 def test_unknown_work_gets_all_threads(tessera):
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph([helper.make_node("NonZero", ["x"], ["y"])], "unknown",
-                              [value("x", TensorProto.FLOAT, [3])],
-                              [value("y", TensorProto.INT64, [1, None])])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of([node("NonZero", "x", "y")], {"x": [3]},
+                     {"y": tensor_type(TensorProto.INT64, [1, None])})
     assert threads_of_steps(tessera, model.SerializeToString()) == [2]
 
 

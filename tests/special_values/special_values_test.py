@@ -9,8 +9,9 @@ import subprocess
 import numpy as np
 import pytest
 from catalog import BACKENDS
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 from onnx.reference import ReferenceEvaluator
+from small_models import model_of, node
 
 FLOAT = TensorProto.FLOAT
 RANDOM = np.random.default_rng(7)
@@ -116,14 +117,11 @@ CASES = {
 
 
 def make_model(nodes, shape, constants, opset=20):
-    graph = helper.make_graph(
-        [helper.make_node(name, inputs, [output], f"node{index}", **attributes)
-         for index, (name, inputs, output, attributes) in enumerate(nodes)],
-        "special", [helper.make_tensor_value_info("x", FLOAT, shape)],
-        [helper.make_tensor_value_info("y", FLOAT, None)],
-        [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()
-         if any(name in inputs for _, inputs, _, _ in nodes)])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    return model_of([node(name, inputs, [output], f"node{index}", **attributes)
+                     for index, (name, inputs, output, attributes) in enumerate(nodes)],
+                    {"x": shape}, "y",
+                    {name: np.asarray(array) for name, array in constants.items()
+                     if any(name in inputs for _, inputs, _, _ in nodes)}, opset=opset)
 
 
 def with_special(x, value):

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 from catalog import PLUGINS
 from load_tool import ROOT
+from small_models import node, save_model
 
 SCRIPT = ROOT / "cmake" / "write_kernel_revision.cmake"
 REVISION = re.compile(r'return "([0-9a-f]{16})";')
@@ -146,11 +147,7 @@ def test_the_program_tells_its_revisions(tessera_binary, tmp_path, why_unusable)
 
 
 def write_model(path):
-    import onnx
-    value = onnx.helper.make_tensor_value_info
-    graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("MatMul", ["x", "x"], ["y"]), onnx.helper.make_node("Tanh", ["y"], ["z"])],
-        "products", [value("x", onnx.TensorProto.FLOAT, [64, 64])],
-        [value("z", onnx.TensorProto.FLOAT, [64, 64])])
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)],
-                                     ir_version=8), path)
+    # Imported only here: collecting the other tests needs no onnx.
+    from small_models import node, save_model
+    save_model(path, [node("MatMul", "x x", "y"), node("Tanh", "y", "z")], {"x": [64, 64]},
+               {"z": [64, 64]}, opset=13)

@@ -4,9 +4,8 @@ import json
 import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node, save_model
 
 # The last test measures for some seconds.
 pytestmark = pytest.mark.alone
@@ -17,14 +16,9 @@ SIDE = 768
 def write_model(path, op="Tanh"):
     """One run takes some milliseconds; faster models are measured in a tenth of a second."""
     weight = np.random.default_rng(1).standard_normal((SIDE, SIDE)).astype(np.float32) / SIDE
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node(op, ["h"], ["r"]),
-         helper.make_node("MatMul", ["r", "w"], ["y"])],
-        "products", [value("x", TensorProto.FLOAT, [SIDE, SIDE])],
-        [value("y", TensorProto.FLOAT, [SIDE, SIDE])], [numpy_helper.from_array(weight, "w")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return path
+    return save_model(path,
+                      [node("MatMul", "x w", "h"), node(op, "h", "r"), node("MatMul", "r w", "y")],
+                      {"x": [SIDE, SIDE]}, {"y": [SIDE, SIDE]}, {"w": weight})
 
 
 @pytest.fixture

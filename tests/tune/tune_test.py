@@ -8,9 +8,8 @@ import subprocess
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node, save_model
 
 COLUMNS = 100
 # Lie -> the candidate's reason for refusal.
@@ -54,21 +53,12 @@ def model(tmp_path_factory):
     # visible.
     x[0] = np.abs(x[0])
     weight[:, 0] = np.abs(weight[:, 0])
-    nodes = [
-        helper.make_node("MatMul", ["x", "weight"], ["product"], name="product"),
-        helper.make_node("Relu", ["product"], ["positive"], name="positive"),
-        helper.make_node("Add", ["positive", "product"], ["sum"], name="sum"),
-        helper.make_node("Add", ["sum", "other"], ["shifted"], name="shift"),
-        helper.make_node("Relu", ["shifted"], ["y"], name="last"),
-    ]
-    graph = helper.make_graph(
-        nodes, "small",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, 9])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [5, 7])],
-        [numpy_helper.from_array(weight, "weight"), numpy_helper.from_array(other, "other")])
-    file = folder / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              file)
+    nodes = [node("MatMul", "x weight", "product", "product"),
+             node("Relu", "product", "positive", "positive"),
+             node("Add", "positive product", "sum", "sum"),
+             node("Add", "sum other", "shifted", "shift"), node("Relu", "shifted", "y", "last")]
+    file = save_model(folder / "model.onnx", nodes, {"x": [5, 9]}, {"y": [5, 7]},
+                      {"weight": weight, "other": other})
     product = x @ weight
     np.save(folder / "x.npy", x)
     np.save(folder / "y.npy", np.maximum(np.maximum(product, 0) + product + other, 0))

@@ -11,9 +11,8 @@ import sys
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from small_models import node, save_model
 
 X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
 RELU = np.maximum(X, 0)
@@ -55,17 +54,11 @@ def hostile(bin_dir):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    value = helper.make_tensor_value_info
-    nodes = [
-        helper.make_node("Relu", ["x"], ["positive"], name="relu"),
-        helper.make_node("Sigmoid", ["positive"], ["squashed"], name="sigmoid"),
-        helper.make_node("Add", ["positive", "squashed"], ["y"], name="sum"),
-    ]
-    graph = helper.make_graph(nodes, "small", [value("x", TensorProto.FLOAT, X.shape)],
-                              [value("y", TensorProto.FLOAT, X.shape)])
+    nodes = [node("Relu", "x", "positive", "relu"),
+             node("Sigmoid", "positive", "squashed", "sigmoid"),
+             node("Add", "positive squashed", "y", "sum")]
     folder = tmp_path_factory.mktemp("worker")
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-              folder / "model.onnx")
+    save_model(folder / "model.onnx", nodes, {"x": X.shape}, {"y": X.shape})
     np.save(folder / "x.npy", X)
     np.save(folder / "y.npy", Y)
     return folder / "model.onnx"
