@@ -43,8 +43,13 @@ def outcome_of(*command, **options):
     return done.returncode, done.stdout, done.stderr
 
 
-def run_python(tessera, text, *arguments, variables=None, **options):
-    """Runs `text` as a Python program of its own, which can import the module `tessera`."""
-    folder = pathlib.Path(tessera.__file__).parents[1]
-    return run_program(sys.executable, "-c", textwrap.dedent(text), *arguments,
-                       variables={"PYTHONPATH": folder, **(variables or {})}, **options)
+def module_folder(tessera):
+    """What PYTHONPATH has to contain so that a program can import the module `tessera`."""
+    return str(pathlib.Path(tessera.__file__).parents[1])
+
+
+def run_python(tessera, program, *arguments, variables=None, **options):
+    """Runs a Python program that can import the module `tessera`: a text, or a file by its path."""
+    words = [program] if isinstance(program, pathlib.Path) else ["-c", textwrap.dedent(program)]
+    return run_program(sys.executable, *words, *arguments, **options,
+                       variables={"PYTHONPATH": module_folder(tessera), **(variables or {})})

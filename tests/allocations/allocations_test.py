@@ -3,13 +3,13 @@ separately."""
 
 import json
 import pathlib
-import subprocess
 import warnings
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, numpy_helper
+from programs import json_of, run_program
 from small_models import node, save_model, tensor_type
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -29,9 +29,7 @@ def count_all(bin_dir):
         pytest.skip(f"{program} is not built: sanitizers replace malloc themselves")
 
     def run(models, backends, threads=1, runs=RUNS):
-        done = subprocess.run([program, backends, str(threads), str(runs), *models],
-                              capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        done = run_program(program, backends, threads, runs, *models)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     return run
@@ -87,20 +85,18 @@ def wide_model(tmp_path_factory):
 @pytest.mark.parametrize("threads", (1, 2))
 @pytest.mark.parametrize("backend", ("native", "reference"))
 @pytest.mark.parametrize("model", ("small_model", "wide_model"))
-def test_plans_allocate_nothing(count, request, model, backend, threads, why_unusable):
-    if why_unusable.get(backend):
-        pytest.skip(f"{backend} is {why_unusable[backend]}")
+def test_plans_allocate_nothing(count, request, model, backend, threads, need_backend):
+    need_backend(backend)
     counts = count(request.getfixturevalue(model), backend, threads)
     assert counts["total"] == counts["library"]
     # With several threads, the thread library allocates its tasks.
     assert threads > 1 or counts["total"] == 0
 
 
-def test_elementwise_work_of_onednn_keeps_its_memory_objects(count, tmp_path, why_unusable):
+def test_elementwise_work_of_onednn_keeps_its_memory_objects(count, tmp_path, need_backend):
     """The library itself allocates a few times in each run; objects for its arguments would be tens
     of allocations more, which take longer than a small sum."""
-    if why_unusable.get("onednn"):
-        pytest.skip(f"onednn is {why_unusable['onednn']}")
+    need_backend("onednn")
     size = [1, 1000]
     model = save_model(tmp_path / "add.onnx", [node("Add", "x y", "z")], {"x": size, "y": size},
                        {"z": size})
@@ -137,8 +133,8 @@ def fed_with_one(case):
 
 
 def test_no_kernel_of_the_reference_allocates(count_all, bin_dir, tmp_path):
-    listing = subprocess.run([bin_dir / "print_op_table"], capture_output=True, check=True).stdout
-    ours = {op["name"] for op in json.loads(listing) if op["is_supported"] and not op["domain"]}
+    ours = {op["name"] for op in json_of(bin_dir / "print_op_table")
+            if op["is_supported"] and not op["domain"]}
     paths = {}
     for case in node_cases():
         ops = {node.op_type for node in case.model.graph.node if not node.domain}
@@ -167,14 +163,13 @@ def test_no_kernel_of_the_reference_allocates(count_all, bin_dir, tmp_path):
 
 @pytest.mark.parametrize("threads", (1, 2))
 @pytest.mark.parametrize("network", ZOO)
-def test_networks_allocate_only_within_libraries(count, network, threads, why_unusable, capsys):
+def test_networks_allocate_only_within_libraries(count, network, threads, need_backend, capsys):
     model = ROOT / "build/zoo" / network / "model.onnx"
     if not model.exists():
         pytest.skip("the zoo is not here")
     # On the reference, the ops that these two lack would take minutes.
     for name in ("onednn", "native"):
-        if why_unusable.get(name):
-            pytest.skip(f"{name} is {why_unusable[name]}")
+        need_backend(name)
     counts = count(model, "onednn,native", threads)
     with capsys.disabled():
         print(f"\n{network}, {threads} threads, {RUNS} runs: {counts['library']} allocations by "

@@ -3,7 +3,6 @@ works."""
 
 import json
 import os
-import subprocess
 
 import numpy as np
 import onnx
@@ -11,6 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 from outside_build import COMPILERS, EXAMPLE, ROOT, build_example
+from programs import run_program
 from small_models import node, save_model
 
 
@@ -65,9 +65,8 @@ def tessera(tessera_binary, model):
                    if name == "TESSERA_OPTIMIZE" or not name.startswith("TESSERA_")}
 
     def call(*arguments, **variables):
-        return subprocess.run([tessera_binary, *map(str, arguments)], text=True, timeout=300,
-                              cwd=model.parent, env=environment | variables, capture_output=True,
-                              check=False)
+        return run_program(tessera_binary, *arguments, code=None, cwd=model.parent,
+                           env=environment | variables)
 
     return call
 

@@ -2,10 +2,10 @@
 interfaces (frozen_contract/) is listed, verified and used as before."""
 
 import json
-import subprocess
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, save_model
 
 RANDOM = np.random.default_rng(21)
@@ -14,17 +14,14 @@ WEIGHT = RANDOM.standard_normal((3, 5)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
-def library(bin_dir):
-    built = bin_dir.parent / "tests" / "backends" / "frozen_contract.so"
-    assert built.exists(), f"{built} is not built: tools/build release frozen_contract"
-    return built
+def library(built_plugin):
+    return built_plugin("frozen_contract")
 
 
 @pytest.fixture
 def tessera(tessera_binary, tmp_path):
     def call(*arguments):
-        return subprocess.run([tessera_binary, *map(str, arguments)], text=True, timeout=300,
-                              cwd=tmp_path, capture_output=True, check=False)
+        return run_program(tessera_binary, *arguments, code=None, cwd=tmp_path)
 
     return call
 

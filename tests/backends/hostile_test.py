@@ -10,6 +10,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, save_model
 from terminal import run_on_terminal
 
@@ -147,8 +148,7 @@ def tessera(tessera_binary, model):
                        if name == "TESSERA_OPTIMIZE" or not name.startswith("TESSERA_")}
         if mischief:
             environment["TESSERA_TEST_MISCHIEF"] = mischief
-        return subprocess.run([tessera_binary, *map(str, arguments)], text=True, timeout=60,
-                              cwd=model.parent, env=environment, capture_output=True, check=False)
+        return run_program(tessera_binary, *arguments, code=None, cwd=model.parent, env=environment)
 
     return call
 
@@ -257,8 +257,8 @@ def libcxx_plugin(tmp_path_factory):
     if subprocess.run([*command, "-fsyntax-only", folder / "empty.cc"], capture_output=True,
                       check=False).returncode != 0:
         pytest.skip("libc++ is not installed: tools/setup check")
-    subprocess.run([*command, "-shared", f"-I{ROOT / 'include'}", "-o", folder / "hostile.so",
-                    ROOT / "tests" / "backends" / "hostile" / "hostile.cc"], check=True)
+    run_program(*command, "-shared", f"-I{ROOT / 'include'}", "-o", folder / "hostile.so",
+                ROOT / "tests" / "backends" / "hostile" / "hostile.cc")
     return folder / "hostile.so"
 
 
@@ -346,9 +346,8 @@ def test_verify_without_its_worker_says_how_to_build_it(tessera_binary, plugins,
     alone = tmp_path / "folder" / "tessera"
     alone.parent.mkdir()
     shutil.copy(tessera_binary, alone)
-    result = subprocess.run([alone, "verify", "--backend", plugins / "hostile.so"], text=True,
-                            timeout=60, capture_output=True, check=False)
-    assert result.returncode == 0 and "backend hostile" in result.stdout
+    result = run_program(alone, "verify", "--backend", plugins / "hostile.so")
+    assert "backend hostile" in result.stdout
     assert "judged in this process" in result.stderr and "tessera-worker" in result.stderr
     assert "make demo" in result.stderr and "tools/build release tessera_worker" in result.stderr
 

@@ -5,11 +5,11 @@ with its own folder of plug-ins."""
 import json
 import os
 import shutil
-import subprocess
 
 import numpy
 import pytest
 from catalog import PLUGINS
+from programs import run_program
 from small_models import node, save_model
 
 
@@ -31,8 +31,7 @@ def built(why_unusable):
 
 def call(place, *arguments):
     environment = {name: value for name, value in os.environ.items() if name != "TESSERA_BACKENDS"}
-    return subprocess.run([place / "bin" / "tessera", *arguments], text=True, capture_output=True,
-                          cwd=place, env=environment, check=False)
+    return run_program(place / "bin" / "tessera", *arguments, code=None, cwd=place, env=environment)
 
 
 def listing(place):
@@ -73,7 +72,7 @@ def test_a_plugin_without_its_library_says_what_to_install(place, built):
     for command in (["cc", "-shared", "-o", library, "-x", "c", os.devnull],
                     ["cc", "-shared", "-o", folder / f"backend_{built[0]}.so", "-x", "c", os.devnull,
                      "-Wl,--no-as-needed", f"-L{place}", "-lnowhere"]):
-        subprocess.run(command, check=True)
+        run_program(*command)
     library.unlink()
     entry = listing(place)[built[0]]
     assert entry["status"] == "library_missing"
@@ -89,7 +88,7 @@ def test_a_file_that_is_no_plugin_is_refused(place, built, content, reason):
     if content is None:
         if not shutil.which("cc"):
             pytest.skip("there is no C compiler")
-        subprocess.run(["cc", "-shared", "-o", file, "-x", "c", os.devnull], check=True)
+        run_program("cc", "-shared", "-o", file, "-x", "c", os.devnull)
     else:
         file.write_bytes(content)
     entry = listing(place)[built[0]]

@@ -3,18 +3,17 @@ such builds, which takes long."""
 
 import pathlib
 import shutil
-import subprocess
 
 import pytest
 from catalog import PLUGINS
+from programs import run_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def configure(folder, *options):
-    return subprocess.run(
-        ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DTESSERA_TESTS=OFF",
-         "-DTESSERA_PYTHON=OFF", *options], text=True, capture_output=True, check=False)
+    return run_program("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DTESSERA_TESTS=OFF",
+                       "-DTESSERA_PYTHON=OFF", *options, code=None)
 
 
 @pytest.fixture(scope="module")

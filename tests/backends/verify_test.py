@@ -2,9 +2,9 @@
 
 import json
 import os
-import subprocess
 
 import pytest
+from programs import run_program
 
 # Lie -> the check that catches it, and a part of the location or message.
 LIES = {
@@ -46,10 +46,8 @@ LIES = {
 
 
 @pytest.fixture(scope="module")
-def liar(bin_dir):
-    library = bin_dir.parent / "tests" / "backends" / "liar.so"
-    assert library.exists(), f"{library} is not built: tools/build release"
-    return library
+def liar(built_plugin):
+    return built_plugin("liar")
 
 
 @pytest.fixture
@@ -59,8 +57,7 @@ def verify(tessera_binary, liar):
                        if name == "TESSERA_OPTIMIZE" or not name.startswith("TESSERA_")}
         if lie:
             environment["TESSERA_TEST_LIE"] = lie
-        return subprocess.run([tessera_binary, "verify", *map(str, arguments)], text=True,
-                              env=environment, timeout=300, capture_output=True, check=False)
+        return run_program(tessera_binary, "verify", *arguments, code=None, env=environment)
 
     return call
 

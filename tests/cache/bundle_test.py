@@ -11,6 +11,7 @@ import time
 
 import onnx
 import pytest
+from programs import run_program
 from small_models import chain, save_model
 
 SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1")
@@ -205,9 +206,8 @@ def test_somebody_elses_plans_are_judged_and_nothing_of_it_is_executed(
 
 
 def test_machine_code_comes_from_it_for_its_maker_alone(make_bundle, call, elsewhere, tmp_path,
-                                                        why_unusable):
-    if why_unusable["jit"]:
-        pytest.skip(why_unusable["jit"])
+                                                        need_backend):
+    need_backend("jit")
     ops = ("Exp", "Neg", "Sigmoid", "Tanh")
     model = save_model(tmp_path / "chain.onnx", chain(*ops), {"x": [64, 256]}, "y")
     options = ("--backends", "jit,reference", "--threads", "1")
@@ -251,7 +251,7 @@ def forge(bin_dir, tmp_path):
     def run(file, kind, content):
         part = tmp_path / "part"
         part.write_bytes(content)
-        subprocess.run([bin_dir / "forge_cache", "part", file, file, kind, part], check=True)
+        run_program(bin_dir / "forge_cache", "part", file, file, kind, part)
 
     return run
 
@@ -267,8 +267,8 @@ def test_another_machine_ignores_the_plans_and_says_so(make_bundle, start, elsew
     file = make_bundle()
     _, expected, _ = start(file)
     (tmp_path / "caches").write_bytes(part_of(file, "caches"))
-    subprocess.run([bin_dir / "forge_cache", "ingredient", tmp_path / "caches", tmp_path / "caches",
-                    "processor", "Abacus"], check=True)
+    run_program(bin_dir / "forge_cache", "ingredient", tmp_path / "caches", tmp_path / "caches",
+                "processor", "Abacus")
     forge(file, "caches", (tmp_path / "caches").read_bytes())
     stages, output, errors = start(file, **elsewhere("there"))
     assert "tune" in stages and output
@@ -414,10 +414,8 @@ def limited(tessera_binary, environment, work):
     """Runs `tessera` with a limit for the size of files, as if the disk were full."""
 
     def run(kib, *arguments):
-        done = subprocess.run(
-            ["bash", "-c", f'ulimit -f {kib}; exec "$@"', "bash", tessera_binary,
-             *map(str, arguments)], capture_output=True, text=True, timeout=300, cwd=work,
-            env=environment, check=False)
+        done = run_program("bash", "-c", f'ulimit -f {kib}; exec "$@"', "bash", tessera_binary,
+                           *arguments, code=None, cwd=work, env=environment)
         return done.returncode, done.stdout, done.stderr
 
     return run
@@ -527,8 +525,8 @@ def test_every_command_and_standard_input_take_it(make_bundle, call, tessera_bin
         code, output, errors = call(*command, *SHAPE)
         assert code == 0 and output, (command, errors)
     with open(file, "rb") as stream:
-        done = subprocess.run([tessera_binary, "run", "-", *SHAPE, "--random", "1"], stdin=stream,
-                              cwd=work, env=environment, capture_output=True, text=True, timeout=300)
+        run_program(tessera_binary, "run", "-", *SHAPE, "--random", "1", code=None, stdin=stream,
+                    cwd=work, env=environment)
     assert done.returncode == 0 and not done.stderr, done.stderr
 
 

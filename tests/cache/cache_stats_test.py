@@ -69,8 +69,8 @@ def test_what_cannot_be_used_is_counted(stats, bench, work, tmp_path):
         "unusable_count": 1, "oldest_use_at": "", "newest_use_at": ""}
 
 
-def test_blobs_and_kernels_are_counted_for_each_backend(stats, call, bin_dir, tmp_path):
-    library = bin_dir.parent / "tests" / "backends" / "compiler.so"
+def test_blobs_and_kernels_are_counted_for_each_backend(stats, call, built_plugin, tmp_path):
+    library = built_plugin("compiler")
     leaky = save_model(tmp_path / "leaky.onnx", [0.1, 0.2, 0.3], 100)
     code, _, errors = call("bench", leaky, "--seconds", "0.001", "--threads", "1", "--optimize",
                            "--backend-path", library, "--backends", "compiler,reference")

@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import pytest
+from programs import run_program
 
 SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1")
 
@@ -194,7 +195,7 @@ def test_whoever_waits_takes_over_when_the_other_dies(tessera_binary, model, env
         cwd=work, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(0.5)
     assert waiting.poll() is None
-    subprocess.run(["pkill", "-KILL", "-P", str(holder.pid)], check=True)
+    run_program("pkill", "-KILL", "-P", holder.pid)
     holder.wait()
     output, errors = waiting.communicate(timeout=60)
     assert waiting.returncode == 0
@@ -344,8 +345,7 @@ def test_a_small_disk_says_why_nothing_was_saved(bench, call, model, tmp_path):
         pytest.skip("mounting needs root")
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk],
-                             capture_output=True, check=False)
+    mounted = run_program("mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk, code=None)
     if mounted.returncode != 0:
         pytest.skip("no tmpfs can be mounted here")
     try:
@@ -355,4 +355,4 @@ def test_a_small_disk_says_why_nothing_was_saved(bench, call, model, tmp_path):
         assert code == 0 and "No space left on device" in errors
         assert [path.name for path in disk.iterdir()] == ["full"]
     finally:
-        subprocess.run(["umount", disk], check=False)
+        run_program("umount", disk, code=None)

@@ -12,16 +12,15 @@ import time
 import numpy as np
 import pytest
 from leaky_model import save_model
+from programs import run_program
 from settled import wait_until_settled
 
 SLOPES = [round(0.1 * at, 1) for at in range(1, 11)]
 
 
 @pytest.fixture
-def library(bin_dir):
-    built = bin_dir.parent / "tests" / "backends" / "compiler.so"
-    assert built.exists(), f"{built} is not built: tools/build release compiler"
-    return built
+def library(built_plugin):
+    return built_plugin("compiler")
 
 
 @pytest.fixture
@@ -176,12 +175,9 @@ def explained(tessera_binary, library, model, tmp_path, mode):
     """The output of `tessera explain` for a model whose plan is known."""
     names = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "user"),
              "TESSERA_CACHE_DIR": str(tmp_path / "project"), "TESSERA_TEST_COMPILER": mode}
-    done = subprocess.run(
-        [tessera_binary, "explain", model, "--optimize", "--threads", "1", "--backend-path",
-         library, "--backends", "compiler,reference", "--json"],
-        env=names, cwd=tmp_path, text=True, capture_output=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return run_program(tessera_binary, "explain", model, "--optimize", "--threads", "1",
+                       "--backend-path", library, "--backends", "compiler,reference", "--json",
+                       env=names, cwd=tmp_path).stdout
 
 
 def test_a_failure_is_remembered_with_its_message(tessera_binary, start, library, tmp_path):

@@ -2,11 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from programs import run_program, run_python
 from small_models import node, normal, save_model
 
 CHANNELS = 16
@@ -57,10 +56,8 @@ def call(tessera_binary, environment, work):
     """Runs `tessera` in the working folder; returns exit code, stdout and stderr."""
 
     def run(*arguments, folder=None, **variables):
-        done = subprocess.run(
-            [tessera_binary, *map(str, arguments)], capture_output=True, text=True, timeout=300,
-            stdin=subprocess.DEVNULL, check=False, cwd=folder or work,
-            env={**environment, **variables})
+        done = run_program(tessera_binary, *arguments, code=None, cwd=folder or work,
+                           env={**environment, **variables})
         return done.returncode, done.stdout, done.stderr
 
     return run
@@ -81,17 +78,12 @@ def bench(call, model):
 
 
 @pytest.fixture
-def python(bin_dir, tessera, environment, work):
+def python(tessera, environment, work):
     """Runs a text as a Python program that can import the module; returns its JSON output."""
-    folder = bin_dir.parent / "python"
 
     def run(text, *arguments, **variables):
-        prelude = (f"import json, sys\nsys.path.insert(0, {str(folder)!r})\n"
-                   "import numpy as np\nimport tessera\n")
-        done = subprocess.run(
-            [sys.executable, "-c", prelude + text, *map(str, arguments)], capture_output=True,
-            text=True, timeout=300, check=False, cwd=work, env={**environment, **variables})
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        program = "import json, sys\nimport numpy as np\nimport tessera\n" + text
+        return json.loads(run_python(tessera, program, *arguments, cwd=work, env=environment,
+                                     variables=variables).stdout)
 
     return run

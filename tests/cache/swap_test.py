@@ -42,12 +42,10 @@ def relu(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def slow(bin_dir, tmp_path_factory):
+def slow(built_plugin, tmp_path_factory):
     """Environment variables of processes that share a cache; with them, both kernels of `hostile`
     are slow."""
-    library = bin_dir.parent / "tests" / "backends" / "hostile.so"
-    assert library.exists(), f"{library} is not built: tools/build release hostile"
-    return {"TESSERA_BACKEND_PATH": str(library),
+    return {"TESSERA_BACKEND_PATH": str(built_plugin("hostile")),
             "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("user")),
             "TESSERA_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
             "TESSERA_TEST_MISCHIEF": "slow_either_way"}

@@ -2,10 +2,10 @@
 key is only a proposal, whose kernels are checked before their results are used."""
 
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, save_model
 
 SIDE = 64
@@ -52,7 +52,7 @@ def plugins(bin_dir):
 @pytest.fixture
 def forge(bin_dir):
     def run(*arguments):
-        subprocess.run([bin_dir / "forge_cache", *map(str, arguments)], check=True)
+        run_program(bin_dir / "forge_cache", *arguments)
 
     return run
 

@@ -9,6 +9,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, save_model
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -40,8 +41,7 @@ def call(tessera_binary, folder):
 
     def call(*arguments, **options):
         options = {"stdin": subprocess.DEVNULL, "cwd": folder, "timeout": 120} | options
-        done = subprocess.run([tessera_binary, *map(str, arguments)], capture_output=True,
-                              check=False, **options)
+        done = run_program(tessera_binary, *arguments, code=None, **options, text=False)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     return call

@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from onnx import TensorProto
+from programs import run_program
 from small_models import node, normal, save_model, tensor_type
 from terminal import run_on_terminal
 
@@ -43,10 +44,8 @@ def tessera(tessera_binary, tmp_path):
     """Calls the program in the test's folder; returns its exit code, stdout and stderr."""
 
     def call(*arguments, environment=None):
-        result = subprocess.run(
-            [tessera_binary, *map(str, arguments)], text=True, cwd=tmp_path, timeout=60,
-            capture_output=True, env=os.environ | (environment or {}),
-        )  # fmt: skip
+        result = run_program(tessera_binary, *arguments, code=None, cwd=tmp_path,
+                             env=os.environ | (environment or {}))
         return result.returncode, result.stdout, result.stderr
 
     return call
@@ -135,8 +134,7 @@ def test_progress_is_for_terminals(tessera_binary, model):
     command = [tessera_binary, "bench", model, *REFERENCE, "--seconds", "1.5"]
     shown = run_on_terminal(command, "stderr", stdout=subprocess.PIPE).stderr
     assert b"measuring: 1." in shown and shown.endswith(b"\r\x1b[K")
-    quiet = subprocess.run(command, capture_output=True, check=True, timeout=60)
-    assert quiet.stderr == b""
+    assert run_program(*command).stderr == ""
 
 
 def test_explain_shows_every_step(tessera, ask, model):

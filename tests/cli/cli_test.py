@@ -6,6 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, save_model
 
 PICTURE = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -31,7 +32,7 @@ def tessera(tessera_binary, tmp_path):
     def call(*arguments, **options):
         command = [tessera_binary, *map(str, arguments)]
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-        result = subprocess.run(command, text=True, cwd=tmp_path, timeout=60, **options)
+        result = run_program(*command, code=None, cwd=tmp_path, **options)
         return result.returncode, result.stdout, result.stderr
 
     return call

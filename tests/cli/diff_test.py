@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 from onnx import TensorProto
+from programs import run_program
 from small_models import node, normal, save_model, tensor_type
 
 QUICK = ("--threads", "1", "--runs", "1")
@@ -39,10 +40,7 @@ def folder(tmp_path):
 @pytest.fixture
 def call(tessera_binary, folder):
     def call(*arguments, code=0, **options):
-        done = subprocess.run([tessera_binary, *map(str, arguments)], cwd=folder, text=True,
-                              capture_output=True, timeout=300, check=False, **options)
-        assert done.returncode == code, (arguments, done.stdout, done.stderr)
-        return done
+        return run_program(tessera_binary, *arguments, code=code, cwd=folder, **options)
 
     return call
 
@@ -226,10 +224,8 @@ def test_a_wrong_request_says_what_to_do(call, explain, folder, arguments, messa
 
 
 def test_a_model_of_standard_input(tessera_binary, folder):
-    done = subprocess.run(
-        [tessera_binary, "diff", "-", "model.onnx", *SHAPE, *QUICK, *REFERENCE], cwd=folder,
-        input=(folder / "model.onnx").read_bytes(), capture_output=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
+    run_program(tessera_binary, "diff", "-", "model.onnx", *SHAPE, *QUICK, *REFERENCE, cwd=folder,
+                input=(folder / "model.onnx").read_bytes())
 
 
 def test_names_that_are_not_unicode_are_compared_too(diff, explain, folder):
@@ -243,6 +239,4 @@ def test_names_that_are_not_unicode_are_compared_too(diff, explain, folder):
 
 def test_pipes_of_explain(tessera_binary, explain, folder):
     explain("a.json", *REFERENCE)
-    done = subprocess.run(["bash", "-c", f"{tessera_binary} diff <(cat a.json) <(cat a.json)"],
-                          cwd=folder, capture_output=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
+    run_program("bash", "-c", f"{tessera_binary} diff <(cat a.json) <(cat a.json)", cwd=folder)

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from programs import json_of
 from small_models import node, normal, save_model
 
 # These tests measure times or send SIGINT.
@@ -88,17 +89,13 @@ def test_measuring_stops_early_and_the_next_process_goes_on(tessera_binary, tuna
     assert process.returncode == 0, errors
     assert errors == "stopped early; using what is known\n"
     assert json.loads(output)["run_count"] > 0
-    next_one = subprocess.run(
-        [tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1", "--seconds",
-         "0.1", "--tune-budget", "2"], capture_output=True, text=True, check=True, timeout=120)
-    reason = json.loads(next_one.stdout)["cache"]["reason"]
+    reason = json_of(tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1",
+                     "--seconds", "0.1", "--tune-budget", "2")["cache"]["reason"]
     assert re.fullmatch(r"interrupted after \d+\.\d s; measuring continues", reason), reason
     # The results of the second process are used although the first one was interrupted. Without a
     # budget, a process with more time would go on.
-    third = subprocess.run(
-        [tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1", "--seconds",
-         "0.1", "--tune-budget", "2"], capture_output=True, text=True, check=True, timeout=120)
-    assert json.loads(third.stdout)["cache"]["is_hit"] is True
+    assert json_of(tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1",
+                   "--seconds", "0.1", "--tune-budget", "2")["cache"]["is_hit"] is True
 
 
 def test_a_second_ctrl_c_ends_the_program_at_once(tessera_binary, tunable):

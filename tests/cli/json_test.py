@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto
+from programs import run_program
 from small_models import model_of, node, normal, tensor_type
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -123,9 +124,8 @@ def ask(tessera_binary, tmp_path):
     reader = Reader()
 
     def call(title, *arguments, code=0):
-        done = subprocess.run([tessera_binary, *map(str, arguments), "--json"], capture_output=True,
-                              cwd=tmp_path, timeout=120, check=False)
-        assert done.returncode == code, done.stdout + done.stderr
+        done = run_program(tessera_binary, *arguments, "--json", code=code, cwd=tmp_path,
+                           text=False)
         assert done.stdout.endswith(b"}\n") and not done.stdout.endswith(b"\n\n")
         text = done.stdout.decode("utf-8", errors="strict")
 
@@ -298,7 +298,7 @@ def test_two_runs_have_the_same_keys_in_the_same_order(ask, model):
 def test_a_reader_that_goes_away_gets_no_message(tessera_binary, model):
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([tessera_binary, "inspect", model, "--json"], stdout=writer,
-                          stderr=subprocess.PIPE, timeout=60, check=False)
+    done = run_program(tessera_binary, "inspect", model, "--json", code=None, stdout=writer,
+                       stderr=subprocess.PIPE, text=False)
     os.close(writer)
     assert done.returncode == 3 and done.stderr == b""

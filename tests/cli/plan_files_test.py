@@ -3,12 +3,12 @@ checker and the runtime of other projects."""
 
 import json
 import os
-import subprocess
 
 import numpy as np
 import onnx
 import pytest
 from headless_browser import Browser, find_browser
+from programs import json_of, run_program
 from small_models import node, normal, save_model
 
 
@@ -28,10 +28,8 @@ def model(tmp_path):
 
 def explain(tessera_binary, model, *options):
     """The JSON of explain, with a choice by measured costs."""
-    done = subprocess.run(
-        [tessera_binary, "explain", model, "--optimize", "--threads", "1", "--json", *options],
-        check=True, capture_output=True, text=True, timeout=120)
-    return json.loads(done.stdout)
+    return json_of(tessera_binary, "explain", model, "--optimize", "--threads", "1", "--json",
+                   *options)
 
 
 def test_json_has_prices_margins_and_the_bound(tessera_binary, model):
@@ -62,10 +60,8 @@ def test_what_was_not_chosen_is_behind(needs_a_library, tessera_binary, model):
 
 def test_bench_tells_of_the_placement(tessera_binary, model):
     def placement(*options):
-        done = subprocess.run(
-            [tessera_binary, "bench", model, "--seconds", "0.02", "--json", *options],
-            check=True, capture_output=True, text=True, timeout=120)
-        return json.loads(done.stdout)["placement"]
+        return json_of(tessera_binary, "bench", model, "--seconds", "0.02", "--json",
+                       *options)["placement"]
 
     known = placement("--optimize")
     assert known["predicted_us"] > 0 and known["solve_us"] > 0 and known["is_proven_optimal"] is True
@@ -334,8 +330,8 @@ def test_two_thousand_steps_are_shown_quickly(tessera_binary, tmp_path, browser)
              for index in range(count)]
     model = save_model(tmp_path / "long.onnx", nodes, {"v0": [4]}, {f"v{count}": [4]})
     page = tmp_path / "plan.html"
-    subprocess.run([tessera_binary, "explain", model, "--html", page, "--backends", "reference",
-                    "--no-optimize"], check=True, capture_output=True, timeout=120)
+    run_program(tessera_binary, "explain", model, "--html", page, "--backends", "reference",
+                "--no-optimize")
     browser.open(page.as_uri())
     assert browser.evaluate("document.querySelectorAll('#graph g.step').length") == count
     milliseconds = browser.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
@@ -349,10 +345,8 @@ def test_two_thousand_steps_are_shown_quickly(tessera_binary, tmp_path, browser)
 def test_the_picture_of_memory_keeps_its_labels_within_blocks(tessera_binary, hostile_model, tmp_path,
                                                               browser):
     picture = tmp_path / "memory.svg"
-    done = subprocess.run([tessera_binary, "inspect", hostile_model, "--memory", "--svg", picture,
-                           "--json", "--threads", "1", "--no-optimize"], check=True,
-                          capture_output=True, text=True, timeout=60)
-    blocks = json.loads(done.stdout)["blocks"]
+    blocks = json_of(tessera_binary, "inspect", hostile_model, "--memory", "--svg", picture,
+                     "--json", "--threads", "1", "--no-optimize")["blocks"]
     browser.resize(1280)
     browser.open(picture.as_uri())
     assert browser.evaluate("document.querySelectorAll('rect.block').length") == len(blocks) > 0
@@ -377,8 +371,7 @@ def test_the_page_without_costs_and_of_many_steps(tessera_binary, tmp_path, brow
     shape = [1, 4]
     model = save_model(tmp_path / "long.onnx", nodes, {"v0": shape}, {"v170": shape}, {"w": weight})
     page = tmp_path / "plan.html"
-    subprocess.run([tessera_binary, "explain", model, "--html", page, "--backends", "reference"],
-                   check=True, capture_output=True, timeout=60)
+    run_program(tessera_binary, "explain", model, "--html", page, "--backends", "reference")
     browser.open(page.as_uri())
     assert browser.evaluate("document.querySelectorAll('#graph g.step').length") == 170
     assert browser.evaluate("""(() => {

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, normal, save_model
 from terminal import run_on_terminal
 
@@ -109,8 +110,7 @@ def test_a_narrow_terminal_is_not_overrun(tessera_binary, model):
 
 
 def test_a_pipe_gets_no_progress(tessera_binary, model):
-    result = subprocess.run(tune(tessera_binary, model), capture_output=True, text=True,
-                            check=True, timeout=120)
+    result = run_program(*tune(tessera_binary, model))
     assert result.stderr == ""
 
 

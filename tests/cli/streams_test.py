@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from onnx import TensorProto
+from programs import run_program
 from small_models import node, save_model, tensor_type
 from terminal import run_on_terminal
 
@@ -38,8 +39,7 @@ def bench(tessera_binary, model, *options, rows=16):
 @pytest.fixture
 def run(tessera_binary, model):
     def call(*options):
-        return subprocess.run(bench(tessera_binary, model, *options), capture_output=True,
-                              text=True, timeout=120, check=False)
+        return run_program(*bench(tessera_binary, model, *options), code=None)
 
     return call
 
@@ -112,10 +112,9 @@ def test_an_error_of_a_stream_ends_all(tessera_binary, tmp_path):
                {"index": tensor_type(TensorProto.INT64, [1])}, "y",
                {"table": np.zeros((3, 2), np.float32)})
     np.save(tmp_path / "index.npy", np.array([7]))
-    done = subprocess.run(
-        [tessera_binary, "bench", path, "--streams", "3", "--input",
-         f"index={tmp_path / 'index.npy'}"], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2 and "7" in done.stderr and done.stdout == ""
+    done = run_program(tessera_binary, "bench", path, "--streams", "3", "--input",
+                       f"index={tmp_path / 'index.npy'}", code=2)
+    assert "7" in done.stderr and done.stdout == ""
 
 
 def catches_interrupts(process):

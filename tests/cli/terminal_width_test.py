@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from load_tool import load_tool
 from onnx import TensorProto
+from programs import run_program
 from small_models import node, normal, save_model, tensor_type
 from terminal import run_on_terminal
 
@@ -33,11 +34,10 @@ def folder(tmp_path_factory, tessera_binary):
                    {"y": tensor_type(TensorProto.INT64, None)}, weights, name="wide")
     (folder / "buffers.csv").write_text("id,lower,upper,size\na,0,2,64\nb,1,3,128\n")
     np.save(folder / "wrong.npy", np.zeros((1, 1, 16, 16), np.int64))
-    subprocess.run([tessera_binary, "bench", "model.onnx", "--optimize", "--threads", "1",
-                    "--seconds", "0.01", "--cache-dir", "caches"],
-                   cwd=folder, check=True, capture_output=True, timeout=120)
-    subprocess.run([tessera_binary, "tune", "model.onnx", "--threads", "1", "--output", "costs.json"],
-                   cwd=folder, check=True, capture_output=True, timeout=120)
+    run_program(tessera_binary, "bench", "model.onnx", "--optimize", "--threads", "1", "--seconds",
+                "0.01", "--cache-dir", "caches", cwd=folder)
+    run_program(tessera_binary, "tune", "model.onnx", "--threads", "1", "--output", "costs.json",
+                cwd=folder)
     return folder
 
 
@@ -88,8 +88,7 @@ def on_terminal(command, columns, folder):
 
 
 def in_pipe(command, folder):
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60,
-                          stdin=subprocess.DEVNULL)
+    done = run_program(*command, code=None, cwd=folder)
     return done.returncode, done.stdout
 
 

@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 import pytest
+from programs import json_of
 from small_models import node, normal, save_model
 
 # These tests send signals.
@@ -85,9 +86,7 @@ def test_the_program_keeps_what_it_measured(bench, work, number):
     assert process.returncode == -number, errors
     assert output == "" and "stopped early" in errors
     assert not lock_files()
-    next_one = subprocess.run([*bench, "--tune-budget", "1"], capture_output=True, text=True,
-                              check=True, timeout=120)
-    reason = json.loads(next_one.stdout)["cache"]["reason"]
+    reason = json_of(*bench, "--tune-budget", "1")["cache"]["reason"]
     assert re.fullmatch(r"interrupted after \d+\.\d s; measuring continues", reason), reason
 
 

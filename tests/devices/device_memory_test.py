@@ -1,23 +1,20 @@
 """Arrays in memory of a device, from Python and from the command line, with the fake device of
 tests/backends/fake."""
 
-import json
 import os
-import subprocess
 
 import numpy as np
 import pytest
+from programs import json_of, run_program
 from small_models import model_bytes, node
 
 ON_FAKE = {"x": "row_major@fake", "y": "row_major@fake"}
 
 
 @pytest.fixture(scope="module")
-def backends(tessera, bin_dir):
-    library = bin_dir.parent / "tests" / "backends" / "fake.so"
-    assert library.exists(), f"{library} is not built: tools/build release fake"
+def backends(tessera, built_plugin):
     backends = tessera.Backends()
-    backends.load_backend(library)
+    backends.load_backend(built_plugin("fake"))
     return backends
 
 
@@ -221,11 +218,10 @@ def test_the_command_line_copies_inputs_and_outputs(tessera_binary, bin_dir, x, 
     call = [tessera_binary, "run", model, "--input", "x=x.npy", "--output", "out",
             "--backend-path", bin_dir.parent / "tests" / "backends" / "fake.so", "--backends",
             "fake,reference", "--layout", "x=row_major@fake", "--layout", "y=row_major@fake"]
-    subprocess.run(call, check=True, capture_output=True, cwd=tmp_path, timeout=300)
+    run_program(*call, cwd=tmp_path)
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "output_0.npy"), -x)
-    explained = subprocess.run([*call[:1], "explain", model, "--json", *call[7:]], check=True,
-                               capture_output=True, text=True, cwd=tmp_path, timeout=300)
-    assert [step["op"] for step in json.loads(explained.stdout)["steps"]] == ["Neg"]
+    explained = json_of(*call[:1], "explain", model, "--json", *call[7:], cwd=tmp_path)
+    assert [step["op"] for step in explained["steps"]] == ["Neg"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")

@@ -3,18 +3,16 @@ device is used, what it costs, and what happens after failures and forks."""
 
 import json
 import os
-import subprocess
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, save_model
 
 
 @pytest.fixture(scope="module")
-def fake(bin_dir):
-    library = bin_dir.parent / "tests" / "backends" / "fake.so"
-    assert library.exists(), f"{library} is not built: tools/build release fake"
-    return library
+def fake(built_plugin):
+    return built_plugin("fake")
 
 
 @pytest.fixture
@@ -23,11 +21,9 @@ def run_tessera(tessera_binary, fake, tmp_path):
 
     def call(command, model, *options, settings="", code=0):
         environment = {**os.environ, "TESSERA_TEST_FAKE": settings}
-        done = subprocess.run(
-            [tessera_binary, command, model, "--backend-path", fake, "--backends",
-             "fake,reference", "--threads", "1", *map(str, options)],
-            capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=300, check=False)
-        assert done.returncode == code, done.stdout + done.stderr
+        done = run_program(tessera_binary, command, model, "--backend-path", fake, "--backends",
+                           "fake,reference", "--threads", "1", *options, code=code, cwd=tmp_path,
+                           env=environment)
         return done.stdout if code == 0 else done.stderr
 
     return call

@@ -2,24 +2,21 @@
 Skipped where jit cannot be used."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
+from programs import run_program, run_python
 from small_models import model_of, node, tensor_type
 
 FUSED = ["jit", "reference"]
 
 
 @pytest.fixture(autouse=True)
-def needs_jit(why_unusable):
-    if why_unusable.get("jit", "unknown"):
-        pytest.skip(f"jit: {why_unusable.get('jit', 'unknown')}")
+def needs_jit(need_backend):
+    need_backend("jit")
 
 
 def floats(**constants):
@@ -188,9 +185,8 @@ def test_the_program_prints_what_was_compiled(tessera_binary, tmp_path):
     onnx.save(gelu([2, 3]), tmp_path / "gelu.onnx")
 
     def call(*arguments):
-        return subprocess.run(
-            [tessera_binary, "explain", "gelu.onnx", "--no-optimize", "--runs", "1", *arguments],
-            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        return run_program(tessera_binary, "explain", "gelu.onnx", "--no-optimize", "--runs", "1",
+                           *arguments, code=None, cwd=tmp_path)
 
     for form, word in (("expression", "operand"), ("source", "define"), ("assembly", "ret")):
         done = call("--backends", "jit,reference", "--kernel", "Erf_b", "--form", form)
@@ -220,16 +216,10 @@ print(json.dumps({"compiled": counts.compiled, "loaded": counts.loaded_from_stor
 """
 
 
-def test_later_processes_and_other_models_compile_nothing(bin_dir, tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(bin_dir.parent / "python"),
-                   "XDG_CACHE_HOME": str(tmp_path / "user"),
-                   "TESSERA_CACHE_DIR": str(tmp_path / "project")}
-
+def test_later_processes_and_other_models_compile_nothing(tessera, tmp_path):
     def run(name, model):
         onnx.save(model, tmp_path / name)
-        done = subprocess.run([sys.executable, "-c", PROCESS, tmp_path / name], check=True,
-                              capture_output=True, text=True, env=environment, timeout=120)
-        return json.loads(done.stdout)
+        return json.loads(run_python(tessera, PROCESS, tmp_path / name).stdout)
 
     first = run("first.onnx", gelu([4, 1000]))
     assert first["compiled"] > 0 and first["has_llvm"]

@@ -13,6 +13,7 @@ import onnxruntime
 import pytest
 
 import self_made_models
+from programs import run_program
 from small_models import node, save_model
 from value_comparison import explain_difference
 
@@ -26,7 +27,7 @@ NUMPY_TYPES = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(b
 
 
 def export(bin_dir: Path, *arguments) -> subprocess.CompletedProcess:
-    return subprocess.run([bin_dir / "export_model", *arguments], capture_output=True, text=True)
+    return run_program(bin_dir / "export_model", *arguments, code=None)
 
 
 def exported(bin_dir: Path, *arguments) -> Path:

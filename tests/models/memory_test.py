@@ -1,11 +1,11 @@
 """Loading a large model needs little more memory than its 400 MB of weights, inline and external.
 """
 
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, save_model
 
 WIDTH = 5000
@@ -31,7 +31,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
 
 def peak_bytes(binary, model):
     command = [sys.executable, "-S", "-c", MEASURE, binary, "inspect", model]
-    return int(subprocess.run(command, check=True, capture_output=True).stdout)
+    return int(run_program(*command).stdout)
 
 
 @pytest.mark.parametrize(("is_external", "limit"), [(False, 1.2), (True, 0.1)])

@@ -35,9 +35,8 @@ def test_a_row_of_large_numbers_changes_no_other(tessera, kind, optimize):
 
 
 @pytest.mark.parametrize("kind", ["MatMul", "Conv"])
-def test_strassens_algorithm_needs_a_lower_precision(tessera, why_unusable, kind):
-    if why_unusable.get("native"):
-        pytest.skip(f"native is {why_unusable['native']}")
+def test_strassens_algorithm_needs_a_lower_precision(tessera, need_backend, kind):
+    need_backend("native")
     _, model = product(kind, np.ones((SIZE, SIZE), np.float32))
     pins = [tessera.Pin("*", "native", "strassen")]
     tessera.load(model).bind(optimize=False, pins=pins, precision="bfloat16")

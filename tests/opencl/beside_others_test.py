@@ -3,12 +3,11 @@ steps while OpenCL idles. PoCL brings an LLVM and threads of its own. Skipped wi
 
 import os
 import statistics
-import subprocess
-import sys
 
 import numpy as np
 import onnx
 import pytest
+from programs import run_python
 from small_models import model_of, node, normal
 
 ROUNDS = 7
@@ -37,9 +36,8 @@ print(1e6 * sorted(times)[200])
 
 
 @pytest.fixture(autouse=True)
-def needs_opencl(why_unusable):
-    if why_unusable.get("opencl"):
-        pytest.skip(f"opencl: {why_unusable['opencl']}")
+def needs_opencl(need_backend):
+    need_backend("opencl")
 
 
 def small_network(steps):
@@ -110,15 +108,12 @@ def test_a_forked_child_runs_on_the_processor(tessera, x):
 
 
 @pytest.mark.alone
-def test_an_idle_device_takes_no_time_from_the_processor(bin_dir, tmp_path):
+def test_an_idle_device_takes_no_time_from_the_processor(tessera, tmp_path):
     onnx.save(small_network(6), tmp_path / "model.onnx")
-    environment = {**os.environ, "PYTHONPATH": str(bin_dir.parent / "python")}
     times = {"alone": [], "opencl": []}
     for _ in range(ROUNDS):
         for first, found in times.items():
-            done = subprocess.run(
-                [sys.executable, "-c", TIMED, tmp_path / "model.onnx", first], check=True,
-                env=environment, capture_output=True, text=True, timeout=300)
+            done = run_python(tessera, TIMED, tmp_path / "model.onnx", first)
             found.append(float(done.stdout))
     alone, beside = (statistics.median(times[first]) for first in ("alone", "opencl"))
     print(f"{alone:.0f} us a run, {beside:.0f} us while OpenCL idles")

@@ -32,9 +32,8 @@ print(json.dumps({"built": built(), "all_built": counts.compiled, "is_loaded": i
 
 
 @pytest.fixture(autouse=True)
-def needs_opencl(why_unusable):
-    if why_unusable.get("opencl"):
-        pytest.skip(f"opencl: {why_unusable['opencl']}")
+def needs_opencl(need_backend):
+    need_backend("opencl")
 
 
 @pytest.fixture

@@ -1,14 +1,11 @@
 """The backend openvino for users: when it is chosen, what it shares with the others, and that
 networks compute the same as elsewhere."""
 
-import json
-import subprocess
-import sys
-import textwrap
 import threading
 
 import numpy as np
 import pytest
+from programs import json_of, run_program, run_python
 from small_models import model_bytes, model_of, node, save_model
 
 SIDE = 24
@@ -18,9 +15,8 @@ LAYERS = 4
 
 @pytest.fixture(scope="module")
 def backends(tessera_binary):
-    done = subprocess.run([tessera_binary, "backends", "--json"], capture_output=True, text=True,
-                          check=True)
-    return {entry["backend"]: entry for entry in json.loads(done.stdout)["backends"]}
+    listing = json_of(tessera_binary, "backends", "--json")
+    return {entry["backend"]: entry for entry in listing["backends"]}
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +50,8 @@ SHAPE = [1, CHANNELS, SIDE, SIDE]
 
 
 def explain(tessera_binary, model, *arguments):
-    done = subprocess.run([tessera_binary, "explain", model, "--shape", "x0=1x40x24x24", "--json",
-                           "--runs", "1", *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json_of(tessera_binary, "explain", model, "--shape", "x0=1x40x24x24", "--json", "--runs",
+                   "1", *arguments)
 
 
 def users(explained):
@@ -89,8 +83,8 @@ def test_a_pin_forces_the_whole_model_into_one_region(tessera_binary, openvino, 
 def test_a_pin_that_cannot_be_served_says_why(tessera_binary, openvino, tmp_path):
     model = save_model(tmp_path / "model.onnx", [node("Asinh", "x0", "y", "curve")],
                        {"x0": [1, 40, 24, 24]}, {"y": [1, 40, 24, 24]})
-    done = subprocess.run([tessera_binary, "run", model, "--random", "1", "--pin",
-                           "curve=openvino"], capture_output=True, text=True, check=False)
+    done = run_program(tessera_binary, "run", model, "--random", "1", "--pin", "curve=openvino",
+                       code=None)
     assert done.returncode != 0
     assert "OpenVINO regions do not contain this op" in done.stderr
 
@@ -151,10 +145,8 @@ def test_executors_in_two_threads_give_what_the_reference_gives(tessera, openvin
 
 def test_one_thread_runtime_serves_all_libraries(tessera, openvino, network):
     folder = next(iter(tessera.__path__)).rsplit("/", 1)[0]
-    script = textwrap.dedent(f"""
-        import json, sys
-        sys.path.insert(0, {folder!r})
-        import numpy, tessera
+    script = f"""
+        import json, numpy, tessera
         model = tessera.load({str(network)!r}, threads=2, log=lambda message: None)
         x = {{"x0": numpy.ones({SHAPE}, numpy.float32)}}
         def libraries(name):
@@ -165,11 +157,8 @@ def test_one_thread_runtime_serves_all_libraries(tessera, openvino, network):
         model.bind({{"x0": {SHAPE}}}, threads=2, pins=[tessera.Pin("*", "openvino")]).run(x)
         print(json.dumps({{"before": before, "openvino": libraries("/libopenvino"),
                           "tbb": libraries("/libtbb.so")}}))
-        """)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
-                          check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+        """
+    found = json.loads(run_python(tessera, script).stdout)
     # OpenVINO is not loaded before a region is built.
     assert found["before"] == []
     assert found["openvino"]
@@ -178,9 +167,7 @@ def test_one_thread_runtime_serves_all_libraries(tessera, openvino, network):
 
 def test_verify_finds_nothing_wrong(bin_dir, tessera_binary, openvino):
     plugin = bin_dir.parent / "lib" / "tessera" / "backend_openvino.so"
-    done = subprocess.run([tessera_binary, "verify", "--backend", plugin, "--cases", "1"],
-                          capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_program(tessera_binary, "verify", "--backend", plugin, "--cases", "1")
 
 
 ZOO = ["squeezenet", "shufflenet", "mobilenet_v2"]

@@ -2,7 +2,6 @@
 
 import ctypes
 import pathlib
-import subprocess
 import sys
 import threading
 
@@ -11,6 +10,7 @@ import onnx
 import pytest
 
 from installed import environment
+from programs import run_program
 
 OK, INVALID_MODEL, INVALID_ARGUMENT, CACHE_MISS = 0, 1, 2, 9
 TYPES = {np.dtype(np.float32): 12, np.dtype(np.int64): 5}
@@ -282,10 +282,9 @@ def test_it_finds_plug_ins_though_its_name_was_relative(prefix, model, needs_a_l
     proto = onnx.load(model)
     proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
     onnx.save(proto, static)
-    done = subprocess.run([sys.executable, "-c", RELATIVE, static], cwd=prefix / "lib",
-                          env=environment(), text=True, capture_output=True, check=False,
-                          timeout=100)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = run_program(sys.executable, "-c", RELATIVE, static, cwd=prefix / "lib",
+                       env=environment())
+    assert done.stderr == ""
 
 
 PROGRAM = """
@@ -300,8 +299,6 @@ print(library.tessera_version().decode(), tessera.load(sys.argv[2]).bind({"x": (
 def test_it_lives_beside_the_python_module(prefix, bin_dir, model):
     if not any((bin_dir.parent / "python").glob("tessera/_core*")):
         pytest.skip("this build has no Python module")
-    done = subprocess.run([sys.executable, "-c", PROGRAM, prefix / "lib" / "libtessera.so", model],
-                          env=environment(PYTHONPATH=bin_dir.parent / "python"), text=True,
-                          capture_output=True, check=False, timeout=100)
-    assert done.returncode == 0, done.stderr
+    done = run_program(sys.executable, "-c", PROGRAM, prefix / "lib" / "libtessera.so", model,
+                       env=environment(PYTHONPATH=bin_dir.parent / "python"))
     assert done.stdout.startswith("0.1.0 ")

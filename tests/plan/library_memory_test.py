@@ -1,12 +1,10 @@
 """Memory that libraries keep for their kernels counts as a plan's memory, though not reported."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from programs import run_python
 from small_models import node, normal, save_model
 
 PRODUCTS = 700
@@ -52,16 +50,11 @@ def model(tmp_path_factory):
 
 
 @pytest.fixture
-def bind(bin_dir, tessera, model, why_unusable):
+def bind(bin_dir, tessera, model, need_backend):
     def call(**options):
         for name in options["backends"]:
-            if why_unusable.get(name, "unknown"):
-                pytest.skip(f"{name} is not usable")
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, model, json.dumps(options)], capture_output=True, text=True,
-            check=False, env={**os.environ, "PYTHONPATH": str(bin_dir.parent / "python")})
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+            need_backend(name)
+        return json.loads(run_python(tessera, PROGRAM, model, json.dumps(options)).stdout)
 
     return call
 

@@ -3,10 +3,10 @@ says so."""
 
 import json
 import re
-import subprocess
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, save_model
 
 
@@ -29,9 +29,8 @@ def inspect(tessera_binary, model):
 
     def call(budget=None, *options):
         budgets = [] if budget is None else ["--memory-budget", str(budget)]
-        done = subprocess.run([tessera_binary, "inspect", model, "--memory", "--json", "--threads",
-                               "1", *budgets, *options],
-                              capture_output=True, text=True, timeout=120, check=False)
+        done = run_program(tessera_binary, "inspect", model, "--memory", "--json", "--threads", "1",
+                           *budgets, *options, code=None)
         assert done.returncode in (0, 3), done.stderr
         report = json.loads(done.stdout)
         assert ("error" in report) == (done.returncode == 3)
@@ -74,10 +73,8 @@ def test_it_runs_within_the_budget(tessera_binary, inspect, model, tmp_path):
     outputs = []
     for options in (["--backends", "reference"], ["--memory-budget", str(least)]):
         folder = tmp_path / str(len(outputs))
-        done = subprocess.run([tessera_binary, "run", model, "--random", "3", "--threads", "1",
-                               "--output", folder, *options],
-                              capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stderr
+        run_program(tessera_binary, "run", model, "--random", "3", "--threads", "1", "--output",
+                    folder, *options)
         outputs.append(np.load(next(folder.glob("*.npy"))))
     np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-3, atol=1e-4)
 
@@ -85,9 +82,7 @@ def test_it_runs_within_the_budget(tessera_binary, inspect, model, tmp_path):
 @pytest.mark.parametrize("text", ["0", "-1", "x", "1e6", "9223372036854775808"])
 def test_a_budget_that_is_none(tessera_binary, model, text):
     for command in (["run"], ["bench"], ["tune"], ["explain"], ["inspect", "--memory"]):
-        done = subprocess.run([tessera_binary, *command, model, f"--memory-budget={text}"],
-                              capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 2
+        done = run_program(tessera_binary, *command, model, f"--memory-budget={text}", code=2)
         assert "--memory-budget" in done.stderr
 
 

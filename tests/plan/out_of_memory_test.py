@@ -1,12 +1,9 @@
 """More memory than the machine has, with a real limit in a separate process."""
 
-import os
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
+from programs import run_python
 from small_models import node, save_model
 
 PROGRAM = """
@@ -53,15 +50,8 @@ def model(tmp_path):
                       opset=13)
 
 
-def run_program(program, model):
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(program), model], text=True,
-                          capture_output=True,
-                          env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
-
-
 def test_a_bind_beyond_the_limit_says_so_and_leaves_the_process_fit(tessera, model):
-    done = run_program(PROGRAM, model)
-    assert done.returncode == 0, done.stderr
+    done = run_python(tessera, PROGRAM, model)
     *errors, last = done.stdout.splitlines()
     assert last == "goes on (3, 1024)" and len(errors) == 6
     bytes_of_a_value = 50_000 * 1024 * 4
@@ -97,14 +87,12 @@ PACKING = """
 """
 
 
-def test_packing_beyond_the_limit_says_so_too(tessera, tmp_path, why_unusable):
-    if why_unusable.get("native"):
-        pytest.skip(why_unusable["native"])
+def test_packing_beyond_the_limit_says_so_too(tessera, tmp_path, need_backend):
+    need_backend("native")
     weight = np.full((4096, 4096), 0.5, np.float32)
     path = save_model(tmp_path / "model.onnx", [node("MatMul", "x w", "y", "product")],
                       {"x": [1, 4096]}, {"y": [1, 4096]}, {"w": weight}, opset=13)
-    done = run_program(PACKING, path)
-    assert done.returncode == 0, done.stderr
+    done = run_python(tessera, PACKING, path)
     error, last = done.stdout.splitlines()
     assert last == "goes on 2048.0"
     assert "weight 'w'" in error and f"could not allocate {weight.nbytes} bytes" in error

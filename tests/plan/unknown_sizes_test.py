@@ -2,11 +2,11 @@
 one executor returns different sizes for different inputs."""
 
 import json
-import subprocess
 
 import numpy as np
 import pytest
 from onnx import TensorProto
+from programs import run_program
 from small_models import node, save_model, tensor_type
 
 
@@ -65,9 +65,8 @@ def test_such_an_output_cannot_be_bound(tessera, model):
 def test_the_program_writes_what_was_found(tessera_binary, model, tmp_path, density):
     x = scattered(density, rows=6)
     np.save(tmp_path / "x.npy", x)
-    done = subprocess.run(
-        [tessera_binary, "run", model, "--input", f"x={tmp_path / 'x.npy'}", "--output",
-         tmp_path / "out", "--json"], capture_output=True, text=True, timeout=60, check=True)
+    done = run_program(tessera_binary, "run", model, "--input", f"x={tmp_path / 'x.npy'}",
+                       "--output", tmp_path / "out", "--json")
     outputs = json.loads((tmp_path / "out/outputs.json").read_text())
     assert json.loads(done.stdout)["outputs"] and outputs
     check(x, np.load(tmp_path / "out/output_0.npy"), np.load(tmp_path / "out/output_1.npy"))

@@ -1,13 +1,11 @@
 """A model's files change after it was loaded: if their content is needed again, the change is
 detected, and the process is terminated only if the option allows that."""
 
-import json
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
 import pytest
+from programs import run_python
 from small_models import node, save_model
 
 WIDTH = 192  # of weights that are mapped, and released as soon as they are packed
@@ -24,12 +22,9 @@ def write_model(folder, *, op="Relu", seed=0, external=True):
 @pytest.fixture
 def script(tessera):
     """Runs a text as a separate program, because the operating system may terminate it."""
-    folder = str(next(iter(tessera.__path__))).rsplit("/", 1)[0]
-
     def run(text, *arguments):
         prelude = f"""
             import json, os, sys
-            sys.path.insert(0, {folder!r})
             import numpy as np
             import tessera
             x = np.ones((3, {WIDTH}), np.float32)
@@ -39,11 +34,8 @@ def script(tessera):
                 except tessera.Error as error:
                     return [type(error).__name__, str(error)]
         """
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(prelude) + textwrap.dedent(text),
-             *map(str, arguments)], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (done.returncode, done.stderr)
-        return json.loads(done.stdout)
+        program = textwrap.dedent(prelude) + textwrap.dedent(text)
+        return json.loads(run_python(tessera, program, *arguments).stdout)
 
     return run
 

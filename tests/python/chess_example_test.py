@@ -2,13 +2,12 @@
 threads, and runtime; with the network of the zoo, too, if it is here."""
 
 import json
-import os
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, save_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -17,10 +16,7 @@ ZOO = ROOT / "build" / "zoo" / "chess" / "model.onnx"
 
 
 def call(*command, code=0, **environment):
-    done = subprocess.run(list(map(str, command)), text=True, capture_output=True, timeout=300,
-                          env={**os.environ, **environment}, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
+    return run_program(*command, code=code, variables=environment)
 
 
 @pytest.fixture(scope="module")

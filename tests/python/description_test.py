@@ -2,12 +2,11 @@
 
 import dataclasses
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from onnx import TensorProto
+from programs import run_python
 from small_models import node, tensor_type
 
 
@@ -100,10 +99,7 @@ def test_the_module_says_what_it_has(tessera):
 def test_importing_is_light(tessera):
     """Importing loads neither NumPy nor a plug-in before it is needed."""
     program = "import sys, tessera; print('numpy' in sys.modules)"
-    folder = tessera.__path__[0].rpartition("/")[0]
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={"PYTHONPATH": folder}, capture_output=True, text=True
-    )
+    done = run_python(tessera, program, env={})
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 

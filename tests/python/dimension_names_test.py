@@ -2,7 +2,6 @@
 contradicts them. onnxruntime runs the same models on the same arrays."""
 
 import os
-import subprocess
 import sys
 
 import numpy as np
@@ -10,6 +9,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto
+from programs import run_program
 from small_models import model_bytes, node, tensor_type
 
 FLOAT = TensorProto.FLOAT
@@ -176,8 +176,7 @@ def test_the_program_with_unread_inputs(tessera_binary, tmp_path):
     for inputs in (["--input", "ids=ids.npy", "--input", "mask=mask.npy"],
                    ["--shape", "ids=1x6", "--shape", "mask=5x2", "--random", "1"],
                    ["--shape", "ids=1x6", "--random", "1"]):
-        subprocess.run([tessera_binary, "run", "model.onnx", *inputs], cwd=tmp_path, check=True,
-                       capture_output=True, timeout=60)
+        run_program(tessera_binary, "run", "model.onnx", *inputs, cwd=tmp_path)
 
 
 # --- Names that are none, and names that are wrong ----------------------------------------------------
@@ -360,8 +359,7 @@ def test_caches_and_bundles_know_sizes_of_one_name(tessera, tmp_path):
         bundle, [{"a": (3, 4), "b": (4, 5)}, {"a": (2, 2)}], threads=1)
     told = []
     for source in (path, path, path, bundle, bundle):
-        done = subprocess.run([sys.executable, script, source], env=environment, check=True,
-                              capture_output=True, text=True, timeout=300)
+        done = run_program(sys.executable, script, source, env=environment)
         lines = done.stdout.splitlines()
         assert sum("gives one name, 'N'" in line for line in lines) == 1, done.stdout
         told.append(lines[-1])

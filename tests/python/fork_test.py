@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from programs import run_program
 
 PREFORK = pathlib.Path(__file__).with_name("prefork.py")
 ACTIVITIES = ("nothing", "bind", "replan", "load", "measure", "behind", "run", "pool", "session",
@@ -14,10 +15,8 @@ ACTIVITIES = ("nothing", "bind", "replan", "load", "measure", "behind", "run", "
 
 
 def prefork(tessera, folder, *arguments):
-    result = subprocess.run([sys.executable, PREFORK, folder, *map(str, arguments)],
-                            capture_output=True, text=True, timeout=1200, check=False,
-                            env=environment(tessera))
-    assert result.returncode == 0, result.stderr[-5000:]
+    result = run_program(sys.executable, PREFORK, folder, *arguments, timeout=1200,
+                         env=environment(tessera))
     assert "wrong: none" in result.stderr, result.stderr[-5000:]
 
 
@@ -51,7 +50,6 @@ def test_workers_of_multiprocessing(tessera, tmp_path, activity):
 
 
 @pytest.mark.parametrize("backend", ("native", "onednn", "openvino", "jit"))
-def test_workers_that_use_a_library(tessera, tmp_path, backend, why_unusable):
-    if why_unusable.get(backend):
-        pytest.skip(why_unusable[backend])
+def test_workers_that_use_a_library(tessera, tmp_path, backend, need_backend):
+    need_backend(backend)
     prefork(tessera, tmp_path, "bind", "--rounds", 1, "--workers", 4, "--backends", backend)

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import pathlib
-import subprocess
 import sys
 import threading
 import warnings
@@ -18,6 +17,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnxruntime_programs import classifier, rows, saved
+from programs import run_python
 from small_models import model_of, node
 
 
@@ -499,14 +499,11 @@ def test_terminate_ends_a_run_of_another_thread(ort):
 
 
 def test_importing_tessera_loads_none_of_it(tessera):
-    folder = pathlib.Path(tessera.__file__).parents[1]
     code = ("import sys, tessera; tessera.__version__; dir(tessera); "
             "assert not {'tessera.onnxruntime', 'tessera.backend', 'onnx', 'numpy'} & set(sys.modules)"
             "; tessera.InferenceSession; assert 'tessera.onnxruntime' in sys.modules; "
             "assert 'numpy' not in sys.modules and 'onnx' not in sys.modules")
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
-                            env={**os.environ, "PYTHONPATH": str(folder)}, check=False)
-    assert result.returncode == 0, result.stderr
+    run_python(tessera, code)
 
 
 def test_model_without_inputs_and_text_of_a_session(ort, session):

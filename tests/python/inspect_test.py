@@ -2,12 +2,12 @@
 """
 
 import json
-import subprocess
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from programs import run_program
 from small_models import model_bytes, model_of, node, tensor_type
 
 FLOAT8 = TensorProto.FLOAT8E4M3FN
@@ -103,17 +103,15 @@ def test_the_program_lists_the_same(tessera, tessera_binary, lacking, tmp_path):
     model, expected = lacking
     (tmp_path / "model.onnx").write_bytes(model)
     for source, given in (("model.onnx", b""), ("-", model)):
-        done = subprocess.run([tessera_binary, "inspect", source, "--json"], input=given,
-                              cwd=tmp_path, capture_output=True, check=False, timeout=60)
-        assert done.returncode == 2
+        done = run_program(tessera_binary, "inspect", source, "--json", code=2, input=given,
+                           cwd=tmp_path, text=False)
         printed = json.loads(done.stdout)
         assert {part["name"]: part["use_count"] for part in printed["missing"]} == counts(
             tessera.inspect(model, log=lambda message: None).missing)
         assert printed["error"]["kind"] == "unsupported" and printed["nodes"]
         assert b"tessera: Unsupported: " in done.stderr
-    done = subprocess.run([tessera_binary, "inspect", "model.onnx"], cwd=tmp_path,
-                          capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 2 and done.stderr.count("Unsupported") == 1
+    done = run_program(tessera_binary, "inspect", "model.onnx", code=2, cwd=tmp_path)
+    assert done.stderr.count("Unsupported") == 1
     for name in expected:
         assert name in done.stdout, done.stdout
 
@@ -163,9 +161,8 @@ def test_what_else_is_wrong_does_not_hide_what_is_missing(tessera, tessera_binar
         assert words in str(refused.value)
         assert "besides" in str(refused.value) and "Hardmax of ai.onnx" in str(refused.value)
         assert "Hardmax" in counts(tessera.inspect(model).missing)
-        done = subprocess.run([tessera_binary, "inspect", "-"], input=model, capture_output=True,
-                              check=False, timeout=60)
-        assert done.returncode == 2 and b"InvalidModel" in done.stderr, done.stderr
+        done = run_program(tessera_binary, "inspect", "-", code=2, input=model, text=False)
+        assert b"InvalidModel" in done.stderr, done.stderr
         assert b"Hardmax" in done.stdout
 
 

@@ -130,8 +130,7 @@ def test_one_executor_may_be_used_from_many_threads(tessera, save_model):
 def test_an_interrupt_ends_the_program_after_the_run(tessera, save_model):
     """Ctrl-C during a run raises KeyboardInterrupt as soon as the run has ended."""
     path = slow_model(save_model, 300)
-    program = textwrap.dedent(
-        f"""
+    program = textwrap.dedent(f"""
         import numpy, tessera
         executor = tessera.load({str(path)!r}).bind(threads=1)
         try:
@@ -140,15 +139,9 @@ def test_an_interrupt_ends_the_program_after_the_run(tessera, save_model):
                 executor.run(numpy.ones((256, 256), numpy.float32))
         except KeyboardInterrupt:
             print("interrupted", executor.run(numpy.ones((256, 256), numpy.float32))[0].sum())
-        """
-    )
-    folder = os.path.dirname(os.path.dirname(tessera.__file__))
-    with subprocess.Popen(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": folder},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+        """)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "PYTHONPATH": module_folder(tessera)}) as process:
         assert process.stdout.readline() == "started\n"
         process.send_signal(signal.SIGINT)
         try:

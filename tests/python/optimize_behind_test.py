@@ -1,14 +1,11 @@
 """optimize="behind": bind() returns at once, measuring follows behind the runs, and the result is
 swapped in and kept."""
 
-import os
-import subprocess
-import sys
-import textwrap
 import time
 
 import numpy
 import pytest
+from programs import run_program, run_python
 from small_models import node, normal, save_model
 
 SIZE = 384
@@ -114,7 +111,7 @@ def test_other_words_are_refused(tessera, loaded, given, text):
 
 
 def test_nothing_is_left_when_the_process_ends_while_it_measures(tessera, model, folder):
-    program = textwrap.dedent("""
+    program = """
         import os, sys, time
         import numpy, tessera
         executor = tessera.load(sys.argv[1]).bind(threads=1, optimize="behind",
@@ -124,15 +121,13 @@ def test_nothing_is_left_when_the_process_ends_while_it_measures(tessera, model,
         executor.run(feeds)
         time.sleep(0.3)
         print(os.getpid(), flush=True)
-    """ % (SIZE, SIZE))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    """ % (SIZE, SIZE)
     start = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", program, model, folder], text=True, timeout=60,
-                          capture_output=True, env=environment, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = run_python(tessera, program, model, folder)
+    assert done.stderr == ""
     assert time.monotonic() - start < 30
     # The measuring process is called with the number of its parent.
-    listed = subprocess.run(["ps", "-eo", "stat,args"], text=True, capture_output=True, check=True)
+    listed = run_program("ps", "-eo", "stat,args")
     worker = "tessera-worker " + done.stdout.strip()
     assert not [line for line in listed.stdout.splitlines()
                 if line.rstrip().endswith(worker) and not line.startswith("Z")]

@@ -3,17 +3,15 @@
 import asyncio
 import concurrent.futures
 import gc
-import os
 import pathlib
 import queue
-import subprocess
-import sys
 import textwrap
 import threading
 import time
 
 import numpy as np
 import pytest
+from programs import run_python
 from small_models import node
 
 
@@ -260,9 +258,7 @@ def test_executors_share_weights(tessera, save_model):
         print(resident_bytes() - before)
         """)
     path = products(save_model, 16, 1024)
-    folder = pathlib.Path(tessera.__file__).parents[1]
-    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True,
-                          timeout=120, check=True, env={**os.environ, "PYTHONPATH": str(folder)})
+    done = run_python(tessera, program, path)
     assert int(done.stdout) < 25e6, "67 MB would be one more copy"
 
 
@@ -330,11 +326,8 @@ def test_the_interpreter_ends_with_work_in_flight(tessera, save_model, end):
         pool = tessera.Pool(model, {"v0": x.shape}, executors=2, max_waiting=1000)
         futures = [pool.submit(x) for _ in range(200)]
         """) + textwrap.dedent(ENDS[end])
-    folder = pathlib.Path(tessera.__file__).parents[1]
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", program, path], capture_output=True, text=True, timeout=60,
-            check=False, env={**os.environ, "PYTHONPATH": str(folder)})
+        done = run_python(tessera, program, path, code=None)
         assert done.stderr == "" and done.returncode == (1 if end == "an exception" else 0)
 
 
@@ -378,9 +371,6 @@ def test_a_forked_process_is_told_why(tessera, save_model):
         assert os.waitstatus_to_exitcode(status) == 5, status
         assert all(np.array_equal(future.result()[0], expected) for future in futures)
         """)
-    folder = pathlib.Path(tessera.__file__).parents[1]
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", program, path], capture_output=True, text=True, timeout=60,
-            check=False, env={**os.environ, "PYTHONPATH": str(folder)})
-        assert (done.returncode, done.stderr) == (0, "")
+        done = run_python(tessera, program, path)
+        assert done.stderr == ""

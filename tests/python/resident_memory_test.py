@@ -1,13 +1,10 @@
 """Weights are packed only once for all executors of a model, and the originals are released. If
 several libraries compute in turns, there are still no more threads than requested."""
 
-import json
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
+from programs import run_python
 from small_models import node, save_model
 
 LAYERS = 16
@@ -33,12 +30,7 @@ def wide_model(request, tmp_path_factory):
 
 def run_script(tessera, text):
     """Runs `text` in a new Python process; returns its output, parsed as JSON."""
-    folder = str(next(iter(tessera.__path__)))
-    script = f"import sys\nsys.path.insert(0, {folder.rsplit('/', 1)[0]!r})\n"
-    script += textwrap.dedent(text)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(run_python(tessera, text).stdout)
 
 
 def has_library(tessera):

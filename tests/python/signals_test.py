@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 import threading
@@ -13,6 +12,7 @@ import pytest
 import small_models
 
 from lifetime_test import slow_model
+from programs import run_program
 from small_models import node
 
 # These tests watch the clock and send SIGINT.
@@ -82,9 +82,8 @@ def test_load(tessera, slow_to_load):
     folders = [os.path.dirname(os.path.dirname(tessera.__file__)), os.path.dirname(__file__)]
     program = PROGRAM.format(folders=folders, path=str(slow_to_load),
                              other=str(doubling(slow_to_load)))
-    result = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True,
-                            text=True, timeout=120)
-    assert result.returncode == 0 and result.stderr == "", result.stderr
+    result = run_program(sys.executable, "-c", textwrap.dedent(program))
+    assert result.stderr == "", result.stderr
     times, outputs = result.stdout.splitlines()
     whole, seconds = map(float, times.split())
     assert outputs == "1"

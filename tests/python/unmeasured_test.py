@@ -2,14 +2,11 @@
 little beside the kernel."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx import TensorProto
+from programs import run_python
 from small_models import model_bytes, model_of, node, tensor_type
 
 
@@ -80,16 +77,11 @@ print(ticks_of_others() - before)
 
 
 @pytest.mark.parametrize("backend", ["onednn", "native", "reference"])
-def test_a_session_wakes_no_other_thread_for_one_add(tessera, why_unusable, tmp_path, backend):
+def test_a_session_wakes_no_other_thread_for_one_add(tessera, need_backend, tmp_path, backend):
     """With measuring off: while it runs 20000 times, other threads take no processor time."""
-    if why_unusable.get(backend):
-        pytest.skip(f"{backend} is {why_unusable[backend]}")
+    need_backend(backend)
     model = tmp_path / "add.onnx"
     model.write_bytes(add_model(30000))
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, model, json.dumps([backend])], text=True,
-        capture_output=True, timeout=300, check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(tessera.__file__).parents[1]),
-             "TESSERA_OPTIMIZE": "0"})
-    assert done.returncode == 0, done.stderr
+    done = run_python(tessera, PROGRAM, model, json.dumps([backend]),
+                      variables={"TESSERA_OPTIMIZE": "0"})
     assert int(done.stdout) <= 2

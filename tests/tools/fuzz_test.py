@@ -1,18 +1,18 @@
 """tools/fuzz reports what it did; tests/fuzz tests its findings."""
 
 import re
-import subprocess
 
 import pytest
 
 from load_tool import ROOT
+from programs import run_program
 
 
 @pytest.fixture
 def fuzz(bin_dir, tmp_path):
     def run(*arguments):
-        return subprocess.run([ROOT / "tools" / "fuzz", "--bin-dir", bin_dir, "--out", tmp_path,
-                               *arguments], capture_output=True, text=True, timeout=120, check=False)
+        return run_program(ROOT / "tools" / "fuzz", "--bin-dir", bin_dir, "--out", tmp_path,
+                           *arguments, code=None)
 
     return run
 

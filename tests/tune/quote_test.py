@@ -1,10 +1,10 @@
 """`tessera tune --dry-run`: prints the expected time and gain of tuning, and does nothing else."""
 
 import json
-import subprocess
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, save_model
 
 # The last test measures for some seconds.
@@ -33,10 +33,8 @@ def call(tessera_binary, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches" / "user"))
 
     def run(*arguments, code=0):
-        done = subprocess.run([tessera_binary, "tune", *map(str, arguments), "--threads", "1"],
-                              capture_output=True, text=True, timeout=300, cwd=tmp_path,
-                              stdin=subprocess.DEVNULL, check=False)
-        assert done.returncode == code, done.stdout + done.stderr
+        done = run_program(tessera_binary, "tune", *arguments, "--threads", "1", code=code,
+                           cwd=tmp_path)
         return done.stdout if code == 0 else done.stderr
 
     return run

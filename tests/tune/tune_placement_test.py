@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import chain, node, normal, save_model
 
 # These tests measure times or send SIGINT.
@@ -38,10 +39,7 @@ def call(tessera_binary):
     import subprocess
 
     def run(*arguments):
-        done = subprocess.run([tessera_binary, *map(str, arguments)], capture_output=True, text=True,
-                              timeout=300, stdin=subprocess.DEVNULL, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return run_program(tessera_binary, *arguments).stdout
 
     return run
 
@@ -129,9 +127,8 @@ def test_wrong_budgets_are_refused(tessera_binary, model):
     import subprocess
 
     for text in ("0", "-1", "soon"):
-        done = subprocess.run([tessera_binary, "tune", model, "--tune-budget", text],
-                              capture_output=True, text=True, check=False)
-        assert done.returncode == 2 and "--tune-budget" in done.stderr
+        done = run_program(tessera_binary, "tune", model, "--tune-budget", text, code=2)
+        assert "--tune-budget" in done.stderr
 
 
 def chosen_by(report):

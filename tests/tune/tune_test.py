@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, save_model
 
 COLUMNS = 100
@@ -35,10 +36,8 @@ LIES = {
 
 
 @pytest.fixture(scope="module")
-def liar(bin_dir):
-    library = bin_dir.parent / "tests" / "backends" / "liar.so"
-    assert library.exists(), f"{library} is not built: tools/build release"
-    return library
+def liar(built_plugin):
+    return built_plugin("liar")
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +71,8 @@ def tessera(tessera_binary, model):
                        if name == "TESSERA_OPTIMIZE" or not name.startswith("TESSERA_")}
         if lie:
             environment["TESSERA_TEST_LIE"] = lie
-        return subprocess.run([tessera_binary, *map(str, arguments)], text=True, env=environment,
-                              cwd=model.parent, timeout=300, capture_output=True, check=False,
-                              **options)
+        return run_program(tessera_binary, *arguments, code=None, env=environment, cwd=model.parent,
+                           **options)
 
     return call
 

@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import pytest
+from programs import run_program
 from small_models import node, save_model
 
 X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
@@ -46,10 +47,8 @@ KEEPS = ["builds_slowly_as_announced", "talks"]
 
 
 @pytest.fixture(scope="module")
-def hostile(bin_dir):
-    library = bin_dir.parent / "tests" / "backends" / "hostile.so"
-    assert library.exists(), f"{library} is not built: tools/build release"
-    return library
+def hostile(built_plugin):
+    return built_plugin("hostile")
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +74,8 @@ def environment(mischief=None, **others):
 @pytest.fixture
 def call(tessera_binary, model):
     def run(*arguments, mischief=None, binary=tessera_binary, **others):
-        return subprocess.run([binary, *map(str, arguments)], text=True, timeout=120,
-                              cwd=model.parent, env=environment(mischief, **others),
-                              capture_output=True, check=False)
+        return run_program(binary, *arguments, code=None, cwd=model.parent,
+                           env=environment(mischief, **others))
 
     return run
 
@@ -192,12 +190,9 @@ def test_an_interrupt_of_the_terminal_is_not_the_workers(holder):
 
 
 def test_the_worker_is_of_no_use_by_hand(bin_dir):
-    result = subprocess.run([bin_dir / "tessera-worker"], capture_output=True, text=True,
-                            timeout=20, check=False, stdin=subprocess.DEVNULL)
-    assert result.returncode == 2 and "Tessera starts it" in result.stderr
-    result = subprocess.run([bin_dir / "tessera-worker", str(os.getpid())], capture_output=True,
-                            text=True, timeout=20, check=False, stdin=subprocess.DEVNULL)
-    assert result.returncode == 2
+    result = run_program(bin_dir / "tessera-worker", code=2, timeout=20)
+    assert "Tessera starts it" in result.stderr
+    run_program(bin_dir / "tessera-worker", os.getpid(), code=2, timeout=20)
 
 
 # --- The search for the worker's program
@@ -228,8 +223,7 @@ def test_in_process_starts_none(call, tessera_binary, model, tmp_path):
 
 def test_an_installed_program_finds_its_worker(call, bin_dir, model, tmp_path):
     build = bin_dir.parent
-    subprocess.run(["cmake", "--install", build, "--prefix", tmp_path], check=True,
-                   capture_output=True)
+    run_program("cmake", "--install", build, "--prefix", tmp_path)
     assert (tmp_path / "bin" / "tessera-worker").exists()
     result = call("tune", model, "--all", binary=tmp_path / "bin" / "tessera")
     assert result.returncode == 0 and "tessera-worker" not in result.stderr
@@ -247,8 +241,6 @@ def test_a_python_host_has_its_worker(bin_dir, model):
     folder = bin_dir.parent / "python"
     if not any(folder.glob("tessera/_core*")):
         pytest.skip("this build has no Python module")
-    result = subprocess.run([sys.executable, "-c", HOST, model], capture_output=True, text=True,
-                            env=environment(PYTHONPATH=str(folder)), timeout=120, check=False)
-    assert result.returncode == 0, result.stderr
+    result = run_program(sys.executable, "-c", HOST, model, env=environment(PYTHONPATH=str(folder)))
     assert result.stdout == "done" and "tessera-worker" not in result.stderr
     assert os.access(folder / "tessera" / "tessera-worker", os.X_OK)
