@@ -39,7 +39,7 @@ def json_of(*command, **options):
 
 def outcome_of(*command, **options):
     """Exit code, stdout and stderr of a program."""
-    done = run_program(*command, code=None, **options)
+    done = run_program(*command, **options)
     return done.returncode, done.stdout, done.stderr
 
 

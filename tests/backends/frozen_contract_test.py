@@ -21,7 +21,7 @@ def library(built_plugin):
 @pytest.fixture
 def tessera(tessera_binary, tmp_path):
     def call(*arguments):
-        return run_program(tessera_binary, *arguments, code=None, cwd=tmp_path)
+        return run_program(tessera_binary, *arguments, cwd=tmp_path)
 
     return call
 
@@ -41,7 +41,6 @@ def model(tmp_path):
 
 def test_is_listed(tessera, library):
     result = tessera("backends", "--json", "--backend-path", library)
-    assert result.returncode == 0, result.stderr
     [entry] = [entry for entry in json.loads(result.stdout)["backends"]
                if entry["backend"] == "frozen"]
     assert entry["is_usable"] and entry["version"] == "1.0"
@@ -49,22 +48,20 @@ def test_is_listed(tessera, library):
 
 
 def test_passes_verification(tessera, library):
-    result = tessera("verify", "--backend", library, "--json", "--cases", 2)
+    result = tessera("verify", "--backend", library, "--json", "--cases", 2, code=None)
     report = json.loads(result.stdout)
     assert result.returncode == 0 and report["failures"] == [], report["failures"]
     assert {op["op"] for op in report["ops"] if op["accepted_count"]} >= {"Sub", "Reciprocal"}
 
 
 def test_computes_what_numpy_computes(tessera, library, model):
-    result = tessera("run", "model.onnx", "--input", "x=x.npy", "--expect", "y=y.npy", "--rtol",
-                     "1e-4", "--atol", "1e-5", "--backend-path", library)
-    assert result.returncode == 0, result.stdout + result.stderr
+    tessera("run", "model.onnx", "--input", "x=x.npy", "--expect", "y=y.npy", "--rtol", "1e-4",
+            "--atol", "1e-5", "--backend-path", library)
 
 
 def test_is_used_for_all_nodes(tessera, library, model):
     result = tessera("explain", "model.onnx", "--json", "--backend-path", library, "--backends",
                      "frozen")
-    assert result.returncode == 0, result.stderr
     backends = {step["name"]: step["backend"] for step in json.loads(result.stdout)["steps"]
                 if step["op"] not in ("convert", "Scale")}
     assert backends == dict.fromkeys(("subtract_weight", "subtract_x", "reciprocal"), "frozen")

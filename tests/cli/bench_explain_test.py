@@ -2,7 +2,6 @@
 is always usable, and with onednn if `tessera backends` says that it is usable."""
 
 import json
-import os
 import pathlib
 import re
 import signal
@@ -12,7 +11,7 @@ import time
 import numpy as np
 import pytest
 from onnx import TensorProto
-from programs import run_program
+from programs import outcome_of, run_program
 from small_models import node, normal, save_model, tensor_type
 from terminal import run_on_terminal
 
@@ -43,10 +42,8 @@ def model(tmp_path):
 def tessera(tessera_binary, tmp_path):
     """Calls the program in the test's folder; returns its exit code, stdout and stderr."""
 
-    def call(*arguments, environment=None):
-        result = run_program(tessera_binary, *arguments, code=None, cwd=tmp_path,
-                             env=os.environ | (environment or {}))
-        return result.returncode, result.stdout, result.stderr
+    def call(*arguments, environment=None, code=0):
+        return outcome_of(tessera_binary, *arguments, code=code, cwd=tmp_path, variables=environment)
 
     return call
 
@@ -56,9 +53,7 @@ def ask(tessera):
     """The JSON of a command that must succeed."""
 
     def call(*arguments, **options):
-        code, text, errors = tessera(*arguments, "--json", **options)
-        assert code == 0, errors
-        return json.loads(text)
+        return json.loads(tessera(*arguments, "--json", **options)[1])
 
     return call
 
@@ -89,8 +84,8 @@ def test_bench_gives_the_promised_figures(tessera, ask, model):
     assert 0 < report["dispatch_us"] < 5
     assert kernels_by_backend(report).keys() == {"reference"}
     assert report["step_count"] == sum(total["step_count"] for total in report["totals"])
-    code, text, errors = tessera("bench", model, *REFERENCE, *QUICK)
-    assert code == 0 and errors == ""
+    _, text, errors = tessera("bench", model, *REFERENCE, *QUICK)
+    assert errors == ""
     title, figures, counts = text.splitlines()
     assert "median" in title and len(title) == len(figures)
     *times, runs = re.split(" {2,}", figures.strip())
@@ -148,20 +143,20 @@ def test_explain_shows_every_step(tessera, ask, model):
     assert [port["value"] for port in conv["inputs"]][0] == "r1"
     assert conv["inputs"][0]["layout"] == "row_major"
     assert abs(sum(step["share"] for step in report["steps"]) - 1) < 1e-6
-    code, text, errors = tessera("explain", model, *REFERENCE)
-    assert code == 0 and errors == "" and max(map(len, text.splitlines())) <= 100
+    _, text, errors = tessera("explain", model, *REFERENCE)
+    assert errors == "" and max(map(len, text.splitlines())) <= 100
     for word in ("stem/conv:0", "ArgMax", "reference", "GFLOP/s"):
         assert word in text
 
 
 def test_explain_tells_all_about_one_node(tessera, ask, model):
-    code, text, _ = tessera("explain", model, *REFERENCE, "--node", "head=conv", "--runs", "1")
-    assert code == 0 and "output 'c2': float32 1x16x16x16, row_major" in text
+    _, text, _ = tessera("explain", model, *REFERENCE, "--node", "head=conv", "--runs", "1")
+    assert "output 'c2': float32 1x16x16x16, row_major" in text
     assert "stem/relu" not in text
     steps = ask("explain", model, *REFERENCE, "--node", "stem/*", "--runs", "1")["steps"]
     assert [step["nodes"] for step in steps] == [["stem/conv:0"], ["stem/relu"]]
-    code, _, errors = tessera("explain", model, *REFERENCE, "--node", "absent")
-    assert code == 2 and "'absent'" in errors and "'head=conv'" in errors
+    _, _, errors = tessera("explain", model, *REFERENCE, "--node", "absent", code=2)
+    assert "'absent'" in errors and "'head=conv'" in errors
 
 
 def test_onednn_takes_what_it_can(needs_onednn, ask, tessera, model):
@@ -190,7 +185,7 @@ def test_environment_and_list_choose_the_backends(ask, tessera, model):
     report = ask("bench", model, *SHAPE, *QUICK, environment=environment)
     assert kernels_by_backend(report).keys() == {"reference"}
     environment = {"TESSERA_BACKENDS": "absent"}
-    assert tessera("bench", model, *SHAPE, *QUICK, environment=environment)[0] == 2
+    tessera("bench", model, *SHAPE, *QUICK, environment=environment, code=2)
     # The command line overrides the environment.
     assert ask("bench", model, *REFERENCE, *QUICK, environment=environment)["run_count"] >= 1
 
@@ -221,8 +216,8 @@ def test_pins_hold_algorithms(needs_onednn, ask, tessera, model):
     again = ask("explain", model, *SHAPE, "--runs", "1", "--pin", pin)
     [step_again] = [step for step in again["steps"] if "head=conv" in step["nodes"]]
     assert step_again["algorithm"] == step["algorithm"]
-    code, _, errors = tessera("explain", model, *SHAPE, "--pin", "head=conv=onednn:no-such")
-    assert code == 2 and "head=conv" in errors and step["algorithm"] in errors
+    _, _, errors = tessera("explain", model, *SHAPE, "--pin", "head=conv=onednn:no-such", code=2)
+    assert "head=conv" in errors and step["algorithm"] in errors
 
 
 def test_exclusions_keep_backends_away(needs_onednn, ask, model):
@@ -234,8 +229,8 @@ def test_exclusions_keep_backends_away(needs_onednn, ask, model):
 
 
 def test_a_pin_that_nobody_can_serve_says_who_refused(needs_onednn, tessera, model):
-    code, text, errors = tessera("run", model, *SHAPE, "--random", 1, "--pin", "top=onednn")
-    assert code == 2 and text == ""
+    _, text, errors = tessera("run", model, *SHAPE, "--random", 1, "--pin", "top=onednn", code=2)
+    assert text == ""
     assert "top" in errors and "ArgMax" in errors and "onednn" in errors
 
 
@@ -246,9 +241,9 @@ def test_fetched_steps_are_right_and_change_nothing(
     if backends == "onednn":
         request.getfixturevalue("needs_onednn")
     chosen = (*SHAPE, "--backends", backends, "--random", 1)
-    assert tessera("run", model, *chosen, "--fetch-steps", "steps", "--trace", "trace.json")[0] == 0
+    tessera("run", model, *chosen, "--fetch-steps", "steps", "--trace", "trace.json")
     entries = json.loads((tmp_path / "steps/values.json").read_text())
-    assert tessera("run", model, *REFERENCE, "--random", 1, "--dump-values", "values")[0] == 0
+    tessera("run", model, *REFERENCE, "--random", 1, "--dump-values", "values")
     right = {
         entry["name"]: np.load(tmp_path / "values" / entry["file"])
         for entry in json.loads((tmp_path / "values/values.json").read_text())
@@ -268,8 +263,7 @@ def test_fetched_steps_are_right_and_change_nothing(
 
 
 def test_a_trace_has_stages_and_steps(tessera, model, tmp_path):
-    code, _, errors = tessera("bench", model, *REFERENCE, *QUICK, "--trace", "trace.json")
-    assert code == 0, errors
+    _, _, errors = tessera("bench", model, *REFERENCE, *QUICK, "--trace", "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     events = [event for event in events if event["ph"] == "X"]  # without the names of lines
     spans = {event["name"]: event for event in events if event["cat"] == "stage"}
@@ -299,22 +293,20 @@ def test_backends_are_listed_with_reasons(tessera, ask, tmp_path):
         assert entry["is_usable"] or entry["reason"]
     broken = tmp_path / "libbroken.so"
     broken.write_bytes(b"no library")
-    code, text, _ = tessera("backends", "--backend-path", broken)
+    code, text, _ = tessera("backends", "--backend-path", broken, code=None)
     # Long paths may be broken across lines.
     assert code == 0 and "libbroken.so" in text and "refused:" in " ".join(text.split())
     listed = ask("backends", "--backend-path", tmp_path)["backends"]
     [entry] = [entry for entry in listed if entry["file"].endswith("libbroken.so")]
     assert not entry["is_usable"] and entry["reason"]
-    code, _, errors = tessera("backends", "--backend-path", tmp_path / "absent.so")
-    assert code == 2 and "absent.so" in errors
+    _, _, errors = tessera("backends", "--backend-path", tmp_path / "absent.so", code=2)
+    assert "absent.so" in errors
 
 
 def test_a_broken_plug_in_does_not_stop_a_run(tessera, model, tmp_path):
     (tmp_path / "libbroken.so").write_bytes(b"no library")
-    code, _, errors = tessera(
-        "run", model, *SHAPE, "--random", 1, "--backend-path", tmp_path / "libbroken.so"
-    )
-    assert code == 0, errors
+    _, _, errors = tessera("run", model, *SHAPE, "--random", 1, "--backend-path",
+                           tmp_path / "libbroken.so")
 
 
 MISTAKES = [
@@ -347,8 +339,8 @@ MISTAKES = [
 def test_mistakes_in_common_options_are_exit_code_2(tessera, model, command, mistake):
     own = ("--random", "1") if command == "run" and "--random" not in mistake else ()
     shape = () if "--shape" in mistake else SHAPE
-    code, text, errors = tessera(command, model, *shape, *own, *mistake, "--json")
-    assert code == 2 and errors != "" and "bug" not in errors
+    _, text, errors = tessera(command, model, *shape, *own, *mistake, "--json", code=2)
+    assert errors != "" and "bug" not in errors
     error = json.loads(text)["error"]
     assert error["kind"] == "invalid_argument"
     assert "absent" not in mistake[1] or "absent" in errors
@@ -374,18 +366,18 @@ def test_mistakes_in_common_options_are_exit_code_2(tessera, model, command, mis
 def test_mistakes_in_own_options_are_exit_code_2(tessera, model, arguments):
     is_of_model = arguments[0] != "backends" and len(arguments) > 1
     call = (arguments[0], *([model, *SHAPE] if is_of_model else []), *arguments[1:])
-    code, text, errors = tessera(*call)
-    assert code == 2 and text == "" and errors != "" and "bug" not in errors
+    _, text, errors = tessera(*call, code=2)
+    assert text == "" and errors != "" and "bug" not in errors
 
 
 def test_unknown_backends_are_told_the_known_ones(tessera, model):
-    _, _, errors = tessera("run", model, *SHAPE, "--random", 1, "--backends", "absent")
+    _, _, errors = tessera("run", model, *SHAPE, "--random", 1, "--backends", "absent", code=None)
     assert "'absent'" in errors and "reference" in errors
 
 
 def test_a_failed_write_leaves_nothing(tessera, model, tmp_path):
     before = set(tmp_path.rglob("*"))
-    assert tessera("bench", model, *REFERENCE, *QUICK, "--trace", "/dev/full")[0] == 3
+    tessera("bench", model, *REFERENCE, *QUICK, "--trace", "/dev/full", code=3)
     arguments = ("run", model, *REFERENCE, "--random", 1, "--fetch-steps", "steps")
-    assert tessera(*arguments, "--trace", "/dev/full")[0] == 3
+    tessera(*arguments, "--trace", "/dev/full", code=3)
     assert set(tmp_path.rglob("*")) == before

@@ -89,8 +89,7 @@ def test_measuring_stops_early_and_the_next_process_goes_on(tessera_binary, tuna
     assert process.returncode == 0, errors
     assert errors == "stopped early; using what is known\n"
     assert json.loads(output)["run_count"] > 0
-    reason = json_of(tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1",
-                     "--seconds", "0.1", "--tune-budget", "2")["cache"]["reason"]
+    reason = json_of(tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1", "--seconds", "0.1", "--tune-budget", "2")["cache"]["reason"]
     assert re.fullmatch(r"interrupted after \d+\.\d s; measuring continues", reason), reason
     # The results of the second process are used although the first one was interrupted. Without a
     # budget, a process with more time would go on.

@@ -26,13 +26,12 @@ CANNOT_LOAD = 3
 NUMPY_TYPES = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(bool)": np.bool_}
 
 
-def export(bin_dir: Path, *arguments) -> subprocess.CompletedProcess:
-    return run_program(bin_dir / "export_model", *arguments, code=None)
+def export(bin_dir: Path, *arguments, code=0) -> subprocess.CompletedProcess:
+    return run_program(bin_dir / "export_model", *arguments, code=code)
 
 
 def exported(bin_dir: Path, *arguments) -> Path:
-    result = export(bin_dir, *arguments)
-    assert result.returncode == 0, result.stderr
+    export(bin_dir, *arguments)
     return arguments[-1]
 
 
@@ -118,7 +117,7 @@ def stored_arrays(folder: Path, kind: str) -> list:
 @pytest.mark.parametrize("model", STORED, ids=lambda path: f"{path.parents[1].name}/{path.parent.name}")
 def test_stored_models_give_their_outputs(bin_dir, tmp_path, model, mode):
     again = tmp_path / "again.onnx"
-    result = export(bin_dir, mode, model, again)
+    result = export(bin_dir, mode, model, again, code=None)
     if f"{model.parents[1].name}/{model.parent.name}" in NOT_YET:
         assert result.returncode in (0, CANNOT_LOAD), result.stderr
         pytest.skip("cannot run yet")
@@ -150,7 +149,6 @@ def test_says_why_a_model_cannot_be_exported(bin_dir, tmp_path):
     model = save_model(tmp_path / "mixed.onnx",
                        [node("Softmax", "x", "a"), node("old", "a", "y", domain="local")],
                        {"x": [2, 3]}, {"y": [2, 3]}, domains={"local": 1}, functions=[function])
-    result = export(bin_dir, "imported", model, tmp_path / "again.onnx")
-    assert result.returncode == 1
+    result = export(bin_dir, "imported", model, tmp_path / "again.onnx", code=1)
     assert "Unsupported: node 'a' (Softmax)" in result.stderr
     assert "node 'y' (Softmax) of version 11" in result.stderr

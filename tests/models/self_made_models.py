@@ -50,15 +50,12 @@ class Network:
         return self.node("Conv", source, weight, *biases, group=group, **attributes)
 
     def batch_normalization(self, source, channels, **attributes):
-        return self.node(
-            "BatchNormalization", source, self.positive(channels), self.normal(channels),
-            self.normal(channels), self.positive(channels), **attributes,
-        )
+        return self.node("BatchNormalization", source, self.positive(channels),
+                         self.normal(channels), self.normal(channels), self.positive(channels),
+                         **attributes)
 
     def linear(self, source, inputs, outputs):
-        product = self.node(
-            "MatMul", source, self.normal(inputs, outputs, deviation=inputs**-0.5)
-        )
+        product = self.node("MatMul", source, self.normal(inputs, outputs, deviation=inputs**-0.5))
         return self.node("Add", product, self.normal(outputs))
 
     def output(self, name, element=TensorProto.FLOAT):
@@ -132,9 +129,8 @@ def attention_network() -> onnx.ModelProto:
     shape = net.node("Shape", x)
     batch = net.node("Gather", shape, net.constant(np.array([0], np.int64)))
     length = net.node("Gather", shape, net.constant(np.array([1], np.int64)))
-    split_shape = net.node(
-        "Concat", batch, length, net.constant(np.array([heads, width // heads], np.int64)), axis=0
-    )
+    split_shape = net.node("Concat", batch, length,
+                           net.constant(np.array([heads, width // heads], np.int64)), axis=0)
     normalized = net.node("LayerNormalization", x, net.positive(width), net.normal(width))
 
     def by_head(permutation):
@@ -148,10 +144,9 @@ def attention_network() -> onnx.ModelProto:
     merged = net.node("Concat", batch, length, net.constant(np.array([width], np.int64)), axis=0)
     x = net.node("Add", x, net.node("Reshape", attended, merged))
     x = net.node("Add", x, net.linear(net.node("Gelu", net.linear(x, width, 32)), 32, width))
-    last = net.node(
-        "Slice", x, net.constant(np.array([-1], np.int64)),
-        net.constant(np.array([2**62], np.int64)), net.constant(np.array([1], np.int64)),
-    )
+    last = net.node("Slice", x, net.constant(np.array([-1], np.int64)),
+                    net.constant(np.array([2**62], np.int64)),
+                    net.constant(np.array([1], np.int64)))
     net.output(net.node("Squeeze", last, net.constant(np.array([1], np.int64))))
     return net.model()
 
@@ -163,10 +158,9 @@ def recurrent_network() -> onnx.ModelProto:
     x = net.node("Gather", net.normal(20, 5), tokens)
     weight = net.normal(2, 4 * hidden, 5, deviation=0.4)
     recurrence = net.normal(2, 4 * hidden, hidden, deviation=0.4)
-    every, last, _ = net.node(
-        "LSTM", x, weight, recurrence, net.normal(2, 8 * hidden, deviation=0.3),
-        outputs=3, hidden_size=hidden, direction="bidirectional",
-    )
+    every, last, _ = net.node("LSTM", x, weight, recurrence,
+                              net.normal(2, 8 * hidden, deviation=0.3), outputs=3,
+                              hidden_size=hidden, direction="bidirectional")
     x = net.node("Transpose", every, perm=[0, 2, 1, 3])
     x = net.node("Reshape", x, net.constant(np.array([0, 0, -1], np.int64)))
     net.output(net.node("Softmax", net.linear(x, 2 * hidden, 4), axis=-1))

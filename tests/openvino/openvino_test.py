@@ -1,6 +1,7 @@
 """The backend openvino for users: when it is chosen, what it shares with the others, and that
 networks compute the same as elsewhere."""
 
+import json
 import threading
 
 import numpy as np
@@ -144,7 +145,6 @@ def test_executors_in_two_threads_give_what_the_reference_gives(tessera, openvin
 
 
 def test_one_thread_runtime_serves_all_libraries(tessera, openvino, network):
-    folder = next(iter(tessera.__path__)).rsplit("/", 1)[0]
     script = f"""
         import json, numpy, tessera
         model = tessera.load({str(network)!r}, threads=2, log=lambda message: None)

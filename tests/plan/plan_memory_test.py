@@ -18,8 +18,8 @@ INSTANCES = sorted((ROOT.parent / "shared" / "instances").glob("*.csv"))
 HARD = csv_text(cut_rectangle(2000, steps=200, size=5000, seed=1))
 
 
-def plan_memory(binary, *arguments):
-    return run_program(binary, "plan-memory", *arguments, code=None)
+def plan_memory(binary, *arguments, code=0):
+    return run_program(binary, "plan-memory", *arguments, code=code)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def planned(tessera_binary, tmp_path):
     def plan(text, *arguments):
         path = tmp_path / "buffers.csv"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return plan_memory(tessera_binary, path, *arguments)
+        return plan_memory(tessera_binary, path, *arguments, code=None)
 
     return plan
 
@@ -52,7 +52,6 @@ def test_the_instances_of_others_fit(tessera_binary):
     seconds = 0
     for path in INSTANCES:
         done = plan_memory(tessera_binary, path, "--capacity", "1048576", "--json")
-        assert done.returncode == 0, f"{path.name}: {done.stdout}{done.stderr}"
         report = json.loads(done.stdout)
         print(path.name, report)
         assert report["lower_bound_bytes"] <= report["arena_bytes"] <= 1048576
@@ -154,14 +153,12 @@ def test_bad_input_names_the_place(planned, text, expected):
 
 def test_a_file_that_is_none(tessera_binary, tmp_path):
     for path in (tmp_path, tmp_path / "missing.csv"):
-        done = plan_memory(tessera_binary, path)
-        assert done.returncode == 2
+        done = plan_memory(tessera_binary, path, code=2)
         assert str(path) in done.stderr
     huge = tmp_path / "huge.csv"
     with huge.open("wb") as file:
         file.truncate(65 << 20)
-    done = plan_memory(tessera_binary, huge)
-    assert done.returncode == 2
+    done = plan_memory(tessera_binary, huge, code=2)
     assert "67108864 bytes" in done.stderr
 
 

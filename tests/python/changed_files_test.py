@@ -1,6 +1,7 @@
 """A model's files change after it was loaded: if their content is needed again, the change is
 detected, and the process is terminated only if the option allows that."""
 
+import json
 import textwrap
 
 import numpy as np

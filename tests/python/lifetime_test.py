@@ -10,6 +10,7 @@ import threading
 import weakref
 
 import numpy as np
+from programs import module_folder
 from small_models import node
 
 

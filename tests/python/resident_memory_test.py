@@ -2,6 +2,8 @@
 several libraries compute in turns, there are still no more threads than requested."""
 
 
+import json
+
 import numpy as np
 import pytest
 from programs import run_python

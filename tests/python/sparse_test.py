@@ -231,8 +231,7 @@ def test_sparse_constants(tessera, save_model, is_node, is_linear):
         numpy_helper.from_array(indices.astype(np.int64)), list(weight.shape))
     nodes = [node("Constant", [], "w", sparse_value=sparse)] if is_node else []
     nodes += [node("MatMul", "x w", "y", "product"), node("Abs", "w", "z", "abs")]
-    path = save_model(nodes, {"x": [9, 60]}, "y z",
-                      sparse_initializer=[] if is_node else [sparse])
+    path = save_model(nodes, {"x": [9, 60]}, "y z", sparse_initializer=[] if is_node else [sparse])
     executor = tessera.load(path, log=lambda message: None).bind()
     x = GENERATOR.standard_normal((9, 60)).astype(np.float32)
     y, z = executor.run(x)

@@ -16,8 +16,8 @@ NOBODY = 65534
 @pytest.mark.parametrize("threads", TOO_MANY)
 def test_too_many_threads_are_refused(tessera, doubling_model, threads):
     model = tessera.load(doubling_model)
-    refused = pytest.raises(tessera.InvalidArgument, match="option 'threads': expected 0 .* to 4096, "
-                                                           f"found {threads}")
+    refused = pytest.raises(tessera.InvalidArgument,
+                            match="option 'threads': expected 0 .* to 4096, " f"found {threads}")
     with refused:
         model.bind({"x": (1, 3)}, threads=threads)
     with refused:

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from programs import run_python
+from programs import module_folder, run_python
 
 X = np.ones((2, 3), np.float32)
 
