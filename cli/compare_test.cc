@@ -1,15 +1,13 @@
 #include "cli/compare.h"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <limits>
 
+#include "base/matchers_test.h"
+#include "base/tensors_test.h"
+
 namespace tessera::cli {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -17,10 +15,6 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 template <class T>
 Tensor tensor_of(DataType type, std::vector<int64_t> dims, const std::vector<T>& values) {
   return Tensor::from<T>(type, std::move(dims), values);
-}
-
-Tensor floats(const std::vector<float>& values) {
-  return tensor_of(DataType::Float32, {static_cast<int64_t>(values.size())}, values);
 }
 
 TEST(Compare, JudgesLikeAllclose) {

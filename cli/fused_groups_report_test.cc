@@ -1,15 +1,11 @@
 #include "cli/fused_groups_report.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <sstream>
+
+#include "base/matchers_test.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 PlanStep group_step(const std::string& op, int64_t bytes, int64_t unfused_bytes) {
   return {.name = "last",

@@ -104,6 +104,21 @@ def needs_native(need_backend):
 
 
 @pytest.fixture(scope="session")
+def needs_onednn(need_backend):
+    need_backend("onednn")
+
+
+@pytest.fixture(scope="session")
+def needs_opencl(need_backend):
+    need_backend("opencl")
+
+
+@pytest.fixture(scope="session")
+def needs_jit(need_backend):
+    need_backend("jit")
+
+
+@pytest.fixture(scope="session")
 def built_plugin(bin_dir):
     """A function that returns the file of a plug-in of tests/backends by its name."""
 

@@ -64,6 +64,31 @@ def save_model(path, *arguments, is_external=False, **options):
     return path
 
 
+def save_relu_and_sigmoid(folder):
+    """relu -> (sigmoid) -> sum of both, with its input x.npy and output y.npy beside it. Relu and
+    sum without sigmoid are not a convex group."""
+    nodes = [node("Relu", "x", "positive", "relu"),
+             node("Sigmoid", "positive", "squashed", "sigmoid"),
+             node("Add", "positive squashed", "y", "sum")]
+    x = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
+    relu = np.maximum(x, 0)
+    np.save(folder / "x.npy", x)
+    np.save(folder / "y.npy", relu + 1 / (1 + np.exp(-relu)))
+    return save_model(folder / "model.onnx", nodes, {"x": x.shape}, {"y": x.shape})
+
+
+def save_products(path, count):
+    """`count` matrix products of many sizes, each of which is measured, from v0."""
+    random = np.random.default_rng(1)
+    nodes, weights, rows = [], {}, 64
+    for at in range(count):
+        columns = 200 + 7 * at
+        weights[f"w{at}"] = normal(random, rows, columns) / 16
+        nodes.append(node("MatMul", f"v{at} w{at}", f"v{at + 1}"))
+        rows = columns
+    return save_model(path, nodes, {"v0": [192, 64]}, {f"v{count}": [192, rows]}, weights)
+
+
 def normal(random, *shape):
     """Normally distributed float32 numbers from a generator of NumPy."""
     return random.standard_normal(shape).astype(np.float32)

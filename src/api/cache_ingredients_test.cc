@@ -1,14 +1,12 @@
 // Each thing that results depend on makes a cache a miss, and is named as the reason.
 #include "api/cache_ingredients.h"
 
-#include <gmock/gmock.h>
-
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder_test.h"
 #include "cache/cache_folder.h"
-#include "cache/temporary_folder_test.h"
 #include "ops/graph_test.h"
 #include "store/store.h"
 
@@ -16,8 +14,6 @@ namespace tessera {
 namespace {
 
 using cache::Ingredient;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // Of x -> Relu -> y.
 std::vector<Ingredient> ingredients_of(const BindOptions& options,
@@ -41,7 +37,7 @@ tuning::FoundCosts some_plan() {
 // What binding finds in a folder with one file of these.
 CacheReport report_of(const std::vector<Ingredient>& model, const tuning::Binding& binding,
                       const tuning::FoundCosts& found) {
-  const cache::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const cache::CacheFile file{.ingredients = model,
                               .sections = tuning::to_sections(found, {}, binding)};
   EXPECT_EQ(cache::save_in_folder(folder.path(), file, nullptr).reason, "");

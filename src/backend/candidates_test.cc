@@ -1,19 +1,15 @@
 #include "backend/candidates.h"
 
-#include <gmock/gmock.h>
-
 #include <cstddef>
 
 #include "backend/test_plugins.h"
+#include "base/tensors_test.h"
 #include "graph/released_weight.h"
 #include "ops/graph_test.h"
 
 namespace tessera {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_plugins::Buffer;
 using testing_plugins::Description;
 using testing_plugins::MirrorBackend;
@@ -287,7 +283,7 @@ class Absorbing : public Candidates {
   Absorbing() {
     GraphBuilder builder(registry_);
     builder.input("x", float_type(Shape{2}))
-        .constant("w", Tensor::from<float>(DataType::Float32, {2}, std::vector<float>{5, 7}))
+        .constant("w", floats({2}, {5, 7}))
         .node("sum", "Add", {"x", "w"}, {"y"})
         .output("y");
     graph_ = builder.graph();

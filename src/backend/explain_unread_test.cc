@@ -1,7 +1,5 @@
 #include "backend/explain_unread.h"
 
-#include <gmock/gmock.h>
-
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "backend/test_plugins.h"
+#include "base/tensors_test.h"
 #include "graph/graph.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"
@@ -16,9 +15,6 @@
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using testing_plugins::open_made;
 using testing_plugins::open_mirror;
 using testing_plugins::Proposals;
@@ -35,9 +31,6 @@ struct GivenNode {
   int opset = 28;
 };
 
-Tensor floats(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return Tensor::from<float>(DataType::Float32, std::move(dims), values);
-}
 Tensor number(float value) { return floats({}, {value}); }
 
 class ExplainUnread : public testing::Test {
@@ -251,12 +244,7 @@ class ShortForm : public ExplainUnread {
     buffer.rank = 1;
     buffer.dims = dims.data();
     RunContext context(pool);
-    try {
-      kernel.run("node 'n'", context, &buffer, &buffer);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return error_of([&] { kernel.run("node 'n'", context, &buffer, &buffer); });
   }
 };
 

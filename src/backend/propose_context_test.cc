@@ -1,5 +1,4 @@
 // Tests plugin::ProposeContext of tessera/backend_propose.h by what the host receives.
-#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <functional>
@@ -19,7 +18,6 @@ namespace {
 using plugin::Proposals;
 using plugin::ProposeContext;
 using plugin::ProposeOptions;
-using testing::ElementsAre;
 using testing_plugins::open_mirror;
 using testing_plugins::relu_candidate;
 

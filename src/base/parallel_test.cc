@@ -1,7 +1,5 @@
 #include "base/parallel.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -11,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/error_test.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -83,13 +82,8 @@ TEST_P(ParallelFor, ThrowsWhatABodyThrowsAndGoesOnWorking) {
 
 TEST(ThreadPool, ZeroMeansAllCoresAndLessIsRefused) {
   EXPECT_GE(ThreadPool(0).threads(), 1);
-  try {
-    ThreadPool pool(-1);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "InvalidArgument: option 'threads': expected 0 (all cores) to 4096, found -1");
-  }
+  EXPECT_EQ(error_of([&] { ThreadPool pool(-1); }),
+            "InvalidArgument: option 'threads': expected 0 (all cores) to 4096, found -1");
 }
 
 }  // namespace

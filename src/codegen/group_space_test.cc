@@ -1,7 +1,6 @@
 #include "codegen/group_space.h"
 
-#include <gtest/gtest.h>
-
+#include "base/tensors_test.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"
 
@@ -112,8 +111,7 @@ TEST(GroupSpace, ASliceTakesParts) {
     GraphBuilder builder(registry, 17);
     builder.input("x", float_type({{3, 8}})).node("a", "Relu", {"x"}, {"r"});
     const auto list = [&](const std::string& name, int64_t number) {
-      builder.constant(name,
-                       Tensor::from<int64_t>(DataType::Int64, {1}, std::vector<int64_t>{number}));
+      builder.constant(name, ints({1}, {number}));
     };
     list("start", row.start);
     list("end", row.end);

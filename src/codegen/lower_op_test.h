@@ -47,12 +47,6 @@ struct LoweringCase {
   double reference_error = 0;  // of a reference that cancels
 };
 
-inline Attributes attributes_of(std::initializer_list<std::pair<const char*, Attribute>> list) {
-  Attributes attributes;
-  for (const auto& [name, value] : list) attributes.set(name, value);
-  return attributes;
-}
-
 // --- Elements ------------------------------------------------------------------------------------
 
 inline double element_number(DataType type, const void* elements, int64_t index) {

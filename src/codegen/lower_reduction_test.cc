@@ -10,19 +10,19 @@ Attributes axes_and(std::vector<int64_t> axes, int64_t keeps) {
 }
 
 CaseInput axes_input(const std::vector<int64_t>& axes) {
-  return {{}, Values::Any, DataType::Int64, ops::ints({static_cast<int64_t>(axes.size())}, axes)};
+  return {{}, Values::Any, DataType::Int64, ints({static_cast<int64_t>(axes.size())}, axes)};
 }
 
 // The axes in every form in which a version writes them.
 void add_cases(const char* op, int input_version, Values values, std::vector<LoweringCase>& cases) {
   const CaseInput data = {kReductionDims, values};
-  const Attributes noop = attributes_of({{"noop_with_empty_axes", int64_t{1}}});
+  const Attributes noop = attributes_of({{"noop_with_empty_axes", 1}});
   const std::vector<LoweringCase> forms = {
       {op, 11, {data}, axes_and({-1}, 1)},
       {op, 11, {data}, axes_and({0, 2}, 0)},
       {op, 1, {data}},
       {op, input_version, {data, axes_input({1})}},
-      {op, input_version, {data, axes_input({-3, 2})}, attributes_of({{"keepdims", int64_t{0}}})},
+      {op, input_version, {data, axes_input({-3, 2})}, attributes_of({{"keepdims", 0}})},
       {op, input_version, {data}},
       {op, input_version, {data}, noop},
       {op, input_version, {{{}, values}}},

@@ -1,5 +1,3 @@
-#include <gtest/gtest.h>
-
 #include "codegen/fusion_role.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"
@@ -77,9 +75,7 @@ TEST(PartRoles, ASplitTakesARangeForEachOutput) {
   GraphBuilder builder(registry, 17);
   builder.input("x", float_type({{2, 10}}));
   builder.constant("sizes", Tensor::from<int64_t>(DataType::Int64, {3}, Numbers{5, 1, 4}));
-  Attributes axis;
-  axis.set("axis", int64_t{-1});
-  builder.node("split", "Split", {"x", "sizes"}, {"a", "b", "c"}, axis);
+  builder.node("split", "Split", {"x", "sizes"}, {"a", "b", "c"}, attributes_of({{"axis", -1}}));
   const Graph graph = inferred(builder.output("a").output("b").output("c"), registry);
   const FusionRole role = fusion_role(graph, graph.nodes[0]);
   ASSERT_EQ(role.kind, FusionKind::Slice) << role.refusal;
@@ -93,9 +89,7 @@ TEST(PartRoles, AConcatJoinsAlongOneAxis) {
   const ops::Registry registry = ops::make_registry();
   GraphBuilder builder(registry, 17);
   builder.input("x", float_type({{2, 3, 4}})).input("w", float_type({{2, 5, 4}}));
-  Attributes axis;
-  axis.set("axis", int64_t{-2});
-  builder.node("concat", "Concat", {"x", "w"}, {"y"}, axis);
+  builder.node("concat", "Concat", {"x", "w"}, {"y"}, attributes_of({{"axis", -2}}));
   const Graph graph = inferred(builder.output("y"), registry);
   const FusionRole role = fusion_role(graph, graph.nodes[0]);
   ASSERT_EQ(role.kind, FusionKind::Concat) << role.refusal;

@@ -1,7 +1,5 @@
 #include "compile/compile.h"
 
-#include <gmock/gmock.h>
-
 #include "graph/dim_names.h"
 #include "infer/equal_names.h"
 #include "ops/graph_test.h"
@@ -9,9 +7,6 @@
 
 namespace tessera {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 class Binding : public testing::Test {
  protected:

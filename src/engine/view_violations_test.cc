@@ -87,7 +87,7 @@ TEST_F(ViewViolations, AreFound) {
   for (const auto& [expected, spoil] : cases) {
     ExecutionPlan spoiled = plan;
     spoil(spoiled);
-    EXPECT_THAT(explain_violation(spoiled), testing::HasSubstr(expected));
+    EXPECT_THAT(explain_violation(spoiled), HasSubstr(expected));
   }
 }
 

@@ -1,8 +1,6 @@
 #include "infer/infer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "base/tensors_test.h"
 #include "ops/graph_test.h"
 
 namespace tessera {
@@ -88,14 +86,12 @@ TEST_F(Infer, TypesAndElementsFlowFromTheInputs) {
   EXPECT_EQ(text(value_of(graph, "y").type), "float32 Nx3");
   EXPECT_EQ(text(value_of(graph, "z").type), "int64 2");
   EXPECT_EQ(value_of(graph, "z").elements, (std::vector<Dim>{Dim::symbol("N"), 3}));
-  EXPECT_THAT(warnings_, testing::IsEmpty());
+  EXPECT_THAT(warnings_, IsEmpty());
 }
 
 TEST_F(Infer, ConstantsBringTheirElements) {
   const std::vector<int64_t> elements = {4, -1};
-  builder_.constant("c", Tensor::from<int64_t>(DataType::Int64, {2}, elements))
-      .node("a", "Same", {"c"}, {"y"})
-      .output("y");
+  builder_.constant("c", ints({2}, elements)).node("a", "Same", {"c"}, {"y"}).output("y");
   EXPECT_EQ(value_of(infer(), "y").elements, (std::vector<Dim>{4, -1}));
 }
 
@@ -128,9 +124,9 @@ TEST_F(Infer, AContradictingShapeIsAWarningUnlessStrict) {
   builder_.input("x", float_type(Shape{2, 3})).node("a", "Same", {"x"}, {"y"}).output("y");
   builder_.declare("y", float_type(Shape{2, 4}));
   EXPECT_EQ(text(value_of(infer(), "y").type), "float32 2x3");
-  EXPECT_THAT(warnings_, testing::ElementsAre(
-                             "node 'a' (Same), output 'y': the model declares float32 2x4, but "
-                             "float32 2x3 follows from the node's inputs; the latter counts"));
+  EXPECT_THAT(warnings_,
+              ElementsAre("node 'a' (Same), output 'y': the model declares float32 2x4, but "
+                          "float32 2x3 follows from the node's inputs; the latter counts"));
   EXPECT_EQ(infer_error({.is_strict = true}),
             "InvalidModel: node 'a' (Same), output 'y': the model declares float32 2x4, but "
             "float32 2x3 follows from the node's inputs");
@@ -152,7 +148,7 @@ TEST_F(Infer, ShapesThatNoMemoryCouldHoldAreErrors) {
   GraphBuilder input(registry_);
   input.input("x", float_type(Shape{int64_t{1} << 40, int64_t{1} << 40}));
   EXPECT_THAT(error_of([&] { infer_types(input.graph(), registry_, log_); }),
-              testing::StartsWith("InvalidModel: graph input 'x': shape 1099511627776x"));
+              StartsWith("InvalidModel: graph input 'x': shape 1099511627776x"));
 }
 
 TEST_F(Infer, ErrorsOfRulesNameTheNode) {

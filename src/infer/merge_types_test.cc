@@ -1,6 +1,6 @@
 #include "infer/merge_types.h"
 
-#include <gtest/gtest.h>
+#include "ops/graph_test.h"
 
 namespace tessera {
 namespace {
@@ -11,10 +11,6 @@ const Dim kBatch = Dim::symbol("batch");      // a symbol of a graph input
 const Dim kFound = Dim::symbol("found(nz)");  // a symbol that no input determines
 const Dim kOther = Dim::symbol("other");
 
-Type floats(std::optional<Shape> shape = std::nullopt) {
-  return Type::tensor(DataType::Float32, std::move(shape));
-}
-
 struct Case {
   const char* name;
   Type declared;
@@ -24,27 +20,31 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"nothing inferred", floats(Shape{2}), {}, floats(Shape{2})},
-    {"nothing declared", {}, floats(Shape{2}), floats(Shape{2})},
-    {"declared rank", floats(Shape{2, kOther}), floats(), floats(Shape{2, kOther})},
-    {"inferred rank", floats(), floats(Shape{kBatch}), floats(Shape{kBatch})},
-    {"declared element", floats(), Type::tensor(DataType::Undefined, Shape{2}), floats(Shape{2})},
-    {"declared number", floats(Shape{7}), floats(Shape{kFound}), floats(Shape{7})},
-    {"inferred number", floats(Shape{kOther}), floats(Shape{7}), floats(Shape{7})},
-    {"an input's symbol stays", floats(Shape{1}), floats(Shape{kBatch}), floats(Shape{kBatch})},
-    {"what derives from it stays", floats(Shape{4}), floats(Shape{multiply(kBatch, 4)}),
-     floats(Shape{multiply(kBatch, 4)})},
-    {"a word is whole", floats(Shape{4}), floats(Shape{Dim::symbol("batches")}), floats(Shape{4})},
-    {"a digest stays", floats(Shape{4}), floats(Shape{Dim::symbol("~12ab")}),
-     floats(Shape{Dim::symbol("~12ab")})},
-    {"of two symbols the inferred", floats(Shape{kOther}), floats(Shape{kBatch}),
-     floats(Shape{kBatch})},
-    {"rank", floats(Shape{2}), floats(Shape{2, 1}), floats(Shape{2, 1}), Outcome::ShapeContradicts},
-    {"number", floats(Shape{2, 3}), floats(Shape{kFound, 4}), floats(Shape{kFound, 4}),
+    {"nothing inferred", float_type(Shape{2}), {}, float_type(Shape{2})},
+    {"nothing declared", {}, float_type(Shape{2}), float_type(Shape{2})},
+    {"declared rank", float_type(Shape{2, kOther}), float_type(), float_type(Shape{2, kOther})},
+    {"inferred rank", float_type(), float_type(Shape{kBatch}), float_type(Shape{kBatch})},
+    {"declared element", float_type(), Type::tensor(DataType::Undefined, Shape{2}),
+     float_type(Shape{2})},
+    {"declared number", float_type(Shape{7}), float_type(Shape{kFound}), float_type(Shape{7})},
+    {"inferred number", float_type(Shape{kOther}), float_type(Shape{7}), float_type(Shape{7})},
+    {"an input's symbol stays", float_type(Shape{1}), float_type(Shape{kBatch}),
+     float_type(Shape{kBatch})},
+    {"what derives from it stays", float_type(Shape{4}), float_type(Shape{multiply(kBatch, 4)}),
+     float_type(Shape{multiply(kBatch, 4)})},
+    {"a word is whole", float_type(Shape{4}), float_type(Shape{Dim::symbol("batches")}),
+     float_type(Shape{4})},
+    {"a digest stays", float_type(Shape{4}), float_type(Shape{Dim::symbol("~12ab")}),
+     float_type(Shape{Dim::symbol("~12ab")})},
+    {"of two symbols the inferred", float_type(Shape{kOther}), float_type(Shape{kBatch}),
+     float_type(Shape{kBatch})},
+    {"rank", float_type(Shape{2}), float_type(Shape{2, 1}), float_type(Shape{2, 1}),
      Outcome::ShapeContradicts},
-    {"element", Type::tensor(DataType::Int64), floats(Shape{2}), floats(Shape{2}),
+    {"number", float_type(Shape{2, 3}), float_type(Shape{kFound, 4}), float_type(Shape{kFound, 4}),
+     Outcome::ShapeContradicts},
+    {"element", Type::tensor(DataType::Int64), float_type(Shape{2}), float_type(Shape{2}),
      Outcome::ElementContradicts},
-    {"kind", Type::sequence(floats()), floats(), floats(), Outcome::ElementContradicts},
+    {"kind", Type::sequence(float_type()), float_type(), float_type(), Outcome::ElementContradicts},
 };
 
 TEST(MergeTypes, TakesTheMorePreciseAndTellsContradictions) {

@@ -1,9 +1,6 @@
 // Tunes small graphs with plug-ins defined here.
 #include "measure/tune_all.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "backend/graph_view.h"
 #include "backend/test_plugins.h"
 #include "measure/capture.h"
@@ -16,8 +13,6 @@
 namespace tessera::tuning {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_plugins::Buffer;
 using testing_plugins::MirrorBackend;
 using testing_plugins::open_mirror;

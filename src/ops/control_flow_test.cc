@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include "ops/op_test.h"
 
 namespace tessera::ops {
@@ -10,14 +8,14 @@ TEST(ControlFlow, SaysByNameThatItCannotRun) {
   for (const char* name : {"If", "Loop", "Scan"}) {
     const Op* op = registry.find("", name);
     ASSERT_NE(op, nullptr) << name;
-    EXPECT_THAT(op->unsupported_reason, testing::HasSubstr("cannot run yet")) << name;
+    EXPECT_THAT(op->unsupported_reason, HasSubstr("cannot run yet")) << name;
   }
 }
 
 TEST(ControlFlow, NamesItsNestedGraphs) {
   const Registry registry = make_registry();
-  EXPECT_THAT(registry.find("", "If")->bodies, testing::ElementsAre("then_branch", "else_branch"));
-  EXPECT_THAT(registry.find("", "Loop")->bodies, testing::ElementsAre("body"));
+  EXPECT_THAT(registry.find("", "If")->bodies, ElementsAre("then_branch", "else_branch"));
+  EXPECT_THAT(registry.find("", "Loop")->bodies, ElementsAre("body"));
 }
 
 TEST(ControlFlow, ScanIsYoungerThanItsSiblings) {

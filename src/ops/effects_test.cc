@@ -1,7 +1,5 @@
 #include "ops/effects.h"
 
-#include <gtest/gtest.h>
-
 #include <map>
 #include <string>
 #include <utility>

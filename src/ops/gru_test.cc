@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <cmath>
 
 #include "ops/op_test.h"
@@ -8,18 +6,14 @@
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-
 // Identity activations, so that expected results can be computed by hand.
 Attributes linear(const std::string& direction = "forward") {
   const size_t functions = direction == "bidirectional" ? 4 : 2;
-  Attributes attributes;
-  attributes.set("hidden_size", int64_t{1});
-  attributes.set("direction", direction);
-  attributes.set("activations", std::vector<std::string>(functions, "Affine"));
-  attributes.set("activation_alpha", std::vector<float>(functions, 1));
-  attributes.set("activation_beta", std::vector<float>(functions, 0));
-  return attributes;
+  return attributes_of({{"hidden_size", 1},
+                        {"direction", direction},
+                        {"activations", std::vector<std::string>(functions, "Affine")},
+                        {"activation_alpha", std::vector<float>(functions, 1)},
+                        {"activation_beta", std::vector<float>(functions, 0)}});
 }
 
 // One unit: update = 0.5, reset = H, hidden = X + reset * H + 4 or X + reset * (H + 4).
@@ -52,8 +46,7 @@ TEST(Gru, UpdateKeepsTheState) {
 }
 
 TEST(Gru, DefaultsAreSigmoidAndTanh) {
-  Attributes attributes;
-  attributes.set("hidden_size", int64_t{1});
+  const Attributes attributes = attributes_of({{"hidden_size", 1}});
   const Tensor ones = floats({1, 3, 1}, {1, 1, 1});
   const auto outputs = run_op("GRU", 7, attributes,
                               {floats({1, 1, 1}, {1}), ones, ones, Tensor(), Tensor(), kStart});
@@ -137,12 +130,14 @@ TEST(Gru, TypesAndWrongModels) {
   for (const auto& wrong : kWrong) {
     EXPECT_THROW(infer_op("GRU", 14, {}, wrong.inputs, 2), Error) << wrong.what;
   }
-  Attributes three;
-  three.set("activations", std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"});
-  EXPECT_THROW(infer_op("GRU", 14, three, inputs(x, {1, 12, 5}, {1, 12, 4}, {1, 24}), 2), Error);
-  Attributes sideways;
-  sideways.set("direction", "sideways");
-  EXPECT_THROW(infer_op("GRU", 14, sideways, inputs(x, {1, 12, 5}, {1, 12, 4}, {1, 24}), 2), Error);
+  EXPECT_THROW(infer_op("GRU", 14,
+                        attributes_of(
+                            {{"activations", std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}}}),
+                        inputs(x, {1, 12, 5}, {1, 12, 4}, {1, 24}), 2),
+               Error);
+  EXPECT_THROW(infer_op("GRU", 14, attributes_of({{"direction", "sideways"}}),
+                        inputs(x, {1, 12, 5}, {1, 12, 4}, {1, 24}), 2),
+               Error);
 }
 
 }  // namespace

@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/tensors_test.h"
+#include "graph/attributes_test.h"
 #include "ops/evaluate.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
@@ -19,14 +22,6 @@ inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
 inline constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
-
-inline Tensor floats(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return Tensor::from<float>(DataType::Float32, std::move(dims), values);
-}
-
-inline Tensor ints(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
-  return Tensor::from<int64_t>(DataType::Int64, std::move(dims), values);
-}
 
 // A node as import would create it; `opset` selects the version. Empty tensors are omitted inputs.
 inline Node make_node(const Registry& registry, const std::string& op, int opset,
@@ -76,10 +71,6 @@ inline InferInput typed(DataType element, std::optional<Shape> shape) {
   return input;
 }
 
-inline Tensor bools(std::vector<int64_t> dims, const std::vector<uint8_t>& values) {
-  return Tensor::from<uint8_t>(DataType::Bool, std::move(dims), values);
-}
-
 // An integer tensor of `shape` whose elements are known as far as `elements` says.
 inline InferInput with_elements(Shape shape, std::vector<Dim> elements) {
   InferInput input = typed(DataType::Int64, std::move(shape));
@@ -87,18 +78,8 @@ inline InferInput with_elements(Shape shape, std::vector<Dim> elements) {
   return input;
 }
 
-inline std::vector<int64_t> integers(const Tensor& tensor) {
-  const auto elements = tensor.as<int64_t>();
-  return {elements.begin(), elements.end()};
-}
-
 inline std::vector<uint8_t> bytes(const Tensor& tensor) {
   const auto elements = tensor.as<uint8_t>();
-  return {elements.begin(), elements.end()};
-}
-
-inline std::vector<float> values(const Tensor& tensor) {
-  const auto elements = tensor.as<float>();
   return {elements.begin(), elements.end()};
 }
 

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include "ops/op_test.h"
 
 namespace tessera::ops {
@@ -10,7 +8,7 @@ TEST(Sequence, SaysByNameThatItCannotRun) {
   for (const char* name : {"SequenceAt", "SequenceMap", "SplitToSequence", "OptionalGetElement"}) {
     const Op* op = registry.find("", name);
     ASSERT_NE(op, nullptr) << name;
-    EXPECT_THAT(op->unsupported_reason, testing::HasSubstr("yet")) << name;
+    EXPECT_THAT(op->unsupported_reason, HasSubstr("yet")) << name;
   }
 }
 

@@ -1,5 +1,4 @@
 // Checks the traits of ops on random numbers.
-#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
@@ -29,7 +28,7 @@ class Traits : public testing::Test {
   std::mt19937 random_{1};
 };
 
-Attributes attributes_of(const std::string& op) {
+Attributes needed_attributes(const std::string& op) {
   Attributes attributes;
   if (op == "Transpose") attributes.set("perm", std::vector<int64_t>{1, 0, 2, 3});
   if (op == "Concat") attributes.set("axis", int64_t{1});
@@ -96,7 +95,7 @@ TEST_F(Traits, OfMagnitudesComesABound) {
       for (float& element : elements) element = std::abs(element);
       magnitudes.push_back(floats(input.dims(), elements));
     }
-    const Attributes attributes = attributes_of(op->name);
+    const Attributes attributes = needed_attributes(op->name);
     const std::vector<float> made = values(run_op(op->name, kNewest, attributes, inputs)[0]);
     const std::vector<float> bound = values(run_op(op->name, kNewest, attributes, magnitudes)[0]);
     ASSERT_EQ(made.size(), bound.size()) << op->name;

@@ -5,16 +5,12 @@
 
 #include <cmath>
 
+#include "base/tensors_test.h"
 #include "tessera/float16.h"
 #include "verify/case_table.h"
 
 namespace tessera::verification {
 namespace {
-
-Tensor floats(std::vector<float> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return Tensor::from<float>(DataType::Float32, {count}, values);
-}
 
 TEST(ExplainDifference, ForgivesWhatRoundingMakes) {
   EXPECT_EQ(explain_difference(floats({1, -2}), Tensor(), floats({1.00002F, -2})), "");

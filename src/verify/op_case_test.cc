@@ -1,7 +1,6 @@
 #include "verify/op_case.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/error_test.h"
 #include "graph/verify.h"

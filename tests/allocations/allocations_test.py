@@ -93,10 +93,9 @@ def test_plans_allocate_nothing(count, request, model, backend, threads, need_ba
     assert threads > 1 or counts["total"] == 0
 
 
-def test_elementwise_work_of_onednn_keeps_its_memory_objects(count, tmp_path, need_backend):
+def test_elementwise_work_of_onednn_keeps_its_memory_objects(count, tmp_path, needs_onednn):
     """The library itself allocates a few times in each run; objects for its arguments would be tens
     of allocations more, which take longer than a small sum."""
-    need_backend("onednn")
     size = [1, 1000]
     model = save_model(tmp_path / "add.onnx", [node("Add", "x y", "z")], {"x": size, "y": size},
                        {"z": size})

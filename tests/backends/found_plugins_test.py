@@ -13,9 +13,8 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make fi
 
 
 @pytest.fixture
-def place(tessera_binary, need_backend, tmp_path):
+def place(tessera_binary, needs_native, tmp_path):
     """A copy of the program in bin/, with the plug-in 'native' in lib/tessera."""
-    need_backend("native")
     folder = tmp_path / "lib" / "tessera"
     folder.mkdir(parents=True)
     (tmp_path / "bin").mkdir()

@@ -48,9 +48,9 @@ def test_is_listed(tessera, library):
 
 
 def test_passes_verification(tessera, library):
-    result = tessera("verify", "--backend", library, "--json", "--cases", 2, code=None)
+    result = tessera("verify", "--backend", library, "--json", "--cases", 2)
     report = json.loads(result.stdout)
-    assert result.returncode == 0 and report["failures"] == [], report["failures"]
+    assert report["failures"] == [], report["failures"]
     assert {op["op"] for op in report["ops"] if op["accepted_count"]} >= {"Sub", "Reciprocal"}
 
 

@@ -8,17 +8,12 @@ import shutil
 import signal
 import subprocess
 
-import numpy as np
 import pytest
 from programs import plain_environment, run_program
-from small_models import node, save_model
+from small_models import save_relu_and_sigmoid
 from terminal import run_on_terminal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
-RELU = np.maximum(X, 0)
-Y = RELU + 1 / (1 + np.exp(-RELU))
 
 # Mischief -> what the reported reason contains.
 FAILS_TO_OPEN = {
@@ -130,15 +125,7 @@ def plugins(bin_dir):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """relu -> (sigmoid) -> sum of both. Relu and sum without sigmoid are not a convex group."""
-    nodes = [node("Relu", "x", "positive", "relu"),
-             node("Sigmoid", "positive", "squashed", "sigmoid"),
-             node("Add", "positive squashed", "y", "sum")]
-    folder = tmp_path_factory.mktemp("hostile")
-    save_model(folder / "model.onnx", nodes, {"x": X.shape}, {"y": X.shape})
-    np.save(folder / "x.npy", X)
-    np.save(folder / "y.npy", Y)
-    return folder / "model.onnx"
+    return save_relu_and_sigmoid(tmp_path_factory.mktemp("hostile"))
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@ import os
 import shutil
 import signal
 import struct
-import subprocess
 import time
 
 import onnx
 import pytest
-from programs import outcome_of, run_program
+from programs import end_of, outcome_of, run_program, start_program
 from small_models import chain, save_model
 
 SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1")
@@ -204,8 +203,7 @@ def test_somebody_elses_plans_are_judged_and_nothing_of_it_is_executed(
 
 
 def test_machine_code_comes_from_it_for_its_maker_alone(make_bundle, call, elsewhere, tmp_path,
-                                                        need_backend):
-    need_backend("jit")
+                                                        needs_jit):
     ops = ("Exp", "Neg", "Sigmoid", "Tanh")
     model = save_model(tmp_path / "chain.onnx", chain(*ops), {"x": [64, 256]}, "y")
     options = ("--backends", "jit,reference", "--threads", "1")
@@ -439,12 +437,10 @@ def test_whoever_stops_it_finds_nothing_or_a_whole_bundle(tessera_binary, enviro
                                                           tmp_path, sent):
     file = tmp_path / "stopped.bundle"
     for delay in (0.02, 0.1, 0.3, 0.6, 1.0):
-        process = subprocess.Popen([tessera_binary, "bundle", model, "-o", file, *SHAPE], cwd=work,
-                                   env=environment, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+        process = start_program(tessera_binary, "bundle", model, "-o", file, *SHAPE, cwd=work,
+                                env=environment)
         time.sleep(delay)
-        process.send_signal(sent)
-        process.wait(timeout=60)
+        end_of(process, None, sent)
         left = [path.name for path in tmp_path.iterdir() if "stopped" in path.name]
         assert left in ([], [file.name]), left
         if left:

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import pytest
-from programs import run_program
+from programs import end_of, run_program, start_program
 
 SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1")
 
@@ -146,14 +146,8 @@ def test_damaged_files_are_misses_with_a_reason(bench, work, change):
 
 def test_eight_at_once_measure_once(tessera_binary, model, environment, work):
     command = [tessera_binary, "bench", model, "--optimize", "--json", "--seconds", "0.001", *SHAPE]
-    processes = [subprocess.Popen(command, cwd=work, env=environment, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                 for _ in range(8)]
-    hits = []
-    for process in processes:
-        output, errors = process.communicate(timeout=300)
-        assert process.returncode == 0, errors
-        hits.append(json.loads(output)["cache"]["is_hit"])
+    processes = [start_program(*command, cwd=work, env=environment) for _ in range(8)]
+    hits = [json.loads(end_of(process, timeout=300)[0])["cache"]["is_hit"] for process in processes]
     assert hits.count(False) == 1
     assert len(list(work.iterdir())) == 1
 
@@ -162,11 +156,9 @@ def test_killed_at_any_moment_the_next_start_is_right(tessera_binary, model, env
                                                       is_long):
     command = [tessera_binary, "bench", model, "--optimize", "--seconds", "0.001", *SHAPE]
     for round_number in range(200 if is_long else 12):
-        process = subprocess.Popen(command, cwd=work, env=environment, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+        process = start_program(*command, cwd=work, env=environment)
         time.sleep(0.02 * (1 + round_number % 12))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        end_of(process, None, signal.SIGKILL)
         _, _, errors = call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE)
         assert "Corrupt" not in errors
         for path in caches(work):
@@ -184,15 +176,13 @@ def test_whoever_waits_takes_over_when_the_other_dies(tessera_binary, model, env
     while not lock.exists():
         time.sleep(0.01)
     time.sleep(0.1)
-    waiting = subprocess.Popen(
-        [tessera_binary, "bench", model, "--optimize", "--json", "--seconds", "0.001", *SHAPE],
-        cwd=work, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    waiting = start_program(tessera_binary, "bench", model, "--optimize", "--json", "--seconds",
+                            "0.001", *SHAPE, cwd=work, env=environment)
     time.sleep(0.5)
     assert waiting.poll() is None
     run_program("pkill", "-KILL", "-P", holder.pid)
     holder.wait()
-    output, errors = waiting.communicate(timeout=60)
-    assert waiting.returncode == 0
+    output, errors = end_of(waiting)
     assert "waiting for" in errors and json.loads(output)["cache"]["is_hit"] is False
 
 

@@ -5,7 +5,6 @@ half is 0, only the sum of the other half counts: exchanging the two values of `
 change the 128-bit digest that is seeded with the digest of "float32 64x64".
 src/backend/packs_test.cc shows this."""
 
-
 import numpy as np
 from settled import wait_until_settled
 from small_models import node, save_model

@@ -6,13 +6,12 @@ import collections
 import json
 import os
 import signal
-import subprocess
 import time
 
 import numpy as np
 import pytest
 from leaky_model import save_model
-from programs import run_program
+from programs import end_of, run_program, start_program
 from settled import wait_until_settled
 
 SLOPES = [round(0.1 * at, 1) for at in range(1, 11)]
@@ -33,18 +32,16 @@ def start(tessera_binary, library, tmp_path):
                   "TESSERA_CACHE_DIR": str(tmp_path / "project"),
                   "TESSERA_TEST_COMPILER_LOG": str(tmp_path / "compiled.txt"),
                   "TESSERA_TEST_COMPILER": mode, **variables}
-        return subprocess.Popen(
-            [tessera_binary, "bench", model, "--json", "--seconds", "0.01", "--threads", "1",
-             "--backend-path", library, "--backends", "compiler,reference", *options],
-            env=names, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return start_program(
+            tessera_binary, "bench", model, "--json", "--seconds", "0.01", "--threads", "1",
+            "--backend-path", library, "--backends", "compiler,reference", *options, env=names,
+            cwd=tmp_path)
 
     return call
 
 
 def result_of(process):
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, out + err
-    return json.loads(out)
+    return json.loads(end_of(process, timeout=300)[0])
 
 
 def counts_of(result):
@@ -119,8 +116,7 @@ def test_a_process_that_is_killed_while_it_compiles_blocks_nobody(start, tmp_pat
     assert compilations(tmp_path) == {0.5: 1}
     other = start(save_model(tmp_path / "other.onnx", [0.5], 2000))
     time.sleep(1)
-    hanging.send_signal(signal.SIGKILL)
-    hanging.communicate()
+    end_of(hanging, -signal.SIGKILL, signal.SIGKILL)
     began = time.monotonic()
     result_of(other)
     assert time.monotonic() - began < 15

@@ -2,7 +2,6 @@
 is always usable, and with onednn if `tessera backends` says that it is usable."""
 
 import json
-import pathlib
 import re
 import signal
 import subprocess
@@ -11,7 +10,7 @@ import time
 import numpy as np
 import pytest
 from onnx import TensorProto
-from programs import outcome_of, run_program
+from programs import end_of, outcome_of, run_program, start_program, wait_for
 from small_models import node, normal, save_model, tensor_type
 from terminal import run_on_terminal
 
@@ -58,13 +57,6 @@ def ask(tessera):
     return call
 
 
-@pytest.fixture
-def needs_onednn(ask):
-    listed = {entry["backend"]: entry for entry in ask("backends")["backends"]}
-    if not listed.get("onednn", {}).get("is_usable"):
-        pytest.skip("onednn is not usable: " + listed.get("onednn", {}).get("reason", "unknown"))
-
-
 SHAPE = ("--shape", "x=1x3x16x16")
 REFERENCE = (*SHAPE, "--backends", "reference")
 
@@ -103,25 +95,12 @@ def test_bench_measures_as_long_as_asked(ask, model):
     assert time.monotonic() - start >= 0.8
 
 
-def catches_interrupts(process):
-    """Whether the process has a handler for SIGINT, according to proc(5)."""
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
-    return int(caught, 16) >> (signal.SIGINT - 1) & 1 == 1
-
-
 @pytest.mark.alone
 def test_ctrl_c_ends_a_bench_with_what_was_measured(tessera_binary, model):
-    command = [tessera_binary, "bench", model, *REFERENCE, "--seconds", "50", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
-    while not catches_interrupts(process):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
+    process = start_program(tessera_binary, "bench", model, *REFERENCE, "--seconds", "50", "--json")
+    wait_for(process)
     time.sleep(2)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=30)
-    assert process.returncode == 0
+    output, _ = end_of(process, 0, signal.SIGINT)
     assert json.loads(output)["run_count"] >= 1
 
 
@@ -236,10 +215,9 @@ def test_a_pin_that_nobody_can_serve_says_who_refused(needs_onednn, tessera, mod
 
 @pytest.mark.parametrize("backends", ["reference", "onednn"])
 def test_fetched_steps_are_right_and_change_nothing(
-    request, tessera, ask, model, tmp_path, backends
+    need_backend, tessera, ask, model, tmp_path, backends
 ):
-    if backends == "onednn":
-        request.getfixturevalue("needs_onednn")
+    need_backend(backends)
     chosen = (*SHAPE, "--backends", backends, "--random", 1)
     tessera("run", model, *chosen, "--fetch-steps", "steps", "--trace", "trace.json")
     entries = json.loads((tmp_path / "steps/values.json").read_text())

@@ -3,7 +3,6 @@ because other processes may use the machine."""
 
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
@@ -12,7 +11,7 @@ import time
 import numpy as np
 import pytest
 from onnx import TensorProto
-from programs import run_program
+from programs import end_of, run_program, start_program, wait_for
 from small_models import node, save_model, tensor_type
 from terminal import run_on_terminal
 
@@ -115,20 +114,10 @@ def test_an_error_of_a_stream_ends_all(tessera_binary, tmp_path):
     assert "7" in done.stderr and done.stdout == ""
 
 
-def catches_interrupts(process):
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
-    return int(caught, 16) >> (signal.SIGINT - 1) & 1 == 1
-
-
-def start(command, **options):
+def start(command):
     """A process that has begun to run the model."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               **options)
-    deadline = time.monotonic() + 60
-    while not catches_interrupts(process):
-        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        time.sleep(0.01)
+    process = start_program(*command)
+    wait_for(process)
     return process
 
 
@@ -136,10 +125,7 @@ def start(command, **options):
 def test_ctrl_c_prints_what_was_measured(tessera_binary, model):
     process = start(bench(tessera_binary, model, "--streams", 3, "--seconds", 1000, "--json"))
     time.sleep(2)
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
-    report = json.loads(output)
+    report = json.loads(end_of(process, 0, signal.SIGINT)[0])
     assert report["run_count"] >= 1
     assert report["run_count"] / report["requests_per_second"] < 100
 
@@ -148,9 +134,7 @@ def test_ctrl_c_prints_what_was_measured(tessera_binary, model):
 def test_ctrl_c_before_the_first_run_has_ended(tessera_binary, model):
     """Runs of seconds are cancelled before their next step."""
     process = start(bench(tessera_binary, model, "--streams", 2, "--json", rows=20_000))
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 3
+    output, _ = end_of(process, 3, signal.SIGINT, timeout=120)
     assert json.loads(output)["error"]["kind"] == "cancelled"
 
 

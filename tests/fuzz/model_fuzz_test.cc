@@ -143,12 +143,7 @@ onnx::ModelProto plain_model() {
   onnx::ModelProto model = onnx_import::make_model();
   onnx::GraphProto& graph = *model.mutable_graph();
   add_input(graph, "x", {1, 1, 3, 3});
-  graph.mutable_input(0)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(0)
-      ->set_dim_param("batch");
+  onnx_import::name_dimension(graph, 0, 0, "batch");
   add_weight(graph, "w", {2, 1, 2, 2}, 0.5F);
   auto& pads = *add_node(graph, "Conv", {"x", "w"}, {"c"}, "conv").add_attribute();
   pads.set_name("pads");

@@ -14,14 +14,10 @@ sys.path.insert(0, str(BENCH))
 from decoder_model import Decoder, decoder_model  # noqa: E402
 from programs import json_of, run_program
 
+pytestmark = pytest.mark.usefixtures("needs_jit")
 SMALL = {"layers": 2, "width": 64, "hidden": 96, "words": 50, "positions": 12, "batch": 2}
 # Ops that no group computes: products, and ops that move elements before or after them.
 BORDERS = {"MatMul", "Transpose", "Reshape", "Gather", "Unsqueeze", "Expand"}
-
-
-@pytest.fixture(autouse=True)
-def needs_jit(need_backend):
-    need_backend("jit")
 
 
 def feeds_of(decoder):

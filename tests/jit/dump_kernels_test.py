@@ -10,6 +10,8 @@ from fused_models_test import bind, gelu, inferred, masked_softmax, silu_with_bi
 from onnx import TensorProto
 from programs import run_program
 
+pytestmark = pytest.mark.usefixtures("needs_jit")
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):

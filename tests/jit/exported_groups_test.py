@@ -177,8 +177,7 @@ def feeds_of(inputs, element):
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form[0].__name__}-{form[2].__name__}")
-def test_a_form_is_one_group_with_equal_results(tessera, need_backend, form):
-    need_backend("jit")
+def test_a_form_is_one_group_with_equal_results(tessera, needs_jit, form):
     make, inputs, element = form
     writer = GraphWriter(element)
     # GroupNormalization has parameters for channels since version 21; the others have axes as

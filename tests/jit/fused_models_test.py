@@ -11,12 +11,8 @@ from onnx import TensorProto, helper
 from programs import run_program, run_python
 from small_models import model_of, node, tensor_type
 
+pytestmark = pytest.mark.usefixtures("needs_jit")
 FUSED = ["jit", "reference"]
-
-
-@pytest.fixture(autouse=True)
-def needs_jit(need_backend):
-    need_backend("jit")
 
 
 def floats(**constants):

@@ -1,5 +1,4 @@
 // The Reduce family and the global poolings: all axes, all layouts, special values.
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
@@ -59,8 +58,7 @@ Sizes some_axes(Dice& dice, int64_t rank) {
 }
 
 void append_reduction(Dice& dice, RandomGraph& made, const std::string& op, const Sizes& axes) {
-  Attributes attributes;
-  attributes.set("keepdims", dice.whole(0, 1));
+  Attributes attributes = attributes_of({{"keepdims", dice.whole(0, 1)}});
   std::vector<std::string> inputs = {"x"};
   if (!axes.empty() || dice.one_in(2)) {
     made.constant(
@@ -68,7 +66,7 @@ void append_reduction(Dice& dice, RandomGraph& made, const std::string& op, cons
     inputs.emplace_back("axes");
     if (dice.one_in(3)) attributes.set("noop_with_empty_axes", int64_t{1});
   }
-  made.builder.node("y", op, inputs, {"y"}, attributes);
+  made.node("y", op, inputs, attributes);
   made.builder.output("y");
 }
 
@@ -92,9 +90,8 @@ RandomGraph feature_map(Dice& dice, const ops::Registry& registry) {
   const std::vector<std::string> pools = {"GlobalAveragePool", "GlobalMaxPool"};
   if (dice.one_in(3)) {
     made.input("x", dice.tensor(dims, -2, 5));
-    made.builder.node("y", dice.pick(pools), {"x"}, {"y"});
-    made.builder.output("y");
-    return made;
+    made.node("y", dice.pick(pools), {"x"});
+    return made.ending_in("y");
   }
   const std::string op = dice.pick(kOps);
   made.input("x", numbers_for(dice, op, dims));

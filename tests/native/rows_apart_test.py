@@ -34,8 +34,7 @@ def test_a_row_of_large_numbers_changes_no_other(tessera, kind, optimize):
 
 
 @pytest.mark.parametrize("kind", ["MatMul", "Conv"])
-def test_strassens_algorithm_needs_a_lower_precision(tessera, need_backend, kind):
-    need_backend("native")
+def test_strassens_algorithm_needs_a_lower_precision(tessera, needs_native, kind):
     _, model = product(kind, np.ones((SIZE, SIZE), np.float32))
     pins = [tessera.Pin("*", "native", "strassen")]
     tessera.load(model).bind(optimize=False, pins=pins, precision="bfloat16")

@@ -1,5 +1,4 @@
 // Kernels on sparse values, compared with the reference on the dense tensors.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
@@ -54,9 +53,8 @@ RandomGraph product(Dice& dice, const ops::Registry& registry) {
       inputs.push_back("c");
     }
   }
-  made.builder.node("y", is_gemm ? "Gemm" : "MatMul", inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", is_gemm ? "Gemm" : "MatMul", inputs, attributes);
+  return made.ending_in("y");
 }
 
 std::vector<int64_t> sparse_dims(Dice& dice, SparseFormat format) {
@@ -81,9 +79,8 @@ RandomGraph function(Dice& dice, const ops::Registry& registry) {
     inputs.push_back("n");
     if (op == "Mul" && dice.one_in(2)) std::swap(inputs[0], inputs[1]);
   }
-  made.builder.node("y", op, inputs, {"y"});
-  made.builder.output("y");
-  return made;
+  made.node("y", op, inputs);
+  return made.ending_in("y");
 }
 
 RandomGraph sum(Dice& dice, const ops::Registry& registry) {
@@ -100,11 +97,9 @@ RandomGraph sum(Dice& dice, const ops::Registry& registry) {
     made.constant("axes", list_of(DataType::Int64, {static_cast<int64_t>(axes.size())}, axes));
     inputs.push_back("axes");
   }
-  Attributes attributes;
-  attributes.set("keepdims", dice.whole(0, 1));
-  made.builder.node("y", dice.pick(kOps), inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  const Attributes attributes = attributes_of({{"keepdims", dice.whole(0, 1)}});
+  made.node("y", dice.pick(kOps), inputs, attributes);
+  return made.ending_in("y");
 }
 
 RandomGraph gather(Dice& dice, const ops::Registry& registry) {
@@ -118,9 +113,8 @@ RandomGraph gather(Dice& dice, const ops::Registry& registry) {
   }
   const DataType type = dice.one_in(2) ? DataType::Int64 : DataType::Int32;
   made.constant("i", list_of(type, {static_cast<int64_t>(numbers.size())}, numbers));
-  made.builder.node("y", "Gather", {"x", "i"}, {"y"});
-  made.builder.output("y");
-  return made;
+  made.node("y", "Gather", {"x", "i"});
+  return made.ending_in("y");
 }
 
 RandomGraph scatter(Dice& dice, const ops::Registry& registry) {
@@ -137,11 +131,8 @@ RandomGraph scatter(Dice& dice, const ops::Registry& registry) {
   std::vector<int64_t> updates = dims;
   updates[0] = count;
   made.operand(dice, "u", dice.tensor(updates));
-  Attributes attributes;
-  attributes.set("reduction", std::string("add"));
-  made.builder.node("y", "ScatterND", {"x", "i", "u"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "ScatterND", {"x", "i", "u"}, attributes_of({{"reduction", "add"}}));
+  return made.ending_in("y");
 }
 
 RandomGraph addition(Dice& dice, const ops::Registry& registry) {
@@ -151,9 +142,8 @@ RandomGraph addition(Dice& dice, const ops::Registry& registry) {
   made.sparse_input("x", format, dice.sparse_tensor(format, dims, rarity(dice)));
   made.input("d", dice.tensor(dims));
   const bool is_first = dice.one_in(2);
-  made.builder.node("y", "Add", {is_first ? "x" : "d", is_first ? "d" : "x"}, {"y"});
-  made.builder.output("y");
-  return made;
+  made.node("y", "Add", {is_first ? "x" : "d", is_first ? "d" : "x"});
+  return made.ending_in("y");
 }
 
 // Values without a sparse form get no sparse candidates, and no illegal ones.

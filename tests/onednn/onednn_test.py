@@ -10,10 +10,9 @@ FIRSTS = {"Relu": 1, "Sigmoid": 1, "Add": 1, "Mul": 1, "Div": 1, "GlobalAverageP
 
 @pytest.mark.parametrize("tails", [("Add", "Mul"), ("Mul", "Add"), ("Sub", "Relu", "Add")])
 @pytest.mark.parametrize("first", FIRSTS)
-def test_elements_of_channels_fit_images_of_one_pixel(tessera, need_backend, first, tails):
+def test_elements_of_channels_fit_images_of_one_pixel(tessera, needs_onednn, first, tails):
     """findings/onednn_one_pixel.sh: with several images of one pixel, oneDNN 3.2 takes a
     post-operation's elements from wrong places."""
-    need_backend("onednn")
     random = np.random.default_rng(1)
     side = FIRSTS[first]
     for images, channels, rank in ((4, 16, 4), (33, 23, 3), (2, 7, 4), (5, 64, 5), (1, 23, 4)):

@@ -10,6 +10,7 @@ import pytest
 from programs import run_python
 from small_models import model_of, node, normal
 
+pytestmark = pytest.mark.usefixtures("needs_opencl")
 ROUNDS = 7
 ONE_FOR_EACH = ("opencl", "native", "onednn", "reference")
 
@@ -33,11 +34,6 @@ for _ in range(400):
     times.append(time.perf_counter() - start)
 print(1e6 * sorted(times)[200])
 """
-
-
-@pytest.fixture(autouse=True)
-def needs_opencl(need_backend):
-    need_backend("opencl")
 
 
 def small_network(steps):

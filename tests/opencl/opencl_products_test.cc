@@ -3,14 +3,13 @@
 #include <functional>
 #include <limits>
 
+#include "base/matchers_test.h"
 #include "opencl_fixture.h"
 
 namespace tessera::opencl {
 namespace {
 
 using plugin::Type;
-using testing::FloatNear;
-using testing::Pointwise;
 
 using Dims = std::vector<int64_t>;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();

@@ -14,17 +14,13 @@ from programs import json_of, run_program
 from value_comparison import differences, read_folder, run_onnxruntime
 from zoo_test import NAMES, model_with_weights
 
+pytestmark = pytest.mark.usefixtures("needs_opencl")
 LIGHT = ("bert_mini", "shufflenet", "squeezenet")
 
 
 @pytest.fixture(scope="module")
 def zoo_folder():
     return Path(__file__).resolve().parents[2] / "build" / "zoo"
-
-
-@pytest.fixture(autouse=True)
-def needs_opencl(need_backend):
-    need_backend("opencl")
 
 
 def plan_of(tessera_binary, model, *options):

@@ -1,8 +1,8 @@
 """The backend openvino for users: when it is chosen, what it shares with the others, and that
 networks compute the same as elsewhere."""
 
+import concurrent.futures
 import json
-import threading
 
 import numpy as np
 import pytest
@@ -136,11 +136,8 @@ def test_executors_in_two_threads_give_what_the_reference_gives(tessera, openvin
             if not np.allclose(found, expected[index], rtol=1e-3, atol=1e-6):
                 failures.append(index)
 
-    threads = [threading.Thread(target=work, args=(index,)) for index in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        list(threads.map(work, range(2)))
     assert not failures
 
 

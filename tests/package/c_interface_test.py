@@ -1,9 +1,9 @@
 """The C interface from another language: Python's ctypes, which knows nothing but tessera_c.h."""
 
+import concurrent.futures
 import ctypes
 import pathlib
 import sys
-import threading
 
 import numpy as np
 import onnx
@@ -259,11 +259,8 @@ def test_threads_share_a_model(library, loaded):
         except BaseException as failure:  # raised by the test, not by the thread
             failures.append(failure)
 
-    threads = [threading.Thread(target=work, args=(rows,)) for rows in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        list(threads.map(work, range(1, 5)))
     assert failures == []
 
 

@@ -121,8 +121,7 @@ def test_it_runs_where_it_was_unpacked(unpacked, model, needs_native):
     assert "relu" in done.stdout and done.stderr == ""
 
 
-def test_a_library_that_is_missing_may_be_put_beside_the_plug_in(unpacked, need_backend):
-    need_backend("onednn")
+def test_a_library_that_is_missing_may_be_put_beside_the_plug_in(unpacked, needs_onednn):
     entry = read_backends(unpacked / "usr" / "bin" / "tessera")["onednn"]
     assert not entry["is_usable"]
     assert str(unpacked / "usr" / "lib" / "tessera" / "onednn") in entry["remedy"]

@@ -156,8 +156,7 @@ def test_a_plug_in_of_the_user_replaces_the_one_of_its_name(prefix, model, tmp_p
     assert done.stderr == ""
 
 
-def test_a_plug_in_without_its_library_says_what_is_missing(prefix, tmp_path, need_backend):
-    need_backend("onednn")
+def test_a_plug_in_without_its_library_says_what_is_missing(prefix, tmp_path, needs_onednn):
     # A file that is no library comes first in the plug-in's search path.
     folder = shutil.copytree(prefix, tmp_path / "copy", symlinks=True)
     own = folder / "lib" / "tessera" / "onednn"

@@ -1,6 +1,5 @@
 """More memory than the machine has, with a real limit in a separate process."""
 
-
 import numpy as np
 import pytest
 from programs import run_python
@@ -87,8 +86,7 @@ PACKING = """
 """
 
 
-def test_packing_beyond_the_limit_says_so_too(tessera, tmp_path, need_backend):
-    need_backend("native")
+def test_packing_beyond_the_limit_says_so_too(tessera, tmp_path, needs_native):
     weight = np.full((4096, 4096), 0.5, np.float32)
     path = save_model(tmp_path / "model.onnx", [node("MatMul", "x w", "y", "product")],
                       {"x": [1, 4096]}, {"y": [1, 4096]}, {"w": weight}, opset=13)

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cut_rectangle import csv_text, cut_rectangle
-from programs import run_program
+from programs import end_of, run_program, start_program
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTANCES = sorted((ROOT.parent / "shared" / "instances").glob("*.csv"))
@@ -84,8 +83,7 @@ def test_the_search_ends_at_its_time_limit(planned):
 def start_search(tessera_binary, path):
     """A process that has begun to search."""
     path.write_text(HARD)
-    process = subprocess.Popen([tessera_binary, "plan-memory", path, "--json"],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = start_program(tessera_binary, "plan-memory", path, "--json")
     time.sleep(1)
     return process
 
@@ -93,9 +91,7 @@ def start_search(tessera_binary, path):
 @pytest.mark.alone
 def test_ctrl_c_gives_the_best_so_far(tessera_binary, tmp_path):
     process = start_search(tessera_binary, tmp_path / "buffers.csv")
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=5)
-    assert process.returncode == 0
+    output, errors = end_of(process, 0, signal.SIGINT, timeout=5)
     assert errors == "stopped early; this is the best so far\n"
     report = json.loads(output)
     assert report["is_stopped"] is True and report["is_out_of_time"] is False
@@ -105,9 +101,7 @@ def test_ctrl_c_gives_the_best_so_far(tessera_binary, tmp_path):
 @pytest.mark.alone
 def test_a_request_to_end_ends_the_search(tessera_binary, tmp_path):
     process = start_search(tessera_binary, tmp_path / "buffers.csv")
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=5)
-    assert process.returncode == -signal.SIGTERM
+    end_of(process, -signal.SIGTERM, signal.SIGTERM, timeout=5)
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf", "x", "1e9"])

@@ -1,7 +1,5 @@
 """bfloat16 through the interface of onnxruntime: OrtValues, arrays of ml_dtypes, bound memory."""
 
-import importlib
-
 import numpy as np
 import pytest
 from onnx import TensorProto
@@ -10,11 +8,6 @@ from small_models import model_of, node, tensor_type
 ml_dtypes = pytest.importorskip("ml_dtypes")
 BITS = np.array([[0x3F80, 0x4000, 0xC040], [0x0000, 0x8000, 0x7F80]], np.uint16)
 VALUES = BITS.view(ml_dtypes.bfloat16)
-
-
-@pytest.fixture(scope="session")
-def ort(tessera):
-    return importlib.import_module("tessera.onnxruntime")
 
 
 @pytest.fixture

@@ -1,8 +1,15 @@
 """Small models for the module tessera."""
 
+import importlib
+
 import pytest
 import small_models
 from small_models import node
+
+
+@pytest.fixture(scope="session")
+def ort(tessera):
+    return importlib.import_module("tessera.onnxruntime")
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from programs import run_python
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "04_device" / "device.py"
 
 
-def test_state_stays_on_the_device(tessera, need_backend):
-    need_backend("opencl")
+def test_state_stays_on_the_device(tessera, needs_opencl):
     result = run_python(tessera, EXAMPLE, "--size", "32", "--steps", "20")
     assert "copies in each run: 0 with the state on opencl, 2 with" in result.stdout
     assert "same results: True" in result.stdout

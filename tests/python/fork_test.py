@@ -1,13 +1,10 @@
 """Processes that are forked while threads are at work: prefork.py tries the calls that are
 allowed."""
 
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
-from programs import run_program
+from programs import end_of, run_python, start_python
 
 PREFORK = pathlib.Path(__file__).with_name("prefork.py")
 ACTIVITIES = ("nothing", "bind", "replan", "load", "measure", "behind", "run", "pool", "session",
@@ -15,13 +12,8 @@ ACTIVITIES = ("nothing", "bind", "replan", "load", "measure", "behind", "run", "
 
 
 def prefork(tessera, folder, *arguments):
-    result = run_program(sys.executable, PREFORK, folder, *arguments, timeout=1200,
-                         env=environment(tessera))
+    result = run_python(tessera, PREFORK, folder, *arguments, timeout=1200)
     assert "wrong: none" in result.stderr, result.stderr[-5000:]
-
-
-def environment(tessera):
-    return {**os.environ, "PYTHONPATH": str(pathlib.Path(tessera.__file__).parents[1])}
 
 
 @pytest.mark.parametrize("activity", ACTIVITIES)
@@ -35,12 +27,10 @@ def test_forks_while_threads_become_known_to_the_interpreter(tessera, pytestconf
     """Several processes at once, because a thread must be interrupted at one instruction: of 3,600
     forks on two cores, two met it."""
     forks = 2400 if pytestconfig.getoption("--long") else 100
-    running = [subprocess.Popen([sys.executable, PREFORK.with_name("fork_often.py"), str(forks)],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                env=environment(tessera)) for _ in range(6)]
+    running = [start_python(tessera, PREFORK.with_name("fork_often.py"), forks) for _ in range(6)]
     for process in running:
-        printed, errors = process.communicate(timeout=1200)
-        assert process.returncode == 0 and printed == "hung: 0\n", printed + errors[-2000:]
+        printed, errors = end_of(process, timeout=1200)
+        assert printed == "hung: 0\n", printed + errors[-2000:]
 
 
 @pytest.mark.parametrize("activity", ("bind", "pool"))

@@ -21,11 +21,6 @@ from programs import run_python
 from small_models import model_of, node
 
 
-@pytest.fixture(scope="session")
-def ort(tessera):
-    return importlib.import_module("tessera.onnxruntime")
-
-
 @pytest.fixture
 def session(ort):
     return ort.InferenceSession(classifier().SerializeToString())

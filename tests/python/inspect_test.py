@@ -161,7 +161,7 @@ def test_what_else_is_wrong_does_not_hide_what_is_missing(tessera, tessera_binar
         assert words in str(refused.value)
         assert "besides" in str(refused.value) and "Hardmax of ai.onnx" in str(refused.value)
         assert "Hardmax" in counts(tessera.inspect(model).missing)
-        done = run_program(tessera_binary, "inspect", "-", code=2, input=model, text=False)
+        done = run_program(tessera_binary, "inspect", "-", code=2, input=model)
         assert b"InvalidModel" in done.stderr, done.stderr
         assert b"Hardmax" in done.stdout
 

@@ -1,17 +1,10 @@
 """IOBinding and OrtValue of tessera.onnxruntime, where they refuse or share memory."""
 
-import importlib
-
 import numpy as np
 import pytest
 from onnx import TensorProto
 from onnxruntime_programs import classifier, rows
 from small_models import model_bytes, node
-
-
-@pytest.fixture(scope="session")
-def ort(tessera):
-    return importlib.import_module("tessera.onnxruntime")
 
 
 @pytest.fixture

@@ -1,16 +1,14 @@
 """Which objects keep others alive, and which calls wait for others."""
 
+import concurrent.futures
 import gc
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import weakref
 
 import numpy as np
-from programs import module_folder
+from programs import end_of, start_python
 from small_models import node
 
 
@@ -120,18 +118,15 @@ def test_one_executor_may_be_used_from_many_threads(tessera, save_model):
             if not np.array_equal(executor.run(values)[0], values):
                 wrong.append(value)
 
-    threads = [threading.Thread(target=run, args=(value,)) for value in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        list(threads.map(run, range(4)))
     assert not wrong
 
 
 def test_an_interrupt_ends_the_program_after_the_run(tessera, save_model):
     """Ctrl-C during a run raises KeyboardInterrupt as soon as the run has ended."""
     path = slow_model(save_model, 300)
-    program = textwrap.dedent(f"""
+    program = f"""
         import numpy, tessera
         executor = tessera.load({str(path)!r}).bind(threads=1)
         try:
@@ -140,14 +135,11 @@ def test_an_interrupt_ends_the_program_after_the_run(tessera, save_model):
                 executor.run(numpy.ones((256, 256), numpy.float32))
         except KeyboardInterrupt:
             print("interrupted", executor.run(numpy.ones((256, 256), numpy.float32))[0].sum())
-        """)
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True,
-                          env={**os.environ, "PYTHONPATH": module_folder(tessera)}) as process:
-        assert process.stdout.readline() == "started\n"
-        process.send_signal(signal.SIGINT)
+        """
+    with start_python(tessera, program) as process:
         try:
-            output, _ = process.communicate(timeout=60)
+            assert process.stdout.readline() == "started\n"
+            output, _ = end_of(process, 0, signal.SIGINT)
         finally:
             process.kill()
-    assert process.returncode == 0
     assert output == "interrupted 65536.0\n"

@@ -12,11 +12,6 @@ from small_models import model_bytes, model_of, node, tensor_type
 
 
 @pytest.fixture(scope="session")
-def ort(tessera):
-    return importlib.import_module("tessera.onnxruntime")
-
-
-@pytest.fixture(scope="session")
 def onnxruntime():
     return pytest.importorskip("onnxruntime", reason="onnxruntime, the other import, is missing")
 

@@ -55,11 +55,8 @@ def test_many_threads_get_their_own_results(tessera, model):
                 if not np.array_equal(found, 2 * array):
                     wrong.append((caller, count))
 
-        threads = [threading.Thread(target=call, args=(caller,)) for caller in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with concurrent.futures.ThreadPoolExecutor(6) as threads:
+            list(threads.map(call, range(6)))
     assert not wrong
 
 

@@ -1,7 +1,6 @@
 """Weights are packed only once for all executors of a model, and the originals are released. If
 several libraries compute in turns, there are still no more threads than requested."""
 
-
 import json
 
 import numpy as np

@@ -5,12 +5,10 @@ import contextlib
 import http.client
 import importlib
 import json
-import os
 import pathlib
 import re
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -18,6 +16,7 @@ import time
 import numpy as np
 import pytest
 from onnx import TensorProto
+from programs import end_of, start_python
 from small_models import model_of, node, save_model, tensor_type
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "09_server"
@@ -36,11 +35,7 @@ def modules():
 
 
 def start(tessera, *arguments):
-    folder = pathlib.Path(tessera.__file__).parents[1]
-    process = subprocess.Popen(
-        [sys.executable, EXAMPLE / "server.py", "--port", "0", *map(str, arguments)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(folder)})
+    process = start_python(tessera, EXAMPLE / "server.py", "--port", "0", *arguments)
     line = process.stdout.readline()
     found = re.fullmatch(r"serving on http://127\.0\.0\.1:(\d+)\n", line)
     assert found, line + process.stderr.read()
@@ -59,9 +54,7 @@ def serve(tessera):
 
     yield call
     for process in processes:
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
-        assert (process.returncode, errors) == (0, "")
+        assert end_of(process, 0, signal.SIGTERM)[1] == ""
 
 
 def post(connection, body, path="/predict"):
@@ -211,8 +204,7 @@ def test_requests_are_answered_before_the_server_ends(tessera):
         assert has_answer.wait(60)
         process.send_signal(signal.SIGTERM)
         assert sum(one.result(60) for one in calls) > 0
-    _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, "")
+    assert end_of(process)[1] == ""
 
 
 class HeldPool:

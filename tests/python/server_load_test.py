@@ -3,16 +3,14 @@
 import concurrent.futures
 import http.client
 import json
-import os
 import pathlib
 import re
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
+from programs import end_of, start_python
 from small_models import node, save_model
 
 
@@ -30,10 +28,8 @@ def large_model(tmp_path):
 def start(tessera, model):
     """The process of a server, and its port."""
     server = pathlib.Path(__file__).resolve().parents[2] / "examples" / "09_server" / "server.py"
-    process = subprocess.Popen(
-        [sys.executable, server, model, "--port", "0", "--executors", "1", "--max-batch", "1"],
-        stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(pathlib.Path(tessera.__file__).parents[1])})
+    process = start_python(tessera, server, model, "--port", "0", "--executors", "1", "--max-batch",
+                           "1")
     return process, int(process.stdout.readline().rsplit(":", 1)[1])
 
 
@@ -71,8 +67,7 @@ def test_a_large_body_holds_up_nobody(tessera, large_model):
             time.sleep(0.01)
         status, answer = large.result()
     grown = peak_mib(process) - before
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    end_of(process, None, signal.SIGTERM)
     found = np.array(json.loads(answer)["outputs"]["y"], np.float32)
     assert status == 200 and np.array_equal(found, numbers)
     print(f"longest {longest:.3f} s, {grown} MiB")

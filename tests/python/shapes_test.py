@@ -1,18 +1,15 @@
 """One executor with inputs of several shapes: in Python, and on networks of the zoo."""
 
-import os
 import pathlib
 import shutil
 import signal
-import subprocess
-import sys
-import textwrap
 import time
 
 import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
+from programs import end_of, start_python
 from small_models import node
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -241,18 +238,12 @@ def long_model(save_model):
 
 
 @pytest.mark.alone
-def test_ctrl_c_ends_a_run(tessera, long_model, tmp_path):
-    source = tmp_path / "program.py"
-    source.write_text(textwrap.dedent(INTERRUPTED))
-    path = os.pathsep.join(sys.path)
-    process = subprocess.Popen([sys.executable, source, long_model], stdout=subprocess.PIPE, text=True,
-                               env=os.environ | {"PYTHONPATH": path})
+def test_ctrl_c_ends_a_run(tessera, long_model):
+    process = start_python(tessera, INTERRUPTED, long_model)
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
     start = time.monotonic()
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
+    output, _ = end_of(process, 0, signal.SIGINT)
     assert output.splitlines()[-2:] == ["interrupted", "Cancelled"]
     # It ends before its next step, not at the end of the run: a step takes milliseconds, a run
     # seconds.

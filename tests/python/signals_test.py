@@ -79,8 +79,7 @@ PROGRAM = """
 
 def test_load(tessera, slow_to_load):
     """In a process of its own, because the work that is left goes on for some seconds."""
-    folders = [os.path.dirname(os.path.dirname(tessera.__file__)), os.path.dirname(__file__)]
-    program = PROGRAM.format(folders=folders, path=str(slow_to_load),
+    program = PROGRAM.format(folders=sys.path, path=str(slow_to_load),
                              other=str(doubling(slow_to_load)))
     result = run_program(sys.executable, "-c", textwrap.dedent(program))
     assert result.stderr == "", result.stderr

@@ -1,16 +1,13 @@
 """Uses that are wrong or unusual: each ends with an error that helps, or works; none hangs."""
 
-import os
+import concurrent.futures
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 
 import numpy as np
 import pytest
-from programs import module_folder, run_python
+from programs import end_of, run_python, start_python
 
 X = np.ones((2, 3), np.float32)
 
@@ -61,11 +58,8 @@ def test_one_executor_on_many_threads(executor):
             if y.shape != x.shape or not (y == 2 * number).all():
                 wrong.append(number)
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(12) as threads:
+        list(threads.map(run, range(12)))
     assert wrong == []
 
 
@@ -145,21 +139,16 @@ def test_an_executor_that_ran_during_a_fork_is_refused(tessera, doubling_model, 
 def test_the_process_ends_after_ctrl_c(tessera, doubling_model, tmp_path):
     """With KeyboardInterrupt as the reason, and no crash while work that was left ends."""
     for wait in (0.0, 0.02, 0.05, 0.1, 0.2):
-        program = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(f"""
-                import tessera
-                print("begun", flush=True)
-                while True:
-                    tessera.load({str(doubling_model)!r}).bind(
-                        {{"x": (2, 3)}}, optimize=True, retune=True)
-                """)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": module_folder(tessera)})
+        program = start_python(tessera, f"""
+            import tessera
+            print("begun", flush=True)
+            while True:
+                tessera.load({str(doubling_model)!r}).bind(
+                    {{"x": (2, 3)}}, optimize=True, retune=True)
+            """, cwd=tmp_path)
         assert program.stdout.readline() == "begun\n"
         time.sleep(wait)
-        program.send_signal(signal.SIGINT)
-        _, errors = program.communicate(timeout=30)
-        assert program.returncode == -signal.SIGINT
+        _, errors = end_of(program, -signal.SIGINT, signal.SIGINT)
         assert errors.splitlines()[-1] == "KeyboardInterrupt", errors
         assert "leaked" not in errors and "terminate" not in errors
 

@@ -4,7 +4,6 @@ The onnx wheel's reference evaluator defines the expected values. (a) If it retu
 result; if it returns an infinity, the result must not be finite. (b) Elements that depend on no
 special value are the same as without special values."""
 
-
 import numpy as np
 import pytest
 from catalog import BACKENDS

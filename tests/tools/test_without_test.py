@@ -1,6 +1,5 @@
 """tools/test_without detects a backend that is missing without a reason, or not missing at all."""
 
-
 import pytest
 from load_tool import load_tool
 from programs import json_of

@@ -2,14 +2,12 @@
 refused. A plug-in that lies loses only its candidate."""
 
 import json
-import os
 import signal
-import subprocess
 import time
 
 import numpy as np
 import pytest
-from programs import plain_environment, run_program
+from programs import end_of, plain_environment, run_program, start_program
 from small_models import node, save_model
 
 COLUMNS = 100
@@ -218,18 +216,13 @@ def test_wrong_arguments_are_bad_input(tessera, model, tmp_path):
 @pytest.mark.alone
 def test_interrupt_keeps_what_was_measured(tessera_binary, model, liar, tessera, tmp_path):
     costs = tmp_path / "costs.json"
-    environment = {**os.environ, "TESSERA_TEST_LIE": "takes_long"}
-    process = subprocess.Popen(
-        [tessera_binary, "tune", model, "--all", "--json", *with_liar(liar), "--threads", "1",
-         "--output", costs], env=environment, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, cwd=model.parent)
+    process = start_program(
+        tessera_binary, "tune", model, "--all", "--json", *with_liar(liar), "--threads", "1",
+        "--output", costs, variables={"TESSERA_TEST_LIE": "takes_long"}, cwd=model.parent)
     # At this time it is measuring one of the Relu candidates, each of which takes seconds.
     time.sleep(1)
     assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
-    report = json.loads(output)
+    report = json.loads(end_of(process, 0, signal.SIGINT)[0])
     assert report["tuning"]["is_stopped"]
     written = json.loads(costs.read_text())
     assert 0 < len(written["kernels"]) < len(report["candidates"])

@@ -2,8 +2,6 @@
 // its candidate.
 #include "microbench/worker_bench.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/types.h>
 
 #include <csignal>
@@ -18,6 +16,8 @@
 #include "backend/candidates.h"
 #include "backend/catalog.h"
 #include "backend/graph_view.h"
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 #include "base/parallel.h"
 #include "microbench/group_bench.h"
 #include "verify/compare_tensors.h"
@@ -25,9 +25,6 @@
 
 namespace tessera::tuning {
 namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 constexpr int kThreads = 2;
 
@@ -388,25 +385,16 @@ TEST(WorkerBench, EndsItsProcessWithItself) {
 TEST(WorkerBench, SaysThatItsProgramIsMissing) {
   WorkerOptions missing = options();
   missing.program = "/nowhere/tessera-worker";
-  try {
-    const WorkerBench bench({}, missing);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::DeviceFailed);
-    EXPECT_THAT(error.what(), HasSubstr("/nowhere/tessera-worker"));
-  }
+  EXPECT_THAT(error_of(ErrorKind::DeviceFailed, [&] { const WorkerBench bench({}, missing); }),
+              HasSubstr("/nowhere/tessera-worker"));
 }
 
 TEST(WorkerBench, SaysThatAPlugInCannotBeOpenedThere) {
   const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile()};
   const Mischief mischief("open_throws");
-  try {
-    const WorkerBench bench(plugins, options());
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::DeviceFailed);
-    EXPECT_THAT(error.what(), HasSubstr("the moon is in the wrong phase"));
-  }
+  EXPECT_THAT(
+      error_of(ErrorKind::DeviceFailed, [&] { const WorkerBench bench(plugins, options()); }),
+      HasSubstr("the moon is in the wrong phase"));
 }
 
 TEST(WorkerBench, AMissingOneIsSaidOnce) {

@@ -10,14 +10,9 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
-from programs import plain_environment, run_program
-from small_models import node, save_model
-
-X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
-RELU = np.maximum(X, 0)
-Y = RELU + 1 / (1 + np.exp(-RELU))
+from programs import plain_environment, run_program, start_program
+from small_models import save_relu_and_sigmoid
 
 FAULT = "its process ended by signal 11 (segmentation fault) while running"
 # Mischief -> why the hostile plug-in's Relu is refused.
@@ -50,14 +45,7 @@ def hostile(built_plugin):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    nodes = [node("Relu", "x", "positive", "relu"),
-             node("Sigmoid", "positive", "squashed", "sigmoid"),
-             node("Add", "positive squashed", "y", "sum")]
-    folder = tmp_path_factory.mktemp("worker")
-    save_model(folder / "model.onnx", nodes, {"x": X.shape}, {"y": X.shape})
-    np.save(folder / "x.npy", X)
-    np.save(folder / "y.npy", Y)
-    return folder / "model.onnx"
+    return save_relu_and_sigmoid(tmp_path_factory.mktemp("worker"))
 
 
 def environment(mischief=None, **others):
@@ -124,8 +112,8 @@ def holder(bin_dir):
     started = []
 
     def start(*arguments, **options):
-        process = subprocess.Popen([bin_dir / "hold_worker", *arguments], text=True,
-                                   stdout=subprocess.PIPE, env=environment(), **options)
+        process = start_program(bin_dir / "hold_worker", *arguments, stderr=None, env=environment(),
+                                **options)
         started.append(process)
         line = process.stdout.readline()
         assert line.startswith("worker "), line
@@ -149,9 +137,8 @@ def test_the_worker_ends_with_its_parent(holder, end):
 @pytest.mark.alone
 def test_a_worker_that_is_busy_ends_with_its_parent(tessera_binary, model, hostile):
     """The worker is in a kernel that never returns."""
-    parent = subprocess.Popen([tessera_binary, "tune", model, "--all", "--backend-path", hostile,
-                               "--candidate-timeout", "100"], env=environment("hangs_running"),
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    parent = start_program(tessera_binary, "tune", model, "--all", "--backend-path", hostile,
+                           "--candidate-timeout", "100", env=environment("hangs_running"))
     children = pathlib.Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
     deadline = time.monotonic() + 120
     while not children.read_text().split():

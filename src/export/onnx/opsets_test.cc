@@ -1,7 +1,5 @@
 #include "export/onnx/opsets.h"
 
-#include <gtest/gtest.h>
-
 #include <utility>
 
 #include "base/error_test.h"

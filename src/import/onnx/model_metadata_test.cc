@@ -69,16 +69,9 @@ TEST(ModelMetadata, GivesWhatTheFileDeclares) {
 }
 
 TEST(ModelMetadata, RefusesWhatIsNoModel) {
-  const auto kind_of = [](const std::string& bytes) {
-    try {
-      read_metadata_bytes(bytes);
-    } catch (const Error& error) {
-      return error.kind();
-    }
-    return ErrorKind::Internal;
-  };
-  EXPECT_EQ(kind_of(""), ErrorKind::InvalidModel);
-  EXPECT_EQ(kind_of("no model"), ErrorKind::InvalidModel);
+  for (const char* bytes : {"", "no model"}) {
+    EXPECT_EQ(kind_of_error([&] { read_metadata_bytes(bytes); }), ErrorKind::InvalidModel);
+  }
   EXPECT_THROW(read_metadata("/no/such/file"), Error);
 }
 
