@@ -19,8 +19,7 @@ using cache::Ingredient;
 std::vector<Ingredient> ingredients_of(const BindOptions& options,
                                        const std::vector<std::string>& backends = {"reference"},
                                        int threads = 2) {
-  const ops::Registry registry = ops::make_registry();
-  GraphBuilder builder(registry);
+  GraphBuilder builder(all_ops());
   builder.input("x", float_type(Shape{2, 3})).node("0", "Relu", {"x"}, {"y"}).output("y");
   const Graph graph = builder.graph();
   const ModelStructure structure{.digest = "0123",
@@ -131,8 +130,7 @@ TEST(CacheIngredients, WhatChangesNoResultIsNone) {
 }
 
 TEST(CacheIngredients, TheShapeOfAnInputThatNobodyReadsIsNone) {
-  const ops::Registry registry = ops::make_registry();
-  GraphBuilder builder(registry);
+  GraphBuilder builder(all_ops());
   builder.input("x", float_type(Shape{Dim::symbol("N")}))
       .input("unused", float_type(Shape{Dim::symbol("N'2")}))
       .node("0", "Relu", {"x"}, {"y"})

@@ -36,8 +36,7 @@ struct OneNode {
   int opset = 17;
 
   void show(const std::function<void(const plugin::Node& node)>& look) const {
-    const ops::Registry registry = ops::make_registry();
-    GraphBuilder builder(registry, opset);
+    GraphBuilder builder(all_ops(), opset);
     builder.input("x", float_type(Shape(dims.begin(), dims.end())));
     std::vector<std::string> inputs = {"x"};
     for (const Tensor& constant : constants) {
@@ -46,7 +45,7 @@ struct OneNode {
     }
     builder.node("n", op, inputs, {"y"}, attributes).output("y");
     const Graph graph = builder.graph();
-    const tessera_graph view(graph, registry);
+    const tessera_graph view(graph, all_ops());
     bool was_shown = false;
     const std::vector<std::shared_ptr<const Plugin>> plugins = {
         open_mirror([&](const plugin::Graph& given, plugin::Proposals&) {

@@ -23,7 +23,7 @@ class Candidates : public testing::Test {
  protected:
   // x -> Relu -> y -> Relu -> z; z is the output.
   tessera::Graph two_relus() {
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     builder.input("x", float_type(Shape{2, 3}))
         .node("first", "Relu", {"x"}, {"y"})
         .node("second", "Relu", {"y"}, {"z"})
@@ -35,7 +35,7 @@ class Candidates : public testing::Test {
 
   Offers offers(MirrorBackend::Propose propose) {
     const tessera::Graph graph = two_relus();
-    const tessera_graph view(graph, registry_);
+    const tessera_graph view(graph, all_ops());
     plugins_ = {open_mirror(std::move(propose))};
     table_ = std::make_unique<LayoutTable>(plugins_);
     return collect_offers(view, plugins_, *table_, {});
@@ -55,7 +55,6 @@ class Candidates : public testing::Test {
     return "";
   }
 
-  ops::Registry registry_ = ops::make_registry();
   std::vector<std::shared_ptr<const Plugin>> plugins_;
   std::unique_ptr<LayoutTable> table_;
 };
@@ -75,7 +74,7 @@ class AskedBackend : public plugin::Backend {
 
 TEST_F(Candidates, AreAskedForWithWhatNanMayBecome) {
   const tessera::Graph graph = two_relus();
-  const tessera_graph view(graph, registry_);
+  const tessera_graph view(graph, all_ops());
   ProposeOptions asked;
   plugins_ = {open_made([&] { return std::make_unique<AskedBackend>(asked); })};
   table_ = std::make_unique<LayoutTable>(plugins_);
@@ -87,7 +86,7 @@ TEST_F(Candidates, AreAskedForWithWhatNanMayBecome) {
 
 TEST_F(Candidates, AreAskedForWithHowLargeErrorsMayBe) {
   const tessera::Graph graph = two_relus();
-  const tessera_graph view(graph, registry_);
+  const tessera_graph view(graph, all_ops());
   ProposeOptions asked;
   plugins_ = {open_made([&] { return std::make_unique<AskedBackend>(asked); })};
   table_ = std::make_unique<LayoutTable>(plugins_);
@@ -99,7 +98,7 @@ TEST_F(Candidates, AreAskedForWithHowLargeErrorsMayBe) {
 
 TEST_F(Candidates, ThatAreRoughAreRefusedUnlessThatIsAllowed) {
   const tessera::Graph graph = two_relus();
-  const tessera_graph view(graph, registry_);
+  const tessera_graph view(graph, all_ops());
   plugins_ = {open_mirror([](const auto& seen, Proposals& proposals) {
     plugin::Candidate rough = relu_candidate(seen.node(0), TESSERA_LAYOUT_DEFAULT);
     rough.algorithm = "rough";
@@ -123,7 +122,7 @@ TEST_F(Candidates, ThatAreRoughAreRefusedUnlessThatIsAllowed) {
 
 TEST_F(Candidates, OfAnOlderHostAreExactAndStillWanted) {
   const tessera::Graph graph = two_relus();
-  const tessera_graph view(graph, registry_);
+  const tessera_graph view(graph, all_ops());
   ProposeOptions asked;
   plugins_ = {open_made([&] { return std::make_unique<AskedBackend>(asked); })};
   tessera_wanted wanted = {};
@@ -171,7 +170,7 @@ TEST_F(Candidates, NameSparseLayoutsWithoutTheCapacityThatTheValueHas) {
   tessera::Graph graph = two_relus();
   graph[find_value(graph, "x")].sparse = {SparseFormat::Csr, 4};
   graph[find_value(graph, "y")].sparse = {SparseFormat::Csr, 5};
-  const tessera_graph view(graph, registry_);
+  const tessera_graph view(graph, all_ops());
   plugins_ = {open_mirror([](const auto& seen, Proposals& proposals) {
     EXPECT_EQ(seen.node(0).input(0).sparse_format(), TESSERA_CSR);
     EXPECT_EQ(seen.node(0).input(0).sparse_capacity(), 4);
@@ -281,7 +280,7 @@ TEST_F(Candidates, OfAPluginThatThrowsAreRefusalsOfEveryNode) {
 class Absorbing : public Candidates {
  protected:
   Absorbing() {
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     builder.input("x", float_type(Shape{2}))
         .constant("w", floats({2}, {5, 7}))
         .node("sum", "Add", {"x", "w"}, {"y"})
@@ -309,7 +308,7 @@ class Absorbing : public Candidates {
       proposals.add(std::move(candidate));
     })};
     table_ = std::make_unique<LayoutTable>(plugins_);
-    const tessera_graph view(graph_, registry_);
+    const tessera_graph view(graph_, all_ops());
     Offers got = collect_offers(view, plugins_, *table_, {});
     EXPECT_EQ(got.candidates.size(), 1U);
     return std::move(got.candidates.at(0));

@@ -18,10 +18,10 @@ namespace {
 
 class FindGroups : public testing::Test {
  protected:
-  GraphBuilder builder(int opset = 17) const { return GraphBuilder(registry_, opset); }
+  GraphBuilder builder(int opset = 17) const { return GraphBuilder(all_ops(), opset); }
 
   Graph typed(const GraphBuilder& builder) const {
-    return infer_types(builder.graph(), registry_, Log());
+    return infer_types(builder.graph(), all_ops(), Log());
   }
 
   // The names of the nodes of each group, joined by spaces.
@@ -36,8 +36,6 @@ class FindGroups : public testing::Test {
     }
     return names;
   }
-
-  ops::Registry registry_ = ops::make_registry();
 };
 
 TEST_F(FindGroups, AChainIsOneGroup) {
@@ -526,7 +524,7 @@ TEST_F(FindGroups, RandomGraphsGiveLegalGroupsWithEqualResults) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
     const Graph graph = typed(random_graph(builder(13), random));
-    const std::map<ValueId, Tensor> values = run(graph, registry_, random);
+    const std::map<ValueId, Tensor> values = run(graph, all_ops(), random);
     const std::vector<plugin::FusedGroup> groups = find_groups(FusionGraph(graph));
     EXPECT_TRUE(can_all_run(graph, groups)) << "seed " << seed;
     expect_equal_results(graph, groups, values, "seed " + std::to_string(seed));
@@ -538,7 +536,7 @@ TEST_F(FindGroups, RandomPartsGiveLegalGroupsWithEqualResults) {
   for (uint32_t seed = 0; seed < 1000; ++seed) {
     std::mt19937 random(seed);
     const Graph graph = typed(random_parts(builder(9), random));
-    const std::map<ValueId, Tensor> values = run(graph, registry_, random);
+    const std::map<ValueId, Tensor> values = run(graph, all_ops(), random);
     const std::vector<plugin::FusedGroup> groups = find_groups(FusionGraph(graph));
     EXPECT_TRUE(can_all_run(graph, groups)) << "seed " << seed;
     expect_equal_results(graph, groups, values, "seed " + std::to_string(seed));

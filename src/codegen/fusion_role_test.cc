@@ -24,8 +24,7 @@ struct OneNode {
 };
 
 Graph graph_of(const OneNode& row) {
-  const ops::Registry registry = ops::make_registry();
-  GraphBuilder builder(registry, row.opset);
+  GraphBuilder builder(all_ops(), row.opset);
   std::vector<std::string> names;
   for (const auto& [name, type] : row.inputs) {
     names.push_back(name);
@@ -266,9 +265,8 @@ TEST(FusionRole, SaysWhyANodeHasNone) {
 }
 
 TEST(FusionRole, OtherOutputsMustNotBeRead) {
-  const ops::Registry registry = ops::make_registry();
   for (const bool is_read : {false, true}) {
-    GraphBuilder builder(registry, 12);
+    GraphBuilder builder(all_ops(), 12);
     builder.input("x", kMatrixType);
     builder.declare("y", kMatrixType);
     builder.declare("mask", typed(DataType::Bool, {2, 3}));

@@ -106,9 +106,8 @@ TEST(GroupSpace, ASliceTakesParts) {
       {"all", 0, 8, 1, Dims{0}},
       {"odd ones but the first", 3, 8, 2, std::nullopt},
   };
-  const ops::Registry registry = ops::make_registry();
   for (const Taken& row : rows) {
-    GraphBuilder builder(registry, 17);
+    GraphBuilder builder(all_ops(), 17);
     builder.input("x", float_type({{3, 8}})).node("a", "Relu", {"x"}, {"r"});
     const auto list = [&](const std::string& name, int64_t number) {
       builder.constant(name, ints({1}, {number}));
@@ -118,7 +117,7 @@ TEST(GroupSpace, ASliceTakesParts) {
     list("axis", 1);
     list("step", row.step);
     builder.node("s", "Slice", {"r", "start", "end", "axis", "step"}, {"z"}).output("z");
-    const Graph made = infer_types(builder.graph(), registry, Log());
+    const Graph made = infer_types(builder.graph(), all_ops(), Log());
     const FusionGraph graph(made);
     const Partition whole = {24, 0};
     const std::optional<Partition> demanded = demanded_partition(graph, {1}, true);

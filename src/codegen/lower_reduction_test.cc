@@ -58,11 +58,10 @@ TEST(LowerReduction, InfinitiesOfLogSumExp) {
   const double infinity = std::numeric_limits<double>::infinity();
   const std::vector<double> elements = {-infinity, -infinity, infinity, -infinity, 2, infinity};
   const Tensor rows = Tensor::from<double>(DataType::Float64, {3, 2}, elements);
-  ops::Registry registry = ops::make_registry();
   std::mt19937_64 random(1);
   const LoweringCase test = {
       "ReduceLogSumExp", 11, {{{}, Values::Any, DataType::Float64, rows}}, axes_and({1}, 0)};
-  const NodeUnderTest made = make_node_under_test(registry, test, DataType::Float64, random);
+  const NodeUnderTest made = make_node_under_test(test, DataType::Float64, random);
   const FusionRole role = fusion_role(made.graph, made.node());
   ASSERT_EQ(role.kind, FusionKind::Reduction);
   const std::vector<uint64_t> actual = compute_expression(made, role);

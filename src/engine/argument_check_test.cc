@@ -29,12 +29,12 @@ Attributes zero_axis() { return attributes_of({{"axis", 0}}); }
 
 class ArgumentChecks : public testing::Test {
  protected:
-  Graph typed() const { return infer_types(builder_.graph(), registry_, Log()); }
+  Graph typed() const { return infer_types(builder_.graph(), all_ops(), Log()); }
 
   bool is_checked(const std::string& name) const {
     const Graph graph = typed();
     for (const Node& node : graph.nodes) {
-      if (node.name == name) return needs_check(graph, node, registry_);
+      if (node.name == name) return needs_check(graph, node, all_ops());
     }
     ADD_FAILURE() << "no node " << name;
     return false;
@@ -49,7 +49,7 @@ class ArgumentChecks : public testing::Test {
 
   void expect_refused(std::vector<Tensor> inputs, const std::string& where,
                       const std::string& message) {
-    Interpreter interpreter(typed(), registry_, 1);
+    Interpreter interpreter(typed(), all_ops(), 1);
     const auto error = thrown_by([&] { interpreter.run(inputs); });
     ASSERT_TRUE(error);
     EXPECT_EQ(error->kind(), ErrorKind::InvalidArgument);
@@ -57,8 +57,7 @@ class ArgumentChecks : public testing::Test {
     EXPECT_THAT(error->message(), HasSubstr(message));
   }
 
-  const ops::Registry registry_ = ops::make_registry();
-  GraphBuilder builder_{registry_};
+  GraphBuilder builder_{all_ops()};
 };
 
 TEST_F(ArgumentChecks, NodesOfKnownSizesNeedNone) {
@@ -96,7 +95,7 @@ TEST_F(ArgumentChecks, SizesThatOnlyTheModelDeclaresNeedOne) {
   builder_.output("found");
   EXPECT_TRUE(is_checked("places"));
   Tensor x = ones({2, 3});
-  Interpreter(typed(), registry_, 1).run(std::vector<Tensor>{x});
+  Interpreter(typed(), all_ops(), 1).run(std::vector<Tensor>{x});
   x.mutable_as<float>()[4] = 0;
   expect_refused({x}, "node 'places' (NonZero), output 'found'", "found int64 2x5");
 }
@@ -109,7 +108,7 @@ TEST_F(ArgumentChecks, AnAxisFromTheCallerIsHeldAgainstTheRank) {
   expect_refused({ones({2, 3}), ints({0, int64_t{1} << 33})}, where, "found 8589934592");
   expect_refused({ones({2, 3}), ints({0, 0})}, where, "found axis 0 twice");
   const std::vector<Tensor> good = {ones({2, 3}), ints({0, 1})};
-  EXPECT_EQ(Interpreter(typed(), registry_, 1).run(good)[0].as<float>()[0], 6);
+  EXPECT_EQ(Interpreter(typed(), all_ops(), 1).run(good)[0].as<float>()[0], 6);
 }
 
 TEST_F(ArgumentChecks, ASizeThatOnlyRunningShowsIsHeldAgainstTheOthers) {
@@ -120,7 +119,7 @@ TEST_F(ArgumentChecks, ASizeThatOnlyRunningShowsIsHeldAgainstTheOthers) {
   const Tensor x = ones({4, 3});
   expect_refused({x, flags({1, 1, 1, 0}), ones({2, 3})}, "node 'add' (Add), input 'B'",
                  "found 2x3");
-  Interpreter interpreter(typed(), registry_, 1);
+  Interpreter interpreter(typed(), all_ops(), 1);
   for (const auto& condition : {flags({1, 1, 0, 0}), flags({0, 0, 0, 1})}) {
     const std::vector<Tensor> inputs = {x, condition, ones({2, 3})};
     EXPECT_EQ(interpreter.run(inputs)[0].dims(), (std::vector<int64_t>{2, 3}));
@@ -134,7 +133,7 @@ TEST_F(ArgumentChecks, AGroupIsCheckedNodeByNode) {
   builder_.node("add", "Add", {"p", "shift"}, {"y"}).output("y");
   BuiltPlan built;
   built.graph = typed();
-  built.registry = &registry_;
+  built.registry = &all_ops();
   Candidate group;
   group.nodes = {{2}, {1}};
   const auto value = [&](const std::string& name) {

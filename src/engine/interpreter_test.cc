@@ -5,6 +5,7 @@
 #include "base/error_test.h"
 #include "base/matchers_test.h"
 #include "base/tensors_test.h"
+#include "ops/all_ops_test.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -37,10 +38,9 @@ Graph two_softmaxes(const Type& type) {
 }
 
 TEST(Interpreter, GivesOutputsThenKeptValues) {
-  const ops::Registry registry = ops::make_registry();
   Graph graph = two_softmaxes(known_float_type({1, 2}));
   graph.kept = {{1}};
-  Interpreter interpreter(graph, registry, 1);
+  Interpreter interpreter(graph, all_ops(), 1);
   const Tensor input(floats({1, 2}, {3, 3}));
   const std::vector<Tensor> results = interpreter.run(std::vector<Tensor>{input});
   ASSERT_EQ(results.size(), 2U);
@@ -49,27 +49,24 @@ TEST(Interpreter, GivesOutputsThenKeptValues) {
 }
 
 TEST(Interpreter, AsksTheRuleAgainWhereATypeIsUnknownBeforeRunning) {
-  const ops::Registry registry = ops::make_registry();
   Graph graph = two_softmaxes(Type::tensor(DataType::Float32));
   graph.values[0].type = known_float_type({1, 2});
-  Interpreter interpreter(graph, registry, 1);
+  Interpreter interpreter(graph, all_ops(), 1);
   const Tensor input(floats({1, 2}, {3, 3}));
   EXPECT_EQ(interpreter.run(std::vector<Tensor>{input})[0].dims(), (std::vector<int64_t>{1, 2}));
 }
 
 TEST(Interpreter, RefusesAGraphLargerThanTheMachineBeforeAllocating) {
-  const ops::Registry registry = ops::make_registry();
   EXPECT_NE(error_of(ErrorKind::OutOfMemory,
                      [&] {
                        const Interpreter interpreter(
-                           two_softmaxes(known_float_type({int64_t{1} << 50})), registry, 1);
+                           two_softmaxes(known_float_type({int64_t{1} << 50})), all_ops(), 1);
                      }),
             "");
 }
 
 TEST(Interpreter, AWatcherSeesEveryStepAndMayReplaceOutputs) {
-  const ops::Registry registry = ops::make_registry();
-  Interpreter interpreter(two_softmaxes(known_float_type({1, 2})), registry, 1);
+  Interpreter interpreter(two_softmaxes(known_float_type({1, 2})), all_ops(), 1);
   const Tensor input(floats({1, 2}, {3, 3}));
   std::vector<std::string> seen;
   const auto watcher = [&](const StepEvent& event) {
@@ -89,12 +86,11 @@ TEST(Interpreter, AWatcherSeesEveryStepAndMayReplaceOutputs) {
 }
 
 TEST(Interpreter, TwoInTwoThreadsShareConstants) {
-  const ops::Registry registry = ops::make_registry();
   Graph graph = two_softmaxes(known_float_type({1, 2}));
   graph.values[0].constant = floats({1, 2}, {3, 3});
   graph.inputs.clear();
-  Interpreter first(graph, registry, 2);
-  Interpreter second(graph, registry, 2);
+  Interpreter first(graph, all_ops(), 2);
+  Interpreter second(graph, all_ops(), 2);
   EXPECT_EQ(first.graph().values[0].constant.data(), second.graph().values[0].constant.data());
   std::vector<float> first_result;
   std::vector<float> second_result;

@@ -32,10 +32,10 @@ class PlanRunners : public testing::Test {
                   std::vector<ValueId> also = {}) {
     BuiltPlan built;
     built.graph = std::move(graph);
-    built.registry = &registry_;
+    built.registry = &all_ops();
     built.plugins = {open_mirror(std::move(propose))};
     built.layouts = std::make_shared<const LayoutTable>(built.plugins);
-    const tessera_graph view(built.graph, registry_);
+    const tessera_graph view(built.graph, all_ops());
     built.offers = collect_offers(view, built.plugins, *built.layouts, {});
     Placement placement;
     for (size_t index = 0; index < built.offers.candidates.size(); ++index) {
@@ -71,15 +71,13 @@ class PlanRunners : public testing::Test {
 
   // x -> Relu -> y -> Relu -> z.
   tessera::Graph two_relus() {
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     builder.input("x", float_type(Shape{3}))
         .node("first", "Relu", {"x"}, {"y"})
         .node("second", "Relu", {"y"}, {"z"})
         .output("z");
     return typed(builder);
   }
-
-  ops::Registry registry_ = ops::make_registry();
 };
 
 TEST_F(PlanRunners, ConvertOnceIntoALayoutAndOnceBack) {
@@ -138,7 +136,7 @@ TEST_F(PlanRunners, GoDirectlyBetweenLayoutsWhereThereIsAWay) {
 }
 
 TEST_F(PlanRunners, ShareOneConvertedCopy) {
-  GraphBuilder builder(registry_);
+  GraphBuilder builder(all_ops());
   builder.input("x", float_type(Shape{3}))
       .node("first", "Relu", {"x"}, {"y"})
       .node("second", "Relu", {"x"}, {"z"})
@@ -173,7 +171,7 @@ TEST_F(PlanRunners, GiveNothingForNothing) {
 // x -> Relu -> y; Add(x, y) -> z; if `keeps_y`, y is an output too.
 TEST_F(PlanRunners, CopyBeforeAddingToWhatIsStillNeeded) {
   for (const bool keeps_y : {false, true}) {
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     builder.input("x", float_type(Shape{3}))
         .node("relu", "Relu", {"x"}, {"y"})
         .node("add", "Add", {"x", "y"}, {"s"})

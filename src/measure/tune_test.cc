@@ -37,7 +37,7 @@ class Tunings : public testing::Test {
  protected:
   // x -> Relu -> y -> Relu -> z, then y + z.
   Tunings() {
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     const Type type = float_type(Shape{8, 16});
     builder.input("x", type)
         .node("first", "Relu", {"x"}, {"y"})
@@ -51,7 +51,7 @@ class Tunings : public testing::Test {
   void offer(MirrorBackend::Propose propose) {
     plugins_ = {open_mirror(std::move(propose))};
     layouts_ = std::make_unique<LayoutTable>(plugins_);
-    const tessera_graph view(graph_, registry_);
+    const tessera_graph view(graph_, all_ops());
     offers_ = collect_offers(view, plugins_, *layouts_, {});
   }
 
@@ -66,13 +66,12 @@ class Tunings : public testing::Test {
     });
   }
 
-  TuningTask task() const { return {graph_, offers_, *layouts_, registry_}; }
+  TuningTask task() const { return {graph_, offers_, *layouts_, all_ops()}; }
 
   TuneReport tune_all(const TuneOptions& options = {}) {
     return tune(task(), plugins_, options, table_);
   }
 
-  ops::Registry registry_ = ops::make_registry();
   tessera::Graph graph_;
   std::vector<std::shared_ptr<const Plugin>> plugins_;
   std::unique_ptr<LayoutTable> layouts_;
@@ -132,7 +131,7 @@ TEST_F(Tunings, RefuseWhatLosesNanUnlessThatIsAllowed) {
   EXPECT_THAT(table_.kernels.begin()->second.refusal, HasSubstr("special values: element"));
   EXPECT_THAT(table_.kernels.begin()->second.refusal, HasSubstr("expected nan, found 0"));
   // A refusal under this rule is separate from the result under the other.
-  TuningTask fast{graph_, offers_, *layouts_, registry_};
+  TuningTask fast{graph_, offers_, *layouts_, all_ops()};
   fast.nan = TESSERA_NAN_FAST;
   tune(fast, plugins_, {}, table_);
   ASSERT_EQ(table_.kernels.size(), 2U);
@@ -267,7 +266,7 @@ TEST_F(Tunings, ASmallKernelHardlyBoundsALargeOne) {
   for (const bool is_large_known : {false, true}) {
     SCOPED_TRACE(is_large_known ? "the large one was measured" : "the small one was measured");
     constexpr int64_t kSizes[] = {int64_t{1} << 12, int64_t{1} << 24};
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     for (const int64_t size : kSizes) {
       const std::string name = std::to_string(size);
       builder.input("x" + name, float_type(Shape{size}))
@@ -311,7 +310,7 @@ TEST_F(Tunings, ASmallKernelHardlyBoundsALargeOne) {
 TEST_F(Tunings, BoundAProductByTheSameOneWithOtherOps) {
   for (const auto& [op, is_short] : {std::pair{"Relu", true}, std::pair{"Tanh", false}}) {
     SCOPED_TRACE(op);
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     const Tensor weight(DataType::Float32, {16, 16});
     builder.input("x", float_type(Shape{8, 16}))
         .constant("w", weight)
@@ -435,13 +434,13 @@ TEST_F(Tunings, FindACandidateAgainForTheGroupAlone) {
   offer_relus();
   const TuningTask of = task();
   const TuneGroup group = collect_groups(of)[1];
-  Capture capture(graph_, registry_, 1, draw_inputs(graph_, 1));
+  Capture capture(graph_, all_ops(), 1, draw_inputs(graph_, 1));
   const CapturedValues values =
       *capture.run(std::vector{find_value(graph_, "y"), find_value(graph_, "z")});
   GroupCase given{.graph = group.graph,
                   .inputs = {values.at(find_value(graph_, "y"))},
                   .outputs = {values.at(find_value(graph_, "z"))}};
-  GroupBench bench(plugins_, registry_, 1);
+  GroupBench bench(plugins_, all_ops(), 1);
   bench.load(given);
   // Nothing was provided by offer(), so the plug-in is asked.
   const CandidateKey key = bench_key(of, group.candidates[1]);

@@ -13,7 +13,7 @@
 #include "graph/attributes_test.h"
 #include "graph/graph.h"
 #include "graph/verify.h"
-#include "ops/registry.h"
+#include "ops/all_ops_test.h"
 #include "ops/schema.h"
 
 namespace tessera {

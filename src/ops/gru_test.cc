@@ -98,12 +98,11 @@ TEST(Gru, RefusesLengthsThatCannotBe) {
 
 // For 2 steps and 3 sequences in both directions: 12 lines of 4 + 5 multiply-adds.
 TEST(Gru, WorkIsThatOfItsProducts) {
-  const Registry registry = make_registry();
-  const Node node = make_node(registry, "GRU", 14, linear("bidirectional"), {true, true, true}, 1);
+  const Node node = make_node(all_ops(), "GRU", 14, linear("bidirectional"), {true, true, true}, 1);
   const std::vector<Type> inputs = {Type::tensor(DataType::Float32, Shape{2, 3, 5}),
                                     Type::tensor(DataType::Float32, Shape{2, 12, 5}),
                                     Type::tensor(DataType::Float32, Shape{2, 12, 4})};
-  EXPECT_EQ(registry.of(node).flops(node, inputs, {}), 2 * 3 * 2 * 12 * (4 + 5) * 2);
+  EXPECT_EQ(all_ops().of(node).flops(node, inputs, {}), 2 * 3 * 2 * 12 * (4 + 5) * 2);
 }
 
 TEST(Gru, TypesAndWrongModels) {

@@ -12,8 +12,8 @@
 #include "base/matchers_test.h"
 #include "base/tensors_test.h"
 #include "graph/attributes_test.h"
+#include "ops/all_ops_test.h"
 #include "ops/evaluate.h"
-#include "ops/registry.h"
 #include "ops/schema.h"
 
 namespace tessera::ops {
@@ -46,22 +46,20 @@ inline Node make_node(const Registry& registry, const std::string& op, int opset
 
 inline std::vector<Tensor> run_op(const std::string& op, int opset, Attributes attributes,
                                   const std::vector<Tensor>& inputs, size_t output_count = 1) {
-  const Registry registry = make_registry();
   std::vector<bool> is_given;
   for (const Tensor& input : inputs) is_given.push_back(!input.is_empty());
-  const Node node = make_node(registry, op, opset, std::move(attributes), is_given, output_count);
+  const Node node = make_node(all_ops(), op, opset, std::move(attributes), is_given, output_count);
   ThreadPool pool(2);
-  return evaluate(registry.of(node), node, inputs, pool);
+  return evaluate(all_ops().of(node), node, inputs, pool);
 }
 
 // The inferred types if only types are known: for rules with symbols and unknown ranks.
 inline std::vector<InferOutput> infer_op(const std::string& op, int opset, Attributes attributes,
                                          std::vector<InferInput> inputs, size_t output_count = 1) {
-  const Registry registry = make_registry();
   std::vector<bool> is_given;
   for (const InferInput& input : inputs) is_given.push_back(input.is_present);
-  const Node node = make_node(registry, op, opset, std::move(attributes), is_given, output_count);
-  return infer(registry.of(node), node, std::move(inputs));
+  const Node node = make_node(all_ops(), op, opset, std::move(attributes), is_given, output_count);
+  return infer(all_ops().of(node), node, std::move(inputs));
 }
 
 inline InferInput typed(DataType element, std::optional<Shape> shape) {

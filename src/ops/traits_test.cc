@@ -24,7 +24,6 @@ class Traits : public testing::Test {
     return floats(dims, values);
   }
 
-  const Registry registry_ = make_registry();
   std::mt19937 random_{1};
 };
 
@@ -42,7 +41,7 @@ Attributes needed_attributes(const std::string& op) {
 
 TEST_F(Traits, NonExpansiveOpsBringNumbersNoFurtherApart) {
   int tried = 0;
-  for (const Op* op : registry_.all()) {
+  for (const Op* op : all_ops().all()) {
     if ((op->traits & kNonExpansive) == 0) continue;
     EXPECT_NE(op->traits & kElementwise, 0U) << op->name;
     const int opset = op->last_version == kAnyVersion ? kNewest + 2 : op->last_version;
@@ -65,7 +64,7 @@ TEST_F(Traits, NonExpansiveOpsBringNumbersNoFurtherApart) {
 TEST_F(Traits, OfMagnitudesComesABound) {
   const std::vector<int64_t> dims = {1, 4, 4, 4};
   std::set<std::string> tried;
-  for (const Op* op : registry_.all()) {
+  for (const Op* op : all_ops().all()) {
     if ((op->traits & kBoundsMagnitude) == 0) continue;
     const bool is_product = (op->traits & kProduct) != 0;
     const bool is_convolution = (op->traits & kConvolution) != 0;

@@ -7,6 +7,7 @@
 #include "base/matchers_test.h"
 #include "base/processor.h"
 #include "base/temporary_folder_test.h"
+#include "ops/all_ops_test.h"
 #include "store/stored_blobs.h"
 #include "tessera/error.h"
 
@@ -25,8 +26,7 @@ class BundleTest : public testing::Test {
     return read_text(file_);
   }
   static std::string import_error(const Bundle& bundle) {
-    const ops::Registry registry = ops::make_registry();
-    return error_of([&] { bundle.import(registry, Log([](const std::string&) {}), {}); });
+    return error_of([&] { bundle.import(all_ops(), Log([](const std::string&) {}), {}); });
   }
   static cache::UserKey key_of(uint8_t byte) {
     std::array<uint8_t, 32> bytes{};

@@ -8,17 +8,13 @@
 #include <functional>
 
 #include "base/tensors_test.h"
+#include "ops/all_ops_test.h"
 #include "tessera/float16.h"
 #include "verify/compare_tensors.h"
 #include "verify/random_tensor.h"
 
 namespace tessera::verification {
 namespace {
-
-const ops::Registry& registry() {
-  static const ops::Registry kOps = ops::make_registry();
-  return kOps;
-}
 
 // A case with its limits, for inputs of our own.
 struct Trial {
@@ -42,10 +38,10 @@ struct Trial {
 
 Trial trial_of(const std::string& text, std::vector<Tensor> inputs = {}) {
   Trial trial;
-  trial.op_case = read_op_case(text, registry(), 5);
+  trial.op_case = read_op_case(text, all_ops(), 5);
   if (!inputs.empty()) trial.op_case.inputs = std::move(inputs);
   ThreadPool pool(1);
-  trial.expected = expected_values(trial.op_case, registry(), pool);
+  trial.expected = expected_values(trial.op_case, all_ops(), pool);
   return trial;
 }
 
@@ -403,7 +399,7 @@ TEST(ErrorLimits, AreNotKnownWhereNothingFollows) {
 }
 
 TEST(ErrorLimits, EachOpOfOnnxStatesABound) {
-  for (const ops::Op* op : registry().all()) {
+  for (const ops::Op* op : all_ops().all()) {
     EXPECT_EQ(op->error_bound.has_value(), op->domain.empty()) << op->name;
   }
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/tensors_test.h"
+#include "ops/all_ops_test.h"
 #include "tessera/float16.h"
 #include "verify/op_case.h"
 #include "verify/random_tensor.h"
@@ -96,9 +97,8 @@ TEST(ExplainLostSpecial, WantsWhatOneElementwiseOpGives) {
 }
 
 TEST(SpecialValuesFor, AreAllForOneElementwiseOpAlone) {
-  const ops::Registry registry = ops::make_registry();
   const auto kinds = [&](const char* text) {
-    return special_values_for(read_op_case(text, registry, 1).graph, registry);
+    return special_values_for(read_op_case(text, all_ops(), 1).graph, all_ops());
   };
   EXPECT_EQ(kinds("Relu(3x5)"), SpecialValues::All);
   EXPECT_EQ(kinds("Relu(3x5); Exp(@)"), SpecialValues::Infinities);

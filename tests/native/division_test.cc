@@ -25,21 +25,20 @@ struct Case {
 };
 
 std::string run_error_of(const Case& row) {
-  const ops::Registry registry = ops::make_registry();
   const std::vector<std::shared_ptr<const Plugin>> plugins = {Plugin::open(
       std::string(TESSERA_PLUGIN_FOLDER) + "/backend_native.so", std::make_shared<HostServices>())};
   const LayoutTable layouts(plugins);
   const auto dims = [](const std::vector<int64_t>& elements) {
     return std::vector<int64_t>{static_cast<int64_t>(elements.size())};
   };
-  GraphBuilder builder(registry, 17);
+  GraphBuilder builder(all_ops(), 17);
   const auto type = [&](const std::vector<int64_t>& elements) {
     return Type::tensor(DataType::Int64, shape_from(dims(elements)));
   };
   builder.input("x", type(row.left)).input("y", type(row.right));
   builder.node("z", row.op, {"x", "y"}).output("z");
-  const Graph graph = infer_types(builder.graph(), registry, Log());
-  const tessera_graph view(graph, registry);
+  const Graph graph = infer_types(builder.graph(), all_ops(), Log());
+  const tessera_graph view(graph, all_ops());
   const Offers offers = collect_offers(view, plugins, layouts, {});
   if (offers.candidates.size() != 1) return "there is no single candidate";
   const Kernel kernel = offers.candidates.front().build(1);

@@ -31,8 +31,7 @@ tessera_buffer buffer_of(Tensor& tensor) {
 // The error of the native kernel of `op` for these inputs; "" if it runs.
 std::string run_error_of(const std::string& op, std::vector<Tensor> inputs,
                          const std::vector<int64_t>& output) {
-  const ops::Registry registry = ops::make_registry();
-  RandomGraph made(registry, 18);
+  RandomGraph made(all_ops(), 18);
   std::vector<std::string> names;
   for (size_t index = 0; index < inputs.size(); ++index) {
     names.push_back("x" + std::to_string(index));
@@ -40,14 +39,14 @@ std::string run_error_of(const std::string& op, std::vector<Tensor> inputs,
   }
   made.node("y", op, names);
   made.builder.output("y");
-  const Graph typed = infer_types(made.builder.graph(), registry, Log());
+  const Graph typed = infer_types(made.builder.graph(), all_ops(), Log());
   const std::string file = std::string(TESSERA_PLUGIN_FOLDER) + "/backend_native.so";
   const std::vector<std::shared_ptr<const Plugin>> plugins = {
       Plugin::open(file, std::make_shared<HostServices>())};
   const LayoutTable layouts(plugins);
   OfferOptions options;
   options.threads = 2;
-  const Offers offers = collect_offers(tessera_graph(typed, registry), plugins, layouts, options);
+  const Offers offers = collect_offers(tessera_graph(typed, all_ops()), plugins, layouts, options);
   if (offers.candidates.empty()) return "no candidate";
   const Kernel kernel = offers.candidates.front().build(2);
   std::vector<tessera_buffer> from;

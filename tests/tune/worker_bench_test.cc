@@ -20,6 +20,7 @@
 #include "base/matchers_test.h"
 #include "base/parallel.h"
 #include "microbench/group_bench.h"
+#include "ops/all_ops_test.h"
 #include "verify/compare_tensors.h"
 #include "verify/op_case.h"
 
@@ -54,10 +55,9 @@ struct Group {
 };
 
 Group make_group(const std::string& text, std::vector<std::shared_ptr<const Plugin>> plugins) {
-  const ops::Registry registry = ops::make_registry();
   ThreadPool pool(1);
-  const verification::OpCase op_case = verification::read_op_case(text, registry, 7);
-  const auto expected = verification::expected_values(op_case, registry, pool);
+  const verification::OpCase op_case = verification::read_op_case(text, all_ops(), 7);
+  const auto expected = verification::expected_values(op_case, all_ops(), pool);
   Group made;
   made.group = {.graph = op_case.graph, .inputs = op_case.inputs, .threads = kThreads};
   for (const ValueId output : op_case.graph.outputs) {
@@ -65,7 +65,7 @@ Group make_group(const std::string& text, std::vector<std::shared_ptr<const Plug
     made.group.magnitudes.push_back(expected.magnitudes[static_cast<size_t>(output.index)]);
   }
   const LayoutTable layouts(plugins);
-  const tessera_graph view(op_case.graph, registry);
+  const tessera_graph view(op_case.graph, all_ops());
   const Offers offers = collect_offers(view, plugins, layouts, {.threads = 1});
   for (const Candidate& candidate : offers.candidates) {
     made.keys.push_back(key_of(candidate, op_case.graph, layouts, 1));
@@ -79,8 +79,7 @@ WorkerOptions options() { return {.threads = kThreads, .candidate_timeout_second
 
 TEST(WorkerBench, FindsWhatTheBenchInThisProcessFinds) {
   const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
-  const ops::Registry registry = ops::make_registry();
-  GroupBench here(plugins, registry, kThreads);
+  GroupBench here(plugins, all_ops(), kThreads);
   WorkerBench there(plugins, options());
   for (const char* text : {"MatMul(33x50, #50x71)", "Conv(1x3x9x7, #4x3x3x3, #4) pads=1,1,1,1",
                            "Relu(3x4); Softmax(@)", "Reshape(2x6, {3,4})", "Cast(3x5) to=7"}) {

@@ -19,8 +19,7 @@ class ExportOnnx : public testing::Test {
  protected:
   ExportOnnx() {
     // Control flow can be represented here, although it cannot run.
-    const ops::Registry registry = ops::make_registry();
-    for (const ops::Op* op : registry.all()) {
+    for (const ops::Op* op : all_ops().all()) {
       ops::Op copy = *op;
       copy.unsupported_reason.clear();
       if (copy.name == "If") {

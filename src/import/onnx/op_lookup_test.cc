@@ -2,6 +2,7 @@
 
 #include "import/onnx/onnx_operators.h"
 #include "import/onnx/test_models.h"
+#include "ops/all_ops_test.h"
 
 namespace tessera::onnx_import {
 namespace {
@@ -97,8 +98,7 @@ TEST(OpLookup, KnowsTheOperatorsOfOnnx) {
   EXPECT_TRUE(is_onnx_domain("ai.onnx.ml"));
   EXPECT_FALSE(is_onnx_domain("com.microsoft"));
   // All of this build's ops are ONNX's.
-  const ops::Registry registry = ops::make_registry();
-  for (const ops::Op* op : registry.all()) {
+  for (const ops::Op* op : all_ops().all()) {
     EXPECT_NE(find_onnx_operator(op->domain, op->name), nullptr) << op->name;
   }
 }
