@@ -1,6 +1,5 @@
 #include "cli/compare.h"
 
-#include <cmath>
 #include <limits>
 
 #include "base/matchers_test.h"

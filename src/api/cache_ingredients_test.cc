@@ -1,7 +1,6 @@
 // Each thing that results depend on makes a cache a miss, and is named as the reason.
 #include "api/cache_ingredients.h"
 
-#include <functional>
 #include <string>
 #include <vector>
 

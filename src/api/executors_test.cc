@@ -2,10 +2,6 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-
 #include "base/temporary_folder_test.h"
 #include "base/tensors_test.h"
 #include "base/threads_test.h"

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <string>
 
@@ -11,7 +9,6 @@
 #include "base/matchers_test.h"
 #include "base/temporary_folder_test.h"
 #include "base/tensors_test.h"
-#include "tessera/error.h"
 #include "tessera/tensor_file.h"
 
 namespace tessera {

@@ -10,7 +10,6 @@
 #include "api/field_count.h"
 #include "base/error_test.h"
 #include "base/matchers_test.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

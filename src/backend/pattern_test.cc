@@ -9,14 +9,12 @@
 #include <random>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error_test.h"
 #include "base/tensors_test.h"
 #include "graph/verify.h"
-#include "tessera/error.h"
 #include "tessera/float16.h"
 
 namespace tessera {

@@ -17,7 +17,6 @@
 #include "ops/evaluate.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

@@ -12,7 +12,6 @@
 #include "base/error_test.h"
 #include "base/matchers_test.h"
 #include "base/message_channel.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

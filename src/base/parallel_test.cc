@@ -4,13 +4,10 @@
 #include <chrono>
 #include <mutex>
 #include <set>
-#include <stdexcept>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "base/error_test.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

@@ -7,7 +7,6 @@
 #include <limits>
 #include <memory_resource>
 #include <new>
-#include <vector>
 
 #include "base/parallel.h"
 

@@ -8,7 +8,6 @@
 #include "base/matchers_test.h"
 #include "base/tensors_test.h"
 #include "tessera/backend_abi.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <ranges>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace tessera {

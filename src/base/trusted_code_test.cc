@@ -3,9 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <fstream>
-
 #include "base/temporary_folder_test.h"
 
 namespace tessera {

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <fstream>
-
 #include "base/matchers_test.h"
 #include "base/temporary_folder_test.h"
 

@@ -1,8 +1,5 @@
 #include "cache/bundle_file.h"
 
-#include <fstream>
-#include <iterator>
-
 #include "base/error_test.h"
 #include "base/matchers_test.h"
 #include "base/temporary_folder_test.h"

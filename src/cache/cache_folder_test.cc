@@ -9,7 +9,6 @@
 #include "base/error_test.h"
 #include "base/matchers_test.h"
 #include "base/temporary_folder_test.h"
-#include "tessera/error.h"
 
 namespace tessera::cache {
 namespace {

@@ -4,12 +4,10 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/temporary_folder_test.h"
 #include "base/threads_test.h"

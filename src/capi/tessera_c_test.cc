@@ -3,9 +3,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstring>
-#include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #include "graph/dim_names.h"
 #include "infer/equal_names.h"
 #include "ops/graph_test.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

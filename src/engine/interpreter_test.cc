@@ -6,7 +6,6 @@
 #include "base/matchers_test.h"
 #include "base/tensors_test.h"
 #include "ops/all_ops_test.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

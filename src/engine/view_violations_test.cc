@@ -1,6 +1,5 @@
 // Tests what explain_violation() finds in plans in which values are parts of others.
 #include <functional>
-#include <string>
 #include <utility>
 
 #include "engine/shared_views_test.h"

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "base/error_test.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

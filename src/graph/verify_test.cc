@@ -3,7 +3,6 @@
 #include <functional>
 
 #include "base/error_test.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

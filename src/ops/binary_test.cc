@@ -1,5 +1,3 @@
-#include <limits>
-
 #include "base/float16.h"
 #include "ops/op_test.h"
 

@@ -2,7 +2,6 @@
 #include <random>
 
 #include "ops/op_test.h"
-#include "tessera/error.h"
 
 namespace tessera::ops {
 namespace {

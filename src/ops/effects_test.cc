@@ -1,6 +1,5 @@
 #include "ops/effects.h"
 
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,6 +1,3 @@
-#include <cmath>
-#include <limits>
-
 #include "ops/movement_test.h"
 
 namespace tessera::ops {

@@ -1,7 +1,6 @@
 #include <random>
 
 #include "ops/op_test.h"
-#include "tessera/error.h"
 
 namespace tessera::ops {
 namespace {

@@ -2,7 +2,6 @@
 #include <tuple>
 
 #include "ops/op_test.h"
-#include "tessera/error.h"
 
 namespace tessera::ops {
 namespace {

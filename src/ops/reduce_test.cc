@@ -1,5 +1,4 @@
 #include <cmath>
-#include <limits>
 
 #include "ops/movement_test.h"
 

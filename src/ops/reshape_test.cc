@@ -1,5 +1,3 @@
-#include <limits>
-
 #include "ops/movement_test.h"
 #include "ops/shape_rules.h"
 

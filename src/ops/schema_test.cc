@@ -2,7 +2,6 @@
 
 #include "base/error_test.h"
 #include "ops/registry.h"
-#include "tessera/error.h"
 
 namespace tessera::ops {
 namespace {

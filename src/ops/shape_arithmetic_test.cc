@@ -1,7 +1,5 @@
 #include "ops/shape_arithmetic.h"
 
-#include <limits>
-
 #include "ops/op_test.h"
 
 namespace tessera::ops {

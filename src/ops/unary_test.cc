@@ -1,6 +1,5 @@
 #include "ops/unary.h"
 
-#include <cmath>
 #include <limits>
 
 #include "base/float16.h"

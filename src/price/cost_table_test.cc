@@ -4,7 +4,6 @@
 
 #include "base/error_test.h"
 #include "base/matchers_test.h"
-#include "tessera/error.h"
 
 namespace tessera::tuning {
 namespace {

@@ -1,7 +1,6 @@
 #include "store/bundle.h"
 
 #include <fstream>
-#include <iterator>
 
 #include "base/error_test.h"
 #include "base/matchers_test.h"
@@ -9,7 +8,6 @@
 #include "base/temporary_folder_test.h"
 #include "ops/all_ops_test.h"
 #include "store/stored_blobs.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

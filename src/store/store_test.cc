@@ -10,7 +10,6 @@
 #include "cache/cache_folder.h"
 #include "cache/stored_file.h"
 #include "price/groups.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

@@ -7,11 +7,9 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/temporary_folder_test.h"
 #include "base/threads_test.h"

@@ -9,7 +9,6 @@
 #include "base/matchers_test.h"
 #include "fake_plugin.h"
 #include "graph/attributes_test.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

@@ -2,11 +2,8 @@
 // all of them use the reference kernels. The fake devices find every access that nothing orders.
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
-#include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "fake_plugin.h"

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
-#include <random>
 #include <string>
 #include <vector>
 

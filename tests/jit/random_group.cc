@@ -1,10 +1,8 @@
 #include "random_group.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
-#include <optional>
 
 namespace tessera::jit {
 

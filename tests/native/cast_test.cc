@@ -1,7 +1,6 @@
 // Conversions between element types, and ops that only copy.
 
 #include <map>
-#include <string>
 #include <vector>
 
 #include "base/tensors_test.h"

@@ -12,7 +12,6 @@
 #include "backend/run_context.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"
-#include "ops/registry.h"
 
 namespace tessera {
 namespace {

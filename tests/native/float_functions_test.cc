@@ -14,7 +14,6 @@
 #include <ostream>
 #include <string>
 #include <thread>
-#include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "float_functions_test.cc"

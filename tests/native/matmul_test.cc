@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "any_tensor.h"
 #include "each_target.h"
 #include "random_nodes.h"
 
@@ -152,13 +153,6 @@ RandomGraph squares(Dice& dice, const ops::Registry& registry) {
   return made.ending_in("y");
 }
 
-template <class T>
-Tensor whole_numbers(Dice& dice, DataType type, const Sizes& dims) {
-  Tensor made(type, dims);
-  for (T& value : made.mutable_as<T>()) value = static_cast<T>(dice.whole(0, 1000000));
-  return made;
-}
-
 RandomGraph other_types(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
   const int64_t rows = size(dice);
@@ -166,9 +160,8 @@ RandomGraph other_types(Dice& dice, const ops::Registry& registry) {
   const int64_t columns = size(dice);
   const int64_t kind = dice.whole(0, 2);
   const auto matrix = [&](const Sizes& dims) {
-    if (kind == 0) return whole_numbers<int32_t>(dice, DataType::Int32, dims);
-    if (kind == 1) return whole_numbers<int64_t>(dice, DataType::Int64, dims);
-    return whole_numbers<double>(dice, DataType::Float64, dims);
+    const DataType types[] = {DataType::Int32, DataType::Int64, DataType::Float64};
+    return whole_numbers(dice, types[kind], dims, 1000000);
   };
   if (dice.one_in(2)) {
     made.input("a", matrix({2, rows, depth})).input("b", matrix({2, depth, columns}));

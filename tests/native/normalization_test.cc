@@ -214,25 +214,19 @@ TEST(NativeNormalization, PastTheCaches) {
   EXPECT_GE(check_each_target(126, 30, large, kRowTolerance).answered, 30);
 }
 TEST(NativeNormalization, BatchNormalization) {
-  const Totals totals = check_each_target(121, 1000, batch_normalization);
-  EXPECT_GE(totals.answered, 1000);
-  EXPECT_EQ(totals.largest, 2U);
+  expect_answers(check_each_target(121, 1000, batch_normalization), 1000, 2);
 }
 TEST(NativeNormalization, LayerNormalization) {
   EXPECT_GE(check_each_target(122, 1200, layer_normalization, kRowTolerance).answered, 1200);
 }
 TEST(NativeNormalization, AsExportersWriteIt) {
-  const Totals totals = check_each_target(123, 1200, written_out, kRowTolerance);
-  EXPECT_GE(totals.answered, 1200);
-  EXPECT_EQ(totals.largest, 11U);
+  expect_answers(check_each_target(123, 1200, written_out, kRowTolerance), 1200, 11);
 }
 TEST(NativeNormalization, InstancesAndGroups) {
   EXPECT_GE(check_each_target(124, 800, groups, kRowTolerance).answered, 800);
 }
 TEST(NativeNormalization, GroupsAsExportersWriteThem) {
-  const Totals totals = check_each_target(127, 400, written_groups, kRowTolerance);
-  EXPECT_GE(totals.answered, 400);
-  EXPECT_EQ(totals.largest, 7U);
+  expect_answers(check_each_target(127, 400, written_groups, kRowTolerance), 400, 7);
 }
 TEST(NativeNormalization, LocalResponse) {
   EXPECT_GE(check_each_target(125, 600, local_response).answered, 600);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "any_tensor.h"
 #include "each_target.h"
 
 namespace tessera {
@@ -101,13 +102,6 @@ RandomGraph feature_map(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-template <class T>
-Tensor whole_numbers(Dice& dice, DataType type, const Sizes& dims) {
-  Tensor made(type, dims);
-  for (T& value : made.mutable_as<T>()) value = static_cast<T>(dice.whole(0, 250));
-  return made;
-}
-
 RandomGraph other_types(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 20);
   const Sizes dims = sizes(dice);
@@ -115,24 +109,11 @@ RandomGraph other_types(Dice& dice, const ops::Registry& registry) {
                                           "ReduceSum", "ReduceProd", "ReduceSumSquare"};
   const std::vector<std::string> ordered = {"ReduceMax", "ReduceMin"};
   std::string op = dice.pick(exact);
-  switch (dice.whole(0, 4)) {
-    case 0:
-      made.input("x", whole_numbers<int32_t>(dice, DataType::Int32, dims));
-      break;
-    case 1:
-      made.input("x", whole_numbers<int64_t>(dice, DataType::Int64, dims));
-      break;
-    case 2:
-      made.input("x", whole_numbers<double>(dice, DataType::Float64, dims));
-      break;
-    case 3:
-      op = dice.pick(ordered);
-      made.input("x", whole_numbers<int8_t>(dice, DataType::Int8, dims));
-      break;
-    default:
-      op = dice.pick(ordered);
-      made.input("x", whole_numbers<uint8_t>(dice, DataType::UInt8, dims));
-  }
+  const DataType types[] = {DataType::Int32, DataType::Int64, DataType::Float64, DataType::Int8,
+                            DataType::UInt8};
+  const int64_t kind = dice.whole(0, 4);
+  if (kind >= 3) op = dice.pick(ordered);
+  made.input("x", whole_numbers(dice, types[kind], dims, 250));
   append_reduction(dice, made, op, some_axes(dice, static_cast<int64_t>(dims.size())));
   return made;
 }

@@ -2,7 +2,6 @@
 // those that it reads: errors are compared with a bound for each output, which depends only on the
 // elements that the output reads.
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>

@@ -12,7 +12,6 @@
 #include "base/error_test.h"
 #include "base/tensors_test.h"
 #include "infer/infer.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {

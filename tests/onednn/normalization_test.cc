@@ -76,9 +76,7 @@ TEST(OnednnNormalization, Softmax) {
   EXPECT_EQ(check_cases("onednn", 21, 150, softmax).answered, 150);
 }
 TEST(OnednnNormalization, BatchNormalization) {
-  const Totals totals = check_cases("onednn", 22, 100, batch_normalization);
-  EXPECT_EQ(totals.answered, 100);
-  EXPECT_EQ(totals.largest, 2U);
+  expect_answers(check_cases("onednn", 22, 100, batch_normalization), 100, 2);
 }
 // In a row of one or two elements, which are near their mean, few digits are significant.
 TEST(OnednnNormalization, LayerNormalization) {

@@ -6,8 +6,6 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +73,26 @@ Group make_group(const std::string& text, std::vector<std::shared_ptr<const Plug
 
 WorkerOptions options() { return {.threads = kThreads, .candidate_timeout_seconds = 1}; }
 
+// Of which a build may take a second.
+WorkerOptions short_builds() {
+  WorkerOptions limited = options();
+  limited.build_timeout_seconds = 1;
+  return limited;
+}
+
+// A bench that has loaded a group.
+struct LoadedBench {
+  LoadedBench(const std::string& text, const std::vector<std::shared_ptr<const Plugin>>& plugins,
+              const WorkerOptions& given = options())
+      : group(make_group(text, plugins)), keys(group.keys), bench(plugins, given) {
+    bench.load(group.group);
+  }
+
+  const Group group;
+  const std::vector<CandidateKey>& keys;
+  WorkerBench bench;
+};
+
 // --- As in this process --------------------------------------------------------------------------
 
 TEST(WorkerBench, FindsWhatTheBenchInThisProcessFinds) {
@@ -127,11 +145,9 @@ TEST(WorkerBench, CarriesEverythingOfAGraph) {
 }
 
 TEST(WorkerBench, TellsWhyACandidateIsNotOffered) {
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
-  Group group = make_group("Relu(3x4)", plugins);
-  WorkerBench bench(plugins, options());
-  bench.load(group.group);
-  CandidateKey key = group.keys.at(0);
+  LoadedBench loaded("Relu(3x4)", {reference()});
+  auto& [group, keys, bench] = loaded;
+  CandidateKey key = keys.at(0);
   key.algorithm = "winged";
   const Outcome built = bench.build(key);
   EXPECT_THAT(built.reason, HasSubstr("does not offer it"));
@@ -202,15 +218,11 @@ class WorkerMischief : public testing::TestWithParam<MischiefCase> {};
 TEST_P(WorkerMischief, CostsItsCandidateAndNothingElse) {
   const MischiefCase& given = GetParam();
   const Mischief mischief(given.name);
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
-  const Group group = make_group("Relu(3x4)", plugins);
-  ASSERT_EQ(group.keys.size(), 2U);
-  WorkerOptions with_limits = options();
-  with_limits.build_timeout_seconds = 1;
-  WorkerBench bench(plugins, with_limits);
-  bench.load(group.group);
-  const CandidateKey& bad = group.keys[0];
-  const CandidateKey& good = group.keys[1];
+  LoadedBench loaded("Relu(3x4)", {hostile(), reference()}, short_builds());
+  auto& [group, keys, bench] = loaded;
+  ASSERT_EQ(keys.size(), 2U);
+  const CandidateKey& bad = keys[0];
+  const CandidateKey& good = keys[1];
 
   // This process has built the good candidate before, which must not be blamed.
   ASSERT_THAT(bench.build(good).reason, IsEmpty());
@@ -233,13 +245,11 @@ INSTANTIATE_TEST_SUITE_P(All, WorkerMischief, testing::ValuesIn(kMischiefs),
 
 TEST(WorkerBench, DoesNotBlameACandidateForWhatAnotherLeftBehind) {
   const Mischief mischief("crashes_later");
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
-  const Group group = make_group("Relu(300x400)", plugins);
-  WorkerBench bench(plugins, options());
-  bench.load(group.group);
-  const CandidateKey& good = group.keys.at(1);
-  ASSERT_THAT(bench.build(group.keys[0]).reason, IsEmpty());
-  EXPECT_THAT(bench.check(group.keys[0]).reason, IsEmpty());
+  LoadedBench loaded("Relu(300x400)", {hostile(), reference()});
+  auto& [group, keys, bench] = loaded;
+  const CandidateKey& good = keys.at(1);
+  ASSERT_THAT(bench.build(keys[0]).reason, IsEmpty());
+  EXPECT_THAT(bench.check(keys[0]).reason, IsEmpty());
   const int process = bench.process_id();
   for (int round = 0; round < 10000 && bench.process_id() == process; ++round) {
     ASSERT_THAT(bench.check(good).reason, IsEmpty());
@@ -249,16 +259,12 @@ TEST(WorkerBench, DoesNotBlameACandidateForWhatAnotherLeftBehind) {
 
 TEST(WorkerBench, WaitsForABuilderThatAnnouncedItsTime) {
   const Mischief mischief("builds_slowly_as_announced");
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
-  const Group group = make_group("Relu(3x4)", plugins);
-  WorkerOptions with_limits = options();
-  with_limits.build_timeout_seconds = 1;
-  WorkerBench bench(plugins, with_limits);
-  bench.load(group.group);
-  const Outcome built = bench.build(group.keys.at(0));
+  LoadedBench loaded("Relu(3x4)", {hostile(), reference()}, short_builds());
+  auto& [group, keys, bench] = loaded;
+  const Outcome built = bench.build(keys.at(0));
   EXPECT_THAT(built.reason, IsEmpty());
   EXPECT_GT(built.seconds, 1.4);
-  EXPECT_THAT(bench.check(group.keys[0]).reason, IsEmpty());
+  EXPECT_THAT(bench.check(keys[0]).reason, IsEmpty());
 }
 
 TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
@@ -266,17 +272,15 @@ TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
   GTEST_SKIP() << "the sanitizer's allocator ends the process in a way of its own";
 #endif
   const Mischief mischief("allocates_everything");
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
-  const Group group = make_group("Relu(3x4)", plugins);
   WorkerOptions with_limits = options();
   with_limits.candidate_timeout_seconds = 60;
   with_limits.memory_bytes = int64_t{1} << 30;
-  WorkerBench bench(plugins, with_limits);
-  bench.load(group.group);
-  ASSERT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
-  EXPECT_THAT(bench.check(group.keys[0]).reason, HasSubstr("memory"));
-  ASSERT_THAT(bench.build(group.keys.at(1)).reason, IsEmpty());
-  EXPECT_THAT(bench.check(group.keys[1]).reason, IsEmpty());
+  LoadedBench loaded("Relu(3x4)", {hostile(), reference()}, with_limits);
+  auto& [group, keys, bench] = loaded;
+  ASSERT_THAT(bench.build(keys.at(0)).reason, IsEmpty());
+  EXPECT_THAT(bench.check(keys[0]).reason, HasSubstr("memory"));
+  ASSERT_THAT(bench.build(keys.at(1)).reason, IsEmpty());
+  EXPECT_THAT(bench.check(keys[1]).reason, IsEmpty());
 }
 
 // --- What it compiles ----------------------------------------------------------------------------
@@ -286,8 +290,7 @@ class WorkerCompiler : public testing::Test {
   ~WorkerCompiler() override { ::unsetenv("TESSERA_TEST_COMPILER"); }
 
   WorkerOptions with_services() const {
-    WorkerOptions wanted = options();
-    wanted.build_timeout_seconds = 1;
+    WorkerOptions wanted = short_builds();
     wanted.services = services_;
     return wanted;
   }
@@ -334,41 +337,37 @@ TEST_F(WorkerCompiler, IsStoppedInTimeAndThenClaimsNothing) {
 pid_t wait_in_vain(pid_t /*id*/, int* /*status*/, int /*options*/) { return 0; }
 
 TEST(WorkerBench, LeavesAProcessBehindThatDoesNotEnd) {
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
-  const Group group = make_group("Relu(3x4)", plugins);
   std::vector<std::string> told;
   const Log log([&](const std::string& message) { told.push_back(message); });
   WorkerOptions stuck = options();
   stuck.log = &log;
   stuck.wait = wait_in_vain;
   stuck.kill_patience = std::chrono::milliseconds(50);
-  WorkerBench bench(plugins, stuck);
-  bench.load(group.group);
-  ASSERT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
+  LoadedBench loaded("Relu(3x4)", {reference()}, stuck);
+  auto& [group, keys, bench] = loaded;
+  ASSERT_THAT(bench.build(keys.at(0)).reason, IsEmpty());
   const int first = bench.process_id();
   ASSERT_EQ(::kill(first, SIGKILL), 0);
-  bench.run(group.keys[0], Weights::Warm, 1);
+  bench.run(keys[0], Weights::Warm, 1);
   EXPECT_NE(bench.process_id(), first);
-  EXPECT_THAT(bench.run(group.keys[0], Weights::Warm, 1).reason, IsEmpty());
+  EXPECT_THAT(bench.run(keys[0], Weights::Warm, 1).reason, IsEmpty());
   ASSERT_EQ(told.size(), 1U);
   EXPECT_THAT(told[0], HasSubstr("process " + std::to_string(first)));
   EXPECT_THAT(told[0], HasSubstr("is left behind"));
 }
 
 TEST(WorkerBench, GoesOnWhenItsProcessWasEnded) {
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
-  const Group group = make_group("Relu(3x4)", plugins);
-  WorkerBench bench(plugins, options());
-  bench.load(group.group);
-  ASSERT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
+  LoadedBench loaded("Relu(3x4)", {reference()});
+  auto& [group, keys, bench] = loaded;
+  ASSERT_THAT(bench.build(keys.at(0)).reason, IsEmpty());
   const int first = bench.process_id();
   ASSERT_EQ(::kill(first, SIGKILL), 0);
-  const Outcome run = bench.run(group.keys[0], Weights::Warm, 1);
+  const Outcome run = bench.run(keys[0], Weights::Warm, 1);
   // If the worker ended before the request, no candidate is blamed; if during the request, the
   // candidate is.
   EXPECT_TRUE(run.is_fine() || run.is_lost) << run.reason;
   EXPECT_NE(bench.process_id(), first);
-  EXPECT_THAT(bench.run(group.keys[0], Weights::Warm, 1).reason, IsEmpty());
+  EXPECT_THAT(bench.run(keys[0], Weights::Warm, 1).reason, IsEmpty());
 }
 
 TEST(WorkerBench, EndsItsProcessWithItself) {

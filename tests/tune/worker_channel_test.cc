@@ -6,7 +6,6 @@
 #include "base/error_test.h"
 #include "base/matchers_test.h"
 #include "microbench/worker_bench.h"
-#include "tessera/error.h"
 
 namespace tessera::tuning {
 namespace {
