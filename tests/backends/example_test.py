@@ -60,11 +60,8 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def tessera(tessera_binary, model):
-    def call(*arguments, code=0, **variables):
-        return run_program(tessera_binary, *arguments, code=code, cwd=model.parent,
-                           env=plain_environment(**variables))
-
-    return call
+    return lambda *arguments, code=0, **variables: run_program(
+        tessera_binary, *arguments, code=code, cwd=model.parent, env=plain_environment(**variables))
 
 
 RUN = ("run", "model.onnx", "--input", "picture=picture.npy", "--expect",

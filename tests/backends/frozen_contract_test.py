@@ -20,10 +20,7 @@ def library(built_plugin):
 
 @pytest.fixture
 def tessera(tessera_binary, tmp_path):
-    def call(*arguments):
-        return run_program(tessera_binary, *arguments, cwd=tmp_path)
-
-    return call
+    return lambda *arguments: run_program(tessera_binary, *arguments, cwd=tmp_path)
 
 
 @pytest.fixture

@@ -20,11 +20,6 @@ COLD = MEASURED | {"read", "place", "restore"}
 
 
 @pytest.fixture
-def user(tmp_path):
-    return tmp_path / "user" / "tessera"
-
-
-@pytest.fixture
 def make_bundle(call, model, tmp_path):
     def make(*arguments, of=None, name="model.bundle", shape=SHAPE, **options):
         file = tmp_path / name
@@ -33,21 +28,6 @@ def make_bundle(call, model, tmp_path):
         return file
 
     return make
-
-
-@pytest.fixture
-def start(call, work, tmp_path):
-    """Starts `tessera run`; returns the stages of load and bind, the output, and stderr."""
-
-    def run(model, *arguments, shape=SHAPE, **options):
-        trace = tmp_path / "trace.json"
-        _, _, errors = call("run", model, "--optimize", *shape, "--random", "1", "--output",
-                            tmp_path / "out", "--trace", trace, *arguments, **options)
-        events = json.loads(trace.read_text())["traceEvents"]
-        return ({event["name"] for event in events if "name" in event},
-                (tmp_path / "out" / "output_0.npy").read_bytes(), errors)
-
-    return run
 
 
 @pytest.fixture
@@ -409,12 +389,9 @@ def test_other_wrong_requests(make_bundle, call, model, tmp_path):
 @pytest.fixture
 def limited(tessera_binary, environment, work):
     """Runs `tessera` with a limit for the size of files, as if the disk were full."""
-
-    def run(kib, *arguments, code=0):
-        return outcome_of("bash", "-c", f'ulimit -f {kib}; exec "$@"', "bash", tessera_binary,
-                          *arguments, code=code, cwd=work, env=environment)
-
-    return run
+    return lambda kib, *arguments, code=0: outcome_of(
+        "bash", "-c", f'ulimit -f {kib}; exec "$@"', "bash", tessera_binary, *arguments, code=code,
+        cwd=work, env=environment)
 
 
 def test_a_full_disk_is_an_error_with_the_name_of_the_file(make_bundle, limited, model, tmp_path):

@@ -26,10 +26,7 @@ def write_model(path, *, seed=0, prefix="", pads=1, doc="", swapped=False):
 
 @pytest.fixture
 def make_model(tmp_path):
-    def make(name="model.onnx", **options):
-        return write_model(tmp_path / name, **options)
-
-    return make
+    return lambda name="model.onnx", **options: write_model(tmp_path / name, **options)
 
 
 @pytest.fixture
@@ -55,10 +52,27 @@ def work(tmp_path):
 def call(tessera_binary, environment, work):
     """Runs `tessera` in the working folder, checks the exit code, and returns exit code, stdout and
     stderr."""
+    return lambda *arguments, folder=work, code=0, **variables: outcome_of(
+        tessera_binary, *arguments, code=code, cwd=folder, env=environment, variables=variables)
 
-    def run(*arguments, folder=None, code=0, **variables):
-        return outcome_of(tessera_binary, *arguments, code=code, cwd=folder or work,
-                          env=environment, variables=variables)
+
+@pytest.fixture
+def user(tmp_path):
+    """The folder of the user, which holds what serves all models."""
+    return tmp_path / "user" / "tessera"
+
+
+@pytest.fixture
+def start(call, tmp_path):
+    """Starts `tessera run`; returns the stages of load and bind, the output's bytes, and stderr."""
+
+    def run(model, *arguments, shape=("--shape", "x=1x16x24x24", "--threads", "1"), **options):
+        trace = tmp_path / "trace.json"
+        _, _, errors = call("run", model, "--optimize", *shape, "--random", "1", "--output",
+                            tmp_path / "out", "--trace", trace, *arguments, **options)
+        events = json.loads(trace.read_text())["traceEvents"]
+        return ({event["name"] for event in events if "name" in event},
+                (tmp_path / "out" / "output_0.npy").read_bytes(), errors)
 
     return run
 

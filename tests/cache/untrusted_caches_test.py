@@ -51,10 +51,7 @@ def plugins(bin_dir):
 
 @pytest.fixture
 def forge(bin_dir):
-    def run(*arguments):
-        run_program(bin_dir / "forge_cache", *arguments)
-
-    return run
+    return lambda *arguments: run_program(bin_dir / "forge_cache", *arguments)
 
 
 @pytest.fixture

@@ -19,26 +19,6 @@ def model(make_model):
     return path
 
 
-@pytest.fixture
-def user(tmp_path):
-    return tmp_path / "user" / "tessera"
-
-
-@pytest.fixture
-def start(call, work, tmp_path):
-    """Starts `tessera run`; returns the stages of load and bind, the output's bytes, and stderr."""
-
-    def run(model, *arguments, shape=SHAPE, **options):
-        trace = tmp_path / "trace.json"
-        _, _, errors = call("run", model, "--optimize", *shape, "--random", "1", "--output", "out",
-                            "--trace", trace, *arguments, **options)
-        events = json.loads(trace.read_text())["traceEvents"]
-        return ({event["name"] for event in events if "name" in event},
-                (work / "out" / "output_0.npy").read_bytes(), errors)
-
-    return run
-
-
 def files(user, folder):
     return sorted(path for path in (user / folder).rglob("*") if path.is_file())
 

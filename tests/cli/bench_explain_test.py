@@ -40,21 +40,14 @@ def model(tmp_path):
 @pytest.fixture
 def tessera(tessera_binary, tmp_path):
     """Calls the program in the test's folder; returns its exit code, stdout and stderr."""
-
-    def call(*arguments, environment=None, code=0):
-        return outcome_of(tessera_binary, *arguments, code=code, cwd=tmp_path, variables=environment)
-
-    return call
+    return lambda *arguments, environment=None, code=0: outcome_of(
+        tessera_binary, *arguments, code=code, cwd=tmp_path, variables=environment)
 
 
 @pytest.fixture
 def ask(tessera):
     """The JSON of a command that must succeed."""
-
-    def call(*arguments, **options):
-        return json.loads(tessera(*arguments, "--json", **options)[1])
-
-    return call
+    return lambda *arguments, **options: json.loads(tessera(*arguments, "--json", **options)[1])
 
 
 SHAPE = ("--shape", "x=1x3x16x16")

@@ -27,11 +27,8 @@ def model(tmp_path):
 @pytest.fixture
 def tessera(tessera_binary, tmp_path):
     """Calls the program in the test's folder; returns its exit code, stdout and stderr."""
-
-    def call(*arguments, **options):
-        return outcome_of(tessera_binary, *arguments, cwd=tmp_path, **options)
-
-    return call
+    return lambda *arguments, **options: outcome_of(
+        tessera_binary, *arguments, cwd=tmp_path, **options)
 
 
 GIVEN = ("--input", "#0=picture.npy")

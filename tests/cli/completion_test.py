@@ -29,10 +29,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def print_text(tessera_binary):
-    def call(kind):
-        return run_program(tessera_binary, "completion", kind).stdout
-
-    return call
+    return lambda kind: run_program(tessera_binary, "completion", kind).stdout
 
 
 def completions(script, words):

@@ -39,10 +39,8 @@ def folder(tmp_path):
 
 @pytest.fixture
 def call(tessera_binary, folder):
-    def call(*arguments, code=0, **options):
-        return run_program(tessera_binary, *arguments, code=code, cwd=folder, **options)
-
-    return call
+    return lambda *arguments, **options: run_program(
+        tessera_binary, *arguments, cwd=folder, **options)
 
 
 @pytest.fixture

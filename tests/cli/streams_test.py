@@ -37,18 +37,13 @@ def bench(tessera_binary, model, *options, rows=16):
 
 @pytest.fixture
 def run(tessera_binary, model):
-    def call(*options, code=0):
-        return run_program(*bench(tessera_binary, model, *options), code=code)
-
-    return call
+    return lambda *options, code=0: run_program(
+        *bench(tessera_binary, model, *options), code=code)
 
 
 @pytest.fixture
 def ask(run):
-    def call(*options):
-        return json.loads(run(*options, "--json").stdout)
-
-    return call
+    return lambda *options: json.loads(run(*options, "--json").stdout)
 
 
 @pytest.mark.parametrize("streams", [1, 3])

@@ -5,7 +5,7 @@ import pytest
 from programs import run_python
 from small_models import node, save_model
 
-PROGRAM = """
+LOAD = """
     import resource
     import sys
     import numpy as np
@@ -16,6 +16,8 @@ PROGRAM = """
             return int(file.read().split()[0]) * resource.getpagesize()
 
     model = tessera.load(sys.argv[1])
+"""
+PROGRAM = LOAD + """
     small = np.ones((2, 1024), np.float32)
     executor = model.bind({"x": small.shape}, threads=1)
     executor.run(small)
@@ -61,17 +63,7 @@ def test_a_bind_beyond_the_limit_says_so_and_leaves_the_process_fit(tessera, mod
         assert need >= 3 * bytes_of_a_value
 
 
-PACKING = """
-    import resource
-    import sys
-    import numpy as np
-    import tessera
-
-    def address_space():
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[0]) * resource.getpagesize()
-
-    model = tessera.load(sys.argv[1])
+PACKING = LOAD + """
     pins = [tessera.Pin("product", "native", "packed")]
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (address_space() + (40 << 20), most))

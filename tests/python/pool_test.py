@@ -310,36 +310,31 @@ ENDS = {
 }
 
 
+# The beginning of a program: a pool with many requests.
+BUSY = """\
+import os, sys, threading, time
+import numpy as np
+import tessera
+
+model = tessera.load(sys.argv[1])
+x = np.ones((64, 256), np.float32)
+pool = tessera.Pool(model, {"v0": x.shape}, executors=2, max_waiting=1000)
+futures = [pool.submit(x) for _ in range(200)]
+"""
+
+
 @pytest.mark.parametrize("end", ENDS)
 def test_the_interpreter_ends_with_work_in_flight(tessera, save_model, end):
     path = products(save_model, 4, 256)
-    program = textwrap.dedent("""\
-        import sys, threading, time
-        import numpy as np
-        import tessera
-
-        model = tessera.load(sys.argv[1])
-        x = np.ones((64, 256), np.float32)
-        pool = tessera.Pool(model, {"v0": x.shape}, executors=2, max_waiting=1000)
-        futures = [pool.submit(x) for _ in range(200)]
-        """) + textwrap.dedent(ENDS[end])
     for _ in range(3):
-        done = run_python(tessera, program, path, code=None)
+        done = run_python(tessera, BUSY + textwrap.dedent(ENDS[end]), path, code=None)
         assert done.stderr == "" and done.returncode == (1 if end == "an exception" else 0)
 
 
 def test_a_forked_process_is_told_why(tessera, save_model):
     """And it ends, also if it destroys the pool; a pool of its own works there."""
     path = products(save_model, 4, 256)
-    program = textwrap.dedent("""\
-        import os, sys
-        import numpy as np
-        import tessera
-
-        model = tessera.load(sys.argv[1])
-        x = np.ones((64, 256), np.float32)
-        pool = tessera.Pool(model, {"v0": x.shape}, executors=2, max_waiting=1000)
-        futures = [pool.submit(x) for _ in range(200)]
+    program = BUSY + textwrap.dedent("""\
         expected = futures[0].result()[0]
 
         def explain(action):

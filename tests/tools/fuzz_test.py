@@ -10,11 +10,8 @@ from programs import run_program
 
 @pytest.fixture
 def fuzz(bin_dir, tmp_path):
-    def run(*arguments, code=0):
-        return run_program(ROOT / "tools" / "fuzz", "--bin-dir", bin_dir, "--out", tmp_path,
-                           *arguments, code=code)
-
-    return run
+    return lambda *arguments, code=0: run_program(
+        ROOT / "tools" / "fuzz", "--bin-dir", bin_dir, "--out", tmp_path, *arguments, code=code)
 
 
 def test_figures_stand_at_the_end(fuzz, tmp_path):
