@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "any_tensor.h"
+#include "base/tensors_test.h"
 #include "each_target.h"
 
 namespace tessera {
@@ -13,12 +15,6 @@ const std::vector<SparseFormat> kFormats = {SparseFormat::Csr, SparseFormat::Row
 
 // Mostly a few elements, sometimes none, sometimes all.
 int64_t rarity(Dice& dice) { return dice.one_in(8) ? 1 : dice.whole(2, 40); }
-
-Tensor list_of(DataType type, std::vector<int64_t> dims, const std::vector<int64_t>& numbers) {
-  if (type == DataType::Int64) return Tensor::from<int64_t>(type, std::move(dims), numbers);
-  const std::vector<int32_t> narrow(numbers.begin(), numbers.end());
-  return Tensor::from<int32_t>(type, std::move(dims), narrow);
-}
 
 RandomGraph product(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 19);
@@ -94,7 +90,7 @@ RandomGraph sum(Dice& dice, const ops::Registry& registry) {
   std::vector<std::string> inputs = {"x"};
   if (!dice.one_in(4)) {
     const std::vector<int64_t> axes = dice.pick(choices);
-    made.constant("axes", list_of(DataType::Int64, {static_cast<int64_t>(axes.size())}, axes));
+    made.constant("axes", ints(axes));
     inputs.push_back("axes");
   }
   const Attributes attributes = attributes_of({{"keepdims", dice.whole(0, 1)}});
@@ -112,7 +108,7 @@ RandomGraph gather(Dice& dice, const ops::Registry& registry) {
     numbers.push_back(dice.whole(-dims[0], dims[0] - 1));
   }
   const DataType type = dice.one_in(2) ? DataType::Int64 : DataType::Int32;
-  made.constant("i", list_of(type, {static_cast<int64_t>(numbers.size())}, numbers));
+  made.constant("i", integer_list(numbers, type));
   made.node("y", "Gather", {"x", "i"});
   return made.ending_in("y");
 }
@@ -127,7 +123,7 @@ RandomGraph scatter(Dice& dice, const ops::Registry& registry) {
     numbers.push_back(dice.whole(-dims[0], dims[0] - 1));
   }
   const auto count = static_cast<int64_t>(numbers.size());
-  made.constant("i", list_of(DataType::Int64, {count, 1}, numbers));
+  made.constant("i", ints({count, 1}, numbers));
   std::vector<int64_t> updates = dims;
   updates[0] = count;
   made.operand(dice, "u", dice.tensor(updates));
