@@ -1,70 +1,28 @@
 #!/usr/bin/env python3
-"""Makes docs/accuracy.md: the error bound of each op, and what backends and other runtimes reach.
+"""Makes the table of docs/accuracy.md: the error bound of each op, and what backends and other
+runtimes reach. The text above the table stays, with the command and the lengths of the tensors.
 
 The program measure_accuracy checks all candidates of all backends. ONNX Runtime and OpenVINO run
 the same cases, which the program writes to a temporary folder. A number in the table is the largest
 error as a share of what the bound allows. Exit code 1 if a backend exceeds a bound."""
 
-import argparse
 import collections
 import json
 import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PEERS = ("ONNX Runtime", "OpenVINO")
+from harness import ROOT
+from harness.arguments import RELEASE, Parser
+
+import numpy as np
+
+DOCUMENT = ROOT / "docs" / "accuracy.md"
 TERMS = (("ulps", "{} ulp"), ("terms", "{} ε Σ"), ("inputs", "{} ε of inputs"),
          ("logs", "{} ε ln"), ("absolute", "{} ε"))
-
-HEAD = """# Accuracy
-
-Made by `{command}`; a test measures shorter tensors.
-
-Every op states how large the error of a kernel may be (`src/ops/error_bounds.cc`), compared with the
-exact result for the same inputs, element by element. A backend's candidate that exceeds the bound on
-some inputs has the flag `TESSERA_CANDIDATE_ROUGH` and is used only with `accuracy="fast"`
-(`--accuracy fast`); tuning and `tessera verify` refuse a candidate that exceeds it unannounced. In a
-group of nodes, the error of each node is carried through those behind it
-([0057](decisions/0057-stated-error-bounds.md)).
-
-A bound is a sum of:
-
-| Written | Means |
-|---|---|
-| n ulp | n times the distance from the exact result to the next number of its type |
-| n ε Σ | n ε times the op's result for the magnitudes of its inputs: the sum of the magnitudes of the terms; at least of the result. ε is the distance from 1 to the next number: 2^-23 for float32 |
-| n ε of inputs | the change of the result if each element of the inputs changes by up to n ε of itself |
-| n ε ln | n ε times the magnitude of y ln y, where y is the exact result |
-| n ε | n ε itself |
-| exact | every element is equal |
-
-Results below 2^-119 in float32 and bfloat16 (2^-1015 in float64) may be off by as much, because
-kernels flush denormals, also in between. A result in float64 may have twice
-the error, because nothing more exact judges it. Integers and bools must be equal, unless errors
-within the bounds of the nodes before decide for another one.
-
-## Bounds and largest errors
-
-The largest error of all candidates of a backend, in percent of what the bound allows, over {lengths}
-elements: random numbers in [-2, 2), tails (magnitudes from 2^-30 to 2^7, zeros of both signs), and
-numbers close together and far from zero (8192 to 8196). "-": the backend has no kernel, or none that
-is used with `accuracy="bounded"`. The reference rounds once in almost all ops. Numbers above 100 of
-other runtimes are errors that a kernel of Tessera may not have by default; those of OpenVINO above
-10^8 are of float64, which it computes in float32 (`findings/openvino_64_bits.sh`). There is one exception:
-Winograd's convolutions of `native` keep a bound of their own, by norms in place of sums of
-magnitudes ([0061](decisions/0061-winograd-within-bounds.md)), and exceed that of `Conv` in tails,
-where few of the products count.
-
-Equal elements are the worst case of a sum, because each addition rounds in the same direction:
-`bench/equal_elements.py`. There, sums and averages of all backends stay within their bounds (but compiled column sums of squares
-exceed theirs by up to a sixteenth at a few numbers, which it does not try); products
-of matrices and convolutions of more than 200 terms exceed theirs, up to 10 and 20 times in `native`
-(ONNX Runtime: 2 times and not; OpenVINO: 7 and 25).
-
-"""
 
 
 def number(value):
@@ -84,7 +42,7 @@ def lines_of(program, *arguments):
     return [json.loads(line) for line in made.stdout.splitlines()]
 
 
-def share_of(np, found, folder):
+def share_of(found, folder):
     """The largest error as a share of what is allowed."""
     exact = np.load(folder / "exact.npy")
     spread_file = folder / "spread.npy"
@@ -121,11 +79,11 @@ def run_openvino(model, inputs):
     return compiled(inputs)[compiled.output(0)]
 
 
+PEERS = {"ONNX Runtime": run_onnxruntime, "OpenVINO": run_openvino}
+
+
 def peer_shares(program, op, lengths):
     """By peer: the largest share over the cases of `op`; None where it runs none of them."""
-    import numpy as np
-
-    runners = dict(zip(PEERS, (run_onnxruntime, run_openvino)))
     largest = dict.fromkeys(PEERS)
     with tempfile.TemporaryDirectory() as temporary:
         lines_of(program, "--backends", "reference", "--only", op + "(", "--lengths", lengths,
@@ -137,9 +95,9 @@ def peer_shares(program, op, lengths):
             if json.loads(about.read_text())["op"] != op:
                 continue
             inputs = [np.load(file) for file in sorted(folder.glob("input*.npy"))]
-            for peer, run in runners.items():
+            for peer, run in PEERS.items():
                 try:
-                    share = share_of(np, run(folder / "model.onnx", inputs), folder)
+                    share = share_of(run(folder / "model.onnx", inputs), folder)
                 except Exception:  # It lacks the op, its version, or the type.
                     continue
                 largest[peer] = max(largest[peer] or 0, share)
@@ -167,43 +125,48 @@ def table(bounds, rows, backends, peers):
     return text
 
 
+def document_of(lengths, table):
+    """docs/accuracy.md with this table; `lengths`: as --lengths has them."""
+    text = DOCUMENT.read_text()
+    head = text[:text.index("| Op | Bound |")]
+    head = re.sub(r"Made by `.*?`", f"Made by `bench/accuracy.py --lengths {lengths}`", head)
+    head = re.sub(r"over [\d, ]+\n", f"over {lengths.replace(',', ', ')}\n", head)
+    return head + table
+
+
+def parse_arguments():
+    parser = Parser(__doc__, "--lengths 1021 --no-peers --output /tmp/accuracy.md")
+    parser.option("--program", RELEASE / "bin" / "measure_accuracy")
+    parser.option("--lengths", "1021,65536,1048576")
+    parser.option("--backends", "reference,native,onednn,jit,openvino,opencl")
+    parser.flag("--no-peers", "without the other runtimes")
+    parser.option("--output", DOCUMENT)
+    parser.option("--lines", None, "lines that measure_accuracy printed, instead of running it",
+                  pathlib.Path, "FILE")
+    return parser.parse()
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", type=pathlib.Path,
-                        default=ROOT / "build/release/bin/measure_accuracy")
-    parser.add_argument("--lengths", default="1021,65536,1048576")
-    parser.add_argument("--backends", default="reference,native,onednn,jit,openvino,opencl")
-    parser.add_argument("--no-peers", action="store_true")
-    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "docs/accuracy.md")
-    parser.add_argument("--lines", type=pathlib.Path,
-                        help="lines of JSON that measure_accuracy printed, instead of running it")
-    arguments = parser.parse_args()
+    arguments = parse_arguments()
     program = arguments.program
-    backends = arguments.backends.split(",")
     bounds = lines_of(program, "--bounds")
     if arguments.lines:
         lines = [json.loads(line) for line in arguments.lines.read_text().splitlines()]
     else:
         lines = lines_of(program, "--backends", arguments.backends, "--lengths", arguments.lengths)
     rows = collections.defaultdict(dict)
-    failures = []
     for line in lines:
         row = rows[line["op"]]
         row[line["backend"]] = max(row.get(line["backend"], 0), line["share"])
-        if "failure" in line:
-            failures.append(f"{line['backend']}, {line['case']}, {line['range']}: {line['failure']}")
-    peers = {}
-    if not arguments.no_peers:
-        for bound in bounds:
-            if bound["op"] in rows:
-                peers[bound["op"]] = peer_shares(program, bound["op"], arguments.lengths)
-    command = "bench/accuracy.py --lengths " + arguments.lengths
-    lengths = arguments.lengths.replace(",", ", ")
-    arguments.output.write_text(HEAD.format(command=command, lengths=lengths) +
-                                table(bounds, rows, backends, peers))
-    for failure in failures:
-        print(failure, file=sys.stderr)
+    peers = {} if arguments.no_peers else {
+        bound["op"]: peer_shares(program, bound["op"], arguments.lengths)
+        for bound in bounds if bound["op"] in rows}
+    arguments.output.write_text(document_of(
+        arguments.lengths, table(bounds, rows, arguments.backends.split(","), peers)))
+    failures = [line for line in lines if "failure" in line]
+    for line in failures:
+        print(f"{line['backend']}, {line['case']}, {line['range']}: {line['failure']}",
+              file=sys.stderr)
     return 1 if failures else 0
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks whether a first bind chooses equally fast plans with a noisy neighbour, and with a store
-full of other networks' prices.
+"""Checks whether first binds in new processes choose equally fast plans: in silence, with a noisy
+neighbour, and with a store full of other networks' prices.
 
 Each model is tuned in new processes, with the default options of bind. `silence`: with an empty
 store. `noise`: the same while another process computes half of the time, in bursts of 0.1 to 2 s;
@@ -16,25 +16,30 @@ that to the plan of the first bind, which shows how much plans differ anyway. `s
 same plan, so the ratio is 1. `not reproduced`: another process bound other steps.
 
 Targets, for each number of threads: with noise, the geometric mean of the ratios is at most 1.03,
-the largest 1.08; with a full store, the geometric mean is at most 1.01. Exit codes: 1, a target is
-missed, a plan was not reproduced, or something failed; 2, wrong arguments."""
+the largest 1.08; with a full store, the geometric mean is at most 1.01. In silence, no plan differs
+from that of the first bind: the interval of their ratio contains 1, or its nearer end is not
+farther from 1 than the interval of the twin. Exit codes: 1, a target is missed, a plan was not
+reproduced, or something failed; 2, wrong arguments."""
 
-import argparse
 import contextlib
 import dataclasses
-import json
 import multiprocessing
 import os
 import pathlib
 import random
-import shlex
 import shutil
 import signal
 import sys
 import tempfile
 import time
 
-import compare
+from harness.arguments import Parser, fail, some_of
+from harness.processes import ProcessFailed, choose_cores, run_process, task_of
+from harness.ratios import geometric_mean, ratio_of, ratio_text
+from harness.report import Report, Table, count_text, width_of
+from harness.tuning import run_plans, tune
+
+import numpy as np
 
 SILENCE, NOISE, STORE = SCENARIOS = ("silence", "noise", "store")
 # Maxima of the geometric mean and of the largest ratio.
@@ -42,55 +47,24 @@ TARGETS = {NOISE: (1.03, 1.08), STORE: (1.01, None)}
 BURST_SECONDS = (0.1, 2.0)
 
 
-def some_scenarios(text):
-    names = text.split(",")
-    for name in names:
-        if name not in SCENARIOS:
-            raise compare.wrong("some of " + ", ".join(SCENARIOS), name)
-    # All others are compared with silence.
-    return [name for name in SCENARIOS if name in {SILENCE, *names}]
-
-
 def parse_arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: bench/choices.py --models chess,squeezenet --threads 1 --binds 2")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--models", default="", metavar="LIST",
-                       help="as of bench/compare.py (default: every model of the zoo)")
-    which.add_argument("--folder", type=pathlib.Path, metavar="DIR",
-                       help="all .onnx files in this folder and its subfolders")
-    parser.add_argument("--threads", type=compare.whole_numbers, default=[1, 2], metavar="LIST",
-                        help="numbers of threads, separated by commas (default: 1,2)")
-    parser.add_argument("--scenarios", type=some_scenarios, default=list(SCENARIOS), metavar="LIST",
-                        help="separated by commas (default: " + ",".join(SCENARIOS) + ")")
-    parser.add_argument("--binds", type=compare.whole_number, default=1, metavar="N",
-                        help="first binds of each model in each scenario (default: 1)")
-    parser.add_argument("--turns", type=compare.whole_number, default=40, metavar="N",
-                        help="in each of which every plan runs (default: 40)")
-    parser.add_argument("--seed", type=int, default=0, help="of bursts and turns (default: 0)")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
-                        help="write everything that was measured")
-    parser.add_argument("--module-dir", type=pathlib.Path, metavar="DIR",
-                        default=compare.ROOT / "build" / "release" / "python",
-                        help="folder of the Python module (default: build/release/python)")
-    arguments = compare.parse_with_cores(parser)
+    parser = Parser(__doc__, "--models resnet50 --threads 2 --scenarios silence --binds 20")
+    parser.share("models", "threads")
+    parser.option("--folder", None, "all .onnx files in this folder and below, and no others",
+                  pathlib.Path, "DIR")
+    parser.option("--scenarios", list(SCENARIOS), "separated by commas", some_of(SCENARIOS), "LIST")
+    parser.option("--binds", 1, "first binds of each model in each scenario")
+    parser.option("--turns", 40, "in each of which every plan runs")
+    parser.option("--seed", 0, "of bursts and turns", int)
+    parser.share("json", "module_dir")
+    arguments = parser.parse()
+    # All others are compared with silence.
+    arguments.scenarios = [name for name in SCENARIOS if name in {SILENCE, *arguments.scenarios}]
     if NOISE in arguments.scenarios and len(os.sched_getaffinity(0)) < 2:
         parser.error("argument --scenarios: noise needs a second core")
+    if STORE in arguments.scenarios and len(arguments.models) < 2:
+        fail("--scenarios: store needs several models, of which the others fill the store")
     return arguments
-
-
-def models_of(arguments):
-    """Name -> file."""
-    if not arguments.folder:
-        return compare.find_models(arguments.models)
-    files = sorted(arguments.folder.rglob("*.onnx"))
-    if not files:
-        compare.fail(f"--folder: no .onnx files in {arguments.folder}")
-    models = compare.find_models(",".join(map(str, files)))
-    if len(models) < len(files):
-        compare.fail(f"--folder: several files have the same name in {arguments.folder}")
-    return models
 
 
 # --- The noise ---
@@ -119,7 +93,7 @@ def compute_in_bursts(core, seed, parent):
 def noisy_neighbour(threads, seed):
     """A process that computes in bursts until the block ends, beside a process with so many
     threads."""
-    core = compare.choose_cores(max(2, threads))[-1]
+    core = choose_cores(max(2, threads))[-1]
     process = multiprocessing.Process(target=compute_in_bursts, args=(core, seed, os.getpid()),
                                       daemon=True)
     process.start()
@@ -170,10 +144,6 @@ def fill_stores(names, store, tune):
 # --- Tuning and comparing ---
 
 
-def threads_text(threads):
-    return f"{threads} thread{'s' if threads > 1 else ''}"
-
-
 @dataclasses.dataclass
 class Choice:
     """The plan that one first bind chose."""
@@ -181,11 +151,11 @@ class Choice:
     scenario: str
     bind: int
     costs: str  # a file that leads other processes to the plan
-    tuning: dict  # the report of choices_process.py
+    tuning: dict  # the report of tune()
 
     @property
     def steps(self):
-        return self.tuning["steps"]
+        return tuple(self.tuning["steps"])
 
 
 def partner_of(choice, choices):
@@ -198,62 +168,62 @@ def plans_to_run(choices):
     """The choices to run: the first of each plan, after a twin of the first of all."""
     different = {}
     for choice in choices:
-        different.setdefault(tuple(choice.steps), choice)
+        different.setdefault(choice.steps, choice)
     return [choices[0], *different.values()]
 
 
 def rows_of(choices, report):
     """A row for each choice: its times, those that they are compared with, and the verdict, which
     is "", "same" or "not reproduced". `report` is that of the process that ran plans_to_run()."""
-    twin, *_ = report["times_ms"]
-    ran = plans_to_run(choices)
-    times = {tuple(choice.steps): one
-             for choice, one, steps in list(zip(ran, report["times_ms"], report["steps"]))[1:]
-             if steps == choice.steps}
+    twin, *rest = zip(plans_to_run(choices), report["times_ms"], map(tuple, report["steps"]))
+    times = {steps: one for choice, one, steps in rest if steps == choice.steps}
     rows = []
     for choice in choices:
-        own = times.get(tuple(choice.steps))
         partner = partner_of(choice, choices)
-        others = times.get(tuple(partner.steps))
-        verdict = ""
+        own, others = times.get(choice.steps), times.get(partner.steps)
         if choice is choices[0]:
-            others, own = own, twin if report["steps"][0] == choice.steps else None
-        if own is None or others is None:
-            verdict = "not reproduced"
-        elif choice is not partner and choice.steps == partner.steps:
-            verdict = "same"
-        rows.append({"scenario": choice.scenario, "bind": choice.bind, "tuning": choice.tuning,
-                     "verdict": verdict, "times_ms": own, "silent_ms": others})
+            others, own = own, twin[1] if twin[2] == choice.steps else None
+        is_same = choice is not partner and choice.steps == partner.steps
+        verdict = "not reproduced" if None in (own, others) else "same" if is_same else ""
+        row = {"scenario": choice.scenario, "bind": choice.bind, "tuning": choice.tuning,
+               "verdict": verdict, "times_ms": own, "silent_ms": others}
+        rows.append(row if verdict == "not reproduced" else row | ratio_of(*pair_of(row)).as_dict())
     return rows
+
+
+def pair_of(row):
+    """The times to be divided."""
+    if row["verdict"] == "same":
+        return row["times_ms"], row["times_ms"]
+    return row["times_ms"], row["silent_ms"]
 
 
 class Measuring:
     """The processes for one number of threads; `folder` gets the files with costs."""
 
-    def __init__(self, arguments, threads, models, folder, progress):
-        self.arguments = arguments
-        self.threads = threads
-        self.models = models
-        self.folder = pathlib.Path(folder)
-        self.progress = progress
-        self.failures = []
+    def __init__(self, arguments, threads, folder, report):
+        self.arguments, self.threads = arguments, threads
+        self.folder, self.report = pathlib.Path(folder), report
 
-    def run(self, name, what, **task):
-        """The report of a process, or None if it failed."""
-        self.progress.say(f"{name}, {threads_text(self.threads)}, {what}")
-        report, failure = compare.run_process({
-            "model": str(self.models[name]), "threads": self.threads,
-            "cores": compare.choose_cores(self.threads),
-            "module_dir": str(self.arguments.module_dir.resolve()), **task}, "choices_process.py")
-        if failure:
-            self.failures.append(f"{name}, {threads_text(self.threads)}, {what}: {failure}")
-        return report
+    def run(self, function, name, what, store="", **task):
+        """What a process answers, which has its caches in `store`."""
+        self.report.place = f"{name}, {count_text(self.threads)}"
+        self.report.say(what)
+        return run_process(function, task_of(self.arguments, self.arguments.models[name],
+                                             self.threads, **task), caches=store)
+
+    def tune(self, name, what, store, costs=""):
+        """Binds as users do."""
+        return self.run(tune, name, what, store, costs=costs, options={"optimize": "now"})
 
     def fill(self, name, store):
-        self.run(name, "filling a store", store=store, costs="")
+        try:
+            self.tune(name, "filling a store", store)
+        except ProcessFailed as failure:
+            self.report.fail(failure)
 
     def choose(self, name, scenario, bind, full_store):
-        """The Choice of a first bind, or None if it failed."""
+        """The Choice of a first bind."""
         costs = str(self.folder / f"{scenario}{bind}.json")
         seed = f"{self.arguments.seed} {name} {self.threads} {bind}"
         with contextlib.ExitStack() as stack:
@@ -261,43 +231,25 @@ class Measuring:
                 copy_of(full_store) if scenario == STORE else tempfile.TemporaryDirectory())
             if scenario == NOISE:
                 stack.enter_context(noisy_neighbour(self.threads, seed))
-            report = self.run(name, f"first bind, {scenario}", store=store, costs=costs)
-        return Choice(scenario, bind, costs, report) if report else None
+            return Choice(scenario, bind, costs,
+                          self.tune(name, f"first bind, {scenario}", store, costs))
 
     def measure(self, name, full_store):
-        """The rows of one model; none if a process failed."""
+        """The rows of one model."""
         choices = [self.choose(name, scenario, bind, full_store)
                    for scenario in self.arguments.scenarios
                    for bind in range(self.arguments.binds)]
-        if None in choices:
-            return []
-        report = self.run(name, "running the plans", turns=self.arguments.turns,
-                          seed=self.arguments.seed,
-                          plans=[choice.costs for choice in plans_to_run(choices)])
-        if not report:
-            return []
-        rows = [{"model": name, "threads": self.threads, **row}
-                for row in rows_of(choices, report)]
-        self.failures += [f"{name}, {threads_text(self.threads)}, {row['scenario']}: not reproduced"
-                          for row in rows if row["verdict"] == "not reproduced"]
-        return rows
+        told = self.run(run_plans, name, "running the plans", turns=self.arguments.turns,
+                        seed=self.arguments.seed,
+                        plans=[choice.costs for choice in plans_to_run(choices)])
+        return [{"model": name, "threads": self.threads, **row} for row in rows_of(choices, told)]
 
 
 # --- Reporting ---
 
 
-def pair_of(row):
-    """The times to be divided, for ratios.py."""
-    if row["verdict"] == "same":
-        ones = [1.0] * len(row["times_ms"])
-        return ones, ones
-    return row["times_ms"], row["silent_ms"]
-
-
 def summary_of(scenario, rows):
     """Means of the rows of one scenario and one number of threads."""
-    from ratios import geometric_mean
-
     mean = geometric_mean([pair_of(row) for row in rows])
     largest = max(rows, key=lambda row: row["ratio"])
     return {"scenario": scenario, "threads": rows[0]["threads"], "rows": len(rows),
@@ -316,7 +268,7 @@ def summarize(rows):
 
 def missed_targets(summary):
     most_mean, most = TARGETS[summary["scenario"]]
-    where = f"{summary['scenario']}, {threads_text(summary['threads'])}"
+    where = f"{summary['scenario']}, {count_text(summary['threads'])}"
     missed = []
     if summary["ratio"] > most_mean:
         missed.append(f"{where}: the geometric mean {summary['ratio']:.4f} exceeds {most_mean}")
@@ -324,6 +276,22 @@ def missed_targets(summary):
         missed.append(f"{where}: {summary['largest_of']} with {summary['largest']:.3f} exceeds "
                       f"{most}")
     return missed
+
+
+def different_binds(rows):
+    """Complaints about plans that were chosen in silence and differ from that of the first bind."""
+    complaints, noise = [], 0.0
+    for row in rows:
+        if row["scenario"] != SILENCE or row["verdict"] or row["ratio_interval"] is None:
+            continue
+        low, high = row["ratio_interval"]
+        if row["bind"] == 0:  # the twin
+            noise = max(1 - low, high - 1)
+        elif low > 1 + noise or high < 1 - noise:
+            complaints.append(f"{row['model']}, {count_text(row['threads'])}, silence: the plan of "
+                              f"bind {row['bind'] + 1} takes {ratio_text(row, 3)} times as long as "
+                              "that of the first")
+    return complaints
 
 
 def totals_of(rows):
@@ -341,99 +309,69 @@ def totals_of(rows):
 def unused_stores(totals):
     """Complaints about full stores of which nothing was used: their plans are no answer. The number
     of candidates that are measured is no criterion, because it differs from bind to bind."""
-    return [f"store, {threads_text(threads)}: no price was reused"
+    return [f"store, {count_text(threads)}: no price was reused"
             for (threads, scenario), sums in totals.items()
             if scenario == STORE and sums["reused"] == 0]
 
 
-def ratio_text(entry):
-    if entry["ratio_interval"] is None:
-        return f"{entry['ratio']:.3f}"
-    low, high = entry["ratio_interval"]
-    return f"{entry['ratio']:.3f} [{low:.3f}, {high:.3f}]"
-
-
-def print_head(width):
-    print(f"{'':{width}}{'':25}{'candidates':>18}\n"
-          f"{'model':{width}}{'threads':>7} {'scenario':9}{'tuning s':>8}{'measured':>9}"
-          f"{'reused':>9}{'ms':>10}  ratio", flush=True)
-
-
-def print_row(row, width):
-    import numpy as np
-
-    tuning = row["tuning"]
-    milliseconds = f"{np.median(row['times_ms']):.3f}" if row["times_ms"] else "-"
-    print(f"{row['model']:{width}}{row['threads']:7} {row['scenario']:9}{tuning['seconds']:8.1f}"
-          f"{tuning['measured']:9}{tuning['reused']:9}{milliseconds:>10}  "
-          f"{row['verdict'] or ratio_text(row)}", flush=True)
-
-
 def print_summaries(summaries, totals):
+    print()
     for (threads, scenario), sums in totals.items():
-        print(f"{threads_text(threads)}, {scenario}: tuning took {sums['seconds']:.1f} s, measured "
+        print(f"{count_text(threads)}, {scenario}: tuning took {sums['seconds']:.1f} s, measured "
               f"{sums['measured']} candidates, reused {sums['reused']} prices")
     for summary in summaries:
-        print(f"{threads_text(summary['threads'])}, {summary['scenario']}: geometric mean "
-              f"{ratio_text(summary)}, largest {summary['largest']:.3f} ({summary['largest_of']}), "
-              f"{summary['same']} of {summary['rows']} same")
+        print(f"{count_text(summary['threads'])}, {summary['scenario']}: geometric mean "
+              f"{ratio_text(summary, 3)}, largest {summary['largest']:.3f} "
+              f"({summary['largest_of']}), {summary['same']} of {summary['rows']} same")
 
 
-def measure_threads(arguments, threads, models, progress, report):
-    """Measures all models; calls `report` with the rows of each. Returns the failures."""
+def measure_threads(arguments, threads, report, print_row):
+    """Measures all models; calls `print_row` with each row."""
     with contextlib.ExitStack() as stack:
         folder, empty = (stack.enter_context(tempfile.TemporaryDirectory()) for _ in range(2))
-        measuring = Measuring(arguments, threads, models, folder, progress)
-        stores = ((name, None) for name in models)
+        measuring = Measuring(arguments, threads, folder, report)
+        stores = ((name, None) for name in arguments.models)
         if STORE in arguments.scenarios:
-            stores = fill_stores(list(models), empty, measuring.fill)
+            stores = fill_stores(list(arguments.models), empty, measuring.fill)
         for name, store in stores:
-            report(measuring.measure(name, store))
-    return measuring.failures
+            try:
+                rows = measuring.measure(name, store)
+            except ProcessFailed as failure:
+                report.fail(failure)
+                continue
+            for row in rows:
+                print_row(row)
+                if row["verdict"] == "not reproduced":
+                    report.fail(f"{row['scenario']}, not reproduced")
 
 
 def main():
     arguments = parse_arguments()
-    compare.enter_environment(arguments.module_dir)
-    # Imported only here: they need NumPy, which is in .venv.
-    from ratios import ratio_of
-    from report import cpu_name
+    fillings = count_fillings(len(arguments.models)) if STORE in arguments.scenarios else 0
+    report = Report(arguments)
+    report.progress.total = len(arguments.threads) * (fillings + len(arguments.models) * (
+        len(arguments.scenarios) * arguments.binds + 1))
+    table = Table(("model", width_of(arguments.models, "model")), ("threads", "7"),
+                  (" scenario", "<10"), ("tuning s", "8.1f"), ("measured", "9"), ("reused", "9"),
+                  ("ms", "10.3f"), ("  ratio", "<1"))
+    report.print_header()
+    table.print_titles()
 
-    models = models_of(arguments)
-    if STORE in arguments.scenarios and len(models) < 2:
-        compare.fail("--scenarios: store needs several models, of which the others fill the store")
-    fillings = count_fillings(len(models)) if STORE in arguments.scenarios else 0
-    progress = compare.Progress(len(arguments.threads) * (
-        len(models) * (len(arguments.scenarios) * arguments.binds + 1) + fillings))
-    header = {"cpu": cpu_name(), "command": shlex.join(["bench/choices.py", *sys.argv[1:]])}
-    width = max(map(len, ["model", *models])) + 1
-    print(f"{header['cpu']}\ncommand: {header['command']}\n")
-    print_head(width)
-    rows, failures = [], []
-
-    def report(added):
-        progress.clear()
-        for row in added:
-            if row["verdict"] != "not reproduced":
-                row |= ratio_of(*pair_of(row)).as_dict()
-            print_row(row, width)
-        rows.extend(added)
+    def print_row(row):
+        tuning = row["tuning"]
+        report.print_row(table, row, row["model"], row["threads"], f" {row['scenario']}",
+                         tuning["seconds"], tuning["measured"], tuning["reused"],
+                         np.median(row["times_ms"]) if row["times_ms"] else None,
+                         "  " + (row["verdict"] or ratio_text(row, 3)))
 
     for threads in arguments.threads:
-        failures += measure_threads(arguments, threads, models, progress, report)
-    progress.clear()
-    summaries, totals = summarize(rows), totals_of(rows)
-    print()
+        measure_threads(arguments, threads, report, print_row)
+    summaries, totals = summarize(report.rows), totals_of(report.rows)
     print_summaries(summaries, totals)
     for summary in summaries:
-        failures += missed_targets(summary)
-    failures += unused_stores(totals)
-    if arguments.json:
-        arguments.json.write_text(json.dumps({**header, "results": rows, "summaries": summaries,
-                                              "failures": failures}, indent=1) + "\n")
-    for failure in failures:
-        print(f"choices: {failure}", file=sys.stderr)
-    return 1 if failures else 0
+        report.failures += missed_targets(summary)
+    report.failures += different_binds(report.rows) + unused_stores(totals)
+    return report.finish(summaries=summaries)
 
 
 if __name__ == "__main__":

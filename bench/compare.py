@@ -16,298 +16,173 @@ A time is the median over processes of the median of a process's runs. A ratio i
 over Tessera's, so if it is above 1, Tessera is faster; brackets contain its 95 % interval, by
 bootstrap over processes. Exit codes: 1, outputs differ or a process failed; 2, wrong arguments."""
 
-import argparse
-import datetime
-import json
-import os
-import pathlib
-import shlex
-import shutil
-import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PYTHON = ROOT / ".venv" / "bin" / "python"
-ZOO = ROOT / "build" / "zoo"
-ZOO_SOURCE = ROOT.parent / "shared" / "zoo"
-OWN = "tessera"
-PEERS = ("onnxruntime", "openvino")
-BLOCK_SECONDS = 0.05
-LINE_COLUMNS = 79
+from harness.arguments import Parser, some_of
+from harness.processes import run_process, task_of
+from harness.ratios import geometric_mean, ratio_of, ratio_text
+from harness.report import Report, Table, count_text, width_of
+from harness.runtimes import NAN_FAST_ROW, OWN, PEERS, UNFUSED_ROW, compare_runtimes
+from harness.tuning import tune_anew
 
+import numpy as np
 
-def fail(message):
-    print(f"{pathlib.Path(sys.argv[0]).stem}: {message}", file=sys.stderr)
-    sys.exit(2)
-
-
-# --- What to compare ---
-
-
-def wrong(expected, text):
-    return argparse.ArgumentTypeError(f"expected {expected}, found '{text}'")
-
-
-def whole_number(text):
-    if not text.isdecimal() or int(text) < 1:
-        raise wrong("a whole number of at least 1", text)
-    return int(text)
-
-
-def whole_numbers(text):
-    return [whole_number(part) for part in text.split(",")]
-
-
-def seconds(text):
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0
-    if not 0 < number < float("inf"):
-        raise wrong("a number of seconds above 0", text)
-    return number
-
-
-def named_shape(text):
-    name, _, dims = text.rpartition("=")
-    if not name:
-        raise wrong("NAME=DIMxDIM..., as tokens=1x128", text)
-    return name, [whole_number(dim) for dim in dims.split("x")]
-
-
-def names_of_peers(text):
-    names = [name for name in text.split(",") if name]
-    for name in names:
-        if name not in PEERS:
-            raise wrong("some of " + ", ".join(PEERS), name)
-    return names
-
-
-def parse_with_cores(parser):
-    """The arguments; `threads` is limited to the number of cores."""
-    arguments = parser.parse_args()
-    cores = len(os.sched_getaffinity(0))
-    if max(arguments.threads) > cores:
-        parser.error(f"argument --threads: {max(arguments.threads)} threads, but this process may "
-                     f"use {cores} cores")
-    return arguments
+BEST = "the better peer"
+MEAN = "geometric mean"
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        epilog="example: bench/compare.py --models resnet50,chess --threads 1 --backends onednn",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--models", default="", metavar="LIST",
-                        help="names of folders under build/zoo, or files, separated by commas "
-                             "(default: every model of the zoo)")
-    parser.add_argument("--threads", type=whole_numbers, default=[1, 2], metavar="LIST",
-                        help="numbers of threads, separated by commas (default: 1,2)")
-    parser.add_argument("--processes", type=whole_number, default=5, metavar="N",
-                        help="fresh processes for each model and number of threads (default: 5)")
-    parser.add_argument("--seconds", type=seconds, default=1.0, metavar="S",
-                        help="time to measure each runtime in each process (default: 1)")
-    parser.add_argument("--backends", action="append", default=[], metavar="LIST",
-                        help="one more row: Tessera on these backends alone; may be repeated")
-    parser.add_argument("--nan-fast", action="store_true",
-                        help="one more row: Tessera with nan=fast")
-    parser.add_argument("--optimize", action="store_true",
-                        help="Tessera chooses by prices that a process of its own measures first")
-    parser.add_argument("--tune-budget", type=seconds, default=0.0, metavar="S",
-                        help="with --optimize, the most time to measure prices for each model, number "
-                             "of threads and row (default: what a bind takes of itself)")
-    parser.add_argument("--peers", type=names_of_peers, default=list(PEERS), metavar="LIST",
-                        help="the others, separated by commas; \"\" for none (default: "
-                             + ",".join(PEERS) + ")")
-    parser.add_argument("--shape", type=named_shape, action="append", default=[],
-                        metavar="NAME=DIMxDIM",
-                        help="of an input that the model leaves open; may be repeated")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
-                        help="write everything that was measured")
-    parser.add_argument("--module-dir", type=pathlib.Path, metavar="DIR",
-                        default=ROOT / "build" / "release" / "python",
-                        help="folder of the Python module (default: build/release/python)")
-    return parse_with_cores(parser)
-
-
-def make_weights(name):
-    """The model of the zoo with its weights, which are generated if they are missing."""
-    if not (ZOO / name / "weights.bin").exists():
-        unfinished = ZOO / "unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        subprocess.run([sys.executable, ZOO_SOURCE / "make_weights.py", unfinished, name],
-                       check=True, stdout=subprocess.DEVNULL)
-        shutil.rmtree(ZOO / name, ignore_errors=True)
-        (unfinished / name).rename(ZOO / name)
-    return ZOO / name / "model.onnx"
-
-
-def find_models(text):
-    """Name -> file of the models in --models."""
-    in_zoo = {path.parent.name for folder in (ZOO, ZOO_SOURCE)
-              for path in folder.glob("*/model.onnx")} - {"unfinished"}
-    if not text and not in_zoo:
-        fail(f"no models in {ZOO}: name some with --models FILE,...")
-    models = {}
-    for word in text.split(",") if text else sorted(in_zoo):
-        path = pathlib.Path(word)
-        if word in in_zoo:
-            models[word] = make_weights(word)
-        elif path.is_file():
-            models[path.parent.name if path.stem == "model" else path.stem] = path.resolve()
-        else:
-            fail(f"--models: '{word}' is neither a file nor a model of the zoo, which has "
-                 + (", ".join(sorted(in_zoo)) or "none"))
-    return models
-
-
-def choose_cores(count):
-    """The cores to run on: a core's second thread is used only after every core has one."""
-    allowed = sorted(os.sched_getaffinity(0))
-    seen, first, second = set(), [], []
-    for core in allowed:
-        file = pathlib.Path(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
-        siblings = file.read_text() if file.exists() else str(core)
-        (second if siblings in seen else first).append(core)
-        seen.add(siblings)
-    return (first + second)[:count]
-
-
-def enter_environment(module_dir):
-    """Restarts the program in .venv, which has NumPy, if there is one; exits if the module is not
-    built."""
-    if not any(module_dir.glob("tessera/_core*")):
-        fail(f"no Python module in {module_dir}: tools/build release")
-    if PYTHON.exists() and pathlib.Path(sys.prefix).resolve() != PYTHON.parent.parent.resolve():
-        os.execv(PYTHON, [str(PYTHON), *sys.argv])
+    parser = Parser(__doc__, "--models resnet50,chess --threads 1 --backends onednn")
+    parser.share("models", "threads")
+    parser.option("--processes", 5, "fresh processes for each model and number of threads")
+    parser.option("--seconds", 1.0, "time to measure each runtime in each process")
+    parser.option("--backends", [], "one more row: Tessera on these backends; may be repeated", str,
+                  "LIST", action="append")
+    parser.flag("--nan-fast", "one more row: Tessera with nan=fast")
+    parser.flag("--unfused", "one more row: Tessera without fused groups that are compiled")
+    parser.flag("--optimize", "Tessera chooses by prices that a process of its own measures first")
+    parser.share("tune_budget")
+    parser.option("--peers", list(PEERS), "the others, separated by commas; \"\" for none",
+                  some_of(PEERS), "LIST")
+    parser.share("shape", "json", "module_dir")
+    return parser.parse()
 
 
 # --- Measuring ---
 
 
-class Progress:
-    """A progress line on a terminal; nothing elsewhere."""
-
-    def __init__(self, total):
-        self.total = total
-        self.done = 0
-        self.is_shown = sys.stderr.isatty()
-
-    def say(self, text):
-        if self.is_shown:
-            line = f"[{self.done + 1}/{self.total}] {text}"[:LINE_COLUMNS]
-            print(f"\r{line:{LINE_COLUMNS}}", end="", file=sys.stderr, flush=True)
-        self.done += 1
-
-    def clear(self):
-        if self.is_shown:
-            print("\r" + " " * LINE_COLUMNS + "\r", end="", file=sys.stderr, flush=True)
+def runtimes_of(arguments):
+    """Name of a row -> the backends of Tessera; none for peers."""
+    rows = {f"{OWN}:{backends}": backends.split(",") for backends in arguments.backends}
+    others = [NAN_FAST_ROW] * arguments.nan_fast + [UNFUSED_ROW] * arguments.unfused
+    return {OWN: [], **rows, **{name: [] for name in others + arguments.peers}}
 
 
-def run_process(task, program="measure_process.py"):
-    """The result of one process, or the reason for its failure."""
-    process = subprocess.run(
-        [sys.executable, ROOT / "bench" / program],
-        input=json.dumps(task), capture_output=True, text=True, check=False,
-    )
-    if process.returncode == 0:
-        return json.loads(process.stdout), ""
-    lines = [line for line in process.stderr.splitlines() if line.strip()]
-    return None, lines[-1] if lines else f"ended with exit code {process.returncode}"
-
-
-def tune_model(arguments, model, threads, runtimes, folder):
-    """Files with costs for Tessera's rows, the tuning report of each, and the failures."""
-    files, told = {}, {}
-    for row, backends in runtimes.items():
-        if row in PEERS:
-            continue
-        file = pathlib.Path(folder) / f"{len(files)}.json"
-        told[row], failure = run_process({
-            "model": str(model), "threads": threads, "cores": choose_cores(threads),
-            "shapes": dict(arguments.shape), "backends": backends, "costs": str(file), "row": row,
-            "budget_seconds": arguments.tune_budget,
-            "module_dir": str(arguments.module_dir.resolve()),
-        }, "tune_process.py")
-        if failure:
-            return {}, {}, failure
-        files[row] = str(file)
-    return files, told, ""
-
-
-def measure_model(arguments, model, threads, progress, name):
-    """The results of all processes for one model and number of threads, and the failures."""
+def measure_model(arguments, name, model, threads, say):
+    """The row of one model and number of threads, and the versions of the runtimes."""
+    runtimes = runtimes_of(arguments)
+    costs, tuning = {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        return measure_in(folder, arguments, model, threads, progress, name)
+        if arguments.optimize:
+            say("measuring prices")
+            for row in [row for row in runtimes if row not in PEERS]:
+                costs[row] = f"{folder}/{len(costs)}.json"
+                tuning[row] = tune_anew(arguments, model, threads, costs[row], row, runtimes[row])
+                del tuning[row]["steps"]
+        results = []
+        for index in range(arguments.processes):
+            say(f"process {index + 1} of {arguments.processes}")
+            results.append(run_process(compare_runtimes, task_of(
+                arguments, model, threads, runtimes=runtimes, costs=costs, seed=index,
+                seconds=arguments.seconds)))
+    return row_of(name, threads, results, tuning), results[0]["versions"]
 
 
-def measure_in(folder, arguments, model, threads, progress, name):
-    runtimes = {OWN: []}
-    for backends in arguments.backends:
-        runtimes[f"{OWN}:{backends}"] = backends.split(",")
-    if arguments.nan_fast:
-        runtimes[f"{OWN}:nan=fast"] = []
-    runtimes |= {peer: [] for peer in arguments.peers}
-    results, costs, tuned = [], {}, {}
-    if arguments.optimize:
-        progress.say(f"{name}, {threads} threads, measuring prices")
-        costs, tuned, failure = tune_model(arguments, model, threads, runtimes, folder)
-        if failure:
-            return [], [failure]
-    for index in range(arguments.processes):
-        progress.say(f"{name}, {threads} threads, process {index + 1} of {arguments.processes}")
-        result, failure = run_process({
-            "model": str(model), "threads": threads, "cores": choose_cores(threads),
-            "runtimes": runtimes, "shapes": dict(arguments.shape), "seconds": arguments.seconds,
-            "costs": costs,
-            "block_seconds": BLOCK_SECONDS, "seed": index,
-            "module_dir": str(arguments.module_dir.resolve()),
-        })
-        if result is None:
-            return results, [failure]
-        wrong = [f"{runtime}: {text}" for runtime, text in result["differences"].items() if text]
-        if wrong:
-            return results, wrong
-        results.append({**result, "tuning": tuned})
-    return results, []
+def row_of(model, threads, results, tuning):
+    """The report on one model and number of threads; `results` has one entry for each process."""
+    medians = {runtime: [float(np.median(result["times"][runtime])) * 1e3 for result in results]
+               for runtime in results[0]["times"]}
+    return {"model": model, "threads": threads, "tuning": tuning, "runtimes": {
+        runtime: {
+            "median_ms": float(np.median(times)),
+            "process_median_ms": times,
+            "runs": [len(result["times"][runtime]) for result in results],
+            "load_ms": float(np.median([result["load_ms"][runtime] for result in results])),
+            **ratio_of(times, medians[OWN]).as_dict(),
+        } for runtime, times in medians.items()}}
+
+
+# --- Reporting ---
+
+
+def times_of(row, runtime):
+    return row["runtimes"][runtime]["process_median_ms"]
+
+
+def means_of(rows):
+    """Geometric means over the models of `rows`, for each runtime; also for the better peer of each
+    model."""
+    means = {runtime: geometric_mean([(times_of(row, runtime), times_of(row, OWN)) for row in rows])
+             for runtime in rows[0]["runtimes"] if runtime != OWN}
+    peers = [name for name in means if name in PEERS]
+    if len(peers) > 1:
+        means[BEST] = geometric_mean(
+            [(min((times_of(row, peer) for peer in peers), key=np.median), times_of(row, OWN))
+             for row in rows])
+    return {runtime: mean.as_dict() for runtime, mean in means.items()}
+
+
+def print_table(rows, others, means):
+    """Compares Tessera with `others`, of which two fit into 100 columns."""
+    width = width_of([row["model"] for row in rows])
+    Table(("", width), (OWN, "10"), *((name, "32") for name in others)).print_titles()
+    table = Table(("model", width), ("ms", "10.3f"),
+                  *(("ms", "11.3f"), ("ratio", "21")) * len(others))
+    table.print_titles()
+    for row in rows:
+        entries = [row["runtimes"][name] for name in others]
+        table.print(row["model"], row["runtimes"][OWN]["median_ms"], *(
+            cell for entry in entries for cell in (entry["median_ms"], ratio_text(entry))))
+    if others:
+        table.print(MEAN, "", *(cell for name in others for cell in ("", ratio_text(means[name]))))
+    print()
+
+
+def print_tuning(rows):
+    """What measuring prices took, what it predicted, and how much of the plan is compiled groups.
+    Two predictions: the sum of kernel times measured alone, and of those measured in context."""
+    table = Table(("model", width_of([row["model"] for row in rows])), ("row", "<18"),
+                  ("tuning s", "8.1f"), ("isolated ms", "12.3f"), ("predicted ms", "13.3f"),
+                  ("measured ms", "12.3f"), ("groups", "7"), ("of time", "8.0%"))
+    table.print_titles()
+    errors = {"isolated_ms": [], "predicted_ms": []}
+    for row in rows:
+        for name, told in row["tuning"].items():
+            measured = row["runtimes"][name]["median_ms"]
+            table.print(row["model"], name, told["seconds"], told["isolated_ms"],
+                        told["predicted_ms"], measured, told["fused"]["groups"],
+                        told["fused"]["share"])
+            for key, found in errors.items():
+                found.append(100 * abs(told[key] / measured - 1))
+    for key, found in errors.items():
+        print(f"{key.removesuffix('_ms')}: off by {np.median(found):.1f} % (median), "
+              f"{max(found):.1f} % (worst)")
+    print()
+
+
+def print_rows(rows, means):
+    others = [name for name in rows[0]["runtimes"] if name != OWN]
+    print(f"{count_text(rows[0]['threads'])}; medians over processes; "
+          "ratio: the other's time / Tessera's [95 %]")
+    for start in range(0, max(1, len(others)), 2):
+        print_table(rows, others[start:start + 2], means)
+    if rows[0]["tuning"]:
+        print_tuning(rows)
+    if BEST in means:
+        print(f"{BEST} of each model: {ratio_text(means[BEST])}\n")
 
 
 def main():
     arguments = parse_arguments()
-    enter_environment(arguments.module_dir)
-    # Imported only here: they need NumPy, which is in .venv.
-    from report import all_means, cpu_name, print_report, row_of
+    report = Report(arguments, arguments.processes + arguments.optimize)
+    versions, rows, means = {}, {}, {}
 
-    models = find_models(arguments.models)
-    rows, failures, versions = [], [], {}
-    progress = Progress(len(models) * len(arguments.threads)
-                        * (arguments.processes + arguments.optimize))
-    for threads in arguments.threads:
-        for name, model in models.items():
-            results, wrong = measure_model(arguments, model, threads, progress, name)
-            failures += [f"{name}, {threads} threads: {text}" for text in wrong]
-            if results and not wrong:
-                rows.append(row_of(name, threads, results))
-                versions |= results[0]["versions"]
-    progress.clear()
-    header = {
-        "cpu": cpu_name(),
-        "command": shlex.join(["bench/compare.py", *sys.argv[1:]]),
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        "processes": arguments.processes,
-        "seconds": arguments.seconds,
-        "versions": versions,
-    }
-    if arguments.json:
-        arguments.json.write_text(json.dumps({**header, "results": rows,
-                                              "geometric_means": all_means(rows),
-                                              "failures": failures}, indent=1) + "\n")
-    print_report(header, rows)
-    for failure in failures:
-        print(f"compare: {failure}", file=sys.stderr)
-    return 1 if failures else 0
+    def measure(name, model, threads):
+        row, found = measure_model(arguments, name, model, threads, report.say)
+        rows.setdefault(threads, []).append(row)
+        report.rows.append(row)
+        versions.update(found)
+
+    report.each_case(measure)
+    report.print_header(", ".join(" ".join(pair) for pair in versions.items()))
+    for threads, some in rows.items():
+        means[threads] = means_of(some)
+        print_rows(some, means[threads])
+    return report.finish(
+        versions=versions, processes=arguments.processes, seconds=arguments.seconds,
+        geometric_means=[{"threads": threads, "runtime": runtime, **mean}
+                         for threads, found in means.items() for runtime, mean in found.items()])
 
 
 if __name__ == "__main__":

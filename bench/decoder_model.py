@@ -4,14 +4,15 @@ embeddings of queries and keys, and a gated SiLU layer. The weights are random, 
 same options. The inputs are `ids` and `positions`, both int64 [batch, positions]; the output y has
 one logit for each word."""
 
-import argparse
 import dataclasses
 import math
 
+from harness.arguments import Parser
+from networks.graph_writer import rotate_half
+from networks.network_writer import NetworkWriter
+
 import numpy as np
 import onnx
-
-from graph_writer import GraphWriter, rotate_half
 
 
 @dataclasses.dataclass
@@ -32,36 +33,32 @@ class Decoder:
         return self.width // self.heads
 
 
-class DecoderWriter(GraphWriter):
+class DecoderWriter(NetworkWriter):
     """The layers, in the order in which they are called."""
 
     def __init__(self, decoder):
-        super().__init__(decoder.element)
+        super().__init__(decoder.seed, decoder.element)
         self.decoder = decoder
-        self.random = np.random.default_rng(decoder.seed)
 
     def weight(self, *shape):
         return (self.random.standard_normal(shape) / math.sqrt(shape[0])).astype(self.element)
 
-    def linear(self, x, rows, columns):
+    def product(self, x, rows, columns):
         return self.op("MatMul", x, self.weight(rows, columns))
 
     def to(self, x, element):
         """Exporters compute normalizations of float16 in float32."""
         if self.element == np.float32:
             return x
-        kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(element))
-        return self.op("Cast", x, to=kind)
+        return self.op("Cast", x, to=onnx.helper.np_dtype_to_tensor_dtype(np.dtype(element)))
 
     def normalize(self, x):
         wide = self.to(x, np.float32)
-        square = self.op("Pow", wide, np.int64(2))
-        mean = self.op("ReduceMean", square, axes=[-1], keepdims=1)
-        epsilon = self.exact(np.float32(1e-6))
-        root = self.op("Sqrt", self.op("Add", mean, epsilon))
+        mean = self.mean_of_last(self.op("Pow", wide, np.int64(2)))
+        root = self.op("Sqrt", self.add(mean, self.exact(np.float32(1e-6))))
         inverse = self.op("Reciprocal", root)
-        return self.op("Mul", 1 + 0.1 * self.weight(self.decoder.width),
-                       self.to(self.op("Mul", wide, inverse), self.element))
+        return self.mul(1 + 0.1 * self.weight(self.decoder.width),
+                        self.to(self.mul(wide, inverse), self.element))
 
     def angles(self):
         """Cosines and sines of [batch, 1, positions, head]."""
@@ -70,20 +67,21 @@ class DecoderWriter(GraphWriter):
             np.float32).reshape(1, -1, 1))
         positions = self.op("Cast", self.op("Unsqueeze", "positions", [1]),
                             to=onnx.TensorProto.FLOAT)
-        angles = self.op("Transpose", self.op("MatMul", frequencies, positions), perm=[0, 2, 1])
+        angles = self.permute(self.op("MatMul", frequencies, positions), 0, 2, 1)
         both = self.op("Concat", angles, angles, axis=-1)
         return [self.op("Unsqueeze", self.to(self.op(op, both), self.element), [1])
                 for op in ("Cos", "Sin")]
 
-    def split_heads(self, x, heads):
+    def heads_of(self, x, heads):
         decoder = self.decoder
-        parts = self.op("Reshape", x, [decoder.batch, decoder.positions, heads, decoder.head])
-        return self.op("Transpose", parts, perm=[0, 2, 1, 3])
+        parts = self.product(x, decoder.width, heads * decoder.head)
+        parts = self.reshape(parts, decoder.batch, decoder.positions, heads, decoder.head)
+        return self.permute(parts, 0, 2, 1, 3)
 
     def embed(self, x, angles):
         cosines, sines = angles
-        turned = rotate_half(self, x, self.decoder.head)
-        return self.op("Add", self.op("Mul", x, cosines), self.op("Mul", turned, sines))
+        halves = rotate_half(self, x, self.decoder.head)
+        return self.add(self.mul(x, cosines), self.mul(halves, sines))
 
     def repeat(self, x):
         """Each key serves several queries."""
@@ -91,36 +89,31 @@ class DecoderWriter(GraphWriter):
         times = decoder.heads // decoder.key_heads
         if times == 1:
             return x
-        one = self.op("Unsqueeze", x, [2])
-        many = self.op("Expand", one, [decoder.batch, decoder.key_heads, times, decoder.positions,
-                                       decoder.head])
-        return self.op("Reshape", many,
-                       [decoder.batch, decoder.heads, decoder.positions, decoder.head])
+        rows = [decoder.positions, decoder.head]
+        many = self.op("Expand", self.op("Unsqueeze", x, [2]),
+                       [decoder.batch, decoder.key_heads, times, *rows])
+        return self.reshape(many, decoder.batch, decoder.heads, *rows)
 
     def attend(self, x, angles):
         decoder = self.decoder
-        keys_width = decoder.key_heads * decoder.head
-        queries = self.split_heads(self.linear(x, decoder.width, decoder.width), decoder.heads)
-        keys = self.split_heads(self.linear(x, decoder.width, keys_width), decoder.key_heads)
-        values = self.split_heads(self.linear(x, decoder.width, keys_width), decoder.key_heads)
+        queries = self.heads_of(x, decoder.heads)
+        keys, values = (self.heads_of(x, decoder.key_heads) for _ in range(2))
         queries = self.embed(queries, angles)
         keys = self.repeat(self.embed(keys, angles))
-        scores = self.op("MatMul", queries, self.op("Transpose", keys, perm=[0, 1, 3, 2]))
-        scaled = self.op("Mul", scores, 1 / math.sqrt(decoder.head))
+        scores = self.op("MatMul", queries, self.permute(keys, 0, 1, 3, 2))
+        scaled = self.mul(scores, 1 / math.sqrt(decoder.head))
         lowest = np.finfo(self.element).min
         mask = np.triu(np.full((decoder.positions, decoder.positions), lowest, self.element), 1)
-        shares = self.op("Softmax", self.to(self.op("Add", scaled, mask), np.float32), axis=-1)
+        shares = self.op("Softmax", self.to(self.add(scaled, mask), np.float32), axis=-1)
         mixed = self.op("MatMul", self.to(shares, self.element), self.repeat(values))
-        joined = self.op("Reshape", self.op("Transpose", mixed, perm=[0, 2, 1, 3]),
-                         [decoder.batch, decoder.positions, decoder.width])
-        return self.linear(joined, decoder.width, decoder.width)
+        joined = self.join_heads(mixed, decoder.positions, decoder.width, decoder.batch)
+        return self.product(joined, decoder.width, decoder.width)
 
     def gate(self, x):
         decoder = self.decoder
-        gate = self.linear(x, decoder.width, decoder.hidden)
-        opened = self.op("Mul", gate, self.op("Sigmoid", gate))
-        product = self.op("Mul", opened, self.linear(x, decoder.width, decoder.hidden))
-        return self.linear(product, decoder.hidden, decoder.width)
+        opened = self.silu(self.product(x, decoder.width, decoder.hidden))
+        product = self.mul(opened, self.product(x, decoder.width, decoder.hidden))
+        return self.product(product, decoder.hidden, decoder.width)
 
 
 def decoder_model(decoder):
@@ -129,24 +122,21 @@ def decoder_model(decoder):
     x = writer.op("Gather", writer.weight(decoder.words, decoder.width), "ids", axis=0)
     angles = writer.angles()
     for _ in range(decoder.layers):
-        x = writer.op("Add", x, writer.attend(writer.normalize(x), angles))
-        x = writer.op("Add", x, writer.gate(writer.normalize(x)))
-    logits = writer.linear(writer.normalize(x), decoder.width, decoder.words)
+        x = writer.add(x, writer.attend(writer.normalize(x), angles))
+        x = writer.add(x, writer.gate(writer.normalize(x)))
+    logits = writer.product(writer.normalize(x), decoder.width, decoder.words)
     shape = [decoder.batch, decoder.positions]
     return writer.model({"ids": shape, "positions": shape}, logits,
                         input_elements={"ids": np.int64, "positions": np.int64})
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: bench/decoder_model.py --layers 4 --width 512 /tmp/decoder.onnx")
+    parser = Parser(__doc__, "--layers 4 --width 512 /tmp/decoder.onnx")
     parser.add_argument("path", help="of the file to write")
     for field in dataclasses.fields(Decoder):
         if field.type is int:
-            parser.add_argument("--" + field.name.replace("_", "-"), type=int, metavar="N",
-                                default=field.default, help=f"default: {field.default}")
-    parser.add_argument("--half", action="store_true", help="float16 instead of float32")
+            parser.option("--" + field.name.replace("_", "-"), field.default, type=int)
+    parser.flag("--half", "float16 instead of float32")
     options = vars(parser.parse_args())
     path = options.pop("path")
     element = np.float16 if options.pop("half") else np.float32

@@ -11,6 +11,7 @@ DIR gets a folder for each network, with model.onnx in it; those that exist are 
 network that cannot be exported is reported and left out."""
 
 import argparse
+import operator
 import pathlib
 import shutil
 import sys
@@ -24,63 +25,38 @@ hrnet_w18_small lambda_resnet26t levit_128 mixnet_s mobileone_s0 mobilevit_xs mo
 nf_resnet50 poolformer_s12 pvt_v2_b0 regnety_002 repvgg_a0 res2net50_26w_4s resmlp_12_224
 rexnet_100 sequencer2d_s tf_efficientnet_lite0 tinynet_e twins_svt_small visformer_tiny vovnet39a
 xcit_nano_12_p16_224""".split()
+SEGMENTATION = {"lraspp_mobilenet_v3_large": 320, "fcn_resnet50": 224,
+                "deeplabv3_mobilenet_v3_large": 256}  # the side of the image
+EAGER = {"attn_implementation": "eager"}
+HEADS = {"num_attention_heads": 12, "intermediate_size": 1248}
+# Name: class of the network, its configuration with options, the shape of its input; None: tokens.
+TRANSFORMERS = {
+    "whisper_encoder": ("models.whisper.modeling_whisper.WhisperEncoder", "WhisperConfig", dict(
+        encoder_layers=2, d_model=384, encoder_attention_heads=6, encoder_ffn_dim=1536, **EAGER),
+        (1, 80, 3000)),
+    "segformer": ("SegformerForSemanticSegmentation", "SegformerConfig", {}, (1, 3, 256, 256)),
+    "clip_vision": ("CLIPVisionModel", "CLIPVisionConfig", dict(num_hidden_layers=4, **EAGER),
+                    (1, 3, 224, 224)),
+    "distilbert": ("DistilBertModel", "DistilBertConfig", dict(n_layers=3, **EAGER), None),
+    "albert": ("AlbertModel", "AlbertConfig", dict(
+        hidden_size=312, num_hidden_layers=6, **HEADS, **EAGER), None),
+    "mobilebert": ("MobileBertModel", "MobileBertConfig", dict(num_hidden_layers=6), None),
+    "t5_encoder": ("T5EncoderModel", "T5Config", dict(num_layers=4), None),
+    "squeezebert": ("SqueezeBertModel", "SqueezeBertConfig", dict(num_hidden_layers=4), None),
+    "llama": ("LlamaModel", "LlamaConfig", dict(
+        hidden_size=512, intermediate_size=1376, num_hidden_layers=4, num_attention_heads=8,
+        num_key_value_heads=4, vocab_size=1000, use_cache=False, **EAGER), None),
+}
+RECURRENT = {"two_way_lstm": "LSTM", "two_way_gru": "GRU"}
 TOKENS = 64
 OPSET = 17
 
 
-def image_networks():
-    """Yields names, functions that make the network, and the size of the image."""
-    import timm
-    import torchvision
-
-    for name in TORCHVISION:
-        yield name, lambda name=name: getattr(torchvision.models, name)(weights=None), 224
-    segmentation = torchvision.models.segmentation
-    for name, size in (("lraspp_mobilenet_v3_large", 320), ("fcn_resnet50", 224),
-                       ("deeplabv3_mobilenet_v3_large", 256)):
-        make = getattr(segmentation, name)
-        yield name, lambda make=make: make(weights=None, weights_backbone=None), size
-    for name in TIMM:
-        size = timm.create_model(name).default_cfg["input_size"][-1]
-        yield name, lambda name=name: timm.create_model(name, exportable=True), size
-
-
-def other_networks():
-    """Yields names, functions that make the network, and the shape of its input."""
-    import transformers as library
-
-    plain = {"attn_implementation": "eager"}
-    yield "whisper_encoder", lambda: library.models.whisper.modeling_whisper.WhisperEncoder(
-        library.WhisperConfig(encoder_layers=2, d_model=384, encoder_attention_heads=6,
-                              encoder_ffn_dim=1536, **plain)), (1, 80, 3000)
-    yield "segformer", lambda: library.SegformerForSemanticSegmentation(
-        library.SegformerConfig()), (1, 3, 256, 256)
-    yield "clip_vision", lambda: library.CLIPVisionModel(
-        library.CLIPVisionConfig(num_hidden_layers=4, **plain)), (1, 3, 224, 224)
-
-
-def text_networks():
-    """Yields names and functions that make networks of token numbers."""
+def recurrent_network(kind):
     import torch
-    import transformers as library
-
-    plain = {"attn_implementation": "eager"}
-    heads = {"num_attention_heads": 12, "intermediate_size": 1248}
-    yield "distilbert", lambda: library.DistilBertModel(
-        library.DistilBertConfig(n_layers=3, **plain))
-    yield "albert", lambda: library.AlbertModel(
-        library.AlbertConfig(hidden_size=312, num_hidden_layers=6, **heads, **plain))
-    yield "mobilebert", lambda: library.MobileBertModel(
-        library.MobileBertConfig(num_hidden_layers=6))
-    yield "t5_encoder", lambda: library.T5EncoderModel(library.T5Config(num_layers=4))
-    yield "squeezebert", lambda: library.SqueezeBertModel(
-        library.SqueezeBertConfig(num_hidden_layers=4))
-    yield "llama", lambda: library.LlamaModel(library.LlamaConfig(
-        hidden_size=512, intermediate_size=1376, num_hidden_layers=4, num_attention_heads=8,
-        num_key_value_heads=4, vocab_size=1000, use_cache=False, **plain))
 
     class Recurrent(torch.nn.Module):
-        def __init__(self, kind):
+        def __init__(self):
             super().__init__()
             self.embedding = torch.nn.Embedding(1000, 64)
             self.layers = getattr(torch.nn, kind)(64, 128, 2, batch_first=True,
@@ -89,8 +65,34 @@ def text_networks():
         def forward(self, tokens):
             return self.layers(self.embedding(tokens))[0]
 
-    yield "two_way_lstm", lambda: Recurrent("LSTM")
-    yield "two_way_gru", lambda: Recurrent("GRU")
+    return Recurrent()
+
+
+def all_networks():
+    """Yields a name, a function that makes the network, the name of its input, and the shape of
+    that; None: tokens."""
+    import timm
+    import torchvision
+    import transformers
+
+    for name in TORCHVISION:
+        yield (name, lambda name=name: getattr(torchvision.models, name)(weights=None), "image",
+               (1, 3, 224, 224))
+    for name, size in SEGMENTATION.items():
+        make = getattr(torchvision.models.segmentation, name)
+        yield (name, lambda make=make: make(weights=None, weights_backbone=None), "image",
+               (1, 3, size, size))
+    for name in TIMM:
+        size = timm.create_model(name).default_cfg["input_size"][-1]
+        yield (name, lambda name=name: timm.create_model(name, exportable=True), "image",
+               (1, 3, size, size))
+    for name, (network, configuration, options, shape) in TRANSFORMERS.items():
+        yield (name, lambda network=network, configuration=configuration, options=options:
+               operator.attrgetter(network)(transformers)(
+                   getattr(transformers, configuration)(**options)),
+               "features" if shape else "tokens", shape)
+    for name, kind in RECURRENT.items():
+        yield name, lambda kind=kind: recurrent_network(kind), "tokens", None
 
 
 def export(network, example, name, path):
@@ -129,22 +131,19 @@ def main():
     torch.manual_seed(0)
     torch.set_grad_enabled(False)
     wanted = set(filter(None, arguments.only.split(",")))
-    networks = [(name, make, "image", lambda size=size: torch.randn(1, 3, size, size))
-                for name, make, size in image_networks()]
-    networks += [(name, make, "features", lambda shape=shape: torch.randn(*shape))
-                 for name, make, shape in other_networks()]
-    networks += [(name, make, "tokens", lambda: torch.randint(0, 1000, (1, TOKENS)))
-                 for name, make in text_networks()]
+    networks = list(all_networks())
     unknown = wanted - {name for name, *_ in networks}
     if unknown:
         sys.exit(f"exported_networks: there is no network {', '.join(sorted(unknown))}")
-    for name, make, input_name, example in networks:
+    for name, make, input_name, shape in networks:
         path = arguments.folder / name / "model.onnx"
         if path.exists() or (wanted and name not in wanted):
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            export(make(), example(), input_name, path)
+            network = make()
+            example = torch.randn(*shape) if shape else torch.randint(0, 1000, (1, TOKENS))
+            export(network, example, input_name, path)
             print(path, flush=True)
         except Exception as error:  # many kinds, of three libraries
             shutil.rmtree(path.parent)

@@ -16,18 +16,22 @@ Times are medians over rounds, ratios are medians of the ratios within a round, 
 95 % interval of that median by bootstrap. Outputs are compared with those of "off". Exit codes: 1,
 if outputs differ, or something was compiled that was compiled before; 2, wrong arguments."""
 
-import argparse
+import collections
 import json
 import os
 import pathlib
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-import compare
+from harness.arguments import Parser, some_of
+from harness.processes import run_process, shuffled
+from harness.ratios import ratio_of, ratio_text
+from harness.report import Table
+
+import numpy as np
 
 SEED = 17
 NODES = (5, 20)
@@ -39,9 +43,14 @@ UNARY = ("Sigmoid", "Tanh", "Relu", "Abs", "Neg", "Erf", "Softplus", "HardSwish"
 BINARY = ("Add", "Sub", "Mul", "Max", "Min")
 MODES = {"plain": {"optimize": False}, "default": {"optimize": True}}
 ROWS = ("off", "off again", "on", "on again", "other models", "many groups")
+# Rows that use the caches of those before them.
+PARTS = (("off", "off again"), ("on", "on again", "other models"), ("many groups",))
 # Row -> the row that its time is divided by.
 RATIOS = {"on": "off", "on again": "off again", "other models": "off", "off again": "off"}
 TOLERANCE = 1e-3
+
+
+# --- Graphs ---
 
 
 def kind_of_group(seed):
@@ -60,30 +69,20 @@ def kind_of_group(seed):
 
 def save_graph(path, groups, sizes):
     """A model of unconnected groups, each with an input and an output of its own."""
-    import numpy as np
     import onnx
-    from onnx import TensorProto, helper, numpy_helper
+    from networks.graph_writer import model_of
 
-    nodes, inputs, outputs, constants = [], [], [], {}
+    nodes, inputs, outputs, constants = [], {}, {}, {}
     for index, (rows, size) in enumerate(zip(groups, sizes)):
         names = [f"x{index}"]
         for op, operands in rows:
-            read = []
-            for operand in operands:
-                if isinstance(operand, float):
-                    constants[f"c{operand}"] = operand
-                    read.append(f"c{operand}")
-                else:
-                    read.append(names[operand])
+            constants |= {f"c{each}": np.float32(each) for each in operands
+                          if isinstance(each, float)}
+            read = [f"c{each}" if isinstance(each, float) else names[each] for each in operands]
             names.append(f"v{index}_{len(names)}")
-            nodes.append(helper.make_node(op, read, [names[-1]]))
-        for name, values in ((names[0], inputs), (names[-1], outputs)):
-            values.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]))
-    graph = helper.make_graph(
-        nodes, path.stem, inputs, outputs,
-        [numpy_helper.from_array(np.float32(value), name) for name, value in constants.items()])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
+            nodes.append(onnx.helper.make_node(op, read, [names[-1]]))
+        inputs[names[0]] = outputs[names[-1]] = [size]
+    onnx.save(model_of(nodes, inputs, outputs, constants), path)
 
 
 def size_of(rng):
@@ -94,22 +93,24 @@ def size_of(rng):
 def make_graphs(folder, arguments):
     """Set of models -> its files."""
     rng = random.Random(SEED)
+    files = collections.defaultdict(list)
+
+    def add(name, groups, sizes):
+        files[name].append(str(folder / f"{name}{len(files[name]):05}.onnx"))
+        save_graph(files[name][-1], groups, sizes)
+
     kinds = [kind_of_group(SEED * 1000 + seed) for seed in range(arguments.kinds)]
-    files = {}
     for name in ("models", "others"):
-        files[name] = []
         for index in range(arguments.graphs):
-            files[name].append(folder / f"{name}{index:04}.onnx")
-            save_graph(files[name][-1], [kinds[index % len(kinds)]], [size_of(rng)])
-    files["many"] = []
+            add(name, [kinds[index % len(kinds)]], [size_of(rng)])
     few = [kind_of_group(SEED * 2000 + seed) for seed in range(KINDS_OF_MANY)]
     # Each node of another size is measured, fused or not, which would take minutes.
     sizes = [size_of(rng) for _ in range(SIZES_OF_MANY)]
-    for first in range(0, arguments.groups, GROUPS_IN_GRAPH):
-        count = min(GROUPS_IN_GRAPH, arguments.groups - first)
-        files["many"].append(folder / f"many{first:05}.onnx")
-        save_graph(files["many"][-1], [few[(first + at) % len(few)] for at in range(count)],
-                   [sizes[(first + at) // len(few) % len(sizes)] for at in range(count)])
+    numbers = range(arguments.groups)
+    for first in numbers[::GROUPS_IN_GRAPH]:
+        some = numbers[first:first + GROUPS_IN_GRAPH]
+        add("many", [few[at % len(few)] for at in some],
+            [sizes[at // len(few) % len(sizes)] for at in some])
     return files
 
 
@@ -117,15 +118,12 @@ def make_graphs(folder, arguments):
 
 
 def measure(task):
-    """Loads, binds and runs all files; the times of these parts, what was compiled, and a number
-    for each graph's outputs."""
-    sys.path.insert(0, task["module_dir"])
-    import numpy as np
+    """For run_process(): loads, binds and runs all files; the times of these parts, what was
+    compiled, and a number for each graph's outputs."""
     import tessera
 
-    seconds = {"load": 0, "bind": 0, "first_run": 0, "wait": 0, "runs": 0,
-               "release": 0}
-    stages, compiled, sums, fused = {}, {}, [], 0
+    seconds = dict.fromkeys(("load", "bind", "first_run", "wait", "runs", "release"), 0)
+    stages, compiled, sums, fused = collections.Counter(), {}, [], 0
 
     def timed(part, call):
         start = time.perf_counter()
@@ -148,7 +146,7 @@ def measure(task):
         timed("runs", lambda: run_again(executor, feeds))
         sums.append(sum(float(np.abs(output).mean()) for output in outputs))
         for stage in executor.stages:
-            stages[stage.name] = stages.get(stage.name, 0) + 1e-9 * stage.duration_ns
+            stages[stage.name] += 1e-9 * stage.duration_ns
         fused += sum(len(step.nodes) > 1 for step in executor.plan().steps)
         for one in executor.compiled:
             compiled[one.backend] = {
@@ -166,75 +164,58 @@ def measure(task):
 
 
 class Runner:
-    def __init__(self, arguments, files, folder):
+    def __init__(self, arguments, files):
         self.arguments = arguments
         self.files = files
-        self.folder = folder
 
     def process(self, files, caches, mode, fuses=True, runs=1, waits=False):
         """The result of measure() in a process of its own, and its wall time."""
-        options = {"threads": self.arguments.threads[0], "fuse": fuses, **MODES[mode]}
+        options = {"threads": self.arguments.threads, "fuse": fuses, **MODES[mode]}
         if self.arguments.backends:
             options["backends"] = self.arguments.backends.split(",")
-        task = {"files": [str(file) for file in files], "runs": runs, "waits": waits,
-                "options": options, "module_dir": str(self.arguments.module_dir)}
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith("TESSERA_")}
-        environment |= {"XDG_CACHE_HOME": str(caches / "user"),
-                        "TESSERA_CACHE_DIR": str(caches / "project")}
         start = time.perf_counter()
-        done = subprocess.run([sys.executable, __file__, "--process"], input=json.dumps(task),
-                              capture_output=True, text=True, check=False, env=environment)
-        wall = time.perf_counter() - start
-        if done.returncode != 0:
-            compare.fail("a process failed: " + done.stderr.strip()[-300:])
-        return {**json.loads(done.stdout), "wall": wall}
+        told = run_process(measure, {
+            "files": self.files[files], "runs": runs, "waits": waits, "options": options,
+            "module_dir": str(self.arguments.module_dir), "has_destructors": True}, caches)
+        return {**told, "wall": time.perf_counter() - start}
 
     def row(self, name, mode, caches):
         if name == "many groups":
-            return self.process(self.files["many"], caches, mode, waits=True)
+            return self.process("many", caches, mode, waits=True)
         if name == "other models":
-            self.process(self.files["models"], caches, mode, waits=True)
-            return self.process(self.files["others"], caches, mode, runs=self.arguments.runs)
-        return self.process(self.files["models"], caches, mode, not name.startswith("off"),
-                            self.arguments.runs)
+            self.process("models", caches, mode, waits=True)
+            return self.process("others", caches, mode, runs=self.arguments.runs)
+        return self.process("models", caches, mode, not name.startswith("off"), self.arguments.runs)
 
     def round(self, mode, number):
         """Row -> its result."""
-        caches = {name: self.folder / f"{mode}{number}{name}" for name in ("off", "on", "many")}
-        for folder in caches.values():
-            (folder / "project").mkdir(parents=True)
-        parts = [("off", "off again"), ("on", "on again", "other models"), ("many groups",)]
-        random.Random(number).shuffle(parts)
         results = {}
-        for part in parts:
-            for row in part:
-                results[row] = self.row(row, mode, caches[row.split()[0] if row != "other models"
-                                                          else "on"])
+        for part in shuffled(PARTS, number):
+            with tempfile.TemporaryDirectory() as caches:
+                results |= {row: self.row(row, mode, caches) for row in part}
         return {row: results[row] for row in ROWS}
 
 
 def summary_of(rounds):
     """Row -> medians over rounds, counts, and the ratio with its interval."""
-    import ratios
+    def medians_ms(results, part):
+        return {name: 1e3 * statistics.median(result[part].get(name, 0) for result in results)
+                for name in results[0][part]}
 
     rows = {}
     for row in ROWS:
         results = [one[row] for one in rounds]
         rows[row] = {
             "wall_ms": 1e3 * statistics.median(result["wall"] for result in results),
-            **{f"{part}_ms": 1e3 * statistics.median(result["seconds"][part] for result in results)
-               for part in results[0]["seconds"]},
-            "stages_ms": {stage: 1e3 * statistics.median(result["stages"].get(stage, 0)
-                                                         for result in results)
-                          for stage in results[0]["stages"]},
+            **{f"{part}_ms": found for part, found in medians_ms(results, "seconds").items()},
+            "stages_ms": medians_ms(results, "stages"),
             "fused_steps": results[-1]["fused_steps"],
             "codegen": results[-1]["compiled"],
             "most_compiled": max(sum(one["compiled"] for one in result["compiled"].values())
                                  for result in results)}
         if row in RATIOS:
-            rows[row] |= ratios.ratio_of([result["wall"] for result in results],
-                                         [one[RATIOS[row]]["wall"] for one in rounds]).as_dict()
+            rows[row] |= ratio_of([result["wall"] for result in results],
+                                  [one[RATIOS[row]]["wall"] for one in rounds]).as_dict()
     return rows
 
 
@@ -258,76 +239,55 @@ def complaints_of(mode, rounds, summary, kinds):
 
 
 def print_table(summaries):
-    print(f"{'mode':<9}{'row':<14}{'wall':>9}{'load':>8}{'bind':>9}{'first':>8}{'runs':>8} ms"
-          f"{'fused':>7}{'compiled':>10}{'loaded':>8}  ratio")
+    table = Table(("mode", "<9"), ("row", "<14"), ("wall", "9.0f"), ("load", "8.0f"),
+                  ("bind", "9.0f"), ("first", "8.0f"), ("runs ms", "9.0f"), ("fused", "7"),
+                  ("compiled", "10"), ("loaded", "8"), ("  ratio", "<1"))
+    table.print_titles()
     for mode, rows in summaries.items():
         for row, told in rows.items():
             counts = told["codegen"].values()
-            ratio = ""
-            if row in RATIOS:
-                low, high = told["ratio_interval"] or (told["ratio"], told["ratio"])
-                ratio = f"{told['ratio']:.2f} [{low:.2f}, {high:.2f}] of {RATIOS[row]}"
-            print(f"{mode:<9}{row:<14}{told['wall_ms']:9.0f}{told['load_ms']:8.0f}"
-                  f"{told['bind_ms']:9.0f}{told['first_run_ms']:8.0f}{told['runs_ms']:8.0f}   "
-                  f"{told['fused_steps']:7}{sum(one['compiled'] for one in counts):10}"
-                  f"{sum(one['loaded_from_store'] for one in counts):8}  {ratio}")
+            table.print(
+                mode, row, *(told[f"{part}_ms"] for part in ("wall", "load", "bind", "first_run",
+                                                              "runs")), told["fused_steps"],
+                sum(one["compiled"] for one in counts),
+                sum(one["loaded_from_store"] for one in counts),
+                f"  {ratio_text(told)} of {RATIOS[row]}" if row in RATIOS else "")
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: bench/fused_start.py --graphs 20 --groups 100 --rounds 1 "
-               "--backends jit,native,onednn,reference")
-    parser.add_argument("--graphs", type=compare.whole_number, default=200, metavar="N",
-                        help="(default: 200)")
-    parser.add_argument("--kinds", type=compare.whole_number, default=20, metavar="N",
-                        help="different groups (default: 20)")
-    parser.add_argument("--groups", type=compare.whole_number, default=1000, metavar="N",
-                        help=f"in \"many groups\", of {KINDS_OF_MANY} kinds (default: 1000)")
-    parser.add_argument("--runs", type=compare.whole_number, default=50, metavar="N",
-                        help="of each graph (default: 50)")
-    parser.add_argument("--rounds", type=compare.whole_number, default=5, metavar="N",
-                        help="(default: 5)")
-    parser.add_argument("--modes", default=",".join(MODES), metavar="LIST",
-                        help=f"some of {', '.join(MODES)} (default: all)")
-    parser.add_argument("--backends", default="", metavar="LIST",
-                        help="names, separated by commas (default: Tessera's own choice)")
-    parser.add_argument("--threads", type=compare.whole_numbers, default=[1], metavar="N",
-                        help="(default: 1)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--module-dir", type=pathlib.Path, metavar="DIR",
-                        default=compare.ROOT / "build" / "release" / "python",
-                        help="folder of the Python module (default: build/release/python)")
-    arguments = compare.parse_with_cores(parser)
-    arguments.modes = arguments.modes.split(",")
-    if unknown := set(arguments.modes) - set(MODES):
-        parser.error(f"argument --modes: expected some of {', '.join(MODES)}, found "
-                     f"'{sorted(unknown)[0]}'")
-    return arguments
+    parser = Parser(__doc__, "--graphs 20 --groups 100 --rounds 1 "
+                             "--backends jit,native,onednn,reference")
+    parser.option("--graphs", 200)
+    parser.option("--kinds", 20, "different groups")
+    parser.option("--groups", 1000, f"in \"many groups\", of {KINDS_OF_MANY} kinds")
+    parser.option("--runs", 50, "of each graph")
+    parser.option("--rounds", 5)
+    parser.option("--modes", list(MODES), "separated by commas", some_of(MODES), "LIST")
+    parser.option("--backends", "", "names, separated by commas (default: Tessera's own choice)")
+    parser.flag("--json", "print JSON")
+    parser.share("module_dir", threads=1)
+    return parser.parse()
 
 
 def main():
-    if sys.argv[1:] == ["--process"]:
-        json.dump(measure(json.load(sys.stdin)), sys.stdout)
-        return 0
     arguments = parse_arguments()
-    compare.enter_environment(arguments.module_dir)
+    for name in [name for name in os.environ if name.startswith("TESSERA_")]:
+        del os.environ[name]
     summaries, complaints = {}, []
-    with tempfile.TemporaryDirectory() as text:
-        folder = pathlib.Path(text)
-        runner = Runner(arguments, make_graphs(folder, arguments), folder)
-        rounds = {mode: [] for mode in arguments.modes}
+    rounds = {mode: [] for mode in arguments.modes}
+    with tempfile.TemporaryDirectory() as folder:
+        runner = Runner(arguments, make_graphs(pathlib.Path(folder), arguments))
         for number in range(arguments.rounds):
             for mode in arguments.modes:
                 rounds[mode].append(runner.round(mode, number))
-        for mode in arguments.modes:
-            summaries[mode] = summary_of(rounds[mode])
-            complaints += complaints_of(mode, rounds[mode], summaries[mode], arguments.kinds)
+    for mode in arguments.modes:
+        summaries[mode] = summary_of(rounds[mode])
+        complaints += complaints_of(mode, rounds[mode], summaries[mode], arguments.kinds)
     if arguments.json:
         print(json.dumps({"rows": summaries, "complaints": complaints}, indent=2))
     else:
         print(f"{arguments.graphs} graphs of {arguments.kinds} groups, {arguments.runs} runs each, "
-              f"{arguments.rounds} rounds, {arguments.threads[0]} threads; {arguments.groups} "
+              f"{arguments.rounds} rounds, {arguments.threads} threads; {arguments.groups} "
               f"groups of {KINDS_OF_MANY} kinds")
         print_table(summaries)
         for complaint in complaints:

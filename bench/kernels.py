@@ -17,32 +17,27 @@ its bytes at the speed of the fastest loop that transfers as many (tessera_bench
 Data that stays in caches can be faster than a copy, so more than 100 % is possible. Exit codes: 1,
 outputs differ or a process failed; 2, wrong arguments."""
 
-import argparse
 import bisect
 import json
 import math
-import pathlib
-import shlex
 import subprocess
 import sys
 import tempfile
 
-from compare import (
-    LINE_COLUMNS,
-    ROOT,
-    ZOO,
-    Progress,
-    choose_cores,
-    enter_environment,
-    fail,
-    parse_with_cores,
-    run_process,
-    seconds,
-    whole_number,
-    whole_numbers,
-)
+from harness.arguments import Parser, some_of
+from harness.processes import LINE_COLUMNS, ProcessFailed, run_process, task_of
+from harness.report import Report, Table, count_text
+from harness.runtimes import PEERS, BoundOnnxRuntime, differences, load_tessera, random_inputs
+from harness.turns import MIN_BLOCKS, take_turns, timer_of
+from networks.graph_writer import model_of
+from networks.layers import FAMILIES, choose, layers_of, one_node_model
 
-CONTENDERS = ("native", "onednn", "onnxruntime")
+import numpy as np
+import onnx
+
+CONTENDERS = ["native", "onednn", "onnxruntime"]
+REFERENCE = "reference"
+WARM_UP_SECONDS = 0.05
 # The sizes of the loops, in MiB; a layer is compared with the nearest.
 LIMIT_MEBIBYTES = (0.0625, 0.25, 1, 4, 16, 64, 256)
 # A kernel that writes less than this share of the bytes that it transfers is compared with a loop
@@ -53,69 +48,28 @@ NAME_COLUMNS = 52
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        epilog="example: bench/kernels.py --families softmax,pooling --threads 1",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--models", default="", metavar="LIST",
-                        help="names of folders under build/zoo, or files, separated by commas "
-                             "(default: every model of the zoo)")
-    parser.add_argument("--families", default="", metavar="LIST",
-                        help="families of ops, separated by commas (default: all)")
-    parser.add_argument("--threads", type=whole_numbers, default=[1], metavar="LIST",
-                        help="numbers of threads, separated by commas (default: 1)")
-    parser.add_argument("--contenders", default=",".join(CONTENDERS), metavar="LIST",
-                        help="backends of Tessera, and onnxruntime (default: "
-                             + ",".join(CONTENDERS) + ")")
-    parser.add_argument("--most", type=whole_number, default=6, metavar="N",
-                        help="layers of each family (default: 6)")
-    parser.add_argument("--all", action="store_true", help="every layer")
-    parser.add_argument("--seconds", type=seconds, default=0.15, metavar="S",
-                        help="time to measure each contender on each layer (default: 0.15)")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
-                        help="write everything that was measured")
-    parser.add_argument("--module-dir", type=pathlib.Path, metavar="DIR",
-                        default=ROOT / "build" / "release" / "python",
-                        help="folder of the Python module (default: build/release/python)")
-    return parse_with_cores(parser)
-
-
-def find_models(text):
-    """Name -> file. Models of the zoo without weights on this machine are skipped with a message.
-    """
-    models = {}
-    known = sorted(path.parent.name for path in ZOO.glob("*/model.onnx")
-                   if (path.parent / "weights.bin").exists())
-    for word in text.split(",") if text else known:
-        path = pathlib.Path(word)
-        if word in known:
-            models[word] = ZOO / word / "model.onnx"
-        elif path.is_file():
-            models[path.parent.name if path.stem == "model" else path.stem] = path.resolve()
-        else:
-            fail(f"--models: '{word}' is neither a file nor a model in {ZOO}, which has "
-                 + (", ".join(known) or "none") + "; bench/compare.py makes their weights")
-    if not models:
-        fail(f"no models in {ZOO}: bench/compare.py makes those of the zoo; or name some with "
-             "--models FILE,...")
-    return models
+    parser = Parser(__doc__, "--families softmax,pooling --threads 1")
+    parser.share("models", threads=[1])
+    parser.option("--families", list(FAMILIES), "families of ops, separated by commas",
+                  some_of(FAMILIES), "LIST")
+    parser.option("--contenders", ",".join(CONTENDERS), "backends of Tessera, and onnxruntime")
+    parser.option("--most", 6, "layers of each family")
+    parser.flag("--all", "every layer")
+    parser.option("--seconds", 0.15, "time to measure each contender on each layer")
+    parser.share("json", "module_dir")
+    arguments = parser.parse()
+    arguments.contenders = [name for name in arguments.contenders.split(",") if name]
+    return arguments
 
 
 def choose_layers(arguments):
     """(layer, names of its models) by family, in the order of the families."""
-    from layers import FAMILIES, choose, layers_of
-
-    wanted = arguments.families.split(",") if arguments.families else list(FAMILIES)
-    for family in wanted:
-        if family not in FAMILIES:
-            fail(f"--families: expected some of {', '.join(FAMILIES)}, found '{family}'")
     models = {}
-    for name, path in find_models(arguments.models).items():
+    for name, path in arguments.models.items():
         for layer in layers_of(path):
             models.setdefault(layer, []).append(name)
     chosen = []
-    for family in wanted:
+    for family in arguments.families:
         layers = [layer for layer in models if layer.family == family]
         most = len(layers) if arguments.all else arguments.most
         chosen += [(layer, models[layer]) for layer in choose(layers, most)]
@@ -126,51 +80,132 @@ class Limits:
     """The machine's limits for a number of threads."""
 
     def __init__(self, program, threads):
-        self.copies, self.reads, self.peak = [], [], None
-        if not program.exists():
-            return
-        sizes = ",".join(map(str, LIMIT_MEBIBYTES))
-        done = subprocess.run(
-            [program, "--limits", sizes, "--threads", str(threads)],
-            capture_output=True, text=True, check=True,
-        )
-        found = json.loads(done.stdout)
-        self.copies, self.reads = found["copy_bytes_per_second"], found["read_bytes_per_second"]
-        self.peak = found["flops_per_second"]
+        self.told = {"copy_bytes_per_second": [], "read_bytes_per_second": [],
+                     "flops_per_second": None}
+        if program.exists():
+            sizes = ",".join(map(str, LIMIT_MEBIBYTES))
+            self.told = json.loads(subprocess.run(
+                [program, "--limits", sizes, "--threads", str(threads)],
+                capture_output=True, text=True, check=True).stdout)
 
     def seconds_for(self, moved, written, flops):
         """The minimum time of a kernel; None if limits were not measured."""
-        if self.peak is None:
+        if self.told["flops_per_second"] is None:
             return None
-        speeds = self.reads if written < READER_SHARE * moved else self.copies
+        loop = "read" if written < READER_SHARE * moved else "copy"
+        speeds = self.told[f"{loop}_bytes_per_second"]
         edges = [math.sqrt(low * high) * 2**20
                  for low, high in zip(LIMIT_MEBIBYTES, LIMIT_MEBIBYTES[1:], strict=False)]
-        return max(moved / speeds[bisect.bisect(edges, moved)], flops / self.peak)
+        return max(moved / speeds[bisect.bisect(edges, moved)],
+                   flops / self.told["flops_per_second"])
 
 
-def measure(layer, task, limits):
-    """The row of a layer, and the failures."""
-    import onnx
-    from layers import one_node_model
+    @property
+    def text(self):
+        if self.told["flops_per_second"] is None:
+            return "limits not measured: tools/build release tessera_bench_native"
+        copies = [speed * 1e-9 for speed in self.told["copy_bytes_per_second"]]
+        return (f"peak {self.told['flops_per_second'] * 1e-9:.0f} GFLOP/s; copies {copies[2]:.1f} "
+                f"GB/s at 1 MiB, {copies[5]:.1f} at 64 MiB")
 
+
+# --- One process ---
+
+
+class Refused(Exception):
+    """A backend cannot run the layer; the text says why."""
+
+
+class OneBackend:
+    """Tessera on one backend. The time of a run is that of its kernels, as the executor recorded
+    it, without conversions between layouts and the overhead of a call from Python."""
+
+    def __init__(self, model, inputs, threads, backend):
+        loaded = load_tessera(model, threads)
+        self.executor = loaded.bind(threads=threads, backends=[backend, REFERENCE],
+                                    optimize=False)
+        kernels = [step for step in self.executor.plan().steps
+                   if step.op not in ("convert", "copy", "view")]
+        for step in kernels:
+            if step.backend != backend:
+                reasons = [each.reason for each in step.refusals if each.backend == backend]
+                raise Refused("; ".join(reasons) or f"runs on {step.backend}")
+        self.algorithm = "+".join(dict.fromkeys(step.algorithm for step in kernels))
+        self.layout = kernels[0].outputs[0].layout if kernels else ""
+        self.flops = sum(node.flops or 0 for node in loaded.describe().nodes)
+        self.inputs = inputs
+        self.executor.record_steps(True)
+
+    def run(self):
+        return self.executor.run(self.inputs)
+
+    def seconds(self):
+        self.run()
+        return sum(step.duration_ns for step in self.executor.steps
+                   if step.op != "convert") * 1e-9
+
+
+class Peer:
+    """ONNX Runtime with default options, with inputs and outputs bound. The time of a run is that
+    of a call minus that of a call that computes one number."""
+
+    algorithm = layout = ""
+    flops = 0
+
+    def __init__(self, model, inputs, threads):
+        one_number = model_of([onnx.helper.make_node("Neg", ["x"], ["y"])], {"x": [1]}, {"y": [1]},
+                              opset=13).SerializeToString()
+        call = timer_of(BoundOnnxRuntime(one_number, {"x": np.ones(1, "f")}, threads).run)
+        self.overhead = sorted(call() for _ in range(1001))[500]
+        self.run = BoundOnnxRuntime(model, inputs, threads).run
+        self.call = timer_of(self.run)
+
+    def seconds(self):
+        return max(1e-9, self.call() - self.overhead)
+
+
+def measure_layer(task):
+    """For run_process(): the times of the contenders, in turns, and why others cannot run."""
+    inputs = random_inputs(task["model"], {})
+    loaded, refusals = {}, {}
+    for name in task["contenders"]:
+        try:
+            loaded[name] = (Peer(task["model"], inputs, task["threads"]) if name in PEERS
+                            else OneBackend(task["model"], inputs, task["threads"], name))
+        except Refused as refused:
+            refusals[name] = str(refused)
+    # The last contender is a peer if there is one.
+    outputs = {name: each.run() for name, each in loaded.items()}
+    wrong = differences(list(outputs.values())[-1], outputs) if outputs else {}
+    if wrong:
+        raise SystemExit("; ".join(f"{name}: {text}" for name, text in wrong.items()))
+    times = take_turns({name: each.seconds for name, each in loaded.items()}, task["seconds"],
+                       task["seconds"] / MIN_BLOCKS, WARM_UP_SECONDS, task["seed"])
+    return {"refusals": refusals, "flops": max((each.flops for each in loaded.values()), default=0),
+            "contenders": {
+                name: {"median_us": sorted(found)[len(found) // 2] * 1e6, "runs": len(found),
+                       "algorithm": loaded[name].algorithm, "layout": loaded[name].layout}
+                for name, found in times.items()}}
+
+
+# --- All layers ---
+
+
+def measure(arguments, layer, threads, limits, seed):
+    """The row of a layer."""
     with tempfile.TemporaryDirectory() as folder:
-        model = pathlib.Path(folder) / "layer.onnx"
+        model = f"{folder}/layer.onnx"
         onnx.save(one_node_model(layer), model)
-        result, failure = run_process({**task, "model": str(model)}, "measure_layer.py")
-    if result is None:
-        return None, [failure]
-    if result["differences"]:
-        return None, [f"{name}: {text}" for name, text in result["differences"].items()]
+        result = run_process(measure_layer, task_of(
+            arguments, model, threads, contenders=arguments.contenders, seconds=arguments.seconds,
+            seed=seed))
     least = limits.seconds_for(layer.bytes, layer.output_bytes, result["flops"])
-    row = {"family": layer.family, "layer": layer.text, "threads": task["threads"],
-           "bytes": layer.bytes, "flops": result["flops"],
-           "limit_us": least and least * 1e6, "refusals": result["refusals"],
-           "contenders": result["contenders"]}
-    for entry in row["contenders"].values():
+    for entry in result["contenders"].values():
         entry["gb_per_second"] = layer.bytes / entry["median_us"] * 1e-3
         entry["gflops"] = result["flops"] / entry["median_us"] * 1e-3
         entry["limit_percent"] = least and 100 * least * 1e6 / entry["median_us"]
-    return row, []
+    return {"family": layer.family, "layer": layer.text, "threads": threads, "bytes": layer.bytes,
+            "limit_us": least and least * 1e6, **result}
 
 
 # --- Reporting ---
@@ -194,81 +229,55 @@ def share_text(percent):
 
 
 def print_family(family, rows, contenders):
-    unit = "GFLOP/s" if family in COMPUTING else "GB/s"
-    key = "gflops" if family in COMPUTING else "gb_per_second"
-    print(f"\n{f'{family}, {unit}':{NAME_COLUMNS}}"
-          + "".join(f"{name:>16}" for name in contenders))
+    is_computing = family in COMPUTING
+    unit, key = ("GFLOP/s", "gflops") if is_computing else ("GB/s", "gb_per_second")
+    table = Table(("", f"<{NAME_COLUMNS}"), *(("", "9.1f"), ("", "7")) * len(contenders))
+    print()
+    Table((f"{family}, {unit}", f"<{NAME_COLUMNS}"),
+          *((name, "16") for name in contenders)).print_titles()
     for row in rows:
         text = row["layer"]
         if len(text) >= NAME_COLUMNS:
-            text = text[: NAME_COLUMNS - 4] + "..."
-        line = f"{text:{NAME_COLUMNS}}"
-        for name in contenders:
-            entry = row["contenders"].get(name)
-            if entry is None:
-                line += f"{'-':>16}"
-                continue
-            line += f"{entry[key]:9.1f}{share_text(entry['limit_percent']):>7}"
-        print(line)
+            text = text[:NAME_COLUMNS - 4] + "..."
+        entries = [row["contenders"].get(name) for name in contenders]
+        table.print(text, *(cell for entry in entries for cell in (
+            (entry[key], share_text(entry["limit_percent"])) if entry else ("", None))))
     for name in contenders:
         ratio, count = _ratio_to_native(rows, name)
         if name != "native" and ratio is not None:
-            layers = "1 layer" if count == 1 else f"{count} layers"
-            print(f"  {name}'s time / native's, geometric mean of {layers}: {ratio:.2f}")
+            print(f"  {name}'s time / native's, geometric mean of {count_text(count, 'layer')}: "
+                  f"{ratio:.2f}")
 
 
-def print_report(header, rows, contenders):
-    print(f"{header['cpu']}\ncommand: {header['command']}")
-    for threads, limits in header["limits"].items():
-        peak = limits["flops_per_second"]
-        told = "limits not measured: tools/build release tessera_bench_native"
-        if peak is not None:
-            told = (f"peak {peak * 1e-9:.0f} GFLOP/s; "
-                    f"copies {limits['copy_bytes_per_second'][2] * 1e-9:.1f} GB/s at 1 MiB, "
-                    f"{limits['copy_bytes_per_second'][5] * 1e-9:.1f} at 64 MiB")
-        print(f"\n{threads} thread{'s' if threads > 1 else ''}; {told}")
-        mine = [row for row in rows if row["threads"] == threads]
+def print_rows(report, limits, contenders):
+    report.print_header()
+    for threads, limit in limits.items():
+        print(f"{count_text(threads)}; {limit.text}")
+        mine = [row for row in report.rows if row["threads"] == threads]
         for family in dict.fromkeys(row["family"] for row in mine):
             print_family(family, [row for row in mine if row["family"] == family], contenders)
 
 
 def main():
     arguments = parse_arguments()
-    enter_environment(arguments.module_dir)
-    # Imported only here: they need NumPy and onnx, which are in .venv.
-    from report import cpu_name
-
-    contenders = [name for name in arguments.contenders.split(",") if name]
     chosen = choose_layers(arguments)
-    progress = Progress(len(chosen) * len(arguments.threads))
     program = arguments.module_dir.parent / "bin" / "tessera_bench_native"
-    rows, failures = [], []
-    header = {"cpu": cpu_name(), "command": shlex.join(["bench/kernels.py", *sys.argv[1:]]),
-              "limit_mebibytes": LIMIT_MEBIBYTES, "limits": {}}
+    report, limits = Report(arguments), {}
+    report.progress.total = len(chosen) * len(arguments.threads)
     for threads in arguments.threads:
-        limits = Limits(program, threads)
-        header["limits"][threads] = {"copy_bytes_per_second": limits.copies,
-                                     "read_bytes_per_second": limits.reads,
-                                     "flops_per_second": limits.peak}
+        limits[threads] = Limits(program, threads)
         for layer, models in chosen:
-            progress.say(f"{threads} threads, {layer.text}"[: LINE_COLUMNS - 10])
-            row, wrong = measure(layer, {
-                "threads": threads, "cores": choose_cores(threads), "contenders": contenders,
-                "seconds": arguments.seconds, "seed": len(rows),
-                "module_dir": str(arguments.module_dir.resolve()),
-            }, limits)
-            failures += [f"{layer.text}, {threads} threads: {text}" for text in wrong]
-            if row:
-                rows.append({**row, "models": models})
-    progress.clear()
-    if arguments.json:
-        arguments.json.write_text(
-            json.dumps({**header, "layers": rows, "failures": failures}, indent=1) + "\n"
-        )
-    print_report(header, rows, contenders)
-    for failure in failures:
-        print(f"kernels: {failure}", file=sys.stderr)
-    return 1 if failures else 0
+            report.place = f"{layer.text}, {count_text(threads)}"
+            report.progress.say(report.place[-LINE_COLUMNS:])
+            try:
+                row = measure(arguments, layer, threads, limits[threads], len(report.rows))
+                report.rows.append({**row, "models": models})
+            except ProcessFailed as failure:
+                report.fail(failure)
+    report.progress.clear()
+    print_rows(report, limits, arguments.contenders)
+    return report.finish(limit_mebibytes=LIMIT_MEBIBYTES,
+                         limits={threads: limit.told for threads, limit in limits.items()})
 
 
 if __name__ == "__main__":

@@ -8,23 +8,22 @@ a Python process that only imports NumPy and creates the inputs.
 
 With --measured, there are also Tessera with measuring behind the runs, and a session of
 tessera.onnxruntime with its default options; both wait until the faster plan is in use, with empty
-folders for caches. --steady prints what is resident at the end, without children, and beside it what
-the plan says that it needs."""
+folders for caches. --steady prints what is resident at the end, without children, and beside it
+what the plan says that it needs."""
 
-import argparse
-import json
-import os
 import pathlib
+import resource
 import statistics
-import subprocess
 import sys
-import tempfile
 
-import compare
-import runtimes
+from harness.arguments import Parser
+from harness.processes import run_process
+from harness.report import Report, Table
+from harness.runtimes import OWN, PEERS, OnnxRuntime, Tessera, random_inputs
+
+import numpy as np
 
 RUNS = 20
-MODELS = ("vgg19", "resnet50", "bert_mini")
 MEBI = 1 << 20
 
 
@@ -35,21 +34,16 @@ def status_bytes(key):
     raise SystemExit(f"/proc tells no {key}")
 
 
-class Behind(runtimes.Tessera):
+class Behind(Tessera):
     """Measures behind the first runs, and waits for the result."""
 
     def __init__(self, model, inputs, threads):
-        import tessera
-
-        shapes = {name: array.shape for name, array in inputs.items()}
-        self.inputs = inputs
-        self.executor = tessera.load(model, log=lambda message: None, threads=threads).bind(
-            shapes, threads=threads, optimize="behind")
+        super().__init__(model, inputs, threads, optimize="behind")
         self.run()
         self.executor.wait_for_swap()
 
 
-class Session(runtimes.OnnxRuntime):
+class Session(OnnxRuntime):
     """A session of tessera.onnxruntime with its default options."""
 
     def __init__(self, model, inputs, threads):
@@ -63,97 +57,75 @@ class Session(runtimes.OnnxRuntime):
         self.executor = self.session._network.pool.choose(inputs).executor
         self.executor.wait_for_swap()
 
+
+class NumPy:
+    """Loads nothing: what the inputs alone need."""
+
+    def __init__(self, model, inputs, threads):
+        pass
+
     def run(self):
-        return self.session.run(None, self.inputs)
+        pass
 
 
 MEASURED = {"behind": Behind, "session": Session}
+KINDS = {"numpy": NumPy, OWN: Tessera, **MEASURED, **PEERS}
 
 
-def child(task):
-    """One process: prints its peak memory."""
-    import numpy as np
-
+def measure(task):
+    """For run_process(): the peak of the process, what is resident at its end, and the bytes of its
+    plan."""
     inputs = {name: np.zeros(shape, dtype) for name, (shape, dtype) in task["inputs"].items()}
-    if task["runtime"] == "numpy":
-        print(json.dumps([status_bytes("VmHWM"), status_bytes("VmRSS"), 0]))
-        return
-    sys.path.insert(0, task["module_dir"])
-    kind = {"tessera": runtimes.Tessera, **MEASURED, **runtimes.PEERS}[task["runtime"]]
-    runtime = kind(task["model"], inputs, task["threads"])
+    runtime = KINDS[task["runtime"]](task["model"], inputs, task["threads"])
     for _ in range(RUNS):
         runtime.run()
-    import resource
-
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     executor = getattr(runtime, "executor", None)
-    planned = executor.plan().memory.total_bytes if executor else 0
-    print(json.dumps([status_bytes("VmHWM") + children, status_bytes("VmRSS"), planned]))
+    return {"peak": status_bytes("VmHWM") + children, "steady": status_bytes("VmRSS"),
+            "planned": executor.plan().memory.total_bytes if executor else 0}
 
 
-def figures_of(task):
-    """The peak of a process, what is resident at its end, and the bytes of its plan."""
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "XDG_CACHE_HOME": f"{folder}/user", "TESSERA_CACHE_DIR": folder}
-        done = subprocess.run([sys.executable, __file__, "--child", json.dumps(task)],
-                              capture_output=True, text=True, check=False, env=environment)
-    if done.returncode != 0:
-        sys.exit(f"{task['runtime']} on {task['model']}:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def inputs_of(model, shapes):
-    """Shapes and types of a network's inputs."""
-    return {name: [list(array.shape), str(array.dtype)]
-            for name, array in runtimes.random_inputs(str(model), shapes).items()}
-
-
-def row_text(name, row, columns):
-    return f"{name:24}" + "".join(f"{(row[other] - row['numpy']) / MEBI:14.1f}" for other in columns)
+def parse_arguments():
+    parser = Parser(__doc__, "--models vgg19,resnet50 --threads 2")
+    parser.share(models="vgg19,resnet50,bert_mini", threads=[2])
+    parser.option("--repeats", 3, "processes of each; the median counts")
+    parser.share("shape")
+    parser.flag("--measured", "also Tessera with measuring behind the runs, and a session")
+    parser.flag("--steady", "print what is resident at the end, and what the plan needs")
+    parser.share("json", "module_dir")
+    return parser.parse()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default=",".join(MODELS), help="of the zoo, or files")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=3, help="processes of each; the median counts")
-    parser.add_argument("--shape", type=compare.named_shape, action="append", default=[],
-                        metavar="NAME=DIMxDIM", help="of an input whose shape is open")
-    parser.add_argument("--measured", action="store_true",
-                        help="also Tessera with measuring behind the runs, and a session")
-    parser.add_argument("--steady", action="store_true",
-                        help="print what is resident at the end, and what the plan needs")
-    parser.add_argument("--json", help="FILE to write all figures to")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
-        child(json.loads(arguments.child))
-        return
-    module_dir = compare.ROOT / "build/release/python"
-    compare.enter_environment(module_dir)
-    sys.path.insert(0, str(module_dir))
-    rows = {}
-    columns = ("tessera", *(MEASURED if arguments.measured else ()), *runtimes.PEERS)
-    print(f"{'MiB above NumPy':24}" + "".join(f"{name:>14}" for name in columns))
-    for name, model in compare.find_models(arguments.models).items():
-        task = {"model": str(model), "inputs": inputs_of(model, dict(arguments.shape)),
-                "threads": arguments.threads, "module_dir": str(module_dir)}
-        row, steady, planned = {}, {}, {}
-        rows[name] = row
+    arguments = parse_arguments()
+    columns = [name for name in KINDS
+               if name != "numpy" and (arguments.measured or name not in MEASURED)]
+    report = Report(arguments, steps=(1 + len(columns)) * arguments.repeats)
+    table = Table(("MiB above NumPy", "<24"), *((name, "14.1f") for name in columns))
+    table.print_titles()
+
+    def measure_model(name, model, threads):
+        inputs = {name: [list(array.shape), str(array.dtype)] for name, array
+                  in random_inputs(str(model), dict(arguments.shape)).items()}
+        figures = {"peak": {}, "steady": {}, "planned": {}}
         for runtime in ("numpy", *columns):
-            figures = [figures_of({**task, "runtime": runtime}) for _ in range(arguments.repeats)]
-            row[runtime], steady[runtime], planned[runtime] = (
-                statistics.median(values) for values in zip(*figures))
-        print(row_text(name, row, columns), flush=True)
-        if not arguments.steady:
-            continue
-        print(row_text("  at the end", steady, columns))
-        print(f"{'  planned':24}" + "".join(f"{planned[other] / MEBI:14.1f}" for other in columns),
-              flush=True)
-    if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps(rows, indent=1) + "\n")
+            told = []
+            for _ in range(arguments.repeats):
+                report.say(runtime)
+                told.append(run_process(measure, {
+                    "model": str(model), "inputs": inputs, "threads": threads, "runtime": runtime,
+                    "module_dir": str(arguments.module_dir)}, caches=""))
+            for figure, found in figures.items():
+                found[runtime] = statistics.median(one[figure] for one in told)
+        for title, figure in ((name, "peak"), ("  at the end", "steady"), ("  planned", "planned")):
+            if figure == "peak" or arguments.steady:
+                found = figures[figure]
+                table.print(title, *((found[each] - found["numpy"]) / MEBI for each in columns))
+        report.rows.append({"model": name, "threads": threads, **figures})
+
+    report.each_case(measure_model)
+    return report.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

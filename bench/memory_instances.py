@@ -11,14 +11,8 @@ Kinds of problems, each with a capacity of 1 MiB:
     slack       pieces are left out anywhere: usually no step is full
     impossible  no step has more than the capacity, but the buffers do not fit
 
-Prints a table, and exits with code 1 if a problem is neither solved nor proven impossible.
+Prints a table, and exits with code 1 if a problem is neither solved nor proven impossible."""
 
-    bench/memory_instances.py
-    bench/memory_instances.py --count 12 --time-limit 10 --published ""
-    bench/memory_instances.py --minimalloc ~/minimalloc/build/minimalloc   # beside the original
-"""
-
-import argparse
 import json
 import pathlib
 import random
@@ -28,7 +22,10 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from harness import ROOT
+from harness.arguments import Parser
+from harness.report import Table
+
 CAPACITY = 1 << 20
 KINDS = ("cut", "spiral", "thinned", "shaved", "slack", "impossible")
 # Verdicts.
@@ -214,42 +211,40 @@ def problems(arguments, folder):
         yield kind, f"{kind} {seed}", path
 
 
-def table_of(rows, has_minimalloc):
-    header = f"{'kind':<12}{'problems':>9}{'solved':>8}{'impossible':>12}{'neither':>9}"
-    header += f"{'median s':>10}{'worst s':>9}"
-    header += f"{'MiniMalloc: solved':>20}{'median s':>10}{'worst s':>9}" if has_minimalloc else ""
-    lines = [header]
+def print_table(rows, has_minimalloc):
+    columns = [("kind", "<12"), ("problems", "9"), ("solved", "8"), ("impossible", "12"),
+               ("neither", "9"), ("median s", "10.3f"), ("worst s", "9.2f")]
+    if has_minimalloc:
+        columns += [("MiniMalloc: solved", "20"), ("median s", "10.3f"), ("worst s", "9.2f")]
+    table = Table(*columns)
+    table.print_titles()
+
+    def median_and_most(seconds):
+        return (statistics.median(seconds), max(seconds)) if seconds else (None, None)
+
     for kind in ("published", *KINDS, "all"):
         chosen = [row for row in rows if kind in (row["kind"], "all")]
-        if not chosen:
-            continue
         counts = [sum(row["verdict"] == verdict for row in chosen)
                   for verdict in (SOLVED, IMPOSSIBLE, NEITHER)]
-        seconds = [row["seconds"] for row in chosen]
-        line = f"{kind:<12}{len(chosen):>9}{counts[0]:>8}{counts[1]:>12}{counts[2]:>9}"
-        line += f"{statistics.median(seconds):>10.3f}{max(seconds):>9.2f}"
-        if has_minimalloc:
-            others = [row["minimalloc_seconds"] for row in chosen
-                      if row["minimalloc_seconds"] is not None]
-            line += f"{len(others):>20}"
-            line += (f"{statistics.median(others):>10.3f}{max(others):>9.2f}" if others
-                     else f"{'-':>10}{'-':>9}")
-        lines.append(line)
-    return "\n".join(lines)
+        others = [row["minimalloc_seconds"] for row in chosen
+                  if row.get("minimalloc_seconds") is not None]
+        if chosen:
+            table.print(kind, len(chosen), *counts,
+                        *median_and_most([row["seconds"] for row in chosen]),
+                        len(others), *median_and_most(others))
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=200, help="generated problems")
-    parser.add_argument("--first", type=int, default=0, help="number of the first problem")
-    parser.add_argument("--time-limit", type=float, default=60, help="seconds for each problem")
-    parser.add_argument("--published", default=ROOT.parent / "shared" / "instances",
-                        help='folder with published problems; "": none')
-    parser.add_argument("--tessera", default=ROOT / "build" / "release" / "bin" / "tessera")
-    parser.add_argument("--minimalloc", help="program to compare with")
-    parser.add_argument("--verbose", action="store_true", help="print every problem to stderr")
-    return parser.parse_args()
+    parser = Parser(__doc__, '--count 12 --time-limit 10 --published ""')
+    parser.option("--count", 200, "generated problems")
+    parser.option("--first", 0, "number of the first problem", int)
+    parser.option("--time-limit", 60.0, "seconds for each problem")
+    parser.option("--published", str(ROOT.parent / "shared" / "instances"),
+                  'folder with published problems; "": none', metavar="DIR")
+    parser.option("--minimalloc", None, "program to compare with", metavar="FILE")
+    parser.flag("--verbose", "print every problem to stderr")
+    parser.share("tessera")
+    return parser.parse()
 
 
 def main():
@@ -257,7 +252,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         rows = [measure(arguments, folder, *problem) for problem in problems(arguments, folder)]
-    print(table_of(rows, arguments.minimalloc is not None))
+    print_table(rows, arguments.minimalloc is not None)
     bad = [row["name"] for row in rows if row["verdict"] in (NEITHER, WRONG)]
     if bad:
         print("neither solved nor proven impossible: " + ", ".join(bad))

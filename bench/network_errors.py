@@ -7,18 +7,21 @@ several outputs the largest counts. The network in float64 is the model with all
 float64, computed by Tessera's reference, which shares no code with the kernels that are judged.
 Exit code 1 if an error of Tessera exceeds --limit times that of ONNX Runtime."""
 
-import argparse
 import os
-import pathlib
 import sys
 
-import compare
+from harness.arguments import Parser, some_of
+from harness.report import Table, width_of
+from harness.runtimes import OWN, PEERS, Tessera, random_inputs
+
+import numpy as np
+import onnx
 
 # Errors below are those of a few roundings of the output itself.
 LEAST_ERROR = 2e-7
 
 
-def in_double(onnx, model):
+def in_double(model):
     """The model with float64 in place of float32, except where ONNX allows float32 only."""
     float32, float64 = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
     fixed = {name for node in model.graph.node if node.op_type in ("Resize", "Upsample")
@@ -58,7 +61,7 @@ def in_double(onnx, model):
     return model
 
 
-def with_outlier(np, inputs, size):
+def with_outlier(inputs, size):
     """One element in the middle of the first input of floats, or None without such an input."""
     changed = {name: array.copy() for name, array in inputs.items()}
     for array in changed.values():
@@ -68,7 +71,7 @@ def with_outlier(np, inputs, size):
     return None
 
 
-def error_of(np, found, exact):
+def error_of(found, exact):
     worst = 0.0
     for one, other in zip(found, exact, strict=True):
         if one.dtype.kind != "f" or one.size == 0:
@@ -79,74 +82,51 @@ def error_of(np, found, exact):
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: bench/network_errors.py --models resnet18,squeezenet --optimize")
-    parser.add_argument("--models", default="", metavar="LIST",
-                        help="names of the zoo, or files (default: every model of the zoo)")
-    parser.add_argument("--outlier", type=float, default=1e4, metavar="SIZE",
-                        help="of the one element (default: 1e4)")
-    parser.add_argument("--limit", type=float, default=8, metavar="N",
-                        help="times the error of ONNX Runtime (default: 8)")
-    parser.add_argument("--optimize", action="store_true",
-                        help="Tessera measures kernels first; else oneDNN computes most")
-    parser.add_argument("--peers", type=compare.names_of_peers, default=list(compare.PEERS),
-                        metavar="LIST", help="the others (default: " + ",".join(compare.PEERS) + ")")
-    parser.add_argument("--module-dir", type=pathlib.Path,
-                        default=compare.ROOT / "build" / "release" / "python")
-    return parser.parse_args()
+    parser = Parser(__doc__, "--models resnet18,squeezenet --optimize")
+    parser.share("models")
+    parser.option("--outlier", 1e4, "size of the one element")
+    parser.option("--limit", 8.0, "times the error of ONNX Runtime")
+    parser.flag("--optimize", "Tessera measures kernels first; else oneDNN computes most")
+    parser.option("--peers", list(PEERS), "the others", some_of(PEERS), "LIST")
+    parser.share("module_dir")
+    return parser.parse()
 
 
-def outputs_of(name, model, inputs, arguments, tessera, runtimes):
-    """A function from inputs to outputs."""
-    if name in runtimes.PEERS:
-        peer = runtimes.PEERS[name](str(model), inputs, 1)
+def outputs_of(runtime, values):
+    runtime.inputs = {name: values[name] for name in runtime.inputs}
+    return [output.copy() for output in runtime.run()]
 
-        def run(values):
-            peer.inputs = {key: values[key] for key in peer.inputs}
-            return [output.copy() for output in peer.run()]
 
-        return run
-    bound = tessera.load(model).bind(
-        {key: array.shape for key, array in inputs.items()}, threads=1,
-        optimize=arguments.optimize)
-    return lambda values: [output.copy() for output in bound.run(values)]
+def errors_of_network(arguments, model):
+    """Yields kinds of inputs and the error of each runtime."""
+    inputs = random_inputs(str(model), {})
+    exact = Tessera(in_double(onnx.load(model)).SerializeToString(), inputs,
+                    len(os.sched_getaffinity(0)), ["reference"])
+    runtimes = {OWN: Tessera(str(model), inputs, 1, optimize=arguments.optimize),
+                **{peer: PEERS[peer](str(model), inputs, 1) for peer in arguments.peers}}
+    for kind, values in (("ordinary", inputs),
+                         ("outlier", with_outlier(inputs, arguments.outlier))):
+        if values is not None:
+            wanted = outputs_of(exact, {
+                name: array.astype(np.float64) if array.dtype == np.float32 else array
+                for name, array in values.items()})
+            yield kind, {name: error_of(outputs_of(runtime, values), wanted)
+                         for name, runtime in runtimes.items()}
 
 
 def main():
     arguments = parse_arguments()
-    compare.enter_environment(arguments.module_dir)
-    sys.path.insert(0, str(arguments.module_dir.resolve()))
-    import numpy as np
-    import onnx
-    import runtimes
-    import tessera
-
-    names = [compare.OWN, *arguments.peers]
-    print(f"{'network':22}{'input':10}" + "".join(f"{name:>13}" for name in names) + "  ratio")
+    names = [OWN, *arguments.peers]
+    table = Table(("network", width_of(arguments.models)), ("input", "<10"),
+                  *((name, "13.1e") for name in names), ("ratio", "7.2f"))
+    table.print_titles()
     is_fine = True
-    for network, model in compare.find_models(arguments.models).items():
-        inputs = runtimes.random_inputs(str(model), {})
-        kinds = {"ordinary": inputs, "outlier": with_outlier(np, inputs, arguments.outlier)}
-        double = in_double(onnx, onnx.load(model))
-        shapes = {name: array.shape for name, array in inputs.items()}
-        exact = tessera.load(double.SerializeToString()).bind(
-            shapes, threads=len(os.sched_getaffinity(0)), backends=["reference"], optimize=False)
-        runs = {name: outputs_of(name, model, inputs, arguments, tessera, runtimes)
-                for name in names}
-        for kind, values in kinds.items():
-            if values is None:
-                continue
-            wanted = exact.run({name: array.astype(np.float64) if array.dtype == np.float32
-                                else array for name, array in values.items()})
-            errors = {name: error_of(np, run(values), wanted) for name, run in runs.items()}
-            ratio = 0.0
-            if "onnxruntime" in errors:
-                ratio = errors[compare.OWN] / max(errors["onnxruntime"], LEAST_ERROR)
+    for network, model in arguments.models.items():
+        for kind, errors in errors_of_network(arguments, model):
+            ratio = errors[OWN] / max(errors["onnxruntime"], LEAST_ERROR) \
+                if "onnxruntime" in errors else 0.0
             is_fine &= ratio <= arguments.limit
-            print(f"{network:22}{kind:10}"
-                  + "".join(f"{errors[name]:13.1e}" for name in names) + f"{ratio:7.2f}",
-                  flush=True)
+            table.print(network, kind, *(errors[name] for name in names), ratio)
     return 0 if is_fine else 1
 
 

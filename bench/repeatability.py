@@ -6,59 +6,50 @@ Two times agree if they differ by less than half the width of the wider of their
 --busy, another process computes continuously on the other core; Tessera then uses only the first
 core. Exit codes: 1, less than --share of the candidates agree; 2, wrong arguments."""
 
-import argparse
 import contextlib
 import itertools
 import json
 import os
 import pathlib
 import shlex
-import statistics
 import subprocess
 import sys
 import tempfile
 
-from compare import ROOT, choose_cores, fail, whole_number
+from harness.arguments import Parser, fail
+from harness.processes import choose_cores, pin_to
+
+import numpy as np
 
 KEY = ("work", "backend", "ingredients", "algorithm", "layouts", "threads", "precision", "nan",
        "density")
 # For shorter times, the overhead of the clock and the call is too large for an interval in percent.
 LONG_SECONDS = 20e-6
-SPIN = "while True: pass"
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: bench/repeatability.py build/zoo/resnet50/model.onnx --threads 1 --busy")
+    parser = Parser(__doc__, "build/zoo/resnet50/model.onnx --threads 1 --busy")
     parser.add_argument("model", type=pathlib.Path, help="an ONNX file")
-    parser.add_argument("--threads", type=whole_number, default=2, help="(default: 2)")
-    parser.add_argument("--processes", type=whole_number, default=2, help="(default: 2)")
-    parser.add_argument("--busy", action="store_true",
-                        help="with a process that computes on the other core; needs --threads 1")
-    parser.add_argument("--backends", default="native,onednn",
-                        help="whose candidates (default: native,onednn)")
-    parser.add_argument("--share", type=float, default=0.95,
-                        help="of the candidates that must agree (default: 0.95)")
-    parser.add_argument("--tessera", type=pathlib.Path, metavar="FILE",
-                        default=ROOT / "build" / "release" / "bin" / "tessera",
-                        help="the program (default: build/release/bin/tessera)")
-    arguments = parser.parse_args()
+    parser.option("--processes", 2)
+    parser.flag("--busy", "with a process that computes on the other core; needs --threads 1")
+    parser.option("--backends", "native,onednn", "whose candidates")
+    parser.option("--share", 0.95, "of the candidates that must agree")
+    parser.share("tessera", threads=2)
+    arguments = parser.parse()
     if arguments.processes < 2:
         parser.error("argument --processes: one process has nothing to be compared with")
     if arguments.busy and arguments.threads != 1:
         parser.error("argument --busy: needs --threads 1, for the other core is taken")
-    for file in (arguments.model, arguments.tessera):
-        if not file.is_file():
-            fail(f"there is no file {file}")
+    if not arguments.model.is_file():
+        fail(f"there is no file {arguments.model}")
     return arguments
 
 
 @contextlib.contextmanager
 def neighbour(core):
     """A process that computes on `core` until the block ends."""
-    process = subprocess.Popen([sys.executable, "-c", SPIN],
-                               preexec_fn=lambda: os.sched_setaffinity(0, [core]))
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                               preexec_fn=pin_to([core]))
     try:
         yield
     finally:
@@ -72,44 +63,31 @@ def measure(arguments, cores, folder, number):
     command = [arguments.tessera, "tune", arguments.model, "--all", "--threads",
                str(arguments.threads), "--backends", arguments.backends, "--output", file]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True, check=False,
-                          preexec_fn=lambda: os.sched_setaffinity(0, cores))
+                          stderr=subprocess.PIPE, text=True, check=False, preexec_fn=pin_to(cores))
     if done.returncode != 0:
         fail(f"{shlex.join(map(str, command))} failed: {done.stderr.strip()[-300:]}")
-    times = {}
-    for kernel in json.loads(file.read_text())["kernels"]:
-        for kind in ("cold", "warm"):
-            if kernel.get(kind) and kernel[kind]["seconds"] > 0:  # a view takes no time
-                times[kind, *(kernel[field] for field in KEY)] = kernel[kind]
-    return times
-
-
-def half_width(time):
-    return (time["high"] - time["low"]) / 2
-
-
-def percent(values, share):
-    values = sorted(values)
-    return 100 * values[min(len(values) - 1, int(share * len(values)))]
+    return {(kind, *(kernel[field] for field in KEY)): kernel[kind]
+            for kernel in json.loads(file.read_text())["kernels"] for kind in ("cold", "warm")
+            if kernel.get(kind) and kernel[kind]["seconds"] > 0}  # a view takes no time
 
 
 def report(pairs):
     """Prints statistics about the pairs of times; returns the share of pairs that agree."""
-    agreeing = [abs(one["seconds"] - two["seconds"]) < max(half_width(one), half_width(two))
-                for one, two in pairs]
-    apart = [abs(one["seconds"] - two["seconds"]) / min(one["seconds"], two["seconds"])
-             for one, two in pairs]
-    widths = [half_width(time) / time["seconds"] for pair in pairs for time in pair
-              if time["seconds"] > LONG_SECONDS]
-    rounds = [time["rounds"] for pair in pairs for time in pair]
-    share = sum(agreeing) / len(agreeing)
+    seconds, half_widths, rounds = (np.array([[of(time) for time in pair] for pair in pairs])
+                                    for of in (lambda time: time["seconds"],
+                                               lambda time: (time["high"] - time["low"]) / 2,
+                                               lambda time: time["rounds"]))
+    difference = abs(seconds[:, 0] - seconds[:, 1])
+    share = np.mean(difference < half_widths.max(axis=1))
+    middle, most, worst = 100 * np.quantile(difference / seconds.min(axis=1), [0.5, 0.95, 1])
     print(f"pairs of times of one candidate        {len(pairs)}")
     print(f"that agree within the interval         {100 * share:.1f} %")
-    print(f"apart: median, 95 of 100, most         {percent(apart, 0.5):.1f} %, "
-          f"{percent(apart, 0.95):.1f} %, {percent(apart, 1):.0f} %")
-    if widths:
-        print(f"interval of those over 20 us, median   +-{100 * statistics.median(widths):.1f} %")
-    print(f"rounds: median, most                   {statistics.median(rounds):.0f}, {max(rounds)}")
+    print(f"apart: median, 95 of 100, most         {middle:.1f} %, {most:.1f} %, {worst:.0f} %")
+    is_long = seconds > LONG_SECONDS
+    if is_long.any():
+        width = np.median((half_widths / seconds)[is_long])
+        print(f"interval of those over 20 us, median   +-{100 * width:.1f} %")
+    print(f"rounds: median, most                   {np.median(rounds):.0f}, {rounds.max()}")
     return share
 
 
@@ -128,7 +106,6 @@ def main():
              for key in sorted(one.keys() & two.keys())]
     if not pairs:
         fail("no candidate was measured twice")
-    print(shlex.join(["bench/repeatability.py", *sys.argv[1:]]))
     return 0 if report(pairs) >= arguments.share else 1
 
 

@@ -7,101 +7,85 @@ rows "bound" run with I/O binding. Each side has the options of onnxruntime's de
 kernels measured by Tessera before; "not measured" is Tessera before that, or with a lower
 optimisation level."""
 
-import argparse
 import json
-import pathlib
 import statistics
 import sys
-import time
 
-import compare
+from harness.arguments import Parser
+from harness.turns import alternate, timer_of
+from networks.graph_writer import model_of
+
+import numpy as np
+from onnx import helper
 
 SIZES = (4, 1000)
 BLOCK = 200  # runs between two readings of the clock
 
 
-def add_model(size):
-    from onnx import TensorProto, helper
+def timer_of_block(run):
+    def block():
+        for _ in range(BLOCK):
+            run()
 
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, size]) for name in "xyz"]
-    graph = helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"])], "add", values[:2],
-                              values[2:])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
-                             ir_version=8).SerializeToString()
+    return timer_of(block)
 
 
-def runners(module, session, feed):
-    """Functions that run a session: on arrays, and with I/O binding."""
-    binding = session.io_binding()
-    for name, array in feed.items():
-        binding.bind_cpu_input(name, array)
-    result = module.OrtValue.ortvalue_from_shape_and_type(list(feed["x"].shape), feed["x"].dtype)
-    binding.bind_ortvalue_output("z", result)
-    return (lambda: session.run(None, feed)), (lambda: session.run_with_iobinding(binding)), result
-
-
-def make_runners(size):
+def make_runs(size):
     """By name, a function for each row of the table. Checks that all compute the same."""
-    import numpy as np
     import onnxruntime
     import tessera.onnxruntime
 
-    content = add_model(size)
+    model = model_of([helper.make_node("Add", ["x", "y"], ["z"])],
+                     dict.fromkeys("xy", [1, size]), {"z": [1, size]}).SerializeToString()
     random = np.random.default_rng(size)
     feed = {name: random.standard_normal((1, size)).astype(np.float32) for name in "xy"}
 
     def tessera_session(optimize):
         options = tessera.onnxruntime.SessionOptions()
         options.add_session_config_entry("tessera.optimize", optimize)
-        return tessera.onnxruntime.InferenceSession(content, options)
+        return tessera.onnxruntime.InferenceSession(model, options)
 
-    sessions = {
-        "onnxruntime": (onnxruntime, onnxruntime.InferenceSession(
-            content, providers=["CPUExecutionProvider"])),
-        "tessera": (tessera.onnxruntime, tessera_session("now")),
-        "tessera, not measured": (tessera.onnxruntime, tessera_session("off")),
-    }
     rows = {}
-    for name, (module, session) in sessions.items():
-        rows[name], rows[f"{name}, bound"], result = runners(module, session, feed)
+    for name, module, session in (
+            ("onnxruntime", onnxruntime, onnxruntime.InferenceSession(
+                model, providers=["CPUExecutionProvider"])),
+            ("tessera", tessera.onnxruntime, tessera_session("now")),
+            ("tessera, not measured", tessera.onnxruntime, tessera_session("off"))):
+        binding = session.io_binding()
+        for key, array in feed.items():
+            binding.bind_cpu_input(key, array)
+        result = module.OrtValue.ortvalue_from_shape_and_type([1, size], np.float32)
+        binding.bind_ortvalue_output("z", result)
+        rows[name] = lambda session=session: session.run(None, feed)
+        rows[f"{name}, bound"] = lambda session=session, binding=binding: (
+            session.run_with_iobinding(binding))
         rows[f"{name}, bound"]()
         for array in (rows[name]()[0], result.numpy()):
             np.testing.assert_array_equal(array, feed["x"] + feed["y"])
     return rows
 
 
-def measure(rows, blocks):
-    """For each row, the median of its blocks, in nanoseconds a run; blocks are taken in turns."""
-    times = {name: [] for name in rows}
-    for block in range(blocks + 1):
-        for name, run in rows.items():
-            start = time.perf_counter_ns()
-            for _ in range(BLOCK):
-                run()
-            if block > 0:
-                times[name].append((time.perf_counter_ns() - start) / BLOCK)
-    return {name: statistics.median(found) for name, found in times.items()}
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--blocks", type=int, default=200, help=f"blocks of {BLOCK} runs (200)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--module-dir", type=pathlib.Path,
-                        default=compare.ROOT / "build/release/python", help="folder of the module tessera (build/release/python)")
-    arguments = parser.parse_args()
-    compare.enter_environment(arguments.module_dir)
-    sys.path.insert(0, str(arguments.module_dir))
-    results = {size: measure(make_runners(size), arguments.blocks) for size in SIZES}
+    parser = Parser(__doc__, "--blocks 20")
+    parser.option("--blocks", 200, f"blocks of {BLOCK} runs")
+    parser.flag("--json", "print JSON")
+    parser.share("module_dir")
+    arguments = parser.parse()
+    results = {}
+    for size in SIZES:
+        timers = {name: timer_of_block(run) for name, run in make_runs(size).items()}
+        times = alternate(timers, arguments.blocks, warm_ups=1)
+        results[size] = {name: 1e9 * statistics.median(found) / BLOCK
+                         for name, found in times.items()}
     if arguments.json:
         print(json.dumps(results))
-        return
+        return 0
     print(f"µs for one run, median of {arguments.blocks} blocks of {BLOCK} runs in turns")
     print(f"{'':>30}" + "".join(f"{f'Add [1,{size}]':>14}" for size in SIZES))
     for name in results[SIZES[0]]:
         print(f"{name:>30}" + "".join(f"{results[size][name] / 1000:14.2f}" for size in SIZES))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,24 +3,26 @@
 a C++ program with Tessera, a Python program with ONNX Runtime (an `.ort` file; the time of a Python
 process that only imports numpy is subtracted), a C++ program with OpenVINO (with CACHE_DIR).
 
-Each is started twice before measuring, so that its caches are filled and the files are in memory;
-then they take turns. Prints medians and their 95 % intervals by bootstrap over starts."""
+Each is started three times before measuring, so that its caches are filled and the files are in
+memory; then they take turns. Prints medians and their 95 % intervals by bootstrap over starts."""
 
-import argparse
-import json
-import os
 import pathlib
-import random
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from harness.arguments import RELEASE, Parser
+from harness.processes import choose_cores, pin_to, take_rounds, with_caches
+from harness.ratios import estimate, median
+from harness.report import Report, Table, width_of
+from harness.runtimes import OWN
+
+import numpy as np
+
 SHAPES = {}  # for each model, of inputs without fixed shapes: {"tokens": "1x128"}
-DEFAULT_MODELS = "resnet50,mobilenet_v2,chess,bert_mini"
-RESAMPLES = 2000
+WARM_UPS = 3
+EMPTY = "numpy alone"
 
 ORT_PROGRAM = """
 import sys, time
@@ -68,120 +70,83 @@ def save_ort(model, folder):
 
 
 class Program:
-    def __init__(self, name, command, folder, environment=None):
-        self.name = name
+    def __init__(self, command, folder, environment=None):
         self.command = [str(part) for part in command]
         self.folder = folder
-        self.environment = {**os.environ, **(environment or {})}
-        self.starts_ms = []
-        self.runs_ms = []
+        self.environment = environment
 
-    def start(self, cores, counts):
+    def start(self, cores):
+        """The milliseconds to the first result without a run, and those of a run."""
         begin = time.monotonic_ns()
-        done = subprocess.run(
-            ["taskset", "-c", cores, *self.command], cwd=self.folder, env=self.environment,
-            capture_output=True, text=True, check=False)
+        done = subprocess.run(self.command, cwd=self.folder, env=self.environment,
+                              capture_output=True, text=True, check=False, preexec_fn=pin_to(cores))
         if done.returncode != 0:
-            raise SystemExit(f"{self.name}: {done.stderr}")
+            raise SystemExit(f"{self.command[0]}: {done.stderr}")
         first, run = (int(number) for number in done.stdout.split()[:2])
-        if not counts:
-            return
-        self.starts_ms.append((first - begin - run) / 1e6)
-        self.runs_ms.append(run / 1e6)
+        return (first - begin - run) / 1e6, run / 1e6
 
 
-def interval(values, statistic, seed=1):
-    generator = random.Random(seed)
-    found = sorted(statistic([generator.choice(values) for _ in values])
-                   for _ in range(RESAMPLES))
-    return found[int(0.025 * RESAMPLES)], found[int(0.975 * RESAMPLES)]
-
-
-def programs_for(model, name, threads, runs, folder, bin_dir):
+def programs_for(model, name, threads, arguments, folder):
     shapes = [f"{value}={shape}" for value, shape in SHAPES.get(name, {}).items()]
-    tail = [threads, runs]
+    tail = [threads, arguments.runs]
     python = [sys.executable, "-c"]
-    own = {"XDG_CACHE_HOME": str(folder / "user"), "TESSERA_CACHE_DIR": str(folder / "work")}
-    programs = [
-        Program("tessera", [bin_dir / "start_tessera", model, *tail, *shapes], folder, own),
-        Program("onnxruntime", [*python, ORT_PROGRAM, save_ort(model, folder), *tail, *shapes],
-                folder),
-        Program("numpy alone", [*python, NUMPY_PROGRAM], folder),
-    ]
-    if (bin_dir / "start_openvino").exists():
-        programs.append(Program("openvino", [bin_dir / "start_openvino", model, *tail,
-                                             folder / "openvino", *shapes], folder))
+    programs = {
+        OWN: Program([arguments.bin_dir / "start_tessera", model, *tail, *shapes], folder,
+                     with_caches(folder)),
+        "onnxruntime": Program([*python, ORT_PROGRAM, save_ort(model, folder), *tail, *shapes],
+                               folder),
+        EMPTY: Program([*python, NUMPY_PROGRAM], folder)}
+    if (arguments.bin_dir / "start_openvino").exists():
+        programs["openvino"] = Program([arguments.bin_dir / "start_openvino", model, *tail,
+                                        folder / "openvino", *shapes], folder)
     return programs
 
 
-def report_of(programs):
+def ratio_of_medians(values, others):
+    return median(values) / median(others)
+
+
+def report_of(results):
     """For each runtime, the median overhead in milliseconds and its interval; for each peer, the
     ratio of Tessera's overhead to its own."""
-    by_name = {program.name: program for program in programs}
-    python_ms = statistics.median(by_name["numpy alone"].starts_ms)
-    overheads = {name: program.starts_ms for name, program in by_name.items()
-                 if name != "numpy alone"}
-    overheads["onnxruntime"] = [value - python_ms for value in overheads["onnxruntime"]]
-    report = {}
-    for name, values in overheads.items():
-        low, high = interval(values, statistics.median)
-        report[name] = {"overhead_ms": statistics.median(values), "low_ms": low, "high_ms": high,
-                        "run_ms": statistics.median(by_name[name].runs_ms)}
-        if name == "tessera":
-            continue
-        pairs = list(zip(values, overheads["tessera"]))
-        def ratio(some):
-            return statistics.median(own for _, own in some) / statistics.median(
-                other for other, _ in some)
-        low, high = interval(pairs, ratio)
-        report[name].update(part=ratio(pairs), part_low=low, part_high=high)
-    return report
-
-
-def measure(model, name, threads, arguments):
-    cores = ",".join(str(core) for core in sorted(os.sched_getaffinity(0))[:threads])
-    with tempfile.TemporaryDirectory() as text:
-        folder = pathlib.Path(text)
-        (folder / "work").mkdir()
-        programs = programs_for(model, name, threads, arguments.runs, folder, arguments.bin_dir)
-        for _ in range(3):
-            for program in programs:
-                program.start(cores, counts=False)
-        generator = random.Random(0)
-        for _ in range(arguments.starts):
-            generator.shuffle(programs)
-            for program in programs:
-                program.start(cores, counts=True)
-        return report_of(programs)
+    times = {name: np.transpose(each[WARM_UPS:]) for name, each in results.items()}
+    python_ms = median(times.pop(EMPTY)[0])
+    times["onnxruntime"][0] -= python_ms
+    return {name: {"overhead_ms": estimate(median, starts), "run_ms": median(runs),
+                   "part": estimate(ratio_of_medians, times[OWN][0], starts)}
+            for name, (starts, runs) in times.items()}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default=DEFAULT_MODELS, help=f"of the zoo ({DEFAULT_MODELS})")
-    parser.add_argument("--threads", default="1,2", help="numbers of threads (1,2)")
-    parser.add_argument("--starts", type=int, default=20, help="of each program (20)")
-    parser.add_argument("--runs", type=int, default=20, help="behind the first, for their median")
-    parser.add_argument("--bin-dir", type=pathlib.Path, default=ROOT / "build/release/bin")
-    parser.add_argument("--json", type=pathlib.Path, help="FILE for all of it")
-    arguments = parser.parse_args()
-    everything = {}
-    print(f"{'model':<14}{'threads':>8}  {'runtime':<12}{'overhead ms':>12} {'[95 %]':>18}"
-          f"{'run ms':>9}  Tessera takes")
-    for name in arguments.models.split(","):
-        model = ROOT / "build/zoo" / name / "model.onnx"
-        for threads in map(int, arguments.threads.split(",")):
-            report = measure(model, name, threads, arguments)
-            everything[f"{name} {threads}"] = report
-            for runtime, row in report.items():
-                part = ("" if runtime == "tessera" else
-                        f"{row['part']:.2f} [{row['part_low']:.2f}, {row['part_high']:.2f}] of it")
-                print(f"{name:<14}{threads:>8}  {runtime:<12}{row['overhead_ms']:>12.1f} "
-                      f"{'[%.1f, %.1f]' % (row['low_ms'], row['high_ms']):>18}"
-                      f"{row['run_ms']:>9.2f}  {part}", flush=True)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(everything, indent=1) + "\n")
+    parser = Parser(__doc__, "--models chess --threads 1 --json start.json")
+    parser.share("threads", "json", models="resnet50,mobilenet_v2,chess,bert_mini")
+    parser.option("--starts", 20, "of each program")
+    parser.option("--runs", 20, "behind the first, for their median")
+    parser.option("--bin-dir", RELEASE / "bin")
+    arguments = parser.parse()
+    report = Report(arguments, steps=1)
+    table = Table(("model", width_of(arguments.models)), ("threads", "7"), ("  runtime", "<14"),
+                  ("overhead ms [95 %]", "26"), ("run ms", "9.2f"),
+                  ("  Tessera takes", "<1"))
+    table.print_titles()
+
+    def measure(name, model, threads):
+        report.say("starting processes")
+        with tempfile.TemporaryDirectory() as text:
+            programs = programs_for(model, name, threads, arguments, pathlib.Path(text))
+            told = report_of(take_rounds(
+                WARM_UPS + arguments.starts, programs,
+                lambda program, _: programs[program].start(choose_cores(threads))))
+        for runtime, found in told.items():
+            overhead, part = found["overhead_ms"], found["part"]
+            row = {"model": name, "threads": threads, "runtime": runtime, "run_ms": found["run_ms"],
+                   **overhead.as_dict("overhead_ms"), **part.as_dict("part")}
+            report.print_row(table, row, name, threads, f"  {runtime}", overhead.text(1),
+                             row["run_ms"], "" if runtime == OWN else f"  {part.text()} of it")
+
+    report.each_case(measure)
+    return report.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -21,9 +21,8 @@
 #include "cli/bind_arguments.h"
 #include "cli/command.h"
 #include "cli/doctor_findings.h"
-#include "cli/doctor_report.h"
 #include "cli/trial_process.h"
-#include "microbench/probe_worker.h"
+#include "microbench/worker_bench.h"
 #include "price/cost_sections.h"
 
 namespace tessera::cli {

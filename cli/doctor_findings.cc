@@ -366,8 +366,8 @@ Check check_load(const MachineState& machine) {
   Check check = processor_check("load by others",
                                 number_text(*machine.busy_by_others) + " processors on average");
   if (*machine.busy_by_others <= kMaxBusyByOthers) return check;
-  check.problem = "other processes use " + number_text(*machine.busy_by_others) +
-                  " of the processors on which this one may run";
+  check.problem = "other processes keep " + number_text(*machine.busy_by_others) +
+                  " processors busy, of those on which this process may run";
   check.remedy = "stop them (top shows which they are), or leave them some cores with --threads";
   return check;
 }

@@ -1,6 +1,6 @@
 // Finds causes that make models slow, or leave them to the reference: turns the examination of
 // `tessera doctor` into a list of checks, each fine or a finding with a remedy. Pure;
-// doctor_command.cc examines, and doctor_report.h prints.
+// doctor_command.cc examines, and doctor_report.cc prints.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,59 @@
 #include <vector>
 
 #include "api/environment.h"
-#include "cli/machine_state.h"
+#include "cli/json_output.h"
+#include "cli/text_table.h"
 #include "tessera/cache.h"
 #include "tessera/tessera.h"
 
 namespace tessera::cli {
+
+// Something that may be limited.
+template <class T>
+struct Limit {
+  bool is_known = false;
+  std::optional<T> value = {};  // nullopt: not known, or no limit
+
+  bool operator==(const Limit&) const = default;
+};
+
+// Facts that the system tells about the machine, and about the share of this process
+// (machine_state.cc). The runtime itself uses base/memory.h and base/processor.h. Members that are
+// "" or nullopt are not known.
+struct MachineState {
+  std::string processor;
+  // The instruction sets that kernels of Tessera or of libraries use, as /proc/cpuinfo writes them.
+  std::vector<std::string> instruction_sets;
+  // Whether all kernels for x86-64 that are faster than the baseline can run; nullopt on other
+  // processors.
+  std::optional<bool> has_avx2;
+  std::optional<int64_t> cores;         // that are online
+  std::optional<int64_t> usable_cores;  // on which this process may run (its affinity mask)
+  // The number of processors whose time the control group of this process, or one around it, may
+  // use.
+  Limit<double> quota;
+  std::vector<std::string> governors;  // each once
+  std::string frequency_driver;
+  // Processors that other processes use, on average.
+  std::optional<double> busy_by_others;
+  std::string huge_pages;  // "always", "madvise", "never"
+  std::optional<bool> flushes_denormals;
+  std::optional<int64_t> machine_bytes;
+  std::optional<int64_t> available_bytes;  // that this process can still allocate
+  Limit<int64_t> group_bytes;              // of the control group or one around it
+  // Soft limits (ulimit).
+  Limit<int64_t> open_files;
+  Limit<int64_t> locked_bytes;
+  Limit<int64_t> address_space_bytes;
+};
+
+// Takes a fifth of a second, in which it watches what other processes do.
+MachineState read_machine_state();
+
+// Reads instruction sets, cores, quota, governors, huge pages and the memory of the control group
+// from the files below `root`/proc and `root`/sys. Members stay unknown if their file is missing or
+// not as expected.
+void read_machine_files(const std::filesystem::path& root, MachineState& state);
 
 // A file or folder of plug-ins that TESSERA_BACKEND_PATH names.
 struct ExaminedBackendPath {
@@ -80,5 +128,15 @@ std::string octal_text(int64_t mode);
 
 // All checks in the order in which they are printed.
 std::vector<Check> find_faults(const Examination& examination);
+
+// The number of checks with a problem.
+size_t finding_count(const std::vector<Check>& checks);
+
+// All checks by area, then each finding with its remedy. Nothing is shortened: long text continues
+// on the next line.
+std::string doctor_text(const std::vector<Check>& checks, const TextStyle& style);
+
+// The examination and the checks that find_faults() derived from it.
+Json doctor_json(const Examination& examination, const std::vector<Check>& checks);
 
 }  // namespace tessera::cli

@@ -1,4 +1,4 @@
-#include "cli/doctor_report.h"
+#include "cli/doctor_findings.h"
 
 #include <sstream>
 

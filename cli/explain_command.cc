@@ -7,8 +7,6 @@
 #include "cli/command.h"
 #include "cli/explain_report.h"
 #include "cli/measure_steps.h"
-#include "cli/plan_notes.h"
-#include "cli/plan_page.h"
 #include "cli/plan_summary.h"
 #include "cli/staged_files.h"
 

@@ -53,4 +53,27 @@ Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps)
 // `file` is named in errors. Throws InvalidArgument for anything that is not such a text.
 ExplainReport read_explain_json(const std::string& text, const std::string& file);
 
+// The table of fused groups: for each kernel of `plan` that computes two or more nodes, what it
+// reads, writes and takes beside its nodes one by one. Equal groups share a row, those that take
+// longest together come first. "" if there are none. `step_us` has one measured time for each step.
+std::string fused_groups_text(const PlanDescription& plan, const std::vector<double>& step_us,
+                              const TextStyle& style);
+
+// The notes that `tessera explain --onnx` writes at the nodes of a model (plan_notes.cc). For each
+// node name, notes about the step that computes the node: "tessera.step", ".op" (of the whole
+// group), ".backend", ".algorithm", ".threads", ".milliseconds" (of the whole step),
+// ".predicted_milliseconds" if costs are known, ".input_layouts", ".output_layouts". Conversions
+// are not nodes of the model: ".conversions" lists the conversions of the step's inputs, and those
+// of its results that only the caller reads.
+std::map<std::string, std::map<std::string, std::string>> plan_notes(const ExplainReport& report);
+
+// Renders the plan as a web page: one HTML file that loads no other file (plan_page.cc). Returns
+// HTML: measured and predicted times, the comparison of whole plans, the steps as a bar, a graph
+// and a table, and their candidates. The data is explain_json() of all steps. The page itself is
+// made of plan_page.html, plan_page.css, plan_page.js and plan_graph.js.
+std::string plan_page(const ExplainReport& report);
+
+// plan_page.html with styles and scripts, and a marker for the JSON. The build generates it.
+extern const char* const kPlanPage;
+
 }  // namespace tessera::cli

@@ -1,4 +1,4 @@
-#include "cli/machine_state.h"
+#include "cli/doctor_findings.h"
 
 #include <sched.h>
 #include <sys/resource.h>

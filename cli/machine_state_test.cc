@@ -1,5 +1,5 @@
 // Reads the state of fabricated /proc and /sys, and of this machine.
-#include "cli/machine_state.h"
+#include "cli/doctor_findings.h"
 
 #include "base/matchers_test.h"
 #include "base/temporary_folder_test.h"

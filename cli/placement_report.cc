@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 #include <vector>
 
 #include "cli/element.h"
@@ -85,25 +84,26 @@ std::string name_of(const CandidateDescription& candidate) {
   return candidate.backend + (candidate.algorithm.empty() ? "" : ":" + candidate.algorithm);
 }
 
-std::string contender_text(const std::string& name) {
-  const size_t comma = name.find(", round ");
-  const std::string kind = name.substr(0, comma);
-  const std::string round = comma == std::string::npos ? "" : name.substr(comma + 2);
-  const std::string prices = round.empty() ? "" : ", " + round;
-  if (kind == "chosen") return "best by kernels timed alone";
-  if (kind == "known") return "plan of an earlier tuning";
-  if (kind == "solved") return "best by timed steps, " + (round.empty() ? "round 1" : round);
-  if (kind == "greedy") return "fastest kernel of each node" + prices;
-  if (kind == "in order") return "plan without measuring";
-  constexpr std::string_view kAlone = " alone";
-  if (kind.ends_with(kAlone)) {
-    return "mostly " + kind.substr(0, kind.size() - kAlone.size()) + prices;
+std::string contender_text(const ContenderDescription& contender) {
+  const std::string round = ", round " + std::to_string(contender.round);
+  const std::string later_round = contender.round > 1 ? round : "";
+  switch (contender.kind) {
+    case ContenderKind::Chosen:
+      return "best by kernels timed alone";
+    case ContenderKind::Known:
+      return "plan of an earlier tuning";
+    case ContenderKind::Solved:
+      return "best by timed steps" + round;
+    case ContenderKind::Greedy:
+      return "fastest kernel of each node" + later_round;
+    case ContenderKind::InOrder:
+      return "plan without measuring";
+    case ContenderKind::Alone:
+      return "mostly " + contender.backend + later_round;
+    case ContenderKind::Unsplit:
+      return "largest groups of " + contender.backend + later_round;
   }
-  constexpr std::string_view kUnsplit = " unsplit";
-  if (kind.ends_with(kUnsplit)) {
-    return "largest groups of " + kind.substr(0, kind.size() - kUnsplit.size()) + prices;
-  }
-  return name;
+  return contender.name;
 }
 
 namespace {
@@ -124,7 +124,7 @@ std::string contenders_text(const PlacementDescription& placement, const TextSty
   TextTable table({{"plan that was run"}, {"one run", Align::Right}, {"result", Align::Left}});
   for (size_t index = 0; index < placement.contenders.size(); ++index) {
     const ContenderDescription& contender = placement.contenders[index];
-    table.add_row({contender_text(contender.name),
+    table.add_row({contender_text(contender),
                    time_text(contender.seconds, contender.low, contender.high),
                    result_text(placement, index)});
   }

@@ -18,9 +18,8 @@ std::string placement_text(const std::optional<PlacementDescription>& placement,
 // "native:winograd", "reference"
 std::string name_of(const CandidateDescription& candidate);
 
-// A contender's name for users: "solved, round 3" becomes "best by timed steps, round 3". Unknown
-// names are returned unchanged.
-std::string contender_text(const std::string& name);
+// How a contender was found, in words for users: "best by timed steps, round 3".
+std::string contender_text(const ContenderDescription& contender);
 
 // "chosen, 1.2 µs ahead", "chosen if 3.4 µs (31 %) faster", or "" if the margin is unknown.
 std::string margin_text(const CandidateDescription& candidate);

@@ -9,13 +9,15 @@ namespace {
 
 PlacementDescription small_placement() {
   return {.predicted_seconds = 0.0035,
-          .build_seconds = 0.012,
           .measured_seconds = 0.004,
+          .build_seconds = 0.012,
           .lower_bound_seconds = 0.003,
           .is_proven_optimal = true,
           .gap = 0.02,
           .solve_seconds = 0.005,
-          .contenders = {{"solved", 0.0045, 0.0044, 0.0046}, {"greedy", 0.005, 0.0049, 0.0051}}};
+          .contenders = {
+              {.seconds = 0.0045, .low = 0.0044, .high = 0.0046, .kind = ContenderKind::Solved},
+              {.seconds = 0.005, .low = 0.0049, .high = 0.0051, .kind = ContenderKind::Greedy}}};
 }
 
 CandidateDescription candidate(const std::string& node, const std::string& backend,
@@ -57,16 +59,22 @@ TEST(PlacementReport, KeepsPredictionsAndTheirProofApartFromWhatWasMeasured) {
 
 TEST(PlacementReport, SaysInWordsWhatWasRunAndWhyTheFirstIsUsed) {
   PlacementDescription placement = small_placement();
-  placement.contenders = {{"chosen", 0.00402},     {"solved, round 3", 0.004},
-                          {"known", 0.0041},       {"in order", 0.0042},
-                          {"onednn alone", 0.005}, {"mylib alone, round 2", 0.006}};
+  placement.contenders = {
+      {.seconds = 0.00402, .kind = ContenderKind::Chosen},
+      {.seconds = 0.004, .kind = ContenderKind::Solved, .round = 3},
+      {.seconds = 0.0041, .kind = ContenderKind::Known},
+      {.seconds = 0.0042, .kind = ContenderKind::InOrder},
+      {.seconds = 0.005, .kind = ContenderKind::Alone, .backend = "onednn"},
+      {.seconds = 0.006, .kind = ContenderKind::Alone, .backend = "mylib", .round = 2},
+      {.seconds = 0.007, .kind = ContenderKind::Unsplit, .backend = "mylib"}};
   EXPECT_THAT(placement_text(placement, std::nullopt, kPipeStyle),
               HasSubstr("best by kernels timed alone   4.020 ms  used: as fast as any\n"
                         "best by timed steps, round 3  4.000 ms\n"
                         "plan of an earlier tuning     4.100 ms\n"
                         "plan without measuring        4.200 ms\n"
                         "mostly onednn                 5.000 ms\n"
-                        "mostly mylib, round 2         6.000 ms\n"));
+                        "mostly mylib, round 2         6.000 ms\n"
+                        "largest groups of mylib       7.000 ms\n"));
   placement.contenders[0].seconds = 0.0044;
   EXPECT_THAT(placement_text(placement, std::nullopt, {}),
               HasSubstr("used: soonest built and run"));

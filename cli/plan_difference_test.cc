@@ -1,4 +1,4 @@
-#include "cli/plan_difference.h"
+#include "cli/diff_report.h"
 
 #include "base/matchers_test.h"
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <string_view>
 
 #include "cli/plan_summary.h"
 
@@ -26,27 +24,9 @@ const char* margin_key(const CandidateDescription& candidate) {
   return *behind >= candidate.price_seconds ? "never" : "behind";
 }
 
-// Splits "solved, round 2" and "mylib alone" into their parts.
 Json contender_json(const ContenderDescription& contender, bool is_chosen) {
-  constexpr std::string_view kRound = ", round ";
-  constexpr std::string_view kOfOneBackend[] = {" alone", " unsplit"};
-  std::string choice = contender.name;
-  std::string backend;
-  int round = 1;
-  if (const size_t at = choice.find(kRound); at != std::string::npos) {
-    round = std::atoi(choice.c_str() + at + kRound.size());
-    choice.resize(at);
-  }
-  for (const std::string_view kind : kOfOneBackend) {
-    if (!choice.ends_with(kind)) continue;
-    backend = choice.substr(0, choice.size() - kind.size());
-    choice = kind.substr(1);
-  }
-  return {{"contender", json_key(choice)},
-          {"backend", backend},
-          {"round", round},
-          {"is_chosen", is_chosen},
-          {"time", fields_json(MeasuredTime{contender.seconds, contender.low, contender.high})}};
+  const MeasuredTime time{contender.seconds, contender.low, contender.high};
+  return fields_json(contender, {{"is_chosen", is_chosen}, {"time", fields_json(time)}});
 }
 
 }  // namespace

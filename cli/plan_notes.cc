@@ -1,4 +1,4 @@
-#include "cli/plan_notes.h"
+#include "cli/explain_report.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "cli/plan_page.h"
+#include "cli/explain_report.h"
 
 #include <numeric>
 #include <string_view>

@@ -98,8 +98,7 @@ std::string progress_text(const TuneProgress& progress, double since_report, dou
   }
   head += progress_time_text(progress, since_report, in_phase);
   std::string tail;
-  const bool is_plan = progress.phase == BindPhase::Comparing;
-  const std::string what = is_plan ? contender_text(progress.what) : progress.what;
+  const std::string what = progress.contender ? contender_text(*progress.contender) : progress.what;
   if (!what.empty() && !is_waiting) tail += ": " + one_column_each(what);
   if (progress.best_seconds > 0) {
     const std::string best = ", best " + time_text(progress.best_seconds);

@@ -24,8 +24,14 @@ TEST(ProgressText, NamesPhaseCountTimeAndWhat) {
                     3, kWide),
       "comparing whole plans, 3 of 7, about 12 s left");
   // The name is the one in the table of plans that were run.
-  EXPECT_EQ(progress_text({.what = "solved, round 2", .phase = BindPhase::Comparing}, 0, 0, kWide),
+  const ContenderDescription contender{.kind = ContenderKind::Solved, .round = 2};
+  EXPECT_EQ(progress_text(
+                {.what = "solved, round 2", .phase = BindPhase::Comparing, .contender = contender},
+                0, 0, kWide),
             "comparing whole plans: best by timed steps, round 2");
+  EXPECT_EQ(
+      progress_text({.what = "for the first runs", .phase = BindPhase::Comparing}, 0, 0, kWide),
+      "comparing whole plans: for the first runs");
 }
 
 TEST(ProgressText, CountsDownAndNeverSaysThatNothingIsLeft) {

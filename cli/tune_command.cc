@@ -76,7 +76,7 @@ CommandResult tune(TuneArguments arguments) {
   preset.cache.retune = true;
   if (arguments.only_quotes) return quote(arguments, preset);
   const ModelRequest request(arguments.model, MissingInputs::AreRandom, preset);
-  // Checked before measuring, so that nobody waits for a result that cannot be written.
+  // Measuring takes long, so the program first checks whether it can write the result.
   check_writable_file("--output", arguments.output);
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);

@@ -1,8 +1,7 @@
-#include "cli/version_report.h"
+#include "cli/backends_report.h"
 
 #include <chrono>
 
-#include "cli/backends_report.h"
 #include "cli/trial_process.h"
 
 namespace tessera::cli {

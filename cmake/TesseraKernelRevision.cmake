@@ -37,6 +37,7 @@ function(tessera_kernel_revision target namespace)
     "checks ${TESSERA_CHECKS}"
     "sanitizers ${TESSERA_SANITIZE}"
     "threads ${TESSERA_THREADS}"
+    "files joined ${TESSERA_JOIN}"
     ${ARG_SETTINGS})
   # Flags may contain paths, for example -ffile-prefix-map.
   list(TRANSFORM lines REPLACE "${PROJECT_BINARY_DIR}" "<build>")
@@ -60,5 +61,7 @@ function(tessera_kernel_revision target namespace)
     DEPENDS ${script} ${inputs} ${files}
     COMMENT "Computing the revision of the kernels of ${target}"
     VERBATIM)
+  # Joined with others, it would compile these again.
+  set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${output})
 endfunction()

@@ -123,7 +123,7 @@ int visit(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 
-int clear(PyObject* self) {
+int clear_call(PyObject* self) {
   Py_CLEAR(of(self).native);
   Py_CLEAR(of(self).explain);
   Py_CLEAR(of(self).describe);
@@ -133,7 +133,7 @@ int clear(PyObject* self) {
 void free(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
-  clear(self);
+  clear_call(self);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -167,7 +167,7 @@ PyObject* attribute(PyObject* self, PyObject* name) {
   return PyObject_GenericGetAttr(self, name);
 }
 
-PyObject* text(PyObject* self) {
+PyObject* call_text(PyObject* self) {
   const nb::object name = nb::steal(PyObject_GetAttrString(of(self).native, "__qualname__"));
   if (!name.is_valid()) return nullptr;
   return PyUnicode_FromFormat("<function tessera.%S>", name.ptr());
@@ -215,9 +215,9 @@ PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(&make)},
                         {Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
                         {Py_tp_descr_get, reinterpret_cast<void*>(&bind_to)},
                         {Py_tp_getattro, reinterpret_cast<void*>(&attribute)},
-                        {Py_tp_repr, reinterpret_cast<void*>(&text)},
+                        {Py_tp_repr, reinterpret_cast<void*>(&call_text)},
                         {Py_tp_traverse, reinterpret_cast<void*>(&visit)},
-                        {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                        {Py_tp_clear, reinterpret_cast<void*>(&clear_call)},
                         {Py_tp_dealloc, reinterpret_cast<void*>(&free)},
                         {Py_tp_members, kMembers},
                         {Py_tp_getset, kProperties},

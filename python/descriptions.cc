@@ -56,52 +56,11 @@ nb::object value_of(const T& value) {
   }
 }
 
-// The type of the result of value_of(), as Python writes it.
-template <class T>
-std::string annotation() {
-  if constexpr (kIsDescribed<T>) {
-    return kFields<T>.name;
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return "bool";
-  } else if constexpr (std::is_integral_v<T> || std::is_same_v<T, std::chrono::nanoseconds>) {
-    return "int";
-  } else if constexpr (std::is_same_v<T, double>) {
-    return "float";
-  } else if constexpr (std::is_same_v<T, std::vector<Dimension>>) {
-    return "tuple[int | str, ...]";
-  } else if constexpr (std::is_same_v<T, Ingredients>) {
-    return "dict[str, str]";
-  } else if constexpr (kIsOptional<T>) {
-    return annotation<typename T::value_type>() + " | None";
-  } else if constexpr (kIsVector<T>) {
-    return "list[" + annotation<typename T::value_type>() + "]";
-  } else if constexpr (requires { typename T::mapped_type; }) {
-    return "dict[str, " + annotation<typename T::mapped_type>() + "]";
-  } else {
-    return "str";
-  }
-}
-
-// Adds the fields of a description to `classes`, and those of the descriptions inside it.
-template <class T>
-void add_fields(nb::dict& classes) {
-  if constexpr (kIsDescribed<T>) {
-    nb::dict fields;
-    for_each_field<T>([&]<class Field>(const Field& field) {
-      using Type = typename Field::Type;
-      fields[field.name] = annotation<Type>();
-      add_fields<Type>(classes);
-    });
-    classes[kFields<T>.name] = fields;
-  } else if constexpr (kIsOptional<T> || kIsVector<T>) {
-    add_fields<typename T::value_type>(classes);
-  }
-}
-
 }  // namespace
 
 template <class Description>
 nb::object to_python(const Description& description) {
+  static_assert(is_listed<Description>(Descriptions()), "descriptions.py lacks the class");
   nb::dict fields;
   for_each_field<Description>(
       [&](const auto& field) { fields[field.name] = value_of(description.*field.member); });
@@ -121,20 +80,5 @@ template nb::object to_python(const StageRecord& stage);
 template nb::object to_python(const StepRecord& step);
 template nb::object to_python(const TuneProgress& progress);
 template nb::object to_python(const ValueDescription& value);
-
-nb::dict description_fields() {
-  nb::dict classes;
-  add_fields<BackendDescription>(classes);
-  add_fields<CacheReport>(classes);
-  add_fields<CompileDescription>(classes);
-  add_fields<HeldMemoryDescription>(classes);
-  add_fields<ModelInspection>(classes);
-  add_fields<PlanDescription>(classes);
-  add_fields<ShapesDescription>(classes);
-  add_fields<StageRecord>(classes);
-  add_fields<StepRecord>(classes);
-  add_fields<TuneProgress>(classes);
-  return classes;
-}
 
 }  // namespace tessera::python

@@ -21,8 +21,4 @@ nanobind::list to_list(const Items& items) {
   return list;
 }
 
-// For each class the names of its fields with their types in Python: {"StageRecord": {"name":
-// "str", ...}, ...}. A test compares the dataclasses with it.
-nanobind::dict description_fields();
-
 }  // namespace tessera::python

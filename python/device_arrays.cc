@@ -30,7 +30,7 @@ nb::object numpy_type(DataType type) {
   return nb::module_::import_("numpy").attr("dtype")(name(type));
 }
 
-nb::object shape_of(const Tensor& self) {
+nb::object tensor_shape(const Tensor& self) {
   nb::list dims;
   for (const int64_t dim : self.dims()) dims.append(dim);
   return nb::tuple(dims);
@@ -45,7 +45,7 @@ nb::object to_host(const Tensor& self) {
   return to_arrays(std::move(copy))[0];
 }
 
-nb::object as_array(const Tensor& self, nb::handle type, nb::handle copies) {
+nb::object tensor_as_array(const Tensor& self, nb::handle type, nb::handle copies) {
   if (!copies.is_none() && !nb::cast<bool>(copies)) {
     throw nb::value_error("an array in memory of a device cannot be read without a copy");
   }
@@ -77,15 +77,6 @@ nb::object to_dlpack(const Tensor& self, const nb::kwargs& wishes) {
   }
   return nb::cast(array, nb::rv_policy::reference)
       .attr("__dlpack__")(**nb::borrow<nb::kwargs>(rest));
-}
-
-// Keeps an array of another library alive. The last tensor may be destroyed on a thread that does
-// not hold the interpreter's lock.
-std::shared_ptr<void> kept(nb::ndarray<> array) {
-  return {new nb::ndarray<>(std::move(array)), [](void* held) {
-            const Locked lock;
-            delete static_cast<nb::ndarray<>*>(held);
-          }};
 }
 
 Tensor from_dlpack(const Backends& self, nb::handle value) {
@@ -141,7 +132,7 @@ Tensor new_array(const Backends& self, std::vector<int64_t> shape, nb::handle dt
   return self.new_tensor(element, std::move(shape), device);
 }
 
-std::string text(const Tensor& self) {
+std::string tensor_text(const Tensor& self) {
   return "<tessera.DeviceArray " + std::string(name(self.type())) + " " + dims_text(self.dims()) +
          " on " + std::string(self.device()) + ">";
 }
@@ -154,7 +145,7 @@ void bind_device_arrays(nb::module_& module) {
       "A dense row-major array in memory of a device. Created by to_device(), new_array() and "
       "from_dlpack(), and returned by Executor.run() for outputs that were bound in the layout "
       "'row_major@<device>'. numpy.asarray() and to_host() copy it to the host.")
-      .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro("shape", &tensor_shape, nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_prop_ro(
           "dtype", [](const Tensor& self) { return numpy_type(self.type()); },
           nb::sig("def dtype(self) -> numpy.dtype"))
@@ -164,7 +155,8 @@ void bind_device_arrays(nb::module_& module) {
       .def_prop_ro("device", &Tensor::device, "The name of the device, such as 'opencl'.")
       .def("to_host", &to_host, nb::sig("def to_host(self) -> numpy.ndarray"),
            "A copy in the host's memory; waits until it is there.")
-      .def("__array__", &as_array, "dtype"_a = nb::none(), nb::kw_only(), "copy"_a = nb::none(),
+      .def("__array__", &tensor_as_array, "dtype"_a = nb::none(), nb::kw_only(),
+           "copy"_a = nb::none(),
            nb::sig("def __array__(self, dtype: object = None, *, copy: bool | None = None) -> "
                    "numpy.ndarray"))
       .def("__dlpack__", &to_dlpack, nb::sig("def __dlpack__(self, **kwargs: object) -> object"),
@@ -177,7 +169,7 @@ void bind_device_arrays(nb::module_& module) {
             return nb::make_tuple(device.type, device.id);
           },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
-      .def("__repr__", &text);
+      .def("__repr__", &tensor_text);
 }
 
 void bind_device_memory(nb::class_<Backends>& backends) {

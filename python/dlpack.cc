@@ -79,15 +79,6 @@ std::string failure(nb::handle value) {
   return "its __dlpack__() gives no such capsule";
 }
 
-// The last tensor may be destroyed on a thread that does not hold the interpreter's lock.
-template <class Array>
-std::shared_ptr<void> kept(Array array) {
-  return {new Array(std::move(array)), [](void* held) {
-            const Locked lock;
-            delete static_cast<Array*>(held);
-          }};
-}
-
 template <class Array>
 Array import(nb::handle value, const std::string& location, const std::string& expected) {
   Array array;

@@ -28,7 +28,7 @@ namespace {
 std::string location_of(const std::string& input) { return "input '" + input + "'"; }
 
 // How often a thread that waits for its turn looks for signals.
-constexpr std::chrono::milliseconds kPoll{50};
+constexpr std::chrono::milliseconds kTurnPoll{50};
 // More values than these are only counted in a repr.
 constexpr size_t kMaxValues = 6;
 
@@ -41,7 +41,7 @@ void SharedExecutor::wait_for_turn(std::unique_lock<std::timed_mutex>& turn) {
                 "bind another one in the new process");
   }
   if (!is_main_thread()) turn.lock();
-  while (!turn && !turn.try_lock_for(kPoll)) {
+  while (!turn && !turn.try_lock_for(kTurnPoll)) {
     const Locked lock;
     if (PyErr_CheckSignals() != 0) nb::raise_python_error();
   }
@@ -230,7 +230,7 @@ void clear_bindings(SharedExecutor& shared) {
   shared.has_bound_input = false;
 }
 
-std::string text(const Executor& executor) {
+std::string executor_text(const Executor& executor) {
   return "<tessera.Executor " + values_text(executor.inputs()) + " -> " +
          values_text(executor.outputs()) + "; threads: " + std::to_string(executor.threads()) + ">";
 }
@@ -469,7 +469,8 @@ void bind_executor(nb::module_& module) {
           nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
           "Where the current plan was found, what caches knew, and what was measured.")
       .def(
-          "__repr__", [](SharedExecutor& shared) { return decoded(shared.exclusively(text)); },
+          "__repr__",
+          [](SharedExecutor& shared) { return decoded(shared.exclusively(executor_text)); },
           nb::sig("def __repr__(self) -> str"));
 }
 

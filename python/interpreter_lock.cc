@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 // The longest time that the end of the interpreter waits. Work that takes longer is still running
 // when the process frees its static variables.
 constexpr std::chrono::seconds kMaxWait{2};
-constexpr std::chrono::milliseconds kPoll{1};
+constexpr std::chrono::milliseconds kEndPoll{1};
 
 // An interpreter ends once in a process, and threads of any module's objects may be at work, so
 // these belong to the process.
@@ -66,7 +66,7 @@ void wait_for_others() {
   is_ending = true;
   const Clock::time_point end = Clock::now() + kMaxWait;
   while ((returning > 0 || at_work > sleeping) && Clock::now() < end) {
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(kEndPoll);
   }
 }
 

@@ -3,6 +3,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
+#include <utility>
+
 namespace tessera::python {
 
 // Whether this thread has the interpreter's lock.
@@ -38,6 +41,16 @@ class Locked {
   PyGILState_STATE state_ = PyGILState_UNLOCKED;
   PyThreadState* own_ = nullptr;  // of a thread that the interpreter did not know
 };
+
+// Keeps an array of another library alive. The last owner may be destroyed on a thread that does
+// not hold the interpreter's lock.
+template <class Array>
+std::shared_ptr<void> kept(Array array) {
+  return {new Array(std::move(array)), [](void* held) {
+            const Locked lock;
+            delete static_cast<Array*>(held);
+          }};
+}
 
 // Makes the interpreter, when it ends, wait a moment for the work of other threads, and then keep
 // these threads out; and prevents that a thread becomes known to it during a fork. Call it once,

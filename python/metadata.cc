@@ -40,7 +40,7 @@ nb::object shape_of(const DeclaredValue& value) {
   return dims;
 }
 
-nb::list to_list(const std::vector<DeclaredValue>& values) {
+nb::list declared_values(const std::vector<DeclaredValue>& values) {
   nb::list list;
   for (const DeclaredValue& value : values) {
     list.append(
@@ -61,8 +61,8 @@ nb::dict to_dict(const ModelMetadata& metadata) {
   fields["graph_description"] = decoded(metadata.graph_description);
   fields["version"] = metadata.version;
   fields["custom_metadata_map"] = custom;
-  fields["inputs"] = to_list(metadata.inputs);
-  fields["outputs"] = to_list(metadata.outputs);
+  fields["inputs"] = declared_values(metadata.inputs);
+  fields["outputs"] = declared_values(metadata.outputs);
   return fields;
 }
 

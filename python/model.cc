@@ -173,7 +173,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 
-int clear(PyObject* self) {
+int clear_model(PyObject* self) {
   if (!nb::inst_ready(self)) return 0;
   nb::inst_ptr<LoadedModel>(self)->log->clear();
   nb::inst_ptr<LoadedModel>(self)->origin.reset();
@@ -181,7 +181,7 @@ int clear(PyObject* self) {
 }
 
 PyType_Slot kModelSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
-                             {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                             {Py_tp_clear, reinterpret_cast<void*>(&clear_model)},
                              {0, nullptr}};
 
 // Reports progress to a Python callable, or to nothing if it is None. If the callable raises an
@@ -268,7 +268,7 @@ const ModelDescription& description_of(LoadedModel& self) {
   return *self.description;
 }
 
-nb::object describe(LoadedModel& self, const std::optional<Shapes>& shapes) {
+nb::object describe_model(LoadedModel& self, const std::optional<Shapes>& shapes) {
   if (!shapes) return to_python(description_of(self));
   const ModelDescription description =
       answering_signals([model = shared_reference(nb::find(self)), &self, given = *shapes] {
@@ -278,7 +278,7 @@ nb::object describe(LoadedModel& self, const std::optional<Shapes>& shapes) {
   return to_python(description);
 }
 
-nb::object text(LoadedModel& self) {
+nb::object model_text(LoadedModel& self) {
   const ModelDescription& description = description_of(self);
   return decoded("<tessera.Model '" + description.file + "', " +
                  std::to_string(description.nodes.size()) + " nodes, " +
@@ -369,7 +369,7 @@ void bind_model(nb::module_& module) {
           "cache_report", [](LoadedModel& self) { return to_python(self.model.cache_report()); },
           nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
           "The artifacts that the newest bind() with optimize loaded from caches.")
-      .def("describe", &describe, "shapes"_a = nb::none(),
+      .def("describe", &describe_model, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "
                    "tessera.descriptions.ModelDescription"),
@@ -389,7 +389,7 @@ void bind_model(nb::module_& module) {
       .def_prop_ro(
           "_origin", [](const LoadedModel& self) { return self.origin; },
           nb::sig("def _origin(self) -> tuple[str, dict[str, object]] | None"))
-      .def("__repr__", &text, nb::sig("def __repr__(self) -> str"));
+      .def("__repr__", &model_text, nb::sig("def __repr__(self) -> str"));
   constexpr const char* kLoad = "tessera.load() of a file with every argument given.";
   module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
              "keep_all_values"_a, "backends"_a, "log"_a, "information_log"_a, "threads"_a,

@@ -43,7 +43,7 @@ void raise_error(const std::exception_ptr& pointer, void* /*unused*/) {
 }
 
 // Opening libraries takes seconds if they are not in memory.
-std::vector<BackendDescription> describe(const Backends& backends) {
+std::vector<BackendDescription> describe_backends(const Backends& backends) {
   return answering_signals([backends] { return backends.describe(); });
 }
 
@@ -68,7 +68,7 @@ needed.
       .def("load_backend", &load_backend, "path"_a,
            "Opens a plug-in now. Raises Unsupported with the reason if it cannot be used.")
       .def(
-          "describe", [](const Backends& self) { return to_list(describe(self)); },
+          "describe", [](const Backends& self) { return to_list(describe_backends(self)); },
           nb::sig("def describe(self) -> list[tessera.descriptions.BackendDescription]"),
           "Opens all known backends to find out whether they can be used, and describes them.")
       .def("__repr__", [](const Backends&) { return "<tessera.Backends; describe() lists them>"; });
@@ -124,7 +124,6 @@ NB_MODULE(_core, module) {
   module.doc() = "The compiled part of tessera; import tessera instead.";
   nb::register_exception_translator(tessera::python::raise_error);
   module.def("version", &tessera::version, "The version of the library: three numbers with dots.");
-  module.def("_description_fields", &tessera::python::description_fields);
   module.def(
       "optimizes_by_default", [] { return tessera::optimize_of({}) != tessera::Optimize::Off; },
       "Whether bind() measures if nothing is said: False with TESSERA_OPTIMIZE=0 in the "

@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // How often the main thread looks for signals.
-constexpr std::chrono::milliseconds kPoll{50};
+constexpr std::chrono::milliseconds kMainPoll{50};
 // The longest time that work may go on after a request to stop, before it is left to itself.
 constexpr std::chrono::milliseconds kMaxDelay{250};
 
@@ -49,7 +49,7 @@ struct SignalWait::State {
   void wait_a_moment() {
     const Unlocked unlocked;
     std::unique_lock lock(mutex);
-    changed.wait_for(lock, kPoll, [&] { return is_done || question != nullptr; });
+    changed.wait_for(lock, kMainPoll, [&] { return is_done || question != nullptr; });
   }
 
   // Requires the interpreter's lock.

@@ -38,7 +38,7 @@ nb::object array_of(DataType type, std::span<const T> numbers) {
   return array_of(Tensor::from<T>(type, {static_cast<int64_t>(numbers.size())}, numbers));
 }
 
-nb::object indices_of(const SparseTensor& self) {
+nb::object sparse_indices(const SparseTensor& self) {
   if (self.format() == SparseFormat::RowSparse) return array_of(DataType::Int64, self.rows());
   return array_of(DataType::Int32, self.columns());
 }
@@ -50,13 +50,13 @@ nb::object indptr_of(const SparseTensor& self) {
   return array_of(DataType::Int64, self.row_offsets());
 }
 
-nb::object shape_of(const SparseTensor& self) {
+nb::object sparse_shape(const SparseTensor& self) {
   nb::list dims;
   for (const int64_t dim : self.dims()) dims.append(dim);
   return nb::tuple(dims);
 }
 
-std::string text(const SparseTensor& self) {
+std::string sparse_text(const SparseTensor& self) {
   return "<tessera.SparseArray " + std::string(name(self.type())) + " " + dims_text(self.dims()) +
          " in " + std::string(name(self.format())) + ", " + std::to_string(self.stored()) +
          " stored>";
@@ -136,7 +136,7 @@ void bind_sparse_arrays(nb::module_& module) {
       .def_prop_ro(
           "format", [](const SparseTensor& self) { return name(self.format()); },
           R"("csr" or "row_sparse".)")
-      .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro("shape", &sparse_shape, nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_prop_ro(
           "dtype",
           [](const SparseTensor& self) {
@@ -148,7 +148,7 @@ void bind_sparse_arrays(nb::module_& module) {
                    "The share of elements or rows that are stored.")
       .def_prop_ro("indptr", &indptr_of, nb::sig("def indptr(self) -> numpy.ndarray"),
                    "Of csr: the index of the first stored element of each row (int64).")
-      .def_prop_ro("indices", &indices_of, nb::sig("def indices(self) -> numpy.ndarray"),
+      .def_prop_ro("indices", &sparse_indices, nb::sig("def indices(self) -> numpy.ndarray"),
                    "Indices of columns (csr, int32) or of rows (row_sparse, int64).")
       .def_prop_ro(
           "data", [](const SparseTensor& self) { return array_of(self.values()); },
@@ -156,7 +156,7 @@ void bind_sparse_arrays(nb::module_& module) {
       .def(
           "to_dense", [](const SparseTensor& self) { return array_of(self.to_dense()); },
           nb::sig("def to_dense(self) -> numpy.ndarray"), "All elements, as a NumPy array.")
-      .def("__repr__", &text);
+      .def("__repr__", &sparse_text);
   module.def("csr_array", &csr_array, "indptr"_a, "indices"_a, "data"_a, "shape"_a,
              nb::sig("def csr_array(indptr: numpy.typing.ArrayLike, indices: "
                      "numpy.typing.ArrayLike, data: numpy.typing.ArrayLike, shape: "

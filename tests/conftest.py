@@ -74,7 +74,8 @@ def tessera_binary(bin_dir):
 @pytest.fixture(scope="session")
 def why_unusable(tessera_binary):
     """For every backend that `tessera backends` lists: why it cannot be used, or "" if it can."""
-    return {entry["backend"]: "" if entry["is_usable"] else entry["reason"] or "no reason given" for entry in json_of(tessera_binary, "backends", "--json")["backends"]}
+    return {entry["backend"]: "" if entry["is_usable"] else entry["reason"] or "no reason given"
+            for entry in json_of(tessera_binary, "backends", "--json")["backends"]}
 
 
 @pytest.fixture(scope="session")

@@ -50,9 +50,9 @@ def load(task):
     if task["runtime"] == "tessera":
         return TesseraByDefault(task)
     sys.path.insert(0, str(ROOT / "bench"))
-    import runtimes
+    from harness import runtimes
 
-    more = {"cache_dir": task["openvino_cache"]} if task["runtime"] == "openvino" else {}
+    more = {"CACHE_DIR": task["openvino_cache"]} if task["runtime"] == "openvino" else {}
     return runtimes.PEERS[task["runtime"]](task["model"], inputs_of(task), task["threads"], **more)
 
 

@@ -1,4 +1,4 @@
-#include "cubin_usage.h"
+#include "nvrtc.h"
 
 #include <gtest/gtest.h>
 

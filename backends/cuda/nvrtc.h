@@ -2,9 +2,12 @@
 // functions are declared in nvrtc.cc, so no header of CUDA is needed.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace tessera::cuda {
 
@@ -40,5 +43,20 @@ class Nvrtc {
   std::unique_ptr<NvrtcFunctions> functions_;
   std::string version_;
 };
+
+// The resources of a multiprocessor that a kernel of a cubin needs.
+struct KernelUsage {
+  int64_t registers = 0;          // for each thread
+  int64_t stack_bytes = 0;        // local memory for each thread
+  int64_t spill_store_bytes = 0;  // the part of the stack for spilled registers
+  int64_t spill_load_bytes = 0;
+  int64_t shared_bytes = 0;  // for each block
+
+  bool operator==(const KernelUsage&) const = default;
+};
+
+// Returns the usage of each kernel, from the log of a compilation with --ptxas-options=-v. Ignores
+// other lines.
+std::map<std::string, KernelUsage> usage_from_log(std::string_view log);
 
 }  // namespace tessera::cuda

@@ -5,7 +5,6 @@
 
 #include <memory>
 
-#include "cubin_usage.h"
 #include "fused_groups/random_group.h"
 #include "nvrtc.h"
 

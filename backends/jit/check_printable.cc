@@ -1,4 +1,4 @@
-#include "check_printable.h"
+#include "print_llvm.h"
 
 #include <set>
 #include <string>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "ir_writer.h"
-#include "print_llvm.h"
 #include "print_operation.h"
 #include "print_reduction.h"
 

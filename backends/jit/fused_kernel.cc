@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "byte_format.h"
-#include "check_printable.h"
 #include "kept_value.h"
 #include "kernel_loops.h"
 #include "print_llvm.h"

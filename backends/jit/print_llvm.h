@@ -17,6 +17,7 @@
 
 #include "kernel_loops.h"
 #include "processor.h"
+#include "tessera/backend_fusion.h"
 
 namespace tessera::jit {
 
@@ -41,5 +42,12 @@ void check_size(const plugin::FusedGroup& group);
 // the target cannot compute exactly, or if it is too large to compile in a reasonable time.
 std::string print_llvm(const plugin::FusedGroup& group, const KernelShape& shape,
                        const Target& target);
+
+// Whether a kernel can be printed, without printing it (check_printable.cc): binding asks for each
+// group, and few of them are compiled. Throws a Failure if print_llvm() throws one for the same
+// arguments; if a group has several reasons, perhaps with another of them. Takes a small part of
+// the time of print_llvm().
+void check_printable(const plugin::FusedGroup& group, const KernelShape& shape,
+                     const Target& target);
 
 }  // namespace tessera::jit

@@ -24,13 +24,6 @@ using plugin::Value;
 
 namespace {
 
-// Up to version 6, attributes say how operands broadcast.
-constexpr int32_t kFirstBroadcastingVersion = 7;
-
-void check_usable(const Value& value) {
-  if (const auto reason = explain_unusable(value)) throw Failure(TESSERA_UNSUPPORTED, *reason);
-}
-
 // If possible, one operand has the size of the result: `main`. The first operation is applied to
 // it; the others are post-operations.
 struct Work {

@@ -16,9 +16,6 @@ using plugin::Value;
 
 namespace {
 
-// Up to version 6, attributes say how operands broadcast.
-constexpr int32_t kFirstBroadcastingVersion = 7;
-
 // More post-operations than any chain of a real model has.
 constexpr size_t kMaxSteps = 8;
 

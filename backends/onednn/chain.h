@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "composite.h"
 #include "dnnl.hpp"
 #include "eltwise.h"
 #include "formats.h"
@@ -17,6 +16,23 @@
 #include "tessera/backend.h"
 
 namespace tessera::onednn {
+
+// A unary function that models decompose into several nodes (Swish as Mul and Sigmoid, Gelu with
+// Erf or Tanh) and that oneDNN computes as one (composite.cc). `function` of value `input` gives
+// value `output`. No other node reads the values between.
+struct Composite {
+  Eltwise function;
+  int32_t input = -1;
+  int32_t output = -1;
+  std::vector<int32_t> nodes;  // ascending
+};
+
+// All composites in `graph` that are exact enough (accuracy.h), grouped by their input, the largest
+// first. With TESSERA_NAN_EXACT only those that keep NaN.
+std::vector<Composite> find_composites(const plugin::Graph& graph, int32_t nan);
+
+// Up to version 6, attributes say how operands broadcast.
+constexpr int32_t kFirstBroadcastingVersion = 7;
 
 // One post-operation: a unary function, or, if `operand` is a value, arithmetic with it on the
 // right.

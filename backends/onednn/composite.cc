@@ -1,4 +1,4 @@
-#include "composite.h"
+#include "chain.h"
 
 #include <algorithm>
 #include <cmath>

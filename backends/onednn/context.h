@@ -16,6 +16,11 @@ namespace tessera::onednn {
 
 class Chains;
 
+// Ends the offer for a node: for_each() refuses the node for this reason.
+[[noreturn]] inline void refuse(const std::string& reason) {
+  throw plugin::Failure(TESSERA_UNSUPPORTED, reason);
+}
+
 // The facts about a primitive, not built yet, that a known plan needs.
 struct PrimitiveFacts {
   bool is_there = false;       // whether the library has it

@@ -31,13 +31,13 @@ namespace {
 constexpr size_t kMaxFusedSteps = 4;
 
 // Formats in which the library reads and writes a convolution; none: the library chooses.
-struct Form {
+struct PortFormats {
   std::optional<Format> input;
   std::optional<Format> output;
 };
 
 // The last ones are for few channels, for which blocks are not worth it.
-constexpr Form kForms[] = {
+constexpr PortFormats kPortFormats[] = {
     {std::nullopt, std::nullopt},         {Format::Nhwc, Format::Nhwc},
     {Format::Nchw16c, Format::Nchw16c},   {Format::Nchw8c, Format::Nchw8c},
     {Format::RowMajor, Format::Nchw16c},  {Format::RowMajor, Format::Nchw8c},
@@ -47,7 +47,7 @@ constexpr int64_t kFewChannels = 16;
 
 // The description for a form, with all formats decided.
 struct Solution {
-  Form form;
+  PortFormats form;
   Format input = Format::RowMajor;
   Format output = Format::RowMajor;
   ConvolutionDescription description;
@@ -101,7 +101,7 @@ class Proposer {
   bool offer_wanted(const Node& node, const ConvolutionProblem& problem, const Group& group) {
     const std::span<const plugin::Wanted* const> wanted = context_.wanted_for(group.nodes);
     return !wanted.empty() && std::ranges::all_of(wanted, [&](const plugin::Wanted* one) {
-      const std::optional<Form> form = form_of(one->ports);
+      const std::optional<PortFormats> form = form_of(one->ports);
       if (!form) return false;
       const std::optional<PostOperations> operations = operations_of(group, problem, *form->output);
       if (!operations) return false;
@@ -120,9 +120,9 @@ class Proposer {
 
   // The layouts of the input of the convolution and of its result, which are the first and last
   // port of a candidate.
-  static std::optional<Form> form_of(std::string_view ports) {
-    const Form form = {format_named(ports.substr(0, ports.find(' '))),
-                       format_named(ports.substr(ports.rfind(' ') + 1))};
+  static std::optional<PortFormats> form_of(std::string_view ports) {
+    const PortFormats form = {format_named(ports.substr(0, ports.find(' '))),
+                              format_named(ports.substr(ports.rfind(' ') + 1))};
     return form.input && form.output ? std::optional(form) : std::nullopt;
   }
 
@@ -137,7 +137,7 @@ class Proposer {
   std::vector<Solution> solve_anew(const ConvolutionProblem& problem) const {
     std::vector<Solution> solutions;
     std::vector<Solution> references;
-    for (const Form& form : kForms) {
+    for (const PortFormats& form : kPortFormats) {
       if (!is_worth_trying(problem, form, solutions)) continue;
       const ConvolutionDescription description =
           describe_convolution(context_, problem, form.input, form.output, {});
@@ -152,7 +152,7 @@ class Proposer {
     return solutions;
   }
 
-  static bool is_worth_trying(const ConvolutionProblem& problem, const Form& form,
+  static bool is_worth_trying(const ConvolutionProblem& problem, const PortFormats& form,
                               const std::vector<Solution>& found) {
     if (form.input == form.output) {
       // Blocks of 8 are for processors that do not support those of 16.
@@ -230,7 +230,8 @@ class Proposer {
   }
 
   // Networks repeat their blocks: equal problems are described once.
-  const ConvolutionDescription& described(const ConvolutionProblem& problem, const Form& form,
+  const ConvolutionDescription& described(const ConvolutionProblem& problem,
+                                          const PortFormats& form,
                                           const PostOperations& operations) {
     const auto [found, is_new] =
         described_.try_emplace({problem.key(), form.input, form.output, operations.key()});

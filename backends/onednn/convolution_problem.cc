@@ -11,8 +11,6 @@ using plugin::Node;
 
 namespace {
 
-constexpr auto kType = memory::data_type::f32;
-
 // ConvTranspose stores {inputs, outputs of a group, taps}; oneDNN counts outputs first.
 void swap_channels(memory::dims& dims, memory::dims& strides, size_t first) {
   std::swap(dims[first], dims[first + 1]);
@@ -34,7 +32,7 @@ void set_weights(ConvolutionProblem& problem, memory::dims dims) {
   }
   memory::dims strides = dense_strides(dims);
   if (problem.is_transposed) swap_channels(dims, strides, problem.groups > 1 ? 1 : 0);
-  problem.stored_weights = memory::desc(dims, kType, strides);
+  problem.stored_weights = memory::desc(dims, memory::data_type::f32, strides);
   problem.weights = std::move(dims);
 }
 
@@ -131,9 +129,10 @@ ConvolutionDescription describe_convolution(const Context& context,
   const memory::desc source = describe_or_any(input, problem.input);
   const memory::desc target = describe_or_any(output, problem.output);
   // Weights that are known only at run time cannot be packed.
-  const memory::desc weights = problem.has_constant_weights
-                                   ? memory::desc(problem.weights, kType, memory::format_tag::any)
-                                   : problem.stored_weights;
+  const memory::desc weights =
+      problem.has_constant_weights
+          ? memory::desc(problem.weights, memory::data_type::f32, memory::format_tag::any)
+          : problem.stored_weights;
   const memory::desc bias =
       problem.has_bias ? describe(Format::RowMajor, {problem.output[1]}) : memory::desc();
   dnnl::primitive_attr attributes = context.attributes();

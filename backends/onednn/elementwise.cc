@@ -22,10 +22,6 @@ namespace {
 // Ops that are unary functions with any other inputs, so they are refused with a reason.
 bool is_function_op(const Node& node) { return !arithmetic_of(node.op()); }
 
-void check_usable(const Value& value) {
-  if (const auto reason = explain_unusable(value)) throw Failure(TESSERA_UNSUPPORTED, *reason);
-}
-
 bool has_arithmetic(const DenseWork& work) {
   return std::ranges::any_of(work.operations,
                              [](const PostOperation& operation) { return operation.operand >= 0; });

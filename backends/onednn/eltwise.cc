@@ -17,7 +17,7 @@ using plugin::Value;
 
 namespace {
 
-EltwiseAnswer refuse(const std::string& reason) { return {std::nullopt, reason}; }
+EltwiseAnswer refusal(const std::string& reason) { return {std::nullopt, reason}; }
 
 EltwiseAnswer function_of(size_t input, algorithm kind, float alpha = 0, float beta = 0) {
   return {EltwiseNode{{{kind, alpha, beta}}, input}, ""};
@@ -38,7 +38,7 @@ Answer with_alpha(algorithm kind) {
 
 EltwiseAnswer celu(const Node& node) {
   if (node.attributes().get_float("alpha", 1) != 1) {
-    return refuse("oneDNN has Celu for alpha = 1 only, where it is Elu");
+    return refusal("oneDNN has Celu for alpha = 1 only, where it is Elu");
   }
   return function_of(0, algorithm::eltwise_elu, 1);
 }
@@ -57,13 +57,13 @@ EltwiseAnswer clip(const Node& node) {
   for (const size_t index : {size_t{1}, size_t{2}}) {
     const Value bound = node.input(index);
     if (bound.is_present() && !constant_float(bound)) {
-      return refuse("clips by constant float32 bounds only");
+      return refusal("clips by constant float32 bounds only");
     }
   }
   const plugin::ClipBounds bounds = plugin::clip_bounds(node);
   const auto low = static_cast<float>(*bounds.min);
   const auto high = static_cast<float>(*bounds.max);
-  if (!(low <= high)) return refuse("clips only if min <= max");
+  if (!(low <= high)) return refusal("clips only if min <= max");
   return function_of(0, algorithm::eltwise_clip_v2, low, high);
 }
 
@@ -71,15 +71,15 @@ EltwiseAnswer power(const Node& node) {
   // Often an integer tensor.
   const std::optional<double> exponent = constant_scalar(node.input(1));
   if (!exponent || node.output(0).type() != node.input(0).type()) {
-    return refuse("takes powers with one constant exponent only");
+    return refusal("takes powers with one constant exponent only");
   }
   if (*exponent == 2) return function_of(0, algorithm::eltwise_square);
   if (*exponent == 0.5) {
-    return refuse("oneDNN computes the power of 0.5 as a square root: NaN for -infinity");
+    return refusal("oneDNN computes the power of 0.5 as a square root: NaN for -infinity");
   }
   const auto rounded = static_cast<float>(*exponent);
   if (static_cast<double>(rounded) != *exponent) {
-    return refuse("takes exponents of float32 only, found " + std::to_string(*exponent));
+    return refusal("takes exponents of float32 only, found " + std::to_string(*exponent));
   }
   return function_of(0, algorithm::eltwise_pow, 1, rounded);
 }
@@ -113,14 +113,14 @@ std::optional<Eltwise> arithmetic(std::string_view op, float number, bool is_num
 
 // An op of two inputs, one of which is a constant of one element.
 EltwiseAnswer with_number(const Node& node) {
-  if (node.input_count() != 2) return refuse("");
+  if (node.input_count() != 2) return refusal("");
   for (const size_t position : {size_t{1}, size_t{0}}) {
     const std::optional<float> number = constant_float(node.input(position));
     if (!number || node.output(0).type() != node.input(1 - position).type()) continue;
     const std::optional<Eltwise> function = arithmetic(node.op(), *number, position == 0);
     if (function) return {EltwiseNode{{*function}, 1 - position}, ""};
   }
-  return refuse("");
+  return refusal("");
 }
 
 const std::map<std::string_view, Answer>& answers() {
@@ -204,18 +204,18 @@ std::vector<Eltwise> keeping_nan(const Eltwise& function, bool follows_matmul) {
 }
 
 EltwiseAnswer find_eltwise(const Node& node, int32_t nan, bool follows_matmul) {
-  if (!node.domain().empty()) return refuse("");
+  if (!node.domain().empty()) return refusal("");
   const auto found = answers().find(node.op());
-  if (found == answers().end()) return refuse("");
+  if (found == answers().end()) return refusal("");
   EltwiseAnswer answer = found->second(node);
   if (!answer.node) return answer;
   if (const std::string reason = explain_inexact(answer.node->functions.front()); !reason.empty()) {
-    return refuse(reason);
+    return refusal(reason);
   }
   if (nan == TESSERA_NAN_FAST) return answer;
-  if (node.op() == "Log") return refuse("oneDNN's Log of denormals is not exact: only nan=fast");
+  if (node.op() == "Log") return refusal("oneDNN's Log of denormals is not exact: only nan=fast");
   answer.node->functions = keeping_nan(answer.node->functions.front(), follows_matmul);
-  return answer.node->functions.empty() ? refuse(explain_lost_nan(node.op())) : answer;
+  return answer.node->functions.empty() ? refusal(explain_lost_nan(node.op())) : answer;
 }
 
 std::string explain_lost_nan(std::string_view what) {

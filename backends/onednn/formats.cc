@@ -10,8 +10,6 @@ using dnnl::memory;
 
 namespace {
 
-using Tag = memory::format_tag;
-
 constexpr size_t kMinChannelRank = 3;
 constexpr size_t kMaxChannelRank = 5;
 constexpr Tag kNhwcTags[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
@@ -130,6 +128,12 @@ std::optional<std::string> explain_unusable(const plugin::Value& value) {
   if (type.elements() == 0) return name + " has no elements";
   if (type.rank > DNNL_MAX_NDIMS) return name + " has too many dimensions";
   return std::nullopt;
+}
+
+void check_usable(const plugin::Value& value) {
+  if (const auto reason = explain_unusable(value)) {
+    throw plugin::Failure(TESSERA_UNSUPPORTED, *reason);
+  }
 }
 
 }  // namespace tessera::onednn

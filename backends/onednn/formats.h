@@ -1,4 +1,5 @@
-// The layouts of the contract as memory descriptors of oneDNN.
+// The layouts of the contract as memory descriptors of oneDNN, and those that this backend
+// provides.
 #pragma once
 
 #include <array>
@@ -12,6 +13,8 @@
 #include "tessera/backend.h"
 
 namespace tessera::onednn {
+
+using Tag = dnnl::memory::format_tag;
 
 // The layouts of the contract that this backend reads and writes.
 enum class Format { RowMajor, Nhwc, Nchw8c, Nchw16c };
@@ -56,5 +59,13 @@ std::optional<std::string> format_text(const dnnl::memory::desc& desc);
 
 // The reason why oneDNN cannot compute with `value` as a float32 tensor; nullopt if it can.
 std::optional<std::string> explain_unusable(const plugin::Value& value);
+// Throws Failure (TESSERA_UNSUPPORTED) with this reason, if there is one.
+void check_usable(const plugin::Value& value);
+
+// The layouts that this backend provides, with conversions between them (layouts.cc).
+std::vector<plugin::Layout> all_layouts();
+
+// Conversions between two of them that do not pass through row-major.
+std::vector<plugin::Conversion> direct_conversions();
 
 }  // namespace tessera::onednn

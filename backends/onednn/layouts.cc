@@ -1,7 +1,5 @@
 // Conversions are simple loops of our own, used where no other backend has any. Reorders of oneDNN
 // would have to be built, or looked up under a lock, for each conversion.
-#include "layouts.h"
-
 #include <algorithm>
 #include <optional>
 #include <utility>

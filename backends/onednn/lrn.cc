@@ -1,4 +1,5 @@
 // LRN across channels.
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,12 @@ namespace tessera::onednn {
 using plugin::Node;
 
 namespace {
+
+// oneDNN computes the power 0.75 of a number by its third power, which leaves float32 from 7e12 on;
+// then the result is 0 (findings/onednn_lrn_power.sh). Up to these factors, only elements beyond
+// 1e6 lead there; with the usual alpha of 1e-4, those beyond 1e8.
+constexpr float kMaxFactor = 1;
+constexpr float kMaxBias = 1e10F;
 
 bool offer_format(Context& context, const Node& node, Format format, bool accepts_reference) {
   const plugin::Attributes attributes = node.attributes();
@@ -40,6 +47,13 @@ void offer_lrn(Context& context, const Node& node) {
   if (node.attributes().get_int("size") % 2 == 0) {
     return context.refuse(
         node.id(), "oneDNN takes the same number of channels before and after: odd sizes only");
+  }
+  const plugin::Attributes attributes = node.attributes();
+  const float factor =
+      attributes.get_float("alpha", 1e-4F) / static_cast<float>(attributes.get_int("size"));
+  // Refuses NaN as well.
+  if (!(std::abs(factor) <= kMaxFactor && std::abs(attributes.get_float("bias", 1)) <= kMaxBias)) {
+    return context.refuse(node.id(), "with these factors, oneDNN's powers may leave float32");
   }
   const plugin::Type type = node.input(0).type();
   bool is_offered = false;

@@ -26,10 +26,6 @@ using plugin::Value;
 
 namespace {
 
-void check_usable(const Value& value) {
-  if (const auto reason = explain_unusable(value)) throw Failure(TESSERA_UNSUPPORTED, *reason);
-}
-
 int64_t product_of_all(const std::vector<int64_t>& dims) {
   int64_t product = 1;
   for (const int64_t dim : dims) product *= dim;
@@ -157,7 +153,7 @@ class MatMulGroup {
 };
 
 // The nodes that are fused with a matmul.
-struct Extent {
+struct GroupExtent {
   size_t steps = 0;            // following steps
   bool is_summed = false;      // one of them adds to the content of the output
   bool is_transposed = false;  // a Transpose follows them
@@ -166,7 +162,7 @@ struct Extent {
 
 // False if there is no such group.
 bool offer_group(Context& context, const Node& node, const MatMulProblem& problem,
-                 const std::vector<ChainStep>& steps, const Extent& extent) {
+                 const std::vector<ChainStep>& steps, const GroupExtent& extent) {
   MatMulGroup group(context, node, problem);
   bool has_sum = false;
   for (size_t index = 0; index < extent.steps; ++index) {

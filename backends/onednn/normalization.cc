@@ -25,10 +25,6 @@ namespace {
 
 constexpr auto kInference = dnnl::prop_kind::forward_inference;
 
-void check_usable(const Value& value) {
-  if (const auto reason = explain_unusable(value)) throw Failure(TESSERA_UNSUPPORTED, *reason);
-}
-
 void check_exact(const Node& node, int64_t length) {
   const std::string reason = explain_inexact_statistics(node.op(), length);
   if (!reason.empty()) throw Failure(TESSERA_UNSUPPORTED, reason);

@@ -5,7 +5,7 @@
 
 #include "context.h"
 #include "families.h"
-#include "layouts.h"
+#include "formats.h"
 
 namespace tessera::onednn {
 

@@ -15,7 +15,6 @@ namespace tessera::onednn {
 
 using dnnl::algorithm;
 using dnnl::memory;
-using plugin::Failure;
 using plugin::Node;
 
 namespace {
@@ -26,8 +25,6 @@ struct PoolingProblem {
   memory::dims output;
   Window window;
 };
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
 // A window that contains only padding has no maximum and no mean.
 void check_windows_see_input(const Window& window) {

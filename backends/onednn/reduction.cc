@@ -19,7 +19,6 @@ namespace tessera::onednn {
 
 using dnnl::algorithm;
 using dnnl::memory;
-using plugin::Failure;
 using plugin::Node;
 using plugin::Value;
 
@@ -42,8 +41,6 @@ const Kind& kind_of(std::string_view op) {
   };
   return kKinds.at(op);
 }
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
 class ReductionOffer {
  public:

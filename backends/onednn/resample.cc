@@ -18,7 +18,6 @@
 namespace tessera::onednn {
 
 using dnnl::memory;
-using plugin::Failure;
 using plugin::Node;
 using plugin::ResizeAxis;
 using plugin::ResizeCoordinates;
@@ -41,8 +40,6 @@ struct Mode {
   std::string coordinates_name = "asymmetric";
   std::string rounding_name = "legacy";
 };
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
 Mode mode_of(const Node& node) {
   const plugin::Attributes attributes = node.attributes();

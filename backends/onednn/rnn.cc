@@ -17,13 +17,10 @@
 namespace tessera::onednn {
 
 using dnnl::memory;
-using plugin::Failure;
 using plugin::Node;
 using plugin::Value;
 
 namespace {
-
-constexpr auto kType = memory::data_type::f32;
 
 // ONNX: input, output, forget, cell; oneDNN: input, forget, cell, output.
 constexpr int64_t kLstmGates[] = {0, 2, 3, 1};
@@ -47,8 +44,6 @@ struct Problem {
   RecurrenceSizes sizes;
   dnnl::algorithm function = dnnl::algorithm::undef;  // the activation of RNN, which can be chosen
 };
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
 Cell cell_of(const Node& node) {
   if (node.op() == "LSTM") return kLstm;
@@ -150,11 +145,10 @@ dnnl::rnn_direction direction_of(const Node& node, const RecurrenceSizes& sizes)
 // Empty if the library has none. Weights are in its preferred format, or in a plain one.
 dnnl::rnn_primitive_desc_base describe_recurrence(const Context& context, const Node& node,
                                                   const Problem& problem, bool is_any) {
-  using Tag = memory::format_tag;
   const auto& [cell, sizes, function] = problem;
   const auto weights_of = [&](int64_t inputs) {
     const memory::dims dims = {1, sizes.directions, inputs, cell.gate_count(), sizes.hidden};
-    return memory::desc(dims, kType, is_any ? Tag::any : Tag::ldigo);
+    return memory::desc(dims, memory::data_type::f32, is_any ? Tag::any : Tag::ldigo);
   };
   const dnnl::engine& engine = context.engine();
   const auto kind = dnnl::prop_kind::forward_inference;
@@ -164,8 +158,10 @@ dnnl::rnn_primitive_desc_base describe_recurrence(const Context& context, const 
       describe(Format::RowMajor, {sizes.steps, sizes.batch, sizes.directions * sizes.hidden});
   const memory::desc weights = weights_of(sizes.features);
   const memory::desc recurrent = weights_of(sizes.hidden);
-  const memory::desc bias({1, sizes.directions, cell.bias_count(), sizes.hidden}, kType, Tag::ldgo);
-  const memory::desc state({1, sizes.directions, sizes.batch, sizes.hidden}, kType, Tag::ldnc);
+  const memory::desc bias({1, sizes.directions, cell.bias_count(), sizes.hidden},
+                          memory::data_type::f32, Tag::ldgo);
+  const memory::desc state({1, sizes.directions, sizes.batch, sizes.hidden}, memory::data_type::f32,
+                           Tag::ldnc);
   const bool has_state = node.input(5).is_present() || node.input(6).is_present();
   const memory::desc initial = has_state ? state : memory::desc();
   const dnnl::primitive_attr attributes = context.attributes();

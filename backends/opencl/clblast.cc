@@ -17,13 +17,12 @@ using plugin::Failure;
 
 namespace {
 
-constexpr const char* kLibrary = "libclblast.so.1";
-constexpr int64_t kFloatBytes = sizeof(float);
+constexpr const char* kClblastLibrary = "libclblast.so.1";
 constexpr int64_t kMaxOffset = int64_t{1} << 30;  // leaves room for the matrix behind it
 
-Clblast open_library() {
+Clblast load_clblast() {
   // Never closed: it keeps programs of OpenCL until the process ends.
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(kClblastLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = dlerror();
     throw Failure(TESSERA_UNSUPPORTED, std::string("CLBlast cannot be loaded: ") +
@@ -34,8 +33,8 @@ Clblast open_library() {
   const auto resolve = [&]<class Function>(Function& function, const char* name) {
     function = reinterpret_cast<Function>(dlsym(library, name));
     if (function != nullptr) return;
-    throw Failure(TESSERA_UNSUPPORTED,
-                  std::string(kLibrary) + " has no " + name + "; expected CLBlast 1.5 or newer");
+    throw Failure(TESSERA_UNSUPPORTED, std::string(kClblastLibrary) + " has no " + name +
+                                           "; expected CLBlast 1.5 or newer");
   };
   resolve(functions.gemm, "CLBlastSgemm");
   resolve(functions.gemm_with_workspace, "CLBlastSgemmWithTempBuffer");
@@ -214,7 +213,7 @@ class ProductStage {
 
 const Clblast& open_clblast() {
   // Initialised again by the next call if it throws.
-  static const Clblast kOpened = open_library();
+  static const Clblast kOpened = load_clblast();
   return kOpened;
 }
 

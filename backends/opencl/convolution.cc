@@ -18,8 +18,6 @@ using plugin::Value;
 
 namespace {
 
-constexpr int64_t kFloatBytes = sizeof(float);
-constexpr int32_t kGroup = 64;
 // The largest size of the columns that are made at a time, so that they take little memory. It is
 // larger with CLBlast, whose calls cost more.
 constexpr int64_t kMaxColumnBytes = 2 << 20;
@@ -30,7 +28,7 @@ constexpr int64_t kMinProductChannels = 8;
 // Row k of the columns has the elements that tap k of the kernel reads, for the pixels of a part of
 // the output. The operands of the grid are the element of x, and its row and column with the
 // padding.
-constexpr const char* kColumns = R"(
+constexpr const char* kIm2colSource = R"(
 KERNEL void im2col(__global const uchar *x_base, ulong x_at, __global uchar *y_base, ulong y_at,
                    int first_row, int first_column, int in_rows, int in_columns, GRID_PARAMETERS,
                    AXES(x_stride), AXES(row_stride), AXES(column_stride)) {
@@ -198,7 +196,7 @@ Launch im2col(const Convolution& conv, const Place& image, const Place& columns,
                                           {0, 0, x.dilation, 0, x.stride}}};
   const Grid grid = make_grid(space, {"x", "row", "column"});
   Launch launch{.definitions = grid.definitions,
-                .source = kColumns,
+                .source = kIm2colSource,
                 .name = "im2col",
                 .arguments = {image, columns, narrow(part.first_row * y.stride - y.pad_begin),
                               narrow(part.first_column * x.stride - x.pad_begin), narrow(y.input),
@@ -247,8 +245,8 @@ class ProductOffer {
       parts_ = {{.columns = conv_.out_pixels}};
     } else {
       const int64_t bytes = algorithm_ == "clblast" ? kMaxClblastColumnBytes : kMaxColumnBytes;
-      parts_ =
-          parts_of(conv_.window, std::max<int64_t>(kGroup, bytes / (conv_.depth() * kFloatBytes)));
+      parts_ = parts_of(conv_.window,
+                        std::max<int64_t>(kGroupItems, bytes / (conv_.depth() * kFloatBytes)));
       columns_ = offer_.reserve(conv_.depth() * parts_.front().pixels() * kFloatBytes);
     }
     workspace_ =

@@ -13,7 +13,7 @@ using plugin::Node;
 namespace {
 
 // Definitions: FUNCTION.
-constexpr const char* kSource = R"(
+constexpr const char* kElementwiseSource = R"(
 KERNEL void map_elements(__global const uchar *x_base, ulong x_at, __global uchar *y_base,
                          ulong y_at, GRID_PARAMETERS, AXES(x_stride)) {
   GRID_BEGIN
@@ -39,7 +39,7 @@ void offer_function(const Offers& offers, const Node& node) {
   std::vector<Argument> arguments = {input, output};
   arguments.insert(arguments.end(), grid.arguments.begin(), grid.arguments.end());
   offer.launch({.definitions = grid.definitions + define("FUNCTION", kFunctions.at(node.op())),
-                .source = kSource,
+                .source = kElementwiseSource,
                 .name = "map_elements",
                 .arguments = std::move(arguments),
                 .groups = grid.groups,

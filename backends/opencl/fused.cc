@@ -23,7 +23,7 @@ constexpr const char* kAlgorithm = "fused";
 // PoCL converts the argument of a rounding function to an integer, which is not defined for NaN and
 // for large numbers. If such an argument is a constant, LLVM leaves out what depends on it. From
 // the limits on, all numbers are integers.
-constexpr const char* kPrelude = R"(
+constexpr const char* kFusedPrelude = R"(
 #pragma OPENCL FP_CONTRACT OFF
 #define ROUNDED(function, x, limit) \
   (fabs(x) < (limit) ? function(fabs(x) < (limit) ? (x) : 0) : (x))
@@ -52,7 +52,7 @@ bool is_division(const Instruction& instruction) {
 plugin::CDialect opencl_dialect(const DeviceFacts& facts) {
   const bool divides_by_float64 = !facts.divides_exactly && facts.has_float64;
   plugin::CDialect dialect = {
-      .prelude = std::string(kPrelude) + (divides_by_float64 ? kDivisionByFloat64 : ""),
+      .prelude = std::string(kFusedPrelude) + (divides_by_float64 ? kDivisionByFloat64 : ""),
       .kernel = "KERNEL void",
       .function = "",
       .global = "__global ",

@@ -18,11 +18,10 @@ namespace {
 // Kernels are compiled for these numbers of axes. Fewer kinds of kernels are compiled if some have
 // leading axes of one element.
 constexpr std::array<size_t, 6> kRanks = {1, 2, 3, 4, 6, 8};
-constexpr int32_t kGroup = 64;
 // In shorter rows, too many items of a group would have nothing to do: one item computes a row.
 constexpr int64_t kMinRow = 48;
 
-constexpr const char* kSource = R"(
+constexpr const char* kGridSource = R"(
 #define GRID_PARAMETERS int rows, SIZES(size), int groups_per_row0, uint groups_per_row0_magic, \
   int groups_per_row0_shift
 #define GRID_BASE(name) \
@@ -151,12 +150,12 @@ Grid make_grid(const StridedSpace& space, const std::vector<std::string_view>& n
   if (count == 0) throw plugin::Failure(TESSERA_UNSUPPORTED, "computes tensors with elements only");
   const int64_t rows = count / row;
   const bool is_short = rows > 1 && row < kMinRow;
-  const int64_t groups_per_row = groups_for(row, kGroup);
+  const int64_t groups_per_row = groups_for(row, kGroupItems);
   Grid grid;
-  grid.group_items = kGroup;
-  grid.groups = is_short ? groups_for(rows, kGroup) : rows * groups_per_row;
-  grid.definitions =
-      axes_definitions(axes.size.size()) + (is_short ? "#define HAS_SHORT_ROWS\n" : "") + kSource;
+  grid.group_items = kGroupItems;
+  grid.groups = is_short ? groups_for(rows, kGroupItems) : rows * groups_per_row;
+  grid.definitions = axes_definitions(axes.size.size()) +
+                     (is_short ? "#define HAS_SHORT_ROWS\n" : "") + kGridSource;
   grid.arguments = {narrow(rows), divisors(axes.size), divisors({groups_per_row})};
   for (size_t operand = 0; operand < names.size(); ++operand) {
     const std::string name(names[operand]);

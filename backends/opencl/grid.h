@@ -38,7 +38,7 @@ struct Grid {
   std::string definitions;
   std::vector<Argument> arguments;  // for GRID_PARAMETERS and the strides
   int64_t groups = 1;
-  int32_t group_items = 64;
+  int32_t group_items = kGroupItems;
 };
 
 // `names` are those of the operands. Throws Failure (TESSERA_UNSUPPORTED) if too many axes remain.

@@ -19,7 +19,7 @@ namespace {
 // the second one finds the rounding error of the mean, which is the mean of the differences from
 // it. These are added up unrounded: their roundings have one sign where many elements have one
 // exponent.
-constexpr const char* kSource = R"(
+constexpr const char* kNormalizationSource = R"(
 float combined_sum(float value, __local float *values) {
   const int item = get_local_id(0);
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -67,8 +67,6 @@ KERNEL void normalize_rows(__global const uchar *x_base, ulong x_at,
 }
 )";
 
-constexpr int32_t kGroup = 64;
-
 struct Rows {
   int64_t count = 1;
   int64_t length = 1;
@@ -86,12 +84,12 @@ void offer_rows(const Offers& offers, const Node& node, const Rows& rows) {
   const Place to = offer.write(node.output(0));
   offer.launch({.definitions = define("PARAMETER", std::string("(") + rows.parameter + ")") +
                                (has_shift ? "#define HAS_SHIFT\n" : ""),
-                .source = kSource,
+                .source = kNormalizationSource,
                 .name = "normalize_rows",
                 .arguments = {from, scale, shift, to, narrow(rows.length), narrow(rows.channels),
                               node.attributes().get_float("epsilon", 1e-5F)},
                 .groups = rows.count,
-                .group_items = kGroup});
+                .group_items = kGroupItems});
   offer.add(static_cast<double>(node.flops()), bytes_of(node));
 }
 

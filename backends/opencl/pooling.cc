@@ -15,7 +15,7 @@ using plugin::Value;
 namespace {
 
 // Definitions: IS_MAX, or COUNTS_PADDING.
-constexpr const char* kSource = R"(
+constexpr const char* kPoolingSource = R"(
 KERNEL void pool(__global const uchar *x_base, ulong x_at, __global uchar *y_base, ulong y_at,
                  WINDOW_PARAMETERS) {
   WINDOW_BEGIN
@@ -61,7 +61,7 @@ void offer_pooling(const Offers& offers, const Node& node) {
   const Window window = window_of(node, node.attributes().get_ints("kernel_shape"));
   const std::vector<int64_t> dims = node.output(0).type().dims;
   Launch launch = window_launch(window, {{.count = dims[0] * dims[1]}});
-  launch.source = kSource;
+  launch.source = kPoolingSource;
   launch.name = "pool";
   if (is_max) launch.definitions += "#define IS_MAX\n";
   if (!is_max && node.attributes().get_int("count_include_pad") != 0) {

@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "clblast.h"
-#include "tiled_product.h"
-#include "vector_product.h"
 
 namespace tessera::opencl {
 
@@ -17,7 +15,6 @@ constexpr const char* kClblast = "clblast";
 
 // CLBlast adds up all products one after the other in float32, which loses digits in long sums.
 constexpr int64_t kMaxClblastDepth = 4096;
-constexpr int64_t kFloatBytes = sizeof(float);
 
 // In parts of the depth, each of which is added to C.
 void multiply_by_clblast(Offer& offer, const Product& product) {

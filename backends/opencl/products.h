@@ -24,4 +24,22 @@ void multiply(const Offers& offers, Offer& offer, const std::string& algorithm, 
 // entry.
 std::optional<BatchEntry> batch_step(const std::vector<BatchEntry>& batch);
 
+// Matrix products by a kernel of this plug-in for processors, whose programs build in a fraction of
+// the time of CLBlast's (tiled_product.cc). CLBlast's kernels are tuned for GPUs.
+
+// Whether this kernel can compute the product on the device of `offers`, and is likely to be fast.
+bool is_tiled_product(const Offers& offers, const Product& product);
+
+// Computes a product for which is_tiled_product() is true.
+Launch tiled_product(const Product& product);
+
+// Products of a matrix and a vector (vector_product.cc). CLBlast's matrix product would first copy
+// the matrix.
+
+// Whether one of the matrices is a vector, and the batch has one entry.
+bool is_vector_product(const Product& product);
+
+// Computes a product for which is_vector_product() is true.
+Launch vector_product(const Offers& offers, const Product& product);
+
 }  // namespace tessera::opencl

@@ -20,7 +20,7 @@ namespace {
 // which are applied before and after; IS_SUM, if totals of float32 are added. With IS_WIDE, totals
 // are in float64. With IS_GROUPED, a group computes one output together, else each work-item
 // computes one.
-constexpr const char* kSource = R"(
+constexpr const char* kReductionSource = R"(
 #ifdef IS_WIDE
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 typedef double total_type;
@@ -73,8 +73,6 @@ KERNEL void reduce(__global const uchar *x_base, ulong x_at, __global uchar *y_b
   }
 }
 )";
-
-constexpr int32_t kGroup = 64;
 
 constexpr const char* kAdd = "((total) + (x))";
 
@@ -147,8 +145,8 @@ void offer_reduction(const Offers& offers, const Node& node, const std::vector<b
   const int64_t count = element_count(space.reduced);
   // Neighbours in the memory are read by neighbours in a group: either elements of one output, or
   // those of neighbouring outputs.
-  const bool is_inner_kept = space.kept.strides[0].back() == 1 && outputs >= kGroup;
-  const bool is_grouped = count >= kGroup && !is_inner_kept;
+  const bool is_inner_kept = space.kept.strides[0].back() == 1 && outputs >= kGroupItems;
+  const bool is_grouped = count >= kGroupItems && !is_inner_kept;
   Offer offer(offers, node);
   const Place from = offer.read(node.input(0));
   const Place to = offer.write(node.output(0));
@@ -160,13 +158,13 @@ void offer_reduction(const Offers& offers, const Node& node, const std::vector<b
                                         : std::string()) +
            define("FIRST", reduction.first) + define("COMBINE(total, x)", reduction.combine) +
            define("EACH(x)", reduction.each) + define("LAST(total, count)", reduction.last),
-       .source = kSource,
+       .source = kReductionSource,
        .name = "reduce",
        .arguments = {from, to, narrow(outputs), narrow(count), divisors(space.kept.size),
                      narrow(space.kept.strides[0]), divisors(space.reduced.size),
                      narrow(space.reduced.strides[0])},
-       .groups = is_grouped ? outputs : groups_for(outputs, kGroup),
-       .group_items = kGroup});
+       .groups = is_grouped ? outputs : groups_for(outputs, kGroupItems),
+       .group_items = kGroupItems});
   offer.add(static_cast<double>(node.flops()), bytes_of(node));
 }
 

@@ -15,7 +15,7 @@ using plugin::Failure;
 
 namespace {
 
-constexpr const char* kLibrary = "libOpenCL.so.1";
+constexpr const char* kOpenclLibrary = "libOpenCL.so.1";
 constexpr const char* kInstall =
     "(Debian: apt-get install ocl-icd-libopencl1 and a driver, for example pocl-opencl-icd)";
 // A status of the extension cl_khr_icd: the loader found no driver.
@@ -23,9 +23,9 @@ constexpr cl_int kPlatformNotFound = -1001;
 // The largest group of work-items that the kernels of this plug-in use.
 constexpr size_t kMinGroupItems = 256;
 
-Functions open_library() {
+Functions open_loader() {
   // Never closed: drivers have threads that live longer than any object that could close it.
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(kOpenclLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = dlerror();
     throw Failure(TESSERA_UNSUPPORTED, std::string("OpenCL cannot be loaded: ") +
@@ -35,8 +35,8 @@ Functions open_library() {
   const auto resolve = [&]<class Function>(Function& function, const char* name) {
     function = reinterpret_cast<Function>(dlsym(library, name));
     if (function != nullptr) return;
-    throw Failure(TESSERA_UNSUPPORTED,
-                  std::string(kLibrary) + " has no " + name + "; expected OpenCL 1.2 or newer");
+    throw Failure(TESSERA_UNSUPPORTED, std::string(kOpenclLibrary) + " has no " + name +
+                                           "; expected OpenCL 1.2 or newer");
   };
 #define TESSERA_OPENCL_RESOLVE(name) resolve(functions.name, #name);
   TESSERA_OPENCL_FUNCTIONS(TESSERA_OPENCL_RESOLVE)
@@ -213,7 +213,7 @@ std::shared_ptr<const Runtime> LazyRuntime::get() {
   const std::lock_guard lock(mutex_);
   if (runtime_ == nullptr) {
     auto opened = std::make_shared<Runtime>();
-    opened->cl = open_library();
+    opened->cl = open_loader();
     opened->devices = find_devices(opened->cl);
     opened->process = getpid();
     runtime_ = std::move(opened);

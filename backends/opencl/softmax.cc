@@ -14,7 +14,7 @@ namespace {
 
 // With IS_GROUPED, a group computes one row of neighbours together, else each work-item computes a
 // row, whose elements are `stride` apart. NaN in a row makes the sum NaN, and with it the row.
-constexpr const char* kSource = R"(
+constexpr const char* kSoftmaxSource = R"(
 #ifdef IS_GROUPED
 #define FIRST_ITEM ((int)get_local_id(0))
 #define STEP GROUP
@@ -88,7 +88,6 @@ KERNEL void softmax(__global const uchar *x_base, ulong x_at, __global uchar *y_
 }
 )";
 
-constexpr int32_t kGroup = 64;
 constexpr int32_t kFirstSingleAxisVersion = 13;
 
 void offer_softmax(const Offers& offers, const Node& node) {
@@ -108,17 +107,17 @@ void offer_softmax(const Offers& offers, const Node& node) {
     (index < axis ? outer : index < row_end ? length : stride) *= dim;
   }
   const int64_t rows = outer * stride;
-  const bool is_grouped = stride == 1 && length >= kGroup;
+  const bool is_grouped = stride == 1 && length >= kGroupItems;
   Offer offer(offers, node);
   const Place from = offer.read(node.input(0));
   const Place to = offer.write(node.output(0));
   offer.launch({.definitions = std::string(is_grouped ? "#define IS_GROUPED\n" : "") +
                                (node.op() == "LogSoftmax" ? "#define IS_LOG\n" : ""),
-                .source = kSource,
+                .source = kSoftmaxSource,
                 .name = "softmax",
                 .arguments = {from, to, narrow(rows), narrow(length), narrow(stride)},
-                .groups = is_grouped ? rows : groups_for(rows, kGroup),
-                .group_items = kGroup});
+                .groups = is_grouped ? rows : groups_for(rows, kGroupItems),
+                .group_items = kGroupItems});
   // Each element is read for the last time when its result is written, by the same work-item.
   offer.allow_in_place(from);
   offer.add(static_cast<double>(node.flops()), bytes_of(node));

@@ -1,7 +1,6 @@
-#include "tiled_product.h"
+#include "products.h"
 
 #include "grid.h"
-#include "products.h"
 
 namespace tessera::opencl {
 
@@ -9,7 +8,7 @@ namespace {
 
 // Each work-item computes ROWS rows of 16 columns, in registers. For rows of A and columns of B
 // that do not exist, existing ones are read, and no result is written.
-constexpr const char* kSource = R"(
+constexpr const char* kTileSource = R"(
 float16 load_part(__global const float *at, int count) {
   float elements[16];
   for (int index = 0; index < 16; ++index) elements[index] = index < count ? at[index] : 0.0f;
@@ -85,10 +84,10 @@ KERNEL void multiply_tiles(__global const uchar *a_base, ulong a_at, __global co
 }
 )";
 
-constexpr int32_t kGroup = 4;
-constexpr int64_t kRows = 8;
-constexpr int64_t kBlock = 512;
-constexpr int64_t kColumns = 16;
+constexpr int32_t kTileGroup = 4;
+constexpr int64_t kTileRows = 8;
+constexpr int64_t kTileBlock = 512;
+constexpr int64_t kTileColumns = 16;
 
 int64_t tiles_for(int64_t count, int64_t tile) { return (count + tile - 1) / tile; }
 
@@ -102,20 +101,20 @@ bool is_tiled_product(const Offers& offers, const Product& product) {
 Launch tiled_product(const Product& product) {
   const BatchEntry step = *batch_step(product.batch);
   const auto batch = static_cast<int64_t>(product.batch.size());
-  const int64_t column_groups = tiles_for(product.n, kColumns * kGroup);
-  const int64_t row_tiles = tiles_for(product.m, kRows);
+  const int64_t column_groups = tiles_for(product.n, kTileColumns * kTileGroup);
+  const int64_t row_tiles = tiles_for(product.m, kTileRows);
   const int64_t a_row = product.is_a_transposed ? 1 : product.lda;
   const int64_t a_column = product.is_a_transposed ? product.lda : 1;
   return {
-      .definitions = define("ROWS", kRows) + define("BLOCK", kBlock) + axes_definitions(3),
-      .source = kSource,
+      .definitions = define("ROWS", kTileRows) + define("BLOCK", kTileBlock) + axes_definitions(3),
+      .source = kTileSource,
       .name = "multiply_tiles",
       .arguments = {product.a, product.b, product.c, narrow(product.m), narrow(product.n),
                     narrow(product.k), narrow(a_row), narrow(a_column), narrow(product.ldb),
                     narrow(product.ldc), product.alpha, product.beta, narrow(step.a),
                     narrow(step.b), narrow(step.c), divisors({batch, column_groups, row_tiles})},
       .groups = batch * column_groups * row_tiles,
-      .group_items = kGroup};
+      .group_items = kTileGroup};
 }
 
 }  // namespace tessera::opencl

@@ -1,4 +1,4 @@
-#include "vector_product.h"
+#include "products.h"
 
 #include <string>
 
@@ -7,7 +7,7 @@ namespace tessera::opencl {
 namespace {
 
 // y[row] = alpha * (row of the matrix) * x + beta * y[row]. A group computes one row.
-constexpr const char* kRows = R"(
+constexpr const char* kRowSource = R"(
 KERNEL void multiply_rows(__global const uchar *matrix_base, ulong matrix_at,
                           __global const uchar *x_base, ulong x_at, __global uchar *y_base,
                           ulong y_at, int rows, int columns, float alpha, float beta) {
@@ -47,7 +47,7 @@ KERNEL void multiply_rows(__global const uchar *matrix_base, ulong matrix_at,
 
 // y[column] = alpha * x * (column of the matrix) + beta * y[column]. Each work-item computes WIDTH
 // columns: processors of vectors read many at once, GPUs have an item for each.
-constexpr const char* kColumns = R"(
+constexpr const char* kColumnSource = R"(
 #if WIDTH == 1
 #define VECTOR float
 #define READ(at) (*(at))
@@ -119,7 +119,7 @@ Launch vector_product(const Offers& offers, const Product& product) {
                 .arguments = {matrix, vector, product.c, narrow(rows), narrow(columns),
                               product.alpha, product.beta}};
   if (has_result_rows) {
-    launch.source = kRows;
+    launch.source = kRowSource;
     launch.name = "multiply_rows";
     launch.groups = rows;
     launch.group_items = kRowGroup;
@@ -127,7 +127,7 @@ Launch vector_product(const Offers& offers, const Product& product) {
   }
   const int64_t width = offers.facts().is_cpu ? kCpuWidth : 1;
   launch.definitions += define("WIDTH", width);
-  launch.source = kColumns;
+  launch.source = kColumnSource;
   launch.name = "multiply_columns";
   launch.groups = groups_for((columns + width - 1) / width, kColumnGroup);
   launch.group_items = kColumnGroup;

@@ -11,7 +11,7 @@ using plugin::Node;
 
 namespace {
 
-constexpr const char* kSource = R"(
+constexpr const char* kWindowSource = R"(
 #define WINDOW_PARAMETERS \
   int in_rows, int kernel_rows, int dilation_rows, int pad_top, int pad_bottom, int in_columns, \
   int kernel_columns, int dilation_columns, int pad_left, int pad_right, GRID_PARAMETERS, \
@@ -44,7 +44,7 @@ std::string window_definitions(const Window& window) {
   const bool is_small = rows * columns <= kMaxUnrolledTaps;
   return define("TAP_ROWS", is_small ? std::to_string(rows) : "kernel_rows") +
          define("TAP_COLUMNS", is_small ? std::to_string(columns) : "kernel_columns") +
-         define("UNROLLS", is_small ? "\"unroll\"" : "\"unroll 1\"") + kSource;
+         define("UNROLLS", is_small ? "\"unroll\"" : "\"unroll 1\"") + kWindowSource;
 }
 
 }  // namespace

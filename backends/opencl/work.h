@@ -14,6 +14,10 @@
 
 namespace tessera::opencl {
 
+inline constexpr int64_t kFloatBytes = sizeof(float);
+// The number of work-items in a group, for kernels that need no other.
+inline constexpr int32_t kGroupItems = 64;
+
 // Where the bytes of an argument are.
 struct Place {
   enum class Kind : uint8_t { Input, Output, Workspace };
@@ -37,7 +41,7 @@ struct Launch {
   const char* name = nullptr;
   std::vector<Argument> arguments = {};
   int64_t groups = 1;
-  int32_t group_items = 64;
+  int32_t group_items = kGroupItems;
   bool is_exact = false;  // see ProgramSource
 };
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string_view>
 
-#include "region_model.h"
+#include "regions.h"
 #include "tessera/backend.h"
 
 namespace tessera::openvino {

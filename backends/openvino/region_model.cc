@@ -1,4 +1,4 @@
-#include "region_model.h"
+#include "regions.h"
 
 #include <algorithm>
 #include <map>

@@ -6,7 +6,7 @@
 namespace chess {
 namespace {
 
-[[noreturn]] void refuse(const std::string& expected, const std::string& found) {
+[[noreturn]] void refuse_network(const std::string& expected, const std::string& found) {
   throw tessera::Error(tessera::ErrorKind::InvalidArgument, "the network",
                        "expected " + expected + ", found " + found);
 }
@@ -33,8 +33,8 @@ tessera::Optimize optimize_behind() {
 NetworkNames find_names(const tessera::ModelDescription& model) {
   NetworkNames names;
   if (model.inputs.size() != 1 || elements_of(model.inputs[0]) != kInputElements) {
-    refuse("one input of any number of positions with 112x8x8 elements",
-           model.inputs.empty() ? "none" : model.inputs[0].text);
+    refuse_network("one input of any number of positions with 112x8x8 elements",
+                   model.inputs.empty() ? "none" : model.inputs[0].text);
   }
   names.planes = model.inputs[0].name;
   int64_t policy_elements = 0;
@@ -47,8 +47,8 @@ NetworkNames find_names(const tessera::ModelDescription& model) {
     }
   }
   if (policy_elements < kSquares * kSquares || names.outcomes.empty()) {
-    refuse("an output of 3 outcomes and one with a number for each of 4096 moves",
-           std::to_string(policy_elements) + " numbers in the largest output");
+    refuse_network("an output of 3 outcomes and one with a number for each of 4096 moves",
+                   std::to_string(policy_elements) + " numbers in the largest output");
   }
   return names;
 }

@@ -114,16 +114,27 @@ struct Candidate {
   std::function<std::unique_ptr<Kernel>(std::string_view bytes)> load = {};
 };
 
-// The candidate's ports in the text form of tessera_wanted.
-inline std::string ports_text(const Candidate& candidate) {
+// The text form of tessera_wanted::ports, which the host writes by this function as well:
+// "nhwc row_major:packed -> nhwc". `input_text` returns the layout of an input port, with ":" and
+// its pack if it has one; `output_text` returns the layout of an output port.
+template <class Inputs, class Outputs, class InputText, class OutputText>
+std::string ports_text(const Inputs& inputs, const Outputs& outputs, const InputText& input_text,
+                       const OutputText& output_text) {
   std::string text;
-  for (const InputPort& port : candidate.inputs) {
-    text += (text.empty() ? "" : " ") + port.layout;
-    if (port.pack) text += ":" + port.pack->id;
-  }
+  for (const auto& port : inputs) text += (text.empty() ? "" : " ") + input_text(port);
   text += " ->";
-  for (const OutputPort& port : candidate.outputs) text += " " + port.layout;
+  for (const auto& port : outputs) text += " " + output_text(port);
   return text;
+}
+
+// The ports of `candidate` in this form.
+inline std::string ports_text(const Candidate& candidate) {
+  return ports_text(
+      candidate.inputs, candidate.outputs,
+      [](const InputPort& port) {
+        return port.pack ? port.layout + ":" + port.pack->id : port.layout;
+      },
+      [](const OutputPort& port) { return port.layout; });
 }
 
 // Returns a candidate for one node, with a row-major port for each input and output that is

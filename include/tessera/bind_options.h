@@ -93,6 +93,9 @@ struct TuneProgress {
   bool may_grow = false;
   // In phase Starting: the expected duration and gain of measuring. Not set in other phases.
   std::optional<TuningQuote> quote = {};
+  // In phase Comparing: the contender whose plan runs; its times are not known yet, and are 0. Not
+  // set in other phases.
+  std::optional<ContenderDescription> contender = {};
 };
 
 // The devices to run on, and rules for how kernels may compute.

@@ -260,30 +260,39 @@ struct TuningDescription {
   std::optional<double> gain = {};
 };
 
+// How a contender was found.
+enum class ContenderKind {
+  Chosen,   // the cheapest by the prices before whole plans ran
+  Known,    // the plan of an earlier tuning
+  Solved,   // the cheapest by the prices from those runs
+  Greedy,   // by the same prices, but node by node
+  InOrder,  // without prices, as if nothing were measured
+  Alone,    // the cheapest that uses other backends only where one backend has no kernel
+  Unsplit,  // the same in the largest groups of that backend
+};
+
 // A placement that was run as a whole, in turns with others.
 struct ContenderDescription {
-  // How it was found. "chosen": the cheapest by the prices before whole plans ran; "known": the
-  // plan of an earlier tuning; "solved": the cheapest by the prices from those runs; "greedy": by
-  // the same prices, but node by node; "in order": without prices, as if nothing were
-  // measured; "mylib alone": the cheapest that uses other backends only where this one has no
-  // kernel; "mylib unsplit": the same in its largest groups. "..., round 2": by the prices of a
-  // later round of runs.
-  std::string name;
+  // Its kind, backend and round in words: "solved", "in order", "mylib alone, round 2".
+  std::string name = {};
   double seconds = 0;  // of a run
   double low = 0;      // its 95 % confidence interval
   double high = 0;
+  ContenderKind kind = ContenderKind::Chosen;
+  std::string backend = {};  // of Alone and Unsplit; "" for the other kinds
+  int round = 1;             // 1, or the later round of runs whose prices it was found by
 };
 
 // The quality of the chosen placement. Prices only count kernels and conversions, so a run may take
 // longer than the price or, if caches are warm, less.
 struct PlacementDescription {
   double predicted_seconds = 0;  // price of the chosen placement, without build time
-  // The time to build the chosen kernels one after the other, as far as it was measured.
-  double build_seconds = 0;
   // The price by the times of kernels that run alone, before they were timed in the context of the
   // plan.
   std::optional<double> isolated_seconds;
   std::optional<double> measured_seconds;  // of a run; nullopt: none was timed when binding
+  // The time to build the chosen kernels one after the other, as far as it was measured.
+  double build_seconds = 0;
   // No placement has a lower price. The price is the time of a run; with
   // TuningOptions::optimize_for "N-runs" plus the Nth part of the time to build its kernels.
   double lower_bound_seconds = 0;

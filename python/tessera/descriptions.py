@@ -3,12 +3,13 @@
 They compare by value, and `dataclasses.asdict` converts them to dictionaries that can be written
 as JSON. repr() is short: it counts the elements of long lists and cuts long texts. The unit of a
 time is in its name: `_ns` or `seconds`.
+
+Printed by `print_descriptions` from src/api/description_fields.h; a test compares them.
 """
 
-import collections
 from dataclasses import dataclass
 
-from .plan_table import plan_table
+from .description_texts import ModelText, PlanText
 from .short_repr import ShortRepr
 
 __all__ = [
@@ -50,84 +51,90 @@ __all__ = [
 class ValueDescription(ShortRepr):
     """An input, output or inner value of a model."""
 
-    name: str
-    type: str  # "float32", NumPy's name; "undefined" if not known
-    shape: tuple[int | str, ...] | None  # text names an unknown dimension; None: rank unknown
+    name: str  # its name
+    type: str  # type of its elements, as NumPy calls it: `float32`; `undefined` if not known
+    # numbers, and names of unknown dimensions; None: not even the rank is known
+    shape: tuple[int | str, ...] | None
     is_read: bool  # false: nothing reads it, so it may be left out
-    index_limit: int | None  # of inputs only used as an index: number of choices
-    text: str  # "float32 1x3xHx224"
-    layout: str = "row_major"  # in which an executor accepts or returns it
+    # number of things to choose from, if it is an integer input that is only used as an index; else
+    # None
+    index_limit: int | None
+    text: str  # type and shape: `float32 1x3xHx224`
+    # layout in which an executor accepts or returns it: `row_major`, `csr:400000`
+    layout: str = "row_major"
 
 
 @dataclass(frozen=True, repr=False)
 class NodeDescription(ShortRepr):
     """A node of a loaded model, after rewriting."""
 
-    name: str
-    op: str
-    domain: str
-    version: int
-    inputs: list[ValueDescription]  # an omitted one has an empty name
-    outputs: list[ValueDescription]
-    flops: int | None  # a multiply-add is 2; None while shapes are unknown
-    bytes: int | None  # read and written; None while shapes are unknown
-    inference_only: str  # the pass after which it is correct for inference only, or ""
+    name: str  # its name
+    op: str  # its operator: `Conv`
+    domain: str  # domain of the operator; empty: ONNX's own
+    version: int  # number of the operator set that defined this version of the operator
+    inputs: list[ValueDescription]  # values that it reads; an omitted one has an empty name
+    outputs: list[ValueDescription]  # values that it computes
+    flops: int | None  # floating-point operations (a multiply-add is 2); None: shapes are unknown
+    bytes: int | None  # size of what it reads and writes; None: shapes are unknown
+    inference_only: str  # the pass after which it is correct for inference only; empty: none
 
 
 @dataclass(frozen=True, repr=False)
 class PassDescription(ShortRepr):
     """The effect of one rewriting pass when the model was loaded."""
 
-    name: str
-    nodes_before: int
-    nodes_after: int
-    seconds: float
-    changes: list[str]  # a sentence for each change
+    name: str  # its name
+    nodes_before: int  # nodes before it
+    nodes_after: int  # nodes after it
+    seconds: float  # time that it took
+    changes: list[str]  # a sentence for each change; empty: nothing changed
 
 
 @dataclass(frozen=True, repr=False)
-class ModelDescription(ShortRepr):
+class ModelDescription(ModelText):
     """A loaded model."""
 
-    file: str
-    ir_version: int
-    producer: str
-    opsets: dict[str, int]  # by domain; "" is ONNX's own
-    inputs: list[ValueDescription]  # without those that have a value in the file
-    outputs: list[ValueDescription]
+    file: str  # path of its file
+    ir_version: int  # IR version of the ONNX file
+    producer: str  # the program that wrote the file
+    # versions of the operator sets that it uses, by domain; an empty domain is ONNX's own
+    opsets: dict[str, int]
+    inputs: list[ValueDescription]  # its inputs without those that have a value in the file
+    outputs: list[ValueDescription]  # its outputs
     weights: list[ValueDescription]  # constants that a node reads
-    nodes: list[NodeDescription]  # in the order in which they run
-    passes: list[PassDescription]
-    fetchable: list[str]  # values that bind(fetch=...) can name
-    weight_bytes: int
+    # its nodes after rewriting, in the order in which they run; if the model cannot be loaded, as
+    # they are in the file
+    nodes: list[NodeDescription]
+    passes: list[PassDescription]  # the rewriting passes, in the order in which they ran
+    # values that bind(fetch=...) can name: outputs of the file's nodes that no pass has removed
+    fetchable: list[str]
+    weight_bytes: int  # size of the constants that a node reads
+    # floating-point operations of a run (a multiply-add is 2); None: shapes are unknown
     flops: int | None
-    peak_bytes: int | None  # largest sum of live inner values, if nodes run in order
-
-    def __repr__(self) -> str:
-        values = ", ".join(f"{value.name}: {value.text}" for value in self.inputs[:6])
-        more = f" and {len(self.inputs) - 6} more" if len(self.inputs) > 6 else ""
-        return (f"<tessera.ModelDescription '{self.file}', {len(self.nodes)} nodes, "
-                f"{self.weight_bytes / 1e6:.1f} MB of weights;\n inputs {values}{more};\n "
-                "dataclasses.asdict() has everything, `nodes` and `passes` are lists>")
+    # largest sum of the inner values that are live at once, if nodes run in order; None: a size is
+    # unknown
+    peak_bytes: int | None
 
 
 @dataclass(frozen=True, repr=False)
 class MissingPart(ShortRepr):
     """Something that a model needs and this build lacks."""
 
-    kind: str  # "version", "operator", "value_type" or "element_type"
-    name: str  # "DequantizeLinear", "sequence", "float8e4m3fn"
-    domain: str  # of an operator; "" is ONNX's own
-    reason: str  # "DequantizeLinear of ai.onnx is not in this build"
-    count: int  # of the nodes, values or attributes that need it
-    places: list[str]  # the first of these
+    # `version`: of an operator set or of ONNX's format; `operator`; `value_type`: sequence,
+    # optional, map or sparse tensor; `element_type`: of a tensor
+    kind: str
+    name: str  # its name: `DequantizeLinear`, `sequence`, `float8e4m3fn`
+    domain: str  # domain of an operator; empty: ONNX's own
+    reason: str  # a sentence: `DequantizeLinear of ai.onnx is not in this build`
+    count: int  # nodes, values or attributes that need it; functions count once
+    places: list[str]  # the first places that need it
 
 
 @dataclass(frozen=True, repr=False)
 class ModelInspection(ShortRepr):
-    """What inspect() tells of a model, whether this build can load it or not."""
+    """A model as inspect() reads it, whether this build can load it or not."""
 
-    model: ModelDescription  # if it cannot be loaded, what its file declares
+    model: ModelDescription  # the model; if it cannot be loaded, what its file declares
     missing: list[MissingPart]  # everything because of which load() refuses it
 
 
@@ -135,87 +142,92 @@ class ModelInspection(ShortRepr):
 class StepRecord(ShortRepr):
     """One step of the plan in the newest recorded run."""
 
-    node: str
-    op: str
-    backend: str
-    algorithm: str
-    start_ns: int  # since the run began
+    node: str  # name of the step, as in PlanStep
+    op: str  # its operators: `Conv+Relu`
+    backend: str  # the backend that ran it; empty: Tessera itself
+    algorithm: str  # how the backend computed it
+    start_ns: int  # its start, since the run began
+    # its time; of a step of a device: until the host, which enqueued it and waited, knew that it
+    # was done
     duration_ns: int
-    enqueue_ns: int  # of a step of a device: until the host had enqueued it; else 0
-    device: str  # that did it: "cpu"
-    flops: int
-    bytes: int
+    # of a step of a device: the part of `duration_ns` that the host took to enqueue it; else 0
+    enqueue_ns: int
+    device: str  # the device that ran it: `cpu`
+    flops: int  # floating-point operations (a multiply-add is 2)
+    bytes: int  # size of what it read and wrote, as stored
 
 
 @dataclass(frozen=True, repr=False)
 class StageRecord(ShortRepr):
     """One stage of load() or bind()."""
 
-    name: str
-    start_ns: int  # since load() or bind() began
-    duration_ns: int
-    bytes: int  # of packs
+    name: str  # its name: `load`, `propose`, `place`, `build`, `pack`, `plan` and others
+    start_ns: int  # its start, since load() or bind() began
+    duration_ns: int  # its time
+    bytes: int  # size of the packs that it made
 
 
 @dataclass(frozen=True, repr=False)
 class PlanPort(ShortRepr):
-    """A value that a step reads or writes, in the layout in which it does so."""
+    """A value that a step or a candidate reads or writes, in the layout in which it does so."""
 
-    value: str
-    type: str  # "float32 1x64x56x56"
-    layout: str  # "nchw16c"
-    device: str  # of the layout: "cpu"
-    pack: str  # id of the pack that is read instead of the value; "": none
-    is_constant: bool
-    capacity: int | None = None  # of a sparse layout: maximum of elements or rows
-    density: float | None = None  # capacity as a share of all elements or rows
+    value: str  # its name
+    type: str  # type and shape: `float32 1x64x56x56`
+    layout: str  # its layout in memory: `nchw16c`
+    device: str  # device of the layout: `cpu`
+    pack: str  # id of the pack that is read instead of the value; empty: none
+    is_constant: bool  # it is a constant
+    capacity: int | None = None  # of a sparse layout: elements or rows that it stores at most
+    density: float | None = None  # `capacity` as a share of all elements or rows
 
 
 @dataclass(frozen=True, repr=False)
 class CompileDescription(ShortRepr):
-    """What a backend has compiled in this process, for all models and executors."""
+    """The kernels that a backend has compiled in this process, for all models and executors."""
 
-    backend: str
-    kernels: int  # of groups; several may share one code
+    backend: str  # the backend that compiled
+    kernels: int  # groups for which a kernel was built; several may share one code
     unique: int  # different codes among them
     compiled: int  # codes that the compiler made, here or in the process that measures
     loaded_from_store: int  # codes that another process had compiled
-    compile_seconds: float
+    compile_seconds: float  # time of the compiler
 
 
 @dataclass(frozen=True, repr=False)
 class BackendRefusal(ShortRepr):
-    """Why a backend does not run a node."""
+    """The reason why a backend does not run a node."""
 
-    backend: str
-    node: str
-    reason: str
+    backend: str  # the backend that refused
+    node: str  # the node that was refused
+    reason: str  # why it refused
 
 
 @dataclass(frozen=True, repr=False)
 class PlanStep(ShortRepr):
-    """A kernel for a node or a group, or a conversion between layouts."""
+    """A kernel for a node or a group, a conversion, a copy, or a view, which does nothing."""
 
-    name: str  # of the node; of a group's last node; of a conversion's value
-    op: str  # "Conv+Relu", "convert", "convert+copy" (to another device), "copy"
-    backend: str
-    algorithm: str
-    threads: int
+    name: str  # name of the node; of a group, the last node; of a conversion or copy, the value
+    # its operators, or what it is: `Conv`, `Conv+Relu`, `convert`, `convert+copy` (to another
+    # device), `copy`
+    op: str
+    backend: str  # the backend that runs it; empty: Tessera itself
+    algorithm: str  # how the backend computes it
+    threads: int  # threads that it runs on
     nodes: list[str]  # all nodes that it computes
-    inputs: list[PlanPort]
-    outputs: list[PlanPort]
-    flops: int
-    bytes: int  # read and written, as stored
-    workspace_bytes: int
-    is_in_place: bool
-    predicted_seconds: float | None  # the price that the choice used; None without costs
-    # Of a kernel that computes two or more nodes (views do not count): what `bytes` would be if a
-    # kernel computed each of them; else None.
+    inputs: list[PlanPort]  # values that it reads
+    outputs: list[PlanPort]  # values that it writes
+    flops: int  # floating-point operations (a multiply-add is 2)
+    bytes: int  # size of what it reads and writes, as stored; 0 for a view, which does nothing
+    workspace_bytes: int  # scratch memory of its kernel, in the arena
+    is_in_place: bool  # an output lies in the memory of an input
+    predicted_seconds: float | None  # the price that the choice used; None without prices
+    # what `bytes` would be if a kernel computed each of its nodes; None unless it computes two or
+    # more nodes, without views
     unfused_bytes: int | None
-    # Of such a kernel: the sum of the cheapest measured candidates that compute its nodes in
-    # smaller groups; None if not enough were measured when binding.
+    # the sum of the cheapest measured candidates that compute its nodes in smaller groups; None if
+    # `unfused_bytes` is None, and if not enough were measured
     unfused_seconds: float | None
-    refusals: list[BackendRefusal]  # by the other backends, for its nodes
+    refusals: list[BackendRefusal]  # refusals of its nodes by other backends
 
 
 @dataclass(frozen=True, repr=False)
@@ -223,38 +235,40 @@ class MeasuredTime(ShortRepr):
     """A measured time. 19 of 20 other processes would measure a time between `low` and `high`."""
 
     seconds: float  # the lower quartile of the rounds
-    low: float
-    high: float
-    rounds: int
+    low: float  # lower end of the interval, in seconds
+    high: float  # upper end of the interval, in seconds
+    rounds: int  # rounds in which it was measured; 0: it was scaled from the time for other shapes
 
 
 @dataclass(frozen=True, repr=False)
 class CandidateDescription(ShortRepr):
     """A candidate: one way to compute a node or a group, with its price and verdict."""
 
-    nodes: list[str]  # all nodes that it computes
-    op: str  # "Conv+Relu"
-    backend: str
-    algorithm: str
-    threads: int
-    inputs: list[PlanPort]
-    outputs: list[PlanPort]
-    verdict: str  # "fine", "refused", "not built", "not measured"
-    refusal: str  # why it may not be used; "": it may be used
-    time: MeasuredTime | None  # if it may be used and was measured
-    has_cold_weights: bool  # whether `time` is with weights evicted from the caches
-    price_seconds: float  # used by the choice: `time`, or an estimate
-    error: float  # measured, relative to the magnitude of what was summed
-    tolerance: float  # maximum of `error`
-    build_seconds: float
-    workspace_bytes: int
-    pack_bytes: int  # of its packed weights
-    library_bytes: int  # memory that its library keeps
-    is_chosen: bool
-    # The increase of the optimal price if this candidate is forced; infinity: no placement can use
-    # it; None: not computed (bind(margin_search_seconds=...)).
+    nodes: list[str]  # all nodes that it computes; compare prices only if these are equal
+    op: str  # its operators: `Conv+Relu`
+    backend: str  # the backend that offers it
+    algorithm: str  # how the backend computes it
+    threads: int  # threads that it runs on
+    inputs: list[PlanPort]  # values that it reads
+    outputs: list[PlanPort]  # values that it writes
+    # what measuring and checking it found: `fine`, `refused`, `not measured`, `not built`
+    verdict: str
+    refusal: str  # why it may not be used; empty: it may be used
+    time: MeasuredTime | None  # measured time; None: it was not measured, or it may not be used
+    has_cold_weights: bool  # `time` is with weights that are not in the processor's caches
+    price_seconds: float  # the price that the choice used: `time`, or an estimate
+    error: float  # measured error, relative to the magnitude of what was summed
+    tolerance: float  # maximum of `error` that is allowed
+    build_seconds: float  # time to build its kernel
+    workspace_bytes: int  # scratch memory of its kernel, in the arena
+    pack_bytes: int  # size of its packed weights
+    library_bytes: int  # memory that its library keeps internally
+    is_chosen: bool  # the plan has it
+    # increase of the optimal price if this candidate is forced; infinity: no placement can use it;
+    # None: not computed (bind(margin_search_seconds=...))
     behind_seconds: float | None
-    # The increase of the optimal price if it is forbidden; 0 if it is not in the optimal placement.
+    # increase of the optimal price if this candidate is forbidden; 0 if it is not in the optimal
+    # placement; infinity: every placement needs it; None: not computed
     ahead_seconds: float | None
 
 
@@ -262,257 +276,263 @@ class CandidateDescription(ShortRepr):
 class ConversionDescription(ShortRepr):
     """A conversion from one layout to another, with its price for tensors of about `bytes`."""
 
-    backend: str
-    source: str
-    target: str
-    type: str  # "float32"
-    bytes: int
-    time: MeasuredTime
+    backend: str  # the backend that converts; empty: Tessera itself
+    source: str  # layout that it reads
+    target: str  # layout that it writes
+    type: str  # type of the elements: `float32`
+    bytes: int  # approximate size of the tensor
+    time: MeasuredTime  # measured time, which is its price
     refusal: str  # why it could not be measured
 
 
 @dataclass(frozen=True, repr=False)
 class TuningQuote(ShortRepr):
-    """What measuring is expected to take and to gain, from what is known before."""
+    """The time that measuring is expected to take, and its expected gain."""
 
     is_known: bool  # a cache has the fastest plan, so nothing has to be measured
-    candidates: int  # that will be measured
-    seconds: float  # that measuring takes, at most tune_budget_seconds
-    run_seconds: float  # of a run of the plan without measurements, by estimates
-    # The share of a run that is likely to be saved, by what other models saved on this machine.
-    # None: fewer than three were measured.
+    candidates: int  # candidates that will be measured
+    seconds: float  # time that measuring takes, at most tune_budget_seconds
+    run_seconds: float  # time of a run of the plan without measurements, by estimates
+    # the least share of a run that is likely to be saved, by what other models saved; None: fewer
+    # than three models were tuned on this machine
     gain_low: float | None
+    # the greatest share of a run that is likely to be saved; None as `gain_low`
     gain_high: float | None
-    runs: int | None  # that save as much time as measuring takes; None: not known, or nothing saved
+    # runs that save as much time as measuring takes; None: not known, or nothing is saved
+    runs: int | None
 
 
 @dataclass(frozen=True, repr=False)
 class TuningDescription(ShortRepr):
     """The measurements of bind()."""
 
-    measured: int  # candidates and conversions
-    known: int  # those that had been measured before, or occur twice
+    measured: int  # candidates and conversions that were measured
+    known: int  # candidates and conversions that had been measured before, or occur twice
     refused: int  # how many of the measured ones were refused
     reused: int  # prices of this graph that were known before measuring
     reused_seconds: float  # minimum time that measuring those took
-    offered: int  # all candidates; those that cannot win are not measured
-    is_stopped: bool
-    is_out_of_time: bool  # tune_budget_seconds ran out
-    seconds: float
-    peak_bytes: int  # peak resident memory of this and the measuring process
-    phases: dict[str, float]  # seconds by activity: "build", "check", "time" and others
+    offered: int  # number of all candidates; those that cannot win are not measured
+    is_stopped: bool  # measuring ended early
+    # measuring ended early because the time budget was spent (tune_budget_seconds)
+    is_out_of_time: bool
+    seconds: float  # total time
+    peak_bytes: int  # sum of the peak resident memory of this process and of the measuring process
+    phases: dict[str, float]  # seconds by activity: `build`, `check`, `time`, `race` and others
     notes: list[str]  # remarks, a sentence each
-    quote: TuningQuote | None  # what was expected before; None: nothing or hardly anything to do
-    gain: float | None  # share of a run saved, compared with the plan without measurements
-
-
-@dataclass(frozen=True, repr=False)
-class TuneProgress(ShortRepr):
-    """The progress of bind()."""
-
-    what: str  # "Conv+Relu mylib:winograd"; "" if there is nothing to name
-    done: int  # finished items of `total`, in this phase
-    total: int  # items that are known so far; 0: not known
-    best_seconds: float  # of the group that is measured; 0: none so far
-    seconds_left: float | None  # estimated remaining time of the phase; None: not known
-    phase: str  # "measuring candidates", "comparing whole plans", "choosing a plan" and others
-    seconds_allowed: float | None  # maximum time of the phase; None: no limit
-    can_stop: bool  # bind() is measuring; the callback can end that by returning False
-    may_grow: bool  # results may increase `total`, and thereby seconds_left
-    quote: TuningQuote | None  # when starting to measure; None in other phases
+    # what was expected before; None: nothing was measured, or the graph takes so little time that
+    # measuring it is over at once
+    quote: TuningQuote | None
+    # share of a run that the fastest plan saves, compared with the plan without measurements; None:
+    # the two were not compared
+    gain: float | None
 
 
 @dataclass(frozen=True, repr=False)
 class ContenderDescription(ShortRepr):
     """A placement that was run as a whole, in turns with others."""
 
-    # How it was found. "chosen": the cheapest by the prices before whole plans ran; "known": the
-    # plan of an earlier tuning; "solved": the cheapest by the prices from those runs; "greedy": by
-    # the same prices, but node by node; "in order": without prices, as if nothing were
-    # measured; "mylib alone": the cheapest that uses other backends only where this one has no
-    # kernel; "mylib unsplit": the same in its largest groups. "..., round 2": by the prices of a
-    # later round of runs.
-    name: str
-    seconds: float  # of a run
-    low: float  # its 95 % confidence interval
-    high: float
+    name: str  # `kind`, `backend` and `round` in words: `in order`, `mylib alone, round 2`
+    seconds: float  # time of a run
+    low: float  # lower end of its 95 % confidence interval, in seconds
+    high: float  # upper end of the interval, in seconds
+    # how it was found: `chosen`, the cheapest by the prices before whole plans ran; `known`, the
+    # plan of an earlier tuning; `solved`, the cheapest by the prices from those runs; `greedy`, by
+    # the same prices, but node by node; `alone`, the cheapest that uses other backends only where
+    # `backend` has no kernel; `unsplit`, the same in its largest groups; `in order`, without
+    # prices, as if nothing were measured
+    kind: str
+    backend: str  # the backend of `alone` and `unsplit`; empty for other kinds
+    round: int  # 1, or the later round of runs whose prices it was found by
+
+
+@dataclass(frozen=True, repr=False)
+class TuneProgress(ShortRepr):
+    """The progress of bind()."""
+
+    what: str  # what is being done: `Conv+Relu mylib:winograd`; empty if there is nothing to name
+    done: int  # finished items of `total`, in this phase
+    total: int  # items that are known so far; 0: not known
+    best_seconds: float  # the best time of the group that is measured; 0: none so far
+    seconds_left: float | None  # estimated remaining time of the phase; None: not known
+    # name of the phase: `measuring candidates`, `comparing whole plans`, `choosing a plan` and
+    # others
+    phase: str
+    seconds_allowed: float | None  # maximum time of the phase; None: no limit
+    can_stop: bool  # bind() is measuring; the callback can end that by returning False
+    may_grow: bool  # results may increase `total`, and thereby `seconds_left`
+    quote: TuningQuote | None  # what is expected, when starting to measure; None in other phases
+    # the contender that runs, without its times, when comparing whole plans; None in other phases
+    contender: ContenderDescription | None
 
 
 @dataclass(frozen=True, repr=False)
 class PlacementDescription(ShortRepr):
     """The quality of the chosen placement. Prices only count kernels and conversions."""
 
-    predicted_seconds: float  # price of the chosen placement, without build time
-    isolated_seconds: float | None  # price by the times of kernels that run alone
-    measured_seconds: float | None  # of a run; None: none was timed when binding
-    build_seconds: float  # of the chosen kernels, as far as it was measured
-    # No placement has a lower price. The price is the time of a run; with optimize_for="N-runs"
-    # plus the Nth part of the time to build its kernels.
+    # price of the chosen placement, the sum of the prices of its steps, without build time
+    predicted_seconds: float
+    isolated_seconds: float | None  # the same sum with the times of kernels that run alone
+    measured_seconds: float | None  # time of a run of the plan; None: none was timed
+    # time to build the chosen kernels one after the other, as far as it was measured
+    build_seconds: float
+    # no placement has a lower price. The price is the time of a run; with optimize_for=`N-runs` it
+    # includes the Nth part of the time to build the kernels
     lower_bound_seconds: float
-    is_proven_optimal: bool  # the solver found a placement with that price
-    gap: float  # relative distance of the price from the bound: 0.02
-    solve_seconds: float  # of the solver
-    contenders: list[ContenderDescription]  # the fastest first; empty: none was run
+    is_proven_optimal: bool  # the solver found a placement that has the price `lower_bound_seconds`
+    gap: float  # relative distance of the price from `lower_bound_seconds`: 0.02
+    solve_seconds: float  # time of the solver
+    # whole plans that were run against each other, the fastest first; empty: none was run
+    contenders: list[ContenderDescription]
 
 
 @dataclass(frozen=True, repr=False)
 class MemoryBlock(ShortRepr):
     """A block of memory in the arena: a value and those that share its memory, or a workspace."""
 
-    name: str  # of the value, or of the step that has the workspace
-    text: str  # "float32 1x64x56x56, nchw16c"; "" for a workspace
+    name: str  # name of the value, or of the step that has the workspace
+    text: str  # type, shape and layout: `float32 1x64x56x56, nchw16c`; empty for a workspace
     lower: int  # index of the first step that uses it
     upper: int  # index after that of the last step that uses it
-    bytes: int  # as its layout stores it
-    offset: int  # in the arena
-    is_workspace: bool
+    bytes: int  # size, as its layout stores it
+    offset: int  # position in the arena, in bytes
+    is_workspace: bool  # it is the workspace of a step
 
 
 @dataclass(frozen=True, repr=False)
 class DeviceMemoryDescription(ShortRepr):
     """The memory that a plan needs on a device with memory of its own."""
 
-    device: str
-    arena_bytes: int
-    lower_bound_bytes: int
-    is_proven_smallest: bool
-    weight_bytes: int  # of the constants that its steps read
+    device: str  # name of the device: `mylib:1`
+    arena_bytes: int  # size of the arena, which holds inner values and workspaces
+    lower_bound_bytes: int  # largest sum of what is live at once
+    is_proven_smallest: bool  # no smaller arena holds these values
+    weight_bytes: int  # size of the constants that its steps read, packed or not
 
 
 @dataclass(frozen=True, repr=False)
 class MemoryDescription(ShortRepr):
     """The positions of inner values and workspaces in the arena, and the memory of the plan."""
 
-    arena_bytes: int
-    lower_bound_bytes: int  # largest sum of live blocks in this order of steps
+    arena_bytes: int  # size of the arena, which holds inner values and workspaces
+    lower_bound_bytes: int  # largest sum of what is live at once, in this order of steps
     is_proven_smallest: bool  # no offsets for these steps give a smaller arena
-    naive_bytes: int  # if no values and workspaces shared memory
-    padding_bytes: int  # the part of naive_bytes that is padding
-    weight_bytes: int  # of the constants that the steps read, packed or not
-    output_bytes: int  # of outputs, as far as their sizes are known
-    library_bytes: int  # memory that libraries keep
-    total_bytes: int  # the sum that memory_budget_bytes limits
-    devices: list[DeviceMemoryDescription]  # no part of the other figures
-    blocks: list[MemoryBlock]  # by first step
+    naive_bytes: int  # size of the arena if no values and workspaces shared memory
+    padding_bytes: int  # the part of `naive_bytes` that is padding
+    weight_bytes: int  # size of the constants that steps read, packed or not
+    # size of the outputs, as far as it is known; their memory belongs to the caller of each run
+    output_bytes: int
+    library_bytes: int  # memory that libraries keep internally
+    total_bytes: int  # sum of arena, weights, outputs and libraries, which a memory budget limits
+    # what the plan needs on devices, which is no part of the other figures
+    devices: list[DeviceMemoryDescription]
+    blocks: list[MemoryBlock]  # the blocks of the arena, by first step
 
 
 @dataclass(frozen=True, repr=False)
-class PlanDescription(ShortRepr):
+class PlanDescription(PlanText):
     """The steps that an executor runs, in order; with costs, all candidates and conversions."""
 
-    steps: list[PlanStep]
-    candidates: list[CandidateDescription]
+    steps: list[PlanStep]  # its steps, in the order in which they run
+    candidates: list[CandidateDescription]  # all candidates; empty without costs
+    # all conversions with their prices; empty without costs
     conversions: list[ConversionDescription]
-    placement: PlacementDescription | None  # None without costs
-    tuning: TuningDescription
-    arena_bytes: int  # inner values and workspaces
-    pack_bytes: int  # packed weights that this plan reads
-    library_bytes: int  # memory that libraries keep
-    memory: MemoryDescription
-
-    def summary(self) -> str:
-        """Steps by backend, and memory, in one line."""
-        counts = collections.Counter(step.backend for step in self.steps)
-        backends = ", ".join(f"{backend} {count}" for backend, count in counts.most_common())
-        text = (f"{len(self.steps)} steps ({backends or 'none'}), arena "
-                f"{self.arena_bytes / 1e6:.1f} MB, packs {self.pack_bytes / 1e6:.1f} MB")
-        if self.placement:
-            text += f", predicted {1e3 * self.placement.predicted_seconds:.3f} ms"
-        return text
-
-    def __repr__(self) -> str:
-        return (f"<tessera.PlanDescription {self.summary()};\n {len(self.candidates)} candidates, "
-                f"{len(self.conversions)} conversions;\n dataclasses.asdict() has everything, "
-                "`steps` and `candidates` are lists>")
-
-    def _repr_html_(self) -> str:
-        return plan_table(self)
+    placement: PlacementDescription | None  # the quality of the choice; None without costs
+    tuning: TuningDescription  # what was measured
+    arena_bytes: int  # size of the arena, which holds inner values and workspaces
+    pack_bytes: int  # size of the packed weights that this plan reads
+    library_bytes: int  # memory that libraries keep internally
+    memory: MemoryDescription  # the contents of the arena, and the memory of the plan
 
 
 @dataclass(frozen=True, repr=False)
 class ShapePlanDescription(ShortRepr):
     """An executor's plan for one set of input shapes."""
 
-    shapes: dict[str, list[int]]  # of the inputs whose shape is read
-    arena_bytes: int  # needed by this plan
-    pack_bytes: int  # packed weights, shared with other plans
-    kernels: int
-    reused_kernels: int  # those that another plan had built
-    loaded_kernels: int  # those that an earlier process had built and stored
-    seconds: float  # planning time; 0 for the plan of bind()
+    shapes: dict[str, list[int]]  # shapes of the inputs whose shape is read, by name
+    arena_bytes: int  # size of the arena that this plan needs
+    pack_bytes: int  # size of its packed weights, which it shares with other plans
+    kernels: int  # number of its kernels
+    reused_kernels: int  # kernels that another plan had built
+    loaded_kernels: int  # kernels that an earlier process had built and stored
+    seconds: float  # time to make the plan; 0 for the plan of bind()
 
 
 @dataclass(frozen=True, repr=False)
 class ShapesDescription(ShortRepr):
     """The sets of input shapes for which an executor has plans."""
 
-    plans: list[ShapePlanDescription]  # most recently used first
-    arena_bytes: int  # of the shared arena: the maximum that a plan ever needed
+    plans: list[ShapePlanDescription]  # its plans, the most recently used first
+    arena_bytes: int  # size of the shared arena: the maximum that a plan ever needed
 
 
 @dataclass(frozen=True, repr=False)
 class HeldCacheDescription(ShortRepr):
     """Something that a process keeps in memory for later binds, up to its bounds."""
 
-    name: str  # "plans"
-    count: int  # entries now
-    max_count: int  # 0: no bound
-    bytes: int  # of them; 0: not counted
-    max_bytes: int  # 0: no bound
+    name: str  # its name: `plans`, `costs`, `blobs`
+    count: int  # number of entries now, in this process
+    max_count: int  # maximum number of entries; 0: no bound
+    bytes: int  # size of the entries; 0: not counted
+    max_bytes: int  # maximum size of the entries; 0: no bound
 
 
 @dataclass(frozen=True, repr=False)
 class HeldMemoryDescription(ShortRepr):
-    """What an executor keeps in memory, and what is kept for all."""
+    """The memory that an executor keeps, and the caches that its process keeps for all."""
 
-    plan_count: int  # for different shapes
-    max_plan_count: int  # most_shapes
-    arena_bytes: int  # of the arena that the plans share
+    plan_count: int  # number of plans, for different shapes
+    max_plan_count: int  # maximum number of plans (most_shapes)
+    arena_bytes: int  # size of the arena that the plans share
     scratch_bytes: int  # temporary memory of reference kernels, kept for later runs
     library_bytes: int  # memory that libraries keep for kernels of the plans
-    pack_bytes: int  # packed weights of the model, which its executors share
-    caches: list[HeldCacheDescription]  # of the process
+    pack_bytes: int  # size of the packed weights of the model, which its executors share
+    caches: list[HeldCacheDescription]  # what the process keeps for all models on these backends
 
 
 @dataclass(frozen=True, repr=False)
 class BackendDescription(ShortRepr):
     """A library that can run models."""
 
-    name: str
-    version: str  # "" if it has not been opened
-    devices: list[str]
-    layouts: list[str]  # layouts of its own
-    aliases: list[str]
-    file: str  # "" if it is built in or missing
-    is_usable: bool
-    status: str  # "usable", "not built", "library missing", "refused"
-    reason: str  # why it is not usable
-    remedy: str  # what to install, or the command that builds it; "" if nothing helps
-    op_count: int  # for the reference: number of ops with a kernel
+    name: str  # its name
+    version: str  # version of its library; empty: it was not opened
+    devices: list[str]  # names of its devices: `cpu`, `mylib:1`
+    layouts: list[str]  # names of the layouts that it brings
+    aliases: list[str]  # names that mean the same backend
+    file: str  # path of its plug-in; empty: built in, or missing
+    is_usable: bool  # models can run on it
+    # whether it can be used, and if not, why: `usable`, `not built`, `library missing`, `refused`
+    status: str
+    reason: str  # why it cannot be used
+    remedy: str  # what to install, or the command that builds it; empty: nothing helps
+    op_count: int  # of the reference: number of operators with a kernel
 
 
 @dataclass(frozen=True, repr=False)
 class CacheTypeReport(ShortRepr):
-    """What a bind loaded from caches and measured itself, for one library or for the plan."""
+    """The results that a bind loaded from caches or measured, for one library or for the plan."""
 
-    type: str  # a backend's name, or "plan"
-    loaded: int  # prices, or plans
-    measured: int  # the same
-    seconds_saved: float  # time that it once took to find out what was loaded
-    origin: str  # who made what was loaded: "found here", "found by this user", ...; "": nothing
+    type: str  # a backend's name, or `plan`
+    loaded: int  # prices or plans that were loaded
+    measured: int  # prices or plans that were measured
+    seconds_saved: float  # time that it took to find out what was loaded
+    # who made what was loaded: `found here` (by this process), `found by this user`, `found by
+    # somebody else` (kernels are checked before their results count); empty: nothing was loaded
+    origin: str
 
 
 @dataclass(frozen=True, repr=False)
 class CacheReport(ShortRepr):
-    """What a bind with optimize loaded from caches."""
+    """The use of caches by a bind with optimize."""
 
-    fingerprint: str  # 40 hexadecimal digits; "" without optimize
-    ingredients: dict[str, str]  # of the fingerprint, by name
-    entry_ingredients: dict[str, str]  # of the plan, one of many in the file: shapes, options, ...
-    is_hit: bool  # the plan was known, and nothing was measured
-    file: str  # the file that was loaded; "": none
-    change: str  # libraries that changed since the plan was found; measured in the background
+    fingerprint: str  # 40 hexadecimal digits; empty without optimize
+    ingredients: dict[str, str]  # ingredients of the fingerprint, by name
+    # ingredients of the plan's key, by name: shapes, options and others; the file has many plans
+    entry_ingredients: dict[str, str]
+    is_hit: bool  # a cache has the plan, and nothing has to be measured
+    file: str  # the file that was found; empty: none
+    # which libraries have changed since the plan was found; the plan runs while they are measured
+    change: str
     reason: str  # why it is not a hit
-    saved: str  # the file that was written; "": none
+    saved: str  # the file that was written; empty: none
     not_saved: str  # why nothing was written
-    types: list[CacheTypeReport]
+    types: list[CacheTypeReport]  # one report for each library, and one for the plan

@@ -28,7 +28,7 @@ std::vector<int64_t> parse_dims(std::string_view option, const std::string& text
 // A decimal number of at most 64 bits, without a sign. Throws InvalidArgument on anything else.
 uint64_t parse_whole_number(std::string_view option, const std::string& text);
 
-// The same, restricted to the range from `least` to `most`, both inclusive.
+// Same, but the number must be from `least` to `most`, both inclusive.
 uint64_t parse_whole_number(std::string_view option, const std::string& text, uint64_t least,
                             uint64_t most);
 

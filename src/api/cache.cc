@@ -22,7 +22,6 @@
 #include "cache/stored_file.h"
 #include "cache/user_key.h"
 #include "price/cost_sections.h"
-#include "store/count_stored.h"
 #include "store/explain_cache.h"
 
 namespace tessera {
@@ -218,7 +217,7 @@ void Model::load_cache(const std::filesystem::path& file, const std::string& typ
   state_->take_packs(given);
   const ForkSafeLock lock(state_->mutex);
   std::vector<LoadedCache>& all = state_->loaded_caches;
-  // The same file again is as it is now, at its place in the order.
+  // A file that is loaded again is replaced by its present contents, and keeps its place.
   const auto known = std::ranges::find_if(all, [&](const LoadedCache& other) {
     return other.type == given.type && (other.path == given.path || other.file == given.file);
   });

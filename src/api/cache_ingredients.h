@@ -1,4 +1,4 @@
-// What the results of binding a model depend on.
+// The ingredients on which the results of binding a model depend.
 #pragma once
 
 #include <memory>
@@ -20,14 +20,14 @@ namespace tessera {
 // (cmake/TesseraKernelRevision.cmake); plug-ins have ingredients of their own.
 const char* kernel_revision();
 
-// Those that every measurement on this machine has.
+// The ingredients that every measurement on this machine has.
 std::vector<cache::Ingredient> machine_ingredients();
 
-// Those that every bind of a model on this machine has: what a file can be judged by before shapes
-// are known. `structure` is of the graph that was loaded.
+// The ingredients that every bind of a model on this machine has. They decide whether a file can be
+// used before shapes are known. `structure` is of the graph that was loaded.
 std::vector<cache::Ingredient> model_ingredients(const ModelStructure& structure);
 
-// What depends on how it is bound. `backends` are those that were asked for by name, on `threads`.
+// The ingredients that differ from bind to bind. `backends` are those that the user named.
 std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
                                                 const ModelStructure& structure,
                                                 const BindOptions& options,
@@ -47,7 +47,7 @@ std::string devices_text(const IngredientSource& source);
 // "start" and "1-runs" are one thing.
 std::string optimize_for_text(const IngredientSource& source);
 
-// Has the versions of these libraries depend on that of the code around them.
+// Adds the revision of the core to the versions of `libraries`, because it affects their prices.
 void add_core_revision(std::vector<tuning::PricedLibrary>& libraries);
 
 }  // namespace tessera

@@ -32,7 +32,7 @@ tuning::FoundCosts some_plan() {
   return found;
 }
 
-// What binding finds in a folder with one file of these.
+// The result of a look-up in a folder that has one file with these ingredients.
 CacheReport report_of(const std::vector<Ingredient>& model, const tuning::Binding& binding,
                       const tuning::FoundCosts& found) {
   const TemporaryFolder folder;

@@ -1,4 +1,5 @@
-// Converts the internal structures of the library to the plain descriptions of tessera/tessera.h.
+// Converts graphs and loaded models to the descriptions of tessera/descriptions.h.
+// describe_plan.h does it for plans.
 #pragma once
 
 #include <vector>

@@ -45,8 +45,8 @@ std::vector<std::vector<size_t>> refusals_of_nodes(const BuiltPlan& built) {
   return of_nodes;
 }
 
-// PlanStep::unfused_bytes. Constants count once, and not at all if the kernel reads them only while
-// it is built.
+// Computes PlanStep::unfused_bytes. Constants count once, and not at all if the kernel reads them
+// only while it is built.
 std::optional<int64_t> unfused_bytes(const Graph& graph, const Candidate& candidate,
                                      const ops::Registry& registry) {
   std::set<ValueId> constants(candidate.absorbed.begin(), candidate.absorbed.end());

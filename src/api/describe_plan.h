@@ -1,4 +1,5 @@
-// Converts a built plan to the descriptions of tessera/descriptions.h.
+// Converts a built plan to the descriptions of tessera/descriptions.h; describe.h does it for
+// graphs.
 #pragma once
 
 #include "engine/built_plan.h"

@@ -10,7 +10,7 @@ namespace tessera {
 struct EnvironmentVariable {
   std::string name;
   std::string value;
-  // What it decides, as a sentence without a full stop; "" if Tessera does not read it.
+  // The effect of the variable, a sentence without a full stop; "" if Tessera does not read it.
   std::string meaning;
   // For one that Tessera does not read: "; did you mean 'TESSERA_BACKENDS'?", or "".
   std::string hint = {};
@@ -20,7 +20,7 @@ struct EnvironmentVariable {
 // begin with "TESSERA_", and XDG_CACHE_HOME.
 std::vector<EnvironmentVariable> describe_environment(const std::vector<std::string>& environment);
 
-// The same for the environment of this process.
+// Same, but for the environment of this process.
 std::vector<EnvironmentVariable> describe_environment();
 
 // The files and folders in TESSERA_BACKEND_PATH; empty if it is not set.

@@ -1,4 +1,4 @@
-// What an executor and its process keep in memory.
+// Describes the memory that an executor and its process keep.
 #include <iterator>
 #include <utility>
 

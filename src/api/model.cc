@@ -25,9 +25,9 @@
 #include "compile/compile.h"
 #include "export/onnx/export.h"
 #include "import/onnx/survey.h"
-#include "infer/equal_names.h"
-#include "infer/mark_io_devices.h"
+#include "infer/io_value.h"
 #include "infer/mark_sparse.h"
+#include "infer/specialise.h"
 #include "ops/work.h"
 
 namespace tessera {

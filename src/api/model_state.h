@@ -32,7 +32,7 @@ namespace tessera {
 // If more bytes of weights are freed, they are returned to the system immediately.
 inline constexpr int64_t kMuchMemoryBytes = int64_t{1} << 23;
 
-// What a model keeps in the user's folder for later processes.
+// The files that a model keeps in the user's folder for later processes.
 enum class Keeping : uint8_t {
   None,
   Index,  // an index of the model, if it is in a file, and its packs and kernels

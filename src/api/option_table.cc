@@ -59,7 +59,7 @@ constexpr std::string_view kWhere = "Where and how it runs";
 constexpr std::string_view kHow = "How the plan is chosen";
 
 // Sets of commands. Those of kChoosing choose a plan by measured times, and run it or describe it.
-// Those of kMeasuring may measure. Those of kCaching use caches.
+// Commands of kMeasuring may measure. Commands of kCaching use caches.
 constexpr uint16_t kChoosing =
     kRunCommand | kBenchCommand | kExplainCommand | kDiffCommand | kInspectCommand;
 constexpr uint16_t kRunning = kChoosing | kTuneCommand | kBundleCommand;

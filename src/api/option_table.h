@@ -76,7 +76,7 @@ struct Range {
   std::string_view expected;  // for errors: "0 (no limit) or more"
 };
 
-// What ingredients are written from: the options of one bind, and the graph that they are for.
+// The options of one bind and its graph, from which ingredients are written.
 struct IngredientSource {
   const Graph& loaded;
   const ModelStructure& structure;

@@ -27,27 +27,28 @@ enum class Prices : uint8_t {
   Always,
 };
 
-// What a build gets for its purpose. All have the kernels that other models of the process have and
-// that earlier processes stored, as far as a bind has opened these.
+// A purpose of a build and what the build gets. Builds of all purposes use the kernels that other
+// models of the process have, and those that earlier processes stored, if a bind has opened them.
 struct PurposeRow {
   BuildPurpose purpose;
-  Prices prices;
+  Prices prices = Prices::Never;
   // Whether the user is told which sparse values become dense. Other builds repeat what a bind has
   // told.
-  bool warns;
+  bool warns = false;
   // Whether kernels that must be compiled first are chosen without prices, too.
-  bool compiles;
-  bool is_in_background;
+  bool compiles = false;
+  bool is_in_background = false;
 };
 
 constexpr std::array kPurposes = {
-    PurposeRow{BuildPurpose::Bind, Prices::IfAsked, true, false, false},
-    PurposeRow{BuildPurpose::OtherShapes, Prices::IfReused, true, false, false},
-    PurposeRow{BuildPurpose::Measure, Prices::Always, false, false, true},
-    PurposeRow{BuildPurpose::Compile, Prices::Never, false, true, true},
-    PurposeRow{BuildPurpose::Swap, Prices::Never, false, false, true},
-    PurposeRow{BuildPurpose::Quote, Prices::Always, false, false, false},
-    PurposeRow{BuildPurpose::Verify, Prices::Never, false, false, false},
+    PurposeRow{.purpose = BuildPurpose::Bind, .prices = Prices::IfAsked, .warns = true},
+    PurposeRow{.purpose = BuildPurpose::OtherShapes, .prices = Prices::IfReused, .warns = true},
+    PurposeRow{
+        .purpose = BuildPurpose::Measure, .prices = Prices::Always, .is_in_background = true},
+    PurposeRow{.purpose = BuildPurpose::Compile, .compiles = true, .is_in_background = true},
+    PurposeRow{.purpose = BuildPurpose::Swap, .is_in_background = true},
+    PurposeRow{.purpose = BuildPurpose::Quote, .prices = Prices::Always},
+    PurposeRow{.purpose = BuildPurpose::Verify},
 };
 
 const PurposeRow& row_of(BuildPurpose purpose) {
@@ -119,7 +120,6 @@ PricingOptions pricing_options(const BindOptions& options, const PurposeRow& row
 Model::State::Planner::Planner(State& model, const BindOptions& options, BuildPurpose purpose,
                                std::function<void()> check_wanted)
     : model_(model),
-      purpose_(purpose),
       options_(options_for(purpose, options)),
       clock_(check_wanted ? [check_wanted](const std::string&) { check_wanted(); }
              : purpose == BuildPurpose::Bind ? stage_reporter(options_)
@@ -193,7 +193,10 @@ void Model::State::Planner::reuse(const tuning::ReusedChoice* choice,
 
 PlanResult Model::State::Planner::build(PlanSearch* search) {
   services_.plugins = choose_plugins(set(), options_);
-  plan_.pricing.measures_short_here = set().third_party_plugins().empty();
+  // Opens the plug-ins of third parties, which a build without measuring may not need.
+  if (plan_.pricing.measures) {
+    plan_.pricing.measures_short_here = set().third_party_plugins().empty();
+  }
   if (search != nullptr) {
     clock_.begin("look up");
     search->fill(costs_, plan_.pricing);

@@ -66,7 +66,7 @@ class Model::State::Planner {
   PlanResult build(PlanSearch* search = nullptr);
   // Builds just this plan; see PlanOptions::only_plan.
   std::variant<PlanResult, UnbuildablePlan> build_only(const tuning::KnownPlan& plan);
-  // What build() would take and gain, without `search`.
+  // The time that build() would take and its likely gain, without `search`.
   TuningQuote quote();
   // Compares all candidates with the reference.
   ModelVerification verify();
@@ -90,7 +90,6 @@ class Model::State::Planner {
   std::vector<tuning::PricedLibrary> libraries() const;
 
   State& model_;
-  BuildPurpose purpose_;
   BindOptions options_;
   StageClock clock_;
   std::shared_ptr<const void> may_store_;  // blobs of plug-ins

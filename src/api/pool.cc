@@ -83,7 +83,7 @@ struct PoolRequest::State {
                 "expected one without a callback: its callback has received the outputs")));
       return;
     }
-    // Whoever waits may free the memory of inputs.
+    // A caller that waits may free the memory of inputs afterwards.
     result.inputs.clear();
     if (result.error) return promise.set_exception(result.error);
     promise.set_value(std::move(result.outputs));

@@ -198,7 +198,7 @@ TEST_F(SwitchedShapes, ShareArenaAndKernels) {
   EXPECT_EQ(shapes.plans[2].reused_kernels, 0);
 }
 
-// What malloc has given and not got back.
+// The bytes that malloc has given and that were not freed.
 int64_t allocated_bytes() {
 #if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
   const auto figures = ::mallinfo2();

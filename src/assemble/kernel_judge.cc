@@ -18,7 +18,6 @@
 #include "verify/check_candidate.h"
 #include "verify/guarded_memory.h"
 #include "verify/random_tensor.h"
-#include "verify/repeated_memory.h"
 
 namespace tessera {
 

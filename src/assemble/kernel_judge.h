@@ -29,7 +29,7 @@ class KernelJudge {
 
   // Why the kernel must not be used, or "". It must write to its outputs only, and, if the
   // reference computes the group in a moment, give about the same elements as that. The tensors
-  // have the real sizes; large ones are many mappings of few pages (verify/repeated_memory.h), and
+  // have the real sizes; large ones are many mappings of few pages (verify/guarded_memory.h), and
   // their elements are not compared. `key` identifies the kernel as StoredKernels does: the
   // judgement is kept among the backend's blobs under it, so that each kernel is judged once on a
   // machine; nullopt: it is judged now. Kernels of more than one shape are judged for each.

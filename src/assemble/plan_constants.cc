@@ -1,4 +1,4 @@
-#include "assemble/plan_constants.h"
+#include "assemble/plan_assembler.h"
 
 #include <array>
 #include <utility>

@@ -2,19 +2,109 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <span>
 #include <utility>
 
-#include "backend/explain_unread.h"
-#include "backend/kernel_builder.h"
+#include "backend/node_kernel.h"
+#include "backend/node_reads.h"
 #include "backend/plugin_call.h"
 #include "backend/read_offer.h"
-#include "backend/simple_kernel.h"
 #include "backend/status.h"
+#include "tessera/backend.h"
+#include "tessera/backend_abi.h"
 #include "tessera/error.h"
 
 namespace tessera {
 namespace {
+
+// The tensors that a kernel is built from and keeps.
+struct AbsorbedTensors {
+  explicit AbsorbedTensors(const std::vector<Value>& constants) {
+    for (const Value& constant : constants) {
+      const Tensor& tensor = tensors.emplace_back(elements_of(constant));
+      if (!tensor.has_elements()) {
+        throw Error(ErrorKind::Internal, "weight '" + constant.name + "'",
+                    "a kernel is built of it after its elements were released");
+      }
+    }
+    for (const Tensor& tensor : tensors) {
+      tessera_buffer& buffer = buffers.emplace_back(tessera_buffer{});
+      buffer.data = const_cast<void*>(tensor.data());
+      buffer.bytes = tensor.bytes();
+      buffer.data_type = static_cast<int32_t>(tensor.type());
+      buffer.rank = static_cast<int32_t>(tensor.rank());
+      buffer.dims = tensor.dims().data();
+    }
+  }
+
+  std::vector<Tensor> tensors;
+  std::vector<tessera_buffer> buffers;
+};
+
+void check_kernel(const tessera_kernel& kernel, const tessera_candidate& candidate,
+                  const std::string& backend) {
+  if (kernel.run == nullptr) {
+    throw Error(ErrorKind::DeviceFailed, "backend '" + backend + "'",
+                "the kernel that it built has no function to run");
+  }
+  if (kernel.workspace_bytes > candidate.workspace_bytes) {
+    throw Error(ErrorKind::DeviceFailed, "backend '" + backend + "'",
+                "the kernel that it built wants more workspace than its candidate said");
+  }
+}
+
+Kernel taken_over(const tessera_kernel& kernel, const Status& status,
+                  const tessera_candidate& candidate, const std::string& backend,
+                  std::shared_ptr<const void> source) {
+  Kernel owned(kernel, backend, std::move(source));
+  if (!status.is_fine()) throw Error(status.kind(), "backend '" + backend + "'", status.message);
+  check_kernel(kernel, candidate, backend);
+  return owned;
+}
+
+// Returns a function that calls `abi->build` of `plugin` with a number of threads. `dense_layout`
+// is the layout chosen for "any dense layout", or "". The kernel keeps the elements of `absorbed`
+// alive, none of which may have been released. The function throws Error with the backend's reason.
+std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_candidate> abi,
+                                                  std::shared_ptr<const Plugin> plugin,
+                                                  std::string dense_layout,
+                                                  std::vector<Value> absorbed) {
+  return [abi = std::move(abi), plugin = std::move(plugin), dense_layout = std::move(dense_layout),
+          absorbed = std::move(absorbed)](int threads) {
+    const auto given = std::make_shared<AbsorbedTensors>(absorbed);
+    tessera_build_options options = {};
+    options.struct_size = sizeof(options);
+    options.threads = threads;
+    options.dense_layout = dense_layout.empty() ? nullptr : dense_layout.c_str();
+    options.absorbed = given->buffers.data();
+    options.absorbed_count = static_cast<int32_t>(given->buffers.size());
+    tessera_kernel kernel = {};
+    kernel.struct_size = sizeof(kernel);
+    const PluginCall call(*plugin);
+    const Status status = call_plugin(
+        [&](tessera_error* error) { return abi->build(abi->self, &options, &kernel, error); });
+    return taken_over(kernel, status, *abi, plugin->name(), given);
+  };
+}
+
+// Returns a function that calls `abi->load` with the saved bytes of such a candidate's kernel;
+// null if there is no load. The kernel keeps the bytes. The function throws Error with the
+// backend's reason.
+std::function<Kernel(std::shared_ptr<const void> bytes, int64_t size)> kernel_loader(
+    std::shared_ptr<const tessera_candidate> abi, std::shared_ptr<const Plugin> plugin) {
+  if (abi->load == nullptr) return {};
+  return [abi = std::move(abi), plugin = std::move(plugin)](std::shared_ptr<const void> bytes,
+                                                            int64_t size) {
+    tessera_kernel kernel = {};
+    kernel.struct_size = sizeof(kernel);
+    const PluginCall call(*plugin);
+    const Status status = call_plugin([&](tessera_error* error) {
+      return abi->load(abi->self, bytes.get(), static_cast<size_t>(size), &kernel, error);
+    });
+    return taken_over(kernel, status, *abi, plugin->name(), std::move(bytes));
+  };
+}
 
 bool has_any_dense(const Candidate& candidate) {
   const auto is_any = [](const auto& port) { return port.layout == kAnyDense; };
@@ -51,12 +141,19 @@ class Collector {
         has_offer_or_refusal_(graph.nodes.size(), false) {}
 
   void ask(const OfferOptions& options) {
-    wanted_ = options.wanted;
+    if (options.wanted != nullptr) {
+      wanted_.emplace();
+      for (const CandidateId& id : *options.wanted) {
+        const bool is_own = id.backend == plugin_->name() && id.threads == options.threads;
+        if (is_own) wanted_->push_back(&id);
+      }
+      if (wanted_->empty()) return;
+    }
     accepts_rough_ = options.accuracy == TESSERA_ACCURACY_FAST;
     graph_.reads.clear();
     ask_propose(options);
     ask_simple_kernels();
-    if (wanted_ != nullptr) return;
+    if (wanted_) return;
     for (size_t node = 0; node < graph_.nodes.size(); ++node) {
       if (!has_offer_or_refusal_[node])
         add_refusal(static_cast<int32_t>(node), "it does not know this op");
@@ -75,10 +172,8 @@ class Collector {
     wanted.accuracy = options.accuracy;
     wanted.skips_measured_only = options.skips_measured_only ? 1 : 0;
     std::vector<tessera_wanted> candidates;
-    if (wanted_ != nullptr) {
-      for (const WantedCandidate& one : *wanted_) candidates.push_back(to_abi(one));
-      // Makes data() non-null even without candidates.
-      candidates.reserve(1);
+    if (wanted_) {
+      for (const CandidateId* id : *wanted_) candidates.push_back(to_abi(*id));
       wanted.wanted = candidates.data();
       wanted.wanted_count = static_cast<int32_t>(candidates.size());
     }
@@ -109,24 +204,23 @@ class Collector {
 
   // For an illegal candidate, reading it reports the error.
   bool has_wanted_nodes(const tessera_candidate& abi) const {
-    if (wanted_ == nullptr || abi.nodes == nullptr || abi.node_count < 0) return true;
+    if (!wanted_ || abi.nodes == nullptr || abi.node_count < 0) return true;
     return is_wanted({abi.nodes, static_cast<size_t>(abi.node_count)});
   }
 
-  static tessera_wanted to_abi(const WantedCandidate& wanted) {
+  static tessera_wanted to_abi(const CandidateId& id) {
     tessera_wanted abi = {};
-    abi.nodes = wanted.nodes.data();
-    abi.node_count = static_cast<int32_t>(wanted.nodes.size());
-    abi.algorithm = wanted.algorithm.c_str();
-    abi.ports = wanted.ports.c_str();
+    abi.nodes = id.nodes.data();
+    abi.node_count = static_cast<int32_t>(id.nodes.size());
+    abi.algorithm = id.algorithm.c_str();
+    abi.ports = id.ports.c_str();
     return abi;
   }
 
   bool is_wanted(std::span<const int32_t> nodes) const {
-    if (wanted_ == nullptr) return true;
-    return std::any_of(wanted_->begin(), wanted_->end(), [&](const WantedCandidate& one) {
-      return std::ranges::equal(one.nodes, nodes);
-    });
+    if (!wanted_) return true;
+    return std::any_of(wanted_->begin(), wanted_->end(),
+                       [&](const CandidateId* id) { return std::ranges::equal(id->nodes, nodes); });
   }
 
   // Runs `take` during a call of the plug-in, which no exception may pass through: an exception is
@@ -289,12 +383,28 @@ class Collector {
   int preference_;
   Offers& offers_;
   std::vector<bool> has_offer_or_refusal_;
-  const std::vector<WantedCandidate>* wanted_ = nullptr;
+  // The wanted candidates of this plug-in; nullopt: all.
+  std::optional<std::vector<const CandidateId*>> wanted_;
   bool accepts_rough_ = false;
   std::exception_ptr failure_;
 };
 
 }  // namespace
+
+CandidateId id_of(const Candidate& candidate, const LayoutTable& layouts, int threads) {
+  CandidateId id{.backend = candidate.backend(),
+                 .algorithm = candidate.algorithm,
+                 .threads = candidate.threads == 0 ? threads : candidate.threads};
+  for (const NodeId node : candidate.nodes) id.nodes.push_back(node.index);
+  id.ports = plugin::ports_text(
+      candidate.inputs, candidate.outputs,
+      [&](const CandidateInput& port) {
+        const std::string& layout = layouts.name(port.layout);
+        return port.pack == nullptr ? layout : layout + ":" + port.pack->id;
+      },
+      [&](const CandidateOutput& port) { return layouts.name(port.layout); });
+  return id;
+}
 
 Offers collect_offers(const tessera_graph& graph,
                       std::span<const std::shared_ptr<const Plugin>> plugins,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/candidate_id.h"
 #include "backend/graph_view.h"
 #include "backend/kernel.h"
 #include "backend/layouts.h"
@@ -90,12 +91,8 @@ struct Offers {
   std::vector<Refusal> refusals;
 };
 
-// Identifies a requested candidate.
-struct WantedCandidate {
-  std::vector<int32_t> nodes;  // ascending
-  std::string algorithm;
-  std::string ports;  // in the form of tessera_wanted
-};
+// The identity of `candidate` in a pool of `threads` threads.
+CandidateId id_of(const Candidate& candidate, const LayoutTable& layouts, int threads);
 
 struct OfferOptions {
   int threads = 1;
@@ -104,16 +101,17 @@ struct OfferOptions {
   int accuracy = TESSERA_ACCURACY_BOUNDED;  // TESSERA_ACCURACY_
   // Candidates that require a measurement need not be offered.
   bool skips_measured_only = false;
-  // Only these candidates need to be offered, and refusals are not needed; null: no restriction.
-  const std::vector<WantedCandidate>* wanted = nullptr;
+  // Only those of these candidates that run on `threads` need to be offered, and refusals are not
+  // needed; null: no restriction.
+  const std::vector<CandidateId>* wanted = nullptr;
 };
 
-// Asks every plug-in, in order of preference. An illegal candidate (unknown nodes or values, an
-// input or output that is not a port, layouts that are unknown or do not support the value, ...)
-// becomes a refusal of its nodes with that reason; so does a failure of a plug-in, and a candidate
-// with TESSERA_CANDIDATE_ROUGH unless `accuracy` allows it. A port in any
-// dense layout becomes one candidate for each layout that supports all of its values. Views in a
-// shared layout without a provider are skipped, because nothing could make or read them.
+// Asks every plug-in of which a candidate is wanted, in order of preference. An illegal candidate
+// (unknown nodes or values, an input or output that is not a port, layouts that are unknown or do
+// not support the value, ...) becomes a refusal of its nodes with that reason; so does a failure of
+// a plug-in, and a candidate with TESSERA_CANDIDATE_ROUGH unless `accuracy` allows it. A port in
+// any dense layout becomes one candidate for each layout that supports all of its values. Views in
+// a shared layout without a provider are skipped, because nothing could make or read them.
 Offers collect_offers(const tessera_graph& graph,
                       std::span<const std::shared_ptr<const Plugin>> plugins,
                       const LayoutTable& layouts, const OfferOptions& options);

@@ -7,8 +7,8 @@
 
 #include "backend/blob_bounds.h"
 #include "backend/graph_view.h"
+#include "backend/node_kernel.h"
 #include "backend/pattern.h"
-#include "backend/reference_kernel.h"
 #include "backend/status.h"
 #include "base/fork.h"
 #include "base/parallel.h"

@@ -5,7 +5,6 @@
 #include <limits>
 #include <string_view>
 
-#include "backend/sparse_layouts.h"
 #include "backend/status.h"
 #include "base/check.h"
 #include "base/likely_name.h"

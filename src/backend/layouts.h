@@ -164,4 +164,13 @@ void convert(const ConversionStep& step, const std::string& location, RunContext
 [[noreturn]] void fail_conversion(const Plugin* plugin, const std::string& location,
                                   const Status& status);
 
+// Conversions to and from the host's sparse layouts, csr and row_sparse (sparse_layouts.cc).
+// tessera_sparse_header documents their bytes. The functions of a sparse layout. `self` is the
+// SparseForm, which must outlive the calls. Conversion to a sparse layout fails with
+// TESSERA_INVALID_ARGUMENT if the capacity is exceeded.
+int32_t sparse_to_default(void* self, tessera_run_context* context, const tessera_buffer* from,
+                          const tessera_buffer* to, tessera_error* error);
+int32_t sparse_from_default(void* self, tessera_run_context* context, const tessera_buffer* from,
+                            const tessera_buffer* to, tessera_error* error);
+
 }  // namespace tessera

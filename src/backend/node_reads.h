@@ -1,17 +1,24 @@
-// Records the parts of nodes that a plug-in reads while it proposes; explain_unread.h says which
-// parts it has to read.
+// Records the parts of nodes that a plug-in reads while it proposes, and refuses candidates of
+// plug-ins that ignore a part. An op gets attributes and inputs with new versions, and a plug-in
+// that is older, or whose author forgot one, would compute something else than the model says.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "graph/graph.h"
 #include "tessera/backend_abi.h"
 
+struct tessera_graph;
+
 namespace tessera {
+
+struct Candidate;
 
 // Thread-safe, apart from clear(). Ids that do not exist are ignored.
 class NodeReads {
@@ -44,5 +51,14 @@ class NodeReads {
   mutable std::mutex mutex_;  // protects the next member
   std::unordered_set<const tessera_attribute*> attributes_;
 };
+
+// The attributes of the node that can change its elements and that nobody asked for since
+// graph.reads was cleared.
+std::vector<std::string> unread_attributes(const tessera_graph& graph, NodeId node);
+
+// Which attribute or optional input of its nodes a candidate ignores, as the end of a sentence
+// ("ignores attribute 'mode' of node 'd'"); "" if none. An input is ignored if it is a constant
+// that is no port, not absorbed, and never asked for.
+std::string explain_unread(const tessera_graph& graph, const Candidate& candidate);
 
 }  // namespace tessera

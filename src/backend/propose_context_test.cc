@@ -24,7 +24,7 @@ using testing_plugins::relu_candidate;
 // The answers for x -> Relu -> y -> Neg -> z -> Exp: "node: taken" or "node: reason", in order. If
 // `wanted` is given, only those candidates are requested.
 std::vector<std::string> answers(const std::function<void(ProposeContext& context)>& propose,
-                                 const std::vector<WantedCandidate>* wanted = nullptr) {
+                                 const std::vector<CandidateId>* wanted = nullptr) {
   GraphBuilder builder(all_ops());
   builder.input("x", float_type(Shape{2, 3}))
       .node("0", "Relu", {"x"}, {"y"})
@@ -39,7 +39,7 @@ std::vector<std::string> answers(const std::function<void(ProposeContext& contex
         ProposeOptions options;
         if (wanted != nullptr) options.wanted.emplace();
         for (size_t index = 0; wanted != nullptr && index < wanted->size(); ++index) {
-          const WantedCandidate& one = (*wanted)[index];
+          const CandidateId& one = (*wanted)[index];
           options.wanted->push_back({one.nodes, one.algorithm, one.ports});
         }
         ProposeContext context(given, options, proposals);
@@ -108,8 +108,9 @@ TEST(ProposeContext, EstimatesAreBoundByWorkOrByMemory) {
 }
 
 TEST(ProposeContext, PassesOverWhatIsNotWanted) {
-  const std::vector<WantedCandidate> wanted = {{{1}, "relu in row_major", "row_major -> row_major"},
-                                               {{2}, "other", ""}};
+  const std::vector<CandidateId> wanted = {
+      {{1}, "mirror", "relu in row_major", "row_major -> row_major", 1},
+      {{2}, "mirror", "other", "", 1}};
   std::vector<int32_t> visited;
   EXPECT_THAT(answers(
                   [&](ProposeContext& context) {

@@ -1,4 +1,4 @@
-#include "backend/reference_kernel.h"
+#include "backend/node_kernel.h"
 
 #include <memory_resource>
 #include <span>

@@ -1,4 +1,4 @@
-#include "backend/simple_kernel.h"
+#include "backend/node_kernel.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "backend/sparse_layouts.h"
+#include "backend/layouts.h"
 
 #include <algorithm>
 #include <cstring>

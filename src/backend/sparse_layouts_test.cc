@@ -1,5 +1,3 @@
-#include "backend/sparse_layouts.h"
-
 #include <cstring>
 #include <random>
 

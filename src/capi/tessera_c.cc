@@ -55,7 +55,7 @@ struct tessera_executor {
   // Bindings to memory of the caller.
   std::map<std::string, tessera::Tensor> bound_inputs = {};
   std::set<std::string> bound_outputs = {};
-  // Describe the values of the newest run; empty if nobody asked since.
+  // Descriptions of the values of the newest run; empty until the caller asks for them.
   std::vector<DescribedValue> inputs = {};
   std::vector<DescribedValue> outputs = {};
 

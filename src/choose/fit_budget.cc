@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/at.h"
+#include "choose/choice.h"
 #include "choose/fit_devices.h"
 #include "choose/placement_problem.h"
 #include "ops/work.h"
@@ -31,13 +32,20 @@ bool is_within(const std::vector<NodeId>& nodes, const std::vector<NodeId>& whol
   });
 }
 
-bool has_choice(Placer placer) {
+bool has_choice(const ChoiceTask& task, const Placement& preferred) {
   try {
-    return !placer.choose().chosen.empty();
+    return !choose(task, preferred).placement.chosen.empty();
   } catch (const Error&) {
     // A node has no candidate left.
     return false;
   }
+}
+
+// `task` with these oversized candidates.
+ChoiceTask with_oversized(const ChoiceTask& task, std::vector<bool> candidates) {
+  Constraints constraints = task.constraints();
+  constraints.oversized = std::move(candidates);
+  return task.with(std::move(constraints));
 }
 
 std::string bytes_text(int64_t bytes) { return std::to_string(bytes) + " bytes"; }
@@ -50,7 +58,7 @@ BudgetFitter::BudgetFitter(const Graph& graph, const Offers& offers, const Layou
       offers_(offers),
       layouts_(layouts),
       budget_bytes_(budget_bytes),
-      is_excluded_(offers.candidates.size(), false),
+      oversized_(offers.candidates.size(), false),
       is_caller_memory_(graph.values.size(), false) {
   if (budget_bytes == 0) return;
   for (const auto* given : {&graph.inputs, &graph.outputs, &graph.kept}) {
@@ -80,38 +88,45 @@ int64_t BudgetFitter::kept_bytes(size_t candidate) const {
   return ops::saturating_add(weight_bytes_[candidate], offers_.candidates[candidate].library_bytes);
 }
 
-void BudgetFitter::start(Placer& placer) {
+void BudgetFitter::start(const ChoiceTask& task, const Placement& preferred) {
   if (budget_bytes_ == 0) return;
-  placer.exclude_oversized({});
-  fitting_ = find_fitting(placer);
-  is_excluded_.assign(offers_.candidates.size(), false);
+  fitting_ = find_fitting(task, preferred);
+  oversized_.assign(offers_.candidates.size(), false);
   rounds_ = 0;
 }
 
-bool BudgetFitter::fits(const Placement& placement, const Placer& placer) const {
+bool BudgetFitter::fits(const Placement& placement, const ChoiceTask& task) const {
   if (budget_bytes_ == 0) return true;
-  return memory_use(plan_of(placement, placer), offers_).total_bytes() <= budget_bytes_;
+  return memory_use(plan_of(placement, task), offers_).total_bytes() <= budget_bytes_;
 }
 
-bool BudgetFitter::restrict_to_budget(const Placement& placement, Placer& placer) {
-  if (restrict_to_device_memory(graph_, offers_, layouts_, placement, placer)) return true;
-  if (budget_bytes_ == 0) return false;
-  const ExecutionPlan plan = plan_of(placement, placer);
+std::optional<Constraints> BudgetFitter::restrict_to_budget(const Placement& placement,
+                                                            const ChoiceTask& task,
+                                                            const Placement& preferred) {
+  std::optional<Constraints> on_devices =
+      restrict_to_device_memory(graph_, offers_, layouts_, placement, task.constraints());
+  if (on_devices) return on_devices;
+  if (budget_bytes_ == 0) return std::nullopt;
+  const ExecutionPlan plan = plan_of(placement, task);
   const MemoryUse use = memory_use(plan, offers_);
-  if (use.total_bytes() <= budget_bytes_) return false;
+  if (use.total_bytes() <= budget_bytes_) return std::nullopt;
   note(use);
   ++rounds_;
-  if (rounds_ <= kMaxRounds && forbid_some(plan, use, placer)) return true;
-  // With conversion prices that were measured since start(), even `fitting_` may need other
-  // conversions and exceed the budget.
-  if (rounds_ > kMaxRounds + 1) fail(placer);
-  rounds_ = kMaxRounds + 1;
-  allow_only(fitting_, placer);
-  return true;
+  if (rounds_ > kMaxRounds || !forbid_some(plan, use, task, preferred)) {
+    // With conversion prices that were measured since start(), even `fitting_` may need other
+    // conversions and exceed the budget.
+    if (rounds_ > kMaxRounds + 1) fail(task);
+    rounds_ = kMaxRounds + 1;
+    oversized_.assign(offers_.candidates.size(), true);
+    for (const int index : fitting_.chosen) oversized_[at(index)] = false;
+  }
+  Constraints constraints = task.constraints();
+  constraints.oversized = oversized_;
+  return constraints;
 }
 
-ExecutionPlan BudgetFitter::plan_of(const Placement& placement, const Placer& placer) const {
-  return make_plan(graph_, offers_, placement, layouts_, {}, placer.conversion_prices());
+ExecutionPlan BudgetFitter::plan_of(const Placement& placement, const ChoiceTask& task) const {
+  return make_plan(graph_, offers_, placement, layouts_, {}, task.conversion_prices());
 }
 
 void BudgetFitter::note(const MemoryUse& use) {
@@ -119,43 +134,43 @@ void BudgetFitter::note(const MemoryUse& use) {
   if (is_smaller) smallest_ = use;
 }
 
-Placement BudgetFitter::find_fitting(Placer placer) {
+Placement BudgetFitter::find_fitting(const ChoiceTask& task, const Placement& preferred) {
+  ChoiceTask restricted = task;
   for (int round = 0; round < kMaxRounds; ++round) {
-    const Placement placement = choose_covering(placer, offers_, graph_);
-    const ExecutionPlan plan = plan_of(placement, placer);
+    const Placement placement = choose_covering(restricted, offers_, graph_, preferred).placement;
+    const ExecutionPlan plan = plan_of(placement, restricted);
     const MemoryUse use = memory_use(plan, offers_);
     note(use);
     if (use.total_bytes() <= budget_bytes_) return placement;
-    if (!forbid_some(plan, use, placer)) break;
+    if (!forbid_some(plan, use, restricted, preferred)) break;
+    restricted = with_oversized(restricted, oversized_);
   }
-  placer.exclude_oversized({});
-  for (Placement& placement : low_memory_placements(placer)) {
-    const MemoryUse use = memory_use(plan_of(placement, placer), offers_);
+  for (Placement& placement : low_memory_placements(task)) {
+    const MemoryUse use = memory_use(plan_of(placement, task), offers_);
     note(use);
     if (use.total_bytes() <= budget_bytes_) return std::move(placement);
   }
-  fail(placer);
+  fail(task);
 }
 
 // --- Forbidding candidates
 
 // Forbids the candidates with the best ratio of saved bytes to lost time, until the missing bytes
-// are saved, except those without which there is no choice. Returns whether it forbade any.
-bool BudgetFitter::forbid_some(const ExecutionPlan& plan, const MemoryUse& use, Placer& placer) {
+// are saved, except candidates without which there is no choice. Returns whether it forbade any.
+bool BudgetFitter::forbid_some(const ExecutionPlan& plan, const MemoryUse& use,
+                               const ChoiceTask& task, const Placement& preferred) {
   int64_t missing = use.total_bytes() - budget_bytes_;
   std::vector<Saving> enough;
-  for (const Saving& saving : savings(plan, use, placer)) {
+  for (const Saving& saving : savings(plan, use, task)) {
     if (missing <= 0) break;
     enough.push_back(saving);
     missing -= saving.bytes;
   }
   const auto forbid = [&](std::span<const Saving> some) {
-    const std::vector<bool> before = is_excluded_;
-    for (const Saving& saving : some) is_excluded_[at(saving.candidate)] = true;
-    placer.exclude_oversized(is_excluded_);
-    if (has_choice(placer)) return true;
-    is_excluded_ = before;
-    placer.exclude_oversized(is_excluded_);
+    std::vector<bool> before = oversized_;
+    for (const Saving& saving : some) oversized_[at(saving.candidate)] = true;
+    if (has_choice(with_oversized(task, oversized_), preferred)) return true;
+    oversized_ = std::move(before);
     return false;
   };
   if (enough.empty()) return false;
@@ -167,7 +182,7 @@ bool BudgetFitter::forbid_some(const ExecutionPlan& plan, const MemoryUse& use, 
 
 std::vector<BudgetFitter::Saving> BudgetFitter::savings(const ExecutionPlan& plan,
                                                         const MemoryUse& use,
-                                                        const Placer& placer) const {
+                                                        const ChoiceTask& task) const {
   std::vector<int64_t> live(plan.steps.size(), 0);  // by step
   for (const ArenaBlock& block : arena_blocks(plan)) {
     if (block.device != kHostDevice) continue;  // the budget is for the host's memory
@@ -180,7 +195,7 @@ std::vector<BudgetFitter::Saving> BudgetFitter::savings(const ExecutionPlan& pla
   for (size_t index = 0; index < plan.steps.size(); ++index) {
     if (plan.steps[index].kind != ExecutionStep::Kind::Kernel) continue;
     const bool is_at_peak = live[index] == peak && peak > room;
-    const std::optional<Saving> saving = saving_of(plan.steps[index].candidate, is_at_peak, placer);
+    const std::optional<Saving> saving = saving_of(plan.steps[index].candidate, is_at_peak, task);
     if (saving) found.push_back(*saving);
   }
   std::sort(found.begin(), found.end(), [](const Saving& left, const Saving& right) {
@@ -195,13 +210,13 @@ std::vector<BudgetFitter::Saving> BudgetFitter::savings(const ExecutionPlan& pla
 // The saving if the candidates that need the least memory for its nodes replace `candidate`.
 // nullopt if they need no less, or if a node has no other candidate.
 std::optional<BudgetFitter::Saving> BudgetFitter::saving_of(int candidate, bool is_at_peak,
-                                                            const Placer& placer) const {
-  const std::vector<bool> is_forbidden = placer.forbidden();
+                                                            const ChoiceTask& task) const {
+  const std::vector<bool>& is_forbidden = task.forbidden();
   const Candidate& own = offers_.candidates[at(candidate)];
   const auto live = [&](int index) { return is_at_peak ? live_bytes_[at(index)] : 0; };
   int64_t kept = 0;
   int64_t max_live = 0;
-  double seconds = -placer.candidate_seconds(candidate);
+  double seconds = -task.candidate_seconds(candidate);
   for (const NodeId node : own.nodes) {
     int best = -1;
     for (size_t index = 0; index < offers_.candidates.size(); ++index) {
@@ -218,17 +233,11 @@ std::optional<BudgetFitter::Saving> BudgetFitter::saving_of(int candidate, bool 
     if (offers_.candidates[at(best)].nodes.front() != node) continue;
     kept = ops::saturating_add(kept, kept_bytes(at(best)));
     max_live = std::max(max_live, live(best));
-    seconds += placer.candidate_seconds(best);
+    seconds += task.candidate_seconds(best);
   }
   const int64_t bytes = kept_bytes(at(candidate)) + live(candidate) - kept - max_live;
   if (bytes <= 0) return std::nullopt;
   return Saving{.candidate = candidate, .bytes = bytes, .seconds = std::max(seconds, 0.0)};
-}
-
-void BudgetFitter::allow_only(const Placement& placement, Placer& placer) {
-  is_excluded_.assign(offers_.candidates.size(), true);
-  for (const int index : placement.chosen) is_excluded_[at(index)] = false;
-  placer.exclude_oversized(is_excluded_);
 }
 
 // --- Minimum memory
@@ -258,11 +267,11 @@ int64_t BudgetFitter::live_bytes(const Candidate& candidate,
   return live;
 }
 
-// Placements that minimise bytes instead of seconds: kept plus live bytes; kept bytes, and live
-// bytes, of candidates whose live bytes do not exceed `most`, the largest of the nodes' minimum
-// live bytes; and kept bytes of all candidates.
-std::vector<Placement> BudgetFitter::low_memory_placements(const Placer& placer) const {
-  PlacementProblem problem = placer.usable_problem();
+// Returns placements that minimise bytes instead of seconds: kept plus live bytes of all
+// candidates; kept bytes, and live bytes, of candidates whose live bytes do not exceed `most`, the
+// largest of the nodes' minimum live bytes; and kept bytes of all candidates.
+std::vector<Placement> BudgetFitter::low_memory_placements(const ChoiceTask& task) const {
+  PlacementProblem problem = task.placement_problem();
   std::vector<int64_t> least(graph_.nodes.size(), std::numeric_limits<int64_t>::max());
   for (size_t index = 0; index < offers_.candidates.size(); ++index) {
     if (problem.is_forbidden[index]) continue;
@@ -299,8 +308,8 @@ std::vector<Placement> BudgetFitter::low_memory_placements(const Placer& placer)
 // A lower bound of the memory of every plan: its outputs; for each node the fewest kept bytes of a
 // candidate, where a group's bytes are divided among its nodes; and the largest of the nodes'
 // minimum live bytes.
-int64_t BudgetFitter::min_bytes(const Placer& placer) const {
-  const PlacementProblem& problem = placer.usable_problem();
+int64_t BudgetFitter::min_bytes(const ChoiceTask& task) const {
+  const PlacementProblem& problem = task.placement_problem();
   std::vector<int> readers(graph_.values.size(), 0);  // by value; shared constants have several
   for (const Node& node : graph_.nodes) {
     for (const ValueId value : node.inputs) {
@@ -335,11 +344,9 @@ int64_t BudgetFitter::min_bytes(const Placer& placer) const {
   return ops::saturating_add(total, max_live);
 }
 
-void BudgetFitter::fail(const Placer& placer) const {
+void BudgetFitter::fail(const ChoiceTask& task) const {
   const int64_t found = smallest_->total_bytes();
-  Placer free = placer;
-  free.exclude_oversized({});
-  const bool is_least = found <= min_bytes(free);
+  const bool is_least = found <= min_bytes(with_oversized(task, {}));
   throw Error(ErrorKind::OutOfMemory, "memory budget",
               "expected a plan of at most " + bytes_text(budget_bytes_) +
                   ", found none; the smallest that was found takes " + bytes_text(found) +

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "choose/choice.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -47,14 +49,18 @@ class Chain {
 
   // The choice within the budget.
   std::vector<int> choose(int64_t budget_bytes) const {
-    Placer placer(graph_, offers_, layouts_, /*keeps_sparse_storage=*/false);
+    const ChoiceProblem problem = make_choice_problem(graph_, offers_, layouts_, {});
+    ChoiceTask task(problem, std::nullopt, {});
     BudgetFitter fitter(graph_, offers_, layouts_, budget_bytes);
-    fitter.start(placer);
+    fitter.start(task);
     while (true) {
-      const Placement placement = placer.choose();
-      if (fitter.restrict_to_budget(placement, placer)) continue;
-      EXPECT_TRUE(fitter.fits(placement, placer));
-      return placement.chosen;
+      const Placement placement = tessera::choose(task).placement;
+      const std::optional<Constraints> restricted = fitter.restrict_to_budget(placement, task);
+      if (!restricted) {
+        EXPECT_TRUE(fitter.fits(placement, task));
+        return placement.chosen;
+      }
+      task = task.with(*restricted);
     }
   }
 

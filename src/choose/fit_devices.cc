@@ -26,7 +26,7 @@ std::vector<int64_t> sizes_of(const Candidate& candidate, const Graph& graph,
   return sizes;
 }
 
-// What the device needs less without the candidate, at most.
+// An upper bound of the bytes that the device saves without the candidate.
 int64_t bytes_of(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts) {
   int64_t bytes = 0;
   for (const int64_t size : sizes_of(candidate, graph, layouts)) {
@@ -35,14 +35,14 @@ int64_t bytes_of(const Candidate& candidate, const Graph& graph, const LayoutTab
   return bytes;
 }
 
-// Whether one of its tensors is larger than what the device allocates at once.
+// Whether a tensor of the candidate is larger than the largest block that its device allocates.
 bool is_too_large(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts) {
   const int64_t most = layouts.device(candidate.device).max_allocation_bytes();
   return most > 0 && std::ranges::max(sizes_of(candidate, graph, layouts)) > most;
 }
 
-// By how much the plan exceeds the memory of `device`, or its arena exceeds what can be allocated
-// at once; 0 or less if it fits.
+// Returns by how many bytes the plan exceeds the memory of `device`, or its arena exceeds the
+// largest block that the device allocates; 0 or less if the plan fits.
 int64_t excess_on(const ExecutionPlan& plan, const LayoutTable& layouts, DeviceId device) {
   const int64_t available = layouts.device(device).memory_bytes();
   const int64_t most = layouts.device(device).max_allocation_bytes();
@@ -64,24 +64,25 @@ int64_t excess_on(const ExecutionPlan& plan, const LayoutTable& layouts, DeviceI
 
 }  // namespace
 
-bool restrict_to_device_memory(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
-                               const Placement& placement, Placer& placer) {
+std::optional<Constraints> restrict_to_device_memory(const Graph& graph, const Offers& offers,
+                                                     const LayoutTable& layouts,
+                                                     const Placement& placement,
+                                                     const Constraints& constraints) {
   const auto device_of = [&](int index) {
     return offers.candidates[static_cast<size_t>(index)].device;
   };
   const bool uses_devices = std::ranges::any_of(
       placement.chosen, [&](int index) { return device_of(index) != kHostDevice; });
-  if (!uses_devices) return false;
+  if (!uses_devices) return std::nullopt;
   const ExecutionPlan plan = make_plan(graph, offers, placement, layouts, {});
-  bool is_restricted = false;
+  std::vector<int> failed;
   for (size_t index = 1; index < layouts.device_count(); ++index) {
     const DeviceId device{static_cast<int32_t>(index)};
     int64_t excess = excess_on(plan, layouts, device);
     for (const int chosen : placement.chosen) {
       const Candidate& candidate = offers.candidates[static_cast<size_t>(chosen)];
       if (candidate.device != device || !is_too_large(candidate, graph, layouts)) continue;
-      placer.forbid(chosen);
-      is_restricted = true;
+      failed.push_back(chosen);
       excess -= bytes_of(candidate, graph, layouts);
     }
     if (excess <= 0) continue;
@@ -93,13 +94,13 @@ bool restrict_to_device_memory(const Graph& graph, const Offers& offers, const L
     }
     std::ranges::sort(largest, std::greater());
     for (const auto& [bytes, candidate] : largest) {
-      placer.forbid(candidate);
-      is_restricted = true;
+      failed.push_back(candidate);
       excess -= bytes;
       if (excess <= 0) break;
     }
   }
-  return is_restricted;
+  if (failed.empty()) return std::nullopt;
+  return with_failed(constraints, failed, offers.candidates.size());
 }
 
 }  // namespace tessera

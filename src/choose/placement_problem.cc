@@ -11,8 +11,8 @@ namespace {
 constexpr double kConversionBytesPerSecond = 10e9;
 constexpr double kConversionSeconds = 2e-6;
 
-// Of copies: what was just written is in a core's cache, if it is not too large. Pieces are bytes
-// that are contiguous on both sides.
+// The assumed speed of copies. A core's cache still contains the bytes that were just written, if
+// these are not too many. A piece is a range of bytes that are contiguous on both sides.
 constexpr double kCachedBytes = 1 << 20;
 constexpr double kCachedBytesPerSecond = 120e9;
 constexpr double kOtherBytesPerSecond = 30e9;

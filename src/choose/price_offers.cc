@@ -17,8 +17,8 @@ namespace {
 // times do not include this, because the compiler is already loaded. A plan of several regions
 // counts it for each of them.
 constexpr double kSecondsToLoad = 0.03;
-// The time to load a kernel that was compiled once and kept: what building it costs in later
-// processes, for which build times are counted.
+// The time to load a kernel that was compiled once and kept. Later processes, for which build times
+// are counted, build the kernel in this time.
 constexpr double kSecondsToLoadCompiled = 5e-4;
 
 PlanPort describe_port(const tuning::TuningTask& task, ValueId value, LayoutId layout,
@@ -138,27 +138,29 @@ void PricedOffers::look_up_builds() {
     if (candidate.is_measured_only()) {
       build_seconds_[index] += kSecondsToLoad;
     } else {
-      // What a library builds once in a process shows in the measured time of one kernel only, so
-      // the estimate of the plug-in is a minimum.
+      // A library may build something once in a process. It shows in the measured time of one
+      // kernel only, so the estimate of the plug-in is a minimum.
       build_seconds_[index] = std::max(build_seconds_[index], candidate.build_seconds);
     }
   }
 }
 
-void PricedOffers::apply(PlacementProblem& problem) const {
-  for (size_t index = 0; index < problem.candidates.size(); ++index) {
-    problem.candidates[index].seconds =
-        prices_.candidates[index].seconds + amortized_build_seconds(static_cast<int>(index));
+ChoicePrices PricedOffers::choice_prices() const {
+  ChoicePrices prices{.conversions = prices_.conversions, .build_seconds = build_seconds_};
+  for (size_t index = 0; index < prices_.candidates.size(); ++index) {
+    const auto candidate = static_cast<int>(index);
+    const double amortized = amortized_build_seconds(candidate);
+    prices.seconds.push_back(prices_.candidates[index].seconds + amortized);
+    prices.amortized_build_seconds.push_back(amortized);
     const bool may_be_unknown = has_bounds_ && !is_given_up_[index];
     const bool needs_measurement = task_.offers.candidates[index].is_measured_only() &&
-                                   !may_be_unknown && !is_measured(static_cast<int>(index));
-    problem.is_forbidden[index] = prices_.candidates[index].is_refused() || needs_measurement;
+                                   !may_be_unknown && !is_measured(candidate);
+    prices.is_refused.push_back(prices_.candidates[index].is_refused() || needs_measurement);
   }
-  problem.conversion_prices = prices_.conversions;
-  problem.results.clear();
   for (const auto* results : {&task_.graph.outputs, &task_.graph.kept}) {
-    for (const ValueId value : *results) problem.results.push_back(value.index);
+    for (const ValueId value : *results) prices.results.push_back(value.index);
   }
+  return prices;
 }
 
 std::vector<Refusal> PricedOffers::refusals() const {

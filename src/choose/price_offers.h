@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "choose/choice_problem.h"
 #include "choose/select_offers.h"
 #include "place/margins.h"
 #include "place/placement.h"
@@ -17,17 +18,17 @@
 
 namespace tessera {
 
-// Offers for all threads of `pool`, followed by those for one thread if it has several. `view` is
-// the graph. OfferOptions::threads is ignored.
+// Returns offers for all threads of `pool`, followed by offers for one thread if the pool has
+// several. `view` is the graph. OfferOptions::threads is ignored.
 Offers collect_offers_by_threads(const tessera_graph& view,
                                  std::span<const std::shared_ptr<const Plugin>> plugins,
                                  const LayoutTable& layouts, ThreadPool& pool,
                                  const OfferOptions& options);
-// Offers for one thread, and views.
+// Returns offers for one thread, and views.
 Offers collect_offers_for_one_thread(const tessera_graph& view,
                                      std::span<const std::shared_ptr<const Plugin>> plugins,
                                      const LayoutTable& layouts, const OfferOptions& options);
-// Only offers for all threads of `pool`.
+// Returns only the offers for all threads of `pool`.
 Offers collect_offers_for_all_threads(const tessera_graph& view,
                                       std::span<const std::shared_ptr<const Plugin>> plugins,
                                       const LayoutTable& layouts, ThreadPool& pool,
@@ -47,9 +48,9 @@ class PricedOffers {
   tuning::PricedTask priced_task() const { return {task_, keys_, basis_}; }
 
   // Looks up all prices again, after the table has changed. Unmeasured candidates get bounds, but
-  // those of `is_given_up` (by candidate) get guesses.
+  // the candidates in `is_given_up` get guesses.
   void look_up_bounds(const std::vector<bool>& is_given_up);
-  // The same, with guesses for all unmeasured candidates.
+  // Looks up all prices again, with guesses for all unmeasured candidates.
   void look_up_guesses();
 
   // Whether the candidate's time is known.
@@ -72,11 +73,11 @@ class PricedOffers {
     return build_weight_ * build_seconds(candidate);
   }
 
-  // Writes prices, which include amortized build time, into `problem`, which must be made from the
-  // same offers. Forbids refused candidates. Also forbids unmeasured candidates that need a
-  // measured price to be chosen, except if their prices are bounds.
-  void apply(PlacementProblem& problem) const;
-  // One refusal for each node of each refused candidate.
+  // The prices for a choice among these offers. Refused candidates must not be chosen, and neither
+  // unmeasured candidates that need a measured price to be chosen, except if their prices are
+  // bounds.
+  ChoicePrices choice_prices() const;
+  // Returns one refusal for each node of each refused candidate.
   std::vector<Refusal> refusals() const;
 
   // Descriptions for the user: candidates, with whether they were chosen; conversions with a

@@ -151,8 +151,8 @@ std::string explain_unserved_pin(const Offers& offers, const std::vector<Refusal
          did_you_mean(pin.algorithm, names);
 }
 
-// Lists each node except `left_out`, like "node 'a' (Relu)". After kMaxToldNodes it gives the
-// number of the rest.
+// Lists each node except `left_out`, like "node 'a' (Relu)". After kMaxReportedNodes it
+// gives the number of the rest.
 std::string places_text(const Graph& graph, const std::vector<NodeId>& nodes, NodeId left_out) {
   std::string text;
   size_t reported = 0;
@@ -194,10 +194,6 @@ std::string refusals_text(const Offers& offers, NodeId node) {
   }
   return text;
 }
-
-}  // namespace
-
-namespace {
 
 void check_devices(const std::vector<std::string>& wanted,
                    const std::vector<std::shared_ptr<const Plugin>>& plugins) {

@@ -46,8 +46,8 @@ void check_selected_names(const OfferSelection& selection, const ops::Registry& 
 // accepts.
 Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& selection);
 
-// Throws Unsupported for the first node that no allowed candidate covers, with what each backend
-// said about it. `is_forbidden` is by candidate.
+// Throws Unsupported for the first node that no allowed candidate covers. The message contains what
+// each backend said about the node. `is_forbidden` is by candidate.
 void check_is_covered(const Offers& offers, const Graph& graph,
                       const std::vector<bool>& is_forbidden);
 

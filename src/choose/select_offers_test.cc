@@ -2,9 +2,13 @@
 
 #include <gmock/gmock.h>
 
-#include "backend/test_plugins.h"
-#include "choose/placer.h"
-#include "ops/graph_test.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error_test.h"
+#include "choose/choice.h"
+#include "choose/offered_chain_test.h"
 
 namespace tessera {
 namespace {
@@ -12,48 +16,20 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-using testing_plugins::open_mirror;
-using testing_plugins::Proposals;
 
-// x -> a -> b -> c, and the offers of one backend for groups of these nodes.
-class CoveringChoice : public testing::Test {
+// x -> a -> b -> c, and the choice among what each test offers.
+class CoveringChoice : public OfferedChain {
  protected:
-  CoveringChoice() : plugin_(open_mirror([](const auto&, Proposals&) {})), layouts_({}) {
-    GraphBuilder builder(registry_);
-    builder.input("x", float_type(Shape{4}))
-        .node("a", "Relu", {"x"}, {"va"})
-        .node("b", "Abs", {"va"}, {"vb"})
-        .node("c", "Neg", {"vb"}, {"vc"})
-        .output("vc");
-    graph_ = builder.graph();
-    for (Value& value : graph_.values) value.type = float_type(Shape{4});
-  }
+  CoveringChoice() : OfferedChain(3) {}
 
-  void offer(const std::vector<int>& nodes, double seconds = 1e-6) {
-    tessera::Candidate candidate{.plugin = plugin_, .optimistic_seconds = seconds};
-    for (const int index : nodes) candidate.nodes.push_back({index});
-    // The nodes form a chain: values between them are internal to the group.
-    const ValueId from = graph_[candidate.nodes.front()].inputs[0];
-    const ValueId to = graph_[candidate.nodes.back()].outputs[0];
-    candidate.inputs.push_back({.value = from, .layout = kDefaultLayout});
-    candidate.outputs.push_back({.value = to, .layout = kDefaultLayout});
-    offers_.candidates.push_back(candidate);
-  }
-
-  Placer placer() const { return {graph_, offers_, layouts_, false}; }
   std::vector<int> choose() const {
-    Placer made = placer();
-    return choose_covering(made, offers_, graph_).chosen;
+    const ChoiceProblem offered = problem();
+    const ChoiceTask task(offered, std::nullopt, {});
+    return choose_covering(task, offers_, graph_).placement.chosen;
   }
   std::string error() const {
     return error_of([&] { choose(); });
   }
-
-  ops::Registry registry_ = ops::make_registry();
-  std::shared_ptr<const Plugin> plugin_;
-  LayoutTable layouts_;
-  tessera::Graph graph_;
-  Offers offers_;
 };
 
 TEST_F(CoveringChoice, NamesANodeThatNobodyServes) {

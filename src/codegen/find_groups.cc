@@ -1,4 +1,4 @@
-#include "codegen/find_groups.h"
+#include "codegen/fuse_nodes.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "codegen/iteration_space.h"
+#include "codegen/group_space.h"
 
 #include <gtest/gtest.h>
 

@@ -8,9 +8,10 @@
 #include "assemble/plan_assembler.h"
 #include "base/check.h"
 #include "base/memory.h"
+#include "choose/choice.h"
+#include "choose/choice_problem.h"
 #include "choose/fit_budget.h"
 #include "choose/placement_problem.h"
-#include "choose/placer.h"
 #include "compile/known_plan.h"
 #include "compile/storage_fallback.h"
 #include "compile/wanted_offers.h"
@@ -144,10 +145,13 @@ enum class Mode : uint8_t {
   Known,      // nothing is chosen: PlanOptions::only_plan
 };
 
-struct Choice {
-  Placement placement;                              // its kernels are built
-  Placement startup_plan;                           // runs until `placement` is built; may be empty
-  std::optional<PlacementDescription> description;  // if prices are known
+struct ChosenPlan {
+  Choice choice = {};                                    // the kernels of its placement are built
+  std::optional<ChoiceTask> task = {};                   // the newest; nullopt in mode Known
+  Placement startup_plan = {};                           // runs until the other one is built
+  std::optional<PlacementDescription> description = {};  // if prices are known
+
+  const Placement& placement() const { return choice.placement; }
 };
 
 // Builds the plan of one graph: collects offers, looks up prices, chooses, lays out and packs.
@@ -172,11 +176,12 @@ class PlanBuilder {
                 services.shared_kernels),
         assembler_(services.pool, services.packs, in_use_, stored_) {
     if (options.only_plan) return;
-    placer_.emplace(base_.graph, base_.offers, *base_.layouts, options.keeps_sparse_storage);
+    problem_ = make_choice_problem(base_.graph, base_.offers, *base_.layouts,
+                                   {.follows_order = options.follows_order,
+                                    .may_compile = options.compiles,
+                                    .keeps_sparse_storage = options.keeps_sparse_storage,
+                                    .max_solve_seconds = pricing_.solve_budget_seconds});
     fitter_.emplace(base_.graph, base_.offers, *base_.layouts, options.memory_budget_bytes);
-    placer_->set_solve_time_limit(pricing_.solve_budget_seconds);
-    if (options.follows_order) placer_->follow_order();
-    if (options.compiles) placer_->allow_compiling();
   }
 
   TuningQuote quote() {
@@ -187,17 +192,22 @@ class PlanBuilder {
   BuildOutcome build() {
     const bool is_priced = pricing_.costs != nullptr && !options_.only_plan;
     if (is_priced) look_up_prices();
-    if (fitter_) fitter_->start(*placer_);
-    const Mode mode = this->mode();
-    Choice choice = choose(mode);
+    std::optional<ChoiceTask> task;  // at the prices that are known now; nullopt in mode Known
+    if (problem_) {
+      auto prices = prices_ ? std::optional(prices_->choice_prices()) : std::nullopt;
+      task.emplace(*problem_, std::move(prices), Constraints{});
+      fitter_->start(*task, known_);
+    }
+    const Mode mode = this->mode(task);
+    ChosenPlan chosen = choose(mode, std::move(task));
     if (released_weight_) return *std::move(released_weight_);
     if (unbuildable_) return *std::move(unbuildable_);
-    result_.placement = std::move(choice.description);
-    if (prices_) describe(choice.placement, mode == Mode::Preferred);
-    if (placer_) report_dense_uses(base_, choice.placement, options_, services_.log);
-    std::optional<BuiltPlan> startup_plan = lay_out(choice);
+    result_.placement = std::move(chosen.description);
+    if (prices_) describe(chosen, mode == Mode::Preferred);
+    if (problem_) report_dense_uses(base_, chosen.placement(), options_, services_.log);
+    std::optional<BuiltPlan> startup_plan = lay_out(chosen);
     if (unbuildable_) return *std::move(unbuildable_);
-    pack(choice, std::move(startup_plan));
+    pack(chosen, std::move(startup_plan));
     if (released_weight_) return *std::move(released_weight_);
     if (mode == Mode::Measured) services_.packs.drop_unused();
     return std::move(result_);
@@ -233,7 +243,7 @@ class PlanBuilder {
   }
 
   TuningContext context() {
-    return {base_, task_, *prices_, plan_key_, *placer_, *fitter_, assembler_};
+    return {base_, task_, *prices_, plan_key_, *problem_, known_, *fitter_, assembler_};
   }
 
   void look_up_prices() {
@@ -252,45 +262,44 @@ class PlanBuilder {
     result_.tuning.reused = static_cast<int>(pricing_.costs->kernels.size());
     result_.tuning.reused_seconds = tuning::seconds_to_measure(*pricing_.costs);
     prices_->look_up_guesses();
-    placer_->set_prices(*prices_);
-    placer_->prefer(known_placement(task_, plan_key_, pricing_));
+    known_ = known_placement(task_, plan_key_, pricing_);
   }
 
-  Mode mode() const {
+  Mode mode(const std::optional<ChoiceTask>& task) const {
     if (options_.only_plan) return Mode::Known;
     if (!prices_) return Mode::InOrder;
-    if (pricing_.relies_on_known_plan && placer_->is_usable(placer_->preferred())) {
+    if (pricing_.relies_on_known_plan && is_usable(*task, known_)) {
       return Mode::Preferred;
     }
     if (pricing_.measures) return Mode::Measured;
     return pricing_.reused != nullptr ? Mode::Reused : Mode::Priced;
   }
 
-  Choice choose(Mode mode) {
+  ChosenPlan choose(Mode mode, std::optional<ChoiceTask> task) {
     switch (mode) {
       case Mode::InOrder: {
-        Choice choice{.placement = choose_and_build()};
+        ChosenPlan chosen = choose_and_build(*std::move(task));
         if (!released_weight_)
-          result_.compilation_gain = placer_->compilation_gain(choice.placement);
-        return choice;
+          result_.compilation_gain = compilation_gain(*chosen.task, chosen.placement());
+        return chosen;
       }
       case Mode::Measured:
         return choose_by_measuring();
       case Mode::Reused:
-        return described(choose_reused());
+        return described(choose_reused(*std::move(task)));
       case Mode::Priced:
       case Mode::Preferred:
-        return described(choose_and_build());
+        return described(choose_and_build(*std::move(task)));
       case Mode::Known:
-        return {.placement = build_only_plan()};
+        return {.choice = {.placement = build_only_plan()}};
     }
     TESSERA_CHECK(false, "there are no other modes");
     return {};
   }
 
-  Choice described(Placement placement) const {
-    PlacementDescription description = placer_->describe(placement);
-    return {.placement = std::move(placement), .description = std::move(description)};
+  ChosenPlan described(ChosenPlan chosen) const {
+    chosen.description = tessera::describe(*chosen.task, chosen.choice);
+    return chosen;
   }
 
   // Builds the kernels of `placement`.
@@ -336,25 +345,34 @@ class PlanBuilder {
 
   // Repeats the choice until its kernels can be built and it fits into the memory budget, or until
   // a released weight is needed.
-  Placement choose_and_build() {
+  ChosenPlan choose_and_build(ChoiceTask task) {
+    // Whether `placement` needs too much memory. If so, forbids some of its candidates in `task`.
+    const auto is_restricted = [&](const Placement& placement) {
+      std::optional<Constraints> restricted = fitter_->restrict_to_budget(placement, task, known_);
+      if (restricted) task = task.with(*std::move(restricted));
+      return restricted.has_value();
+    };
     while (true) {
       begin("place");
-      const Placement placement = choose_covering(*placer_, base_.offers, base_.graph);
-      if (fitter_->restrict_to_budget(placement, *placer_)) continue;
+      Choice choice = choose_covering(task, base_.offers, base_.graph, known_);
+      if (is_restricted(choice.placement)) continue;
       begin("build");
-      const AssembledKernels kernels = build_kernels(placement);
-      if (released_weight_) return placement;
-      if (kernels.failed.empty()) {
-        // What libraries keep is known now.
-        if (fitter_->restrict_to_budget(placement, *placer_)) continue;
-        return placement;
+      const AssembledKernels kernels = build_kernels(choice.placement);
+      if (!released_weight_ && !kernels.failed.empty()) {
+        Constraints constraints =
+            with_failed(task.constraints(), kernels.failed, base_.offers.candidates.size());
+        constraints.oversized.clear();
+        task = task.with(std::move(constraints));
+        fitter_->start(task, known_);
+        continue;
       }
-      for (const int index : kernels.failed) placer_->forbid(index);
-      fitter_->start(*placer_);
+      // The memory that libraries keep is known now.
+      if (!released_weight_ && is_restricted(choice.placement)) continue;
+      return {.choice = std::move(choice), .task = std::move(task)};
     }
   }
 
-  Choice choose_by_measuring() {
+  ChosenPlan choose_by_measuring() {
     // Measuring runs the reference, which reads all weights.
     released_weight_ = find_released_weight(base_.graph);
     if (released_weight_) return {};
@@ -363,7 +381,9 @@ class PlanBuilder {
     tuned.tuning.reused = result_.tuning.reused;
     tuned.tuning.reused_seconds = result_.tuning.reused_seconds;
     result_.tuning = std::move(tuned.tuning);
-    return {.placement = std::move(tuned.placement),
+    return {.choice = {.placement = std::move(tuned.placement),
+                       .solution = std::move(tuned.solved.solution)},
+            .task = std::move(tuned.solved.task),
             .startup_plan = std::move(tuned.startup_plan),
             .description = std::move(tuned.description)};
   }
@@ -371,26 +391,30 @@ class PlanBuilder {
   // Keeps the candidates that were chosen for other shapes, as far as they are offered for these,
   // and chooses the cheapest placement for the other nodes. If that is not usable, chooses
   // everything by price.
-  Placement choose_reused() {
+  ChosenPlan choose_reused(ChoiceTask task) {
     begin("place");
     const std::vector<int> kept = tuning::find_reused(*pricing_.reused, task_);
-    if (kept.empty()) return choose_and_build();
-    Placement placement{.chosen = kept};
-    if (!placer_->is_usable(placement)) {
-      placer_->exclude(competitors_of(kept, base_.offers, base_.graph.nodes.size()));
-      placement = placer_->solve();
-      placer_->exclude({});
+    if (kept.empty()) return choose_and_build(std::move(task));
+    Choice choice{.placement = {.chosen = kept}};
+    if (!is_usable(task, choice.placement)) {
+      // The description gets the bound of this solution, although it holds only with these
+      // constraints.
+      choice.solution = solve(
+          task.with({.excluded = competitors_of(kept, base_.offers, base_.graph.nodes.size())}));
+      choice.placement = choice.solution->found.placement;
     }
-    if (!placer_->is_usable(placement) || !fitter_->fits(placement, *placer_)) {
-      return choose_and_build();
+    if (!is_usable(task, choice.placement) || !fitter_->fits(choice.placement, task)) {
+      return choose_and_build(std::move(task));
     }
-    const AssembledKernels kernels = build_kernels(placement);
-    const bool is_fine = kernels.failed.empty() && fitter_->fits(placement, *placer_);
-    return is_fine || released_weight_ ? placement : choose_and_build();
+    const AssembledKernels kernels = build_kernels(choice.placement);
+    const bool is_fine = kernels.failed.empty() && fitter_->fits(choice.placement, task);
+    if (!is_fine && !released_weight_) return choose_and_build(std::move(task));
+    return {.choice = std::move(choice), .task = std::move(task)};
   }
 
   // Fills in the descriptions of the offers and of the choice.
-  void describe(const Placement& placement, bool is_preferred) {
+  void describe(const ChosenPlan& chosen, bool is_preferred) {
+    const Placement& placement = chosen.placement();
     if (pricing_.margin_search_seconds > 0 && pricing_.tune.on_progress) {
       pricing_.tune.on_progress(
           {.phase = BindPhase::Margins, .seconds_allowed = pricing_.margin_search_seconds});
@@ -398,49 +422,49 @@ class PlanBuilder {
     for (Refusal& refusal : prices_->refusals()) {
       base_.offers.refusals.push_back(std::move(refusal));
     }
-    result_.candidates =
-        prices_->describe(placement, placer_->margins(pricing_.margin_search_seconds));
+    result_.candidates = prices_->describe(
+        placement, margins(*chosen.task, chosen.choice.solution, pricing_.margin_search_seconds));
     result_.conversions = prices_->describe_conversions();
     result_.plan = known_plan_of(task_, placement, plan_key_, pricing_);
     if (pricing_.reused == nullptr) {
       result_.reused =
           tuning::make_reusable(prices_->priced_task(), *pricing_.costs, placement.chosen);
     }
-    result_.is_known_plan = is_preferred && placement.chosen == placer_->preferred().chosen;
+    result_.is_known_plan = is_preferred && placement.chosen == known_.chosen;
   }
 
   // Lays out the plan. Returns the startup plan if there is one. Sets `unbuildable_` if `only_plan`
   // exceeds the memory budget.
-  std::optional<BuiltPlan> lay_out(const Choice& choice) {
+  std::optional<BuiltPlan> lay_out(const ChosenPlan& chosen) {
     begin("plan");
+    const Placement& placement = chosen.placement();
     if (options_.returns_step_outputs) {
-      result_.step_outputs = values_between_steps(base_.offers, choice.placement);
+      result_.step_outputs = values_between_steps(base_.offers, placement);
     }
     if (options_.only_plan) {
-      lay_out_only_plan(choice.placement);
+      lay_out_only_plan(placement);
       return std::nullopt;
     }
     if (!prices_) {
       // `task_` refers to `base_`.
       if (options_.notes_plan) {
-        result_.plan.steps = tuning::planned_steps(task_, choice.placement.chosen);
+        result_.plan.steps = tuning::planned_steps(task_, placement.chosen);
       }
-      result_.built =
-          assembler_.lay_out(std::move(base_), choice.placement, result_.step_outputs, {});
+      result_.built = assembler_.lay_out(std::move(base_), placement, result_.step_outputs, {});
       if (options_.notes_plan) note_layout(result_.built, result_.plan);
       return std::nullopt;
     }
     // `prices_` refers to all offers of `base_`. Each plan gets a copy of the part that it uses.
-    const auto plan_of = [&](const Placement& placement) {
-      return assembler_.lay_out(PlanAssembler::part_of(base_, placement), placement,
-                                result_.step_outputs, placer_->conversion_prices());
+    const auto plan_of = [&](const Placement& one) {
+      return assembler_.lay_out(PlanAssembler::part_of(base_, one), one, result_.step_outputs,
+                                chosen.task->conversion_prices());
     };
-    result_.built = plan_of(choice.placement);
+    result_.built = plan_of(placement);
     result_.step_seconds = prices_->step_seconds(result_.built.plan);
     result_.step_unfused_seconds = prices_->step_unfused_seconds(result_.built.plan);
     note_layout(result_.built, result_.plan);
-    if (choice.startup_plan.chosen.empty()) return std::nullopt;
-    return plan_of(choice.startup_plan);
+    if (chosen.startup_plan.chosen.empty()) return std::nullopt;
+    return plan_of(chosen.startup_plan);
   }
 
   void lay_out_only_plan(const Placement& placement) {
@@ -457,9 +481,9 @@ class PlanBuilder {
     }
   }
 
-  void pack(const Choice& choice, std::optional<BuiltPlan> startup_plan) {
+  void pack(const ChosenPlan& chosen, std::optional<BuiltPlan> startup_plan) {
     begin("pack");
-    // What other plans that were tried have packed may serve later binds, if there is room.
+    // Packs of other plans that were tried may serve later binds, if there is room.
     const int64_t needed = memory_use(result_.built.plan, result_.built.offers).weight_bytes;
     if (needed >= kLargeAllocationBytes && needed > available_memory_bytes() / 2) {
       services_.packs.drop_unused();
@@ -470,13 +494,13 @@ class PlanBuilder {
         pack_bytes(startup_plan->plan) <= kMaxPackRatio * constant_bytes(startup_plan->graph)) {
       released_weight_ = assembler_.pack(*startup_plan);
       if (released_weight_) return;
-      add_startup_plan(task_, choice.startup_plan, *startup_plan, result_.plan);
+      add_startup_plan(task_, chosen.startup_plan, *startup_plan, result_.plan);
       result_.startup_plan = std::move(startup_plan);
     }
     result_.pack_bytes = pack_bytes(result_.built.plan);
     result_.kernels = count_kernels(result_.built);
-    result_.reused_kernels = assembler_.count_reused(choice.placement);
-    result_.loaded_kernels = assembler_.count_loaded(choice.placement);
+    result_.reused_kernels = assembler_.count_reused(chosen.placement());
+    result_.loaded_kernels = assembler_.count_loaded(chosen.placement());
   }
 
   const PlanOptions& options_;
@@ -487,9 +511,10 @@ class PlanBuilder {
   KernelsInUse in_use_;
   StoredKernels stored_;
   PlanAssembler assembler_;
-  std::optional<Placer> placer_;        // nullopt in mode Known, in which nothing is chosen
-  std::optional<BudgetFitter> fitter_;  // the same
+  std::optional<ChoiceProblem> problem_;  // nullopt in mode Known, in which nothing is chosen
+  std::optional<BudgetFitter> fitter_;    // the same
   std::optional<PricedOffers> prices_;
+  Placement known_;                          // the fastest plan so far; may be empty
   std::optional<tuning::PlanKey> plan_key_;  // key of the fastest plan
   // Set if the build needs a weight that was released; ends the build.
   std::optional<ReleasedWeight> released_weight_;

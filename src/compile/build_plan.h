@@ -14,7 +14,7 @@
 #include "backend/plugin.h"
 #include "base/log.h"
 #include "base/parallel.h"
-#include "choose/placer.h"
+#include "choose/choice.h"
 #include "choose/price_offers.h"
 #include "choose/select_offers.h"
 #include "engine/built_plan.h"
@@ -25,7 +25,7 @@
 
 namespace tessera {
 
-// What to build. BuildServices has the objects that do it.
+// The data that decide a build. BuildServices has the objects that it uses.
 struct PlanOptions {
   int precision = TESSERA_PRECISION_FLOAT32;
   int nan = TESSERA_NAN_EXACT;              // TESSERA_NAN_
@@ -93,8 +93,8 @@ struct PlanResult {
   std::optional<CompilationGain> compilation_gain;
 };
 
-// What build_plan() with the same arguments would take and gain, if it measures; `options.pricing`
-// must have costs. Throws as build_plan() does.
+// The time that build_plan() with the same arguments would take if it measures, and its likely
+// gain. `options.pricing` must have costs. Throws as build_plan() does.
 TuningQuote quote_plan(Graph graph, const PlanOptions& options, const BuildServices& services);
 
 // PlanOptions::only_plan cannot be built; `reason` is a sentence without a full stop.

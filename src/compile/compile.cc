@@ -98,7 +98,7 @@ std::string contradiction_text(const UnequalDims& dims) {
          (by_size.size() > kMaxShownSizes ? ", ..." : "");
 }
 
-// The same text for all shapes: the log passes it on once.
+// The text is equal for all shapes, so the log passes it on once.
 std::string warning_text(const Graph& graph, const std::string& name) {
   const std::vector<int> uses = use_counts(graph);
   std::vector<UnequalDims::Place> places;

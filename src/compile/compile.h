@@ -45,7 +45,7 @@ struct BoundGraph {
 // import -> infer -> rewrite. Throws the errors of these stages.
 LoadedModel load_model(const std::filesystem::path& file, const CompileOptions& options,
                        const ops::Registry& registry, ThreadPool& pool, const Log& log);
-// The same stages for a model that is already imported.
+// Same as load_model() above, but the model is imported already.
 LoadedModel load_model(ImportedModel source, const CompileOptions& options,
                        const ops::Registry& registry, ThreadPool& pool, const Log& log);
 

@@ -1,7 +1,7 @@
 #include "compile/compile.h"
 
 #include "graph/dim_names.h"
-#include "infer/equal_names.h"
+#include "infer/specialise.h"
 #include "ops/graph_test.h"
 
 namespace tessera {

@@ -13,39 +13,18 @@
 namespace tessera {
 namespace {
 
-// The candidates of `backend` for `threads` threads that the plan uses.
-std::vector<WantedCandidate> wanted_of(const tuning::KnownPlan& plan, const std::string& backend,
-                                       int threads) {
-  std::vector<WantedCandidate> wanted;
-  for (const tuning::PlannedStep& step : plan.steps) {
-    if (step.backend != backend || step.threads != threads) continue;
-    wanted.push_back({step.nodes, step.algorithm, step.layouts});
-  }
-  return wanted;
-}
-
 Offers collect(const tessera_graph& view, const LayoutTable& layouts, ThreadPool& pool,
-               const PlanOptions& options, std::span<const std::shared_ptr<const Plugin>> plugins,
+               const PlanOptions& options, const BuildServices& services,
                const tuning::KnownPlan& plan) {
   Offers offers;
-  for (size_t index = 0; index < plugins.size(); ++index) {
-    const std::vector<WantedCandidate> wanted =
-        wanted_of(plan, plugins[index]->name(), pool.threads());
-    if (wanted.empty()) continue;
-    Offers some;
-    pool.execute([&] {
-      some = collect_offers(view, plugins.subspan(index, 1), layouts,
+  pool.execute([&] {
+    offers = collect_offers(view, services.plugins, layouts,
                             {.threads = pool.threads(),
                              .precision = options.precision,
                              .nan = options.nan,
                              .accuracy = options.accuracy,
-                             .wanted = &wanted});
-    });
-    for (Candidate& candidate : some.candidates) {
-      candidate.preference = static_cast<int>(index);
-      offers.candidates.push_back(std::move(candidate));
-    }
-  }
+                             .wanted = &plan.steps});
+  });
   return offers;
 }
 
@@ -66,7 +45,7 @@ std::string backend_defining_layout(const std::string& layout,
 
 std::vector<std::string> backends_of(const tuning::KnownPlan& plan) {
   std::set<std::string> names(plan.layout_backends.begin(), plan.layout_backends.end());
-  for (const tuning::PlannedStep& step : plan.steps) names.insert(step.backend);
+  for (const CandidateId& step : plan.steps) names.insert(step.backend);
   return {names.begin(), names.end()};
 }
 
@@ -96,10 +75,10 @@ Offers collect_known_offers(const Graph& graph, const LayoutTable& layouts,
                             const PlanOptions& options, const BuildServices& services,
                             const tuning::KnownPlan& plan) {
   const tessera_graph view(graph, services.registry);
-  Offers offers = collect(view, layouts, services.pool, options, services.plugins, plan);
+  Offers offers = collect(view, layouts, services.pool, options, services, plan);
   if (services.pool.threads() == 1) return offers;
   ThreadPool one(1);
-  Offers alone = collect(view, layouts, one, options, services.plugins, plan);
+  Offers alone = collect(view, layouts, one, options, services, plan);
   for (Candidate& candidate : alone.candidates) {
     if (candidate.is_view()) continue;
     candidate.threads = 1;

@@ -1,4 +1,4 @@
-#include "engine/branch_step.h"
+#include "engine/step_program.h"
 
 #include <algorithm>
 #include <cstring>

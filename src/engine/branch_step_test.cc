@@ -1,6 +1,6 @@
 // Tests a step with branches: which branch runs, where its memory is, and what explain_violation()
 // finds.
-#include "engine/branch_step.h"
+#include "engine/step_program.h"
 
 #include "base/matchers_test.h"
 #include "engine/shared_views_test.h"

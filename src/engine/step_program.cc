@@ -9,7 +9,6 @@
 #include "backend/status.h"
 #include "base/at.h"
 #include "base/check.h"
-#include "engine/branch_step.h"
 #include "plan/shared_memory.h"
 
 namespace tessera {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/likely_name.h"
+#include "graph/type.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -27,6 +28,19 @@ Value& io_value(Graph& graph, const std::string& name, const std::string& where)
                     "), found none of that name" + did_you_mean(name, names));
   }
   return graph[id];
+}
+
+void mark_io_devices(Graph& graph, const std::map<std::string, std::string>& devices) {
+  for (const auto& [name, device] : devices) {
+    const std::string where = "layout of '" + name + "'";
+    Value& value = io_value(graph, name, where);
+    if (!value.type.is_known_tensor() || value.type.element == DataType::String) {
+      throw Error(ErrorKind::InvalidArgument, where,
+                  "expected a tensor of numbers whose size is known, for memory of device '" +
+                      device + "', found " + text(value.type));
+    }
+    value.io_device = device;
+  }
 }
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "ops/registry.h"
 
 namespace tessera {
 
@@ -41,5 +42,9 @@ struct UnequalDims {
 // All such names, of inputs that are read, in the order of their first dimension. Ignores shapes
 // that specialise() refuses.
 std::vector<UnequalDims> find_unequal_dims(const Graph& graph, const InputShapes& shapes);
+
+// The graph in which all dimensions of inputs that have one name are one symbol, and the types that
+// follow. The graph as it is if these dimensions cannot be equal. No plan may rely on it.
+Graph with_equal_names(const Graph& graph, const ops::Registry& registry);
 
 }  // namespace tessera

@@ -1,7 +1,6 @@
 #include "infer/specialise.h"
 
 #include "graph/dim_names.h"
-#include "infer/equal_names.h"
 #include "ops/graph_test.h"
 
 namespace tessera {

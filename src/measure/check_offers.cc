@@ -1,11 +1,32 @@
 #include "measure/check_offers.h"
 
+#include <numeric>
+#include <optional>
+#include <utility>
+
 #include "backend/graph_view.h"
 #include "choose/price_offers.h"
-#include "measure/tune_all.h"
 #include "price/cost_table.h"
+#include "price/groups.h"
 
 namespace tessera {
+
+namespace tuning {
+
+TuneReport tune(const TuningTask& task, std::vector<std::shared_ptr<const Plugin>> plugins,
+                const TuneOptions& options, CostTable& table) {
+  const std::vector<TuneGroup> groups = collect_groups(task);
+  const std::vector<std::optional<CostKey>> keys = cost_keys(task, groups);
+  Tuner tuner(task, groups, keys, std::move(plugins), options, table);
+  std::vector<int> all(task.offers.candidates.size());
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<NeededConversion> conversions =
+      options.only_checks ? std::vector<NeededConversion>{} : needed_conversions(task);
+  tuner.measure(all, conversions);
+  return tuner.report();
+}
+
+}  // namespace tuning
 
 CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
                            const std::vector<std::shared_ptr<const Plugin>>& plugins,

@@ -1,4 +1,4 @@
-// Checks that the candidates of backends compute the same as the reference.
+// Measures or checks everything that is offered for a graph.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,16 @@
 
 namespace tessera {
 
-// All candidates for `graph` that `selection` allows, checked against the reference. `graph` must
-// have the elements of all its weights.
+namespace tuning {
+
+// Measures all candidates and conversions of the task.
+TuneReport tune(const TuningTask& task, std::vector<std::shared_ptr<const Plugin>> plugins,
+                const TuneOptions& options, CostTable& table);
+
+}  // namespace tuning
+
+// Checks that the candidates of backends compute the same as the reference: all candidates for
+// `graph` that `selection` allows. `graph` must have the elements of all its weights.
 struct CheckedOffers {
   std::vector<CandidateDescription> candidates;
   TuningDescription tuning;

@@ -66,24 +66,25 @@ void MeasurementLoop::measure(const Placement& placement) {
   tuner_.measure_even_hopeless(unknown);
 }
 
-void MeasurementLoop::measure_potential_winners(const std::function<Placement()>& choose,
-                                                double max_seconds) {
+void MeasurementLoop::measure_potential_winners(Constraints constraints,
+                                                const ChooseForTask& choose, double max_seconds) {
   const Stopwatch stopwatch;
+  constraints.excluded.clear();
   double groups_of_family = 1;
   while (tuner_.should_continue() && stopwatch.read().seconds < max_seconds) {
     const PhaseTimer::Scope running(tuner_.phases(), "choose");
     if (!tuner_.report(BindPhase::Choosing)) return;
     context_.prices.look_up_bounds(is_given_up_);
-    context_.placer.set_prices(context_.prices);
-    context_.placer.exclude({});
-    const Placement placement = choose();
-    if (placement.chosen.empty()) return;
+    const ChoiceTask task(context_.problem, context_.prices.choice_prices(), constraints);
+    const Choice choice = choose(task);
+    if (choice.solution) newest_conversions_ = choice.solution->found.conversions;
+    if (choice.placement.chosen.empty()) return;
     const std::vector<int> candidates =
-        unknown_candidates(placement, static_cast<size_t>(groups_of_family));
+        unknown_candidates(choice.placement, static_cast<size_t>(groups_of_family));
     groups_of_family *= kGrowth;
     const std::vector<NeededConversion> conversions = unknown_conversions();
     if (candidates.empty() && conversions.empty()) return;
-    if (conversions.empty() && can_gain_little(placement, choose)) return;
+    if (conversions.empty() && can_gain_little(task, choice.placement, choose)) return;
     tuner_.measure(candidates, conversions, max_seconds - stopwatch.read().seconds);
     // Each is requested only once, whatever the result.
     for (const int index : candidates) is_given_up_[static_cast<size_t>(index)] = true;
@@ -92,69 +93,93 @@ void MeasurementLoop::measure_potential_winners(const std::function<Placement()>
   }
 }
 
-// Whether the price of `placement`, a bound, is close to that of what can be chosen already.
-bool MeasurementLoop::can_gain_little(const Placement& placement,
-                                      const std::function<Placement()>& choose) {
-  Placer& placer = context_.placer;
-  const double bound = placer.price(placement);
-  std::vector<bool> is_excluded(context_.task.offers.candidates.size(), false);
-  for (size_t index = 0; index < is_excluded.size(); ++index) {
-    is_excluded[index] = is_pending(static_cast<int>(index));
+// Whether the price of `placement` in `task`, a bound, is close to that of what can be chosen
+// already.
+bool MeasurementLoop::can_gain_little(const ChoiceTask& task, const Placement& placement,
+                                      const ChooseForTask& choose) const {
+  const double bound = price(task, placement);
+  Constraints constraints = task.constraints();
+  constraints.excluded.assign(context_.task.offers.candidates.size(), false);
+  for (size_t index = 0; index < constraints.excluded.size(); ++index) {
+    constraints.excluded[index] = is_pending(static_cast<int>(index));
   }
-  placer.exclude(std::move(is_excluded));
-  const Placement measured = choose();
-  const double price = placer.price(measured);
-  placer.exclude({});
+  const ChoiceTask restricted = task.with(std::move(constraints));
+  const Placement measured = choose(restricted).placement;
+  const double seconds = price(restricted, measured);
   // Not before every node has a measured candidate.
   if (measured.chosen.empty()) return false;
-  const double seconds = tuner_.seconds() * std::min(1.0, kTypicalSeconds / price);
-  return bound > (1 - kLittleGain - kGainPerSecond * seconds) * price;
+  const double spent = tuner_.seconds() * std::min(1.0, kTypicalSeconds / seconds);
+  return bound > (1 - kLittleGain - kGainPerSecond * spent) * seconds;
 }
 
-void MeasurementLoop::restrict_to_measured(const Placement& allowed) {
+SolvedTask MeasurementLoop::restrict_to_measured(Constraints constraints,
+                                                 const Placement& allowed) {
   tuner_.report(BindPhase::Choosing);
   context_.prices.look_up_guesses();
-  Placer& placer = context_.placer;
-  placer.set_prices(context_.prices);
   std::vector<bool> is_pending(context_.task.offers.candidates.size(), false);
   for (size_t index = 0; index < is_pending.size(); ++index) {
     is_pending[index] = is_unmeasured(static_cast<int>(index));
   }
-  for (const int index : allowed.chosen) is_pending[static_cast<size_t>(index)] = false;
-  placer.exclude(is_pending);
-  if (!placer.solve_or_greedy().chosen.empty()) return;
+  const auto allow = [&](const Placement& placement) {
+    for (const int index : placement.chosen) is_pending[static_cast<size_t>(index)] = false;
+    constraints.excluded = is_pending;
+  };
+  const auto has_choice = [](const SolvedTask& solved) {
+    return !solved_or_greedy(solved.task, solved.solution).chosen.empty();
+  };
+  constraints.excluded.clear();
+  const ChoiceTask unrestricted(context_.problem, context_.prices.choice_prices(), constraints);
+  allow(allowed);
+  SolvedTask measured = solved(unrestricted.with(constraints));
+  if (has_choice(measured)) return measured;
   // The time was over before every node had a measured candidate. Also allows the candidates of the
   // choice without prices.
-  placer.exclude({});
-  const Placement in_order = placer.in_order();
-  for (const int index : in_order.chosen) is_pending[static_cast<size_t>(index)] = false;
-  placer.exclude(std::move(is_pending));
-  if (!placer.solve_or_greedy().chosen.empty()) return;
-  placer.exclude({});
-  placer.solve();  // its lower bound is part of the description
+  allow(in_order(unrestricted));
+  measured = solved(unrestricted.with(constraints));
+  if (has_choice(measured)) return measured;
+  return solved(unrestricted);  // the lower bound is part of the description
 }
 
-Placement MeasurementLoop::choose_buildable() {
+SolvedTask MeasurementLoop::solved(ChoiceTask task) {
+  ChoiceSolution solution = solve(task);
+  newest_conversions_ = solution.found.conversions;
+  return {.task = std::move(task), .solution = std::move(solution)};
+}
+
+BuiltChoice MeasurementLoop::choose_buildable(Constraints& constraints,
+                                              const Placement& preferred) {
   const PhaseTimer::Scope running(tuner_.phases(), "choose");
-  Placer& placer = context_.placer;
-  restrict_to_measured();
+  SolvedTask measured = restrict_to_measured(constraints);
+  std::optional<ChoiceSolution> solution = std::move(measured.solution);
+  ChoiceTask task = std::move(measured.task);
   while (true) {
-    Placement placement = choose_covering(placer, context_.base.offers, context_.base.graph);
-    if (context_.fitter.restrict_to_budget(placement, placer)) {
+    Choice choice = choose_covering(task, context_.base.offers, context_.base.graph, preferred,
+                                    std::move(solution));
+    solution = std::move(choice.solution);
+    if (std::optional<Constraints> restricted =
+            context_.fitter.restrict_to_budget(choice.placement, task, preferred)) {
+      constraints = *std::move(restricted);
       // Candidates that replace the forbidden ones may be unmeasured, because they could not win
       // before.
-      measure_potential_winners([&] { return placer.solve_or_greedy(); });
-      restrict_to_measured();
+      measure_potential_winners(constraints, solve_or_greedy);
+      measured = restrict_to_measured(constraints);
+      solution = std::move(measured.solution);
+      task = std::move(measured.task);
       continue;
     }
-    const std::vector<int> failed = build(placement);
+    const std::vector<int> failed = build(choice.placement);
     if (failed.empty()) {
       // The memory that libraries keep is known now.
-      if (context_.fitter.fits(placement, placer)) return placement;
+      if (context_.fitter.fits(choice.placement, task)) {
+        return {.task = std::move(task), .placement = std::move(choice.placement)};
+      }
       continue;
     }
-    for (const int index : failed) placer.forbid(index);
-    context_.fitter.start(placer);
+    constraints = with_failed(task.constraints(), failed, context_.base.offers.candidates.size());
+    constraints.oversized.clear();
+    task = task.with(constraints);
+    solution.reset();
+    context_.fitter.start(task, preferred);
   }
 }
 
@@ -221,7 +246,7 @@ std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement,
 std::vector<NeededConversion> MeasurementLoop::unknown_conversions() const {
   std::vector<NeededConversion> unknown;
   std::set<tuning::ConversionCostKey> seen = requested_conversions_;
-  for (const PlacementConversion& made : context_.placer.solution().conversions) {
+  for (const PlacementConversion& made : newest_conversions_) {
     for (NeededConversion& step : tuning::conversions_between(
              context_.task, ValueId{made.value}, LayoutId{made.from}, LayoutId{made.to})) {
       const bool is_known = step.is_of_host() || costs_.conversions.contains(step.cost_key);

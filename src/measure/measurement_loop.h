@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "assemble/plan_assembler.h"
+#include "choose/choice.h"
+#include "choose/choice_problem.h"
 #include "choose/fit_budget.h"
-#include "choose/placer.h"
 #include "choose/price_offers.h"
 #include "engine/built_plan.h"
 #include "measure/tune.h"
@@ -27,13 +28,28 @@ struct TuningContext {
   const tuning::TuningTask& task;  // of `base`
   PricedOffers& prices;
   const std::optional<tuning::PlanKey>& plan_key;  // key of the fastest plan
-  Placer& placer;
-  BudgetFitter& fitter;  // of `placer`
+  const ChoiceProblem& problem;                    // made from `base`
+  const Placement& known;                          // the fastest so far; may be empty
+  BudgetFitter& fitter;                            // of `problem`
   PlanAssembler& assembler;
 };
 
-// Owns the tuner. Between calls the placer has prices and excludes the candidates that the newest
-// call excluded. No call changes the preferred placement.
+// A task with its solution.
+struct SolvedTask {
+  ChoiceTask task;
+  ChoiceSolution solution = {};
+};
+
+// A placement that was chosen for a task, with its kernels built.
+struct BuiltChoice {
+  ChoiceTask task;
+  Placement placement;
+};
+
+using ChooseForTask = std::function<Choice(const ChoiceTask& task)>;
+
+// Owns the tuner. Every call makes tasks of its own, with the newest prices. Which candidates they
+// exclude is decided here, so `excluded` of the constraints that are passed is not used.
 class MeasurementLoop {
  public:
   static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
@@ -50,16 +66,19 @@ class MeasurementLoop {
   void measure(const Placement& placement);
   // Calls `choose` with bounds as prices and measures the candidates of the result, until all are
   // measured, a choice among measured ones is hardly dearer, `max_seconds` are over, or the result
-  // is empty.
-  void measure_potential_winners(const std::function<Placement()>& choose,
+  // is empty. Also measures the conversions of the newest solution: that of the result, or if it
+  // has none, the solution before.
+  void measure_potential_winners(Constraints constraints, const ChooseForTask& choose,
                                  double max_seconds = kNoLimit);
 
-  // Excludes unmeasured candidates, except those of `allowed`, from later choices if the others can
-  // compute every node. If not, those of the choice without prices are allowed too, or else all.
-  void restrict_to_measured(const Placement& allowed = {});
+  // Returns a task with guesses as prices of unmeasured candidates. It excludes these, except those
+  // of `allowed`, if the others can compute every node. If not, those of the choice without prices
+  // are allowed too, or else all.
+  SolvedTask restrict_to_measured(Constraints constraints, const Placement& allowed = {});
   // Calls restrict_to_measured() and returns the cheapest placement that fits into the memory
-  // budget, with its kernels built.
-  Placement choose_buildable();
+  // budget, or `preferred` if choose() prefers it. Adds candidates that cannot be built or do not
+  // fit to `constraints`, also if this throws.
+  BuiltChoice choose_buildable(Constraints& constraints, const Placement& preferred);
   // Builds the kernels of `placement`. Returns the candidates that cannot be built.
   std::vector<int> build(const Placement& placement);
 
@@ -71,7 +90,9 @@ class MeasurementLoop {
   const tuning::Tuner& tuner() const { return tuner_; }
 
  private:
-  bool can_gain_little(const Placement& placement, const std::function<Placement()>& choose);
+  SolvedTask solved(ChoiceTask task);
+  bool can_gain_little(const ChoiceTask& task, const Placement& placement,
+                       const ChooseForTask& choose) const;
   bool is_unmeasured(int candidate) const;
   bool is_pending(int candidate) const;
   // Of two candidates for the same nodes.
@@ -86,6 +107,7 @@ class MeasurementLoop {
   std::vector<bool> is_fully_measured_;               // by candidate: its backend is not measured
   std::vector<bool> is_given_up_;  // by candidate: requested before, or never measured
   std::set<tuning::ConversionCostKey> requested_conversions_;
+  std::vector<PlacementConversion> newest_conversions_;  // of the newest solution
   tuning::Tuner tuner_;
 };
 

@@ -43,7 +43,6 @@ PlanTrials::PlanTrials(const TuningContext& context, tuning::Tuner& tuner, StepR
                        std::vector<Tensor> inputs, bool is_short)
     : base_(context.base),
       threads_(context.task.threads),
-      placer_(context.placer),
       assembler_(context.assembler),
       tuner_(tuner),
       recorder_(recorder),
@@ -57,11 +56,12 @@ RunLimits PlanTrials::limits() const {
   return limits;
 }
 
-std::unique_ptr<PlanRunner> PlanTrials::runner_of(const Placement& placement) {
+std::unique_ptr<PlanRunner> PlanTrials::runner_of(const Placement& placement,
+                                                  const ChoiceTask& task) {
   const PhaseTimer::Scope running(tuner_.phases(), "lay out");
   tuner_.report(BindPhase::Packing);
   BuiltPlan built = assembler_.lay_out(PlanAssembler::part_of(base_, placement), placement, {},
-                                       placer_.conversion_prices());
+                                       task.conversion_prices());
   check_fits(built);
   const std::optional<ReleasedWeight> released = assembler_.pack(built);
   TESSERA_CHECK(!released, "who measures has all weights");
@@ -82,17 +82,20 @@ void PlanTrials::record(const Placement& placement, PlanRunner& runner) {
 }
 
 std::optional<tuning::Race> PlanTrials::race(const std::vector<PlanRunner*>& runners,
-                                             const std::vector<std::string>& names,
+                                             const std::vector<TuneProgress>& reports,
                                              std::vector<double> extra_seconds) {
   const PhaseTimer::Scope running(tuner_.phases(), "race");
   tuning::Race race(std::move(extra_seconds));
-  const bool have_run =
-      run_race(race, runners, inputs(), limits(),
-               [&](size_t index, size_t done, size_t total) {
-                 return tuner_.report(BindPhase::Comparing, names[index], done, total);
-               },
-               {.begin = [&] { tuner_.begin_undisturbed(); },
-                .should_repeat = [&] { return tuner_.should_repeat(); }});
+  const auto report = [&](size_t index, size_t done, size_t total) {
+    TuneProgress progress = reports[index];
+    progress.phase = BindPhase::Comparing;
+    progress.done = done;
+    progress.total = total;
+    return tuner_.report(std::move(progress));
+  };
+  const bool have_run = run_race(race, runners, inputs(), limits(), report,
+                                 {.begin = [&] { tuner_.begin_undisturbed(); },
+                                  .should_repeat = [&] { return tuner_.should_repeat(); }});
   return have_run ? std::optional(std::move(race)) : std::nullopt;
 }
 

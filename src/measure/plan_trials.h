@@ -3,14 +3,15 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "choose/choice_problem.h"
 #include "engine/plan_runner.h"
 #include "measure/measurement_loop.h"
 #include "measure/step_recorder.h"
 #include "measure/time_plans.h"
 #include "place/placement.h"
+#include "tessera/bind_options.h"
 #include "tessera/tensor.h"
 
 namespace tessera {
@@ -26,16 +27,17 @@ class PlanTrials {
   // How long to run each plan, at most a quarter of the time that is left.
   RunLimits limits() const;
 
-  // The plan of `placement`, whose kernels must be built, ready to run.
-  std::unique_ptr<PlanRunner> runner_of(const Placement& placement);
+  // The plan of `placement`, whose kernels must be built, ready to run. `task` has the prices of
+  // conversions.
+  std::unique_ptr<PlanRunner> runner_of(const Placement& placement, const ChoiceTask& task);
 
   // Runs `runner`, the plan of `placement`, for the times of its steps; see StepRecorder.
   void record(const Placement& placement, PlanRunner& runner);
 
-  // Races the plans, which are called `names`. Each time gets `extra_seconds` added. nullopt if it
-  // was stopped before all had run.
+  // Races the plans. While one runs, its element of `reports` is reported, with phase and counts
+  // set. Each time gets `extra_seconds` added. nullopt if it was stopped before all had run.
   std::optional<tuning::Race> race(const std::vector<PlanRunner*>& runners,
-                                   const std::vector<std::string>& names,
+                                   const std::vector<TuneProgress>& reports,
                                    std::vector<double> extra_seconds);
 
  private:
@@ -43,7 +45,6 @@ class PlanTrials {
 
   BuiltPlan& base_;
   int threads_;
-  const Placer& placer_;
   PlanAssembler& assembler_;
   tuning::Tuner& tuner_;
   StepRecorder& recorder_;

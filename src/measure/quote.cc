@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "choose/choice.h"
 #include "measure/tune_placement.h"
 
 namespace tessera {
@@ -124,15 +125,16 @@ TuningQuote make_quote(const QuoteBasis& basis) {
 }
 
 TuningQuote quote_tuning(const TuningContext& context, const PricingOptions& options) {
-  const Placement in_order = context.placer.in_order();
-  const double run_seconds =
-      context.placer.price(in_order) - context.placer.amortized_build_seconds(in_order);
+  const ChoiceTask task(context.problem, context.prices.choice_prices(), {});
+  const Placement unmeasured = in_order(task);
+  const double run_seconds = price(task, unmeasured) - amortized_build_seconds(task, unmeasured);
   QuoteBasis basis{.candidates = count_candidates(context, options.measures_all),
                    .run_seconds = run_seconds,
                    .weight_bytes = weight_bytes(context.base.graph),
                    .budget_seconds = options.tune.budget_seconds};
   const bool is_limited = basis.budget_seconds <= 0 && !options.measures_all;
-  if (is_limited && is_short(in_order, run_seconds, options)) basis.budget_seconds = kBudgetOfShort;
+  if (is_limited && is_short(unmeasured, run_seconds, options))
+    basis.budget_seconds = kBudgetOfShort;
   if (options.find_gains) basis.gains = options.find_gains();
   return make_quote(basis);
 }

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/stopwatch.h"
+#include "choose/choice.h"
+#include "measure/contender_name.h"
 #include "measure/race.h"
 
 namespace tessera {
@@ -39,15 +41,18 @@ constexpr double kSecondsOfBackendsAlone = 1;
 
 }  // namespace
 
-RunOff::RunOff(const TuningContext& context, MeasurementLoop& loop, PlanTrials& trials,
-               StepRecorder& recorder)
+RunOff::RunOff(const TuningContext& context, ChoiceTask task, MeasurementLoop& loop,
+               PlanTrials& trials, StepRecorder& recorder)
     : base_(context.base),
-      placer_(context.placer),
       fitter_(context.fitter),
+      newest_{.task = std::move(task)},
+      constraints_(newest_.task.constraints()),
       loop_(loop),
       tuner_(loop.tuner()),
       trials_(trials),
-      recorder_(recorder) {}
+      recorder_(recorder) {
+  constraints_.excluded.clear();
+}
 
 std::vector<Contender> RunOff::run(const Placement& best, const Placement& known) {
   add_choices(best, known);
@@ -73,16 +78,17 @@ std::vector<Contender> RunOff::run(const Placement& best, const Placement& known
 
 // Adds a contender if its placement is new and can be run. Its kernels must have been checked,
 // except those of `unchecked_`.
-void RunOff::add(const std::string& name, Placement placement, std::optional<int> alone) {
+void RunOff::add(ContenderDescription description, Placement placement, std::optional<int> alone) {
   if (placement.chosen.empty()) return;
   const bool is_new = std::none_of(all_.begin(), all_.end(), [&](const Contender& other) {
     return other.placement.chosen == placement.chosen;
   });
   if (!is_new || !loop_.is_measured(placement, unchecked_)) return;
-  if (!fitter_.fits(placement, placer_)) return;
+  if (!fitter_.fits(placement, newest_.task)) return;
   if (!loop_.build(placement).empty()) return;
-  std::unique_ptr<PlanRunner> runner = trials_.runner_of(placement);
-  all_.push_back({.name = name,
+  std::unique_ptr<PlanRunner> runner = trials_.runner_of(placement, newest_.task);
+  description.name = contender_name(description);
+  all_.push_back({.description = std::move(description),
                   .placement = std::move(placement),
                   .alone = alone,
                   .runner = std::move(runner)});
@@ -92,12 +98,14 @@ void RunOff::add_choices(const Placement& best, const Placement& known) {
   const Placement in_order = measured_in_order();
   // If the time is over, its kernels may be unchecked, as they are in binds that do not measure.
   if (!tuner_.should_continue()) unchecked_ = in_order;
-  add("chosen", best);
-  add("known", known);
-  add("solved", if_promising(placer_.solve(), kMaxPriceRatio));
-  add("greedy", if_promising(placer_.greedy(), kMaxPriceRatio));
+  add({.kind = ContenderKind::Chosen}, best);
+  add({.kind = ContenderKind::Known}, known);
+  const ChoiceTask& task = newest_.task;
+  add({.kind = ContenderKind::Solved},
+      if_promising(task, newest_.solution.found.placement, kMaxPriceRatio));
+  add({.kind = ContenderKind::Greedy}, if_promising(task, greedy(task), kMaxPriceRatio));
   // It runs whatever its price, so that measuring never makes a model slower.
-  add("in order", in_order);
+  add({.kind = ContenderKind::InOrder}, in_order);
   for (Contender& one : all_) one.is_in_order = one.placement.chosen == in_order.chosen;
 }
 
@@ -105,16 +113,17 @@ void RunOff::add_choices(const Placement& best, const Placement& known) {
 Placement RunOff::measured_in_order() {
   Placement in_order;
   for (int trial = 0; trial < kMaxRefusals; ++trial) {
-    placer_.exclude({});
-    Placement next = placer_.in_order();
+    Placement next = tessera::in_order(newest_.task.with(constraints_));
     if (next.chosen == in_order.chosen) break;
     in_order = std::move(next);
     loop_.measure(in_order);
-    loop_.restrict_to_measured();
+    restrict_to_measured();
   }
-  loop_.restrict_to_measured();
+  restrict_to_measured();
   return in_order;
 }
+
+void RunOff::restrict_to_measured() { newest_ = loop_.restrict_to_measured(constraints_); }
 
 void RunOff::add_backends_alone() {
   std::set<std::pair<int, std::string>> backends;
@@ -130,32 +139,38 @@ void RunOff::add_backends_alone() {
   const double share = kShareOfBackendsAlone * tuner_.seconds();
   const double max_seconds = trials_.is_short() ? share : std::max(share, kSecondsOfBackendsAlone);
   Stopwatch stopwatch;
-  const auto add_best = [&](const std::string& name, int preference,
-                            const std::function<Placement()>& choose) {
-    loop_.measure_potential_winners([&] { return if_promising(choose(), kMaxBoundRatio); },
+  const auto add_best = [&](const ContenderDescription& description, int preference,
+                            Placement (*choose)(const ChoiceTask& task, int preference)) {
+    const auto promising = [&](const ChoiceTask& task) {
+      return Choice{.placement = if_promising(task, choose(task, preference), kMaxBoundRatio)};
+    };
+    loop_.measure_potential_winners(constraints_, promising,
                                     max_seconds - stopwatch.read().seconds);
-    loop_.restrict_to_measured();
-    add(name, if_promising(choose(), kMaxPriceRatio), preference);
+    restrict_to_measured();
+    add(description, if_promising(newest_.task, choose(newest_.task, preference), kMaxPriceRatio),
+        preference);
   };
   for (const auto& [preference, backend] : backends) {
     if (!have_regions.contains(preference)) continue;
-    if (!tuner_.report(BindPhase::Choosing, backend + " unsplit")) return;
+    const ContenderDescription unsplit{.kind = ContenderKind::Unsplit, .backend = backend};
+    if (!tuner_.report(BindPhase::Choosing, contender_name(unsplit))) return;
     // Parts are measured alone, each with all caches for itself, so the whole may be faster.
-    add_best(backend + " unsplit", preference,
-             [&, at = preference] { return placer_.unsplit(at); });
+    add_best(unsplit, preference, tessera::unsplit);
   }
   stopwatch = Stopwatch();
   for (const auto& [preference, backend] : backends) {
-    if (!tuner_.report(BindPhase::Choosing, backend + " alone")) return;
-    add_best(backend + " alone", preference,
-             [&, at = preference] { return placer_.single_backend(at); });
+    const ContenderDescription alone{.kind = ContenderKind::Alone, .backend = backend};
+    if (!tuner_.report(BindPhase::Choosing, contender_name(alone))) return;
+    add_best(alone, preference, single_backend);
   }
 }
 
-// Empty if the price of `placement` is above that of the first contender by more than this factor.
-Placement RunOff::if_promising(Placement placement, double max_ratio) const {
+// Empty if the price of `placement` in `task` is above that of the first contender by more than
+// this factor.
+Placement RunOff::if_promising(const ChoiceTask& task, Placement placement,
+                               double max_ratio) const {
   const bool can_win = placement.chosen.empty() || all_.empty() ||
-                       placer_.price(placement) < max_ratio * placer_.price(all_[0].placement);
+                       price(task, placement) < max_ratio * price(task, all_[0].placement);
   return can_win ? std::move(placement) : Placement{};
 }
 
@@ -166,23 +181,28 @@ Placement RunOff::if_promising(Placement placement, double max_ratio) const {
 bool RunOff::add_in_context_choices(int round, double max_seconds) {
   const Stopwatch stopwatch;
   const size_t count = all_.size();
-  std::vector<std::pair<std::string, int>> alone;
+  std::vector<std::pair<ContenderDescription, int>> alone;
   for (const Contender* finalist : finalists()) {
-    if (finalist->alone) alone.emplace_back(finalist->name, *finalist->alone);
+    if (finalist->alone) alone.emplace_back(finalist->description, *finalist->alone);
     if (!recorder_.has(finalist->placement)) trials_.record(finalist->placement, *finalist->runner);
   }
-  const std::string suffix = ", round " + std::to_string(round + 2);
-  const auto add_chosen = [&](const std::string& name, const std::function<Placement()>& choose,
-                              std::optional<int> preference) {
-    loop_.measure_potential_winners(choose, max_seconds - stopwatch.read().seconds);
-    loop_.restrict_to_measured();
-    add(name + suffix, if_promising(choose(), kMaxPriceRatio), preference);
+  const auto measure = [&](const ChooseForTask& choose) {
+    loop_.measure_potential_winners(constraints_, choose, max_seconds - stopwatch.read().seconds);
+    restrict_to_measured();
   };
-  add_chosen("solved", [&] { return placer_.solve_or_greedy(); }, {});
-  for (const auto& [name, preference] : alone) {
-    add_chosen(
-        name.substr(0, name.find(',')), [&, at = preference] { return placer_.single_backend(at); },
+  const auto add_chosen = [&](ContenderDescription description, Placement placement,
+                              std::optional<int> preference) {
+    description.round = round + 2;
+    add(std::move(description), if_promising(newest_.task, std::move(placement), kMaxPriceRatio),
         preference);
+  };
+  measure(solve_or_greedy);
+  add_chosen({.kind = ContenderKind::Solved}, solved_or_greedy(newest_.task, newest_.solution), {});
+  for (const auto& [description, preference] : alone) {
+    measure([at = preference](const ChoiceTask& task) {
+      return Choice{.placement = single_backend(task, at)};
+    });
+    add_chosen(description, single_backend(newest_.task, preference), preference);
   }
   return all_.size() > count;
 }
@@ -191,21 +211,21 @@ bool RunOff::add_in_context_choices(int round, double max_seconds) {
 
 // Its measured time plus its amortized build time.
 double RunOff::price_of(const Contender& contender) const {
-  return contender.timing.seconds + placer_.amortized_build_seconds(contender.placement);
+  return contender.timing.seconds + amortized_build_seconds(newest_.task, contender.placement);
 }
 
 // Replaces the timings of `racing`, and sets the winner. Returns false, and changes nothing, if it
 // was stopped before all had run.
 bool RunOff::race(std::span<Contender* const> racing) {
   std::vector<PlanRunner*> runners;
-  std::vector<std::string> names;
+  std::vector<TuneProgress> reports;
   std::vector<double> extra_seconds;
   for (const Contender* contender : racing) {
     runners.push_back(contender->runner.get());
-    names.push_back(contender->name);
-    extra_seconds.push_back(placer_.amortized_build_seconds(contender->placement));
+    reports.push_back({.what = contender->description.name, .contender = contender->description});
+    extra_seconds.push_back(amortized_build_seconds(newest_.task, contender->placement));
   }
-  const std::optional<tuning::Race> race = trials_.race(runners, names, std::move(extra_seconds));
+  const std::optional<tuning::Race> race = trials_.race(runners, reports, std::move(extra_seconds));
   if (!race) return false;
   const std::vector<tuning::Timing> timings = race->timings();
   for (size_t index = 0; index < racing.size(); ++index) racing[index]->timing = timings[index];

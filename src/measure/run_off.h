@@ -6,21 +6,22 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "choose/choice_problem.h"
 #include "engine/plan_runner.h"
 #include "measure/measurement_loop.h"
 #include "measure/plan_trials.h"
 #include "measure/step_recorder.h"
 #include "place/placement.h"
 #include "price/statistics.h"
+#include "tessera/descriptions.h"
 
 namespace tessera {
 
 // A plan that was run against others.
 struct Contender {
-  std::string name;
+  ContenderDescription description;  // without times
   Placement placement;
   std::optional<int> alone;  // the preference of its backend, if it is of one backend alone
   std::unique_ptr<PlanRunner> runner;
@@ -30,8 +31,9 @@ struct Contender {
 
 class RunOff {
  public:
-  // All must outlive this.
-  RunOff(const TuningContext& context, MeasurementLoop& loop, PlanTrials& trials,
+  // The references must outlive this. `task` has the newest prices. Its constraints hold for all
+  // choices, but `loop` decides which candidates are excluded.
+  RunOff(const TuningContext& context, ChoiceTask task, MeasurementLoop& loop, PlanTrials& trials,
          StepRecorder& recorder);
 
   // Races the placement that is cheapest by price, `best`, against the one that was the fastest
@@ -41,11 +43,12 @@ class RunOff {
   std::vector<Contender> run(const Placement& best, const Placement& known);
 
  private:
-  void add(const std::string& name, Placement placement, std::optional<int> alone = {});
+  void add(ContenderDescription description, Placement placement, std::optional<int> alone = {});
   void add_choices(const Placement& best, const Placement& known);
   Placement measured_in_order();
+  void restrict_to_measured();
   void add_backends_alone();
-  Placement if_promising(Placement placement, double max_ratio) const;
+  Placement if_promising(const ChoiceTask& task, Placement placement, double max_ratio) const;
   bool add_in_context_choices(int round, double max_seconds);
   bool race(std::span<Contender* const> racing);
   bool race_against_winner(size_t known_count);
@@ -55,8 +58,9 @@ class RunOff {
   std::vector<Contender*> finalists();
 
   BuiltPlan& base_;
-  Placer& placer_;
   BudgetFitter& fitter_;
+  SolvedTask newest_;        // with the newest prices
+  Constraints constraints_;  // of every task, without what it excludes
   MeasurementLoop& loop_;
   tuning::Tuner& tuner_;
   PlanTrials& trials_;

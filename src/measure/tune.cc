@@ -16,10 +16,9 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "measure/capture.h"
-#include "measure/group_cases.h"
 #include "measure/measure_group.h"
+#include "measure/phase_timer.h"
 #include "measure/quiet.h"
-#include "measure/remaining_time.h"
 #include "microbench/group_bench.h"
 #include "price/bounds.h"
 #include "price/prices.h"
@@ -455,8 +454,8 @@ struct Tuner::State {
     const auto& timing = trial.cost->cold ? trial.cost->cold : trial.cost->warm;
     const bool is_view = trial.cost->build_seconds == 0 && timing && timing->seconds == 0;
     if (timing && !is_view && timing->high < kFewestOperations * trial.bound_seconds) {
-      report_.notes.push_back(ops + " by " + key.backend + ":" + key.algorithm + " took " +
-                              microseconds_text(timing->seconds) + ", less than the " +
+      report_.notes.push_back(ops + " by " + key.candidate.backend + ":" + key.candidate.algorithm +
+                              " took " + microseconds_text(timing->seconds) + ", less than the " +
                               microseconds_text(trial.bound_seconds) +
                               ", the estimated minimum for its work");
     }
@@ -576,13 +575,13 @@ PhaseTimer& Tuner::phases() { return state_->phases(); }
 void Tuner::begin_undisturbed() { state_->begin_undisturbed(); }
 bool Tuner::should_repeat() { return state_->should_repeat(); }
 
-bool Tuner::report(BindPhase phase, const std::string& what, size_t done, size_t total) {
+bool Tuner::report(TuneProgress progress) {
   // Among the activities of others, only runs of plans are shortened when time runs out.
+  const BindPhase phase = progress.phase;
   const bool is_bounded = phase == BindPhase::Starting || phase == BindPhase::TimingSteps ||
                           phase == BindPhase::Comparing;
-  return state_->report(
-      {.what = what, .done = done, .total = total, .phase = phase},
-      is_bounded ? state_->seconds_left() : std::numeric_limits<double>::infinity());
+  return state_->report(std::move(progress), is_bounded ? state_->seconds_left()
+                                                        : std::numeric_limits<double>::infinity());
 }
 
 TuningDescription describe(TuneReport report) {

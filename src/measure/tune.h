@@ -108,7 +108,12 @@ class Tuner {
   // For activities of others: announces that a phase begins or continues, with `done` of `total`
   // (0: unknown) units. Returns false if the user wants to stop; should_continue() is then false
   // too.
-  bool report(BindPhase phase, const std::string& what = {}, size_t done = 0, size_t total = 0);
+  bool report(BindPhase phase, const std::string& what = {}, size_t done = 0, size_t total = 0) {
+    return report({.what = what, .done = done, .total = total, .phase = phase});
+  }
+  // The same with further fields. The tuner sets `seconds_left`, `seconds_allowed`, `can_stop` and
+  // `quote`.
+  bool report(TuneProgress progress);
   // For measurements of others. begin_undisturbed() comes before one; should_repeat() tells
   // afterwards whether other processes disturbed it, and has waited for their end (quiet.h).
   void begin_undisturbed();

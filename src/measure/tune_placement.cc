@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "choose/choice.h"
 #include "measure/measurement_loop.h"
 #include "measure/plan_trials.h"
 #include "measure/quote.h"
@@ -45,8 +46,7 @@ class PlacementTuner {
         task_(context.task),
         prices_(context.prices),
         plan_key_(context.plan_key),
-        placer_(context.placer),
-        fitter_(context.fitter),
+        known_(context.known),
         costs_(*options.costs),
         measures_all_(options.measures_all),
         runs_per_build_(options.runs_per_build),
@@ -62,34 +62,36 @@ class PlacementTuner {
     if (quote_) tuner_.report(BindPhase::Starting);
     forget_contexts();
     if (measures_all_) loop_.measure_all();
-    const Placement known = placer_.preferred();
     const double max_seconds = seconds_to_measure();
-    loop_.measure_potential_winners([&] { return placer_.solve_or_greedy(); }, max_seconds);
+    loop_.measure_potential_winners(constraints_, solve_or_greedy, max_seconds);
     is_cut_short_ = tuner_.seconds() > max_seconds;
     // Candidates that were measured now may be better than the known plan.
-    if (tuner_.measured() > 0) placer_.prefer({});
-    Placement best = loop_.choose_buildable();
-    const double isolated_seconds = placer_.price(best) - placer_.amortized_build_seconds(best);
+    if (tuner_.measured() == 0) preferred_ = known_;
+    BuiltChoice chosen = loop_.choose_buildable(constraints_, preferred_);
+    const double isolated_seconds = price(chosen.task, chosen.placement) -
+                                    amortized_build_seconds(chosen.task, chosen.placement);
     std::vector<ContenderDescription> run_off;
     if (is_worth_running()) {
       has_run_ = true;
       try {
-        refine_in_context(best);
-        run_off = compare_contenders(best, known);
+        refine_in_context(chosen);
+        run_off = compare_contenders(chosen);
       } catch (const Error& error) {
         note(error, "the whole plan could not be run on the inputs for tuning");
       }
     }
-    if (run_off.empty() && !has_time_for_race()) best = unraced(best, known);
+    Placement best = std::move(chosen.placement);
+    if (run_off.empty() && !has_time_for_race()) best = unraced(best);
     // Brings prices up to date. Results of the last rounds about other placements no longer change
     // the choice.
-    loop_.restrict_to_measured(best);
+    SolvedTask solved = loop_.restrict_to_measured(constraints_, best);
     Placement startup_plan;
-    if (wants_startup_plan_ && has_run_) startup_plan = find_startup_plan(best);
-    placer_.prefer(best);
-    TunedPlacement result{.placement = best,
+    if (wants_startup_plan_ && has_run_) startup_plan = find_startup_plan(best, solved);
+    PlacementDescription description = describe(solved.task, {best, solved.solution});
+    TunedPlacement result{.placement = std::move(best),
                           .startup_plan = std::move(startup_plan),
-                          .description = placer_.describe(best)};
+                          .solved = std::move(solved),
+                          .description = std::move(description)};
     add_overhead(result.description);
     result.description.isolated_seconds = isolated_seconds;
     if (!run_off.empty()) {
@@ -136,9 +138,10 @@ class PlacementTuner {
   // is not measured, and no process is started if `measures_short_here` is set.
   tuning::TuneOptions effort(const PricingOptions& options) {
     tuning::TuneOptions effort = options.tune;
-    const Placement in_order = placer_.in_order();
-    const double seconds = placer_.price(in_order) - placer_.amortized_build_seconds(in_order);
-    is_short_ = is_short(in_order, seconds, options);
+    const ChoiceTask task(context_.problem, prices_.choice_prices(), constraints_);
+    const Placement unmeasured = in_order(task);
+    const double seconds = price(task, unmeasured) - amortized_build_seconds(task, unmeasured);
+    is_short_ = is_short(unmeasured, seconds, options);
     // A quote takes longer than it takes to tune a short graph.
     const bool is_limited = is_short_ && !options.measures_all && effort.budget_seconds <= 0;
     if (!is_limited) effort.quote = quote_ = quote_tuning(context_, options);
@@ -174,25 +177,32 @@ class PlacementTuner {
     return tuner_.should_continue() || is_soon_over;
   }
 
-  void refine_in_context(Placement& best) {
+  void record(const BuiltChoice& chosen) {
+    trials_.record(chosen.placement, *trials_.runner_of(chosen.placement, chosen.task));
+  }
+
+  void refine_in_context(BuiltChoice& best) {
     for (int round = 0; round < kContextRounds && tuner_.should_continue(); ++round) {
-      trials_.record(best, *trials_.runner_of(best));
+      record(best);
       // The remaining time is for the run-off.
       if (is_cut_short_) return;
-      loop_.measure_potential_winners([&] { return placer_.solve_or_greedy(); });
-      const Placement next = loop_.choose_buildable();
-      if (next.chosen == best.chosen) return;
-      best = next;
+      loop_.measure_potential_winners(constraints_, solve_or_greedy);
+      BuiltChoice next = loop_.choose_buildable(constraints_, preferred_);
+      const bool is_same = next.placement.chosen == best.placement.chosen;
+      best = std::move(next);
+      if (is_same) return;
     }
-    if (tuner_.should_continue()) trials_.record(best, *trials_.runner_of(best));
+    if (tuner_.should_continue()) record(best);
   }
 
   // The choice if there was no time for a race: the plan that was the fastest before, or else the
   // choice without prices, because a choice by some prices may be slower than that.
-  Placement unraced(Placement best, const Placement& known) {
-    placer_.exclude({});
-    for (const Placement& other : {known, placer_.in_order()}) {
-      const bool is_possible = placer_.is_usable(other) && fitter_.fits(other, placer_);
+  Placement unraced(Placement best) {
+    Constraints constraints = constraints_;
+    constraints.excluded.clear();
+    const ChoiceTask task(context_.problem, prices_.choice_prices(), std::move(constraints));
+    for (const Placement& other : {known_, in_order(task)}) {
+      const bool is_possible = is_usable(task, other) && context_.fitter.fits(other, task);
       if (is_possible && loop_.build(other).empty()) return other;
     }
     return best;
@@ -213,19 +223,22 @@ class PlacementTuner {
     gain_ = std::max(0.0, 1 - all.front().timing.seconds / found->timing.seconds);
   }
 
-  // Sets `best` to the winner and returns the times: the winner first.
-  std::vector<ContenderDescription> compare_contenders(Placement& best, const Placement& known) {
+  // Sets the placement of `best` to the winner and returns the times: the winner first.
+  std::vector<ContenderDescription> compare_contenders(BuiltChoice& best) {
     if (!has_time_for_race()) return {};
-    const std::vector<Contender> all = RunOff(context_, loop_, trials_, recorder_).run(best, known);
+    const std::vector<Contender> all =
+        RunOff(context_, best.task, loop_, trials_, recorder_).run(best.placement, known_);
     if (all.empty()) return {};
-    best = all.front().placement;
+    best.placement = all.front().placement;
     keep(all.front());
     note_gain(all);
     std::vector<ContenderDescription> described;
     for (const Contender& contender : all) {
       runs_.push_back({contender.placement, contender.timing.seconds});
-      described.push_back(
-          {contender.name, contender.timing.seconds, contender.timing.low, contender.timing.high});
+      ContenderDescription& timed = described.emplace_back(contender.description);
+      timed.seconds = contender.timing.seconds;
+      timed.low = contender.timing.low;
+      timed.high = contender.timing.high;
     }
     return described;
   }
@@ -233,37 +246,38 @@ class PlacementTuner {
   // --- The first runs
 
   // Returns the placement that returns the first result soonest, build time included: one that was
-  // run, or the cheapest by measured prices. Empty if that saves little.
-  Placement find_startup_plan(const Placement& best) {
-    if (placer_.build_seconds(best) < kSlowToBuild) return {};
+  // run, or the cheapest by measured prices. Empty if that saves little. `solved` is the
+  // task that allows `best`; it is replaced if prices are looked up again.
+  Placement find_startup_plan(const Placement& best, SolvedTask& solved) {
+    if (build_seconds(solved.task, best) < kSlowToBuild) return {};
     if (!tuner_.report(BindPhase::Choosing)) return {};
     prices_.set_runs_per_build(1);
-    loop_.measure_potential_winners([&] { return placer_.solve_or_greedy(); },
+    loop_.measure_potential_winners(constraints_, solve_or_greedy,
                                     kShareOfStarting * tuner_.seconds());
-    loop_.restrict_to_measured();
-    time_on_its_own(placer_.solve());
+    const SolvedTask first_run = loop_.restrict_to_measured(constraints_);
+    time_on_its_own(first_run.solution.found.placement, first_run.task);
     const auto first_result_seconds = [&](const PlanRun& run) {
-      return run.seconds + placer_.amortized_build_seconds(run.placement);
+      return run.seconds + amortized_build_seconds(first_run.task, run.placement);
     };
     const auto soonest = std::ranges::min_element(runs_, {}, first_result_seconds);
     Placement startup_plan;
     if (soonest != runs_.end() &&
-        placer_.price(best) - first_result_seconds(*soonest) > kSlowToBuild) {
+        price(first_run.task, best) - first_result_seconds(*soonest) > kSlowToBuild) {
       startup_plan = soonest->placement;
     }
     prices_.set_runs_per_build(runs_per_build_);
-    loop_.restrict_to_measured(best);
+    solved = loop_.restrict_to_measured(constraints_, best);
     return startup_plan;
   }
 
-  // Adds the time of `placement` to `runs_`, if it can be built and run.
-  void time_on_its_own(const Placement& placement) {
+  // Adds the time of `placement`, a choice of `task`, to `runs_`, if it can be built and run.
+  void time_on_its_own(const Placement& placement, const ChoiceTask& task) {
     if (placement.chosen.empty() || !loop_.is_measured(placement)) return;
     if (!loop_.build(placement).empty()) return;
     try {
-      const std::unique_ptr<PlanRunner> runner = trials_.runner_of(placement);
+      const std::unique_ptr<PlanRunner> runner = trials_.runner_of(placement, task);
       const std::optional<tuning::Race> alone =
-          trials_.race({runner.get()}, {"for the first runs"}, {0});
+          trials_.race({runner.get()}, {{.what = "for the first runs"}}, {0});
       if (alone) runs_.push_back({placement, alone->timings().front().seconds});
     } catch (const Error& error) {
       note(error, "the plan for the first runs could not be run");
@@ -275,8 +289,9 @@ class PlacementTuner {
   const tuning::TuningTask& task_;
   PricedOffers& prices_;
   const std::optional<tuning::PlanKey>& plan_key_;
-  Placer& placer_;
-  BudgetFitter& fitter_;
+  const Placement& known_;   // the fastest plan so far; may be empty
+  Placement preferred_;      // `known_` if nothing was measured before the first choice, or empty
+  Constraints constraints_;  // what cannot be built or does not fit
   tuning::CostTable& costs_;
   bool measures_all_;
   int64_t runs_per_build_;

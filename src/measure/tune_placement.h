@@ -22,6 +22,8 @@ struct TunedPlacement {
   // If requested, and if the kernels of `placement` are slow to build: a placement that starts
   // sooner. Its kernels are built too. Else empty.
   Placement startup_plan;
+  // The newest prices, for which candidates may be chosen, and the cheapest placement by these.
+  SolvedTask solved;
   PlacementDescription description;
   TuningDescription tuning;
 };
@@ -45,7 +47,8 @@ struct TunedPlacement {
 // Steps 2 and 3 are skipped if nothing was measured for this graph, if a value is stored sparse, or
 // if the plan cannot run on the inputs.
 //
-// At the end, prices of unmeasured candidates are guesses again.
+// At the end, prices of unmeasured candidates are guesses again. `context.problem` must outlive the
+// result.
 TunedPlacement tune_placement(const TuningContext& context, const PricingOptions& options);
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // Tunes small graphs with plug-ins defined here.
-#include "measure/tune_all.h"
+#include "measure/check_offers.h"
 
 #include "backend/graph_view.h"
 #include "backend/test_plugins.h"
@@ -106,7 +106,7 @@ TEST_F(Tunings, MeasureWhatIsRightAndRefuseWhatIsWrong) {
   for (const auto& [key, cost] : table_.kernels) {
     EXPECT_THAT(key.work, HasSubstr("Relu."));
     EXPECT_EQ(key.work.find("first"), std::string::npos) << "keys must not know the model's names";
-    if (key.algorithm == "wrong") {
+    if (key.candidate.algorithm == "wrong") {
       EXPECT_THAT(cost.refusal, HasSubstr("numbers: element"));
       EXPECT_GT(cost.error, cost.tolerance);
     } else {
@@ -205,7 +205,7 @@ TEST_F(Tunings, OnlyCheckWhereThatIsWanted) {
   ASSERT_EQ(table_.kernels.size(), 3U);
   for (const auto& [key, cost] : table_.kernels) {
     EXPECT_FALSE(cost.warm || cost.cold);
-    EXPECT_EQ(cost.refusal.empty(), key.algorithm != "wrong");
+    EXPECT_EQ(cost.refusal.empty(), key.candidate.algorithm != "wrong");
   }
   EXPECT_TRUE(table_.conversions.empty());
 }
@@ -362,7 +362,7 @@ TEST_F(Tunings, TryFirstWhatItsBackendExpectsToBeFastest) {
 TEST_F(Tunings, FindTheCandidatesOfAPlanAgain) {
   offer_relus();
   const std::vector<int> chosen = {4, 1};
-  const std::vector<PlannedStep> steps = planned_steps(task(), chosen);
+  const std::vector<CandidateId> steps = planned_steps(task(), chosen);
   EXPECT_EQ(find_candidates(task(), steps), chosen);
   EXPECT_EQ(explain_missing(task(), steps), "");
   const auto key = plan_key(task(), plugins_);
@@ -464,9 +464,9 @@ TEST_F(Tunings, PortsOfStepsAreWrittenAsPluginsWriteThem) {
   theirs.inputs = {{.value = 1, .layout = "mirror:a"}, {.value = 2}};
   theirs.inputs[1].pack.emplace().id = "mylib:wide";
   theirs.outputs = {{.value = 3, .layout = "mirror:a"}, {.value = 3}};
-  const std::vector<PlannedStep> steps = planned_steps(task(), {0});
+  const std::vector<CandidateId> steps = planned_steps(task(), {0});
   ASSERT_EQ(steps.size(), 1U);
-  EXPECT_EQ(steps.front().layouts, plugin::ports_text(theirs));
+  EXPECT_EQ(steps.front().ports, plugin::ports_text(theirs));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The messages between worker_bench.h, the client, and serve_bench.h, which measures in another
+// The messages between worker_bench.h, the client, and worker_main.cc, which measures in another
 // process. Each request gets one answer, of the same kind or a Failure. Both ends belong to the
 // same build, which the first request verifies; messages are never stored.
 #pragma once

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -55,5 +56,24 @@ TEST(FastestRun, IsNotRepeatedForLong) {
   EXPECT_EQ(slow.count(), 1U);
 }
 
+using Clock = std::chrono::steady_clock;
+
+TEST(GatherThreads, ReturnsSoonWithAnyNumberOfThreads) {
+  // More threads than cores, too: those that do not run are not waited for.
+  for (const int threads : {1, 2, 3, 64}) {
+    ThreadPool pool(threads);
+    std::vector<double> seconds;
+    for (int run = 0; run < 20; ++run) {
+      pool.execute([&] {
+        const Clock::time_point start = Clock::now();
+        gather_threads(pool);
+        seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+      });
+    }
+    EXPECT_LT(*std::ranges::min_element(seconds), 0.02) << threads << " threads";
+  }
+}
+
 }  // namespace
+
 }  // namespace tessera::tuning

@@ -15,11 +15,10 @@
 #include "backend/status.h"
 #include "base/cache.h"
 #include "base/check.h"
-#include "base/contention_probe.h"
+#include "base/processor_load.h"
 #include "base/stopwatch.h"
 #include "microbench/device_bench.h"
 #include "microbench/fastest_run.h"
-#include "microbench/gather_threads.h"
 #include "tessera/error.h"
 #include "verify/check_candidate.h"
 

@@ -1,4 +1,4 @@
-#include "microbench/probe_worker.h"
+#include "microbench/worker_bench.h"
 
 #include <chrono>
 #include <new>

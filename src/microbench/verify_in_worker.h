@@ -1,5 +1,5 @@
 // Runs verify_backend() in another process (tessera-worker), so that a plug-in that crashes, hangs
-// or exits fails only the current check. serve_verify.h is the other side.
+// or exits fails only the current check. worker_main.cc is the other side.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The messages between verify_in_worker.h, which supervises, and serve_verify.h, which verifies a
+// The messages between verify_in_worker.h, which supervises, and worker_main.cc, which verifies a
 // plug-in in another process. After one request, all messages come from the worker: a Step before
 // each call of the plug-in, with the results since the previous one, and Done at the end.
 #pragma once

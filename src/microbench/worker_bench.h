@@ -1,5 +1,5 @@
 // A bench that measures in another process, so that a library that hangs, crashes or overwrites
-// memory loses only its candidate. serve_bench.h is the other side; see
+// memory loses only its candidate. worker_main.cc is the other side; see
 // docs/decisions/0010-measuring-in-another-process.md.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "backend/plugin.h"
 #include "base/child_process.h"
@@ -67,5 +68,15 @@ class WorkerBench final : public Bench {
 // outlive the result.
 std::unique_ptr<WorkerBench> start_worker(std::span<const std::shared_ptr<const Plugin>> plugins,
                                           WorkerOptions options, const Log& log);
+
+// Whether tessera-worker starts and answers; for people who look for a fault.
+struct WorkerProbe {
+  std::string reason;  // why it is of no use; "" if it answers
+  double seconds = 0;  // from its start to its answer
+};
+
+// Starts `program` without plug-ins and ends it again. Waits for its answer for `max_seconds` at
+// most. The calling thread must outlive the process.
+WorkerProbe probe_worker(const std::filesystem::path& program, double max_seconds);
 
 }  // namespace tessera::tuning

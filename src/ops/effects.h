@@ -1,6 +1,6 @@
 // Which attributes and inputs a kernel has to know beyond the types of the node's inputs and
 // outputs. A plug-in that never asked for one of these computes something else than the model says;
-// see backend/explain_unread.h.
+// see backend/node_reads.h.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "ops/error_bounds.h"
+#include "ops/op.h"
 
 #include <algorithm>
 #include <array>

@@ -290,4 +290,12 @@ struct Op {
   int last_version = kAnyVersion;
 };
 
+// The error bounds that ONNX's ops state (error_bounds.cc). docs/accuracy.md lists them beside what
+// each backend and other runtimes reach. The bound of an op of ONNX's own domain. Exact for names
+// without a row.
+ErrorBound error_bound_of(std::string_view op);
+
+// `op` with that bound, unless it is of another domain.
+Op with_error_bound(Op op);
+
 }  // namespace tessera::ops

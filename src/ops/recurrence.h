@@ -9,10 +9,19 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "graph/graph.h"
 #include "ops/op.h"
-#include "ops/recurrent_activation.h"
 
 namespace tessera::ops {
+
+// An activation function of a recurrent node.
+struct Activation {
+  double (*function)(double value, double alpha, double beta) = nullptr;
+  double alpha = 0;
+  double beta = 0;
+
+  double apply(double value) const { return function(value, alpha, beta); }
+};
 
 // Inputs 0 to 4 are X, W, R, B and sequence_lens, followed by an initial value per state. Output 0
 // is H of all steps, followed by the last value of each state.

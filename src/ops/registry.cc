@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/likely_name.h"
-#include "ops/error_bounds.h"
+#include "ops/op.h"
 
 namespace tessera::ops {
 

@@ -11,9 +11,6 @@
 
 namespace tessera::ops {
 
-// The minimum number of elements per thread: starting a thread's work costs as much as some
-// thousand cheap elements.
-
 // Gives output 0 the type and shape of input 0.
 void infer_same_as_input(InferContext& context);
 

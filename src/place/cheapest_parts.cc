@@ -68,8 +68,9 @@ class PartsProblem {
   }
 
   PlacementProblem part_;
-  std::map<int, int> node_of_;   // index in the part, by index in the whole problem
-  std::map<int, int> value_of_;  // the same of values
+  // Index in the part, by index in the whole problem.
+  std::map<int, int> node_of_;
+  std::map<int, int> value_of_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a group of nodes costs if it is computed in parts.
+// Finds the cheapest way to compute a group of nodes in parts.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace tessera {
 
-// The least sum of seconds of candidates that together compute `group` (ascending), each of them
-// fewer nodes than the group. `is_known`, by candidate, says which may be used. Layouts and
-// conversions do not count. nullopt if the known candidates cannot compute all nodes. If the search
-// is very large, the least sum that it found. Pure.
+// Returns the least sum of seconds of candidates that together compute `group` (ascending). Each of
+// them computes fewer nodes than the group. `is_known`, by candidate, says which may be used.
+// Layouts and conversions do not count. Returns nullopt if the known candidates cannot compute all
+// nodes. If the search is very large, returns the least sum that it found. Pure.
 std::optional<double> cheapest_parts_seconds(const PlacementProblem& problem,
                                              const std::vector<int>& group,
                                              const std::vector<bool>& is_known);

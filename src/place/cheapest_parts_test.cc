@@ -2,20 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include "place/chain_problem_test.h"
+
 namespace tessera {
 namespace {
 
-// Three nodes in a row, of values 0 to 3, before a fourth one that reads value 3.
-PlacementProblem chain() {
-  PlacementProblem problem{.value_count = 5, .layout_count = 2};
-  problem.nodes = {{{0}, {1}}, {{1}, {2}}, {{2}, {3}}, {{3}, {4}}};
+// Candidates for four nodes in a row.
+PlacementProblem offered_chain() {
+  PlacementProblem problem = chain_problem(4);
   const auto add = [&](double seconds, std::vector<int> nodes) {
-    const int first = nodes.front();
-    const int last = nodes.back();
-    problem.candidates.push_back({.seconds = seconds,
-                                  .nodes = std::move(nodes),
-                                  .inputs = {{.value = first, .layout = 1}},
-                                  .outputs = {{.value = last + 1}}});
+    problem.candidates.push_back(covering(std::move(nodes), 1, 0, seconds));
+    problem.candidates.back().outputs[0].layout = 0;  // layouts do not count
   };
   add(10, {0, 1, 2});
   add(5, {0});
@@ -36,14 +33,15 @@ std::optional<double> least(const PlacementProblem& problem, const std::vector<i
 }
 
 TEST(CheapestParts, SmallerGroupsCountButNeitherTheWholeNorOthers) {
-  EXPECT_EQ(least(chain(), {}), 7) << "4 of node 0, 3 of nodes 1 and 2";
-  EXPECT_EQ(least(chain(), {5}), 17) << "one by one; the group {2, 3} computes another node, too";
+  EXPECT_EQ(least(offered_chain(), {}), 7) << "4 of node 0, 3 of nodes 1 and 2";
+  EXPECT_EQ(least(offered_chain(), {5}), 17)
+      << "one by one; the group {2, 3} computes another node, too";
 }
 
 TEST(CheapestParts, OnlyKnownCandidatesCount) {
-  EXPECT_EQ(least(chain(), {2}), 8);
-  EXPECT_EQ(least(chain(), {4, 5}), std::nullopt) << "nothing is known of node 2";
-  EXPECT_EQ(least(chain(), {}, {1, 2}), 13) << "the pair itself is no part of it";
+  EXPECT_EQ(least(offered_chain(), {2}), 8);
+  EXPECT_EQ(least(offered_chain(), {4, 5}), std::nullopt) << "nothing is known of node 2";
+  EXPECT_EQ(least(offered_chain(), {}, {1, 2}), 13) << "the pair itself is no part of it";
 }
 
 // A group that does not produce a value that another part reads cannot be beside that part.

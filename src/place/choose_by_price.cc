@@ -71,7 +71,9 @@ Cover cover_greedily(const PlacementProblem& problem, const std::vector<Group>& 
 class Descent {
  public:
   Descent(const PlacementProblem& problem, const std::vector<Group>& groups, const Cover& cover)
-      : problem_(problem), producer_(at(problem.value_count), kNone), readers_(producer_.size()) {
+      : problem_(problem),
+        producer_(at(problem.value_count), kNoIndex),
+        readers_(producer_.size()) {
     for (const int index : cover.order()) {
       const std::vector<int>& nodes = cover.groups()[at(index)];
       const auto found = std::lower_bound(
@@ -112,7 +114,7 @@ class Descent {
   }
 
   int best_in(const Group& group, int layout) const {
-    int best = kNone;
+    int best = kNoIndex;
     std::pair<int, double> least;
     for (const int index : group.candidates) {
       const PlacementCandidate& candidate = problem_.candidates[at(index)];
@@ -122,7 +124,7 @@ class Descent {
           if (!problem_.is_constant[at(port.value)] && port.layout != layout) ++rank.first;
         }
       }
-      if (best != kNone && rank >= least) continue;
+      if (best != kNoIndex && rank >= least) continue;
       best = index;
       least = rank;
     }
@@ -130,7 +132,7 @@ class Descent {
   }
 
   int layout_made(int value) const {
-    if (producer_[at(value)] == kNone) return 0;
+    if (producer_[at(value)] == kNoIndex) return 0;
     for (const PlacementPort& port :
          problem_.candidates[at(chosen_[at(producer_[at(value)])])].outputs) {
       if (port.value == value) return port.layout;
@@ -186,7 +188,7 @@ class Descent {
   const PlacementProblem& problem_;
   std::vector<const Group*> steps_;        // in order
   std::vector<int> chosen_;                // by step: a candidate
-  std::vector<int> producer_;              // by value: a step, or kNone
+  std::vector<int> producer_;              // by value: a step, or kNoIndex
   std::vector<std::vector<int>> readers_;  // by value: steps
   std::vector<bool> is_result_;            // by value
 };
@@ -206,7 +208,7 @@ Placement choose_by_price(const PlacementProblem& problem, const Placement& cont
   if (!explain_violation(problem, best).empty()) best = choose_in_order(problem, node_names);
   double least = predicted_seconds(problem, best);
   for (const Cover& cover : {cover_greedily(problem, groups), cover_of(problem, best)}) {
-    if (cover.first_uncovered() != kNone) continue;
+    if (cover.first_uncovered() != kNoIndex) continue;
     Descent descent(problem, groups, cover);
     for (int layout = 0; layout < problem.layout_count; ++layout) {
       Placement placement = descent.run(layout);

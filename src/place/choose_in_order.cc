@@ -18,7 +18,7 @@ namespace {
 struct OrderedGroup {
   std::vector<int> nodes;
   int preference = 0;
-  bool is_one_pass = false;     // of several nodes; then all candidates are
+  bool is_one_pass = false;     // it has several nodes, and all its candidates are one-pass
   std::vector<int> candidates;  // ascending
 };
 
@@ -59,8 +59,9 @@ std::vector<OrderedGroup> collect_ordered_groups(const PlacementProblem& problem
   return groups;
 }
 
-// Moves one-pass groups behind the groups that they cannot replace, and before all others, in which
-// a node or a few write what others then read again. Among one-pass groups, the largest come first.
+// Moves one-pass groups behind the groups that they cannot replace, and before all others: those
+// compute one node or a few, and write values that other groups then read again. Among one-pass
+// groups, the largest come first.
 void order_by_passes(std::vector<OrderedGroup>& groups, size_t node_count) {
   std::vector<bool> is_fusible(node_count, false);
   for (const OrderedGroup& group : groups) {
@@ -117,7 +118,7 @@ class PreferencePlacer {
   }
 
   int cheapest(const OrderedGroup& group) const {
-    int best = kNone;
+    int best = kNoIndex;
     double least = std::numeric_limits<double>::infinity();
     for (const int index : group.candidates) {
       const PlacementCandidate& candidate = problem_.candidates[at(index)];
@@ -125,7 +126,7 @@ class PreferencePlacer {
           candidate.inputs.begin(), candidate.inputs.end(),
           candidate.seconds + copies_.seconds(candidate),
           [&](double sum, const PlacementPort& port) { return sum + price_of(port); });
-      if (best != kNone && price >= least) continue;
+      if (best != kNoIndex && price >= least) continue;
       best = index;
       least = price;
     }
@@ -159,7 +160,7 @@ Placement choose_in_order(const PlacementProblem& problem,
   order_by_passes(groups, problem.nodes.size());
   placer.accept_groups(std::move(groups));
   const int uncovered = placer.first_uncovered();
-  if (uncovered != kNone) {
+  if (uncovered != kNoIndex) {
     throw Uncovered(uncovered, node_names[at(uncovered)]);
   }
   return checked(problem, placer.choose());

@@ -61,8 +61,8 @@ class StorageChooser {
   }
 
   void choose_for_node(int node) {
-    int best_sparse = kNone;
-    int best_dense = kNone;
+    int best_sparse = kNoIndex;
+    int best_dense = kNoIndex;
     double min_sparse = kForbidden;
     double min_dense = kForbidden;
     for (const int index : candidates_by_node_[at(node)]) {
@@ -73,12 +73,12 @@ class StorageChooser {
           !is_sparse_candidate && candidate.seconds == 0 ? kForbidden : price(candidate);
       int& best = is_sparse_candidate ? best_sparse : best_dense;
       double& least = is_sparse_candidate ? min_sparse : min_dense;
-      if (best != kNone && seconds >= least) continue;
+      if (best != kNoIndex && seconds >= least) continue;
       best = index;
       least = seconds;
     }
-    if (best_sparse == kNone) return take_dense(node);
-    const bool wins = keeps_sparse_ || best_dense == kNone || min_sparse <= min_dense;
+    if (best_sparse == kNoIndex) return take_dense(node);
+    const bool wins = keeps_sparse_ || best_dense == kNoIndex || min_sparse <= min_dense;
     for (const int index : candidates_by_node_[at(node)]) {
       if (is_sparse(problem_.candidates[at(index)]) != wins) is_forbidden_[at(index)] = true;
     }

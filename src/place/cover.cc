@@ -12,10 +12,10 @@ namespace tessera {
 Cover::Cover(const PlacementProblem& problem)
     : problem_(problem),
       readers_(problem.nodes.size()),
-      group_of_(problem.nodes.size(), kNone),
-      farthest_(problem.nodes.size() + 1, kNone),
+      group_of_(problem.nodes.size(), kNoIndex),
+      farthest_(problem.nodes.size() + 1, kNoIndex),
       mark_of_(problem.nodes.size(), 0) {
-  std::vector<int> producer(at(problem.value_count), kNone);
+  std::vector<int> producer(at(problem.value_count), kNoIndex);
   for (size_t node = 0; node < problem.nodes.size(); ++node) {
     for (const int value : problem.nodes[node].outputs) {
       producer[at(value)] = static_cast<int>(node);
@@ -23,7 +23,7 @@ Cover::Cover(const PlacementProblem& problem)
   }
   for (size_t node = 0; node < problem.nodes.size(); ++node) {
     for (const int value : problem.nodes[node].inputs) {
-      if (producer[at(value)] == kNone) continue;
+      if (producer[at(value)] == kNoIndex) continue;
       readers_[at(producer[at(value)])].push_back(static_cast<int>(node));
     }
   }
@@ -61,8 +61,8 @@ int Cover::last_node_on_return_path(int last) const {
 }
 
 int Cover::first_uncovered() const {
-  const auto found = std::find(group_of_.begin(), group_of_.end(), kNone);
-  return found == group_of_.end() ? kNone : static_cast<int>(found - group_of_.begin());
+  const auto found = std::find(group_of_.begin(), group_of_.end(), kNoIndex);
+  return found == group_of_.end() ? kNoIndex : static_cast<int>(found - group_of_.begin());
 }
 
 bool Cover::makes_cycle(const std::vector<int>& nodes) const {

@@ -21,8 +21,8 @@ class Cover {
   // Whether try_accept() would accept `nodes`.
   bool can_accept(const std::vector<int>& nodes) const;
 
-  bool is_covered(int node) const { return group_of_[static_cast<size_t>(node)] >= 0; }
-  // -1 if there is none.
+  bool is_covered(int node) const { return group_of_[static_cast<size_t>(node)] != kNoIndex; }
+  // kNoIndex if every node is covered.
   int first_uncovered() const;
 
   // The groups, by the order in which they were accepted.

@@ -108,19 +108,14 @@ std::string explain_violation(const PlacementProblem& problem, const PlacementSo
   std::string wrong_layout = explain_layouts(problem, solution);
   if (!wrong_layout.empty()) return wrong_layout;
   double seconds = 0;
-  double kept_bytes = 0;
   for (const int index : solution.placement.chosen) {
     if (problem.candidates[at(index)].workspace_bytes > problem.workspace_bytes_limit) {
       return "candidate " + std::to_string(index) + " needs more workspace than is allowed";
     }
     seconds += problem.candidates[at(index)].seconds;
-    kept_bytes += static_cast<double>(problem.candidates[at(index)].kept_bytes);
   }
   for (const PlacementConversion& one : solution.conversions) {
     seconds += conversion_price(problem, one.value, one.from, one.to);
-  }
-  if (kept_bytes > static_cast<double>(problem.kept_bytes_limit)) {
-    return "more bytes are kept than is allowed";
   }
   if (!std::isfinite(seconds)) return "there is no such conversion";
   if (!(std::abs(seconds - solution.seconds) <= kRounding * seconds)) {

@@ -16,7 +16,7 @@ std::string explain_violation(const PlacementProblem& problem, const Placement& 
 
 // Checks the placement as above. Also wrong is: a layout that is needed but does not exist, a
 // conversion from a layout in which the value does not exist, seconds that differ from the sum of
-// candidates and conversions, a lower bound above `seconds`, or an exceeded limit.
+// candidates and conversions, a lower bound above `seconds`, or a workspace above the limit.
 std::string explain_violation(const PlacementProblem& problem, const PlacementSolution& solution);
 
 // Returns its argument if nothing is wrong with it, else throws Internal. Every algorithm that

@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-// Interchangeable candidates (equal nodes, layouts and kept bytes), the cheapest first.
+// Interchangeable candidates (equal nodes and layouts), the cheapest first.
 using Alternatives = std::vector<int>;
 
 std::vector<std::pair<int, int>> layouts_of(const std::vector<PlacementPort>& ports) {
@@ -24,13 +24,12 @@ std::vector<std::pair<int, int>> layouts_of(const std::vector<PlacementPort>& po
 std::vector<Alternatives> list_alternatives(const PlacementProblem& problem,
                                             const std::vector<bool>& is_usable) {
   using Ports = std::vector<std::pair<int, int>>;
-  std::map<std::tuple<std::vector<int>, Ports, Ports, int64_t>, Alternatives> found;
+  std::map<std::tuple<std::vector<int>, Ports, Ports>, Alternatives> found;
   for (size_t index = 0; index < problem.candidates.size(); ++index) {
     const PlacementCandidate& candidate = problem.candidates[index];
     if (!is_usable[index]) continue;
-    found[{candidate.nodes, layouts_of(candidate.inputs), layouts_of(candidate.outputs),
-           candidate.kept_bytes}]
-        .push_back(static_cast<int>(index));
+    found[{candidate.nodes, layouts_of(candidate.inputs), layouts_of(candidate.outputs)}].push_back(
+        static_cast<int>(index));
   }
   std::vector<Alternatives> all;
   for (auto& [key, alternatives] : found) {
@@ -79,7 +78,10 @@ class MarginFinder {
     }
     for (const Alternatives& alternatives : all) {
       std::optional<double> behind = margins_[at(alternatives[0])].behind_seconds;
-      if (!behind && should_continue()) behind = solve_with(alternatives[0]);
+      // solve_placement() ignores the other alternatives, which the cheapest one dominates.
+      if (!behind && should_continue()) {
+        behind = solve(problem_, {{alternatives[0], true}}).seconds;
+      }
       if (behind) spread(alternatives, alternatives[0], *behind);
     }
     return std::move(margins_);
@@ -101,8 +103,6 @@ class MarginFinder {
     return {std::max(0.0, solution.seconds - optimum_.seconds), std::move(solution.placement)};
   }
 
-  // Forbids `candidates`, because solve_placement() ignores a candidate that another with the same
-  // ports dominates.
   PlacementProblem problem_without(const std::vector<int>& candidates) const {
     PlacementProblem problem = problem_;
     problem.is_forbidden.resize(problem.candidates.size(), false);
@@ -110,23 +110,7 @@ class MarginFinder {
     return problem;
   }
 
-  std::optional<double> solve_with(int candidate) const {
-    std::vector<int> alike;
-    for (size_t index = 0; index < problem_.candidates.size(); ++index) {
-      const auto other = static_cast<int>(index);
-      if (other != candidate && has_same_ports(candidate, other)) alike.push_back(other);
-    }
-    return solve(problem_without(alike), {{candidate, true}}).seconds;
-  }
-
-  bool has_same_ports(int left, int right) const {
-    const PlacementCandidate& one = problem_.candidates[at(left)];
-    const PlacementCandidate& other = problem_.candidates[at(right)];
-    return one.nodes == other.nodes && layouts_of(one.inputs) == layouts_of(other.inputs) &&
-           layouts_of(one.outputs) == layouts_of(other.outputs);
-  }
-
-  // Derives behind_seconds of the alternatives from `behind`, that of `known`.
+  // Derives behind_seconds of the alternatives from `behind`, which is the value of `known`.
   void spread(const Alternatives& alternatives, int known, double behind) {
     for (const int index : alternatives) {
       if (margins_[at(index)].behind_seconds) continue;
@@ -150,7 +134,7 @@ class MarginFinder {
     }
   }
 
-  // Whether no placement can contain both.
+  // Whether no placement can contain both candidates.
   bool excludes(int left, int right) const {
     const std::vector<int>& nodes = problem_.candidates[at(left)].nodes;
     return std::any_of(nodes.begin(), nodes.end(), [&](int node) {

@@ -1,4 +1,4 @@
-// How much prices must change before another candidate is chosen.
+// Computes by how much prices must change before another candidate is chosen.
 #pragma once
 
 #include <functional>

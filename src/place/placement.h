@@ -15,7 +15,8 @@ namespace tessera {
 struct PlacementPort {
   int value = 0;
   int layout = 0;
-  // What a kernel's input accepts without a copy.
+  // Without a copy, a kernel's input accepts addresses with this alignment, and strides only if
+  // accepts_strides.
   int64_t alignment_bytes = 64;
   bool accepts_strides = false;
   // The offset of a view's output in input 0, or of a joint candidate's input in output 0.
@@ -25,7 +26,7 @@ struct PlacementPort {
 };
 
 struct PlacementCandidate {
-  // How the candidate shares memory. The outputs of a view are parts of its input; the inputs of a
+  // Some candidates share memory: the outputs of a view are parts of its input; the inputs of a
   // joint candidate are parts of its output. Neither runs a kernel, but both may make copies
   // necessary; see view_copies.h.
   enum class Sharing : uint8_t { None, View, Joint };
@@ -37,7 +38,6 @@ struct PlacementCandidate {
   std::vector<int> nodes;  // ascending
   std::vector<PlacementPort> inputs;
   std::vector<PlacementPort> outputs;
-  int64_t kept_bytes = 0;       // memory that its library and its packs keep
   int64_t workspace_bytes = 0;  // while it runs
 };
 
@@ -46,14 +46,14 @@ struct PlacementNode {
   std::vector<int> outputs;
 };
 
-// Of an index: no candidate, node or group.
-constexpr int kNone = -1;
+// The index of no candidate, node, step, group or layout.
+constexpr int kNoIndex = -1;
 constexpr int64_t kNoByteLimit = std::numeric_limits<int64_t>::max();
 
 struct PlacementProblem {
   std::vector<PlacementNode> nodes;  // in an order in which they can run
   int value_count = 0;
-  int layout_count = 1;  // layout 0 is the default, that of constants and of most inputs
+  int layout_count = 1;  // layout 0 is the default; constants and most inputs have it
   std::vector<PlacementCandidate> candidates;
   // The price of converting value v from layout a to b is conversion_seconds[v] * hops[a][b]. If
   // conversion_prices has a row for v, the price is that row's element a * layout_count + b
@@ -61,18 +61,17 @@ struct PlacementProblem {
   std::vector<double> conversion_seconds;
   std::vector<std::vector<double>> conversion_hops;
   std::vector<std::vector<double>> conversion_prices;  // by value; any row or all may be empty
-  // By value: the price of copying it within its layout. Empty: that of converting it.
+  // By value: the price of copying it within its layout. If empty, copies cost conversion_seconds.
   std::vector<double> copy_seconds;
   std::vector<int> results;  // values that the caller receives, in fed_layout()
-  // Constants. They are converted before the first run, so their conversions cost nothing.
+  // By value. Constants are converted before the first run, so their conversions cost nothing.
   std::vector<bool> is_constant;
-  // Candidates that may not be used (their kernel could not be built).
+  // By candidate: whether it may not be used (its kernel could not be built).
   std::vector<bool> is_forbidden;  // empty: none
   // By layout: whether it is sparse. Empty: no layout is sparse.
   std::vector<bool> is_sparse;
   // By value: the layout in which the caller feeds it. Empty: all in the default layout.
   std::vector<int> fed_layout;
-  int64_t kept_bytes_limit = kNoByteLimit;       // for the sum over the chosen candidates
   int64_t workspace_bytes_limit = kNoByteLimit;  // for each chosen candidate
 };
 
@@ -90,7 +89,7 @@ struct Placement {
   std::vector<int> chosen;
 };
 
-// Thrown if no choice computes every node: node() is one that remains uncovered.
+// Thrown if no choice computes every node. node() is one of the nodes that remain uncovered.
 class Uncovered : public Error {
  public:
   Uncovered(int node, const std::string& location)
@@ -113,32 +112,33 @@ std::vector<int> cheapest_conversions(int layout_count, const std::vector<int>& 
 // The layout in which the caller feeds or receives `value`.
 int fed_layout(const PlacementProblem& problem, int value);
 
-// Predicted time of `placement`: its candidates, the copies that they force, and the conversions
-// that their inputs and the results need. Each value is converted to a layout once, on the cheapest
-// path from the layouts in which it exists.
+// Returns the predicted time of `placement`: its candidates, the copies that they force, and the
+// conversions that their inputs and the results need. Each value is converted to a layout once, on
+// the cheapest path from the layouts in which it exists.
 double predicted_seconds(const PlacementProblem& problem, const Placement& placement);
 
 // Chooses in two stages. First it accepts groups, as long as they form no cycle, in this order:
-// groups with a node that no one-pass group of several nodes computes, by ascending preference
-// value, larger groups first; one-pass groups of several nodes, larger groups first, whatever their
-// preference; all others, as the first ones. Then, in the order in which
-// the groups run, it takes for each group the candidate with the lowest sum of seconds, conversions
-// of its inputs and forced copies; of equal ones the earlier. Pure. Throws Uncovered for a node
-// that has no candidate, or whose candidates conflict with groups that were accepted earlier.
-// `node_names` are for the message.
+//  - groups with a node that no one-pass group of several nodes computes, by ascending preference
+//    value, larger groups first;
+//  - one-pass groups of several nodes, larger groups first, whatever their preference;
+//  - all other groups, sorted like the first ones.
+// Then, in the order in which the groups run, it takes for each group the candidate with the lowest
+// sum of seconds, conversions of its inputs and forced copies. If sums are equal, it takes the
+// earlier candidate. Pure. Throws Uncovered for a node that has no candidate, or whose candidates
+// conflict with groups that were accepted earlier. `node_names` are for the message.
 Placement choose_in_order(const PlacementProblem& problem,
                           const std::vector<std::string>& node_names);
 
 // Chooses by price alone, regardless of preference. Returns the cheapest, by predicted_seconds(),
 // of: `contender`, a result of choose_in_order() for the same problem, possibly with other
 // candidates forbidden (if `contender` breaks a rule of `problem`, choose_in_order() for `problem`
-// replaces it); and the results of a local search for two covers of the nodes, that of the
-// contender and a greedy one.
+// replaces it); and the results of a local search for two covers of the nodes: the contender's
+// cover and a greedy one.
 //
 // The greedy cover visits the nodes in order and assigns to each the group with the lowest price
 // minus what its other nodes would cost alone, as long as no cycle arises. The local search
 // (coordinate descent) starts once for each layout, with candidates in that layout if there are
-// any. It then changes one candidate at a time to minimise its price and that of the conversions
+// any. It then changes one candidate at a time to minimise the sum of its price and the conversions
 // around it, until nothing gets cheaper. The result is not optimal: fusion is decided before
 // layouts are known. Pure. Throws as choose_in_order() does.
 Placement choose_by_price(const PlacementProblem& problem, const Placement& contender,

@@ -31,30 +31,20 @@ Ports sorted_ports(const std::vector<PlacementPort>& ports) {
   return sorted;
 }
 
-// By candidate: whether it is allowed and not dominated by another with the same nodes and ports.
+// By candidate: whether it is allowed and the cheapest one with its nodes and ports.
 std::vector<bool> find_usable(const PlacementProblem& problem) {
-  std::vector<bool> is_usable(problem.candidates.size(), false);
-  std::map<std::tuple<std::vector<int>, Ports, Ports>, std::vector<size_t>> alike;
+  std::map<std::tuple<std::vector<int>, Ports, Ports>, size_t> cheapest;
   for (size_t index = 0; index < problem.candidates.size(); ++index) {
     const PlacementCandidate& candidate = problem.candidates[index];
     if (!problem.is_forbidden.empty() && problem.is_forbidden[index]) continue;
     if (candidate.workspace_bytes > problem.workspace_bytes_limit) continue;
-    is_usable[index] = true;
-    alike[{candidate.nodes, sorted_ports(candidate.inputs), sorted_ports(candidate.outputs)}]
-        .push_back(index);
+    const auto [entry, is_new] = cheapest.try_emplace(
+        {candidate.nodes, sorted_ports(candidate.inputs), sorted_ports(candidate.outputs)}, index);
+    size_t& best = entry->second;
+    if (!is_new && candidate.seconds < problem.candidates[best].seconds) best = index;
   }
-  const auto beats = [&](size_t left, size_t right) {
-    const PlacementCandidate& a = problem.candidates[left];
-    const PlacementCandidate& b = problem.candidates[right];
-    if (a.seconds > b.seconds || a.kept_bytes > b.kept_bytes) return false;
-    return a.seconds < b.seconds || a.kept_bytes < b.kept_bytes || left < right;
-  };
-  for (const auto& [key, same] : alike) {
-    for (const size_t index : same) {
-      is_usable[index] =
-          std::none_of(same.begin(), same.end(), [&](size_t other) { return beats(other, index); });
-    }
-  }
+  std::vector<bool> is_usable(problem.candidates.size(), false);
+  for (const auto& [key, index] : cheapest) is_usable[index] = true;
   return is_usable;
 }
 
@@ -64,7 +54,7 @@ PlacementNetwork::PlacementNetwork(const PlacementProblem& problem)
     : problem_(problem),
       is_usable_(find_usable(problem)),
       node_choices_(problem.nodes.size()),
-      producer_(at(problem.value_count), -1),
+      producer_(at(problem.value_count), kNoIndex),
       readers_(at(problem.value_count)) {
   for (size_t node = 0; node < problem.nodes.size(); ++node) {
     for (const int value : problem.nodes[node].outputs) {
@@ -165,7 +155,7 @@ void PlacementNetwork::add_value(int value) {
   // The layouts in which the value may be produced.
   const int producer = producer_[at(value)];
   std::vector<int> source_by_choice = {fed};
-  if (producer >= 0) {
+  if (producer != kNoIndex) {
     source_by_choice.clear();
     for (const int candidate : node_choices_[at(producer)]) {
       source_by_choice.push_back(source_of(value, candidate));
@@ -185,7 +175,7 @@ void PlacementNetwork::add_value(int value) {
   for (const ValueChoice& choice : choices) prices.costs.push_back(choice.seconds);
   network_.factors.push_back(std::move(prices));
   // Variables of nodes have lower numbers than those of values, so they vary slowest in each table.
-  if (producer >= 0) {
+  if (producer != kNoIndex) {
     std::vector<double> costs;
     for (const int source : source_by_choice) {
       for (const ValueChoice& choice : choices) {
@@ -209,17 +199,8 @@ void PlacementNetwork::add_value(int value) {
   wanted_.emplace_back(wanted.begin(), wanted.end());
 }
 
-CostNetwork PlacementNetwork::state(const std::vector<Decision>& decisions,
-                                    double seconds_per_byte) const {
+CostNetwork PlacementNetwork::state(const std::vector<Decision>& decisions) const {
   CostNetwork network = network_;
-  for (size_t node = 0; node < node_choices_.size(); ++node) {
-    CostFactor& factor = network.factors[node];
-    for (size_t position = 0; position < node_choices_[node].size(); ++position) {
-      const PlacementCandidate& candidate = problem_.candidates[at(node_choices_[node][position])];
-      if (paying_node(candidate) != static_cast<int>(node)) continue;
-      factor.costs[position] += seconds_per_byte * static_cast<double>(candidate.kept_bytes);
-    }
-  }
   for (const Decision& decision : decisions) {
     const int node = paying_node(problem_.candidates[at(decision.candidate)]);
     CostFactor& factor = network.factors[at(node)];

@@ -1,6 +1,5 @@
-// The choice among candidates as a cost network. solve_placement.cc adds the constraints that the
-// network does not express: groups must not depend on each other in a cycle, and the sum of kept
-// bytes is limited.
+// The choice among candidates as a cost network. solve_placement.cc adds the constraint that the
+// network does not express: groups must not depend on each other in a cycle.
 #pragma once
 
 #include <vector>
@@ -20,9 +19,8 @@ class PlacementNetwork {
   // `problem` must outlive this. If a node has no candidate, the domain of its variable is empty.
   explicit PlacementNetwork(const PlacementProblem& problem);
 
-  // Returns the network with `decisions` applied and `seconds_per_byte` as the price of each kept
-  // byte.
-  CostNetwork state(const std::vector<Decision>& decisions, double seconds_per_byte) const;
+  // Returns the network with `decisions` applied.
+  CostNetwork state(const std::vector<Decision>& decisions) const;
 
   // Forbids that all of `candidates` are chosen together. Returns false, and changes nothing, if
   // the table of costs would be too large.
@@ -44,7 +42,7 @@ class PlacementNetwork {
   const PlacementProblem& problem_;
   std::vector<bool> is_usable_;                          // by candidate
   std::vector<std::vector<int>> node_choices_;           // by node: candidates
-  std::vector<int> producer_;                            // by value; -1: none
+  std::vector<int> producer_;                            // by value: node, or kNoIndex
   std::vector<std::vector<int>> readers_;                // by value: nodes that read it
   std::vector<std::vector<ValueChoice>> value_choices_;  // by value variable
   std::vector<int> value_of_;                            // by value variable: its value

@@ -21,16 +21,16 @@ std::vector<int> cheapest_conversions(int layout_count, const std::vector<int>& 
                                       const std::function<double(int from, int to)>& price) {
   // Dijkstra; a linear search for the nearest is enough for a dozen layouts.
   std::vector<double> distance(at(layout_count), std::numeric_limits<double>::infinity());
-  std::vector<int> before(at(layout_count), -1);
+  std::vector<int> before(at(layout_count), kNoIndex);
   std::vector<bool> is_done(at(layout_count), false);
   for (const int layout : present) distance[at(layout)] = 0;
   while (true) {
-    int nearest = -1;
+    int nearest = kNoIndex;
     for (int layout = 0; layout < layout_count; ++layout) {
       if (is_done[at(layout)] || !std::isfinite(distance[at(layout)])) continue;
-      if (nearest < 0 || distance[at(layout)] < distance[at(nearest)]) nearest = layout;
+      if (nearest == kNoIndex || distance[at(layout)] < distance[at(nearest)]) nearest = layout;
     }
-    if (nearest < 0) return {};
+    if (nearest == kNoIndex) return {};
     if (nearest == wanted) break;
     is_done[at(nearest)] = true;
     for (int to = 0; to < layout_count; ++to) {
@@ -41,7 +41,7 @@ std::vector<int> cheapest_conversions(int layout_count, const std::vector<int>& 
     }
   }
   std::vector<int> way = {wanted};
-  while (before[at(way.back())] >= 0) way.push_back(before[at(way.back())]);
+  while (before[at(way.back())] != kNoIndex) way.push_back(before[at(way.back())]);
   std::reverse(way.begin(), way.end());
   return way;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <queue>
 #include <utility>
 
@@ -15,8 +14,6 @@ namespace {
 
 // Sums in different orders differ by less than this. Such a difference must not count as a gap.
 constexpr double kPriceRounding = 1e-12;
-// Maximum number of steps to find the best price of a byte.
-constexpr int kByteSteps = 30;
 // Work of building and reducing a network, for each cell of its tables.
 constexpr double kWorkOfCell = 8;
 
@@ -113,12 +110,7 @@ class PlacementSearch {
       : problem_(problem), effort_(effort), decided_(decisions), network_(problem) {}
 
   PlacementSolution solve() {
-    Branch root = solve_branch(decided_);
-    if (is_over_limit(root)) {
-      price_bytes(root);
-      root = solve_branch(decided_);
-    }
-    add(std::move(root));
+    add(solve_branch(decided_));
     while (!open_.empty() && !is_at_end()) {
       const Branch branch = take();
       if (branch.lower_bound >= best_.seconds * (1 - kPriceRounding)) break;
@@ -139,7 +131,6 @@ class PlacementSearch {
   struct Branch {
     std::vector<Decision> decisions;
     double lower_bound = 0;
-    double seconds = kForbidden;           // of `chosen`, as the network counts them
     std::vector<int> chosen;               // ascending; empty if nothing was found in time
     std::vector<std::vector<int>> cycles;  // among `chosen`
   };
@@ -150,23 +141,6 @@ class PlacementSearch {
 
   bool is_at_end() const {
     return best_.networks >= effort_.networks || effort_.network.is_over(best_.work_cells);
-  }
-
-  int64_t kept_bytes(const std::vector<int>& chosen) const {
-    return std::accumulate(chosen.begin(), chosen.end(), int64_t{0}, [&](int64_t sum, int index) {
-      return sum + problem_.candidates[at(index)].kept_bytes;
-    });
-  }
-
-  bool is_over_limit(const Branch& branch) const {
-    return kept_bytes(branch.chosen) > problem_.kept_bytes_limit;
-  }
-
-  // The constant term of the Lagrangian: the price of as many bytes as the limit allows.
-  double allowance() const {
-    return seconds_per_byte_ == 0
-               ? 0
-               : seconds_per_byte_ * static_cast<double>(problem_.kept_bytes_limit);
   }
 
   // Solves one network, and solves it again with the cycles of its solution forbidden, until a
@@ -190,7 +164,7 @@ class PlacementSearch {
   Branch solve_network(const std::vector<Decision>& decisions, double work_cells) {
     NetworkEffort effort = effort_.network;
     effort.work_cells = work_cells;
-    const CostNetwork network = network_.state(decisions, seconds_per_byte_);
+    const CostNetwork network = network_.state(decisions);
     const NetworkSolution solved = minimise(network, effort);
     ++best_.networks;
     best_.work_cells += solved.work_cells;
@@ -199,7 +173,7 @@ class PlacementSearch {
     }
     Branch branch;
     branch.decisions = decisions;
-    branch.lower_bound = solved.lower_bound - allowance();
+    branch.lower_bound = solved.lower_bound;
     if (solved.cost != kForbidden) consider(branch, solved);
     return branch;
   }
@@ -207,11 +181,9 @@ class PlacementSearch {
   void consider(Branch& branch, const NetworkSolution& solved) {
     const std::vector<int>& values = solved.values;
     branch.chosen = network_.chosen(values);
-    branch.seconds =
-        solved.cost - seconds_per_byte_ * static_cast<double>(kept_bytes(branch.chosen));
     Order order = TopologicalSorter(problem_, branch.chosen).sort();
     branch.cycles = std::move(order.cycles);
-    if (!branch.cycles.empty() || is_over_limit(branch)) return;
+    if (!branch.cycles.empty()) return;
     std::vector<PlacementConversion> conversions = network_.conversions(values);
     double seconds = 0;
     for (const int index : order.running) seconds += problem_.candidates[at(index)].seconds;
@@ -237,32 +209,17 @@ class PlacementSearch {
     return branch;
   }
 
-  // The candidates to branch on. If the solution is not feasible, at least one of them must be
-  // dropped; if it is feasible but not proven optimal, they are the candidates by which other
-  // solutions differ from it.
-  std::vector<int> branching_candidates(const Branch& branch) const {
-    if (!branch.cycles.empty()) return branch.cycles[0];
-    std::vector<int> chosen = branch.chosen;
-    if (is_over_limit(branch)) {
-      std::erase_if(chosen,
-                    [&](int index) { return problem_.candidates[at(index)].kept_bytes == 0; });
-    }
-    std::stable_sort(chosen.begin(), chosen.end(), [&](int left, int right) {
-      return problem_.candidates[at(left)].kept_bytes > problem_.candidates[at(right)].kept_bytes;
-    });
-    return chosen;
-  }
-
   // Splits `branch` into: placements without the first suspect; with the first and without the
-  // second; and so on. Placements with all suspects need no branch: there are none, or only the
-  // known one.
+  // second; and so on. The suspects are the candidates of a cycle; if there is none, but the
+  // solution is not proven optimal, all of its candidates. Placements with all suspects need no
+  // branch: there are none, or only the known one.
   void split(const Branch& branch) {
     if (branch.chosen.empty()) {
       pruned_bound_ = std::min(pruned_bound_, branch.lower_bound);
       return;
     }
     std::vector<Decision> decisions = branch.decisions;
-    for (const int suspect : branching_candidates(branch)) {
+    for (const int suspect : branch.cycles.empty() ? branch.chosen : branch.cycles[0]) {
       const bool is_decided = std::any_of(
           branch.decisions.begin(), branch.decisions.end(),
           [&](const Decision& known) { return known.candidate == suspect && known.is_chosen; });
@@ -273,44 +230,6 @@ class PlacementSearch {
       add(std::move(part));
       decisions.back().is_chosen = true;
     }
-  }
-
-  // Searches the price of a byte that gives the best bound (the maximum of the Lagrangian dual).
-  // The cost of a solution is a linear function of the price; it rises with slope `bytes - limit`.
-  // The next price is where the lines of the best solution over the limit and the best under it
-  // intersect. Ends when no solution is below that intersection.
-  void price_bytes(const Branch& free) {
-    Branch over = free;
-    Branch under;
-    double best_bound = free.lower_bound;
-    double best_price = 0;
-    double price = std::max(free.lower_bound, 1e-9) / static_cast<double>(kept_bytes(free.chosen));
-    for (int step = 0; step < kByteSteps && !is_at_end(); ++step) {
-      seconds_per_byte_ = price;
-      Branch made = solve_branch(decided_);
-      if (made.chosen.empty()) break;
-      if (made.lower_bound > best_bound) {
-        best_bound = made.lower_bound;
-        best_price = price;
-      }
-      const bool is_lower =
-          at_price(made) < at_price(over) * (1 - kPriceRounding) &&
-          (under.chosen.empty() || at_price(made) < at_price(under) * (1 - kPriceRounding));
-      if (!is_lower && !under.chosen.empty()) break;
-      (is_over_limit(made) ? over : under) = std::move(made);
-      if (under.chosen.empty()) {
-        price *= 4;
-        continue;
-      }
-      const auto bytes = static_cast<double>(kept_bytes(over.chosen) - kept_bytes(under.chosen));
-      price = (under.seconds - over.seconds) / bytes;
-      if (!(price > 0)) break;
-    }
-    seconds_per_byte_ = best_price;
-  }
-
-  double at_price(const Branch& branch) const {
-    return branch.seconds + seconds_per_byte_ * static_cast<double>(kept_bytes(branch.chosen));
   }
 
   // For an effort that ended before a solution without cycles was found: forbids one group of each
@@ -333,7 +252,6 @@ class PlacementSearch {
   PlacementEffort effort_;
   const std::vector<Decision>& decided_;  // by the caller
   PlacementNetwork network_;
-  double seconds_per_byte_ = 0;
   PlacementSolution best_;
   std::vector<Branch> open_;          // a heap, the lowest bound first
   double pruned_bound_ = kForbidden;  // of branches in which nothing was found in time

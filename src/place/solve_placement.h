@@ -1,4 +1,4 @@
-// The cheapest placement, with a proof.
+// Finds the cheapest placement and proves that it is the cheapest.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ struct Decision {
 
 struct PlacementEffort {
   NetworkEffort network;  // for all networks together; its table limits are for each table
-  int networks = 2000;    // the first is enough if its solution has no cycles and keeps all limits
+  int networks = 2000;    // the first is enough if its solution has no cycles
 };
 
 struct PlacementSolution {
@@ -37,12 +37,11 @@ struct PlacementSolution {
 //  - each value that a candidate reads, and each result, is produced by some candidate and
 //    converted into the required layout; all readers share one converted copy;
 //  - the candidates can run in an order in which each value is produced before it is read;
-//  - the sum of kept bytes, and each workspace, are within the problem's limits.
-// A cost network expresses all of these except the third and the limit on the sum of kept bytes. If
-// a solution contains a cycle of candidates, these are forbidden together (a nogood) and the
-// network is solved again. If too many bytes are kept, a Lagrange multiplier (a price on bytes)
-// makes the bounds tight, and a best-first branch and bound forbids the candidates involved in
-// turn. `decisions` are further constraints. If `effort` ends the search early, returns the best
+//  - no workspace is larger than the problem's limit.
+// A cost network expresses all of these except the third. If a solution contains a cycle of
+// candidates, these are forbidden together (a nogood) and the network is solved again. If the table
+// of a nogood would be too large, a best-first branch and bound forbids the candidates of the cycle
+// in turn. `decisions` are further constraints. If `effort` ends the search early, returns the best
 // placement found, with a lower bound. Pure: equal problems give equal answers, unless
 // `effort.network.should_continue` watches a clock.
 PlacementSolution solve_placement(const PlacementProblem& problem,

@@ -1,38 +1,22 @@
-// Compares exact placements with an exhaustive search, and tests the validator with broken ones.
+// Solves problems whose cheapest placement is known, and tests the validator with broken ones.
+// tests/place/random_problem_test.cc compares placements with an exhaustive search.
 #include "place/solve_placement.h"
-#include "base/at.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "place/brute_force_test.h"
+#include "base/at.h"
 #include "place/explain_violation.h"
-#include "place/random_problem.h"
 
 namespace tessera {
 namespace {
 
 using testing::HasSubstr;
-
-TEST(SolvePlacement, AsGoodAsTryingEverything) {
-  int solved = 0;
-  int branched = 0;
-  for (unsigned seed = 0; seed < 400; ++seed) {
-    const PlacementProblem problem = make_random_problem(seed, {.max_nodes = 6, .max_groups = 4});
-    const PlacementSolution solution = solve_placement(problem);
-    ASSERT_EQ(solution.seconds, BruteForce(problem).least()) << "seed " << seed;
-    ASSERT_TRUE(solution.is_proven()) << "seed " << seed;
-    if (!solution.is_found()) continue;
-    ASSERT_EQ(explain_violation(problem, solution), "") << "seed " << seed;
-    ++solved;
-    branched += solution.networks > 1 ? 1 : 0;
-  }
-  EXPECT_GT(solved, 240);
-  EXPECT_GT(branched, 5);
-}
 
 // Two groups, {0, 3} and {1, 2}. Each is convex, but they depend on each other.
 PlacementProblem crossing_groups() {
@@ -90,22 +74,6 @@ TEST(SolvePlacement, NoPlacementAtAll) {
   problem.is_forbidden.assign(6, false);
   problem.is_forbidden[2] = problem.is_forbidden[5] = true;
   EXPECT_FALSE(solve_placement(problem).is_found());
-}
-
-TEST(SolvePlacement, StopsWithABound) {
-  int unproven = 0;
-  for (unsigned seed = 0; seed < 100; ++seed) {
-    const PlacementProblem problem = make_random_problem(seed, {.max_nodes = 6, .max_groups = 4});
-    const PlacementSolution solution = solve_placement(problem, {.networks = 1});
-    const double least = BruteForce(problem).least();
-    EXPECT_LE(solution.lower_bound, least);
-    EXPECT_GE(solution.seconds, least);
-    if (solution.is_found()) {
-      EXPECT_EQ(explain_violation(problem, solution), "");
-    }
-    unproven += solution.is_proven() ? 0 : 1;
-  }
-  EXPECT_GT(unproven, 0);
 }
 
 TEST(SolvePlacement, LongChainsAndManyBranches) {
@@ -168,10 +136,6 @@ TEST(ExplainSolutionViolation, RejectsWhatIsBroken) {
   converted.conversions.push_back({0, 0, 1});
   EXPECT_EQ(explain_violation(apart, converted), "there is no such conversion");
   PlacementProblem tight = problem;
-  tight.candidates[4].kept_bytes = 5;
-  tight.kept_bytes_limit = 4;
-  EXPECT_THAT(explain_violation(tight, sound), HasSubstr("more bytes are kept than is allowed"));
-  tight = problem;
   tight.candidates[4].workspace_bytes = 5;
   tight.workspace_bytes_limit = 4;
   EXPECT_THAT(explain_violation(tight, sound),

@@ -71,8 +71,8 @@ ViewCopies::Memory ViewCopies::part_of(const PlacementCandidate& view,
   return memory;
 }
 
-// For each input: whether it can be written directly into the joint value. That is possible if the
-// inputs with the same owner fill its memory, in the same arrangement as in the joint value.
+// By input: whether it can be written directly into the joint value. This is possible if the inputs
+// with the same owner fill the owner's memory, in the same arrangement as in the joint value.
 std::vector<bool> ViewCopies::inputs_written_in_place(const PlacementCandidate& joint) const {
   struct Share {
     int64_t bytes = 0;

@@ -1,4 +1,4 @@
-#include "plan/add_waits.h"
+#include "plan/execution_plan.h"
 
 #include <algorithm>
 #include <map>

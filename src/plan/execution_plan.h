@@ -138,7 +138,7 @@ int64_t workspace_bytes_of(std::span<const SubPlan> branches);
 //   written directly to their position in it if possible, otherwise copied there. A port gets a
 //   dense, aligned copy if it accepts nothing else.
 // - All buffers and workspaces in an arena get offsets.
-// - Finally, steps wait for the steps of other devices that they depend on (add_waits.h).
+// - Finally, steps wait for the steps of other devices that they depend on (add_waits.cc).
 //
 // `also` lists further values to return; values that no step makes are skipped. `graph` must
 // contain all ids that `offers` uses; both must live until the kernels are built.
@@ -163,5 +163,17 @@ std::string explain_violation(const ExecutionPlan& plan);
 // although nothing orders them; "" if there are none. Follows the waits with vector clocks, and
 // shares no code with add_waits().
 std::string explain_race(const ExecutionPlan& plan);
+
+// Sets ExecutionStep::waits and ExecutionPlan::last_waits, after all offsets are known. A step
+// waits for the last step of another device that accesses memory that it accesses too, if one of
+// both writes it, unless an earlier wait implies this one. The end of the run waits for steps that
+// access the memory of the host or of another device. Does nothing if there are no devices but the
+// host's processor.
+void add_waits(ExecutionPlan& plan);
+
+// Returns what is wrong with the branches of `step`, a step of `plan`, or "": a branch that is
+// itself unsound, whose arena exceeds the workspace of the step, that runs on other threads than
+// the step, or whose inputs or results differ from those of the step.
+std::string explain_branches(const ExecutionPlan& plan, const ExecutionStep& step);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-#include "plan/explain_branches.h"
+#include "plan/execution_plan.h"
 
 #include <algorithm>
 

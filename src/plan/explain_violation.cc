@@ -11,7 +11,6 @@
 
 #include "base/interval_index.h"
 #include "plan/execution_plan.h"
-#include "plan/explain_branches.h"
 
 namespace tessera {
 namespace {

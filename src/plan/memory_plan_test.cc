@@ -7,20 +7,19 @@
 #include <limits>
 #include <random>
 
+#include "base/random_below_test.h"
+#include "plan/knot_test.h"
 #include "tessera/error.h"
 
 namespace tessera {
 namespace {
 
-int below(std::mt19937& random, int limit) {
-  return static_cast<int>(random() % static_cast<unsigned>(limit));
-}
-
 std::vector<BufferRequest> random_requests(std::mt19937& random, int count, int steps, int bytes) {
   std::vector<BufferRequest> requests;
   for (int index = 0; index < count; ++index) {
-    const int lower = below(random, steps);
-    requests.push_back({lower, lower + 1 + below(random, steps - lower), 1 + below(random, bytes)});
+    const int lower = random_below(random, steps);
+    requests.push_back(
+        {lower, lower + 1 + random_below(random, steps - lower), 1 + random_below(random, bytes)});
   }
   return requests;
 }
@@ -82,13 +81,14 @@ std::vector<BufferRequest> full_steps(std::mt19937& random, int bytes, int steps
   for (int step = 0; step < steps; ++step) {
     int64_t free_bytes = step == 0 ? bytes : 0;
     std::erase_if(live, [&](size_t index) {
-      const bool ends = below(random, 2) == 0;
+      const bool ends = random_below(random, 2) == 0;
       free_bytes += ends ? requests[index].bytes : 0;
       requests[index].upper += ends ? 0 : 1;
       return ends;
     });
     while (free_bytes > 0) {
-      const int64_t size = 1 + below(random, static_cast<int>(std::min<int64_t>(free_bytes, 3)));
+      const int64_t size =
+          1 + random_below(random, static_cast<int>(std::min<int64_t>(free_bytes, 3)));
       live.push_back(requests.size());
       requests.push_back({step, step + 1, size});
       free_bytes -= size;
@@ -105,13 +105,13 @@ std::vector<BufferRequest> cut_rectangle(std::mt19937& random, int count, int st
   };
   std::vector<Piece> pieces = {{0, steps, 0, bytes}};
   while (static_cast<int>(pieces.size()) < count) {
-    const auto found = pieces.begin() + below(random, static_cast<int>(pieces.size()));
+    const auto found = pieces.begin() + random_below(random, static_cast<int>(pieces.size()));
     Piece whole = *found;
     Piece rest = whole;
-    const bool cuts_time = below(random, 2) == 0;
+    const bool cuts_time = random_below(random, 2) == 0;
     const int length = cuts_time ? whole.right - whole.left : whole.top - whole.bottom;
     if (length < 2) continue;
-    const int cut = 1 + below(random, length - 1);
+    const int cut = 1 + random_below(random, length - 1);
     if (cuts_time) {
       whole.right = rest.left = whole.left + cut;
     } else {
@@ -158,8 +158,8 @@ TEST(PlanMemory, IsSoundOnRandomRequests) {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
     const std::vector<BufferRequest> requests =
-        random_requests(random, below(random, 40), 30, 5000);
-    const int64_t alignment = int64_t{1} << below(random, 8);
+        random_requests(random, random_below(random, 40), 30, 5000);
+    const int64_t alignment = int64_t{1} << random_below(random, 8);
     const MemoryPlan plan =
         plan_memory(requests, {.alignment = alignment, .search_effort = 50'000});
     EXPECT_EQ(explain_violation(requests, plan, alignment), "");
@@ -171,10 +171,10 @@ TEST(PlanMemory, IsSoundOnRandomRequests) {
 TEST(PlanMemory, FindsWhatBruteForceFindsForAFewBuffers) {
   std::mt19937 random(11);
   for (int round = 0; round < 2000; ++round) {
-    const int count = 1 + below(random, 9);
+    const int count = 1 + random_below(random, 9);
     const int bytes = round % 2 == 0 ? 2 : 5;
     const std::vector<BufferRequest> requests =
-        random_requests(random, count, 2 + below(random, 7), bytes);
+        random_requests(random, count, 2 + random_below(random, 7), bytes);
     const MemoryPlan plan = plan_memory(requests);
     ASSERT_EQ(plan.arena_bytes, BruteForce(requests).height()) << "round " << round;
     EXPECT_TRUE(plan.is_smallest);
@@ -247,21 +247,25 @@ TEST(PlanMemory, EndsWhenItIsOver) {
 }
 
 TEST(PlanMemory, ProvesThatAKnotAmongOtherBuffersNeedsMore) {
-  // Seven buffers of which at most 500 bytes are live, but which need 600.
-  const std::vector<BufferRequest> knot = {{0, 1, 200}, {0, 2, 300}, {1, 4, 100}, {1, 3, 100},
-                                           {2, 4, 100}, {3, 6, 300}, {4, 6, 200}};
+  // At most 500 bytes of it are live, but it needs 600.
+  std::vector<BufferRequest> tied;
+  for (const GridBuffer& buffer : knot()) {
+    tied.push_back({buffer.first, buffer.end, 100 * buffer.units});
+  }
   std::mt19937 random(9);
   for (int round = 0; round < 20; ++round) {
     // Rectangles of 500 bytes before and after it, and buffers that are live all the time.
     std::vector<BufferRequest> requests;
     for (int place = 0; place < 6; ++place) {
       const std::vector<BufferRequest> some =
-          place == round % 6 ? knot : cut_rectangle(random, 12, 6, 500);
+          place == round % 6 ? tied : cut_rectangle(random, 12, 6, 500);
       for (const BufferRequest& one : some) {
         requests.push_back({one.lower + 6 * place, one.upper + 6 * place, one.bytes});
       }
     }
-    for (int index = 0; index < 5; ++index) requests.push_back({0, 36, 1 + below(random, 500)});
+    for (int index = 0; index < 5; ++index) {
+      requests.push_back({0, 36, 1 + random_below(random, 500)});
+    }
     std::shuffle(requests.begin(), requests.end(), random);
     const MemoryPlan plan = plan_memory(requests);
     EXPECT_GT(plan.arena_bytes, plan.lower_bound_bytes);

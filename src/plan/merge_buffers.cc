@@ -1,4 +1,4 @@
-#include "plan/merge_buffers.h"
+#include "plan/packing_grid.h"
 
 #include <algorithm>
 #include <map>

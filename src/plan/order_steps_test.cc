@@ -6,12 +6,10 @@
 #include <numeric>
 #include <random>
 
+#include "base/random_below_test.h"
+
 namespace tessera {
 namespace {
-
-int drawn_below(std::mt19937& random, int limit) {
-  return static_cast<int>(random() % static_cast<unsigned>(limit));
-}
 
 // A step that makes a block of `bytes` and reads the blocks of the steps that it waits for.
 struct Made {
@@ -39,12 +37,12 @@ OrderProblem problem_of(const std::vector<Made>& made) {
 OrderProblem random_problem(std::mt19937& random, int count) {
   std::vector<Made> made;
   for (int index = 0; index < count; ++index) {
-    Made step{.bytes = drawn_below(random, 10),
-              .workspace_bytes = drawn_below(random, 3) == 0 ? 4 : 0};
+    Made step{.bytes = random_below(random, 10),
+              .workspace_bytes = random_below(random, 3) == 0 ? 4 : 0};
     for (int source = 0; source < index; ++source) {
-      if (drawn_below(random, index) < 2) step.reads.push_back(source);
+      if (random_below(random, index) < 2) step.reads.push_back(source);
     }
-    if (!step.reads.empty() && drawn_below(random, 3) == 0) {
+    if (!step.reads.empty() && random_below(random, 3) == 0) {
       step.is_in_place = true;
       step.bytes = made[static_cast<size_t>(step.reads[0])].bytes;
     }
@@ -108,7 +106,7 @@ TEST(OrderSteps, FindsTheLeastOfAllOrders) {
   std::mt19937 random(3);
   int lowered = 0;
   for (int round = 0; round < 400; ++round) {
-    const OrderProblem problem = random_problem(random, 2 + drawn_below(random, 7));
+    const OrderProblem problem = random_problem(random, 2 + random_below(random, 7));
     std::vector<int> none;
     const int64_t least = min_of_all(problem, none);
     const StepOrder found = order_steps(problem);

@@ -7,7 +7,6 @@
 #include <memory>
 #include <vector>
 
-#include "plan/merge_buffers.h"
 #include "plan/packing_grid.h"
 #include "plan/refute_windows.h"
 #include "plan/search_offsets.h"

@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/knot_test.h"
+
 namespace tessera {
 namespace {
-
-// Needs six units in the sections [0, 6), although at most five are live in one.
-const std::vector<GridBuffer> kKnot = {{0, 1, 2}, {0, 2, 3}, {1, 4, 1}, {1, 3, 1},
-                                       {2, 4, 1}, {3, 6, 3}, {4, 6, 2}};
 
 bool is_refuted(const std::vector<GridBuffer>& buffers, int64_t height) {
   WindowRefuter windows(buffers);
@@ -21,7 +19,7 @@ bool is_refuted(const std::vector<GridBuffer>& buffers, int64_t height) {
 TEST(WindowRefuter, FindsTheSectionsThatNeedMore) {
   // The knot begins in section 10; long buffers with different ends are live during it.
   std::vector<GridBuffer> buffers;
-  for (const GridBuffer& buffer : kKnot) {
+  for (const GridBuffer& buffer : knot()) {
     buffers.push_back({buffer.first + 10, buffer.end + 10, buffer.units});
   }
   for (int index = 0; index < 8; ++index) buffers.push_back({index, 30 - index, 2});

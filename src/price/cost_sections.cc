@@ -22,7 +22,7 @@ double seconds_of(const std::optional<Timing>& timing) {
 CostTable part_of(const CostTable& costs, const std::string& backend) {
   CostTable part{.machine = costs.machine};
   for (const auto& [key, cost] : costs.kernels) {
-    if (key.backend == backend) part.kernels.emplace(key, cost);
+    if (key.candidate.backend == backend) part.kernels.emplace(key, cost);
   }
   for (const auto& [key, cost] : costs.conversions) {
     if (key.backend == backend) part.conversions.emplace(key, cost);
@@ -42,7 +42,7 @@ void take(const CostTable& part, cache::Origin origin, const PricedLibrary& libr
                 "expected prices of '" + library.backend + "', found one of '" + backend + "'");
   };
   for (const auto& [stored, cost] : part.kernels) {
-    check(stored.backend);
+    check(stored.candidate.backend);
     CostKey key = stored;
     key.ingredients = library.ingredients;
     Cost& taken = costs.kernels[std::move(key)] = cost;

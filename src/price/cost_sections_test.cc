@@ -11,10 +11,11 @@ namespace {
 
 CostKey key(const std::string& backend, const std::string& ingredients) {
   return {.work = "i0 float32 1: v0=Relu.14(i0) -> v0",
-          .backend = backend,
-          .ingredients = ingredients,
-          .algorithm = "plain",
-          .layouts = "i0=row_major -> v0=row_major"};
+          .candidate = {.nodes = {},
+                        .backend = backend,
+                        .algorithm = "plain",
+                        .ports = "i0=row_major -> v0=row_major"},
+          .ingredients = ingredients};
 }
 
 FoundCosts found() {
@@ -149,7 +150,7 @@ TEST(CostSections, ASectionWithoutAPlanOrWithOthersIsCorrupt) {
 TEST(CostSections, OfOneTypeAreTakenAlone) {
   const TakenCosts taken = take_costs(stored(), "plain", two_libraries(), "file");
   EXPECT_EQ(taken.costs.kernels.size(), 1U);
-  EXPECT_EQ(taken.costs.kernels.begin()->first.backend, "plain");
+  EXPECT_EQ(taken.costs.kernels.begin()->first.candidate.backend, "plain");
 }
 
 TEST(CostSections, APatchOfALibraryKeepsItsPrices) {

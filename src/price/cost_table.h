@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/candidate_id.h"
 #include "price/statistics.h"
 #include "tessera/data_type.h"
 
@@ -16,15 +17,13 @@ namespace tessera::tuning {
 
 struct CostKey {
   std::string work;  // group_text()
-  std::string backend;
+  // Without nodes; `ports` is layouts_text(), in the names of `work`.
+  CandidateId candidate;
   std::string ingredients;  // of the backend: its library's version etc.
-  std::string algorithm;
-  std::string layouts;  // layouts_text()
-  int threads = 1;
-  int precision = 0;    // TESSERA_PRECISION_
-  int nan = 0;          // TESSERA_NAN_
-  int accuracy = 0;     // TESSERA_ACCURACY_
-  std::string density;  // of its inputs, if it affects the time; "": dense
+  int precision = 0;        // TESSERA_PRECISION_
+  int nan = 0;              // TESSERA_NAN_
+  int accuracy = 0;         // TESSERA_ACCURACY_
+  std::string density;      // of its inputs, if it affects the time; "": dense
   auto operator<=>(const CostKey&) const = default;
 };
 
@@ -74,16 +73,6 @@ struct PlanKey {
   auto operator<=>(const PlanKey&) const = default;
 };
 
-// Identifies one candidate of a plan among those offered for the graph.
-struct PlannedStep {
-  std::vector<int> nodes;  // by index in the graph
-  std::string backend;
-  std::string algorithm;
-  std::string layouts;  // of its inputs and outputs, in order
-  int threads = 1;
-  auto operator<=>(const PlannedStep&) const = default;
-};
-
 // A conversion step of a value in a plan.
 struct PlannedConversion {
   int value = 0;  // index in the graph
@@ -94,7 +83,7 @@ struct PlannedConversion {
 
 // The fastest of the plans that were run as a whole.
 struct KnownPlan {
-  std::vector<PlannedStep> steps;  // in an executable order
+  std::vector<CandidateId> steps;  // in an executable order
   Timing timing;                   // of a run
   // If it was laid out: its conversions in order, and the backends whose layouts or conversions it
   // uses in addition to those of its steps.

@@ -30,11 +30,16 @@ Json timing_json(const Timing& timing) {
 }
 
 Json kernel_json(const CostKey& key, const Cost& cost) {
-  Json json = {
-      {"work", key.work},           {"backend", key.backend}, {"ingredients", key.ingredients},
-      {"algorithm", key.algorithm}, {"layouts", key.layouts}, {"threads", key.threads},
-      {"precision", key.precision}, {"nan", key.nan},         {"accuracy", key.accuracy},
-      {"density", key.density}};
+  Json json = {{"work", key.work},
+               {"backend", key.candidate.backend},
+               {"ingredients", key.ingredients},
+               {"algorithm", key.candidate.algorithm},
+               {"layouts", key.candidate.ports},
+               {"threads", key.candidate.threads},
+               {"precision", key.precision},
+               {"nan", key.nan},
+               {"accuracy", key.accuracy},
+               {"density", key.density}};
   if (cost.cold) json["cold"] = timing_json(*cost.cold);
   if (cost.warm) json["warm"] = timing_json(*cost.warm);
   if (cost.in_context) json["in_context"] = timing_json(*cost.in_context);
@@ -62,11 +67,11 @@ Json conversion_json(const ConversionCostKey& key, const ConversionCost& cost) {
 
 Json plan_json(const PlanKey& key, const KnownPlan& plan) {
   Json steps = Json::array();
-  for (const PlannedStep& step : plan.steps) {
+  for (const CandidateId& step : plan.steps) {
     steps.push_back({{"nodes", step.nodes},
                      {"backend", step.backend},
                      {"algorithm", step.algorithm},
-                     {"layouts", step.layouts},
+                     {"layouts", step.ports},
                      {"threads", step.threads}});
   }
   Json conversions = Json::array();
@@ -190,14 +195,23 @@ std::optional<Timing> read_optional_timing(Fields& fields, const std::string& fi
   return read_timing(fields.get(field), fields.location(field));
 }
 
+// The fields of a candidate that costs and plans have in common. g++ 12 frees the members of an
+// aggregate inside another one twice if an initialiser throws, so this is no initialiser list.
+CandidateId read_candidate(Fields& fields) {
+  CandidateId id;
+  id.backend = fields.text("backend");
+  id.algorithm = fields.text("algorithm");
+  id.ports = fields.text("layouts");
+  id.threads = static_cast<int>(fields.whole("threads", 1, kMaxThreads));
+  return id;
+}
+
 void read_kernel(const Json& json, const JsonLocation& location, CostTable& table) {
   Fields fields(json, location);
+  CandidateId candidate = read_candidate(fields);
   CostKey key{.work = fields.text("work"),
-              .backend = fields.text("backend"),
+              .candidate = std::move(candidate),
               .ingredients = fields.text("ingredients"),
-              .algorithm = fields.text("algorithm"),
-              .layouts = fields.text("layouts"),
-              .threads = static_cast<int>(fields.whole("threads", 1, kMaxThreads)),
               .precision = static_cast<int>(fields.whole("precision", 0, 1)),
               .nan = static_cast<int>(fields.whole("nan", 0, 1)),
               .accuracy = static_cast<int>(fields.whole("accuracy", 0, 1)),
@@ -245,9 +259,9 @@ void read_conversion(const Json& json, const JsonLocation& location, CostTable& 
   }
 }
 
-PlannedStep read_step(const Json& json, const JsonLocation& location) {
+CandidateId read_step(const Json& json, const JsonLocation& location) {
   Fields fields(json, location);
-  PlannedStep step;
+  CandidateId step = read_candidate(fields);
   const Json& nodes = fields.get("nodes");
   if (!nodes.is_array()) {
     (location / "nodes").fail("expected a list, found " + Fields::kind(nodes));
@@ -258,10 +272,6 @@ PlannedStep read_step(const Json& json, const JsonLocation& location) {
     }
     step.nodes.push_back(node.get<int>());
   }
-  step.backend = fields.text("backend");
-  step.algorithm = fields.text("algorithm");
-  step.layouts = fields.text("layouts");
-  step.threads = static_cast<int>(fields.whole("threads", 1, kMaxThreads));
   fields.expect_no_more();
   return step;
 }

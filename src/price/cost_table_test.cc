@@ -12,17 +12,18 @@ CostTable sample() {
   CostTable table;
   table.machine = "some processor, 2 cores";
   const CostKey key{.work = "i0 float32 1x8: v0=Relu.14(i0) -> v0",
-                    .backend = "mylib",
-                    .ingredients = "version=1.2",
-                    .algorithm = "tiled \"quoted\"\n",
-                    .layouts = "i0=nhwc -> v0=nhwc",
-                    .threads = 2};
+                    .candidate = {.nodes = {},
+                                  .backend = "mylib",
+                                  .algorithm = "tiled \"quoted\"\n",
+                                  .ports = "i0=nhwc -> v0=nhwc",
+                                  .threads = 2},
+                    .ingredients = "version=1.2"};
   table.kernels[key] = {.cold = Timing{1.25e-5, 1e-5, 1.5e-5, 12},
                         .build_seconds = 0.003,
                         .error = 1e-7,
                         .tolerance = 1e-4};
   CostKey other = key;
-  other.threads = 1;
+  other.candidate.threads = 1;
   other.accuracy = 1;
   table.kernels[other] = {.error = 0.5, .tolerance = 1e-4, .refusal = "numbers: element 0"};
   table.conversions[{.backend = "mylib",
@@ -32,10 +33,10 @@ CostTable sample() {
                      .element = DataType::Float32,
                      .size_class = 10,
                      .threads = 2}] = {1500, Timing{1e-6, 0.5e-6, 2e-6, 9}, ""};
-  const PlannedStep step{.nodes = {0, 2},
+  const CandidateId step{.nodes = {0, 2},
                          .backend = "mylib",
                          .algorithm = "tiled",
-                         .layouts = "nhwc -> nhwc",
+                         .ports = "nhwc -> nhwc",
                          .threads = 2};
   table.plans[{.graph = "0123abc", .backends = "mylib version=1.2", .threads = 2}] = {
       .steps = {step},
@@ -58,7 +59,7 @@ TEST(CostTable, MergesWhatIsNewAndKeepsWhatWasNotMeasured) {
   const CostKey key = table.kernels.begin()->first;
   newer.kernels[key] = {.warm = Timing{2, 1, 3, 5}, .error = 1e-6, .tolerance = 1e-4};
   CostKey another = key;
-  another.backend = "other";
+  another.candidate.backend = "other";
   newer.kernels[another] = {.refusal = "no"};
   table.kernels[key].cold = Timing{4, 3, 5, 5};
   merge(table, newer);
@@ -120,7 +121,7 @@ TEST(CostTable, TellsAnotherVersionFromDamage) {
 }
 
 TEST(CostTable, UntrustedCostsReplaceOnlyWithRefusals) {
-  const CostKey key{.work = "w", .backend = "mylib"};
+  const CostKey key{.work = "w", .candidate = {.nodes = {}, .backend = "mylib"}};
   const Timing ours{1e-3, 1e-3, 1e-3, 10};
   const Timing his{1e-6, 1e-6, 1e-6, 10};
   CostTable table{.kernels = {{key, {.warm = ours, .error = 0.1}}}};

@@ -71,16 +71,17 @@ std::vector<std::optional<CostKey>> cost_keys(const TuningTask& task,
     for (const int index : group.candidates) {
       const Candidate& candidate = task.offers.candidates[static_cast<size_t>(index)];
       if (has_sparse_port(task, candidate)) continue;
-      keys[static_cast<size_t>(index)] =
-          CostKey{.work = group.text->text,
-                  .backend = candidate.backend(),
-                  .ingredients = candidate.plugin->ingredients(),
-                  .algorithm = candidate.algorithm,
-                  .layouts = layouts_text(bench_key(task, index), group.graph, *group.text),
-                  .threads = threads_of(task, candidate),
-                  .precision = task.precision,
-                  .nan = task.nan,
-                  .accuracy = task.accuracy};
+      CandidateId id{.nodes = {},
+                     .backend = candidate.backend(),
+                     .algorithm = candidate.algorithm,
+                     .ports = layouts_text(bench_key(task, index), group.graph, *group.text),
+                     .threads = threads_of(task, candidate)};
+      keys[static_cast<size_t>(index)] = CostKey{.work = group.text->text,
+                                                 .candidate = std::move(id),
+                                                 .ingredients = candidate.plugin->ingredients(),
+                                                 .precision = task.precision,
+                                                 .nan = task.nan,
+                                                 .accuracy = task.accuracy};
     }
   }
   return keys;

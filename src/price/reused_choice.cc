@@ -3,23 +3,18 @@
 #include <cstdlib>
 #include <utility>
 
+#include "tessera/backend.h"
+
 namespace tessera::tuning {
 namespace {
 
 NamedCandidate named(const TuningTask& task, int index) {
   const Candidate& candidate = task.offers.candidates[static_cast<size_t>(index)];
-  NamedCandidate name{.backend = candidate.backend(),
-                      .algorithm = candidate.algorithm,
-                      .threads = candidate.threads == 0 ? task.threads : candidate.threads};
+  NamedCandidate name{.nodes = {}, .id = id_of(candidate, task.layouts, task.threads)};
+  name.id.nodes.clear();
   for (const NodeId node : candidate.nodes) name.nodes.push_back(task.graph[node].name);
-  // Without packs, whose format may depend on the shapes.
-  for (const CandidateInput& port : candidate.inputs) {
-    name.layouts += task.layouts.name(port.layout) + " ";
-  }
-  name.layouts += "->";
-  for (const CandidateOutput& port : candidate.outputs) {
-    name.layouts += " " + task.layouts.name(port.layout);
-  }
+  const auto layout_of = [&](const auto& port) { return task.layouts.name(port.layout); };
+  name.id.ports = plugin::ports_text(candidate.inputs, candidate.outputs, layout_of, layout_of);
   return name;
 }
 

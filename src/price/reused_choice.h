@@ -14,14 +14,10 @@
 
 namespace tessera::tuning {
 
-// Identifies a candidate independently of shapes: by the names of its nodes and the layouts of its
-// values.
+// Identifies a candidate independently of shapes.
 struct NamedCandidate {
-  std::vector<std::string> nodes;
-  std::string backend;
-  std::string algorithm;
-  std::string layouts;  // of its inputs and outputs, in order
-  int threads = 1;
+  std::vector<std::string> nodes;  // names
+  CandidateId id;  // without nodes; `ports` without packs, whose format may depend on the shapes
   auto operator<=>(const NamedCandidate&) const = default;
 };
 

@@ -1,12 +1,17 @@
-// Costs shared by all executors of a process, across models.
+// Costs shared across models: by all executors of a process, and, in one file, by all models of a
+// user.
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "cache/fingerprint.h"
+#include "price/cost_sections.h"
 #include "price/cost_table.h"
 
 namespace tessera::tuning {
@@ -56,5 +61,21 @@ class SharedCosts {
   double allowance_seconds_;
   double counted_seconds_;  // the time, of `now_`, up to which the allowance has grown
 };
+
+// The cost store: one file with the prices that all models of a user share, so that tuning a second
+// network measures only what is new in it. The file is a cache (src/cache/cache_file.h) whose
+// ingredients are those of the machine.
+
+// The prices of these libraries in `folder`; empty if the store is missing, damaged, or from
+// another machine.
+CostTable read_cost_store(const std::filesystem::path& folder,
+                          const std::vector<cache::Ingredient>& machine,
+                          const std::vector<PricedLibrary>& libraries);
+
+// Adds `costs` and discards entries of another machine or version. If the store would grow too
+// large, keeps only `costs`. Returns the reason of a failure, or "".
+std::string add_to_cost_store(const std::filesystem::path& folder,
+                              const std::vector<cache::Ingredient>& machine,
+                              const std::vector<PricedLibrary>& libraries, const CostTable& costs);
 
 }  // namespace tessera::tuning

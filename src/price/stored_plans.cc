@@ -11,35 +11,12 @@
 namespace tessera::tuning {
 namespace {
 
-// "nhwc row_major:packed -> nhwc", in the order of its ports. Plug-ins receive it as
-// tessera_wanted::ports; plugin::ports_text() must write the same.
-std::string ports_text(const TuningTask& task, const Candidate& candidate) {
-  std::string text;
-  for (const CandidateInput& port : candidate.inputs) {
-    text += (text.empty() ? "" : " ") + task.layouts.name(port.layout);
-    if (port.pack != nullptr) text += ":" + std::string(port.pack->id);
-  }
-  text += " ->";
-  for (const CandidateOutput& port : candidate.outputs) {
-    text += " " + task.layouts.name(port.layout);
-  }
-  return text;
-}
-
-PlannedStep planned_step(const TuningTask& task, const Candidate& candidate) {
-  PlannedStep step{.backend = candidate.backend(),
-                   .algorithm = candidate.algorithm,
-                   .layouts = ports_text(task, candidate),
-                   .threads = candidate.threads == 0 ? task.threads : candidate.threads};
-  for (const NodeId node : candidate.nodes) step.nodes.push_back(node.index);
-  return step;
-}
-
-std::map<PlannedStep, int> offered_steps(const TuningTask& task) {
-  std::map<PlannedStep, int> offered;
+std::map<CandidateId, int> offered_candidates(const TuningTask& task) {
+  std::map<CandidateId, int> offered;
   for (size_t index = 0; index < task.offers.candidates.size(); ++index) {
-    // If several candidates have the same key, the first one is meant, as everywhere.
-    offered.emplace(planned_step(task, task.offers.candidates[index]), static_cast<int>(index));
+    // If several candidates have the same identity, the first one is meant, as everywhere.
+    offered.emplace(id_of(task.offers.candidates[index], task.layouts, task.threads),
+                    static_cast<int>(index));
   }
   return offered;
 }
@@ -62,20 +39,21 @@ std::optional<PlanKey> plan_key(const TuningTask& task,
   return key;
 }
 
-std::vector<PlannedStep> planned_steps(const TuningTask& task, const std::vector<int>& chosen) {
-  std::vector<PlannedStep> steps;
+std::vector<CandidateId> planned_steps(const TuningTask& task, const std::vector<int>& chosen) {
+  std::vector<CandidateId> steps;
   steps.reserve(chosen.size());
   for (const int index : chosen) {
-    steps.push_back(planned_step(task, task.offers.candidates[static_cast<size_t>(index)]));
+    const Candidate& candidate = task.offers.candidates[static_cast<size_t>(index)];
+    steps.push_back(id_of(candidate, task.layouts, task.threads));
   }
   return steps;
 }
 
 std::optional<std::vector<int>> find_candidates(const TuningTask& task,
-                                                const std::vector<PlannedStep>& steps) {
-  const std::map<PlannedStep, int> offered = offered_steps(task);
+                                                const std::vector<CandidateId>& steps) {
+  const std::map<CandidateId, int> offered = offered_candidates(task);
   std::vector<int> chosen;
-  for (const PlannedStep& step : steps) {
+  for (const CandidateId& step : steps) {
     const auto found = offered.find(step);
     if (found == offered.end()) return std::nullopt;
     chosen.push_back(found->second);
@@ -83,15 +61,15 @@ std::optional<std::vector<int>> find_candidates(const TuningTask& task,
   return chosen;
 }
 
-std::string explain_missing(const TuningTask& task, const std::vector<PlannedStep>& steps) {
-  const std::map<PlannedStep, int> offered = offered_steps(task);
-  for (const PlannedStep& step : steps) {
+std::string explain_missing(const TuningTask& task, const std::vector<CandidateId>& steps) {
+  const std::map<CandidateId, int> offered = offered_candidates(task);
+  for (const CandidateId& step : steps) {
     if (offered.contains(step)) continue;
     const auto first = static_cast<size_t>(step.nodes.empty() ? 0 : step.nodes.front());
     const std::string node =
         first < task.graph.nodes.size() ? location_of(task.graph.nodes[first]) : "a node";
     return step.backend + " no longer offers " + step.algorithm + " for " + node + " from " +
-           step.layouts + " on " + std::to_string(step.threads) +
+           step.ports + " on " + std::to_string(step.threads) +
            (step.threads == 1 ? " thread" : " threads");
   }
   return "";

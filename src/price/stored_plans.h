@@ -18,13 +18,13 @@ std::optional<PlanKey> plan_key(const TuningTask& task,
                                 const std::vector<std::shared_ptr<const Plugin>>& plugins);
 
 // The stored form of the candidates of a placement.
-std::vector<PlannedStep> planned_steps(const TuningTask& task, const std::vector<int>& chosen);
+std::vector<CandidateId> planned_steps(const TuningTask& task, const std::vector<int>& chosen);
 
 // The candidates of a stored plan; nullopt if one of them is no longer offered.
 std::optional<std::vector<int>> find_candidates(const TuningTask& task,
-                                                const std::vector<PlannedStep>& steps);
+                                                const std::vector<CandidateId>& steps);
 
 // Which of them is no longer offered, as a sentence; "" if all are.
-std::string explain_missing(const TuningTask& task, const std::vector<PlannedStep>& steps);
+std::string explain_missing(const TuningTask& task, const std::vector<CandidateId>& steps);
 
 }  // namespace tessera::tuning

@@ -1,4 +1,4 @@
-#include "rewrite/fold_batch_norm.h"
+#include "rewrite/passes.h"
 
 #include <algorithm>
 #include <cmath>

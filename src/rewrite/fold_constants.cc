@@ -1,4 +1,4 @@
-#include "rewrite/fold_constants.h"
+#include "rewrite/passes.h"
 
 #include <algorithm>
 #include <limits>

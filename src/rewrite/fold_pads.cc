@@ -1,4 +1,4 @@
-#include "rewrite/fold_pads.h"
+#include "rewrite/passes.h"
 
 #include <algorithm>
 #include <cstdint>

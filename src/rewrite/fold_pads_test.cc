@@ -1,6 +1,5 @@
-#include "rewrite/fold_pads.h"
+#include "rewrite/passes.h"
 
-#include "rewrite/remove_dead_nodes.h"
 #include "rewrite/rewrite_test.h"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "rewrite/lower_einsum.h"
+#include "rewrite/passes.h"
 
 #include "rewrite/rewrite_test.h"
 

@@ -6,18 +6,13 @@
 
 #include "graph/compact.h"
 #include "graph/verify.h"
-#include "rewrite/fold_batch_norm.h"
-#include "rewrite/fold_constants.h"
-#include "rewrite/fold_pads.h"
-#include "rewrite/lower_einsum.h"
-#include "rewrite/remove_dead_nodes.h"
-#include "rewrite/remove_identities.h"
+#include "rewrite/passes.h"
 
 namespace tessera {
 namespace {
 
 constexpr Pass kPasses[] = {
-    // read top to bottom; each header explains its position
+    // read top to bottom; passes.h explains their positions
     {"lower_einsum", lower_einsum},           {"fold_constants", fold_constants},
     {"remove_identities", remove_identities}, {"fold_pads", fold_pads},
     {"fold_batch_norm", fold_batch_norm},     {"remove_dead_nodes", remove_dead_nodes},

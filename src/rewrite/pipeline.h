@@ -1,4 +1,5 @@
-// The ordered table of passes and the loop that runs them. Each pass is a pair of files of its own.
+// The ordered table of passes and the loop that runs them. passes.h declares the passes; each is
+// in a file of its own.
 #pragma once
 
 #include <string>

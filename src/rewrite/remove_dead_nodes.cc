@@ -1,4 +1,4 @@
-#include "rewrite/remove_dead_nodes.h"
+#include "rewrite/passes.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "rewrite/remove_dead_nodes.h"
+#include "rewrite/passes.h"
 
 #include "rewrite/rewrite_test.h"
 

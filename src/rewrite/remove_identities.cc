@@ -1,4 +1,4 @@
-#include "rewrite/remove_identities.h"
+#include "rewrite/passes.h"
 
 #include <algorithm>
 #include <string_view>

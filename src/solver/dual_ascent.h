@@ -12,8 +12,8 @@ namespace tessera {
 // assignment, while the sum of the tables' minima, a lower bound, rises. Each pass visits the
 // variables in order and in reverse: it collects the minimum marginals of a variable from the
 // tables around it and distributes them to the tables ahead (sequential reweighted message passing:
-// Kolmogorov, IEEE PAMI 37, 2015, over single variables). The bound approaches that of the linear
-// relaxation.
+// Kolmogorov, IEEE PAMI 37, 2015, over single variables). The bound approaches the bound of the
+// linear relaxation.
 class DualAscent {
  public:
   explicit DualAscent(const CostNetwork& network);
@@ -26,8 +26,8 @@ class DualAscent {
   double constant() const { return constant_; }
   // Forbids values for which the moved costs prove a total above `limit`.
   void forbid_above(double limit);
-  // Chooses, variable by variable, the value that is cheapest given those before it; the result may
-  // be forbidden.
+  // Chooses, variable by variable, the value that is cheapest given the values before it; the
+  // result may be forbidden.
   std::vector<int> decode() const;
 
  private:

@@ -93,7 +93,7 @@ void FactorSum::sum_line(const std::vector<int64_t>& offsets, int value,
     const Term& term = terms_[index];
     const double* costs = term.costs + offsets[index] + value * term.stride;
     const int64_t stride = others_.empty() ? 0 : term.other_strides.back();
-    // The frequent strides by loops of their own, which compilers vectorize.
+    // The frequent strides have loops of their own, which compilers vectorize.
     if (stride == 0) {
       for (double& sum : sums) sum += *costs;
     } else if (stride == 1) {

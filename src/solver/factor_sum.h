@@ -32,8 +32,8 @@ class FactorSum {
     std::vector<int64_t> other_strides;  // of others_
   };
 
-  // Stores in `sums` the sum for `value`, for each value of the last of the others; `offsets` are
-  // those of the terms for the values of the rest. Without others, there is one sum.
+  // Stores in `sums` the sum for `value`, for each value of the last of the others. `offsets` are
+  // the terms' offsets for the values of the rest. Without others, there is one sum.
   void sum_line(const std::vector<int64_t>& offsets, int value, std::vector<double>& sums) const;
   int size_of(int variable) const { return domain_sizes_[static_cast<size_t>(variable)]; }
 

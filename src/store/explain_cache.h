@@ -1,7 +1,8 @@
-// Describes caches to users: why nothing was found, and who found the results.
+// Describes caches to users: why nothing was found, who found the results, and how much is kept.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,5 +35,14 @@ std::vector<CacheTypeReport> describe_types(const std::vector<tuning::PricedLibr
 
 // For reports to users, with digests.
 std::vector<CacheIngredient> describe(const std::vector<cache::Ingredient>& ingredients);
+
+// Whether the cache file, of a model or of shared prices, is intact.
+using IsIntact = std::function<bool(const std::filesystem::path& file)>;
+
+// Counts what a folder of caches keeps, by kind. See describe_cache_folder(). `key_folder` has the
+// user's key.
+CacheFolderDescription count_stored(const std::filesystem::path& folder,
+                                    const std::filesystem::path& key_folder,
+                                    const IsIntact& is_intact);
 
 }  // namespace tessera

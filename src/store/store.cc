@@ -10,8 +10,8 @@
 #include "cache/stored_file.h"
 #include "cache/user_folder.h"
 #include "cache/user_key.h"
-#include "price/cost_store.h"
 #include "price/groups.h"
+#include "price/shared_costs.h"
 #include "store/explain_cache.h"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "verify/case_table.h"
+#include "verify/op_case.h"
 
 #include <array>
 

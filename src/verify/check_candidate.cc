@@ -10,7 +10,6 @@
 #include "backend/status.h"
 #include "tessera/error.h"
 #include "verify/candidate_inputs.h"
-#include "verify/check_view.h"
 #include "verify/stored_tensor.h"
 
 namespace tessera::verification {

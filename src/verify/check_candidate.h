@@ -9,6 +9,7 @@
 
 #include "backend/candidates.h"
 #include "backend/layouts.h"
+#include "base/parallel.h"
 #include "verify/compare_tensors.h"
 #include "verify/guarded_memory.h"
 #include "verify/op_case.h"
@@ -65,5 +66,9 @@ NumberCheck check_candidate(const CandidateTrial& trial, Report& report);
 
 // Same as check_candidate(), with a kernel that is already built, without the check of saved bytes.
 NumberCheck check_kernel(const CandidateTrial& trial, const Kernel& kernel, Report& report);
+
+// For a view or a joint candidate (check_view.cc): compares the bytes at each part's position in
+// the whole with the expected value of the part.
+void check_view(const CandidateTrial& trial, ThreadPool& pool, Report& report);
 
 }  // namespace tessera::verification

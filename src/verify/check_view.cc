@@ -1,4 +1,4 @@
-#include "verify/check_view.h"
+#include "verify/check_candidate.h"
 
 #include <cstring>
 #include <string>

@@ -8,7 +8,7 @@
 #include "base/tensors_test.h"
 #include "ops/all_ops_test.h"
 #include "tessera/float16.h"
-#include "verify/case_table.h"
+#include "verify/op_case.h"
 
 namespace tessera::verification {
 namespace {

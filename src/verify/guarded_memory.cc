@@ -1,14 +1,30 @@
 #include "verify/guarded_memory.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "base/check.h"
+#include "base/file_handle.h"
+#include "tessera/error.h"
 
 namespace tessera::verification {
 namespace {
 
 // Depends on the position, so that a copied neighbouring byte is detected too.
 char guard_byte(int64_t offset) { return static_cast<char>(0xA0 + (offset * 7 & 0x3F)); }
+
+// Mapped before the data, whose pieces must begin at a page: a multiple of any page's size.
+constexpr int64_t kStart = int64_t{64} << 10;
+
+[[noreturn]] void fail(int64_t bytes) {
+  throw Error(ErrorKind::OutOfMemory, "memory of a check",
+              "needs " + std::to_string(bytes) + " bytes of addresses: " + std::strerror(errno));
+}
 
 }  // namespace
 
@@ -91,6 +107,39 @@ void GuardedMemory::lay_out_in_pages(int64_t alignment_bytes) {
 std::string GuardedMemory::explain_damage() const {
   return explain_guard({data_ - guard_bytes_before_, static_cast<size_t>(guard_bytes_before_)},
                        {data_ + bytes_, static_cast<size_t>(guard_bytes_after_)}, bytes_);
+}
+
+RepeatedMemory::RepeatedMemory(int64_t bytes, std::span<const char> pattern)
+    : bytes_(bytes), mapped_bytes_(kStart + bytes + kGuardBytes) {
+  TESSERA_CHECK(std::ssize(pattern) == kPieceBytes, "the pattern fills one piece");
+  void* const found = ::mmap(nullptr, static_cast<size_t>(mapped_bytes_), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (found == MAP_FAILED) fail(bytes);
+  mapped_ = static_cast<char*>(found);
+  data_ = mapped_ + kStart;
+  const int64_t pieces = bytes / kPieceBytes;
+  const FileHandle file(pieces == 0 ? -1 : ::memfd_create("tessera-check", MFD_CLOEXEC));
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    const bool is_mapped =
+        file.is_open() && (piece > 0 || ::ftruncate(file.get(), kPieceBytes) == 0) &&
+        ::mmap(data_ + piece * kPieceBytes, static_cast<size_t>(kPieceBytes),
+               PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), 0) != MAP_FAILED;
+    if (!is_mapped) {
+      ::munmap(mapped_, static_cast<size_t>(mapped_bytes_));
+      fail(bytes);
+    }
+  }
+  if (pieces > 0) std::ranges::copy(pattern, data_);
+  std::copy_n(pattern.data(), bytes % kPieceBytes, data_ + pieces * kPieceBytes);
+  fill_guard({data_ - kGuardBytes, static_cast<size_t>(kGuardBytes)},
+             {data_ + bytes_, static_cast<size_t>(kGuardBytes)});
+}
+
+RepeatedMemory::~RepeatedMemory() { ::munmap(mapped_, static_cast<size_t>(mapped_bytes_)); }
+
+std::string RepeatedMemory::explain_damage() const {
+  return explain_guard({data_ - kGuardBytes, static_cast<size_t>(kGuardBytes)},
+                       {data_ + bytes_, static_cast<size_t>(kGuardBytes)}, bytes_);
 }
 
 }  // namespace tessera::verification

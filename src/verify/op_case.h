@@ -17,10 +17,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "graph/graph.h"
+#include "ops/op.h"
 #include "ops/registry.h"
 
 namespace tessera::verification {
@@ -39,5 +41,13 @@ std::string ops_of(const std::string& text);
 // Parses `text` and draws elements from `seed`. Throws InvalidArgument if the text is malformed,
 // and the errors of the ops' rules.
 OpCase read_op_case(const std::string& text, const ops::Registry& registry, uint64_t seed);
+
+// The test cases for plug-ins (case_table.cc), in this notation: ONNX's ops with odd shapes and
+// attributes, and groups that are often fused.
+std::span<const char* const> case_table();
+
+// Cases for an op that is not in the table: all inputs have the same shape, for several shapes.
+// Whether the op's type rule accepts a case shows when it is read.
+std::vector<std::string> cases_for(const ops::Op& op);
 
 }  // namespace tessera::verification

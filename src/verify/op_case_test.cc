@@ -5,7 +5,6 @@
 #include "base/error_test.h"
 #include "graph/verify.h"
 #include "ops/all_ops_test.h"
-#include "verify/case_table.h"
 
 namespace tessera::verification {
 namespace {

@@ -8,14 +8,14 @@
 
 #include "backend/graph_view.h"
 #include "backend/hosted_kernel.h"
+#include "backend/node_kernel.h"
 #include "backend/plugin.h"
 #include "backend/plugin_ops.h"
-#include "backend/reference_kernel.h"
 #include "ops/registry.h"
 #include "tessera/error.h"
-#include "verify/case_table.h"
 #include "verify/check_candidate.h"
 #include "verify/check_layouts.h"
+#include "verify/op_case.h"
 #include "verify/random_tensor.h"
 
 namespace tessera::verification {

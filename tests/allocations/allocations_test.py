@@ -132,7 +132,8 @@ def fed_with_one(case):
 
 
 def test_no_kernel_of_the_reference_allocates(count_all, bin_dir, tmp_path):
-    ours = {op["name"] for op in json_of(bin_dir / "print_op_table") if op["is_supported"] and not op["domain"]}
+    ours = {op["name"] for op in json_of(bin_dir / "print_op_table")
+            if op["is_supported"] and not op["domain"]}
     paths = {}
     for case in node_cases():
         ops = {node.op_type for node in case.model.graph.node if not node.domain}

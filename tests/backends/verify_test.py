@@ -77,7 +77,8 @@ def test_an_honest_one_passes_every_check(verify, liar):
 def test_another_process_finds_what_this_one_does(verify, liar):
     for lie in (None, "wrong_numbers"):
         apart = json.loads(verify("--backend", liar, "--json", lie=lie, code=None).stdout)
-        here = json.loads(verify("--backend", liar, "--json", "--in-process", lie=lie, code=None).stdout)
+        here = json.loads(
+            verify("--backend", liar, "--json", "--in-process", lie=lie, code=None).stdout)
         assert apart == here
 
 

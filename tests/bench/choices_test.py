@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -183,3 +184,31 @@ def test_a_store_of_which_nothing_is_used_is_told():
         "store, 1 thread: no price was reused"]
     rows[-1]["tuning"] = {**rows[-1]["tuning"], "reused": 3}
     assert choices.unused_stores(choices.totals_of(rows)) == []
+
+
+def turns(middle, spread, seed):
+    rng = random.Random(seed)
+    return [middle * (1 + rng.uniform(-spread, spread)) for _ in range(40)]
+
+
+def complaints_about_binds(twin, first, second):
+    """Of the times of the first bind's plan and its twin, and of the second bind's plan."""
+    made = [choice("silence", 0, "a"), choice("silence", 1, "b")]
+    rows = choices.rows_of(made, {"steps": [["a"], ["a"], ["b"]], "times_ms": [twin, first, second]})
+    return choices.different_binds([{"model": "m", "threads": 1, **row} for row in rows])
+
+
+@pytest.mark.parametrize(("first", "second", "spread", "is_different"), [
+    (3, 3.003, 0.01, False), (3, 3.15, 0.01, True), (3.15, 3, 0.01, True), (3, 3.15, 0.5, False)])
+def test_plans_are_as_fast_where_noise_is_larger(first, second, spread, is_different):
+    complaints = complaints_about_binds(
+        turns(first, spread, 9), turns(first, spread, 1), turns(second, spread, 2))
+    assert bool(complaints) == is_different
+
+
+def test_what_slows_a_whole_turn_is_no_difference():
+    busy = [index % 7 + 1 for index in range(40)]
+    times = [[one * factor for one, factor in zip(turns(middle, 0.002, seed), busy)]
+             for middle, seed in ((3, 1), (3, 2), (3.1, 3))]
+    [complaint] = complaints_about_binds(*times)
+    assert "the plan of bind 2 takes 1.03" in complaint

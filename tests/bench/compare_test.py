@@ -17,8 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "bench" / "compare.py"
 sys.path.insert(0, str(ROOT / "bench"))
 
-import ratios  # noqa: E402
-import runtimes  # noqa: E402
+from harness import ratios, runtimes  # noqa: E402
 
 
 def run_program(*arguments):
@@ -36,13 +35,13 @@ def test_a_ratio_is_taken_within_each_process():
 
 
 def test_one_process_gives_no_interval():
-    assert ratios.ratio_of([3.0], [2.0]) == ratios.Ratio(1.5, None, None)
+    assert ratios.ratio_of([3.0], [2.0]) == ratios.Estimate(1.5)
     assert ratios.geometric_mean([([4.0], [1.0]), ([1.0], [1.0])]).low is None
 
 
 def test_the_geometric_mean_weighs_models_alike():
     pairs = [([4.0] * 3, [1.0] * 3), ([500.0] * 3, [500.0] * 3)]
-    assert ratios.geometric_mean(pairs) == ratios.Ratio(2.0, 2.0, 2.0)
+    assert ratios.geometric_mean(pairs) == ratios.Estimate(2.0, 2.0, 2.0)
 
 
 def test_an_interval_covers_what_it_should():
@@ -80,7 +79,7 @@ WRONG = [
     (["--threads", "0"], "expected a whole number of at least 1, found '0'"),
     (["--threads", "100000"], "this process may use"),
     (["--processes", "many"], "found 'many'"),
-    (["--seconds", "-1"], "expected a number of seconds above 0"),
+    (["--seconds", "-1"], "expected a number above 0"),
     (["--peers", "onnxruntime,abacus"], "expected some of onnxruntime, openvino, found 'abacus'"),
     (["--shape", "tokens"], "expected NAME=DIMxDIM"),
     (["--frobnicate"], "--frobnicate"),

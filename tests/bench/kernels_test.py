@@ -19,7 +19,7 @@ PROGRAM = ROOT / "bench" / "kernels.py"
 sys.path.insert(0, str(ROOT / "bench"))
 
 import kernels  # noqa: E402
-import layers  # noqa: E402
+from networks import layers  # noqa: E402
 
 
 def run_program(*arguments):
@@ -124,7 +124,7 @@ def test_unknown_names_are_told_with_the_known_ones(model, module_dir):
     assert "expected some of convolution, product" in done.stderr
     done = run_program("--models", "abacus", "--module-dir", module_dir)
     assert done.returncode == 2
-    assert "'abacus' is neither a file nor a model in" in done.stderr
+    assert "'abacus' is neither a file nor a model of the zoo" in done.stderr
 
 
 @pytest.mark.parametrize("percent", [None, 0.2, 99.6, 999.4, 999.6, 123456.0])
@@ -145,7 +145,7 @@ def test_a_measurement_from_end_to_end(model, choose_backends, module_dir, tmp_p
     assert max(len(line) for line in done.stdout.splitlines()[2:]) <= 100
     results = json.loads((tmp_path / "results.json").read_text())
     assert results["failures"] == []
-    rows = results["layers"]
+    rows = results["results"]
     assert [row["family"] for row in rows] == ["convolution", "elementwise", "softmax", "copies"]
     for row in rows:
         assert row["models"] == ["small"]

@@ -18,7 +18,6 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
 import streams  # noqa: E402
-import streams_process  # noqa: E402
 
 # With an onnxruntime or openvino that is missing, the others are compared.
 INSTALLED = [name for name in ("onnxruntime", "openvino") if importlib.util.find_spec(name)]
@@ -51,7 +50,7 @@ def test_a_short_comparison(tessera, model, tmp_path):
                        "--rounds", "2", "--seconds", "0.05", "--json", tmp_path / "streams.json",
                        "--runtimes", ",".join(runtimes[1:]))
     assert done.returncode == 0, done.stderr
-    case, = json.loads((tmp_path / "streams.json").read_text())
+    case, = json.loads((tmp_path / "streams.json").read_text())["results"]
     assert [row["runtime"] for row in case["rows"]] == runtimes
     for row in case["rows"]:
         assert len(row["rounds"]) == 2 and all(one["runs"] >= 2 for one in row["rounds"])
@@ -76,12 +75,12 @@ def test_wrong_arguments(tessera, model):
 def test_other_outputs_end_the_comparison(tmp_path):
     np.savez(tmp_path / "one.npz", np.zeros(3, np.float32))
     np.savez(tmp_path / "other.npz", np.ones(3, np.float32))
-    assert "off by up to 1" in streams.explain_difference(tmp_path / "one.npz",
-                                                          tmp_path / "other.npz")
-    assert streams.explain_difference(tmp_path / "one.npz", tmp_path / "one.npz") == ""
+    one, other = tmp_path / "one.npz", tmp_path / "other.npz"
+    assert "off by up to 1" in streams.explain_difference_of_files(one, other)
+    assert streams.explain_difference_of_files(one, one) == ""
 
 
 def test_an_error_of_a_stream_is_an_error_of_the_process():
-    calls = streams_process.CallingThreads([lambda: [1], lambda: [][0]])
+    calls = streams.CallingThreads([lambda: [1], lambda: [][0]])
     with pytest.raises(IndexError):
         calls.outputs()

@@ -96,6 +96,7 @@ def python(tessera, environment, work):
 
     def run(text, *arguments, **variables):
         program = "import json, sys\nimport numpy as np\nimport tessera\n" + text
-        return json.loads(run_python(tessera, program, *arguments, cwd=work, env=environment, variables=variables).stdout)
+        return json.loads(run_python(tessera, program, *arguments, cwd=work, env=environment,
+                                     variables=variables).stdout)
 
     return run

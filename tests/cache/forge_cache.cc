@@ -68,7 +68,7 @@ class Forger {
       if (section.content != tuning::kCostsContent) continue;
       const tuning::CostTable table = tuning::read_cost_table(section.bytes, "it");
       for (const auto& [key, cost] : table.kernels) {
-        names_.push_back({.backend = key.backend, .algorithm = key.algorithm});
+        names_.push_back(key.candidate);
       }
       for (const auto& [key, plan] : table.plans) {
         names_.insert(names_.end(), plan.steps.begin(), plan.steps.end());
@@ -104,12 +104,12 @@ class Forger {
   }
 
   void forge(tuning::KnownPlan& plan) {
-    for (tuning::PlannedStep& step : plan.steps) {
+    for (CandidateId& step : plan.steps) {
       if (names_.empty() || chance(2)) continue;
-      const tuning::PlannedStep& other = names_[draw(names_.size())];
+      const CandidateId& other = names_[draw(names_.size())];
       if (chance(2)) step.backend = other.backend;
       step.algorithm = other.algorithm;
-      if (chance(4)) step.layouts = other.layouts;
+      if (chance(4)) step.ports = other.ports;
     }
     if (plan.steps.size() > 1 && chance(8)) plan.steps.pop_back();
     if (chance(8)) plan.conversions.clear();
@@ -117,7 +117,7 @@ class Forger {
 
   cache::CacheFile file_;
   std::mt19937 random_;
-  std::vector<tuning::PlannedStep> names_;
+  std::vector<CandidateId> names_;
 };
 
 int forge(const std::vector<std::string>& arguments) {

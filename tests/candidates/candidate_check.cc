@@ -128,13 +128,9 @@ std::vector<std::string> CandidateCheck::missing_where_wanted(const tessera_grap
       covered.insert(nodes.begin(), nodes.end());
       chosen.push_back(static_cast<int>(index));
     }
-    const std::vector<tuning::PlannedStep> steps = planned_steps(task_of(offers), chosen);
-    std::vector<WantedCandidate> wanted;
-    for (const tuning::PlannedStep& step : steps) {
-      wanted.push_back({step.nodes, step.algorithm, step.layouts});
-    }
+    const std::vector<CandidateId> steps = planned_steps(task_of(offers), chosen);
     OfferOptions some = all;
-    some.wanted = &wanted;
+    some.wanted = &steps;
     const Offers found = collect_offers(view, plugin, layouts, some);
     std::string one = explain_missing(task_of(found), steps);
     if (!one.empty()) missing.push_back(std::move(one));

@@ -1,4 +1,4 @@
-#include "candidate_run.h"
+#include "candidate_check.h"
 
 #include <algorithm>
 #include <cmath>

@@ -197,7 +197,7 @@ WRONG = [
     (("model.onnx", "absent.onnx"), "B 'absent.onnx': expected a file, found none"),
     (("absent.json", "model.onnx"), "A 'absent.json': expected a file, found none"),
     ((".", "model.onnx"), "A '.': expected a file, found a folder"),
-    (("/dev/null", "model.onnx"), "found a pipe of something else"),
+    (("/dev/null", "model.onnx"), "found a pipe with something else"),
     (("explained.json", "explained.json", "--threads", "1"), "expected a model or a cache to use them"),
     (("explained.json", "explained.json", "--runs", "2"), "expected a model or a cache to use them"),
     (("explained.json", "model.onnx", "--a=--threads 1"), "--a: expected a model or a cache to bind"),

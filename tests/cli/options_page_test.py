@@ -18,7 +18,7 @@ def column(number):
 
 def test_the_page_is_fresh(bin_dir):
     printed = run_program(bin_dir / "print_options").stdout
-    assert PAGE.read_text() == printed, "run: build/release/bin/print_options > docs/options.md"
+    assert PAGE.read_text() == printed, "run: tools/write_pages options"
 
 
 def test_each_keyword_is_on_the_page(tessera):

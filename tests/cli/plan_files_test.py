@@ -60,7 +60,8 @@ def test_what_was_not_chosen_is_behind(needs_a_library, tessera_binary, model):
 
 def test_bench_tells_of_the_placement(tessera_binary, model):
     def placement(*options):
-        return json_of(tessera_binary, "bench", model, "--seconds", "0.02", "--json", *options)["placement"]
+        return json_of(tessera_binary, "bench", model, "--seconds", "0.02", "--json",
+                       *options)["placement"]
 
     known = placement("--optimize")
     assert known["predicted_us"] > 0 and known["solve_us"] > 0 and known["is_proven_optimal"] is True
@@ -93,7 +94,9 @@ def test_the_model_with_notes_is_sound_and_means_the_same(tessera_binary, model,
 
     onnxruntime = pytest.importorskip("onnxruntime")
     x = np.random.default_rng(1).standard_normal((1, 16, 8, 8)).astype(np.float32)
-    found, expected = (onnxruntime.InferenceSession(os.fspath(file), providers=["CPUExecutionProvider"]) .run(None, {"x": x})[0] for file in (written, model))
+    found, expected = (
+        onnxruntime.InferenceSession(os.fspath(file), providers=["CPUExecutionProvider"])
+        .run(None, {"x": x})[0] for file in (written, model))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
@@ -342,7 +345,8 @@ def test_two_thousand_steps_are_shown_quickly(tessera_binary, tmp_path, browser)
 def test_the_picture_of_memory_keeps_its_labels_within_blocks(tessera_binary, hostile_model, tmp_path,
                                                               browser):
     picture = tmp_path / "memory.svg"
-    blocks = json_of(tessera_binary, "inspect", hostile_model, "--memory", "--svg", picture, "--json", "--threads", "1", "--no-optimize")["blocks"]
+    blocks = json_of(tessera_binary, "inspect", hostile_model, "--memory", "--svg", picture,
+                     "--json", "--threads", "1", "--no-optimize")["blocks"]
     browser.resize(1280)
     browser.open(picture.as_uri())
     assert browser.evaluate("document.querySelectorAll('rect.block').length") == len(blocks) > 0

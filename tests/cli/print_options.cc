@@ -1,5 +1,5 @@
-// Prints docs/options.md, the reference page of Model::bind()'s options, from their table:
-//   build/release/bin/print_options > docs/options.md
+// Prints docs/options.md, the reference page of Model::bind()'s options, from their table.
+// tools/write_pages writes the file.
 #include <cstdio>
 #include <string>
 

@@ -55,6 +55,8 @@ def test_gives_its_stored_output(tessera_binary, choose_backends, tmp_path, case
                               LOGITS[case.parent.name])
     expected = DATA / "light" / f"{model.stem}_output_0.pb"
     result = subprocess.run(
-        [tessera_binary, "run", model, "--input", f"{name}={tmp_path / 'input.npy'}"] + ["--expect", f"#0={expected}", "--rtol", str(facts["rtol"]), "--atol", str(facts["atol"])] + choose_backends(backends),
+        [tessera_binary, "run", model, "--input", f"{name}={tmp_path / 'input.npy'}",
+         "--expect", f"#0={expected}", "--rtol", str(facts["rtol"]), "--atol", str(facts["atol"]),
+         *choose_backends(backends)],
         capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -29,7 +29,8 @@ CASES = collect_cases()
 
 @pytest.fixture(scope="session")
 def known_ops(bin_dir):
-    return {(op["domain"], op["name"]) for op in json_of(bin_dir / "print_op_table") if op["is_supported"]}
+    return {(op["domain"], op["name"]) for op in json_of(bin_dir / "print_op_table")
+            if op["is_supported"]}
 
 
 def ops_of(model: onnx.ModelProto) -> set:

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "codegen/expression_builder.h"
-#include "cubin_usage.h"
 #include "driver.h"
 #include "fused_groups/random_group.h"
 #include "nvrtc.h"

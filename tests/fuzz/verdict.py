@@ -200,9 +200,11 @@ def find_problem(run, judged, names, is_newest=True):
             return None
         return Problem("accepts", f"gives {describe(run['arrays'])}; " + "; ".join(
             f"{judge}: {answer['error'][:160]}" for judge, answer in judged.items())) if judged else None
-    if any(UNDEFINED in answer.get("error", "") for answer in judged.values()):
-        return None
     differences = {judge: explain_outputs(run["arrays"], arrays) for judge, arrays in answers.items()}
+    # Types and shapes are defined all the same.
+    are_elements = all("elements differ" in text for text in differences.values() if text)
+    if are_elements and any(UNDEFINED in answer.get("error", "") for answer in judged.values()):
+        return None
     if all(differences.values()) and not is_disputed(judged, is_newest):
         return Problem("differs", "; ".join(
             f"from {judge}: {text}" for judge, text in differences.items()))

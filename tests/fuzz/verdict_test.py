@@ -46,6 +46,7 @@ SAME, OTHER, NONE = {"arrays": [ONE]}, {"arrays": [ONE + 1]}, {"error": "INVALID
     (RESULT, NONE, OTHER, None),
     (RESULT, {"error": "NOT_IMPLEMENTED"}, OTHER, "differs"),
     (RESULT, OTHER, {"error": "Undefined: a conversion"}, None),
+    (RESULT, {"arrays": [ONE[:2]]}, {"error": "Undefined: a conversion"}, "differs"),
     (RESULT, NONE, NONE, "accepts"),
     (REFUSED, NONE, SAME, None),
     (REFUSED, SAME, SAME, "refuses"),

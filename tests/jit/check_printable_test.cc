@@ -1,20 +1,18 @@
 // check_printable() refuses the groups that print_llvm() refuses.
-#include "check_printable.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
 
+#include "group_runner.h"
 #include "kernel_loops.h"
 #include "print_llvm.h"
-#include "random_group.h"
 #include "tessera/backend.h"
 
 namespace tessera::jit {
 namespace {
 
-constexpr const char* kLevels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+constexpr const char* kAllLevels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
 
 std::string refusal_of(const std::function<void()>& call) {
   try {
@@ -43,7 +41,7 @@ std::string common_refusal(const plugin::FusedGroup& group, const Target& target
 
 TEST(CheckPrintable, AgreesWithThePrinterOnRandomGroups) {
   int refused = 0;
-  for (const char* level : kLevels) {
+  for (const char* level : kAllLevels) {
     const Target target = target_of_level(level);
     for (uint32_t seed = 0; seed < 60; ++seed) {
       refused += common_refusal(random_elementwise_case(seed).group, target).empty() ? 0 : 1;

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
+#include "group_runner.h"
 #include "lane_forms.h"
-#include "random_group.h"
 
 namespace tessera::jit {
 namespace {

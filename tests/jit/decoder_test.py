@@ -66,7 +66,8 @@ def test_the_program_writes_the_same_model_each_time(tessera_binary, tmp_path):
                     "--hidden", "40", "--half", tmp_path / name)
     assert (tmp_path / "first.onnx").read_bytes() == (tmp_path / "second.onnx").read_bytes()
     onnx.checker.check_model(str(tmp_path / "first.onnx"))
-    steps = json_of(tessera_binary, "explain", tmp_path / "first.onnx", "--no-optimize", "--backends", "jit,reference", "--json")["steps"]
+    steps = json_of(tessera_binary, "explain", tmp_path / "first.onnx", "--no-optimize",
+                    "--backends", "jit,reference", "--json")["steps"]
     assert any(step["backend"] == "jit" for step in steps)
     done = run_program(sys.executable, program, "--width", "30", tmp_path / "other.onnx", code=2)
     assert "expected a width" in done.stderr

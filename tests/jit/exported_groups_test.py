@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
-from graph_writer import GraphWriter  # noqa: E402
+from networks.graph_writer import GraphWriter  # noqa: E402
 from small_models import normal
 
 TOKENS = [2, 8, 32]

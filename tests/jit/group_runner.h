@@ -1,4 +1,4 @@
-// Makes fused groups by hand, and runs their compiled kernels beside the evaluator.
+// Makes fused groups, by hand or at random, and runs their compiled kernels beside the evaluator.
 #pragma once
 
 #include <cstdint>
@@ -64,5 +64,23 @@ Tensors evaluate(const plugin::FusedGroup& group, const Tensors& inputs);
 // Says where the outputs differ, or "". Elements are equal if their bits are, or if both are NaN.
 std::string explain_difference(const plugin::FusedGroup& group, const Tensors& expected,
                                const Tensors& found);
+
+// A random fused group with random inputs (random_group.cc), the same for the same seed on all
+// machines.
+struct RandomCase {
+  plugin::FusedGroup group;
+  Tensors inputs;
+  RunSettings settings;
+};
+
+// Elementwise operations of all types, broadcasts, transposed and strided accesses, all layouts.
+RandomCase random_elementwise_case(uint32_t seed);
+
+// Reductions over one axis or more, one after another, in all forms of loops. Sums and products are
+// of small integers, so their order does not matter.
+RandomCase random_reduction_case(uint32_t seed);
+
+// Elements of any type: for floats, a third of them NaN, infinities, zeros, denormals.
+std::string random_elements(std::mt19937& random, int32_t data_type, int64_t bytes);
 
 }  // namespace tessera::jit

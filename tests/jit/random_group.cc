@@ -1,4 +1,4 @@
-#include "random_group.h"
+#include "group_runner.h"
 
 #include <algorithm>
 #include <cstring>

@@ -8,7 +8,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
-from graph_writer import GraphWriter, rotate_half  # noqa: E402
+from networks.graph_writer import GraphWriter, rotate_half  # noqa: E402
 
 BATCH, HEADS, POSITIONS, WIDTH = 2, 3, 5, 16
 

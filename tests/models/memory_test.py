@@ -15,7 +15,8 @@ FILE_BYTES = COUNT * WIDTH * WIDTH * 4
 
 def save_products(path, weight_count, is_external=False):
     weights = {f"w{index}": np.zeros((WIDTH, WIDTH), np.float32) for index in range(weight_count)}
-    nodes = [node("MatMul", f"h{index} w{index}", f"h{index + 1}") for index in range(weight_count)] or [node("Relu", "h0", "h1")]
+    nodes = [node("MatMul", f"h{index} w{index}", f"h{index + 1}")
+             for index in range(weight_count)] or [node("Relu", "h0", "h1")]
     return save_model(path, nodes, {"h0": [1, WIDTH]}, {nodes[-1].output[0]: [1, WIDTH]}, weights,
                       is_external=is_external)
 

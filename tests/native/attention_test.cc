@@ -5,12 +5,12 @@
 
 #include "base/tensors_test.h"
 #include "each_target.h"
+#include "random_elements.h"
 
 namespace tessera {
 namespace {
 
 using Sizes = std::vector<int64_t>;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct Shape {
   Sizes batch;

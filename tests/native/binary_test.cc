@@ -14,7 +14,7 @@ namespace {
 const std::vector<DataType> kIntegers = {DataType::Int8,   DataType::Int16, DataType::Int32,
                                          DataType::Int64,  DataType::UInt8, DataType::UInt16,
                                          DataType::UInt32, DataType::UInt64};
-const std::vector<DataType> kNumbers = {
+const std::vector<DataType> kNumberTypes = {
     DataType::Int8,    DataType::Int16,   DataType::Int32,   DataType::Int64,   DataType::UInt8,
     DataType::UInt16,  DataType::UInt32,  DataType::UInt64,  DataType::Float32, DataType::Float64,
     DataType::Float32, DataType::Float16, DataType::BFloat16};
@@ -80,7 +80,7 @@ TEST(NativeBinary, ArithmeticOfAllTypes) {
       12, 3000,
       [](Dice& dice, const ops::Registry& registry) {
         const std::string op = dice.pick(kArithmetic);
-        const DataType type = dice.pick(kNumbers);
+        const DataType type = dice.pick(kNumberTypes);
         Attributes attributes;
         if (op == "Mod" && (is_floating(type) || dice.one_in(2))) {
           attributes.set("fmod", int64_t{1});
@@ -112,7 +112,7 @@ TEST(NativeBinary, ComparisonsLogicAndBits) {
       }
       return pair(dice, registry, op, type, attributes, {-100, 100}, {0, 40});
     }
-    return pair(dice, registry, dice.pick(kQuestions), dice.pick(kNumbers), {}, range, range);
+    return pair(dice, registry, dice.pick(kQuestions), dice.pick(kNumberTypes), {}, range, range);
   });
   EXPECT_GE(totals.answered, 3000);
 }
@@ -147,7 +147,7 @@ TEST(NativeBinary, Powers) {
 
 TEST(NativeBinary, WhereOfAllTypes) {
   const Totals totals = check_each_target(15, 2000, [](Dice& dice, const ops::Registry& registry) {
-    std::vector<DataType> types = kNumbers;
+    std::vector<DataType> types = kNumberTypes;
     types.push_back(DataType::Bool);
     const DataType type = dice.pick(types);
     const std::vector<int64_t> dims = random_dims(dice);
@@ -168,7 +168,7 @@ TEST(NativeBinary, OfManyOperands) {
       [](Dice& dice, const ops::Registry& registry) {
         const std::string op = dice.pick(kVariadic);
         const bool takes_all = op == "Max" || op == "Min";
-        DataType type = dice.pick(kNumbers);
+        DataType type = dice.pick(kNumberTypes);
         if (!takes_all && !is_floating(type)) type = DataType::Float32;
         const std::vector<int64_t> dims = random_dims(dice);
         const int64_t count = dice.whole(1, 5);
@@ -194,7 +194,7 @@ TEST(NativeBinary, ClipOfAllTypes) {
       [](Dice& dice, const ops::Registry& registry) {
         const bool is_old = dice.one_in(5);
         RandomGraph made(registry, is_old ? 6 : 13);
-        const DataType type = is_old ? DataType::Float32 : dice.pick(kNumbers);
+        const DataType type = is_old ? DataType::Float32 : dice.pick(kNumberTypes);
         const bool is_special = dice.one_in(3);
         made.input("x", random_elements(dice, type, random_dims(dice), {-5, 5, is_special}));
         std::vector<std::string> inputs = {"x"};

@@ -18,7 +18,7 @@ const std::map<DataType, int64_t> kNumberOf = {
     {DataType::Float16, 10}, {DataType::BFloat16, 16}, {DataType::Float32, 1},
     {DataType::Float64, 11}};
 
-DataType any_type(Dice& dice) {
+DataType castable_type(Dice& dice) {
   std::vector<DataType> types;
   for (const auto& [type, number] : kNumberOf) types.push_back(type);
   return dice.pick(types);
@@ -34,10 +34,10 @@ TEST(NativeCast, AllTypesToAllTypes) {
                                                   {-3e19F, 3e19F, true},
                                                   {-1e-4F, 1e-4F, true}};
         RandomGraph made(registry, 21);
-        made.input("x",
-                   random_elements(dice, any_type(dice), random_dims(dice), dice.pick(ranges)));
+        made.input(
+            "x", random_elements(dice, castable_type(dice), random_dims(dice), dice.pick(ranges)));
         Attributes attributes;
-        const DataType to = any_type(dice);
+        const DataType to = castable_type(dice);
         if (dice.one_in(4)) {
           made.operand(dice, "like", random_elements(dice, to, {2}));
           made.node("y", "CastLike", {"x", "like"});
@@ -54,7 +54,7 @@ TEST(NativeCast, AllTypesToAllTypes) {
 TEST(NativeCast, CopiesOfAllTypes) {
   const Totals totals = check_each_target(22, 600, [](Dice& dice, const ops::Registry& registry) {
     RandomGraph made(registry, 13);
-    const DataType type = any_type(dice);
+    const DataType type = castable_type(dice);
     if (is_floating(type) && dice.one_in(2)) {
       made.input("x", random_elements(dice, type, random_dims(dice)));
       const float ratio = 0.5F;

@@ -19,7 +19,7 @@
 namespace tessera {
 namespace {
 
-struct Sizes {
+struct MapSizes {
   int64_t images = 1;
   int64_t channels = 1;
   int64_t height = 1;
@@ -31,12 +31,12 @@ int64_t block_of(const std::string& layout) {
   return layout == "nchw8c" ? 8 : layout == "nchw16c" ? 16 : 1;
 }
 
-int64_t stored_elements(const std::string& layout, const Sizes& sizes) {
+int64_t stored_elements(const std::string& layout, const MapSizes& sizes) {
   const int64_t block = block_of(layout);
   return sizes.images * ((sizes.channels + block - 1) / block * block) * sizes.pixels();
 }
 
-int64_t offset_in(const std::string& layout, const Sizes& sizes, int64_t image, int64_t channel,
+int64_t offset_in(const std::string& layout, const MapSizes& sizes, int64_t image, int64_t channel,
                   int64_t pixel) {
   if (layout == "nhwc") return (image * sizes.pixels() + pixel) * sizes.channels + channel;
   const int64_t block = block_of(layout);
@@ -46,7 +46,7 @@ int64_t offset_in(const std::string& layout, const Sizes& sizes, int64_t image, 
 
 // Calls use(image, channel, pixel, number) for each element; numbers are unique and not 0.
 template <class Use>
-void for_each_element(const Sizes& sizes, const Use& use) {
+void for_each_element(const MapSizes& sizes, const Use& use) {
   uint32_t number = 0;
   for (int64_t image = 0; image < sizes.images; ++image) {
     for (int64_t channel = 0; channel < sizes.channels; ++channel) {
@@ -55,7 +55,7 @@ void for_each_element(const Sizes& sizes, const Use& use) {
   }
 }
 
-std::vector<uint32_t> stored(const std::string& layout, const Sizes& sizes) {
+std::vector<uint32_t> stored(const std::string& layout, const MapSizes& sizes) {
   std::vector<uint32_t> elements(static_cast<size_t>(stored_elements(layout, sizes)), 0);
   for_each_element(sizes, [&](int64_t image, int64_t channel, int64_t pixel, uint32_t number) {
     elements[static_cast<size_t>(offset_in(layout, sizes, image, channel, pixel))] = number;
@@ -73,7 +73,7 @@ class NativeConversions : public testing::Test {
 
   // The memory of input and output is as large as the tensors, so that asan finds accesses beside
   // it. `shift`: elements between a cache line and the beginning of the tensors.
-  void check(const std::string& from, const std::string& to, const Sizes& sizes, int64_t shift) {
+  void check(const std::string& from, const std::string& to, const MapSizes& sizes, int64_t shift) {
     SCOPED_TRACE(from + " to " + to + ", " + std::to_string(sizes.images) + "x" +
                  std::to_string(sizes.channels) + "x" + std::to_string(sizes.height) + "x" +
                  std::to_string(sizes.width) + ", shifted by " + std::to_string(shift));
@@ -140,8 +140,8 @@ TEST_F(NativeConversions, OfSmallFeatureMaps) {
     Dice dice(1);
     for (int count = 0; count < 400; ++count) {
       const auto [from, to] = any_direction(dice);
-      const Sizes sizes = {dice.whole(1, 3), dice.whole(1, dice.one_in(2) ? 20 : 80),
-                           dice.whole(1, 20), dice.whole(1, 20)};
+      const MapSizes sizes = {dice.whole(1, 3), dice.whole(1, dice.one_in(2) ? 20 : 80),
+                              dice.whole(1, 20), dice.whole(1, 20)};
       check(from, to, sizes, dice.one_in(2) ? 0 : dice.whole(1, 15));
     }
   });
@@ -149,12 +149,12 @@ TEST_F(NativeConversions, OfSmallFeatureMaps) {
 
 // Large enough for several threads, for tiles of all kinds, and for stores past the caches.
 TEST_F(NativeConversions, OfLargeFeatureMaps) {
-  const std::vector<Sizes> kSizes = {{1, 24, 160, 160}, {1, 64, 128, 128}, {1, 255, 57, 57},
-                                     {2, 512, 31, 33},  {1, 16, 256, 256}, {1, 1024, 47, 47},
-                                     {60, 3, 57, 57},   {1, 2049, 33, 33}};
+  const std::vector<MapSizes> kSizes = {{1, 24, 160, 160}, {1, 64, 128, 128}, {1, 255, 57, 57},
+                                        {2, 512, 31, 33},  {1, 16, 256, 256}, {1, 1024, 47, 47},
+                                        {60, 3, 57, 57},   {1, 2049, 33, 33}};
   for_each_target([&] {
     Dice dice(2);
-    for (const Sizes& sizes : kSizes) {
+    for (const MapSizes& sizes : kSizes) {
       const auto [from, to] = any_direction(dice);
       check(from, to, sizes, dice.one_in(3) ? 3 : 0);
       check("nhwc", "row_major", sizes, 0);

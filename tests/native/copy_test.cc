@@ -134,7 +134,7 @@ RandomGraph tile(Dice& dice, const ops::Registry& registry) {
   return made.ending_in("y");
 }
 
-RandomGraph blocks(Dice& dice, const ops::Registry& registry) {
+RandomGraph spatial_blocks(Dice& dice, const ops::Registry& registry) {
   const bool is_to_space = dice.one_in(2);
   RandomGraph made(registry, 28);
   const int64_t block = dice.whole(1, 4);
@@ -243,7 +243,7 @@ TEST(NativeCopies, Split) { EXPECT_GE(check_each_target(3, 600, split).answered,
 TEST(NativeCopies, Slice) { EXPECT_GE(check_each_target(4, 600, slice).answered, 600); }
 TEST(NativeCopies, Expand) { EXPECT_GE(check_each_target(5, 600, expand).answered, 600); }
 TEST(NativeCopies, Tile) { EXPECT_GE(check_each_target(6, 600, tile).answered, 600); }
-TEST(NativeCopies, Blocks) { EXPECT_GE(check_each_target(7, 600, blocks).answered, 600); }
+TEST(NativeCopies, Blocks) { EXPECT_GE(check_each_target(7, 600, spatial_blocks).answered, 600); }
 TEST(NativeCopies, Reshape) { EXPECT_GE(check_each_target(8, 600, reshape).answered, 600); }
 TEST(NativeCopies, Large) { EXPECT_GE(check_each_target(9, 60, large_transpose).answered, 60); }
 

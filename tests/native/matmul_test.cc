@@ -101,7 +101,7 @@ RandomGraph mat_mul(Dice& dice, const ops::Registry& registry) {
 }
 
 // Large enough for products of quarters: even and odd halves of rows and columns.
-RandomGraph large(Dice& dice, const ops::Registry& registry) {
+RandomGraph large_matmul(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 20);
   const int64_t rows = dice.whole(60, 140);
   const int64_t depth = dice.whole(250, 330);
@@ -153,7 +153,7 @@ RandomGraph squares(Dice& dice, const ops::Registry& registry) {
   return made.ending_in("y");
 }
 
-RandomGraph other_types(Dice& dice, const ops::Registry& registry) {
+RandomGraph matmul_of_other_types(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
   const int64_t rows = size(dice);
   const int64_t depth = size(dice);
@@ -184,14 +184,16 @@ TEST(NativeMatMul, Gemm) { EXPECT_GE(check_each_target(142, 1500, gemm).answered
 // With a lower precision, Strassen's algorithm too, which adds elements before it multiplies.
 TEST(NativeMatMul, Large) {
   const Totals totals = check_each_target(
-      145, 60, large,
+      145, 60, large_matmul,
       {.relative = 1e-4, .of_largest = 2e-5, .precision = TESSERA_PRECISION_BFLOAT16});
   EXPECT_GE(totals.answered, 60);
 }
-TEST(NativeMatMul, LargeInFloat32) { EXPECT_GE(check_each_target(146, 30, large).answered, 30); }
+TEST(NativeMatMul, LargeInFloat32) {
+  EXPECT_GE(check_each_target(146, 30, large_matmul).answered, 30);
+}
 TEST(NativeMatMul, OneValueTwice) { EXPECT_GE(check_each_target(143, 200, squares).answered, 200); }
 TEST(NativeMatMul, OtherTypes) {
-  EXPECT_GE(check_each_target(144, 200, other_types).answered, 200);
+  EXPECT_GE(check_each_target(144, 200, matmul_of_other_types).answered, 200);
 }
 
 }  // namespace

@@ -187,7 +187,7 @@ RandomGraph local_response(Dice& dice, const ops::Registry& registry) {
 
 // Results of more than 8 MiB are streamed past the caches, in pieces of whole rows, parts of long
 // rows, and parts of channels.
-RandomGraph large(Dice& dice, const ops::Registry& registry) {
+RandomGraph large_normalization(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 17);
   const Names ops = {"LayerNormalization", "InstanceNormalization", "BatchNormalization"};
   const std::string op = dice.pick(ops);
@@ -211,7 +211,7 @@ RandomGraph large(Dice& dice, const ops::Registry& registry) {
 }
 
 TEST(NativeNormalization, PastTheCaches) {
-  EXPECT_GE(check_each_target(126, 30, large, kRowTolerance).answered, 30);
+  EXPECT_GE(check_each_target(126, 30, large_normalization, kRowTolerance).answered, 30);
 }
 TEST(NativeNormalization, BatchNormalization) {
   expect_answers(check_each_target(121, 1000, batch_normalization), 1000, 2);

@@ -9,7 +9,6 @@ namespace tessera {
 namespace {
 
 double special(Dice& dice) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   static const std::vector<double> kSpecial = {std::numeric_limits<float>::quiet_NaN(),
                                                kInfinity,
                                                -kInfinity,

@@ -2,11 +2,14 @@
 // special values included.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "candidate_check.h"
 
 namespace tessera {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // How a case draws its elements.
 struct ElementRange {

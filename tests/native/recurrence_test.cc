@@ -44,17 +44,17 @@ TEST(NativeRecurrence, SharedSteps) {
 }
 
 TEST(NativeRecurrence, Refusals) {
-  using Names = std::vector<std::string>;
-  const Names plain = {"x", "w", "r"};
+  using InputNames = std::vector<std::string>;
+  const InputNames plain = {"x", "w", "r"};
   const struct {
     Attributes attributes;
-    Names inputs;
+    InputNames inputs;
     const char* reason;
   } kRefused[] = {
       {attributes_of({{"clip", 2.0F}}), plain, "clip"},
       {attributes_of({{"layout", 1}}), plain, "layout"},
       {attributes_of({{"input_forget", 1}}), plain, "forget gate"},
-      {attributes_of({{"activations", Names{"Tanh", "Tanh", "Tanh"}}}), plain,
+      {attributes_of({{"activations", InputNames{"Tanh", "Tanh", "Tanh"}}}), plain,
        "Sigmoid, Tanh and Tanh"},
       {{}, {"x", "fed", "r"}, "'fed'"},
       {{}, {"x", "w", "r", "", "lengths"}, "sequence_lens"},

@@ -6,13 +6,14 @@
 
 #include "any_tensor.h"
 #include "each_target.h"
+#include "random_elements.h"
 
 namespace tessera {
 namespace {
 
 using Sizes = std::vector<int64_t>;
 
-const std::vector<std::string> kOps = {
+const std::vector<std::string> kReduceOps = {
     "ReduceL1",   "ReduceL2",  "ReduceLogSum", "ReduceMax", "ReduceLogSumExp",
     "ReduceMean", "ReduceMin", "ReduceProd",   "ReduceSum", "ReduceSumSquare"};
 
@@ -26,7 +27,6 @@ Tensor numbers_for(Dice& dice, const std::string& op, const Sizes& dims) {
 
 // Inserts infinities, NaN, and numbers whose squares overflow float32.
 void spoil(Dice& dice, Tensor& tensor) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const std::vector<float> odd = {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(),
                                   1e30F,     -3e38F,     1e-30F,
                                   0.0F,      -0.0F};
@@ -73,7 +73,7 @@ void append_reduction(Dice& dice, RandomGraph& made, const std::string& op, cons
 
 RandomGraph reduction(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 20);
-  const std::string op = dice.pick(kOps);
+  const std::string op = dice.pick(kReduceOps);
   const Sizes dims = sizes(dice);
   Tensor numbers = numbers_for(dice, op, dims);
   if (dice.one_in(4)) spoil(dice, numbers);
@@ -94,7 +94,7 @@ RandomGraph feature_map(Dice& dice, const ops::Registry& registry) {
     made.node("y", dice.pick(pools), {"x"});
     return made.ending_in("y");
   }
-  const std::string op = dice.pick(kOps);
+  const std::string op = dice.pick(kReduceOps);
   made.input("x", numbers_for(dice, op, dims));
   Sizes axes;
   for (int64_t axis = 2; axis < rank; ++axis) axes.push_back(axis);
@@ -102,7 +102,7 @@ RandomGraph feature_map(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-RandomGraph other_types(Dice& dice, const ops::Registry& registry) {
+RandomGraph reduction_of_other_types(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 20);
   const Sizes dims = sizes(dice);
   const std::vector<std::string> exact = {"ReduceL1",  "ReduceMax",  "ReduceMean",     "ReduceMin",
@@ -137,7 +137,7 @@ TEST(NativeReduction, FeatureMaps) {
   EXPECT_GE(check_each_target(102, 800, feature_map).answered, 800);
 }
 TEST(NativeReduction, OtherTypes) {
-  EXPECT_GE(check_each_target(103, 800, other_types).answered, 800);
+  EXPECT_GE(check_each_target(103, 800, reduction_of_other_types).answered, 800);
 }
 TEST(NativeReduction, LongSums) {
   const Tolerance tolerance = {.relative = 1e-6, .of_largest = 1e-6};

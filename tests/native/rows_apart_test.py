@@ -13,7 +13,8 @@ def product(kind, weights):
         weights, shape = weights.T.reshape(SIZE, SIZE, 1, 1), [1, SIZE, 8, ROWS // 8]
     else:
         shape = [ROWS, SIZE]
-    return shape, model_bytes([node(kind, "x w")], {"x": shape}, "y", {"w": np.ascontiguousarray(weights)})
+    return shape, model_bytes([node(kind, "x w")], {"x": shape}, "y",
+                              {"w": np.ascontiguousarray(weights)})
 
 
 @pytest.mark.parametrize("optimize", ["off", "on"])

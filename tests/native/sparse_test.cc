@@ -98,7 +98,7 @@ RandomGraph sum(Dice& dice, const ops::Registry& registry) {
   return made.ending_in("y");
 }
 
-RandomGraph gather(Dice& dice, const ops::Registry& registry) {
+RandomGraph sparse_gather(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 19);
   const std::vector<int64_t> dims = sparse_dims(dice, SparseFormat::RowSparse);
   made.sparse_input("x", SparseFormat::RowSparse,
@@ -167,7 +167,7 @@ TEST(NativeSparse, FunctionsAsTheReference) {
 TEST(NativeSparse, SumsAsTheReference) { EXPECT_GE(check_each_target(3, 500, sum).sparse, 500); }
 
 TEST(NativeSparse, GatheredRowsAsTheReference) {
-  EXPECT_GE(check_each_target(4, 300, gather).sparse, 300);
+  EXPECT_GE(check_each_target(4, 300, sparse_gather).sparse, 300);
 }
 
 TEST(NativeSparse, ScatteredRowsAsTheReference) {

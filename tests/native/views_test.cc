@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-std::vector<int64_t> random_dims(Dice& dice, size_t min_rank = 1) {
+std::vector<int64_t> view_dims(Dice& dice, size_t min_rank = 1) {
   std::vector<int64_t> dims;
   const auto rank = static_cast<size_t>(dice.whole(static_cast<int64_t>(min_rank), 5));
   for (size_t axis = 0; axis < rank; ++axis) dims.push_back(dice.one_in(3) ? 1 : dice.whole(2, 7));
@@ -32,7 +32,7 @@ std::vector<int64_t> reshaped(Dice& dice, std::vector<int64_t> dims) {
 TEST(NativeViews, OfReshapes) {
   const Totals totals = check_cases("native", 61, 150, [](Dice& dice, const auto& registry) {
     RandomGraph graph(registry, 17);
-    const std::vector<int64_t> dims = random_dims(dice);
+    const std::vector<int64_t> dims = view_dims(dice);
     graph.operand(dice, "x", dice.tensor(dims));
     graph.constant("shape", ints(reshaped(dice, dims)));
     graph.node("reshape", "Reshape", {"x", "shape"}, {"y"});
@@ -44,7 +44,7 @@ TEST(NativeViews, OfReshapes) {
 TEST(NativeViews, OfTransposesThatMoveNothing) {
   const Totals totals = check_cases("native", 62, 200, [](Dice& dice, const auto& registry) {
     RandomGraph graph(registry, 17);
-    const std::vector<int64_t> dims = random_dims(dice);
+    const std::vector<int64_t> dims = view_dims(dice);
     std::vector<int64_t> order(dims.size());
     for (size_t axis = 0; axis < order.size(); ++axis) order[axis] = static_cast<int64_t>(axis);
     for (size_t axis = order.size(); axis-- > 1;) {
@@ -61,7 +61,7 @@ TEST(NativeViews, OfTransposesThatMoveNothing) {
 TEST(NativeViews, OfSplits) {
   const Totals totals = check_cases("native", 63, 150, [](Dice& dice, const auto& registry) {
     RandomGraph graph(registry, 17);
-    std::vector<int64_t> dims = random_dims(dice);
+    std::vector<int64_t> dims = view_dims(dice);
     const int64_t axis = dice.whole(0, static_cast<int64_t>(dims.size()) - 1);
     std::vector<int64_t> sizes;
     dims[static_cast<size_t>(axis)] = 0;
@@ -85,7 +85,7 @@ TEST(NativeViews, OfSplits) {
 TEST(NativeViews, OfSlices) {
   const Totals totals = check_cases("native", 64, 200, [](Dice& dice, const auto& registry) {
     RandomGraph graph(registry, 17);
-    const std::vector<int64_t> dims = random_dims(dice);
+    const std::vector<int64_t> dims = view_dims(dice);
     std::vector<int64_t> starts;
     std::vector<int64_t> ends;
     std::vector<int64_t> axes;
@@ -112,7 +112,7 @@ TEST(NativeViews, OfSlices) {
 TEST(NativeViews, OfConcats) {
   const Totals totals = check_cases("native", 65, 150, [](Dice& dice, const auto& registry) {
     RandomGraph graph(registry, 17);
-    std::vector<int64_t> dims = random_dims(dice);
+    std::vector<int64_t> dims = view_dims(dice);
     const int64_t axis = dice.whole(0, static_cast<int64_t>(dims.size()) - 1);
     std::vector<std::string> names;
     for (int64_t part = dice.whole(1, 4); part > 0; --part) {

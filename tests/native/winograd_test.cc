@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "each_target.h"
+#include "random_elements.h"
 
 namespace tessera {
 namespace {
@@ -138,7 +139,6 @@ void check_each_target(uint64_t seed, const Layer& layer, const Change& change,
   for_each_target([&] { check_layer(seed, layer, factor, change); });
 }
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Calls body(row, column) for the pixels that a tile of 4 x 4 outputs reads.

@@ -92,7 +92,8 @@ std::string random_activation(Dice& dice, RandomGraph& made, const std::string& 
 }
 
 // Appends sums, activations and per-channel arithmetic to `last`, whose sizes are `dims`.
-std::string append_tail(Dice& dice, RandomGraph& made, std::string last, const Sizes& dims) {
+std::string append_convolution_tail(Dice& dice, RandomGraph& made, std::string last,
+                                    const Sizes& dims) {
   const int64_t kind = dice.whole(0, 7);
   const auto sum = [&](const std::string& name) {
     made.input(name + "_other", dice.tensor(dims));
@@ -134,7 +135,7 @@ Sizes result_dims(const RandomGraph& made, const ops::Registry& registry) {
 
 RandomGraph finish(Dice& dice, RandomGraph made, const ops::Registry& registry) {
   const Sizes dims = result_dims(made, registry);
-  return made.ending_in(append_tail(dice, made, "conv", dims));
+  return made.ending_in(append_convolution_tail(dice, made, "conv", dims));
 }
 
 RandomGraph convolution(Dice& dice, const ops::Registry& registry) {

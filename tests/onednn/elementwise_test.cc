@@ -6,11 +6,11 @@
 namespace tessera {
 namespace {
 
-const std::vector<int64_t> kSizes = {1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 19, 33};
+const std::vector<int64_t> kAxisSizes = {1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 19, 33};
 
 std::vector<int64_t> dims_of_rank(Dice& dice, int64_t rank) {
   std::vector<int64_t> dims;
-  for (int64_t axis = 0; axis < rank; ++axis) dims.push_back(dice.pick(kSizes));
+  for (int64_t axis = 0; axis < rank; ++axis) dims.push_back(dice.pick(kAxisSizes));
   if (rank > 3) dims[0] = dice.whole(1, 2);
   return dims;
 }

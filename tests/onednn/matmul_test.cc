@@ -6,14 +6,14 @@
 namespace tessera {
 namespace {
 
-const std::vector<int64_t> kSizes = {1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 33, 48, 64, 65};
+const std::vector<int64_t> kMatmulSizes = {1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 33, 48, 64, 65};
 
-int64_t size(Dice& dice) { return dice.pick(kSizes); }
+int64_t size(Dice& dice) { return dice.pick(kMatmulSizes); }
 
 // Appends up to four nodes that process `last`, of shape `dims`; returns the name of the last
 // value.
-std::string append_tail(Dice& dice, RandomGraph& made, std::string last,
-                        const std::vector<int64_t>& dims) {
+std::string append_matmul_tail(Dice& dice, RandomGraph& made, std::string last,
+                               const std::vector<int64_t>& dims) {
   const int64_t count = dice.whole(0, 4);
   for (int64_t index = 0; index < count; ++index) {
     const std::string next = "t" + std::to_string(index);
@@ -51,7 +51,7 @@ RandomGraph mat_mul(Dice& dice, const ops::Registry& registry) {
   made.input("a", dice.tensor(left));
   made.operand(dice, "b", dice.tensor(right));
   made.node("product", "MatMul", {"a", "b"});
-  return made.ending_in(append_tail(dice, made, "product", result));
+  return made.ending_in(append_matmul_tail(dice, made, "product", result));
 }
 
 RandomGraph gemm(Dice& dice, const ops::Registry& registry) {

@@ -5,10 +5,10 @@
 namespace tessera {
 namespace {
 
-const std::vector<int64_t> kChannels = {1, 3, 8, 13, 16, 17, 24, 32, 35};
+const std::vector<int64_t> kNormalizedChannels = {1, 3, 8, 13, 16, 17, 24, 32, 35};
 
 std::vector<int64_t> picture(Dice& dice) {
-  std::vector<int64_t> dims = {dice.whole(1, 3), dice.pick(kChannels)};
+  std::vector<int64_t> dims = {dice.whole(1, 3), dice.pick(kNormalizedChannels)};
   const int64_t axes = dice.whole(0, 3);
   for (int64_t axis = 0; axis < axes; ++axis) dims.push_back(dice.whole(1, 9));
   return dims;

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_models import model_bytes, node
+from small_models import model_bytes, node, normal
 
 # With the pixels along each axis of its input.
 FIRSTS = {"Relu": 1, "Sigmoid": 1, "Add": 1, "Mul": 1, "Div": 1, "GlobalAveragePool": 5}
@@ -32,3 +32,18 @@ def test_elements_of_channels_fit_images_of_one_pixel(tessera, needs_onednn, fir
             chosen = {} if backends is None else {"backends": backends}
             found = model.bind(**chosen).run({"x": x})[0]
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("alpha, bias", [(1e30, 1.5), (1e-4, 1e30), (0.5, 2.0)])
+@pytest.mark.parametrize("backend", ["onednn", "native", "openvino"])
+def test_lrn_of_large_factors_keeps_its_small_results(tessera, need_backend, backend, alpha, bias):
+    """oneDNN computes the power 0.75 by the power 1.5, which leaves float32."""
+    need_backend(backend)
+    shape = (2, 7, 3, 4)
+    model = tessera.load(model_bytes([node("LRN", size=5, alpha=alpha, bias=bias)], {"x": shape},
+                                     {"y": shape}, opset=13))
+    x = normal(np.random.default_rng(1), *shape)
+    expected = model.bind(backends=["reference"]).run({"x": x})[0].copy()
+    found = model.bind(backends=[backend, "reference"]).run({"x": x})[0]
+    assert np.all(expected != 0)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)

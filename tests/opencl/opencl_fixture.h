@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <memory>
 #include <random>
@@ -14,6 +15,8 @@
 #include "test_graph.h"
 
 namespace tessera::opencl {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 inline TestTensor random_tensor(const std::vector<int64_t>& dims, uint32_t seed = 1) {
   std::mt19937 random(seed);

@@ -14,7 +14,6 @@ using plugin::Type;
 
 using Dims = std::vector<int64_t>;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // --- Elementwise ---------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 // Matrix products, convolutions and poolings of the plug-in `opencl`, compared with loops.
 #include <algorithm>
 #include <functional>
-#include <limits>
 
 #include "base/matchers_test.h"
 #include "opencl_fixture.h"
@@ -12,7 +11,6 @@ namespace {
 using plugin::Type;
 
 using Dims = std::vector<int64_t>;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // --- Matrix products -----------------------------------------------------------------------------
 

@@ -85,7 +85,7 @@ Graph host_graph(const tessera_graph& given) {
     const ValueId id = {static_cast<int32_t>(graph.values.size())};
     Value made;
     made.name = value.name + std::to_string(id.index);
-    made.type = Type::tensor(data_type, Shape(type.dims.begin(), type.dims.end()));
+    made.type = tessera::Type::tensor(data_type, Shape(type.dims.begin(), type.dims.end()));
     if (value.constant != nullptr) {
       made.constant = Tensor::copy_of(data_type, type.dims, value.constant,
                                       static_cast<size_t>(type.dense_bytes()));

@@ -83,7 +83,8 @@ def test_a_program_needs_no_other_library(programs):
 def test_a_program_measures_in_the_installed_worker(programs, prefix, measured_model, tmp_path,
                                                     needs_a_library):
     def warnings(folder, **more):
-        return run(programs / "run_model_cpp", measured_model, TESSERA_OPTIMIZE=1, XDG_CACHE_HOME=folder, TESSERA_CACHE_DIR=folder, **more).stderr
+        return run(programs / "run_model_cpp", measured_model, TESSERA_OPTIMIZE=1,
+                   XDG_CACHE_HOME=folder, TESSERA_CACHE_DIR=folder, **more).stderr
 
     assert "tessera-worker" not in warnings(tmp_path / "first")
     without = shutil.copytree(prefix, tmp_path / "without", symlinks=True)

@@ -89,7 +89,8 @@ def test_it_is_the_installed_module_that_runs(environment, tmp_path):
 
 
 def test_import_loads_no_library_of_a_plug_in(environment, tmp_path):
-    mapped = run(environment.python, "-c", "import tessera; print(open('/proc/self/maps').read())", cwd=tmp_path).stdout
+    mapped = run(environment.python, "-c",
+                 "import tessera; print(open('/proc/self/maps').read())", cwd=tmp_path).stdout
     assert "_core" in mapped
     assert [name for name in HEAVY if name in mapped] == []
 
@@ -135,7 +136,8 @@ def test_it_measures_in_the_worker_of_the_package(environment, measured_model, t
     def warnings(*command):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
-        return run(*command, measured_model, cwd=tmp_path, XDG_CACHE_HOME=folder, TESSERA_CACHE_DIR=folder, TESSERA_OPTIMIZE=1).stderr
+        return run(*command, measured_model, cwd=tmp_path, XDG_CACHE_HOME=folder,
+                   TESSERA_CACHE_DIR=folder, TESSERA_OPTIMIZE=1).stderr
 
     module = (environment.python, "-c", "import sys, tessera; tessera.load(sys.argv[1]).bind()")
     command = (environment.command, "tune")

@@ -73,7 +73,8 @@ def test_sums_and_concats_take_no_memory_of_their_own(tessera_binary, name, op, 
     model = ROOT / "build" / "zoo" / name / "model.onnx"
     if not model.exists():
         pytest.skip(f"no {name}")
-    steps = json_of(tessera_binary, "explain", model, "--json", "--threads", "1", "--runs", "1")["steps"]
+    steps = json_of(tessera_binary, "explain", model, "--json", "--threads", "1",
+                    "--runs", "1")["steps"]
     found = [step for step in steps if step["op"].split("+")[-1] == op]
     assert found
     assert [step["name"] for step in steps if step["op"] == "copy"] == []

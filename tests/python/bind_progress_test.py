@@ -35,6 +35,9 @@ def test_a_callback_is_told_of_phases(tessera, path):
         assert progress.seconds_left is None or progress.seconds_left > 0
         if progress.phase == "measuring candidates":
             assert progress.total > 0 and progress.can_stop and progress.what
+        if progress.contender:
+            assert progress.phase == "comparing whole plans"
+            assert progress.what == progress.contender.name
     assert not told[0].can_stop
 
 

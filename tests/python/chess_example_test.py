@@ -79,15 +79,12 @@ def test_a_batch_of_one_searches_too(small, search):
 
 def test_an_open_batch_computes_the_same(tessera, tmp_path):
     """make_network.py opens the batch of a network with Reshapes to [1, N]."""
-    from onnx import TensorProto, helper, numpy_helper
-
     weight = np.random.default_rng(0).standard_normal((12, 3)).astype(np.float32)
-    value = helper.make_tensor_value_info
     fixed = save_model(tmp_path / "fixed.onnx",
                        [node("Reshape", "x flat_shape", "flat", allowzero=1),
                         node("MatMul", "flat weight", "y")], {"x": [1, 3, 2, 2]}, {"y": [1, 3]},
                        {"weight": weight, "flat_shape": np.array([1, 12])},
-                       value_info=[value("flat", TensorProto.FLOAT, [1, 12])], is_external=True)
+                       value_info={"flat": [1, 12]}, is_external=True)
     opened = tmp_path / "opened" / "model.onnx"
     call(sys.executable, EXAMPLE / "make_network.py", "--from", fixed, opened)
     x = np.random.default_rng(1).standard_normal((5, 3, 2, 2)).astype(np.float32)

@@ -392,7 +392,8 @@ def errors_that_a_server_answers(ort, folder):
     }
     answers = [kind in caught(ort, call) for kind, calls in requests.items() for call in calls]
     assert all(answers), answers
-    return answers, numbers.run(None, {"x": [4]}), text.run(None, {"input_ids": ids, "attention_mask": ids // ids})
+    return (answers, numbers.run(None, {"x": [4]}),
+            text.run(None, {"input_ids": ids, "attention_mask": ids // ids}))
 
 
 def feeds_of_several_kinds(ort, folder):

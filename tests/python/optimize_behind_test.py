@@ -52,7 +52,11 @@ def test_the_plan_is_that_without_measuring_then_the_measured_one(loaded, folder
     assert "swap" in [stage.name for stage in executor.stages]
     after = executor.run(feeds())[0]
     numpy.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
-    assert executor.plan().placement.contenders
+    contenders = executor.plan().placement.contenders
+    assert contenders
+    for one in contenders:
+        assert one.kind in one.name and one.backend in one.name and one.round >= 1
+        assert bool(one.backend) == (one.kind in ("alone", "unsplit"))
     assert list(folder.glob("*.cache"))
     again = loaded().bind(threads=1, optimize="behind", cache_dir=folder, frozen=True)
     assert again.cache_report().is_hit

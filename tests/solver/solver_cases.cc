@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "place/large_problem.h"
+#include "large_problem.h"
 #include "place/placement_network.h"
 #include "solver/cost_network.h"
 #include "solver/explain_violation.h"
@@ -79,7 +79,7 @@ CostNetwork read(const std::filesystem::path& file) {
 void write(const std::filesystem::path& folder) {
   for (const GraphShape shape : graph_shapes()) {
     const PlacementProblem problem = make_large_problem(shape, {.nodes = kNodes});
-    const CostNetwork network = PlacementNetwork(problem).state({}, 0);
+    const CostNetwork network = PlacementNetwork(problem).state({});
     std::ofstream stream(folder / (shape_name(shape) + ".cfn"));
     stream << to_json(network, shape_name(shape)).dump() << "\n";
   }

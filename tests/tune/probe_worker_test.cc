@@ -1,5 +1,5 @@
 // `tessera doctor` reports workers that do not start, do not answer, or are of another build.
-#include "microbench/probe_worker.h"
+#include "microbench/worker_bench.h"
 
 #include <chrono>
 #include <cstdlib>

@@ -36,8 +36,6 @@ def model(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def call(tessera_binary):
-    import subprocess
-
     def run(*arguments):
         return run_program(tessera_binary, *arguments).stdout
 
@@ -124,8 +122,6 @@ def test_a_budget_that_is_named_holds_for_short_graphs_too(needs_a_library, call
 
 
 def test_wrong_budgets_are_refused(tessera_binary, model):
-    import subprocess
-
     for text in ("0", "-1", "soon"):
         done = run_program(tessera_binary, "tune", model, "--tune-budget", text, code=2)
         assert "--tune-budget" in done.stderr

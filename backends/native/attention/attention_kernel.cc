@@ -9,6 +9,7 @@
 
 #include "attention/attention.h"
 #include "base/divide_up.h"
+#include "base/element_type.h"
 #include "base/grain.h"
 #include "base/shared_parts.h"
 #include "matmul/gemm_kernels.h"
@@ -21,8 +22,6 @@ using plugin::Buffer;
 using plugin::RunContext;
 
 namespace {
-
-constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 // The largest size of a block of scores, which leaves the rest of the second-level cache to keys
 // and values. Its largest number of rows is a multiple of those that the loops hold in registers.

@@ -1,5 +1,5 @@
-// Finds loops that are templates of the element type, by the data type or by the size of an
-// element.
+// Element types: their sizes, and how loops that are templates of the type are found by the data
+// type or by the size of an element.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,9 @@
 #include "tessera/backend.h"
 
 namespace tessera::native {
+
+inline constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+inline constexpr int64_t kMaxElementBytes = 8;
 
 // The data type whose elements are a T.
 template <class T>

@@ -7,6 +7,7 @@
 
 #include "base/activation_search.h"
 #include "base/families.h"
+#include "base/refusal.h"
 #include "base/window.h"
 #include "tessera/backend_ops.h"
 
@@ -24,8 +25,6 @@ constexpr const char* kPatterns[] = {
     "c = Conv; s = Add(c, _); Relu(s)",    "c = Conv; Add(c, _)",    "c = Conv; Relu(c)",
     "c = Conv; s = Sigmoid(c); Mul(c, s)", "c = Conv; HardSwish(c)", "c = Conv; Clip(c, ...)",
 };
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
 // The other operand of a sum if it has the type of the convolution's output; else -1.
 int32_t addend_of(const Node& convolution, const Node& sum) {

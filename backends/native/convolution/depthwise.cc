@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/divide_up.h"
+#include "base/refusal.h"
 #include "convolution/convolution_group.h"
 #include "convolution/depthwise.h"
 #include "convolution/depthwise_kernels.h"
@@ -18,7 +19,6 @@
 namespace tessera::native {
 
 using plugin::Buffer;
-using plugin::Failure;
 using plugin::Node;
 using plugin::ProposeContext;
 using plugin::RunContext;
@@ -27,17 +27,15 @@ using plugin::WindowAxis;
 namespace {
 
 // The minimum number of bytes of the output for one thread.
-constexpr int64_t kGrainBytes = 16 * 1024;
+constexpr int64_t kDepthwiseGrainBytes = 16 * 1024;
 
 // An output row and the input rows that it reads should stay in the first-level cache.
 constexpr int64_t kRowsBytes = 32 * 1024;
 
-constexpr std::array kLayouts = {ChannelLayout::Nhwc, ChannelLayout::Nchw16c};
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
+constexpr std::array kDepthwiseLayouts = {ChannelLayout::Nhwc, ChannelLayout::Nchw16c};
 
 // The computation of a kernel; ports are indices of inputs.
-struct Work {
+struct DepthwiseWork {
   DepthwiseProblem problem;
   int64_t images = 1;
   int64_t channels = 1;     // of an image; the problem has those that are computed together
@@ -53,7 +51,7 @@ struct Work {
 
 class DepthwiseKernel : public plugin::Kernel {
  public:
-  explicit DepthwiseKernel(const Work& work)
+  explicit DepthwiseKernel(const DepthwiseWork& work)
       : work_(work), compute_row_(find_depthwise_row(work.problem)) {}
 
   void run(RunContext& context, std::span<const Buffer> inputs,
@@ -67,7 +65,7 @@ class DepthwiseKernel : public plugin::Kernel {
     // A part is a row of outputs, for some channels; rows of the same channels are neighbours.
     const int64_t parts = work_.images * chunks * problem.rows.output;
     context.parallel_for(
-        parts, kGrainBytes / (part_bytes + 1) + 1, [&](int64_t begin, int64_t end) {
+        parts, kDepthwiseGrainBytes / (part_bytes + 1) + 1, [&](int64_t begin, int64_t end) {
           for (int64_t part = begin; part < end; ++part) {
             const int64_t row = part % problem.rows.output;
             const int64_t channel = part / problem.rows.output % chunks * problem.channels;
@@ -90,13 +88,13 @@ class DepthwiseKernel : public plugin::Kernel {
   }
 
  private:
-  Work work_;
+  DepthwiseWork work_;
   DepthwiseRow compute_row_;
 };
 
 // --- Offering ------------------------------------------------------------------------------------
 
-Work work_of(const ConvolutionGroup& group) {
+DepthwiseWork depthwise_work(const ConvolutionGroup& group) {
   const ConvolutionShape shape = shape_of(group.node);
   if (shape.groups != shape.in_channels || shape.groups != shape.out_channels ||
       shape.groups == 1) {
@@ -108,7 +106,7 @@ Work work_of(const ConvolutionGroup& group) {
           .channels = shape.in_channels};
 }
 
-void offer_in(ProposeContext& context, const ConvolutionGroup& group, Work work,
+void offer_in(ProposeContext& context, const ConvolutionGroup& group, DepthwiseWork work,
               ChannelLayout layout) {
   work.is_blocked = layout == ChannelLayout::Nchw16c;
   // The lanes behind the last channel would have to be cleared.
@@ -160,8 +158,8 @@ plugin::Pack taps_first_pack(const DepthwiseProblem& problem, int64_t channels) 
 }
 
 void offer_depthwise(ProposeContext& context, const ConvolutionGroup& group) {
-  const Work work = work_of(group);
-  for (const ChannelLayout layout : kLayouts) offer_in(context, group, work, layout);
+  const DepthwiseWork work = depthwise_work(group);
+  for (const ChannelLayout layout : kDepthwiseLayouts) offer_in(context, group, work, layout);
 }
 
 }  // namespace tessera::native

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/divide_up.h"
+#include "base/refusal.h"
 #include "base/shared_parts.h"
 #include "convolution/convolution_group.h"
 #include "convolution/depthwise_planes_kernels.h"
@@ -15,7 +16,6 @@
 namespace tessera::native {
 
 using plugin::Buffer;
-using plugin::Failure;
 using plugin::Node;
 using plugin::ProposeContext;
 using plugin::RunContext;
@@ -23,15 +23,13 @@ using plugin::RunContext;
 namespace {
 
 // The minimum number of bytes of the output for one thread.
-constexpr int64_t kGrainBytes = 16 * 1024;
+constexpr int64_t kPlaneGrainBytes = 16 * 1024;
 // With windows that reach further, most of what is copied for a tile would not be used. The first
 // limit also keeps the sizes of a model's making from overflowing.
 constexpr int64_t kMaxReach = 64 * 1024;  // elements
 constexpr int64_t kMaxBufferBytes = 256 * 1024;
 
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
-
-struct Work {
+struct PlanesWork {
   PlaneProblem problem;
   int64_t images = 1;
   int64_t in_channels = 1;
@@ -47,7 +45,7 @@ struct Work {
     return images * out_channels * problem.rows().output * problem.columns().output;
   }
   int64_t slots(int64_t threads) const {
-    const int64_t worth = output_elements() * int64_t{sizeof(float)} / kGrainBytes + 1;
+    const int64_t worth = output_elements() * int64_t{sizeof(float)} / kPlaneGrainBytes + 1;
     return std::min({std::max<int64_t>(threads, 1), tiles(), worth});
   }
   int64_t buffer_bytes() const { return problem.buffer_elements() * int64_t{sizeof(float)}; }
@@ -59,7 +57,7 @@ struct Work {
 
 class DepthwisePlanesKernel : public plugin::Kernel {
  public:
-  DepthwisePlanesKernel(Work work, int64_t threads)
+  DepthwisePlanesKernel(PlanesWork work, int64_t threads)
       : work_(std::move(work)), slots_(work_.slots(threads)), compute_tile_(find_plane_loop()) {}
 
   int64_t workspace_bytes() const override { return slots_ * work_.buffer_bytes(); }
@@ -103,12 +101,12 @@ class DepthwisePlanesKernel : public plugin::Kernel {
                   operands);
   }
 
-  Work work_;
+  PlanesWork work_;
   int64_t slots_;
   PlaneLoop compute_tile_;
 };
 
-Work work_of(const ConvolutionGroup& group) {
+PlanesWork planes_work(const ConvolutionGroup& group) {
   const ConvolutionShape shape = shape_of(group.node);
   if (shape.groups != shape.in_channels || shape.groups == 1) {
     refuse("is offered for convolutions of each channel alone only");
@@ -126,7 +124,7 @@ Work work_of(const ConvolutionGroup& group) {
 }  // namespace
 
 void offer_depthwise_planes(ProposeContext& context, const ConvolutionGroup& group) {
-  Work work = work_of(group);
+  PlanesWork work = planes_work(group);
   if (work.buffer_bytes() > kMaxBufferBytes) refuse("the window reaches too far");
   GroupCandidate made = candidate_of(group, "depthwise", TESSERA_LAYOUT_DEFAULT,
                                      TESSERA_LAYOUT_DEFAULT, std::nullopt, Addend::Kept);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/divide_up.h"
+#include "base/element_type.h"
 #include "base/grain.h"
 #include "base/shared_parts.h"
 #include "matmul/gemm_kernels.h"
@@ -17,8 +18,6 @@ using plugin::RunContext;
 using plugin::WindowAxis;
 
 namespace {
-
-constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 // The size of a strip's values between the convolutions, which should stay in the second-level
 // cache with the weights.
@@ -32,7 +31,7 @@ constexpr int64_t kGapElements = 16 * 1024;
 constexpr int64_t kStripsOfSlot = 4;
 
 // How the work is divided. Rows are those of the depthwise convolution.
-struct Division {
+struct StripDivision {
   int64_t strip_rows = 1;   // outputs
   int64_t expand_rows = 0;  // inputs that these read, at most; 0 if none are expanded
   int64_t expand_row = 0;   // elements of an expanded row of a panel
@@ -53,16 +52,16 @@ struct Division {
   }
 };
 
-Division division_of(const DepthwiseStrips& strips, int64_t threads) {
+StripDivision division_of(const DepthwiseStrips& strips, int64_t threads) {
   const WindowAxis& rows = strips.depthwise.rows;
   const WindowAxis& columns = strips.depthwise.columns;
   const int64_t panel = find_gemm_loops().panel;
-  Division division = {.expand_row = columns.input * panel,
-                       .panels = divide_up(strips.channels, panel),
-                       .row = columns.output * strips.channels,
-                       .is_projected = strips.project.has_value()};
+  StripDivision division = {.expand_row = columns.input * panel,
+                            .panels = divide_up(strips.channels, panel),
+                            .row = columns.output * strips.channels,
+                            .is_projected = strips.project.has_value()};
   const auto with_rows = [&](int64_t count) {
-    Division made = division;
+    StripDivision made = division;
     made.strip_rows = count;
     if (strips.expand) made.expand_rows = (count - 1) * rows.stride + rows.extent();
     return made;
@@ -232,7 +231,7 @@ class StripsKernel : public plugin::Kernel {
   }
 
   DepthwiseStrips strips_;
-  Division division_;
+  StripDivision division_;
   DepthwiseRow compute_row_;
   GemmLoops loops_;
 };

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/divide_up.h"
+#include "base/element_type.h"
 #include "base/grain.h"
+#include "base/refusal.h"
 #include "convolution/convolution_group.h"
 #include "convolution/direct_kernels.h"
 #include "layout/feature_map.h"
@@ -17,26 +19,21 @@
 namespace tessera::native {
 
 using plugin::Buffer;
-using plugin::Failure;
 using plugin::Node;
 using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
 
-constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
-
 // With more channels in one group, products by packed weights are faster.
 constexpr int64_t kMaxChannelsOfOneGroup = 16;
 
 // The weights of the outputs that are computed together should stay in a core's cache.
-constexpr int64_t kMaxDepth = 1024;
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
+constexpr int64_t kMaxDirectDepth = 1024;
 
 // The computation of a kernel; ports are indices of inputs. With groups in a vector, a vector of
 // channels counts as one group.
-struct Work {
+struct DirectWork {
   DirectProblem problem;
   int64_t images = 1;
   int64_t groups = 1;
@@ -59,7 +56,8 @@ struct Work {
 
 class DirectKernel : public plugin::Kernel {
  public:
-  explicit DirectKernel(const Work& work) : work_(work), loops_(find_direct_loops(work.problem)) {}
+  explicit DirectKernel(const DirectWork& work)
+      : work_(work), loops_(find_direct_loops(work.problem)) {}
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
@@ -100,29 +98,29 @@ class DirectKernel : public plugin::Kernel {
     loops_.compute_row(problem, operands, row);
   }
 
-  Work work_;
+  DirectWork work_;
   DirectLoops loops_;
 };
 
 // --- Offering ------------------------------------------------------------------------------------
 
 // The work for an input in nhwc.
-Work work_of(const ConvolutionGroup& group) {
+DirectWork direct_work(const ConvolutionGroup& group) {
   const ConvolutionShape shape = shape_of(group.node);
-  Work work = {.problem = {.rows = shape.rows,
-                           .columns = shape.columns,
-                           .in_channels = shape.group_inputs(),
-                           .in_pixel = shape.in_channels,
-                           .out_pixel = shape.out_channels,
-                           .activation = group.activation},
-               .images = shape.images,
-               .groups = shape.groups,
-               .in_group = shape.group_inputs(),
-               .out_channels = shape.out_channels / shape.groups};
+  DirectWork work = {.problem = {.rows = shape.rows,
+                                 .columns = shape.columns,
+                                 .in_channels = shape.group_inputs(),
+                                 .in_pixel = shape.in_channels,
+                                 .out_pixel = shape.out_channels,
+                                 .activation = group.activation},
+                     .images = shape.images,
+                     .groups = shape.groups,
+                     .in_group = shape.group_inputs(),
+                     .out_channels = shape.out_channels / shape.groups};
   const bool has_few = shape.groups > 1
                            ? work.out_channels > 1
                            : shape.in_channels <= kMaxChannelsOfOneGroup && shape.taps() > 1;
-  if (!has_few || work.depth() > kMaxDepth) refuse("is offered for few input channels only");
+  if (!has_few || work.depth() > kMaxDirectDepth) refuse("is offered for few input channels only");
   const int64_t lanes = find_direct_loops(work.problem).lanes;
   work.lanes = lanes;
   const bool is_square = work.out_channels == work.problem.in_channels;
@@ -136,7 +134,7 @@ Work work_of(const ConvolutionGroup& group) {
 }
 
 // Weights [output channels, in_channels, rows, columns] in the order of DirectOperands.
-plugin::Pack direct_pack(const Work& work, int64_t block) {
+plugin::Pack direct_pack(const DirectWork& work, int64_t block) {
   const DirectProblem& problem = work.problem;
   plugin::Pack pack;
   pack.id = std::string(problem.has_groups_in_vector ? "groups" : "direct") + "_" +
@@ -168,7 +166,7 @@ plugin::Pack direct_pack(const Work& work, int64_t block) {
   return pack;
 }
 
-void offer_from(ProposeContext& context, const ConvolutionGroup& group, Work work,
+void offer_from(ProposeContext& context, const ConvolutionGroup& group, DirectWork work,
                 const char* layout) {
   const DirectLoops loops = find_direct_loops(work.problem);
   const Node& node = group.node;
@@ -189,7 +187,7 @@ void offer_from(ProposeContext& context, const ConvolutionGroup& group, Work wor
 }  // namespace
 
 void offer_direct(ProposeContext& context, const ConvolutionGroup& group) {
-  Work work = work_of(group);
+  DirectWork work = direct_work(group);
   offer_from(context, group, work, layout_name(ChannelLayout::Nhwc));
   if (work.groups > 1 || work.problem.has_groups_in_vector) return;
   // Images come row-major.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/refusal.h"
 #include "convolution/convolution_group.h"
 #include "layout/feature_map.h"
 #include "matmul/packed_product.h"
@@ -19,7 +20,6 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Candidate;
-using plugin::Failure;
 using plugin::Node;
 using plugin::ProposeContext;
 using plugin::RunContext;
@@ -27,10 +27,8 @@ using plugin::WindowAxis;
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
-
 // The computation of a kernel; ports are indices of inputs.
-struct Work {
+struct PackedWork {
   PackedProduct product;
   std::optional<size_t> bias;
   std::optional<size_t> addend;
@@ -48,7 +46,7 @@ struct Work {
 
 class PackedKernel : public plugin::Kernel {
  public:
-  PackedKernel(const Work& work, int64_t threads) : work_(work), threads_(threads) {}
+  PackedKernel(const PackedWork& work, int64_t threads) : work_(work), threads_(threads) {}
 
   int64_t workspace_bytes() const override { return work_.workspace_bytes(threads_); }
 
@@ -73,7 +71,7 @@ class PackedKernel : public plugin::Kernel {
   }
 
  private:
-  Work work_;
+  PackedWork work_;
   int64_t threads_;
 };
 
@@ -107,7 +105,7 @@ PackedProduct product_of(const Node& node) {
           .gathered = patches};
 }
 
-void offer_work(ProposeContext& context, const ConvolutionGroup& group, Work work) {
+void offer_work(ProposeContext& context, const ConvolutionGroup& group, PackedWork work) {
   const Node& node = group.node;
   const PatchRows& patches = work.product.gathered;
   const int64_t taps = patches.rows.kernel * patches.columns.kernel;
@@ -140,7 +138,7 @@ void offer_work(ProposeContext& context, const ConvolutionGroup& group, Work wor
 }  // namespace
 
 void offer_packed(ProposeContext& context, const ConvolutionGroup& group) {
-  Work work = {.product = product_of(group.node), .activation = group.activation};
+  PackedWork work = {.product = product_of(group.node), .activation = group.activation};
   offer_work(context, group, work);
   if (work.product.is_gathered || group.activation.is_gated()) return;
   if (!admits_strassen(context, work.strassen())) return;

@@ -15,8 +15,10 @@
 #include <vector>
 
 #include "base/divide_up.h"
+#include "base/element_type.h"
 #include "base/families.h"
 #include "base/grain.h"
+#include "base/refusal.h"
 #include "layout/feature_map.h"
 #include "matmul/gemm_kernels.h"
 #include "matmul/packed_product.h"
@@ -26,7 +28,6 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Candidate;
-using plugin::Failure;
 using plugin::Node;
 using plugin::ProposeContext;
 using plugin::RunContext;
@@ -35,17 +36,10 @@ using plugin::WindowAxis;
 
 namespace {
 
-constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
-
 // With more of both, adding up takes longer than copying the classes.
 constexpr int64_t kMostChannelsOfSums = 16;
 constexpr int64_t kMostPixelsOfSums = 16;
 constexpr int64_t kMostBytesOfSums = int64_t{32} << 20;  // of the product
-
-// The minimum number of bytes that a thread copies.
-constexpr int64_t kGrainBytes = 64 * 1024;
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
 // An axis of a transposed convolution.
 struct TransposedAxis {
@@ -69,7 +63,7 @@ struct TransposedAxis {
   }
 };
 
-struct Work {
+struct TransposedWork {
   TransposedAxis rows;
   TransposedAxis columns;
   int64_t images = 1;
@@ -122,7 +116,7 @@ struct Work {
 
 class TransposedKernel : public plugin::Kernel {
  public:
-  TransposedKernel(const Work& work, int64_t threads) : work_(work), threads_(threads) {}
+  TransposedKernel(const TransposedWork& work, int64_t threads) : work_(work), threads_(threads) {}
 
   int64_t workspace_bytes() const override { return work_.workspace_bytes(threads_); }
 
@@ -165,15 +159,15 @@ class TransposedKernel : public plugin::Kernel {
     });
   }
 
-  Work work_;
+  TransposedWork work_;
   int64_t threads_;
 };
 
 class SumsKernel : public plugin::Kernel {
  public:
-  explicit SumsKernel(const Work& work) : work_(work), loops_(find_gemm_loops()) {}
+  explicit SumsKernel(const TransposedWork& work) : work_(work), loops_(find_gemm_loops()) {}
 
-  static int64_t workspace_bytes_of(const Work& work) {
+  static int64_t workspace_bytes_of(const TransposedWork& work) {
     return work.tap_rows() * work.pixels() * kFloatBytes;
   }
   int64_t workspace_bytes() const override { return workspace_bytes_of(work_); }
@@ -262,13 +256,13 @@ class SumsKernel : public plugin::Kernel {
 
   // Rows that are multiplied with a panel before the next rows.
   static constexpr int64_t kRowBlock = 96;
-  Work work_;
+  TransposedWork work_;
   GemmLoops loops_;
 };
 
 // --- Offering ------------------------------------------------------------------------------------
 
-Work work_of(const Node& node) {
+TransposedWork transposed_work(const Node& node) {
   for (const Value& value : {node.input(0), node.input(1), node.output(0)}) {
     if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
       refuse("takes float32 tensors of known shape only");
@@ -287,10 +281,10 @@ Work work_of(const Node& node) {
   for (const int64_t dilation : attributes.get_ints("dilations")) {
     if (dilation != 1) refuse("is offered without dilation only");
   }
-  Work work = {.images = input[0],
-               .in_channels = input[1],
-               .out_channels = output[1],
-               .has_bias = node.input(2).is_present()};
+  TransposedWork work = {.images = input[0],
+                         .in_channels = input[1],
+                         .out_channels = output[1],
+                         .has_bias = node.input(2).is_present()};
   // The output's size contains it; only auto_pad and output_shape would need it again.
   static_cast<void>(attributes.has("output_padding"));
   const bool is_shape_given = !attributes.get_ints("output_shape").empty();
@@ -311,7 +305,7 @@ Work work_of(const Node& node) {
 }
 
 // Weights [in_channels, out_channels, rows, columns] as the panels of each class.
-plugin::Pack transposed_pack(const Work& work) {
+plugin::Pack transposed_pack(const TransposedWork& work) {
   plugin::Pack pack;
   pack.id = "transposed_" + panels_pack({1, work.out_channels}).id;
   for (const TransposedAxis& axis : {work.rows, work.columns}) {
@@ -375,7 +369,7 @@ double bytes_of(const Node& node) {
                              node.output(0).type().dense_bytes());
 }
 
-void offer_sums(ProposeContext& context, const Node& node, const Work& work) {
+void offer_sums(ProposeContext& context, const Node& node, const TransposedWork& work) {
   if (work.out_channels > kMostChannelsOfSums && work.pixels() > kMostPixelsOfSums) return;
   if (SumsKernel::workspace_bytes_of(work) > kMostBytesOfSums) return;
   // Measurements of one form do not apply to the other: with one pixel, nearly all reads are of
@@ -395,7 +389,7 @@ void offer_sums(ProposeContext& context, const Node& node, const Work& work) {
 }
 
 void offer(ProposeContext& context, const Node& node) {
-  const Work work = work_of(node);
+  const TransposedWork work = transposed_work(node);
   offer_sums(context, node, work);
   Candidate candidate = candidate_of(node, "packed", layout_name(ChannelLayout::Nhwc));
   candidate.inputs[1].pack = transposed_pack(work);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/refusal.h"
 #include "convolution/convolution_group.h"
 #include "layout/feature_map.h"
 #include "tessera/backend_ops.h"
@@ -15,7 +16,6 @@
 namespace tessera::native {
 
 using plugin::Candidate;
-using plugin::Failure;
 using plugin::Node;
 using plugin::ProposeContext;
 using plugin::WindowAxis;
@@ -29,16 +29,14 @@ constexpr int64_t kBlock = 16;
 // reads are two or four times as large.
 constexpr int64_t kMinTiles = 9;
 
-constexpr std::array kLayouts = {ChannelLayout::Nchw16c, ChannelLayout::Nhwc};
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
+constexpr std::array kWinogradLayouts = {ChannelLayout::Nchw16c, ChannelLayout::Nhwc};
 
 bool is_supported(const WindowAxis& axis) {
   return axis.kernel == kTaps && axis.stride == 1 && axis.dilation == 1;
 }
 
 // The problem, except for the fields that depend on the layout and on fused nodes.
-WinogradProblem problem_of(const Node& node) {
+WinogradProblem winograd_problem(const Node& node) {
   const ConvolutionShape shape = shape_of(node);
   if (shape.groups != 1) refuse("is offered for convolutions with group = 1 only");
   if (!is_supported(shape.rows) || !is_supported(shape.columns)) {
@@ -91,7 +89,7 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, WinogradPr
 }  // namespace
 
 void offer_winograd(ProposeContext& context, const ConvolutionGroup& group) {
-  WinogradProblem problem = problem_of(group.node);
+  WinogradProblem problem = winograd_problem(group.node);
   if (group.activation.kind != ActivationKind::None &&
       group.activation.kind != ActivationKind::Relu)
     return;
@@ -100,7 +98,7 @@ void offer_winograd(ProposeContext& context, const ConvolutionGroup& group) {
     problem.tile = tile;
     if (problem.tiles() < kMinTiles) continue;
     problem.panel = winograd_panel(problem, context.options().threads);
-    for (const ChannelLayout layout : kLayouts) offer_in(context, group, problem, layout);
+    for (const ChannelLayout layout : kWinogradLayouts) offer_in(context, group, problem, layout);
     is_offered = true;
   }
   if (!is_offered) refuse("does not pay for an output with so few pixels");

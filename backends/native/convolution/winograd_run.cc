@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/divide_up.h"
+#include "base/element_type.h"
 #include "base/shared_parts.h"
 #include "convolution/winograd.h"
 #include "matmul/gemm_kernels.h"
@@ -22,8 +23,6 @@ using plugin::RunContext;
 
 namespace {
 
-constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
-
 // The largest weights that leave room for the tiles in the cache of a core.
 constexpr int64_t kOwnWeightBytes = 1536 * 1024;
 
@@ -31,7 +30,7 @@ constexpr int64_t kOwnWeightBytes = 1536 * 1024;
 // for which it is chosen: each pass reads all weights, which does not pay for fewer tiles, and pays
 // for few if the weights stay in the cache of a core.
 constexpr int64_t kPassBytes = 1024 * 1024;
-constexpr int64_t kMinTiles = 64;
+constexpr int64_t kMinPassTiles = 64;
 constexpr int64_t kMinTilesOfOwnWeights = 24;
 constexpr int64_t kMaxTiles = 192;
 
@@ -49,7 +48,7 @@ constexpr int64_t kMaxSum = 128;
 constexpr int64_t kLineFloats = 16;
 
 // How the work is divided.
-struct Division {
+struct WinogradDivision {
   int64_t tiles = 0;  // of a pass
   int64_t passes = 0;
   int64_t width = 0;        // of a panel
@@ -67,15 +66,15 @@ int64_t passes_of(const WinogradProblem& problem, int64_t threads) {
   const int64_t tile_bytes =
       problem.positions() * (problem.in_channels + problem.out_channels) * kFloatBytes;
   const int64_t min_tiles =
-      problem.transformed_bytes() <= kOwnWeightBytes ? kMinTilesOfOwnWeights : kMinTiles;
+      problem.transformed_bytes() <= kOwnWeightBytes ? kMinTilesOfOwnWeights : kMinPassTiles;
   const int64_t max_tiles = std::clamp(kPassBytes / tile_bytes, min_tiles, kMaxTiles);
   const int64_t passes = divide_up(problem.tiles(), max_tiles);
   if (threads == 1) return passes;
   return std::max(passes, std::min(divide_up(problem.tiles(), min_tiles), kPassesOfSlot * threads));
 }
 
-Division division_of(const WinogradProblem& problem, int64_t threads) {
-  Division division;
+WinogradDivision division_of(const WinogradProblem& problem, int64_t threads) {
+  WinogradDivision division;
   division.passes = passes_of(problem, threads);
   division.tiles = divide_up(problem.tiles(), division.passes);
   division.passes = divide_up(problem.tiles(), division.tiles);
@@ -97,11 +96,11 @@ Division division_of(const WinogradProblem& problem, int64_t threads) {
 // The distance between elements of `tiles` transformed tiles.
 int64_t plane_floats(int64_t tiles, int64_t channels) { return tiles * channels + kLineFloats; }
 
-int64_t pixel_floats(const WinogradProblem& problem, const Division& division) {
+int64_t pixel_floats(const WinogradProblem& problem, const WinogradDivision& division) {
   return problem.positions() * plane_floats(division.tiles, problem.in_channels);
 }
 
-int64_t slot_floats(const WinogradProblem& problem, const Division& division) {
+int64_t slot_floats(const WinogradProblem& problem, const WinogradDivision& division) {
   return pixel_floats(problem, division) +
          problem.positions() * plane_floats(division.tiles, division.unit_channels());
 }
@@ -342,7 +341,7 @@ class WinogradKernel : public plugin::Kernel {
   }
 
   WinogradProblem problem_;
-  Division division_;
+  WinogradDivision division_;
   WinogradLoops loops_;
   GemmLoops gemm_loops_;
 };
@@ -404,7 +403,7 @@ plugin::Pack winograd_pack(const WinogradProblem& problem) {
 }
 
 int64_t winograd_workspace_bytes(const WinogradProblem& problem, int32_t threads) {
-  const Division division = division_of(problem, std::max(threads, 1));
+  const WinogradDivision division = division_of(problem, std::max(threads, 1));
   return division.slots * slot_floats(problem, division) * kFloatBytes;
 }
 

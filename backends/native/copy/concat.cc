@@ -17,19 +17,19 @@ namespace {
 constexpr int32_t kFirstRequiredAxisVersion = 4;
 
 // A part of a larger tensor.
-struct Part {
+struct LaidOutPart {
   StridedLayout layout;
   int64_t start = 0;  // along the axis, in its steps
 };
 
 // The parts along `axis` in this layout; empty if one of them does not end at a block of channels.
-std::vector<Part> parts_in(const std::string& layout, const std::vector<Value>& values,
-                           size_t axis) {
-  std::vector<Part> parts;
+std::vector<LaidOutPart> parts_in(const std::string& layout, const std::vector<Value>& values,
+                                  size_t axis) {
+  std::vector<LaidOutPart> parts;
   int64_t start = 0;  // in channels if axis is 1
   for (const Value& value : values) {
     const std::vector<int64_t> dims = value.type().dims;
-    Part part{strided_layout(layout, dims)};
+    LaidOutPart part{strided_layout(layout, dims)};
     const int64_t block = axis == 1 ? part.layout.block : 1;
     if (start % block != 0) return {};
     part.start = start / block;
@@ -40,7 +40,8 @@ std::vector<Part> parts_in(const std::string& layout, const std::vector<Value>& 
 }
 
 // The copy from the whole (Split) or to it (Concat).
-PortCopy port_copy_of(const Part& part, const StridedLayout& whole, size_t axis, bool is_split) {
+PortCopy port_copy_of(const LaidOutPart& part, const StridedLayout& whole, size_t axis,
+                      bool is_split) {
   PortCopy port_copy;
   port_copy.strides = is_split ? whole.strides : part.layout.strides;
   const StridedLayout& target = is_split ? part.layout : whole;
@@ -75,7 +76,7 @@ void offer_joint(ProposeContext& context, const Node& node, const std::vector<Va
   const std::vector<Value> values = distinct(parts, ports);
   for (const std::string& layout : kSharedLayouts) {
     if (layout != TESSERA_LAYOUT_DEFAULT && !has_channels(whole.type())) break;
-    const std::vector<Part> laid_out = parts_in(layout, parts, axis);
+    const std::vector<LaidOutPart> laid_out = parts_in(layout, parts, axis);
     if (laid_out.empty()) continue;
     const StridedLayout joint = strided_layout(layout, whole.type().dims);
     CopyOffer offer;

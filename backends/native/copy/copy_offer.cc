@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/grain.h"
+
 namespace tessera::native {
 
 using plugin::Buffer;
@@ -13,8 +15,6 @@ using plugin::Value;
 
 namespace {
 
-// The minimum number of bytes that one thread copies.
-constexpr int64_t kGrainBytes = 64 * 1024;
 // Pieces of work for each thread, so that a thread that starts late leaves work to others.
 constexpr int64_t kPiecesPerThread = 8;
 

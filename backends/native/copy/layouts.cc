@@ -9,6 +9,7 @@
 
 #include "base/divide_up.h"
 #include "base/families.h"
+#include "base/grain.h"
 #include "copy/strided_copy.h"
 #include "layout/padding.h"
 #include "layout/strided_layout.h"
@@ -22,8 +23,6 @@ using plugin::Type;
 namespace {
 
 constexpr int64_t kElementBytes = 4;  // has_channels() accepts only float32
-// The minimum amount of work for one thread.
-constexpr int64_t kGrainBytes = int64_t{64} * 1024;
 
 struct Extent {
   int64_t images = 1;

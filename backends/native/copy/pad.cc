@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/element_type.h"
 #include "base/families.h"
 #include "copy/copy_offer.h"
 #include "copy/table_copy.h"
@@ -22,7 +23,6 @@ using plugin::RunContext;
 namespace {
 
 constexpr int32_t kFirstInputVersion = 11;
-constexpr size_t kMaxElementBytes = 8;
 
 // The number of elements added at both ends of an axis; negative: removed.
 struct Pads {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/divide_up.h"
+#include "base/element_type.h"
 #include "base/streaming.h"
 #include "hwy/cache_control.h"
 
@@ -13,7 +14,6 @@ namespace tessera::native {
 
 namespace {
 
-constexpr int64_t kMaxElementBytes = 8;
 // Longer rows are split into units.
 constexpr int64_t kLongRowBytes = 2 * StridedCopy::kUnitBytes;
 // Each longer row is copied by one call.

@@ -5,14 +5,13 @@
 #include <limits>
 #include <utility>
 
+#include "base/grain.h"
 #include "layout/strided_layout.h"
 
 namespace tessera::native {
 
 namespace {
 
-// The minimum number of bytes that one thread writes.
-constexpr int64_t kGrainBytes = 64 * 1024;
 // If runs are shorter than this on average, elements are gathered one by one.
 constexpr int64_t kShortRun = 8;
 // Up to this many floats are copied without a call.

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/families.h"
+#include "base/grain.h"
 #include "copy/copy_offer.h"
 
 namespace tessera::native {
@@ -14,8 +15,6 @@ using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
-
-constexpr int64_t kGrain = 16 * 1024;
 
 void offer_trilu(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_uncopyable(node)) return context.refuse(node.id(), *reason);

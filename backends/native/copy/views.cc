@@ -123,7 +123,7 @@ std::vector<size_t> without_ones(const Dims& dims, const std::vector<size_t>& ax
   return kept;
 }
 
-void offer_transpose(ProposeContext& context, const Node& node) {
+void offer_transpose_view(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unusable(node)) return context.refuse(node.id(), *reason);
   const Dims dims = node.input(0).type().dims;
   const std::vector<int64_t> order = plugin::transpose_order(node);
@@ -226,7 +226,7 @@ std::vector<Box> side_by_side(const std::vector<Dims>& parts, size_t axis) {
   return boxes;
 }
 
-void offer_split(ProposeContext& context, const Node& node) {
+void offer_split_view(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unusable(node)) return context.refuse(node.id(), *reason);
   const auto axis =
       plugin::find_axis(node.attributes().get_int("axis", 0), node.input(0).type().dims.size());
@@ -238,7 +238,7 @@ void offer_split(ProposeContext& context, const Node& node) {
   offer_boxes(context, node, side_by_side(parts, *axis));
 }
 
-void offer_slice(ProposeContext& context, const Node& node) {
+void offer_slice_view(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unusable(node)) return context.refuse(node.id(), *reason);
   const auto lists = plugin::slice_lists(node);
   if (!lists) return context.refuse(node.id(), "makes views of slices with constant starts only");
@@ -258,7 +258,7 @@ void offer_slice(ProposeContext& context, const Node& node) {
 
 // --- Concatenation -------------------------------------------------------------------------------
 
-void offer_concat(ProposeContext& context, const Node& node) {
+void offer_concat_view(ProposeContext& context, const Node& node) {
   std::vector<Dims> parts;
   if (const auto reason = explain_unusable(node)) return context.refuse(node.id(), *reason);
   for (size_t index = 0; index < node.input_count(); ++index) {
@@ -296,10 +296,10 @@ void offer_concat(ProposeContext& context, const Node& node) {
 void propose_views(ProposeContext& context) {
   context.for_each({"Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"},
                    [&](const Node& node) { offer_reshape(context, node); });
-  context.for_each({"Transpose"}, [&](const Node& node) { offer_transpose(context, node); });
-  context.for_each({"Split"}, [&](const Node& node) { offer_split(context, node); });
-  context.for_each({"Slice"}, [&](const Node& node) { offer_slice(context, node); });
-  context.for_each({"Concat"}, [&](const Node& node) { offer_concat(context, node); });
+  context.for_each({"Transpose"}, [&](const Node& node) { offer_transpose_view(context, node); });
+  context.for_each({"Split"}, [&](const Node& node) { offer_split_view(context, node); });
+  context.for_each({"Slice"}, [&](const Node& node) { offer_slice_view(context, node); });
+  context.for_each({"Concat"}, [&](const Node& node) { offer_concat_view(context, node); });
 }
 
 }  // namespace tessera::native

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/refusal.h"
 #include "tessera/backend_ops.h"
 
 namespace tessera::native {
 
 using plugin::Attributes;
-using plugin::Failure;
 using plugin::Node;
 using plugin::Value;
 using Id = ProgramBuilder::Id;
@@ -26,8 +26,6 @@ namespace {
 constexpr int32_t kFirstBroadcastingBinary = 7;
 constexpr int32_t kFirstBroadcastingPRelu = 7;
 constexpr int32_t kFirstClipInputs = 11;
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
 bool is_half(int32_t type) { return type == TESSERA_FLOAT16 || type == TESSERA_BFLOAT16; }
 

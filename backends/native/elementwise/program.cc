@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/element_type.h"
+#include "base/grain.h"
 #include "base/streaming.h"
 #include "hwy/cache_control.h"
 #include "layout/padding.h"
@@ -21,10 +22,6 @@ namespace {
 // Elements of a block, which all steps process before the next block: small enough for the
 // first-level cache.
 constexpr int64_t kBlock = 1024;
-// The minimum number of elements for one thread: waking another one takes as long as some thousand
-// elements.
-constexpr int64_t kGrain = 16 * 1024;
-constexpr int64_t kMaxElementBytes = 8;
 // The block size if the result is streamed: with small blocks, streaming stores overlap with the
 // computation of later elements.
 constexpr int64_t kStreamBlock = 256;

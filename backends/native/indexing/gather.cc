@@ -8,6 +8,7 @@
 
 #include "base/element_type.h"
 #include "base/families.h"
+#include "base/grain.h"
 #include "base/indices.h"
 #include "copy/copy_kernels.h"
 #include "copy/copy_offer.h"
@@ -23,8 +24,6 @@ using plugin::RunContext;
 
 namespace {
 
-constexpr int64_t kGrainBytes = 64 * 1024;
-constexpr int64_t kGrainElements = 16 * 1024;
 constexpr int32_t kFirstBatchVersion = 12;
 
 std::optional<std::string> explain_unindexable(const Node& node) {
@@ -246,7 +245,7 @@ struct ElementGather {
     const Indices list(indices);
     const T* from = data.as<const T>();
     T* to = output.as<T>();
-    const int64_t grain = std::max<int64_t>(1, kGrainElements / length);
+    const int64_t grain = std::max<int64_t>(1, kGrain / length);
     context.parallel_for(lines, grain, [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
         const T* source = from + offset_of(line);

@@ -8,6 +8,7 @@
 
 #include "base/element_type.h"
 #include "base/families.h"
+#include "base/grain.h"
 #include "copy/copy_kernels.h"
 #include "copy/copy_offer.h"
 #include "tessera/backend_ops.h"
@@ -20,8 +21,6 @@ using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
-
-constexpr int64_t kGrain = 16 * 1024;
 
 // The integer part of an index; the largest integer if it has none.
 template <class T>

@@ -11,6 +11,7 @@
 
 #include "base/element_type.h"
 #include "base/families.h"
+#include "base/grain.h"
 #include "copy/copy_kernels.h"
 #include "copy/copy_offer.h"
 #include "tessera/backend_ops.h"
@@ -24,7 +25,6 @@ using plugin::RunContext;
 
 namespace {
 
-constexpr int64_t kGrain = 16 * 1024;
 constexpr int64_t kMaxElements = int64_t{1} << 62;
 
 // The memory of output 0, which is allocated now if its size was unknown.

@@ -10,6 +10,7 @@
 
 #include "base/element_type.h"
 #include "base/families.h"
+#include "base/grain.h"
 #include "base/indices.h"
 #include "copy/copy_offer.h"
 #include "tessera/backend_ops.h"
@@ -23,7 +24,6 @@ using plugin::RunContext;
 
 namespace {
 
-constexpr int64_t kGrainBytes = 64 * 1024;
 constexpr int32_t kFirstReductionVersion = 16;
 
 enum class Reduction : uint8_t { None, Add, Multiply, Max, Min };

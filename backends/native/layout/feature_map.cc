@@ -6,8 +6,8 @@ namespace tessera::native {
 
 namespace {
 
-constexpr size_t kMinRank = 3;
-constexpr size_t kMaxRank = 5;
+constexpr size_t kMinMapRank = 3;
+constexpr size_t kMaxMapRank = 5;
 
 int64_t lanes_of(ChannelLayout layout, int64_t channels) {
   switch (layout) {
@@ -42,7 +42,7 @@ const char* layout_name(ChannelLayout layout) {
 }
 
 bool differs_from_row_major(ChannelLayout layout, const std::vector<int64_t>& dims) {
-  if (dims.size() < kMinRank || dims.size() > kMaxRank) return false;
+  if (dims.size() < kMinMapRank || dims.size() > kMaxMapRank) return false;
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return false;
   const bool is_one_pixel = pixels_of(dims) == 1;
   if (layout == ChannelLayout::Nhwc) return !is_one_pixel && dims[1] != 1;

@@ -11,6 +11,7 @@
 #include "base/divide_up.h"
 #include "base/families.h"
 #include "base/grain.h"
+#include "base/refusal.h"
 #include "matmul/gemm_kernels.h"
 #include "matmul/matmul_problem.h"
 #include "matmul/packed_product.h"
@@ -20,7 +21,6 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Candidate;
-using plugin::Failure;
 using plugin::Node;
 using plugin::ProposeContext;
 using plugin::RunContext;
@@ -33,12 +33,10 @@ namespace {
 // hold in registers.
 constexpr int64_t kRowBlock = 96;
 // The largest number of terms of a sum that is added up at once.
-constexpr int64_t kMaxDepth = 1536;
+constexpr int64_t kMaxTerms = 1536;
 
 // With fewer rows on the left, repacking the right matrix does not pay.
 constexpr int64_t kMinRepackedRows = 4;
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
 // The form in which the right matrix is read.
 enum class Form : uint8_t {
@@ -202,14 +200,14 @@ class MatMulKernel : public plugin::Kernel {
     run_in_depths(part);
   }
 
-  // Adds up sums of at most kMaxDepth terms, since longer ones lose digits.
+  // Adds up sums of at most kMaxTerms terms, since longer ones lose digits.
   void run_in_depths(GemmBlock part) const {
     const int64_t depth = part.depth;
     const Activation activation = part.epilogue.activation;
     int64_t done = 0;
     // An empty sum is zero, to which the epilogue is applied too.
     do {
-      part.depth = std::min(kMaxDepth, depth - done);
+      part.depth = std::min(kMaxTerms, depth - done);
       const bool is_last = done + part.depth >= depth;
       part.epilogue.activation = is_last ? activation : Activation();
       run_loops(part);
@@ -239,12 +237,6 @@ class MatMulKernel : public plugin::Kernel {
   int64_t tile_ = 1;
   int64_t tiles_ = 1;
 };
-
-void check_usable(const Value& value) {
-  if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
-    refuse("takes float32 tensors of known shape only");
-  }
-}
 
 // A MatMul or Gemm and the nodes that are fused with it.
 struct Group {

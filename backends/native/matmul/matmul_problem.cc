@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "base/element_type.h"
+#include "base/grain.h"
 #include "tessera/backend_ops.h"
 
 namespace tessera::native {
@@ -84,7 +85,6 @@ MatMulProblem problem_of_gemm(const Node& node) {
   return problem;
 }
 
-constexpr int64_t kGrain = 16 * 1024;
 constexpr int64_t kTile = 128;
 
 template <class T>

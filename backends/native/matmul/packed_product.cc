@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/divide_up.h"
+#include "base/element_type.h"
 #include "base/grain.h"
 #include "base/shared_parts.h"
 #include "matmul/panel_copy.h"
@@ -17,13 +18,11 @@ using plugin::RunContext;
 
 namespace {
 
-constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
-
 // The largest size of a block of rows, which leaves room for two panels in the second-level cache,
 // and its least and largest number of rows: multiples of what the loops hold in registers.
 constexpr int64_t kBlockBytes = 256 * 1024;
-constexpr int64_t kMinRows = 48;
-constexpr int64_t kMaxRows = 384;
+constexpr int64_t kMinBlockRows = 48;
+constexpr int64_t kMaxBlockRows = 384;
 
 // Deeper sums are computed in parts, because a panel would not stay in the cache while the rows of
 // a block pass.
@@ -50,7 +49,7 @@ Division division_of(const PackedProduct& product, int64_t threads, int64_t pane
   const auto worth = static_cast<int64_t>(product.flops() / kGrainFlops) + 1;
   threads = std::clamp<int64_t>(threads, 1, worth);
   const int64_t fitting = kBlockBytes / (product.depth * kFloatBytes + 1);
-  division.blocks = divide_up(product.rows, std::clamp(fitting, kMinRows, kMaxRows));
+  division.blocks = divide_up(product.rows, std::clamp(fitting, kMinBlockRows, kMaxBlockRows));
   const int64_t wanted = threads == 1 ? 1 : kUnitsOfSlot * threads;
   if (division.blocks * division.panels < wanted) {
     const int64_t most = divide_up(product.rows, 2 * kGemmRowUnit);

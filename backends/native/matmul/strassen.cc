@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/divide_up.h"
+#include "base/element_type.h"
+#include "base/grain.h"
 #include "matmul/strassen_kernels.h"
 
 namespace tessera::native {
@@ -18,14 +20,9 @@ using plugin::RunContext;
 
 namespace {
 
-constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
-
 constexpr int64_t kMinRows = 64;
 constexpr int64_t kMinDepth = 256;
 constexpr int64_t kMinColumns = 256;
-
-// The minimum number of elements for one thread.
-constexpr int64_t kGrain = 16 * 1024;
 
 // The factors on the right, in the order in which they are packed, as sums of the quarters: upper
 // left, upper right, lower left, lower right.

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/families.h"
+#include "base/grain.h"
+#include "base/refusal.h"
 #include "copy/staging.h"
 #include "layout/feature_map.h"
 #include "normalization/normalization_kernels.h"
@@ -24,19 +26,8 @@ using plugin::Value;
 
 namespace {
 
-// The minimum number of elements for one thread.
-constexpr int64_t kGrain = 16 * 1024;
-
 // The minimum number of contiguous elements for which parameters are stored one by one.
 constexpr int64_t kMinPeriod = 64;
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
-
-void check_usable(const Value& value) {
-  if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
-    refuse("takes float32 tensors of known shape only");
-  }
-}
 
 void allow_in_place(Candidate& candidate) {
   candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;

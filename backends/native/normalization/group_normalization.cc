@@ -11,6 +11,8 @@
 
 #include "base/divide_up.h"
 #include "base/families.h"
+#include "base/grain.h"
+#include "base/refusal.h"
 #include "layout/feature_map.h"
 #include "normalization/group_kernels.h"
 
@@ -27,13 +29,8 @@ using plugin::Value;
 
 namespace {
 
-// The minimum number of elements for one thread.
-constexpr int64_t kGrain = 16 * 1024;
-
 // Pieces of a block of channels for each thread.
 constexpr int64_t kPieces = 2;
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
 // A factor and a shift; ports are indices of inputs.
 struct Scaling {
@@ -59,9 +56,9 @@ struct Work {
   }
 };
 
-class GroupKernel : public plugin::Kernel {
+class PixelGroupKernel : public plugin::Kernel {
  public:
-  explicit GroupKernel(const Work& work) : work_(work), loops_(find_group_loops()) {}
+  explicit PixelGroupKernel(const Work& work) : work_(work), loops_(find_group_loops()) {}
 
   int64_t workspace_bytes() const override { return work_.workspace_bytes(); }
 
@@ -166,12 +163,6 @@ struct Form {
   Activation activation;
 };
 
-void check_usable(const Value& value) {
-  if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
-    refuse("takes float32 tensors of known shape only");
-  }
-}
-
 void offer_in(ProposeContext& context, const Form& form, ChannelLayout layout) {
   const std::vector<int64_t> dims = context.graph().value(form.input).type().dims;
   if (!differs_from_row_major(layout, dims)) return;
@@ -206,7 +197,7 @@ void offer_in(ProposeContext& context, const Form& form, ChannelLayout layout) {
   candidate.optimistic_seconds =
       context.optimistic_seconds(4 * elements, 2 * elements * sizeof(float));
   candidate.build = [work](const plugin::BuildOptions&) {
-    return std::make_unique<GroupKernel>(work);
+    return std::make_unique<PixelGroupKernel>(work);
   };
   context.add(std::move(candidate));
 }

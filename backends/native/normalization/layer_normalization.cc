@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/families.h"
+#include "base/grain.h"
+#include "base/refusal.h"
 #include "copy/staging.h"
 #include "normalization/normalization_kernels.h"
 #include "tessera/backend_ops.h"
@@ -25,11 +27,8 @@ using plugin::Value;
 
 namespace {
 
-// The minimum number of elements for one thread.
-constexpr int64_t kGrain = int64_t{16} * 1024;
-
 // Ports are indices among the inputs or outputs of the candidate; -1: absent.
-struct Problem {
+struct LayerProblem {
   int64_t rows = 1;  // when it is proposed; a run has as many as its buffers
   int64_t length = 1;
   size_t axis = 0;  // the first axis of the input that belongs to a row
@@ -43,7 +42,7 @@ struct Problem {
 
 class RowKernel : public plugin::Kernel {
  public:
-  explicit RowKernel(const Problem& problem)
+  explicit RowKernel(const LayerProblem& problem)
       : problem_(problem), loops_(find_normalization_loops()) {}
 
   void run(RunContext& context, std::span<const Buffer> inputs,
@@ -75,15 +74,9 @@ class RowKernel : public plugin::Kernel {
   }
 
  private:
-  Problem problem_;
+  LayerProblem problem_;
   NormalizationLoops loops_;
 };
-
-void check_usable(const Value& value) {
-  if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
-    throw Failure(TESSERA_UNSUPPORTED, "takes float32 tensors of known shape only");
-  }
-}
 
 // Whether a parameter has one number for each element of a row; leading axes of length 1 do not
 // matter.
@@ -96,8 +89,8 @@ bool fits_rows(const Value& parameter, const std::vector<int64_t>& dims, size_t 
                     std::find_if(row, dims.end(), is_long), dims.end());
 }
 
-Problem problem_of(const std::vector<int64_t>& dims, size_t axis) {
-  Problem problem;
+LayerProblem problem_of(const std::vector<int64_t>& dims, size_t axis) {
+  LayerProblem problem;
   problem.axis = axis;
   for (size_t position = 0; position < dims.size(); ++position) {
     (position < axis ? problem.rows : problem.length) *= dims[position];
@@ -106,7 +99,8 @@ Problem problem_of(const std::vector<int64_t>& dims, size_t axis) {
 }
 
 // All dimensions but those of the rows.
-std::vector<tessera_built_for> all_but_rows(const ProposeContext& context, const Problem& problem,
+std::vector<tessera_built_for> all_but_rows(const ProposeContext& context,
+                                            const LayerProblem& problem,
                                             const Candidate& candidate) {
   std::vector<tessera_built_for> built_for;
   for (size_t port = 0; port < candidate.inputs.size(); ++port) {
@@ -118,7 +112,7 @@ std::vector<tessera_built_for> all_but_rows(const ProposeContext& context, const
   return built_for;
 }
 
-void add(ProposeContext& context, const Problem& problem, Candidate candidate) {
+void add(ProposeContext& context, const LayerProblem& problem, Candidate candidate) {
   candidate.algorithm = "rows";
   candidate.built_for = all_but_rows(context, problem, candidate);
   candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
@@ -145,7 +139,7 @@ void offer_node(ProposeContext& context, const Node& node) {
   check_usable(node.input(0));
   const std::vector<int64_t> dims = node.input(0).type().dims;
   const size_t axis = plugin::normalized_axis(node.attributes().get_int("axis", -1), dims.size());
-  Problem problem = problem_of(dims, axis);
+  LayerProblem problem = problem_of(dims, axis);
   problem.epsilon = node.attributes().get_float("epsilon", 1e-5F);
   Candidate candidate;
   candidate.nodes = {node.id()};
@@ -249,7 +243,7 @@ void offer_form(ProposeContext& context, const Steps& steps, const std::vector<i
   const std::vector<int64_t> dims = x.type().dims;
   if (result.type() != x.type() || dims.empty()) return;
   std::optional<size_t> axis;
-  Problem problem;
+  LayerProblem problem;
   Candidate candidate;
   candidate.inputs.push_back({.value = x.id()});
   bool is_centred = false;

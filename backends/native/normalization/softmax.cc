@@ -24,9 +24,9 @@ using plugin::RunContext;
 namespace {
 
 // The minimum number of elements for one thread.
-constexpr int64_t kGrain = 4 * 1024;
+constexpr int64_t kSoftmaxGrain = 4 * 1024;
 
-struct Problem {
+struct SoftmaxProblem {
   SoftmaxRows rows;
   bool is_log = false;
   float scale = 1;
@@ -35,7 +35,7 @@ struct Problem {
 
 class SoftmaxKernel : public plugin::Kernel {
  public:
-  explicit SoftmaxKernel(Problem problem)
+  explicit SoftmaxKernel(SoftmaxProblem problem)
       : problem_(std::move(problem)), loops_(find_softmax_loops(problem_.is_log)) {}
 
   void run(RunContext& context, std::span<const Buffer> inputs,
@@ -51,7 +51,7 @@ class SoftmaxKernel : public plugin::Kernel {
     } else {
       const int64_t row = length;
       const StagedWriter writer(outer * row, to == from);
-      context.parallel_for(outer, kGrain / row + 1, [&](int64_t begin, int64_t end) {
+      context.parallel_for(outer, kSoftmaxGrain / row + 1, [&](int64_t begin, int64_t end) {
         writer.write(
             to + begin * row, begin, end, row, [&](int64_t first, int64_t last, float* target) {
               loops_.rows(from + first * row, target, last - first, row, {.scale = problem_.scale});
@@ -66,27 +66,29 @@ class SoftmaxKernel : public plugin::Kernel {
     const SoftmaxMask& runs = *problem_.mask;
     const int64_t length = problem_.rows.length;
     const StagedWriter writer(problem_.rows.outer * length, to == from);
-    context.parallel_for(problem_.rows.outer, kGrain / length + 1, [&](int64_t begin, int64_t end) {
-      while (begin < end) {
-        const int64_t row = begin % runs.run_rows;
-        const int64_t rows = std::min(end - begin, runs.run_rows - row);
-        const float* addend = mask + runs.offset(begin / runs.run_rows) + row * runs.row_stride;
-        writer.write(
-            to + begin * length, 0, rows, length, [&](int64_t first, int64_t last, float* target) {
-              loops_.rows(from + (begin + first) * length, target, last - first, length,
-                          {problem_.scale, addend + first * runs.row_stride, runs.row_stride});
-            });
-        begin += rows;
-      }
-      writer.finish();
-    });
+    context.parallel_for(
+        problem_.rows.outer, kSoftmaxGrain / length + 1, [&](int64_t begin, int64_t end) {
+          while (begin < end) {
+            const int64_t row = begin % runs.run_rows;
+            const int64_t rows = std::min(end - begin, runs.run_rows - row);
+            const float* addend = mask + runs.offset(begin / runs.run_rows) + row * runs.row_stride;
+            writer.write(to + begin * length, 0, rows, length,
+                         [&](int64_t first, int64_t last, float* target) {
+                           loops_.rows(
+                               from + (begin + first) * length, target, last - first, length,
+                               {problem_.scale, addend + first * runs.row_stride, runs.row_stride});
+                         });
+            begin += rows;
+          }
+          writer.finish();
+        });
   }
 
   void run_columns(RunContext& context, const float* from, float* to) const {
     const auto& [outer, length, inner] = problem_.rows;
     const int64_t width = std::min(inner, kMaxSoftmaxColumns);
     const int64_t tiles = (inner + width - 1) / width;
-    const int64_t grain = kGrain / (length * width) + 1;
+    const int64_t grain = kSoftmaxGrain / (length * width) + 1;
     context.parallel_for(outer * tiles, grain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         const int64_t column = index % tiles * width;
@@ -97,11 +99,11 @@ class SoftmaxKernel : public plugin::Kernel {
     });
   }
 
-  Problem problem_;
+  SoftmaxProblem problem_;
   SoftmaxLoops loops_;
 };
 
-void add(ProposeContext& context, const Problem& problem, Candidate candidate) {
+void add(ProposeContext& context, const SoftmaxProblem& problem, Candidate candidate) {
   candidate.algorithm = problem.rows.inner > 1 ? "columns" : "rows";
   candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
   candidate.outputs[0].in_place_input = 0;
@@ -115,7 +117,7 @@ void add(ProposeContext& context, const Problem& problem, Candidate candidate) {
   context.add(std::move(candidate));
 }
 
-Problem problem_of(const Node& node) {
+SoftmaxProblem problem_of(const Node& node) {
   const plugin::Type type = node.input(0).type();
   if (type.data_type != TESSERA_FLOAT32 || !type.is_known()) {
     throw Failure(TESSERA_UNSUPPORTED, "takes float32 tensors of known shape only");
@@ -124,13 +126,13 @@ Problem problem_of(const Node& node) {
 }
 
 void offer_alone(ProposeContext& context, const Node& node) {
-  const Problem problem = problem_of(node);
+  const SoftmaxProblem problem = problem_of(node);
   const std::vector<int64_t> dims = node.input(0).type().dims;
   const SoftmaxRows& rows = problem.rows;
   const bool is_over_channels =
       dims.size() > 2 && rows.inner > 1 && rows.length == dims[1] && rows.outer == dims[0];
   if (is_over_channels && differs_from_row_major(ChannelLayout::Nhwc, dims)) {
-    Problem over_channels = problem;
+    SoftmaxProblem over_channels = problem;
     over_channels.rows = {rows.outer * rows.inner, rows.length, 1};
     Candidate candidate = plugin::candidate_for(node);
     candidate.inputs[0].layout = candidate.outputs[0].layout = layout_name(ChannelLayout::Nhwc);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/families.h"
+#include "base/grain.h"
 #include "base/window.h"
 #include "layout/feature_map.h"
 #include "pooling/pooling_kernels.h"
@@ -24,9 +25,6 @@ using plugin::Value;
 using plugin::WindowAxis;
 
 namespace {
-
-// The minimum number of elements that one thread reads.
-constexpr int64_t kGrain = 16 * 1024;
 
 struct Problem {
   Window window;

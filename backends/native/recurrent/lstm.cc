@@ -11,19 +11,17 @@
 #include <vector>
 
 #include "base/families.h"
+#include "base/refusal.h"
 #include "recurrent/lstm_kernels.h"
 
 namespace tessera::native {
 
 using plugin::Candidate;
-using plugin::Failure;
 using plugin::Node;
 using plugin::ProposeContext;
 using plugin::Value;
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
 // --- Refusals ------------------------------------------------------------------------------------
 

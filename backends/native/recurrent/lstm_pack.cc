@@ -1,6 +1,7 @@
 // Packs weights and biases of an LSTM in the order in which its steps read them.
 #include <string>
 
+#include "base/element_type.h"
 #include "matmul/gemm_kernels.h"
 #include "recurrent/lstm.h"
 
@@ -10,8 +11,6 @@ using plugin::Buffer;
 using plugin::RunContext;
 
 namespace {
-
-constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 // Packs [gates * hidden, depth] into panels of `panel` columns each: [panels, depth, panel].
 void pack_panels(const LstmGateLayout& gate_layout, int64_t hidden, int64_t depth, int64_t panel,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/divide_up.h"
+#include "base/element_type.h"
 #include "base/grain.h"
 #include "base/shared_steps.h"
 #include "matmul/gemm_kernels.h"
@@ -28,8 +29,6 @@ constexpr int64_t kRowBlock = 96;
 // Threads share each step only if one thread would have more weights to read than this, which takes
 // about as long as waiting for the other threads a few times.
 constexpr int64_t kSharedStepBytes = 128 * 1024;
-
-constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 // Steps whose sums are computed at a time.
 int64_t chunk_steps(const LstmSizes& sizes, const LstmGateLayout& gate_layout) {

@@ -7,6 +7,7 @@
 
 #include "base/element_type.h"
 #include "base/families.h"
+#include "base/grain.h"
 #include "copy/copy_offer.h"
 #include "reduce/arg_max_kernels.h"
 #include "tessera/backend_ops.h"
@@ -20,7 +21,6 @@ using plugin::RunContext;
 
 namespace {
 
-constexpr int64_t kGrain = 16 * 1024;
 constexpr int32_t kFirstLastIndexVersion = 12;
 // Neighbouring lines that are processed together, so that whole cache lines are used.
 constexpr int64_t kColumns = 256;

@@ -6,6 +6,7 @@
 
 #include "base/element_type.h"
 #include "base/families.h"
+#include "base/grain.h"
 #include "base/indices.h"
 #include "copy/copy_offer.h"
 #include "reduce/compensated_sum.h"
@@ -19,7 +20,6 @@ using plugin::RunContext;
 
 namespace {
 
-constexpr int64_t kGrain = 16 * 1024;
 // Lines that are summed at once.
 constexpr int64_t kMaxLines = 64;
 constexpr int64_t kRowsAtOnce = 4;

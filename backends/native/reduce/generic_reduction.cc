@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/grain.h"
 #include "reduce/compensated_sum.h"
 
 namespace tessera::native {
@@ -12,8 +13,6 @@ namespace tessera::native {
 using plugin::RunContext;
 
 namespace {
-
-constexpr int64_t kGrain = 16 * 1024;
 
 // Integers are summed in 64 unsigned bits, which wrap around as narrower integers do.
 template <class T>

@@ -6,15 +6,13 @@
 #include <map>
 
 #include "base/divide_up.h"
+#include "base/grain.h"
 
 namespace tessera::native {
 
 using plugin::RunContext;
 
 namespace {
-
-// The minimum number of elements for one thread.
-constexpr int64_t kGrain = 16 * 1024;
 
 // If there are fewer columns than this, several rows are processed as one wide row: more rows for
 // more elements, because the results must be combined in the end.

@@ -12,7 +12,7 @@ using plugin::RunContext;
 namespace {
 
 // The minimum number of elements that one thread computes.
-constexpr int64_t kGrain = 8 * 1024;
+constexpr int64_t kResizeGrain = 8 * 1024;
 // With fewer contiguous elements, whole lines are gathered.
 constexpr int64_t kMinInner = 16;
 // Larger tables are not worth their memory.
@@ -86,7 +86,7 @@ SeparableKernel::SeparableKernel(std::vector<ResamplePass> passes, int64_t plane
   }
   // Buffers are aligned to cache lines.
   scratch_elements_ = (scratch_elements_ + 15) / 16 * 16;
-  const int64_t worth = std::max<int64_t>(1, planes * output_elements / kGrain);
+  const int64_t worth = std::max<int64_t>(1, planes * output_elements / kResizeGrain);
   if (planes >= threads) slots_ = std::clamp<int64_t>(threads, 1, std::min(worth, planes));
 }
 
@@ -120,7 +120,8 @@ void SeparableKernel::run(RunContext& context, std::span<const Buffer> inputs,
       run_plane(from + plane * input_elements_, to + plane * output_elements_, scratch,
                 [&](const ResamplePass& pass, const float* source, float* target) {
                   const int64_t line = pass.output_elements() / std::max<int64_t>(1, pass.lines());
-                  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, line));
+                  const int64_t grain =
+                      std::max<int64_t>(1, kResizeGrain / std::max<int64_t>(1, line));
                   context.parallel_for(pass.lines(), grain, [&](int64_t begin, int64_t end) {
                     run_lines(pass, source, target, begin, end);
                   });

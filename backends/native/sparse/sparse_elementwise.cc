@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/families.h"
+#include "base/grain.h"
 #include "sparse/sparse.h"
 
 namespace tessera::native {
@@ -22,9 +23,6 @@ using plugin::RunContext;
 using plugin::Value;
 
 namespace {
-
-// The minimum number of elements for one thread.
-constexpr int64_t kGrain = 16 * 1024;
 
 // to[i] = f(from[i]); `parameter` is a slope or factor if the op has one.
 using StoredLoop = void (*)(const float* from, float* to, int64_t count, float parameter);

@@ -24,7 +24,7 @@ using plugin::RunContext;
 namespace {
 
 // The minimum number of stored elements for one thread.
-constexpr int64_t kGrain = 8 * 1024;
+constexpr int64_t kSumGrain = 8 * 1024;
 
 enum class Over { Rows, Columns, All };  // axis 0, axis 1, both
 
@@ -87,7 +87,7 @@ class SumKernel : public plugin::Kernel {
     if (sum_.shape.format == TESSERA_CSR) {
       const CsrView view(input.data);
       const int64_t in_row = view.stored() / std::max<int64_t>(1, rows) + 1;
-      context.parallel_for(rows, kGrain / in_row + 1, [&](int64_t begin, int64_t end) {
+      context.parallel_for(rows, kSumGrain / in_row + 1, [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
           const int64_t first = view.offsets[row];
           results[row] =
@@ -99,11 +99,13 @@ class SumKernel : public plugin::Kernel {
     const RowSparseView view(input.data);
     std::fill_n(results, rows, sum_.result(0));
     const int64_t width = sum_.shape.width;
-    context.parallel_for(view.stored(), kGrain / (width + 1) + 1, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; ++at) {
-        results[view.rows[at]] = sum_.result(total_of(view.values_as<float>() + at * width, width));
-      }
-    });
+    context.parallel_for(view.stored(), kSumGrain / (width + 1) + 1,
+                         [&](int64_t begin, int64_t end) {
+                           for (int64_t at = begin; at < end; ++at) {
+                             results[view.rows[at]] =
+                                 sum_.result(total_of(view.values_as<float>() + at * width, width));
+                           }
+                         });
   }
 
   double total_of(const float* values, int64_t count) const {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/families.h"
+#include "base/grain.h"
 #include "base/indices.h"
 #include "sparse/sparse.h"
 
@@ -19,9 +20,6 @@ using plugin::RowSparseView;
 using plugin::RunContext;
 
 namespace {
-
-// The minimum number of bytes that one thread copies.
-constexpr int64_t kGrainBytes = 1 << 16;
 
 int64_t grain_of(int64_t row_bytes) {
   return std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, row_bytes));

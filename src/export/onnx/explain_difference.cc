@@ -1,4 +1,4 @@
-#include "export/onnx/explain_difference.h"
+#include "export/onnx/export.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,7 @@
 // Writes a Graph as the bytes of an ONNX file. protobuf stays inside this folder and import's.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 
@@ -31,4 +32,19 @@ std::string export_group(const Graph& graph, std::span<const NodeId> nodes,
 std::string export_open_group(const Graph& graph, std::span<const NodeId> nodes,
                               std::span<const ValueId> constants, const ops::Registry& registry);
 
+// Chooses for each domain an operator set that gives every node its version. Operator sets by
+// domain; always includes "", ONNX's own. Considers nested graphs too. If several sets fit, chooses
+// the one nearest to 13 for ONNX's own domain, which most programs support, and the oldest for
+// other domains. Throws Unsupported, naming two nodes, if none fits.
+std::map<std::string, int> choose_opsets(const Graph& graph, const ops::Registry& registry);
+
+namespace onnx_export {
+
+// Compares a graph with the result of writing and reading it (explain_difference.cc). Returns the
+// first difference between the two graphs: in nodes, their ops, versions, attributes, metadata, the
+// names and types of the values that they read and make, in inputs, outputs and constants; "" if
+// there is none. Values are compared by name, because ids may differ, and so are dimensions.
+std::string explain_difference(const Graph& written, const Graph& read);
+
+}  // namespace onnx_export
 }  // namespace tessera

@@ -12,7 +12,6 @@
 
 #include "base/check.h"
 #include "base/file_handle.h"
-#include "base/open_without_links.h"
 #include "tessera/error.h"
 
 namespace tessera::onnx_import {

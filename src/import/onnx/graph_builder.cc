@@ -6,12 +6,10 @@
 #include <unordered_set>
 #include <utility>
 
-#include "import/onnx/attributes.h"
-#include "import/onnx/declared_types.h"
-#include "import/onnx/node_names.h"
-#include "import/onnx/order.h"
+#include "graph/attribute.h"
 #include "import/onnx/scope.h"
-#include "import/onnx/sparse_tensors.h"
+#include "import/onnx/tensors.h"
+#include "import/onnx/types.h"
 #include "import/onnx/used_names.h"
 #include "import/onnx/wire_scan.h"
 #include "ops/schema.h"
@@ -19,6 +17,112 @@
 
 namespace tessera::onnx_import {
 namespace {
+
+using onnx::AttributeProto;
+
+// The declared kind of the attribute or, if the file declares none, the kind of the field that is
+// set. Throws InvalidModel at `where` if that is ambiguous.
+AttributeProto::AttributeType attribute_type(const AttributeProto& proto,
+                                             const std::string& where) {
+  if (proto.has_type() && proto.type() != AttributeProto::UNDEFINED) return proto.type();
+  const std::pair<bool, AttributeProto::AttributeType> candidates[] = {
+      {proto.has_f(), AttributeProto::FLOAT},
+      {proto.has_i(), AttributeProto::INT},
+      {proto.has_s(), AttributeProto::STRING},
+      {proto.has_t(), AttributeProto::TENSOR},
+      {proto.has_g(), AttributeProto::GRAPH},
+      {proto.has_tp(), AttributeProto::TYPE_PROTO},
+      {proto.has_sparse_tensor(), AttributeProto::SPARSE_TENSOR},
+      {proto.floats_size() > 0, AttributeProto::FLOATS},
+      {proto.ints_size() > 0, AttributeProto::INTS},
+      {proto.strings_size() > 0, AttributeProto::STRINGS},
+      {proto.tensors_size() > 0, AttributeProto::TENSORS},
+  };
+  AttributeProto::AttributeType found = AttributeProto::UNDEFINED;
+  for (const auto& [is_given, type] : candidates) {
+    if (!is_given) continue;
+    if (found != AttributeProto::UNDEFINED) {
+      throw Error(ErrorKind::InvalidModel, where, "expected one value, found several");
+    }
+    found = type;
+  }
+  if (found == AttributeProto::UNDEFINED) {
+    throw Error(ErrorKind::InvalidModel, where, "expected a value, found none");
+  }
+  return found;
+}
+
+// Reads an attribute of any kind except nested graphs. Throws Unsupported for sparse tensors and
+// lists of types, and what TensorReader::read() throws.
+Attribute read_attribute(const AttributeProto& proto, TensorReader& tensors,
+                         const std::string& where) {
+  switch (attribute_type(proto, where)) {
+    case AttributeProto::FLOAT:
+      return proto.f();
+    case AttributeProto::INT:
+      return proto.i();
+    case AttributeProto::STRING:
+      return proto.s();
+    case AttributeProto::FLOATS:
+      return std::vector<float>(proto.floats().begin(), proto.floats().end());
+    case AttributeProto::INTS:
+      return std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
+    case AttributeProto::STRINGS:
+      return std::vector<std::string>(proto.strings().begin(), proto.strings().end());
+    case AttributeProto::TENSOR:
+      if (!proto.has_t()) {
+        throw Error(ErrorKind::InvalidModel, where, "expected a tensor, found none");
+      }
+      return tensors.read(proto.t(), where);
+    case AttributeProto::TENSORS: {
+      std::vector<Tensor> list;
+      for (const onnx::TensorProto& tensor : proto.tensors()) {
+        list.push_back(tensors.read(tensor, where + "[" + std::to_string(list.size()) + "]"));
+      }
+      return list;
+    }
+    case AttributeProto::TYPE_PROTO: {
+      DimNames names;
+      return type_of(proto.tp(), where, where, names);
+    }
+    case AttributeProto::GRAPHS:
+      throw Error(ErrorKind::Unsupported, where, "lists of graphs are not supported");
+    case AttributeProto::SPARSE_TENSOR:
+    case AttributeProto::SPARSE_TENSORS:
+      throw Error(ErrorKind::Unsupported, where, "sparse tensors are not supported");
+    case AttributeProto::TYPE_PROTOS:
+      throw Error(ErrorKind::Unsupported, where, "lists of types are not supported");
+    default:
+      throw Error(ErrorKind::InvalidModel, where, "expected a value, found a nested graph");
+  }
+}
+
+// Gives every node of a graph a unique name. Assigns names in the order of the calls.
+class NodeNamer {
+ public:
+  // The node's own name. If it has none or the name is taken, that of its first output; if that is
+  // taken too, the same with "#2", "#3", ... appended.
+  std::string choose(const PendingNode& node) {
+    std::string own = node.proto->name();
+    if (!own.empty()) own = node.frame->prefix + own;
+    if (!own.empty() && taken_.insert(own).second) return own;
+    const auto output = std::find_if(node.outputs.begin(), node.outputs.end(),
+                                     [](const std::string& name) { return !name.empty(); });
+    std::string base = output != node.outputs.end() ? *output
+                       : own.empty()                ? node.proto->op_type()
+                                                    : own;
+    if (!base.empty() && taken_.insert(base).second) return base;
+    int& count = counts_.try_emplace(base, 1).first->second;
+    while (true) {
+      std::string numbered = base + "#" + std::to_string(++count);
+      if (taken_.insert(numbered).second) return numbered;
+    }
+  }
+
+ private:
+  std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, int> counts_;
+};
 
 // Through attributes of functions, graphs may nest deeper than they do in the file.
 void check_depth(int depth) {

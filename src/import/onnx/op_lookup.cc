@@ -1,17 +1,37 @@
 #include "import/onnx/op_lookup.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/likely_name.h"
-#include "import/onnx/onnx_operators.h"
 #include "ops/schema.h"
 #include "tessera/error.h"
 
 namespace tessera::onnx_import {
 namespace {
+
+// Sorted by domain and name.
+constexpr OnnxOperator kOperators[] = {
+#define ONNX_OPERATOR(domain, name, first_version, end_version) \
+  {domain, name, first_version, end_version},
+#include "import/onnx/onnx_operators.inc"
+#undef ONNX_OPERATOR
+};
+
+constexpr std::array<std::pair<std::string_view, int64_t>, 9> kImpliedVersions = {
+    {{"", ops::kNewestOpset},
+     {"ai.onnx.ml", 5},
+     {"ai.onnx.preview", 1},
+     {"ai.onnx.preview.training", 1},
+     {"com.microsoft", 1},
+     {"com.microsoft.experimental", 1},
+     {"com.microsoft.nchwc", 1},
+     {"com.ms.internal.nhwc", 1},
+     {"org.pytorch.aten", 1}}};
 
 std::string opset_text(const std::string& domain, int64_t version) {
   return "version " + std::to_string(version) + " of domain '" + domain_text(domain) + "'";
@@ -87,6 +107,35 @@ std::optional<int> version_of(const ops::Op& op, int64_t opset) {
 }
 
 }  // namespace
+
+const OnnxOperator* find_onnx_operator(std::string_view domain, std::string_view name) {
+  const auto key = std::pair(domain, name);
+  const auto found = std::ranges::lower_bound(kOperators, key, {}, [](const OnnxOperator& entry) {
+    return std::pair(entry.domain, entry.name);
+  });
+  const bool is_found =
+      found != std::end(kOperators) && found->domain == domain && found->name == name;
+  return is_found ? found : nullptr;
+}
+
+bool is_onnx_domain(std::string_view domain) {
+  return std::ranges::any_of(kOperators,
+                             [&](const OnnxOperator& entry) { return entry.domain == domain; });
+}
+
+std::vector<std::string> onnx_operator_names(std::string_view domain) {
+  std::vector<std::string> names;
+  for (const OnnxOperator& entry : kOperators) {
+    if (entry.domain == domain) names.emplace_back(entry.name);
+  }
+  return names;
+}
+
+std::optional<int64_t> implied_version(std::string_view domain) {
+  const auto found =
+      std::ranges::find(kImpliedVersions, domain, &std::pair<std::string_view, int64_t>::first);
+  return found == kImpliedVersions.end() ? std::nullopt : std::optional(found->second);
+}
 
 std::string normalized_domain(const std::string& domain) {
   return domain == "ai.onnx" ? std::string() : domain;

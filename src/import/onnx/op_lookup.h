@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/log.h"
 #include "graph/graph.h"
@@ -12,6 +14,26 @@
 #include "ops/registry.h"
 
 namespace tessera::onnx_import {
+
+// An operator that ONNX has, whether this build has it or not.
+struct OnnxOperator {
+  std::string_view domain;  // "" is ONNX's own
+  std::string_view name;
+  int first_version = 0;  // of the domain's operator set
+  int end_version = 0;    // the first version that no longer has it; 0: none
+};
+
+// nullptr if ONNX has no such operator, in no version.
+const OnnxOperator* find_onnx_operator(std::string_view domain, std::string_view name);
+
+// Whether ONNX defines the operators of `domain`, and their names.
+bool is_onnx_domain(std::string_view domain);
+std::vector<std::string> onnx_operator_names(std::string_view domain);
+
+// The version of a domain that a model means if it uses the domain without importing it: as in
+// onnxruntime, the newest version of the domains that onnxruntime and ONNX define. nullopt for
+// other domains.
+std::optional<int64_t> implied_version(std::string_view domain);
 
 // Versions of operator sets by domain; "" is ONNX's own.
 using Opsets = std::map<std::string, int64_t>;

@@ -1,6 +1,5 @@
 #include "import/onnx/op_lookup.h"
 
-#include "import/onnx/onnx_operators.h"
 #include "import/onnx/test_models.h"
 #include "ops/all_ops_test.h"
 

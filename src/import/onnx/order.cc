@@ -1,4 +1,4 @@
-#include "import/onnx/order.h"
+#include "import/onnx/graph_builder.h"
 
 #include <algorithm>
 #include <functional>

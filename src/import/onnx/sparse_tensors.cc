@@ -1,4 +1,4 @@
-#include "import/onnx/sparse_tensors.h"
+#include "import/onnx/tensors.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Sparse constants: their formats, and the errors of corrupt ones.
-#include "import/onnx/sparse_tensors.h"
+#include "import/onnx/tensors.h"
 
 #include <functional>
 

@@ -1,6 +1,6 @@
 // A device that behaves like an accelerator and tells what a host does wrong: it works
 // asynchronously (work_queue.h), its memory cannot be touched by the host (fake_memory.h), it finds
-// accesses that nothing orders (race_detector.h), and it fails if told to (ledger.h).
+// accesses that nothing orders (happens_before.h), and it fails if told to (ledger.cc).
 #pragma once
 
 #include <cstddef>

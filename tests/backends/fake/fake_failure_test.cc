@@ -9,7 +9,7 @@
 namespace tessera::fake {
 namespace {
 
-constexpr int64_t kBytes = 512;
+constexpr int64_t kCopiedBytes = 512;
 
 // Two devices compute something together. Like a host, it stops at the first failure and then
 // releases everything, queues first.
@@ -46,20 +46,20 @@ class Scenario {
       const tessera_device_interface& abi = devices_[index].abi();
       if (failed(abi.create_queue(abi.self, &queues_[index], &error))) return status;
       if (failed(abi.create_event(abi.self, &events_[index], &error))) return status;
-      if (failed(abi.allocate(abi.self, kBytes, &memory_[index], &error))) return status;
+      if (failed(abi.allocate(abi.self, kCopiedBytes, &memory_[index], &error))) return status;
     }
     const tessera_device_interface& first = devices_[0].abi();
     const tessera_device_interface& second = devices_[1].abi();
     const tessera_device_position at_first{memory_[0], 0};
     const tessera_device_position at_second{memory_[1], 0};
-    if (failed(first.copy_to_device(first.self, queues_[0], from_.data(), &at_first, kBytes,
+    if (failed(first.copy_to_device(first.self, queues_[0], from_.data(), &at_first, kCopiedBytes,
                                     &error)) ||
         failed(first.record_event(first.self, queues_[0], events_[0], &error)) ||
         failed(second.wait_event(second.self, queues_[1], events_[0], &error)) ||
-        failed(second.copy_from_peer(second.self, queues_[1], &first, &at_first, &at_second, kBytes,
-                                     &error)) ||
-        failed(
-            second.copy_to_host(second.self, queues_[1], &at_second, to_.data(), kBytes, &error)) ||
+        failed(second.copy_from_peer(second.self, queues_[1], &first, &at_first, &at_second,
+                                     kCopiedBytes, &error)) ||
+        failed(second.copy_to_host(second.self, queues_[1], &at_second, to_.data(), kCopiedBytes,
+                                   &error)) ||
         failed(second.record_event(second.self, queues_[1], events_[1], &error)) ||
         failed(second.synchronise_event(second.self, events_[1], &error))) {
       return status;
@@ -72,8 +72,8 @@ class Scenario {
   void* queues_[2] = {};
   void* events_[2] = {};
   void* memory_[2] = {};
-  std::vector<uint8_t> from_ = std::vector<uint8_t>(kBytes, 7);
-  std::vector<uint8_t> to_ = std::vector<uint8_t>(kBytes, 0);
+  std::vector<uint8_t> from_ = std::vector<uint8_t>(kCopiedBytes, 7);
+  std::vector<uint8_t> to_ = std::vector<uint8_t>(kCopiedBytes, 0);
 };
 
 struct Mode {
@@ -134,9 +134,9 @@ TEST_F(FakeFailureTest, enqueued_work_fails_at_the_next_synchronisation) {
   open("fail_at=4,fail_later=1");
   const TestedDevice fake = device();
   void* queue = fake.create_queue();
-  void* memory = fake.allocate(kBytes);
-  const std::vector<uint8_t> from(kBytes, 7);
-  std::vector<uint8_t> to(kBytes, 1);
+  void* memory = fake.allocate(kCopiedBytes);
+  const std::vector<uint8_t> from(kCopiedBytes, 7);
+  std::vector<uint8_t> to(kCopiedBytes, 1);
   fake.write(queue, from, memory);
   fake.read(queue, memory, to);  // fails
   fake.read(queue, memory, to);  // is not executed any more
@@ -145,7 +145,7 @@ TEST_F(FakeFailureTest, enqueued_work_fails_at_the_next_synchronisation) {
               TESSERA_DEVICE_FAILED);
     EXPECT_EQ(fake.message(), "copy_to_host on fake was told to fail");
   }
-  EXPECT_EQ(to, std::vector<uint8_t>(kBytes, 1));
+  EXPECT_EQ(to, std::vector<uint8_t>(kCopiedBytes, 1));
   EXPECT_EQ(fake.abi().check_usable(fake.self(), fake.error()), TESSERA_OK);
   // The memory keeps its contents, and a new queue works.
   void* next = fake.create_queue();
@@ -163,12 +163,12 @@ TEST_F(FakeFailureTest, work_that_waits_for_failed_work_fails_too) {
   const TestedDevice second = device(1);
   void* queues[] = {first.create_queue(), second.create_queue()};
   void* event = first.create_event();
-  void* memory[] = {first.allocate(kBytes), second.allocate(kBytes)};
-  const std::vector<uint8_t> from(kBytes, 7);
+  void* memory[] = {first.allocate(kCopiedBytes), second.allocate(kCopiedBytes)};
+  const std::vector<uint8_t> from(kCopiedBytes, 7);
   first.write(queues[0], from, memory[0]);  // fails
   first.record(queues[0], event);
   second.wait(queues[1], event);
-  second.copy_from_peer(queues[1], first, memory[0], memory[1], kBytes);
+  second.copy_from_peer(queues[1], first, memory[0], memory[1], kCopiedBytes);
   EXPECT_EQ(second.abi().synchronise_queue(second.self(), queues[1], second.error()),
             TESSERA_DEVICE_FAILED);
   EXPECT_EQ(second.message(),

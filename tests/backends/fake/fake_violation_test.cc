@@ -16,13 +16,13 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kBytes = 1024;
 // One operation at a time, because the thread sanitizer would find some of these races too.
-constexpr const char* kSettings = "devices=2,one_at_a_time=1";
+constexpr const char* kViolationSettings = "devices=2,one_at_a_time=1";
 
 class FakeViolationTest : public FakeTest {
  protected:
   // Two devices with a queue each, and a second queue on the first device.
   void SetUp() override {
-    open(kSettings);
+    open(kViolationSettings);
     queue_ = first().create_queue();
     other_ = first().create_queue();
     peer_queue_ = second().create_queue();
@@ -130,7 +130,8 @@ TEST_F(FakeViolationTest, memory_of_the_host_is_used_without_a_wait) {
 
 TEST_F(FakeViolationTest, separate_threads_know_only_what_they_waited_for) {
   for (const bool are_separate : {false, true}) {
-    ASSERT_EQ(fake_configure_text(are_separate ? "one_at_a_time=1,separate_threads=1" : kSettings),
+    ASSERT_EQ(fake_configure_text(are_separate ? "one_at_a_time=1,separate_threads=1"
+                                               : kViolationSettings),
               0);
     first().write(queue_, from_, memory_);
     std::jthread([&] { first().synchronise(queue_); }).join();

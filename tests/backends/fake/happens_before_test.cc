@@ -5,8 +5,6 @@
 #include <random>
 #include <vector>
 
-#include "race_detector.h"
-
 namespace tessera::fake {
 namespace {
 

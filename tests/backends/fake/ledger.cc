@@ -1,4 +1,4 @@
-#include "ledger.h"
+#include "shared_state.h"
 
 #include <algorithm>
 #include <charconv>

@@ -11,14 +11,14 @@ namespace tessera::fuzzing {
 namespace {
 
 // See docs/formats/bundle.md.
-constexpr size_t kHeaderBytes = 64;
+constexpr size_t kBundleHeaderBytes = 64;
 constexpr size_t kHeaderBytesChecked = 24;
-constexpr size_t kTableBytesAt = 12;
-constexpr size_t kFileBytesAt = 16;
+constexpr size_t kBundleTableBytesAt = 12;
+constexpr size_t kBundleFileBytesAt = 16;
 
 // Writes correct checksums for the parts in the table, as far as the table can be read.
 void make_checksums_right(std::string& bytes, size_t table_bytes) {
-  const std::string table = bytes.substr(kHeaderBytes, table_bytes);
+  const std::string table = bytes.substr(kBundleHeaderBytes, table_bytes);
   cache::FieldReader reader(table, "table");
   reader.text("a version");
   for (auto left = reader.number<uint32_t>("parts"); left > 0; --left) {
@@ -29,25 +29,26 @@ void make_checksums_right(std::string& bytes, size_t table_bytes) {
     const Bytes checksum = reader.raw(cache::kChecksumBytes, "a checksum");
     if (offset > bytes.size() || length > bytes.size() - offset) continue;
     const cache::Checksum right = cache::checksum_of(Bytes(bytes).subspan(offset, length));
-    std::memcpy(&bytes[kHeaderBytes + static_cast<size_t>(checksum.data() - table.data())],
+    std::memcpy(&bytes[kBundleHeaderBytes + static_cast<size_t>(checksum.data() - table.data())],
                 right.data(), right.size());
   }
 }
 
-std::string made_right(Bytes given) {
+std::string right_bundle(Bytes given) {
   std::string bytes(given.begin(), given.end());
-  if (bytes.size() < kHeaderBytes) return bytes;
-  write_number(bytes, kFileBytesAt, 8, bytes.size());
-  const uint64_t table_bytes =
-      std::min(read_number(bytes, kTableBytesAt, 4), uint64_t{bytes.size() - kHeaderBytes});
-  write_number(bytes, kTableBytesAt, 4, table_bytes);
+  if (bytes.size() < kBundleHeaderBytes) return bytes;
+  write_number(bytes, kBundleFileBytesAt, 8, bytes.size());
+  const uint64_t table_bytes = std::min(read_number(bytes, kBundleTableBytesAt, 4),
+                                        uint64_t{bytes.size() - kBundleHeaderBytes});
+  write_number(bytes, kBundleTableBytesAt, 4, table_bytes);
   try {
     make_checksums_right(bytes, table_bytes);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
     // A table that cannot be read gets a checksum too.
   }
-  const cache::Checksum right = cache::checksum_of(Bytes(bytes).first(kHeaderBytesChecked),
-                                                   Bytes(bytes).subspan(kHeaderBytes, table_bytes));
+  const cache::Checksum right =
+      cache::checksum_of(Bytes(bytes).first(kHeaderBytesChecked),
+                         Bytes(bytes).subspan(kBundleHeaderBytes, table_bytes));
   std::memcpy(&bytes[kHeaderBytesChecked], right.data(), right.size());
   return bytes;
 }
@@ -80,7 +81,7 @@ void read_all(const Bundle& bundle, const cache::UserKey& key) {
 
 void fuzz_bundle(Bytes bytes) {
   const cache::UserKey key({});
-  for (std::string tried : {std::string(bytes.begin(), bytes.end()), made_right(bytes)}) {
+  for (std::string tried : {std::string(bytes.begin(), bytes.end()), right_bundle(bytes)}) {
     try_to([&] {
       const std::shared_ptr<const Bundle> bundle = Bundle::over(tried, "the fuzzer's bytes");
       if (bundle != nullptr) read_all(*bundle, key);

@@ -16,9 +16,9 @@ using cache::CacheFile;
 using cache::kChecksumBytes;
 
 // See docs/formats/cache.md.
-constexpr size_t kHeaderBytes = 64;
-constexpr size_t kTableBytesAt = 12;
-constexpr size_t kFileBytesAt = 16;
+constexpr size_t kCacheHeaderBytes = 64;
+constexpr size_t kCacheTableBytesAt = 12;
+constexpr size_t kCacheFileBytesAt = 16;
 constexpr size_t kChecksumAt = 24;
 constexpr size_t kFingerprintBytes = 20;
 
@@ -41,12 +41,12 @@ struct TableReader {
 void make_sections_right(std::string& bytes, size_t table_bytes) {
   try {
     const std::string before = bytes;
-    const std::string table = before.substr(0, kHeaderBytes + table_bytes);
+    const std::string table = before.substr(0, kCacheHeaderBytes + table_bytes);
     TableReader table_reader(table);
-    table_reader.reader.raw(kHeaderBytes + kFingerprintBytes, "a header");
+    table_reader.reader.raw(kCacheHeaderBytes + kFingerprintBytes, "a header");
     const std::vector<cache::Ingredient> ingredients = table_reader.reader.ingredients();
     const cache::Fingerprint fingerprint = cache::fingerprint_of(ingredients);
-    std::memcpy(&bytes[kHeaderBytes], fingerprint.bytes.data(), kFingerprintBytes);
+    std::memcpy(&bytes[kCacheHeaderBytes], fingerprint.bytes.data(), kFingerprintBytes);
     table_reader.reader.ingredients();  // notes
     for (auto left = table_reader.reader.number<uint32_t>("sections"); left > 0; --left) {
       table_reader.reader.text("a type");
@@ -66,17 +66,17 @@ void make_sections_right(std::string& bytes, size_t table_bytes) {
   }
 }
 
-std::string made_right(Bytes given) {
+std::string right_cache(Bytes given) {
   std::string bytes(given.begin(), given.end());
-  if (bytes.size() < kHeaderBytes + kFingerprintBytes) return bytes;
-  write_number(bytes, kFileBytesAt, 8, bytes.size());
-  const uint64_t table_bytes =
-      std::min(read_number(bytes, kTableBytesAt, 4), uint64_t{bytes.size() - kHeaderBytes});
-  write_number(bytes, kTableBytesAt, 4, table_bytes);
+  if (bytes.size() < kCacheHeaderBytes + kFingerprintBytes) return bytes;
+  write_number(bytes, kCacheFileBytesAt, 8, bytes.size());
+  const uint64_t table_bytes = std::min(read_number(bytes, kCacheTableBytesAt, 4),
+                                        uint64_t{bytes.size() - kCacheHeaderBytes});
+  write_number(bytes, kCacheTableBytesAt, 4, table_bytes);
   make_sections_right(bytes, table_bytes);
   put_checksum(bytes, kChecksumAt,
                cache::checksum_of(Bytes(bytes).first(kChecksumAt),
-                                  Bytes(bytes).subspan(kHeaderBytes, table_bytes)));
+                                  Bytes(bytes).subspan(kCacheHeaderBytes, table_bytes)));
   return bytes;
 }
 
@@ -104,7 +104,7 @@ void read(const std::string& bytes) {
 }  // namespace
 
 void fuzz_cache(Bytes bytes) {
-  for (const std::string& tried : {std::string(bytes.begin(), bytes.end()), made_right(bytes)}) {
+  for (const std::string& tried : {std::string(bytes.begin(), bytes.end()), right_cache(bytes)}) {
     try {
       read(tried);
     } catch (const Error& error) {

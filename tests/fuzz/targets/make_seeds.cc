@@ -49,8 +49,9 @@ class Corpus {
 tuning::FoundCosts some_costs() {
   tuning::FoundCosts found{.seconds = 9};
   found.costs.machine = "m";
-  tuning::CostKey key{
-      .work = "w", .backend = "fast", .ingredients = "v=1;", .algorithm = "a", .layouts = "l"};
+  tuning::CostKey key{.work = "w",
+                      .candidate = {.nodes = {}, .backend = "fast", .algorithm = "a", .ports = "l"},
+                      .ingredients = "v=1;"};
   found.costs.kernels[key] = {.warm = tuning::Timing{1e-3, 1e-3, 2e-3, 10}, .build_seconds = 1};
   key.density = "0.5";
   found.costs.kernels[key] = {.cold = tuning::Timing{1e-3, 1e-3, 2e-3, 10}, .refusal = "no"};

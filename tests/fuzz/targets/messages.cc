@@ -22,7 +22,7 @@ using tuning::BenchMessage;
 using tuning::VerifyMessage;
 
 // These constants equal those of base/message_channel.h.
-constexpr size_t kHeaderBytes = 32;
+constexpr size_t kFrameHeaderBytes = 32;
 constexpr uint64_t kMagic = 0x4D534D54;
 // Fits into a socket's buffer without a reader.
 constexpr size_t kMaxStreamBytes = size_t{1} << 16;
@@ -33,9 +33,9 @@ constexpr uint8_t kIsMadeRight = 2;
 std::string with_right_frames(Bytes stream) {
   std::string right(stream.begin(), stream.end());
   uint64_t number = 0;
-  for (size_t at = 0; right.size() - at >= kHeaderBytes; ++number) {
+  for (size_t at = 0; right.size() - at >= kFrameHeaderBytes; ++number) {
     const uint64_t kind = read_number(right, at + 4, 4) % 128;
-    const uint64_t room = right.size() - at - kHeaderBytes;
+    const uint64_t room = right.size() - at - kFrameHeaderBytes;
     const uint64_t length = std::min(read_number(right, at + 8, 2), room);
     write_number(right, at, 4, kMagic);
     write_number(right, at + 4, 4, kind);
@@ -44,8 +44,8 @@ std::string with_right_frames(Bytes stream) {
     write_number(right, at + 20, 4, 0);
     write_number(
         right, at + 24, 8,
-        XXH3_64bits_withSeed(right.data() + at + kHeaderBytes, length, (kind << 32) ^ number));
-    at += kHeaderBytes + length;
+        XXH3_64bits_withSeed(right.data() + at + kFrameHeaderBytes, length, (kind << 32) ^ number));
+    at += kFrameHeaderBytes + length;
   }
   return right;
 }

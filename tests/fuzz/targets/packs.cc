@@ -11,13 +11,13 @@ namespace tessera::fuzzing {
 namespace {
 
 // See docs/formats/packs.md.
-constexpr size_t kHeaderBytes = 64;
+constexpr size_t kPacksHeaderBytes = 64;
 constexpr size_t kHeaderBytesUsed = 40;
-constexpr size_t kTableBytesAt = 12;
-constexpr size_t kFileBytesAt = 16;
+constexpr size_t kPacksTableBytesAt = 12;
+constexpr size_t kPacksFileBytesAt = 16;
 constexpr size_t kNonceAt = 24;
 constexpr size_t kNonceBytes = 16;
-constexpr size_t kTableAt = kHeaderBytes + sizeof(cache::Mac);
+constexpr size_t kTableAt = kPacksHeaderBytes + sizeof(cache::Mac);
 
 // Writes correct codes for the packs in the table, as far as the table can be read.
 void make_codes_right(std::string& bytes, size_t table_bytes, const cache::UserKey& key) {
@@ -42,13 +42,13 @@ void make_codes_right(std::string& bytes, size_t table_bytes, const cache::UserK
   }
 }
 
-std::string made_right(Bytes given, const cache::UserKey& key) {
+std::string right_packs(Bytes given, const cache::UserKey& key) {
   std::string bytes(given.begin(), given.end());
   if (bytes.size() < kTableAt) return bytes;
-  write_number(bytes, kFileBytesAt, 8, bytes.size());
+  write_number(bytes, kPacksFileBytesAt, 8, bytes.size());
   const uint64_t table_bytes =
-      std::min(read_number(bytes, kTableBytesAt, 4), uint64_t{bytes.size() - kTableAt});
-  write_number(bytes, kTableBytesAt, 4, table_bytes);
+      std::min(read_number(bytes, kPacksTableBytesAt, 4), uint64_t{bytes.size() - kTableAt});
+  write_number(bytes, kPacksTableBytesAt, 4, table_bytes);
   try {
     make_codes_right(bytes, table_bytes, key);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
@@ -59,7 +59,7 @@ std::string made_right(Bytes given, const cache::UserKey& key) {
   vouched.raw(Bytes(bytes).first(kHeaderBytesUsed));
   vouched.raw(Bytes(bytes).subspan(kTableAt, table_bytes));
   const cache::Mac mac = key.authenticate(vouched.bytes);
-  std::memcpy(&bytes[kHeaderBytes], mac.data(), mac.size());
+  std::memcpy(&bytes[kPacksHeaderBytes], mac.data(), mac.size());
   return bytes;
 }
 
@@ -68,7 +68,7 @@ std::string made_right(Bytes given, const cache::UserKey& key) {
 void fuzz_packs(Bytes bytes) {
   const cache::UserKey key({});
   for (const std::string& tried :
-       {std::string(bytes.begin(), bytes.end()), made_right(bytes, key)}) {
+       {std::string(bytes.begin(), bytes.end()), right_packs(bytes, key)}) {
     const cache::PackFile::Opened opened = cache::PackFile::over(tried, "packs", "fuzz", key);
     expect((opened.file == nullptr) != opened.reason.empty(), "there is a file or a reason");
     if (opened.file == nullptr) continue;

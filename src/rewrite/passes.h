@@ -1,0 +1,76 @@
+// The passes, in the order in which pipeline.cc runs them. Each is in a file of its own name. A
+// comment says what the pass does, what it needs, its result, and why it has its position in the
+// order.
+#pragma once
+
+#include "rewrite/pipeline.h"
+
+namespace tessera {
+
+// Replaces an Einsum of two inputs by a MatMul, with the Transpose and Reshape nodes that it needs:
+// libraries are fast at matrix products, and few know Einsum.
+//   Needs:  types inferred.
+//   Result: no Einsum of two inputs, except those with an index twice in one input, with a sum over
+//           an index of one input alone, with a length of 0, with an axis that is broadcast, or
+//           with more unknown lengths than a Reshape can name.
+//   Order:  before fold_constants, which transposes constant inputs.
+Graph lower_einsum(Graph graph, const PassContext& context);
+
+// Replaces nodes by constants if all their inputs are constant, or if their outputs are integers
+// that shape inference has found (Shape of a known shape, and arithmetic on it).
+//   Needs:  types and elements inferred.
+//   Result: no node with only constant inputs, except random ones, those on state, those whose
+//           kernel refuses its inputs (running reports the error), those that take too long, and
+//           those whose result is too large (docs/decisions/0003).
+//   Order:  before the passes that look for constants.
+Graph fold_constants(Graph graph, const PassContext& context);
+
+// For fold_constants(): a result of up to this size is always allowed, even if the replaced inputs
+// are smaller.
+inline constexpr int64_t kMaxGrownBytes = int64_t{16} << 20;
+// The limit for the sum of all results that are larger than their inputs.
+inline constexpr int64_t kMaxGrownBytesTogether = int64_t{256} << 20;
+
+// The most work of a node that is folded: seconds. Kernels of products are near the speed of the
+// processor, others are not.
+inline constexpr int64_t kMaxFoldedFlops = int64_t{1} << 32;
+inline constexpr int64_t kMaxFoldedProductFlops = int64_t{1} << 38;
+
+// Removes nodes that return their first input unchanged: Identity, Dropout unless training, Cast to
+// the same type, Transpose that moves nothing, and reshaping ops whose input and output have the
+// same known shape.
+//   Needs:  types inferred; Dropout's training_mode constant, so after fold_constants.
+//   Result: no such node, except between two names that must both be kept (a graph input or a
+//           constant that is also an output, two outputs).
+//   Order:  before passes that match neighbouring nodes, which an identity in between would hide.
+Graph remove_identities(Graph graph, const PassContext& context);
+
+// Folds a Pad with zeros into each Conv that reads its result, as its `pads`. Networks that came
+// from TensorFlow have such Pads, because its padding "SAME" may differ between the two sides.
+//   Needs:  constant pads, so after fold_constants.
+//   Result: no Conv reads a Pad of spatial axes by constant zeros, unless pads are negative, or the
+//           Conv computes its own (auto_pad is SAME_UPPER or SAME_LOWER). A Pad that nothing else
+//           reads is dead.
+//   Order:  before remove_dead_nodes, and before passes that look at what a Conv reads.
+Graph fold_pads(Graph graph, const PassContext& context);
+
+// Folds a BatchNormalization into the Conv that feeds it: the convolution's weights and bias are
+// multiplied by scale / sqrt(variance + epsilon), computed in double, per output channel.
+//   Needs:  constant weights, bias and statistics, so after fold_constants; no identity between the
+//           nodes, so after remove_identities.
+//   Result: no inference-mode BatchNormalization that is the only reader of a Conv's result, unless
+//           the result is an output or kept, or a folded number would not be finite. The Conv then
+//           produces the output of the BatchNormalization, under its name.
+//   Order:  before passes that fuse what follows a Conv.
+// Statistics change during training, so the Conv is marked inference_only.
+Graph fold_batch_norm(Graph graph, const PassContext& context);
+
+// Removes nodes whose outputs are not needed, and optional outputs at the end of a node's list that
+// are not.
+//   Needs:  nothing.
+//   Result: every node leads to a graph output, a kept value or a state; so does its last output,
+//           if it is optional and not the only one.
+//   Order:  last, because the other passes detach nodes.
+Graph remove_dead_nodes(Graph graph, const PassContext& context);
+
+}  // namespace tessera
