@@ -288,11 +288,24 @@ memory with another output, or if it does not have the shape of the output for t
 run. It may share memory with inputs: results are as if all inputs had been copied before the run.
 Outputs that are sparse, or whose size is known only in the run, cannot be bound.)";
 
-}  // namespace
+// Properties of the executor, copied in a turn of the calling thread.
+template <auto Get>
+auto in_turn(SharedExecutor& shared) {
+  return shared.exclusively([](Executor& executor) { return (executor.*Get)(); });
+}
+template <auto Get>
+nb::object described(SharedExecutor& shared) {
+  return to_python(in_turn<Get>(shared));
+}
+template <auto Get>
+nb::list listed(SharedExecutor& shared) {
+  return to_list(in_turn<Get>(shared));
+}
 
-void bind_executor(nb::module_& module) {
-  nb::class_<SharedExecutor>(module, "Executor",
-                             "A model bound to shapes, ready to run. Created by Model.bind().")
+using ExecutorClass = nb::class_<SharedExecutor>;
+
+void bind_runs(ExecutorClass& binding) {
+  binding
       .def("run", &run, "inputs"_a, "outputs"_a = nb::none(),
            nb::sig("def run(self, *inputs: numpy.typing.ArrayLike | SparseArray | "
                    "collections.abc.Mapping[str, numpy.typing.ArrayLike | SparseArray], outputs: "
@@ -329,58 +342,34 @@ void bind_executor(nb::module_& module) {
                                           [](Executor& executor) { executor.wait_for_swap(); });
           },
           "Waits for the faster plan of bind(swap=True), if there will be one; the next run uses "
-          "it.")
+          "it.");
+}
+
+void bind_plan(ExecutorClass& binding) {
+  binding
       .def(
-          "explain_unusable",
-          [](SharedExecutor& shared) {
-            return shared.exclusively(
-                [](Executor& executor) { return executor.explain_unusable(); });
-          },
+          "explain_unusable", &in_turn<&Executor::explain_unusable>,
           "Why later runs are not possible, because a device was lost or was opened before a fork; "
           "'' if they are.")
-      .def(
-          "measure_dispatch_ns",
-          [](SharedExecutor& shared) {
-            return shared.exclusively(
-                [](Executor& executor) { return executor.measure_dispatch_ns(); });
-          },
-          "The time of a step without its kernel, in nanoseconds; measures for some milliseconds.")
+      .def("measure_dispatch_ns", &in_turn<&Executor::measure_dispatch_ns>,
+           "The time of a step without its kernel, in nanoseconds; measures for some milliseconds.")
       .def_prop_ro(
-          "inputs",
-          [](SharedExecutor& shared) {
-            return to_list(
-                shared.exclusively([](Executor& executor) { return executor.inputs(); }));
-          },
+          "inputs", &listed<&Executor::inputs>,
           nb::sig("def inputs(self) -> list[tessera.descriptions.ValueDescription]"),
           "The inputs of run(), with the shapes of the newest run, or before it the bound ones.")
-      .def_prop_ro(
-          "outputs",
-          [](SharedExecutor& shared) {
-            return to_list(
-                shared.exclusively([](Executor& executor) { return executor.outputs(); }));
-          },
-          nb::sig("def outputs(self) -> list[tessera.descriptions.ValueDescription]"),
-          "The results of run() for these shapes: the outputs, then the fetched values.")
+      .def_prop_ro("outputs", &listed<&Executor::outputs>,
+                   nb::sig("def outputs(self) -> list[tessera.descriptions.ValueDescription]"),
+                   "The results of run() for these shapes: the outputs, then the fetched values.")
       .def_prop_ro(
           "threads", [](const SharedExecutor& shared) { return shared.executor().threads(); },
           "The number of threads that run() uses.")
-      .def(
-          "plan",
-          [](SharedExecutor& shared) {
-            return to_python(
-                shared.exclusively([](Executor& executor) { return executor.plan(); }));
-          },
-          nb::sig("def plan(self) -> tessera.descriptions.PlanDescription"),
-          "The steps of run() for the shapes of the newest run, which backend runs each, and "
-          "which backends refused.")
-      .def_prop_ro(
-          "compiled",
-          [](SharedExecutor& shared) {
-            return to_list(
-                shared.exclusively([](Executor& executor) { return executor.compiled(); }));
-          },
-          nb::sig("def compiled(self) -> list[tessera.descriptions.CompileDescription]"),
-          "The compilations of each backend of the plan in this process.")
+      .def("plan", &described<&Executor::plan>,
+           nb::sig("def plan(self) -> tessera.descriptions.PlanDescription"),
+           "The steps of run() for the shapes of the newest run, which backend runs each, and "
+           "which backends refused.")
+      .def_prop_ro("compiled", &listed<&Executor::compiled>,
+                   nb::sig("def compiled(self) -> list[tessera.descriptions.CompileDescription]"),
+                   "The compilations of each backend of the plan in this process.")
       .def(
           "kernel_text",
           [](SharedExecutor& shared, size_t step, const std::string& form) {
@@ -395,37 +384,22 @@ void bind_executor(nb::module_& module) {
           },
           "step"_a, "form"_a = "source",
           "The code of a step of plan(): 'expression', 'source' or 'assembly'; None if its kernel "
-          "was not compiled here.")
-      .def(
-          "memory",
-          [](SharedExecutor& shared) {
-            return to_python(
-                shared.exclusively([](Executor& executor) { return executor.memory(); }));
-          },
-          nb::sig("def memory(self) -> tessera.descriptions.HeldMemoryDescription"),
-          "The memory of the executor, and the caches of the process with their bounds.")
-      .def(
-          "shapes",
-          [](SharedExecutor& shared) {
-            return to_python(
-                shared.exclusively([](Executor& executor) { return executor.shapes(); }));
-          },
-          nb::sig("def shapes(self) -> tessera.descriptions.ShapesDescription"),
-          "The sets of input shapes for which there are plans, and the arena that they share.")
-      .def_prop_ro(
-          "costs",
-          [](SharedExecutor& shared) {
-            return shared.exclusively([](Executor& executor) { return executor.costs(); });
-          },
-          "All costs that bind() knew or measured, as JSON; \"\" if there are none.")
-      .def_prop_ro(
-          "stages",
-          [](SharedExecutor& shared) {
-            return to_list(
-                shared.exclusively([](Executor& executor) { return executor.stages(); }));
-          },
-          nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
-          "The stages of bind(), in order.")
+          "was not compiled here.");
+}
+
+void bind_records(ExecutorClass& binding) {
+  binding
+      .def("memory", &described<&Executor::memory>,
+           nb::sig("def memory(self) -> tessera.descriptions.HeldMemoryDescription"),
+           "The memory of the executor, and the caches of the process with their bounds.")
+      .def("shapes", &described<&Executor::shapes>,
+           nb::sig("def shapes(self) -> tessera.descriptions.ShapesDescription"),
+           "The sets of input shapes for which there are plans, and the arena that they share.")
+      .def_prop_ro("costs", &in_turn<&Executor::costs>,
+                   "All costs that bind() knew or measured, as JSON; \"\" if there are none.")
+      .def_prop_ro("stages", &listed<&Executor::stages>,
+                   nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
+                   "The stages of bind(), in order.")
       .def(
           "record_steps",
           [](SharedExecutor& shared, bool is_on) {
@@ -433,13 +407,17 @@ void bind_executor(nb::module_& module) {
           },
           "is_on"_a = true,
           "Switches recording of the steps of later runs on or off; off by default.")
-      .def_prop_ro(
-          "steps",
-          [](SharedExecutor& shared) {
-            return to_list(shared.exclusively([](Executor& executor) { return executor.steps(); }));
-          },
-          nb::sig("def steps(self) -> list[tessera.descriptions.StepRecord]"),
-          "A record for each step of the newest run that was recorded, in order.")
+      .def_prop_ro("steps", &listed<&Executor::steps>,
+                   nb::sig("def steps(self) -> list[tessera.descriptions.StepRecord]"),
+                   "A record for each step of the newest run that was recorded, in order.")
+      .def(
+          "__repr__",
+          [](SharedExecutor& shared) { return decoded(shared.exclusively(executor_text)); },
+          nb::sig("def __repr__(self) -> str"));
+}
+
+void bind_caches(ExecutorClass& binding) {
+  binding
       .def(
           "save_cache",
           [](SharedExecutor& shared, const std::filesystem::path& filename, const std::string& type,
@@ -460,18 +438,20 @@ void bind_executor(nb::module_& module) {
           "filename"_a, "type"_a = "all",
           "Plans again with the contents of a file, and measures what is missing; raises as "
           "Model.load_cache() does.")
-      .def(
-          "cache_report",
-          [](SharedExecutor& shared) {
-            return to_python(
-                shared.exclusively([](Executor& executor) { return executor.cache_report(); }));
-          },
-          nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
-          "Where the current plan was found, what caches knew, and what was measured.")
-      .def(
-          "__repr__",
-          [](SharedExecutor& shared) { return decoded(shared.exclusively(executor_text)); },
-          nb::sig("def __repr__(self) -> str"));
+      .def("cache_report", &described<&Executor::cache_report>,
+           nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
+           "Where the current plan was found, what caches knew, and what was measured.");
+}
+
+}  // namespace
+
+void bind_executor(nb::module_& module) {
+  ExecutorClass binding(module, "Executor",
+                        "A model bound to shapes, ready to run. Created by Model.bind().");
+  bind_runs(binding);
+  bind_plan(binding);
+  bind_records(binding);
+  bind_caches(binding);
 }
 
 }  // namespace tessera::python

@@ -336,6 +336,46 @@ void with_bind_options(nb::handle model, nb::handle shapes, const nb::kwargs& ke
                });
 }
 
+namespace {
+
+void save_cache(LoadedModel& self, const std::filesystem::path& filename, const std::string& type,
+                bool include_packs) {
+  const Unlocked unlocked;
+  self.model.save_cache(filename, type, include_packs);
+}
+
+void load_cache(LoadedModel& self, const std::filesystem::path& filename, const std::string& type) {
+  const Unlocked unlocked;
+  self.model.load_cache(filename, type);
+}
+
+void bind_functions(nb::module_& module) {
+  constexpr const char* kLoad = "tessera.load() of a file with every argument given.";
+  module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
+             "keep_all_values"_a, "backends"_a, "log"_a, "information_log"_a, "threads"_a,
+             "copies_weights"_a, "strict_stamps"_a, "free_inputs"_a, "origin"_a.none(), kLoad);
+  constexpr const char* kLoadBytes =
+      "tessera.load() of bytes with every argument given; external data is in `folder`.";
+  module.def("load_bytes", &load_bytes, "model"_a, nb::kw_only(), "name"_a, "folder"_a, "strict"_a,
+             "keep_all_values"_a, "backends"_a, "log"_a, "information_log"_a, "threads"_a,
+             "copies_weights"_a, "strict_stamps"_a, "free_inputs"_a, "origin"_a.none(), kLoadBytes);
+  constexpr const char* kInspectSignature =
+      "def inspect(model: os.PathLike | str, *, strict: bool, backends: Backends, log: "
+      "collections.abc.Callable) -> tessera.descriptions.ModelInspection";
+  constexpr const char* kInspectBytesSignature =
+      "def inspect_bytes(model: object, *, name: str, folder: os.PathLike | str, strict: bool, "
+      "backends: Backends, log: collections.abc.Callable) -> "
+      "tessera.descriptions.ModelInspection";
+  module.def("inspect", &inspect_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
+             "backends"_a, "log"_a, nb::sig(kInspectSignature),
+             "tessera.inspect() of a file with every argument given.");
+  module.def("inspect_bytes", &inspect_bytes, "model"_a, nb::kw_only(), "name"_a, "folder"_a,
+             "strict"_a, "backends"_a, "log"_a, nb::sig(kInspectBytesSignature),
+             "tessera.inspect() of bytes with every argument given.");
+}
+
+}  // namespace
+
 void bind_model(nb::module_& module) {
   // As long as the module: the interpreter shows them.
   static const std::string kSignature = bind_signature();
@@ -344,21 +384,9 @@ void bind_model(nb::module_& module) {
                           "A loaded model. Made by tessera.load().")
       .def("bind", &bind, "shapes"_a = nb::none(), "keywords"_a, nb::sig(kSignature.c_str()),
            kText.c_str())
-      .def(
-          "save_cache",
-          [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type,
-             bool include_packs) {
-            const Unlocked unlocked;
-            self.model.save_cache(filename, type, include_packs);
-          },
-          "filename"_a, "type"_a = "all", nb::kw_only(), "include_packs"_a = false, kSaveCacheText)
-      .def(
-          "load_cache",
-          [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type) {
-            const Unlocked unlocked;
-            self.model.load_cache(filename, type);
-          },
-          "filename"_a, "type"_a = "all", kLoadCacheText)
+      .def("save_cache", &save_cache, "filename"_a, "type"_a = "all", nb::kw_only(),
+           "include_packs"_a = false, kSaveCacheText)
+      .def("load_cache", &load_cache, "filename"_a, "type"_a = "all", kLoadCacheText)
       .def("save_bundle", &save_bundle, "filename"_a, "shapes"_a = nb::none(), "keywords"_a,
            nb::sig("def save_bundle(self, filename: str | os.PathLike, shapes: "
                    "collections.abc.Mapping[str, collections.abc.Sequence[int]] | "
@@ -390,28 +418,7 @@ void bind_model(nb::module_& module) {
           "_origin", [](const LoadedModel& self) { return self.origin; },
           nb::sig("def _origin(self) -> tuple[str, dict[str, object]] | None"))
       .def("__repr__", &model_text, nb::sig("def __repr__(self) -> str"));
-  constexpr const char* kLoad = "tessera.load() of a file with every argument given.";
-  module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
-             "keep_all_values"_a, "backends"_a, "log"_a, "information_log"_a, "threads"_a,
-             "copies_weights"_a, "strict_stamps"_a, "free_inputs"_a, "origin"_a.none(), kLoad);
-  constexpr const char* kLoadBytes =
-      "tessera.load() of bytes with every argument given; external data is in `folder`.";
-  module.def("load_bytes", &load_bytes, "model"_a, nb::kw_only(), "name"_a, "folder"_a, "strict"_a,
-             "keep_all_values"_a, "backends"_a, "log"_a, "information_log"_a, "threads"_a,
-             "copies_weights"_a, "strict_stamps"_a, "free_inputs"_a, "origin"_a.none(), kLoadBytes);
-  constexpr const char* kInspectSignature =
-      "def inspect(model: os.PathLike | str, *, strict: bool, backends: Backends, log: "
-      "collections.abc.Callable) -> tessera.descriptions.ModelInspection";
-  constexpr const char* kInspectBytesSignature =
-      "def inspect_bytes(model: object, *, name: str, folder: os.PathLike | str, strict: bool, "
-      "backends: Backends, log: collections.abc.Callable) -> "
-      "tessera.descriptions.ModelInspection";
-  module.def("inspect", &inspect_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
-             "backends"_a, "log"_a, nb::sig(kInspectSignature),
-             "tessera.inspect() of a file with every argument given.");
-  module.def("inspect_bytes", &inspect_bytes, "model"_a, nb::kw_only(), "name"_a, "folder"_a,
-             "strict"_a, "backends"_a, "log"_a, nb::sig(kInspectBytesSignature),
-             "tessera.inspect() of bytes with every argument given.");
+  bind_functions(module);
 }
 
 }  // namespace tessera::python

@@ -166,50 +166,10 @@ read in place if they are dense, row-major and start at a multiple of 64 bytes.
 If the queue is full, it waits for a place. Raises InvalidArgument if the pool is closed, or if a
 callback would have to wait; Cancelled if the interpreter is ending.)";
 
-}  // namespace
+using PoolClass = nb::class_<SharedPool>;
 
-void bind_pool(nb::module_& module) {
-  // As long as the module: the interpreter shows it.
-  static const std::string kSignature = "def __init__(self, model: Model, " + bind_parameters() +
-                                        ", executors: int = 0, max_waiting: int = 64) -> None";
-  nb::class_<PoolRequest>(module, "PoolRequest", "A request of a Pool; used by its futures.")
-      .def("cancel", &PoolRequest::cancel)
-      .def("is_running", &PoolRequest::is_running);
-  nb::class_<SharedPool>(module, "Pool", kPoolText)
-      .def(
-          "__init__",
-          [](SharedPool* self, nb::handle model, const nb::object& shapes, int executors,
-             int64_t max_waiting, const nb::kwargs& keywords) {
-            const auto pool = std::make_shared<std::shared_ptr<Pool>>();
-            const PoolOptions sizes{executors, max_waiting};
-            with_bind_options(model, shapes, keywords,
-                              [pool, sizes](const Model& of, const BindOptions& options) {
-                                *pool = std::make_shared<Pool>(of, sizes, options);
-                              });
-            new (self) SharedPool(std::move(*pool));
-          },
-          "model"_a, "shapes"_a = nb::none(), nb::kw_only(), "executors"_a = 0,
-          "max_waiting"_a = PoolOptions{}.max_waiting, "keywords"_a, nb::sig(kSignature.c_str()))
-      .def(
-          "submit",
-          [](SharedPool& self, const nb::args& inputs) {
-            return submit(self, inputs, /*waits=*/true);
-          },
-          "inputs"_a,
-          nb::sig("def submit(self, *inputs: numpy.typing.ArrayLike | SparseArray | "
-                  "collections.abc.Mapping[str, numpy.typing.ArrayLike | SparseArray]) -> "
-                  "concurrent.futures.Future[list[numpy.ndarray | SparseArray]]"),
-          kSubmitText)
-      .def(
-          "try_submit",
-          [](SharedPool& self, const nb::args& inputs) {
-            return submit(self, inputs, /*waits=*/false);
-          },
-          "inputs"_a,
-          nb::sig("def try_submit(self, *inputs: numpy.typing.ArrayLike | SparseArray | "
-                  "collections.abc.Mapping[str, numpy.typing.ArrayLike | SparseArray]) -> "
-                  "concurrent.futures.Future[list[numpy.ndarray | SparseArray]] | None"),
-          "submit(), but None if the queue is full. It never waits.")
+void bind_ends_and_properties(PoolClass& binding) {
+  binding
       .def("close", &close, nb::kw_only(), "wait"_a = true, "cancel_waiting"_a = false,
            "Later calls of submit() raise InvalidArgument. Requests that have not begun still run, "
            "unless `cancel_waiting`. Returns when all requests have ended, or at once with "
@@ -252,6 +212,54 @@ void bind_pool(nb::module_& module) {
                    std::to_string(self.pool->max_waiting()) + ">";
           },
           nb::sig("def __repr__(self) -> str"));
+}
+
+}  // namespace
+
+void bind_pool(nb::module_& module) {
+  // As long as the module: the interpreter shows it.
+  static const std::string kSignature = "def __init__(self, model: Model, " + bind_parameters() +
+                                        ", executors: int = 0, max_waiting: int = 64) -> None";
+  nb::class_<PoolRequest>(module, "PoolRequest", "A request of a Pool; used by its futures.")
+      .def("cancel", &PoolRequest::cancel)
+      .def("is_running", &PoolRequest::is_running);
+  PoolClass binding(module, "Pool", kPoolText);
+  binding
+      .def(
+          "__init__",
+          [](SharedPool* self, nb::handle model, const nb::object& shapes, int executors,
+             int64_t max_waiting, const nb::kwargs& keywords) {
+            const auto pool = std::make_shared<std::shared_ptr<Pool>>();
+            const PoolOptions sizes{executors, max_waiting};
+            with_bind_options(model, shapes, keywords,
+                              [pool, sizes](const Model& of, const BindOptions& options) {
+                                *pool = std::make_shared<Pool>(of, sizes, options);
+                              });
+            new (self) SharedPool(std::move(*pool));
+          },
+          "model"_a, "shapes"_a = nb::none(), nb::kw_only(), "executors"_a = 0,
+          "max_waiting"_a = PoolOptions{}.max_waiting, "keywords"_a, nb::sig(kSignature.c_str()))
+      .def(
+          "submit",
+          [](SharedPool& self, const nb::args& inputs) {
+            return submit(self, inputs, /*waits=*/true);
+          },
+          "inputs"_a,
+          nb::sig("def submit(self, *inputs: numpy.typing.ArrayLike | SparseArray | "
+                  "collections.abc.Mapping[str, numpy.typing.ArrayLike | SparseArray]) -> "
+                  "concurrent.futures.Future[list[numpy.ndarray | SparseArray]]"),
+          kSubmitText)
+      .def(
+          "try_submit",
+          [](SharedPool& self, const nb::args& inputs) {
+            return submit(self, inputs, /*waits=*/false);
+          },
+          "inputs"_a,
+          nb::sig("def try_submit(self, *inputs: numpy.typing.ArrayLike | SparseArray | "
+                  "collections.abc.Mapping[str, numpy.typing.ArrayLike | SparseArray]) -> "
+                  "concurrent.futures.Future[list[numpy.ndarray | SparseArray]] | None"),
+          "submit(), but None if the queue is full. It never waits.");
+  bind_ends_and_properties(binding);
 }
 
 }  // namespace tessera::python

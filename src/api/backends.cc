@@ -1,5 +1,6 @@
 // Backends: the public handle of a set of plug-ins, and the environment variables that configure
 // it.
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -49,6 +50,33 @@ std::filesystem::path plugin_folder() {
     if (refused.empty()) refused = std::move(found);
   }
   return refused;
+}
+
+void Backends::State::warn_once_if_slow(const BindOptions& options, const Log& log) {
+  if (!options.backends.empty() || !backends_of_environment().empty()) return;
+  if (set.choose_names({}).size() > 1) return;
+  std::call_once(has_warned_of_slowness, [&] {
+    constexpr const char* kSlow =
+        ", so models run on the reference kernels, which are many times slower; ";
+    // The program `tessera` is installed elsewhere, if at all, and cannot tell why.
+    const auto is_found = [](const BackendState& state) { return !state.file.empty(); };
+    if (plugin_folder().empty() && std::ranges::none_of(set.states(), is_found)) {
+      log.warn(
+          "no acceleration library can be used: no folder lib/tessera with plug-ins lies "
+          "beside '" +
+          module_file().string() + "'" + kSlow +
+          "install the whole of Tessera, or name the folder in TESSERA_BACKEND_PATH");
+      return;
+    }
+    std::string reasons;
+    for (const BackendState& state : set.states()) {
+      if (state.plugin != nullptr) continue;
+      reasons += reasons.empty() ? "" : ", ";
+      reasons += state.name + ": " + name(state.unusable.status);
+    }
+    log.warn("no acceleration library can be used (" + reasons + ")" + kSlow +
+             "'tessera backends' says why, and what to do");
+  });
 }
 
 std::string version() { return TESSERA_VERSION; }

@@ -24,6 +24,10 @@ struct Backends::State {
         services(std::make_shared<HostServices>(Log::Callback(), keeper_of(blobs))),
         set(catalog(), absent_backends(), folder, services) {}
 
+  // Warns in `log` if only the reference kernels can be used and the user did not ask for backends
+  // by name; once.
+  void warn_once_if_slow(const BindOptions& options, const Log& log);
+
   std::shared_ptr<const ops::Registry> registry;  // without the ops that plug-ins define
   std::shared_ptr<StoredBlobs> blobs;
   std::shared_ptr<HostServices> services;  // with these blobs

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -13,9 +12,7 @@
 #include "api/model_state.h"
 #include "api/plan_swap.h"
 #include "api/planner.h"
-#include "assemble/release_weights.h"
 #include "base/background_task.h"
-#include "base/fork.h"
 #include "compile/build_plan.h"
 #include "store/store.h"
 
@@ -77,7 +74,7 @@ class Model::State::BackgroundBuilder {
   NextPlan compile() {
     Planner planner(model_, options_, BuildPurpose::Compile, [this] { require_wanted(end_); });
     PlanResult result = planner.build();
-    model_.check_weights();
+    model_.loaded.check_weights();
     return keep(planner, {.plan = std::move(result)});
   }
 
@@ -87,7 +84,7 @@ class Model::State::BackgroundBuilder {
     if (const auto* const unbuildable = std::get_if<UnbuildablePlan>(&built)) {
       throw Error(ErrorKind::Unsupported, "the faster plan", unbuildable->reason);
     }
-    model_.check_weights();
+    model_.loaded.check_weights();
     return keep(planner, {.plan = std::get<PlanResult>(std::move(built))});
   }
 
@@ -103,14 +100,14 @@ class Model::State::BackgroundBuilder {
       auto built = planner.build_only(stored->plan());
       auto* const result = std::get_if<PlanResult>(&built);
       if (result == nullptr) return std::nullopt;
-      model_.check_weights();
+      model_.loaded.check_weights();
       auto record = std::move(*stored).keep(*result);
       return NextPlan{std::move(*result), std::move(record)};
     }
     auto& search = std::get<PlanSearch>(*answer);
     PlanResult result = planner.build(&search);
     store.prices().add(planner.costs());
-    model_.check_weights();
+    model_.loaded.check_weights();
     auto record = std::move(search).keep(result, planner.costs());
     planner.keep_users_prices(result.tuning.seconds);
     return NextPlan{std::move(result), std::move(record)};
@@ -122,11 +119,10 @@ class Model::State::BackgroundBuilder {
     if (!options_.cache.frozen) {
       const bool is_stored = next.plan.is_known_plan || (next.record && next.record->is_saved());
       if (is_stored) planner.keep_stored(next.plan.built);
-      model_.keep_blobs();
+      model_.stored.keep_blobs();
     }
-    const ForkSafeLock lock(model_.mutex);
-    if (next.record) model_.newest_cache = next.record;
-    release_packed_constants(model_.loaded.graph, next.plan.built);
+    model_.stored.note_record(next.record);
+    model_.loaded.release_packed(next.plan.built);
     return next;
   }
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,10 +15,7 @@
 #include "api/executor_state.h"
 #include "api/model_state.h"
 #include "api/planner.h"
-#include "assemble/release_weights.h"
-#include "base/fork.h"
 #include "base/log.h"
-#include "base/memory.h"
 #include "cache/origin.h"
 #include "store/store.h"
 
@@ -52,10 +48,10 @@ class Model::State::Binder {
         waits_(optimize_of(options_) == Optimize::Now || options_.cache.frozen) {}
 
   Executor bind() {
-    model_.warn_once_if_slow(options_);
+    model_.backends.state_->warn_once_if_slow(options_, model_.log);
     if (is_optimized_) {
       look_up();
-    } else if (model_.bundle) {
+    } else if (model_.loaded.source().bundle) {
       planner_.use_stored_parts();
     }
     std::optional<PlanResult> known = build_stored();
@@ -65,7 +61,7 @@ class Model::State::Binder {
     planner_.clock().note_bytes(result.pack_bytes);
     if (is_optimized_) store_.prices().add(planner_.costs());
     // Measurements and packs are valid only if the files of the model have not changed meanwhile.
-    model_.check_weights();
+    model_.loaded.check_weights();
     std::shared_ptr<const CacheRecord> record = keep(result, is_cached);
     if (model_.on_bound) model_.on_bound(planner_, result, record.get());
     return executor(std::move(result), std::move(record), is_cached);
@@ -136,8 +132,11 @@ class Model::State::Binder {
                          : std::move(*search_).keep(result, planner_.costs());
       if (!options_.cache.frozen) planner_.keep_users_prices(result.tuning.seconds);
     }
-    model_.note_bound(result, record);
-    if (is_optimized_ && !options_.cache.frozen) model_.keep_blobs();
+    model_.stored.note_record(record);
+    model_.loaded.release_packed(result.built,
+                                 result.startup_plan ? &*result.startup_plan : nullptr,
+                                 /*returns_memory=*/true);
+    if (is_optimized_ && !options_.cache.frozen) model_.stored.keep_blobs();
     // If a plan was saved, later processes will use it, and will also need its packs, kernels and
     // index. A search that the user stopped saves prices only, and he waits for the end.
     const bool is_stopped = result.tuning.is_stopped && !result.tuning.is_out_of_time;
@@ -228,28 +227,13 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<LoadedCa
   return Binder(*this, given, more).bind();
 }
 
-void Model::State::note_bound(PlanResult& result,
-                              const std::shared_ptr<const CacheRecord>& record) {
-  const ForkSafeLock lock(mutex);
-  if (record) newest_cache = record;
-  const BuiltPlan* const startup_plan = result.startup_plan ? &*result.startup_plan : nullptr;
-  const int64_t freed = release_packed_constants(loaded.graph, result.built, startup_plan);
-  if (freed <= kMuchMemoryBytes) return;
-  return_freed_memory();
-  drop_resident_pages(loaded.source.mappings);
-}
-
-void Model::State::keep_blobs() {
-  backends.state_->blobs->keep(backends.state_->services->take_new_blobs());
-}
-
 TuningQuote Model::quote_tuning(const BindOptions& options) const {
   State::Planner planner(*state_, options, BuildPurpose::Quote);
   TuningQuote quote = planner.quote();
   BindOptions without_retune = planner.options();
   without_retune.cache.retune = false;
   const std::optional<StoredPlan> stored = state_->backends.state_->store.find(
-      state_->plan_request(without_retune, {}, planner.pool().threads()), state_->log);
+      state_->stored.request(without_retune, {}, planner.pool().threads()), state_->log);
   quote.is_known = stored && stored->change().empty() && !stored->is_to_resume();
   return quote;
 }

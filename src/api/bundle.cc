@@ -1,10 +1,10 @@
-// Bundles: Model::save_bundle(), what load() takes from one, and their descriptions.
+// Bundles: Model::save_bundle(), and their descriptions. stored_parts.cc has what load() takes from
+// one.
 #include "tessera/bundle.h"
 
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "api/backends_state.h"
@@ -13,7 +13,6 @@
 #include "api/executor_state.h"
 #include "api/model_state.h"
 #include "api/planner.h"
-#include "base/fork.h"
 #include "base/processor.h"
 #include "base/writable_path.h"
 #include "cache/bundle_file.h"
@@ -31,14 +30,6 @@ namespace {
 
 std::string bundle_location(const std::filesystem::path& file) {
   return "bundle '" + file.string() + "'";
-}
-
-// How the machine for which plans were made differs from this one; "" if it does not. The
-// ingredients of a machine are the first ones of those of a model.
-std::string explain_other_machine(const std::vector<cache::Ingredient>& ingredients) {
-  const std::vector<cache::Ingredient> here = machine_ingredients();
-  const size_t count = std::min(here.size(), ingredients.size());
-  return cache::explain_difference(std::span(ingredients).first(count), here);
 }
 
 // Throws InvalidArgument unless a bundle may be written to `file`.
@@ -81,7 +72,7 @@ class Model::State::BundleWriter {
     if (optimize_of(options) == Optimize::Behind) options.optimize = Optimize::Now;
     {
       ThreadPool pool(options.threads);
-      model_.open_packs(pool);
+      model_.stored.open_packs(pool);
     }
     bind_once(options);
     // The plan that processes begin with while they build another one has packs of its own.
@@ -105,9 +96,8 @@ class Model::State::BundleWriter {
     std::string index;
     std::map<std::string, std::string> blobs;
     std::optional<cache::PackPieces> pack_pieces;
-    if (key_ && model_.stored_model) {
-      const ForkSafeLock lock(model_.mutex);
-      index = encode_index();
+    if (key_ && model_.stored.are_kept()) {
+      index = model_.stored.encode_index(external_);
       for (auto& [name, bytes] : model_.backends.state_->services->blobs()) {
         blobs[blob_pack_key(name)] = std::move(bytes);
       }
@@ -134,7 +124,7 @@ class Model::State::BundleWriter {
     executor.wait_for_swap();
   }
 
-  std::string model_name() const { return model_.file.filename().string(); }
+  std::string model_name() const { return model_.loaded.source().file.filename().string(); }
 
   void check_wanted() const {
     if (!progress_) return;
@@ -153,18 +143,20 @@ class Model::State::BundleWriter {
     }
     const PlanRequest request = planner.request();
     caches_.ingredients = request.model;
-    tuning::FoundCosts found{.plan = result.plan};
+    tuning::FoundCosts found;
+    tuning::FoundPlan plan;
     std::vector<tuning::PricedLibrary> libraries;
     if (record != nullptr) {
       found = record->contents().found;
       libraries = record->contents().libraries;
-      if (!found.plan) found.plan = result.plan;
+      plan = record->plan();
     } else {
       libraries = request.find_versions();
     }
+    if (!plan.plan) plan.plan = result.plan;
     // A search that a budget ended would be continued by each process that loads the bundle.
-    found.interrupted_seconds.reset();
-    for (cache::Section& section : tuning::to_sections(found, libraries, request.binding)) {
+    plan.interrupted_seconds.reset();
+    for (cache::Section& section : tuning::to_sections(found, plan, libraries, request.binding)) {
       const cache::Section* const present =
           caches_.find(section.type, section.content, section.ingredients);
       caches_.put(present == nullptr ? std::move(section)
@@ -177,12 +169,14 @@ class Model::State::BundleWriter {
   // The model as it is in its file, and the files of its external data.
   void add_model(std::vector<cache::NewPart>& parts) {
     const Log silent([](const std::string&) {});
-    const std::optional<ModelBytes>& given = model_.given_bytes;
+    const std::filesystem::path& file = model_.loaded.source().file;
+    const std::optional<ModelBytes>& given = model_.loaded.source().bytes;
+    const ops::Registry& registry = *model_.loaded.registry();
     // Read again, because an index does not say by which names the model refers to its files.
-    const ImportedModel read = given ? import_onnx_bytes(given->bytes, given->folder,
-                                                         *model_.registry, silent, given->name)
-                                     : import_onnx(model_.file, *model_.registry, silent);
-    const std::vector<StampedFile> known = model_.files();
+    const ImportedModel read =
+        given ? import_onnx_bytes(given->bytes, given->folder, registry, silent, given->name)
+              : import_onnx(file, registry, silent);
+    const std::vector<StampedFile> known = model_.loaded.files();
     for (const StampedFile& again : read.files) {
       const auto found = std::ranges::find(
           known, std::filesystem::absolute(again.path),
@@ -192,7 +186,7 @@ class Model::State::BundleWriter {
       }
     }
     parts.push_back({.kind = cache::PartKind::Model, .name = model_name(), .pieces = {}});
-    parts.back().pieces = {given ? std::string_view(given->bytes) : mapped(model_.file)};
+    parts.back().pieces = {given ? std::string_view(given->bytes) : mapped(file)};
     for (const auto& [location, path] : read.external_files) {
       const std::string name = std::filesystem::path(location).lexically_normal().string();
       const bool is_known = std::ranges::any_of(parts, [&](const cache::NewPart& part) {
@@ -215,17 +209,8 @@ class Model::State::BundleWriter {
             static_cast<size_t>(weights.mapping.bytes)};
   }
 
-  std::string encode_index() const {
-    const std::vector<cache::Ingredient> ingredients =
-        bundled_index_ingredients(version(), kernel_revision(), model_.compile_options);
-    return model_.stored_model->encode_index(model_.loaded, model_.loaded_structure(),
-                                             model_.backends.state_->set, ingredients, external_);
-  }
-
   std::vector<cache::StoredPack> all_packs(const std::map<std::string, std::string>& blobs) const {
-    std::vector<cache::StoredPack> all;
-    const PersistentPacks* const stored = model_.stored_model->persistent_packs();
-    if (stored != nullptr) all = stored->packs_to_bundle(model_.loaded, model_.packs);
+    std::vector<cache::StoredPack> all = model_.stored.packs_to_bundle();
     for (const auto& [name, bytes] : blobs) all.push_back({name, bytes});
     return all;
   }
@@ -241,65 +226,32 @@ class Model::State::BundleWriter {
   std::vector<NamedFile> external_;  // files of external data
 };
 
-bool Model::State::open_bundle(const IndexLocation& location, bool takes_index) {
-  const std::optional<cache::UserKey> key = cache::find_key(location.folder);
-  bundled_cache = bundle->read_caches(key ? &*key : nullptr);
-  // The look-up of a plan says why it is not used.
-  if (bundled_cache == nullptr) return false;
-  if (!explain_other_machine(bundled_cache->plans.ingredients).empty()) return false;
-  const bool is_verified =
-      stored_model && bundle->file() && stored_model->is_sound(*bundle->file());
-  cache::PackFile::Opened opened;
-  if (key) {
-    opened = bundle->open_packs(*key, is_verified);
-  } else if (bundle->table().find(cache::PartKind::Packs) != nullptr) {
-    opened.reason = "packed weights and kernels of " + bundle->location() +
-                    " are not used: they are another user's, as this one has no key";
-  }
-  if (opened.file == nullptr) {
-    if (!opened.reason.empty()) log.warn(opened.reason);
-    return false;
-  }
-  bundled_packs = std::move(opened.file);
-  backends.state_->blobs->add_source(bundled_packs);
-  if (!takes_index) return false;
-  FoundIndex found = bundle->read_index(
-      bundled_index_ingredients(version(), kernel_revision(), compile_options), *key);
-  if (!found.index) return false;
-  take(found_in_bundle(*std::move(found.index), location, backends.state_->set, log));
-  return true;
-}
-
 void Model::save_bundle(const std::filesystem::path& file,
                         const std::vector<BindOptions>& binds) const {
   Model::State& origin = *state_;
-  if (origin.bundle) {
+  const ModelSource& source = origin.loaded.source();
+  const CompileOptions& compiled = origin.loaded.options();
+  if (source.bundle) {
     throw Error(ErrorKind::InvalidArgument, bundle_location(file),
-                "expected a model from an ONNX file, found one from " + origin.bundle->location() +
+                "expected a model from an ONNX file, found one from " + source.bundle->location() +
                     "; make it from the ONNX file");
   }
   check_target(file);
   // A model of its own: this one may have been loaded without an index, and may have packs for
   // other shapes.
   LoadOptions options{
-      .is_strict = origin.compile_options.is_strict,
-      .keeps_all_values = origin.compile_options.keeps_all_values,
+      .is_strict = compiled.is_strict,
+      .keeps_all_values = compiled.keeps_all_values,
       .log = [&origin](const std::string& text) { origin.log.warn(text); },
       .information_log = [&origin](const std::string& text) { origin.information_log.warn(text); },
       .backends = origin.backends,
-      .threads = origin.load_threads,
-      .copies_weights = origin.compile_options.copies_weights,
-      .free_inputs = origin.compile_options.free_inputs};
-  const auto state = std::make_shared<Model::State>(options);
-  state->file = origin.file;
-  state->given_bytes = origin.given_bytes;
-  {
-    const ForkSafeLock lock(origin.mutex);
-    state->loaded_caches = origin.loaded_caches;
-  }
+      .threads = origin.loaded.load_threads(),
+      .copies_weights = compiled.copies_weights,
+      .free_inputs = compiled.free_inputs};
   const Model own = Model::State::load(
-      state, options, options.free_inputs.empty() ? Keeping::Index : Keeping::None);
-  Model::State::BundleWriter writer(*state, file);
+      source, options, options.free_inputs.empty() ? Keeping::Index : Keeping::None);
+  own.state_->stored.set_loaded_caches(origin.stored.loaded_caches());
+  Model::State::BundleWriter writer(*own.state_, file);
   for (const BindOptions& bind : binds) writer.bind(bind);
   writer.write();
 }

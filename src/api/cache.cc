@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <mutex>
 #include <utility>
 
 #include "api/backends_state.h"
@@ -13,7 +12,6 @@
 #include "api/model_state.h"
 #include "backend/catalog.h"
 #include "base/file_stamp.h"
-#include "base/fork.h"
 #include "base/likely_name.h"
 #include "base/parallel.h"
 #include "base/writable_path.h"
@@ -75,11 +73,6 @@ std::string section_type(const std::string& type, BackendSet& set) {
   return set.resolve_alias(type);
 }
 
-// Contents of sections that hold a file of packs (cache/pack_file.h) or kernels. Their type is the
-// name of the backend, or kPacks if those of all backends are saved.
-constexpr const char* kPacks = "packs";
-constexpr const char* kKernels = "kernels";
-
 // Returns sections of packs and kernels, which are kept in separate files, of a backend or ("") of
 // all.
 using StoredSections = std::function<std::vector<cache::Section>(const std::string& backend)>;
@@ -95,7 +88,8 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
   cache::CacheFile file{
       .ingredients = record->model(),
       .notes = {{cache::kWrittenBy, cache::kBySaveCache}, {cache::kModelNote, model_name}},
-      .sections = tuning::to_sections(contents.found, contents.libraries, record->binding())};
+      .sections = tuning::to_sections(contents.found, record->plan(), contents.libraries,
+                                      record->binding())};
   if (!wanted.empty()) {
     std::erase_if(file.sections,
                   [&](const cache::Section& section) { return section.type != wanted; });
@@ -152,111 +146,55 @@ LoadedCache read_given(const std::filesystem::path& path, const std::string& typ
 // file into one executor expects its plan.
 void check_has_plan(const LoadedCache& given, const tuning::Binding& binding) {
   if (!given.type.empty() && given.type != tuning::kPlanSection) return;
-  const tuning::TakenPlan taken =
-      tuning::take_plan(given.file, binding, {}, cache_location(given.path));
-  if (taken.plan || taken.nearest.empty()) return;
-  throw Error(ErrorKind::InvalidArgument, cache_location(given.path),
-              "it does not fit: " + taken.nearest);
+  const std::string location = cache_location(given.path);
+  if (tuning::take_plan(given.file, binding, {}, location).plan) return;
+  const std::string nearest = tuning::explain_nearest_plan(given.file, binding);
+  if (nearest.empty()) return;
+  throw Error(ErrorKind::InvalidArgument, location, "it does not fit: " + nearest);
 }
 
 }  // namespace
 
-std::vector<cache::Section> Model::State::stored_sections(const std::string& backend,
-                                                          bool with_packs) {
-  const ForkSafeLock guard(mutex);
-  std::vector<cache::Section> sections;
-  if (!stored_model || stored_model->persistent_packs() == nullptr) {
-    if (with_packs) log.warn("the packs are not saved: this model keeps none");
-    return sections;
-  }
-  PersistentPacks& persistent_packs = *stored_model->persistent_packs();
-  const auto add = [&](const char* content, std::optional<std::string> bytes) {
-    if (!bytes || bytes->empty()) return;
-    sections.push_back({.type = backend.empty() ? kPacks : backend,
-                        .content = content,
-                        .made_ns = system_time_ns(),
-                        .bytes = *std::move(bytes)});
-  };
-  add(kKernels, persistent_packs.encode_kernels(backend));
-  if (!with_packs) return sections;
-  std::optional<std::string> bytes = persistent_packs.encode_packs(loaded, packs, backend);
-  if (!bytes) log.warn("the packs are not saved: there is no folder of the user's with a key");
-  add(kPacks, std::move(bytes));
-  return sections;
-}
-
-void Model::State::take_packs(const LoadedCache& given) {
-  for (const cache::Section& section : given.file.sections) {
-    if (section.content != kPacks && section.content != kKernels) continue;
-    if (!given.type.empty() && section.type != given.type && section.type != kPacks) continue;
-    if (given.type == tuning::kPlanSection) continue;
-    const std::string reason = [&]() -> std::string {
-      const ForkSafeLock guard(mutex);
-      if (!stored_model) return "this model keeps no index";
-      return stored_model->add_packs(section, given.path);
-    }();
-    // Without the mutex: the callback of the log may call the model.
-    if (!reason.empty()) log.warn(reason);
-  }
-}
-
 void Model::save_cache(const std::filesystem::path& file, const std::string& type,
                        bool include_packs) const {
-  std::shared_ptr<const CacheRecord> newest;
-  {
-    const ForkSafeLock lock(state_->mutex);
-    newest = state_->newest_cache;
-  }
-  save(newest.get(), file, type, state_->backends.state_->set, state_->file.filename().string(),
-       [&](const std::string& backend) { return state_->stored_sections(backend, include_packs); });
+  save(state_->stored.newest_record().get(), file, type, state_->backends.state_->set,
+       state_->loaded.source().file.filename().string(),
+       [&](const std::string& backend) { return state_->stored.sections(backend, include_packs); });
 }
 
 void Model::load_cache(const std::filesystem::path& file, const std::string& type) {
   LoadedCache given =
-      read_given(file, type, state_->backends.state_->set, state_->model_ingredients());
-  state_->take_packs(given);
-  const ForkSafeLock lock(state_->mutex);
-  std::vector<LoadedCache>& all = state_->loaded_caches;
-  // A file that is loaded again is replaced by its present contents, and keeps its place.
-  const auto known = std::ranges::find_if(all, [&](const LoadedCache& other) {
-    return other.type == given.type && (other.path == given.path || other.file == given.file);
-  });
-  if (known == all.end()) {
-    all.push_back(std::move(given));
-  } else {
-    *known = std::move(given);
-  }
+      read_given(file, type, state_->backends.state_->set, state_->loaded.ingredients());
+  state_->stored.take_packs(given);
+  state_->stored.add_cache(std::move(given));
 }
 
 CacheReport Model::cache_report() const {
-  std::shared_ptr<const CacheRecord> newest;
-  {
-    const ForkSafeLock lock(state_->mutex);
-    newest = state_->newest_cache;
-  }
+  const std::shared_ptr<const CacheRecord> newest = state_->stored.newest_record();
   return newest ? newest->contents().report : CacheReport{};
 }
 
 CacheReport Model::find_cache(const BindOptions& options) const {
   const ThreadPool pool(options.threads);
-  return state_->backends.state_->store.describe(state_->plan_request(options, {}, pool.threads()),
-                                                 state_->log);
+  return state_->backends.state_->store.describe(
+      state_->stored.request(options, {}, pool.threads()), state_->log);
 }
 
 void Executor::save_cache(const std::filesystem::path& file, const std::string& type,
                           bool include_packs) const {
   Model::State& model = *state_->model;
-  save(state_->cache.get(), file, type, model.backends.state_->set, model.file.filename().string(),
-       [&](const std::string& backend) { return model.stored_sections(backend, include_packs); });
+  save(state_->cache.get(), file, type, model.backends.state_->set,
+       model.loaded.source().file.filename().string(),
+       [&](const std::string& backend) { return model.stored.sections(backend, include_packs); });
 }
 
 void Executor::load_cache(const std::filesystem::path& file, const std::string& type) {
   BackendSet& set = state_->model->backends.state_->set;
   BindOptions options = state_->options;
   options.optimize = Optimize::Now;
-  const LoadedCache given = read_given(file, type, set, state_->model->model_ingredients());
-  check_has_plan(given, state_->model->plan_request(options, {}, threads()).binding);
-  state_->model->take_packs(given);
+  const LoadedCache given = read_given(file, type, set, state_->model->loaded.ingredients());
+  check_has_plan(given, state_->model->stored.request(options, {}, threads()).binding);
+  state_->model->stored.take_packs(given);
   *this = state_->model->bind(options, {given});
 }
 

@@ -1,6 +1,7 @@
 #include "api/cache_ingredients.h"
 
 #include <algorithm>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -86,6 +87,13 @@ std::vector<cache::Ingredient> machine_ingredients() {
           {"cache format", std::to_string(cache::kFormatVersion)},
           {"processor", processor_model()},
           {"instruction set", instruction_set_name()}};
+}
+
+// The ingredients of a machine are the first ones of those of a model.
+std::string explain_other_machine(const std::vector<cache::Ingredient>& ingredients) {
+  const std::vector<cache::Ingredient> here = machine_ingredients();
+  const size_t count = std::min(here.size(), ingredients.size());
+  return cache::explain_difference(std::span(ingredients).first(count), here);
 }
 
 std::vector<cache::Ingredient> model_ingredients(const ModelStructure& structure) {

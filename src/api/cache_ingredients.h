@@ -23,6 +23,10 @@ const char* kernel_revision();
 // The ingredients that every measurement on this machine has.
 std::vector<cache::Ingredient> machine_ingredients();
 
+// How the machine for which plans were made differs from this one; "" if it does not. `ingredients`
+// are those of a model.
+std::string explain_other_machine(const std::vector<cache::Ingredient>& ingredients);
+
 // The ingredients that every bind of a model on this machine has. They decide whether a file can be
 // used before shapes are known. `structure` is of the graph that was loaded.
 std::vector<cache::Ingredient> model_ingredients(const ModelStructure& structure);

@@ -26,18 +26,16 @@ std::vector<Ingredient> ingredients_of(const BindOptions& options,
   return bind_ingredients(graph, structure, options, backends, threads);
 }
 
-tuning::FoundCosts some_plan() {
-  tuning::FoundCosts found;
-  found.plan = tuning::KnownPlan{.steps = {{.nodes = {0}, .backend = "reference"}}};
-  return found;
+tuning::FoundPlan some_plan() {
+  return {.plan = tuning::KnownPlan{.steps = {{.nodes = {0}, .backend = "reference"}}}};
 }
 
 // The result of a look-up in a folder that has one file with these ingredients.
 CacheReport report_of(const std::vector<Ingredient>& model, const tuning::Binding& binding,
-                      const tuning::FoundCosts& found) {
+                      const tuning::FoundPlan& plan) {
   const TemporaryFolder folder;
   const cache::CacheFile file{.ingredients = model,
-                              .sections = tuning::to_sections(found, {}, binding)};
+                              .sections = tuning::to_sections({}, plan, {}, binding)};
   EXPECT_EQ(cache::save_in_folder(folder.path(), file, nullptr).reason, "");
   PlanRequest request{
       .model = model_ingredients({.digest = "0123"}),

@@ -42,11 +42,11 @@ size_t find_named(const std::vector<ValueDescription>& values, const std::string
 
 Executor::State::State(std::shared_ptr<Model::State> bound_model, const BindOptions& bound,
                        PlanResult first)
-    : registry(bound_model->registry),
+    : registry(bound_model->loaded.registry()),
       model(std::move(bound_model)),
       options(bound),
       reused(std::move(first.reused)),
-      declared(model->declared_shapes()),
+      declared(model->loaded.declared_shapes()),
       context(bound.threads, bound.run.keeps_denormals ? Denormals::Keep : Denormals::Flush),
       memory(declared, bound.run.fixed_shapes) {
   // The callback may no longer exist when a run has to plan again.
@@ -166,7 +166,7 @@ void Executor::State::switch_to(const std::vector<Dims>& dims) {
     if (plans.size() >= static_cast<size_t>(options.limits.most_shapes)) {
       if (plans.back().get() == swapped) swapped = nullptr;
       plans.pop_back();
-      model->drop_packs_of_shapes();
+      model->stored.drop_packs_of_shapes();
     }
     plans.insert(plans.begin(), std::move(made));
   } else {
@@ -188,7 +188,7 @@ std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& d
   Model::State::Planner planner(*model, wanted, BuildPurpose::OtherShapes);
   planner.reuse(has_prices ? &reused : nullptr, std::move(siblings));
   PlanResult result = planner.build();
-  model->release_packed(result.built);
+  model->loaded.release_packed(result.built);
   auto made = std::make_unique<ShapePlan>(std::move(result), wanted, context, *registry);
   made->seconds = stopwatch.read().seconds;
   dump(made->runner->built());

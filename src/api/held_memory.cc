@@ -30,7 +30,7 @@ HeldMemoryDescription Executor::memory() const {
                              .max_plan_count = state_->options.limits.most_shapes,
                              .arena_bytes = state_->context.arena_bytes(),
                              .scratch_bytes = state_->context.scratch().bytes(),
-                             .pack_bytes = state_->model->packs.total_bytes(),
+                             .pack_bytes = state_->model->stored.packs().total_bytes(),
                              .caches = state_->model->backends.held_caches()};
   for (const std::unique_ptr<ShapePlan>& plan : state_->plans) {
     held.library_bytes += plan->description.library_bytes;

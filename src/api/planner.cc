@@ -128,10 +128,10 @@ Model::State::Planner::Planner(State& model, const BindOptions& options, BuildPu
                                               : nullptr),
       pool_(options_.threads),
       plan_(plan_options(options_, row_of(purpose), set())),
-      services_{.registry = *model.registry,
-                .packs = model.packs,
+      services_{.registry = *model.loaded.registry(),
+                .packs = model.stored.packs(),
                 .pool = pool_,
-                .find_stored_kernel = model.stored_kernel_finder(),
+                .find_stored_kernel = model.stored.kernel_finder(),
                 .shared_kernels = &model.backends.state_->store.kernels(),
                 .log = row_of(purpose).warns ? &model.log : nullptr,
                 .watcher = [this](const std::string& stage) { clock_.begin(stage); },
@@ -168,12 +168,12 @@ void Model::State::Planner::add_prices() {
 BackendSet& Model::State::Planner::set() const { return model_.backends.state_->set; }
 
 PlanRequest Model::State::Planner::request(const std::vector<LoadedCache>& more) const {
-  return model_.plan_request(options_, more, pool_.threads());
+  return model_.stored.request(options_, more, pool_.threads());
 }
 
 void Model::State::Planner::use_stored_parts() {
-  model_.open_packs(pool_);
-  services_.find_stored_kernel = model_.stored_kernel_finder();
+  model_.stored.open_packs(pool_);
+  services_.find_stored_kernel = model_.stored.kernel_finder();
 }
 
 void Model::State::Planner::choose_unmeasured() {
@@ -210,7 +210,7 @@ PlanResult Model::State::Planner::build(PlanSearch* search) {
   }
   clock_.begin("specialise");
   return std::get<PlanResult>(with_weights([&] {
-    Graph graph = model_.bound_graph(options_, pool_);
+    Graph graph = model_.loaded.bound(options_, pool_);
     plan_.pricing.tune.inputs = tuning_inputs(graph, options_);
     return build_plan(std::move(graph), plan_, services_);
   }));
@@ -227,7 +227,7 @@ std::variant<PlanResult, UnbuildablePlan> Model::State::Planner::build_only(
   clock_.begin("specialise");
   plan_.only_plan = plan;
   BuildOutcome outcome = with_weights([&] {
-    Graph graph = model_.bound_graph(options_, pool_);
+    Graph graph = model_.loaded.bound(options_, pool_);
     (void)tuning_inputs(graph, options_);  // reports invalid ones, although nothing is measured
     return build_plan(std::move(graph), plan_, services_);
   });
@@ -243,7 +243,7 @@ BuildOutcome Model::State::Planner::with_weights(const std::function<BuildOutcom
   // Repeats only if other threads bind this model and release its weights meanwhile.
   while (std::holds_alternative<ReleasedWeight>(outcome)) {
     clock_.begin("restore");
-    model_.restore();
+    model_.loaded.read();
     outcome = build();
   }
   return outcome;
@@ -255,12 +255,12 @@ TuningQuote Model::State::Planner::quote() {
     read_users_prices();
   }
   services_.plugins = choose_plugins(set(), options_);
-  return quote_plan(model_.bound_graph(options_, pool_), plan_, services_);
+  return quote_plan(model_.loaded.bound(options_, pool_), plan_, services_);
 }
 
 ModelVerification Model::State::Planner::verify() {
   services_.plugins = choose_plugins(set(), options_);
-  const Graph graph = model_.bound_graph_with_weights(options_, pool_);
+  const Graph graph = model_.loaded.bound_with_weights(options_, pool_);
   plan_.pricing.tune.inputs = tuning_inputs(graph, options_);
   CheckedOffers checked =
       check_offers(graph, services_.registry, services_.plugins, pool_,
@@ -273,7 +273,7 @@ std::string Model::State::Planner::explain_wrong_kernel(StoredPlan& stored) {
   clock_.begin("judge");
   stored.fill(costs_, plan_.pricing);
   read_users_prices();
-  const Graph graph = model_.bound_graph_with_weights(options_, pool_);
+  const Graph graph = model_.loaded.bound_with_weights(options_, pool_);
   plan_.pricing.tune.inputs = tuning_inputs(graph, options_);
   const auto explain = [&](const tuning::KnownPlan& plan) {
     const std::vector<std::string> names = backends_of(plan);
@@ -311,7 +311,7 @@ void Model::State::Planner::keep_users_prices(double seconds) const {
 }
 
 void Model::State::Planner::keep_stored(const BuiltPlan& built) {
-  model_.keep_stored(built, pool_.threads(), {plan_.precision, plan_.nan, plan_.accuracy});
+  model_.stored.keep(built, pool_.threads(), {plan_.precision, plan_.nan, plan_.accuracy});
 }
 
 }  // namespace tessera

@@ -36,12 +36,11 @@ std::optional<std::string> StoredKernels::key_of(const Candidate& candidate, con
   const std::optional<tuning::GroupText> text = tuning::group_text(group, registry_);
   if (!text) return std::nullopt;
   const int threads = candidate.threads == 0 ? threads_ : candidate.threads;
-  const tuning::CandidateKey key = tuning::key_of(candidate, graph, layouts, threads);
-  std::string all = text->text + "\n" + candidate.plugin->ingredients() + "\n" +
-                    candidate.algorithm + "\n" + tuning::layouts_text(key, group, *text) + "\n" +
-                    std::to_string(threads) + " threads, precision " +
-                    std::to_string(latitude_.precision) + ", nan " + std::to_string(latitude_.nan) +
-                    ", accuracy " + std::to_string(latitude_.accuracy);
+  std::string all =
+      text->text + "\n" + candidate.plugin->ingredients() + "\n" + candidate.algorithm + "\n" +
+      tuning::layouts_text(candidate, graph, layouts, group, *text) + "\n" +
+      std::to_string(threads) + " threads, precision " + std::to_string(latitude_.precision) +
+      ", nan " + std::to_string(latitude_.nan) + ", accuracy " + std::to_string(latitude_.accuracy);
   for (const ValueId id : candidate.absorbed) {
     const Value& weight = graph[id];
     if (!weight.digest && !weight.constant.has_elements()) return std::nullopt;

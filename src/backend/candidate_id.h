@@ -18,4 +18,10 @@ struct CandidateId {
   auto operator<=>(const CandidateId&) const = default;
 };
 
+template <class Archive>
+void transfer(Archive& archive, CandidateId& id) {
+  auto& [nodes, backend, algorithm, ports, threads] = id;
+  archive(nodes, backend, algorithm, ports, threads);
+}
+
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -391,6 +392,16 @@ class Collector {
 
 }  // namespace
 
+namespace {
+
+// An input in CandidateId::ports.
+std::string port_text(const CandidateInput& port, const LayoutTable& layouts) {
+  const std::string& layout = layouts.name(port.layout);
+  return port.pack == nullptr ? layout : layout + ":" + port.pack->id;
+}
+
+}  // namespace
+
 CandidateId id_of(const Candidate& candidate, const LayoutTable& layouts, int threads) {
   CandidateId id{.backend = candidate.backend(),
                  .algorithm = candidate.algorithm,
@@ -398,12 +409,29 @@ CandidateId id_of(const Candidate& candidate, const LayoutTable& layouts, int th
   for (const NodeId node : candidate.nodes) id.nodes.push_back(node.index);
   id.ports = plugin::ports_text(
       candidate.inputs, candidate.outputs,
-      [&](const CandidateInput& port) {
-        const std::string& layout = layouts.name(port.layout);
-        return port.pack == nullptr ? layout : layout + ":" + port.pack->id;
-      },
+      [&](const CandidateInput& port) { return port_text(port, layouts); },
       [&](const CandidateOutput& port) { return layouts.name(port.layout); });
   return id;
+}
+
+CandidateId id_alone(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts,
+                     int threads) {
+  CandidateId id = id_of(candidate, layouts, threads);
+  std::iota(id.nodes.begin(), id.nodes.end(), 0);
+  id.ports = named_ports_text(candidate, layouts, [&](ValueId value) { return graph[value].name; });
+  return id;
+}
+
+std::string named_ports_text(const Candidate& candidate, const LayoutTable& layouts,
+                             const std::function<std::string(ValueId value)>& name_of) {
+  return plugin::ports_text(
+      candidate.inputs, candidate.outputs,
+      [&](const CandidateInput& port) {
+        return name_of(port.value) + "=" + port_text(port, layouts);
+      },
+      [&](const CandidateOutput& port) {
+        return name_of(port.value) + "=" + layouts.name(port.layout);
+      });
 }
 
 Offers collect_offers(const tessera_graph& graph,

@@ -94,6 +94,16 @@ struct Offers {
 // The identity of `candidate` in a pool of `threads` threads.
 CandidateId id_of(const Candidate& candidate, const LayoutTable& layouts, int threads);
 
+// The identity of `candidate`, which was offered for `graph`, when its plug-in is asked about its
+// nodes alone: they are numbered from 0, and `ports` is named_ports_text(). If several candidates
+// have the same identity, the first one is meant.
+CandidateId id_alone(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts,
+                     int threads);
+
+// The ports of `candidate` with names of their values: "x=nhwc w=row_major:packed -> y=nhwc".
+std::string named_ports_text(const Candidate& candidate, const LayoutTable& layouts,
+                             const std::function<std::string(ValueId value)>& name_of);
+
 struct OfferOptions {
   int threads = 1;
   int precision = TESSERA_PRECISION_FLOAT32;

@@ -3,7 +3,7 @@
 // through one function, found by argument-dependent lookup, that serves both directions:
 //
 //   template <class Archive>
-//   void transfer(Archive& archive, PortKey& key) { archive(key.value, key.layout, key.pack); }
+//   void transfer(Archive& archive, PluginRef& plugin) { archive(plugin.name, plugin.file); }
 //
 // An enumeration takes part through a function that says which numbers are valid:
 //

@@ -11,17 +11,6 @@
 namespace tessera {
 namespace {
 
-// A placement must be cheaper by this factor: the error of measured prices of a whole model is
-// about 3%.
-constexpr double kMinGain = 0.97;
-// About half a second. A margin that takes longer is not computed.
-constexpr double kMarginCells = 5e8;
-
-// A run is assumed to save this time for each byte that kernels no longer read or write (most of
-// these bytes are in the caches), and for each step that it no longer has.
-constexpr double kSecondsPerByte = 1 / 40e9;
-constexpr double kSecondsPerStep = 0.2e-6;
-
 // The sum of `values`, by candidate, over `placement`.
 double sum_of(const std::vector<double>& values, const Placement& placement) {
   double sum = 0;
@@ -30,15 +19,16 @@ double sum_of(const std::vector<double>& values, const Placement& placement) {
 }
 
 // The time of a run for moving data and starting kernels, without the time for computing.
-double seconds_of_passes(const PlacementProblem& problem, const Placement& placement) {
+double seconds_of_passes(const PlacementProblem& problem, const Placement& placement,
+                         const ChooseTuning& tuning) {
   double seconds = 0;
   for (const int index : placement.chosen) {
     const PlacementCandidate& candidate = problem.candidates[at(index)];
     if (candidate.sharing != PlacementCandidate::Sharing::None) continue;
-    seconds += kSecondsPerStep;
+    seconds += tuning.pass_seconds_per_step;
     for (const auto* ports : {&candidate.inputs, &candidate.outputs}) {
       for (const PlacementPort& port : *ports) {
-        seconds += kSecondsPerByte * static_cast<double>(port.bytes);
+        seconds += tuning.pass_seconds_per_byte * static_cast<double>(port.bytes);
       }
     }
   }
@@ -79,7 +69,8 @@ Placement cheapest_known(const ChoiceTask& task, const Placement& solved) {
     best = solved;
     seconds = price(task, best);
   }
-  const bool is_worth_it = known.chosen.empty() || seconds < kMinGain * price(task, known);
+  const double min_gain_ratio = task.problem().rules.tuning.min_gain_ratio;
+  const bool is_worth_it = known.chosen.empty() || seconds < min_gain_ratio * price(task, known);
   return is_worth_it ? best : known;
 }
 
@@ -219,8 +210,10 @@ std::optional<CompilationGain> compilation_gain(const ChoiceTask& task, const Pl
   ChoiceProblem compiling = problem;
   compiling.rules.may_compile = true;
   const Placement compiled = in_order(ChoiceTask(compiling, std::nullopt, task.constraints()));
-  CompilationGain gain{.seconds_per_run = seconds_of_passes(task.placement_problem(), chosen) -
-                                          seconds_of_passes(task.placement_problem(), compiled),
+  const auto seconds_of = [&](const Placement& placement) {
+    return seconds_of_passes(task.placement_problem(), placement, problem.rules.tuning);
+  };
+  CompilationGain gain{.seconds_per_run = seconds_of(chosen) - seconds_of(compiled),
                        .compile_seconds = sum_of(problem.compile_seconds, compiled)};
   const bool is_gain = gain.compile_seconds > 0 && gain.seconds_per_run > 0;
   return is_gain ? std::optional(gain) : std::nullopt;
@@ -250,7 +243,7 @@ std::vector<CandidateMargin> margins(const ChoiceTask& task,
   if (search_seconds <= 0 || !is_proven) return {};
   const Stopwatch stopwatch;
   return find_margins(task.placement_problem(), solution->found,
-                      {.network = {.work_cells = kMarginCells}},
+                      {.network = {.work_cells = task.problem().rules.tuning.margin_cells}},
                       [&] { return stopwatch.read().seconds < search_seconds; });
 }
 

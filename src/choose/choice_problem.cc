@@ -10,7 +10,7 @@ namespace tessera {
 
 ChoiceProblem make_choice_problem(const Graph& graph, const Offers& offers,
                                   const LayoutTable& layouts, const ChoiceRules& rules) {
-  ChoiceProblem problem{.placement_problem = make_problem(graph, offers, layouts),
+  ChoiceProblem problem{.placement_problem = make_problem(graph, offers, layouts, rules.tuning),
                         .node_locations = node_locations(graph),
                         .rules = rules};
   if (rules.follows_order) {

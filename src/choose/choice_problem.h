@@ -9,6 +9,7 @@
 
 #include "backend/candidates.h"
 #include "backend/layouts.h"
+#include "choose/choose_tuning.h"
 #include "graph/graph.h"
 #include "place/placement.h"
 
@@ -24,6 +25,7 @@ struct ChoiceRules {
   // Limits the time of a solution; when it is over, the best placement found so far is used. 0:
   // solving ends after a bounded effort, which is the same on every machine.
   double max_solve_seconds = 0;
+  ChooseTuning tuning = {};
 };
 
 // The candidates of a graph, without prices. Made once, and never changed.

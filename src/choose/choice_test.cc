@@ -50,6 +50,14 @@ TEST_F(ChoiceInOrder, IsTheSameWhateverWasMeasured) {
   EXPECT_EQ(choose(priced).placement.chosen, std::vector<int>{1});
 }
 
+TEST_F(ChoiceInOrder, StandsUnlessTheGainIsAsLargeAsTheTuningSays) {
+  costs_ = {{"first", measured(1e-3)}, {"second", measured(0.9e-3)}};
+  ChoiceProblem offered = problem();
+  EXPECT_EQ(choose(ChoiceTask(offered, prices(), {})).placement.chosen, std::vector<int>{1});
+  offered.rules.tuning.min_gain_ratio = 0.8;
+  EXPECT_EQ(choose(ChoiceTask(offered, prices(), {})).placement.chosen, std::vector<int>{0});
+}
+
 TEST_F(ChoiceInOrder, LeavesOutWhatWasRefused) {
   costs_ = {{"first", measured(1e-6)}, {"second", measured(1e-3)}};
   costs_["first"].refusal = "it is wrong";

@@ -19,7 +19,6 @@
 namespace tessera {
 namespace {
 
-constexpr int kMaxRounds = 12;
 // The solver minimises seconds: this many bytes count as a second.
 constexpr double kBytesPerSecond = 1e9;
 // Weight of a secondary criterion, which only breaks ties.
@@ -112,11 +111,12 @@ std::optional<Constraints> BudgetFitter::restrict_to_budget(const Placement& pla
   if (use.total_bytes() <= budget_bytes_) return std::nullopt;
   note(use);
   ++rounds_;
-  if (rounds_ > kMaxRounds || !forbid_some(plan, use, task, preferred)) {
+  const int max_rounds = task.problem().rules.tuning.budget_max_rounds;
+  if (rounds_ > max_rounds || !forbid_some(plan, use, task, preferred)) {
     // With conversion prices that were measured since start(), even `fitting_` may need other
     // conversions and exceed the budget.
-    if (rounds_ > kMaxRounds + 1) fail(task);
-    rounds_ = kMaxRounds + 1;
+    if (rounds_ > max_rounds + 1) fail(task);
+    rounds_ = max_rounds + 1;
     oversized_.assign(offers_.candidates.size(), true);
     for (const int index : fitting_.chosen) oversized_[at(index)] = false;
   }
@@ -136,7 +136,7 @@ void BudgetFitter::note(const MemoryUse& use) {
 
 Placement BudgetFitter::find_fitting(const ChoiceTask& task, const Placement& preferred) {
   ChoiceTask restricted = task;
-  for (int round = 0; round < kMaxRounds; ++round) {
+  for (int round = 0; round < task.problem().rules.tuning.budget_max_rounds; ++round) {
     const Placement placement = choose_covering(restricted, offers_, graph_, preferred).placement;
     const ExecutionPlan plan = plan_of(placement, restricted);
     const MemoryUse use = memory_use(plan, offers_);

@@ -8,17 +8,6 @@
 namespace tessera {
 namespace {
 
-constexpr double kConversionBytesPerSecond = 10e9;
-constexpr double kConversionSeconds = 2e-6;
-
-// The assumed speed of copies. A core's cache still contains the bytes that were just written, if
-// these are not too many. A piece is a range of bytes that are contiguous on both sides.
-constexpr double kCachedBytes = 1 << 20;
-constexpr double kCachedBytesPerSecond = 120e9;
-constexpr double kOtherBytesPerSecond = 30e9;
-constexpr double kPieceSeconds = 0.5e-9;
-constexpr double kCopySeconds = 0.5e-6;
-
 // Views run nothing, so each gets the best preference of all candidates for the same nodes.
 void prefer_views(PlacementProblem& problem) {
   std::map<std::vector<int>, int> best;  // preference by nodes
@@ -57,19 +46,21 @@ int64_t contiguous_bytes(const TensorType& type, const std::vector<int64_t>& str
 }
 
 // By value: the price of its copy. A part of another value's memory may have small pieces.
-std::vector<double> copy_prices(const Graph& graph, const Offers& offers) {
+std::vector<double> copy_prices(const Graph& graph, const Offers& offers,
+                                const ChooseTuning& tuning) {
   std::vector<double> prices;
   for (const Value& value : graph.values) {
     const std::optional<TensorType> type = known_type(value.type);
-    prices.push_back(type ? assumed_copy_seconds(*type, type_bytes(value.type).value_or(0), {})
-                          : assumed_conversion_seconds(0));
+    prices.push_back(
+        type ? assumed_copy_seconds(*type, type_bytes(value.type).value_or(0), {}, tuning)
+             : assumed_conversion_seconds(0, tuning));
   }
   const auto add = [&](const auto& port) {
     const std::optional<TensorType> type = known_type(graph[port.value].type);
     if (!type || port.part.is_dense()) return;
     double& price = prices[static_cast<size_t>(port.value.index)];
     const int64_t bytes = type_bytes(graph[port.value].type).value_or(0);
-    price = std::max(price, assumed_copy_seconds(*type, bytes, port.part.strides));
+    price = std::max(price, assumed_copy_seconds(*type, bytes, port.part.strides, tuning));
   };
   for (const Candidate& candidate : offers.candidates) {
     std::ranges::for_each(candidate.inputs, add);
@@ -81,23 +72,26 @@ std::vector<double> copy_prices(const Graph& graph, const Offers& offers) {
 }  // namespace
 
 double assumed_copy_seconds(const TensorType& type, int64_t bytes,
-                            const std::vector<int64_t>& strides) {
+                            const std::vector<int64_t>& strides, const ChooseTuning& tuning) {
   const int64_t piece = strides.empty() ? bytes : contiguous_bytes(type, strides);
   const auto pieces = static_cast<double>(piece > 0 ? bytes / piece : 0);
   const auto all = static_cast<double>(bytes);
-  const double cached = std::min(all, kCachedBytes);
-  // Every byte is read and written.
-  return kCopySeconds + pieces * kPieceSeconds + 2 * cached / kCachedBytesPerSecond +
-         2 * (all - cached) / kOtherBytesPerSecond;
+  const double cached = std::min(all, tuning.copy_cached_bytes);
+  // Every byte is read and written. A core's cache still contains the bytes that were just written,
+  // if these are not too many.
+  return tuning.copy_seconds + pieces * tuning.copy_piece_seconds +
+         2 * cached / tuning.copy_cached_bytes_per_second +
+         2 * (all - cached) / tuning.copy_other_bytes_per_second;
 }
 
-double assumed_conversion_seconds(int64_t bytes) {
+double assumed_conversion_seconds(int64_t bytes, const ChooseTuning& tuning) {
   // Every byte is read and written.
-  return kConversionSeconds + 2 * static_cast<double>(bytes) / kConversionBytesPerSecond;
+  return tuning.conversion_seconds +
+         2 * static_cast<double>(bytes) / tuning.conversion_bytes_per_second;
 }
 
-PlacementProblem make_problem(const Graph& graph, const Offers& offers,
-                              const LayoutTable& layouts) {
+PlacementProblem make_problem(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
+                              const ChooseTuning& tuning) {
   PlacementProblem problem;
   problem.value_count = static_cast<int>(graph.values.size());
   problem.layout_count = static_cast<int>(layouts.size());
@@ -139,11 +133,11 @@ PlacementProblem make_problem(const Graph& graph, const Offers& offers,
   for (const Value& value : graph.values) {
     problem.is_constant.push_back(value.is_constant());
     problem.conversion_seconds.push_back(
-        assumed_conversion_seconds(conversion_bytes(value, layouts)));
+        assumed_conversion_seconds(conversion_bytes(value, layouts), tuning));
     const LayoutId fed = value.is_constant() ? kDefaultLayout : layouts.io_layout(value);
     problem.fed_layout.push_back(fed.index);
   }
-  problem.copy_seconds = copy_prices(graph, offers);
+  problem.copy_seconds = copy_prices(graph, offers, tuning);
   for (int32_t layout = 0; layout < problem.layout_count; ++layout) {
     problem.is_sparse.push_back(layouts.sparse_form(LayoutId{layout}).has_value());
   }

@@ -13,14 +13,6 @@
 namespace tessera {
 namespace {
 
-// Backends with regions that take long to build load a compiler at the first build. Measured build
-// times do not include this, because the compiler is already loaded. A plan of several regions
-// counts it for each of them.
-constexpr double kSecondsToLoad = 0.03;
-// The time to load a kernel that was compiled once and kept. Later processes, for which build times
-// are counted, build the kernel in this time.
-constexpr double kSecondsToLoadCompiled = 5e-4;
-
 PlanPort describe_port(const tuning::TuningTask& task, ValueId value, LayoutId layout,
                        const tessera_pack* pack) {
   const Value& described = task.graph[value];
@@ -75,9 +67,10 @@ Offers collect_offers_by_threads(const tessera_graph& view,
 }
 
 PricedOffers::PricedOffers(const tuning::TuningTask& task, const tuning::CostTable& table,
-                           int64_t runs_per_build)
+                           int64_t runs_per_build, const ChooseTuning& tuning)
     : task_(task),
       table_(table),
+      tuning_(tuning),
       groups_(tuning::collect_groups(task)),
       keys_(tuning::cost_keys(task, groups_)),
       basis_(tuning::make_price_basis(task, groups_)) {
@@ -96,17 +89,19 @@ void PricedOffers::set_runs_per_build(int64_t runs) {
 void PricedOffers::look_up_bounds(const std::vector<bool>& is_given_up) {
   has_bounds_ = true;
   is_given_up_ = is_given_up;
-  prices_ = tuning::look_up_prices(task_, groups_, basis_, keys_, table_,
-                                   {.unmeasured = tuning::Unmeasured::Bounded,
-                                    .is_guessed = is_given_up,
-                                    .conversion_seconds = assumed_conversion_seconds});
-  look_up_builds();
+  look_up({.unmeasured = tuning::Unmeasured::Bounded, .is_guessed = is_given_up});
 }
 
 void PricedOffers::look_up_guesses() {
   has_bounds_ = false;
-  prices_ = tuning::look_up_prices(task_, groups_, basis_, keys_, table_,
-                                   {.conversion_seconds = assumed_conversion_seconds});
+  look_up({});
+}
+
+void PricedOffers::look_up(tuning::PriceOptions options) {
+  options.conversion_seconds = [this](int64_t bytes) {
+    return assumed_conversion_seconds(bytes, tuning_);
+  };
+  prices_ = tuning::look_up_prices(task_, groups_, basis_, keys_, table_, options);
   look_up_builds();
 }
 
@@ -124,7 +119,7 @@ void PricedOffers::look_up_builds() {
     const Candidate& candidate = task_.offers.candidates[index];
     if (!candidate.has_kernel()) continue;
     if (candidate.is_compiled()) {
-      build_seconds_[index] = kSecondsToLoadCompiled;
+      build_seconds_[index] = tuning_.compiled_load_seconds;
       continue;
     }
     const tuning::Cost* cost = prices_.candidates[index].cost;
@@ -136,7 +131,7 @@ void PricedOffers::look_up_builds() {
       build_seconds_[index] = sum / count / candidates_with_key_[index];
     }
     if (candidate.is_measured_only()) {
-      build_seconds_[index] += kSecondsToLoad;
+      build_seconds_[index] += tuning_.region_load_seconds;
     } else {
       // A library may build something once in a process. It shows in the measured time of one
       // kernel only, so the estimate of the plug-in is a minimum.
@@ -255,10 +250,10 @@ std::vector<double> PricedOffers::step_seconds(const ExecutionPlan& plan) const 
     if (step.kind == ExecutionStep::Kind::Copy && from.type) {
       const PlanBuffer& to = plan.buffers[static_cast<size_t>(step.outputs[0].buffer)];
       price = assumed_copy_seconds(*from.type, from.bytes,
-                                   from.strides.empty() ? to.strides : from.strides);
+                                   from.strides.empty() ? to.strides : from.strides, tuning_);
       continue;
     }
-    price = assumed_conversion_seconds(from.bytes);
+    price = assumed_conversion_seconds(from.bytes, tuning_);
     const std::vector<double>& row = prices_.conversions[static_cast<size_t>(from.value.index)];
     if (step.kind != ExecutionStep::Kind::Convert || row.empty()) continue;
     const size_t hop = static_cast<size_t>(step.conversion.from.index) * task_.layouts.size() +
@@ -276,7 +271,7 @@ std::vector<std::optional<double>> PricedOffers::step_unfused_seconds(
            task_.offers.candidates[static_cast<size_t>(step.candidate)].nodes.size() > 1;
   };
   if (std::ranges::none_of(plan.steps, is_group)) return seconds;
-  PlacementProblem problem = make_problem(task_.graph, task_.offers, task_.layouts);
+  PlacementProblem problem = make_problem(task_.graph, task_.offers, task_.layouts, tuning_);
   std::vector<bool> is_known;
   for (size_t index = 0; index < prices_.candidates.size(); ++index) {
     const tuning::CandidatePrice& price = prices_.candidates[index];

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "choose/choice_problem.h"
+#include "choose/choose_tuning.h"
 #include "choose/select_offers.h"
 #include "place/margins.h"
 #include "place/placement.h"
@@ -40,7 +41,7 @@ class PricedOffers {
   // Prices are available after the first look_up_bounds() or look_up_guesses(). For
   // `runs_per_build` see PricingOptions.
   PricedOffers(const tuning::TuningTask& task, const tuning::CostTable& table,
-               int64_t runs_per_build);
+               int64_t runs_per_build, const ChooseTuning& tuning = {});
 
   const std::vector<tuning::TuneGroup>& groups() const { return groups_; }
   // By candidate; nullopt if its group cannot be measured alone.
@@ -95,10 +96,12 @@ class PricedOffers {
   CandidateDescription describe(size_t candidate) const;
   // False if tuning::is_unsupported_layout().
   bool is_worth_reporting(size_t candidate) const;
+  void look_up(tuning::PriceOptions options);
   void look_up_builds();
 
   const tuning::TuningTask& task_;
   const tuning::CostTable& table_;
+  const ChooseTuning tuning_;
   double build_weight_ = 0;  // part of the build time that each run pays
   bool has_bounds_ = false;
   std::vector<bool> is_given_up_;  // by candidate, or empty

@@ -26,9 +26,6 @@
 namespace tessera {
 namespace {
 
-// Limit for the packs of a startup plan, as a multiple of the bytes of the weights.
-constexpr int64_t kMaxPackRatio = 2;
-
 int64_t constant_bytes(const Graph& graph) {
   int64_t bytes = 0;
   for (const Value& value : graph.values) {
@@ -169,7 +166,8 @@ class PlanBuilder {
               .threads = services.pool.threads(),
               .precision = options.precision,
               .nan = options.nan,
-              .accuracy = options.accuracy},
+              .accuracy = options.accuracy,
+              .tuning = options.pricing.price_tuning},
         in_use_(options.siblings),
         stored_(services.registry, services.pool.threads(),
                 {options.precision, options.nan, options.accuracy}, services.find_stored_kernel,
@@ -180,7 +178,8 @@ class PlanBuilder {
                                    {.follows_order = options.follows_order,
                                     .may_compile = options.compiles,
                                     .keeps_sparse_storage = options.keeps_sparse_storage,
-                                    .max_solve_seconds = pricing_.solve_budget_seconds});
+                                    .max_solve_seconds = pricing_.solve_budget_seconds,
+                                    .tuning = options.choose_tuning});
     fitter_.emplace(base_.graph, base_.offers, *base_.layouts, options.memory_budget_bytes);
   }
 
@@ -247,7 +246,7 @@ class PlanBuilder {
   }
 
   void look_up_prices() {
-    prices_.emplace(task_, *pricing_.costs, pricing_.runs_per_build);
+    prices_.emplace(task_, *pricing_.costs, pricing_.runs_per_build, options_.choose_tuning);
     // With a memory budget or a price on building, the best plan may not be the fastest one, for
     // which the key stands.
     if (options_.memory_budget_bytes == 0 && pricing_.runs_per_build == 0) {
@@ -490,8 +489,9 @@ class PlanBuilder {
     }
     released_weight_ = assembler_.pack(result_.built);
     if (released_weight_) return;
+    const int64_t max_ratio = options_.compile_tuning.startup_max_pack_ratio;
     if (startup_plan &&
-        pack_bytes(startup_plan->plan) <= kMaxPackRatio * constant_bytes(startup_plan->graph)) {
+        pack_bytes(startup_plan->plan) <= max_ratio * constant_bytes(startup_plan->graph)) {
       released_weight_ = assembler_.pack(*startup_plan);
       if (released_weight_) return;
       add_startup_plan(task_, chosen.startup_plan, *startup_plan, result_.plan);

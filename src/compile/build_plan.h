@@ -15,8 +15,10 @@
 #include "base/log.h"
 #include "base/parallel.h"
 #include "choose/choice.h"
+#include "choose/choose_tuning.h"
 #include "choose/price_offers.h"
 #include "choose/select_offers.h"
+#include "compile/compile_tuning.h"
 #include "engine/built_plan.h"
 #include "graph/graph.h"
 #include "graph/released_weight.h"
@@ -46,6 +48,8 @@ struct PlanOptions {
   // result has neither prices nor refusals, and `pricing` is not used. The plug-ins of
   // backends_of() suffice.
   std::optional<tuning::KnownPlan> only_plan = {};
+  ChooseTuning choose_tuning = {};
+  CompileTuning compile_tuning = {};
   PricingOptions pricing;
 };
 

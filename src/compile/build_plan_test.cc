@@ -111,5 +111,21 @@ TEST_F(KnownPlans, EndWhenTheyAreNoLongerNeeded) {
   EXPECT_THROW(built_again(first.plan), Error);
 }
 
+using WantedOffers = KnownPlans;
+
+TEST_F(WantedOffers, AreForOneThreadIfEveryNodeIsAsShortAsTheTuningSays) {
+  ThreadPool two(2);
+  const BuildServices services{
+      .registry = registry_, .packs = packs_, .pool = two, .plugins = services_.plugins};
+  const auto threads = [&](double min_shared_seconds) {
+    PlanOptions options;
+    options.compile_tuning.min_shared_seconds_unpriced = min_shared_seconds;
+    const auto result = std::get<PlanResult>(build_plan(graph_, options, services));
+    return result.built.offers.candidates.front().threads;
+  };
+  EXPECT_EQ(threads(CompileTuning().min_shared_seconds_unpriced), 1);
+  EXPECT_EQ(threads(0), 0) << "for all threads of the pool";
+}
+
 }  // namespace
 }  // namespace tessera

@@ -13,16 +13,6 @@
 namespace tessera {
 namespace {
 
-// Kernels reach about a quarter of the peak speed of processors.
-constexpr double kSecondsOverBound = 4;
-// A graph that certainly takes less time than this gets no candidates that take long to build.
-constexpr double kTinySeconds = 5e-4;
-
-// To share less work than this is unlikely to pay. Without prices, it must pay for certain; with
-// prices, it is measured whether it pays.
-constexpr double kMinSecondsUnpriced = 2e-5;
-constexpr double kMinSecondsPriced = 2e-6;
-
 double seconds_to_write(const Graph& graph, const Node& node, const ProcessorSpeed& speed) {
   double bytes = 0;
   for (const ValueId id : node.outputs) {
@@ -32,22 +22,25 @@ double seconds_to_write(const Graph& graph, const Node& node, const ProcessorSpe
 }
 
 // Estimated by work and memory traffic, before plug-ins are asked.
-bool is_tiny(const Graph& graph, const ops::Registry& registry, int precision) {
+bool is_tiny(const Graph& graph, const ops::Registry& registry, const PlanOptions& options) {
   const ProcessorSpeed speed = assumed_speed();
-  double seconds = tuning::bound_seconds(graph, registry, speed, 1, precision);
+  double seconds = tuning::bound_seconds(graph, registry, speed, 1, options.precision,
+                                         options.pricing.price_tuning);
   for (const Node& node : graph.nodes) seconds += seconds_to_write(graph, node, speed);
-  return kSecondsOverBound * seconds < kTinySeconds;
+  const CompileTuning& tuning = options.compile_tuning;
+  return tuning.seconds_over_bound * seconds < tuning.tiny_graph_seconds;
 }
 
 // Whether every node takes less than `min_seconds`.
-bool is_for_one_thread(const Graph& graph, const ops::Registry& registry, double min_seconds) {
+bool is_for_one_thread(const Graph& graph, const ops::Registry& registry, double min_seconds,
+                       const CompileTuning& tuning) {
   const ProcessorSpeed speed = assumed_speed();
   return std::ranges::all_of(graph.nodes, [&](const Node& node) {
     const std::optional<int64_t> flops = ops::node_flops(graph, node, registry);
     if (!flops || !node.bodies.empty()) return false;
     const double seconds =
         static_cast<double>(*flops) / speed.flops_per_second + seconds_to_write(graph, node, speed);
-    return kSecondsOverBound * seconds < min_seconds;
+    return tuning.seconds_over_bound * seconds < min_seconds;
   });
 }
 
@@ -70,6 +63,7 @@ Offers collect_wanted_offers(const Graph& graph, const LayoutTable& layouts,
   ThreadPool& pool = services.pool;
   const tessera_graph view(graph, registry, options.fuses);
   const PricingOptions& pricing = options.pricing;
+  const CompileTuning& tuning = options.compile_tuning;
   const bool are_pinned = !options.selection.pins.empty();
   // With a reused choice, candidates for one thread, or that need a measured price, are requested
   // only if the choice uses some.
@@ -85,13 +79,13 @@ Offers collect_wanted_offers(const Graph& graph, const LayoutTable& layouts,
   const bool may_skip_regions =
       pricing.costs == nullptr || (reused != nullptr && !reused->has_measured_only);
   const auto is_for_one = [&](double min_seconds) {
-    return pool.threads() > 1 && is_for_one_thread(graph, registry, min_seconds);
+    return pool.threads() > 1 && is_for_one_thread(graph, registry, min_seconds, tuning);
   };
   if (is_for_all_threads) {
     const OfferOptions all = offered(may_skip_regions && !are_pinned);
     // No price tells that waking threads takes longer than the work itself.
     const bool is_unpriced = pricing.costs == nullptr;
-    if (is_unpriced && is_for_one(kMinSecondsUnpriced)) {
+    if (is_unpriced && is_for_one(tuning.min_shared_seconds_unpriced)) {
       return collect_offers_for_one_thread(view, plugins, layouts, all);
     }
     return collect_offers_for_all_threads(view, plugins, layouts, pool, all);
@@ -103,8 +97,8 @@ Offers collect_wanted_offers(const Graph& graph, const LayoutTable& layouts,
   const bool has_time = pricing.measures_all || pricing.tune.budget_seconds > 0;
   const bool knows_plan = pricing.known_plan || !pricing.costs->plans.empty();
   if (!pricing.measures || are_pinned || has_time || knows_plan) return collect(false);
-  if (!is_tiny(graph, registry, options.precision)) return collect(false);
-  Offers offers = is_for_one(kMinSecondsPriced)
+  if (!is_tiny(graph, registry, options)) return collect(false);
+  Offers offers = is_for_one(tuning.min_shared_seconds_priced)
                       ? collect_offers_for_one_thread(view, plugins, layouts, offered(true))
                       : collect(true);
   if (needs_reference(graph, offers, plugins.size())) return collect(false);

@@ -113,12 +113,6 @@ Tensor draw(const TensorType& type, uint64_t seed) {
   return drawn;
 }
 
-// Measuring may keep 1 / kPartOfAvailable of the available memory.
-constexpr int64_t kPartOfAvailable = 4;
-// Copies of the values and weights of a measured group: one is shared with the worker, the others
-// are in the buffers and packs of the candidates there, or of a library.
-constexpr int64_t kCopiesOfGroup = 3;
-
 }  // namespace
 
 std::vector<Tensor> draw_inputs(const Graph& graph, uint64_t seed) {
@@ -226,19 +220,19 @@ SpecialRun run_special_values(const Graph& group, const ops::Registry& registry,
   return special;
 }
 
-int64_t limited_by_memory(int64_t wanted) {
-  return std::min(wanted, available_memory_bytes() / kPartOfAvailable);
+int64_t limited_by_memory(int64_t wanted, const MeasureTuning& tuning) {
+  return std::min(wanted, available_memory_bytes() / tuning.available_memory_divisor);
 }
 
-std::string explain_shortage(const Graph& group, int64_t value_bytes) {
+std::string explain_shortage(const Graph& group, int64_t value_bytes, const MeasureTuning& tuning) {
   int64_t bytes = value_bytes;
   for (const Value& value : group.values) {
     if (value.constant.has_elements()) bytes += value.constant.bytes();
   }
   const int64_t available = available_memory_bytes();
-  if (bytes <= available / kCopiesOfGroup) return "";
-  return "it takes about " + std::to_string(kCopiesOfGroup) + " times " + std::to_string(bytes) +
-         " bytes, and " + std::to_string(available) + " are available";
+  if (bytes <= available / tuning.group_copies) return "";
+  return "it takes about " + std::to_string(tuning.group_copies) + " times " +
+         std::to_string(bytes) + " bytes, and " + std::to_string(available) + " are available";
 }
 
 GroupCases::GroupCases(const TuningTask& task, Denormals denormals, PhaseTimer& phases)

@@ -14,6 +14,7 @@
 #include "base/parallel.h"
 #include "engine/interpreter.h"
 #include "graph/graph.h"
+#include "measure/measure_tuning.h"
 #include "measure/phase_timer.h"
 #include "microbench/bench.h"
 #include "ops/registry.h"
@@ -74,11 +75,11 @@ SpecialRun run_special_values(const Graph& group, const ops::Registry& registry,
                               KnownProducts* known = nullptr);
 
 // The bytes, at most `wanted`, that measuring may keep while other code needs memory, too.
-int64_t limited_by_memory(int64_t wanted);
+int64_t limited_by_memory(int64_t wanted, const MeasureTuning& tuning);
 
 // "" if there is enough memory to measure `group`, whose inputs and outputs have `value_bytes`.
 // Otherwise says how much it takes, and how much is available.
-std::string explain_shortage(const Graph& group, int64_t value_bytes);
+std::string explain_shortage(const Graph& group, int64_t value_bytes, const MeasureTuning& tuning);
 
 // Makes the cases of the groups of one graph. The task and the timer must outlive it. For one
 // thread.

@@ -11,28 +11,12 @@
 namespace tessera::tuning {
 namespace {
 
-// The number of rounds of a candidate that is not far behind, and the maximum number.
-constexpr int kMinRounds = 5;
-constexpr int kMaxRounds = 30;
-// After `rounds` rounds, a candidate that is `times` slower than the best one is dropped.
-struct FarBehind {
-  int rounds = 0;
-  double times = 0;
-};
-constexpr std::array<FarBehind, 3> kFarBehind = {{{1, 1.7}, {2, 1.4}, {3, 1.2}}};
-// An interval this narrow, apart from the variation between processes, needs no more rounds.
-constexpr double kNarrowWidth = 0.05;
-// The time limit for all rounds of a candidate after the minimum number, including overhead.
-constexpr double kSecondsForRounds = 0.02;
-// The time limit before that number, because the interval of a slow candidate stays wide anyway.
-constexpr double kMaxSeconds = 0.1;
-
-// If several threads take longer than this for products, one thread cannot win by saving the cost
-// of starting them. (The steps of a recurrence are short, however many there are.)
-constexpr double kLongForOneThread = 5e-4;
-
 // For short kernels, a round is the minimum of several runs, because disturbances only slow down.
-int runs_of_round(double seconds) { return seconds < 1e-4 ? 3 : seconds < 1e-3 ? 2 : 1; }
+int runs_of_round(double seconds, const MeasureTuning& tuning) {
+  return seconds < tuning.three_runs_below_seconds ? 3
+         : seconds < tuning.two_runs_below_seconds ? 2
+                                                   : 1;
+}
 
 std::string seconds_text(double seconds) {
   std::array<char, 32> text{};
@@ -43,10 +27,10 @@ std::string seconds_text(double seconds) {
 double typical(std::span<const Sample> samples) { return summarise(samples).seconds; }
 
 // Whether more rounds would hardly narrow the interval, apart from the slowdown of the cores.
-bool is_narrow(std::span<const Sample> samples) {
+bool is_narrow(std::span<const Sample> samples, const MeasureTuning& tuning) {
   std::vector<double> seconds;
   for (const Sample& sample : samples) seconds.push_back(sample.seconds);
-  return summarise(seconds).half_width() <= kNarrowWidth + kProcessVariation;
+  return summarise(seconds).half_width() <= tuning.kernel_narrow_width + kProcessVariation;
 }
 
 Sample sample_of(const Outcome& outcome) {
@@ -92,10 +76,10 @@ class GroupMeasurement {
   }
 
   bool build(Trial& trial) {
-    Outcome built = trial.bench->build(trial.key);
+    Outcome built = trial.bench->build(trial.id);
     if (built.is_unknown && trial.fallback != nullptr) {
       trial.bench = std::exchange(trial.fallback, nullptr);
-      built = trial.bench->build(trial.key);
+      built = trial.bench->build(trial.id);
     }
     if (built.is_lost) lose(trial.bench);
     if (!built.is_fine()) {
@@ -113,18 +97,19 @@ class GroupMeasurement {
   }
 
   void begin(Trial& trial) {
-    if (trial.bound_seconds > best_ || (trial.is_single_threaded && best_ > kLongForOneThread)) {
+    if (trial.bound_seconds > best_ ||
+        (trial.is_single_threaded && best_ > limits_.tuning.long_for_one_thread_seconds)) {
       trial.is_dropped = true;
       return;
     }
     trial.cost.emplace();
     if (!build(trial)) return;
-    Checked checked = trial.bench->check(trial.key);
+    Checked checked = trial.bench->check(trial.id);
     if (checked.is_lost) lose(trial.bench);
     if (!checked.is_fine() && limits_.add_limits && limits_.add_limits()) {
       for (Trial& other : trials_) other.is_built = false;
       if (!build(trial)) return;
-      checked = trial.bench->check(trial.key);
+      checked = trial.bench->check(trial.id);
       if (checked.is_lost) lose(trial.bench);
     }
     trial.cost->error = checked.error;
@@ -146,7 +131,7 @@ class GroupMeasurement {
 
   // The fastest of `runs` runs.
   std::optional<Sample> run(Trial& trial, int runs) {
-    const Outcome outcome = trial.bench->run(trial.key, limits_.weights, runs);
+    const Outcome outcome = trial.bench->run(trial.id, limits_.weights, runs);
     if (outcome.is_fine()) return sample_of(outcome);
     if (outcome.is_lost) lose(trial.bench);
     refuse(trial, outcome.reason);
@@ -157,7 +142,7 @@ class GroupMeasurement {
   void run_round(Trial& trial, double seconds) {
     if (!trial.is_built && !build(trial)) return;
     const auto start = std::chrono::steady_clock::now();
-    const std::optional<Sample> fastest = run(trial, runs_of_round(seconds));
+    const std::optional<Sample> fastest = run(trial, runs_of_round(seconds, limits_.tuning));
     if (!fastest) return;
     trial.samples.push_back(*fastest);
     trial.spent_seconds +=
@@ -169,13 +154,15 @@ class GroupMeasurement {
     if (trial.is_dropped || trial.samples.empty()) return true;
     const auto rounds = static_cast<int>(trial.samples.size());
     const double middle = typical(trial.samples);
-    for (const FarBehind& behind : kFarBehind) {
+    const MeasureTuning& tuning = limits_.tuning;
+    for (const MeasureTuning::FarBehind& behind : tuning.kernel_far_behind) {
       if (rounds >= behind.rounds && middle > behind.times * best_) return true;
     }
-    if (trial.spent_seconds > kMaxSeconds) return true;
-    if (rounds < kMinRounds) return false;
-    if (rounds >= kMaxRounds || trial.spent_seconds > kSecondsForRounds) return true;
-    return is_narrow(trial.samples);
+    if (trial.spent_seconds > tuning.kernel_max_seconds) return true;
+    if (rounds < tuning.kernel_min_rounds) return false;
+    if (rounds >= tuning.kernel_max_rounds || trial.spent_seconds > tuning.kernel_rounds_seconds)
+      return true;
+    return is_narrow(trial.samples, tuning);
   }
 
   // In each round, every candidate runs once; rounds begin with different candidates.
@@ -195,7 +182,7 @@ class GroupMeasurement {
   }
 
   void finish(Trial& trial) const {
-    if (trial.is_built) trial.bench->drop(trial.key);
+    if (trial.is_built) trial.bench->drop(trial.id);
     trial.is_built = false;
     if (!trial.cost || !trial.cost->refusal.empty()) return;
     if (limits_.only_checks) return;
@@ -236,7 +223,8 @@ bool measure_group(std::vector<Trial>& trials, const MeasureLimits& limits, doub
   return true;
 }
 
-ConversionCost measure_conversion(Bench& bench, const ConversionKey& key, int64_t bytes) {
+ConversionCost measure_conversion(Bench& bench, const ConversionKey& key, int64_t bytes,
+                                  const MeasureTuning& tuning) {
   ConversionCost cost{.bytes = bytes};
   std::vector<Sample> samples;
   double spent = 0;
@@ -246,11 +234,11 @@ ConversionCost measure_conversion(Bench& bench, const ConversionKey& key, int64_
     spent += runs * outcome.seconds;
     return sample_of(outcome);
   };
-  const int runs = runs_of_round(run(1).seconds);
+  const int runs = runs_of_round(run(1).seconds, tuning);
   while (cost.refusal.empty()) {
     samples.push_back(run(runs));
-    const bool is_enough =
-        static_cast<int>(samples.size()) >= kMinRounds || spent > kSecondsForRounds;
+    const bool is_enough = static_cast<int>(samples.size()) >= tuning.kernel_min_rounds ||
+                           spent > tuning.kernel_rounds_seconds;
     if (is_enough) break;
   }
   if (cost.refusal.empty()) cost.timing = summarise(samples);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/measure_tuning.h"
 #include "microbench/bench.h"
 #include "price/cost_table.h"
 #include "price/statistics.h"
@@ -14,7 +15,7 @@ namespace tessera::tuning {
 
 // A candidate in the course of its measurement.
 struct Trial {
-  CandidateKey key;
+  CandidateId id;
   Bench* bench = nullptr;     // with the group loaded
   Bench* fallback = nullptr;  // used if `bench` does not know the candidate
   int64_t bytes = 0;          // size of its buffers
@@ -40,6 +41,7 @@ struct MeasureLimits {
   // has them. If empty, they are not to be had. They take longer to compute than the reference, so
   // this is called only when a check has failed without them, by which less is allowed.
   std::function<bool()> add_limits = {};
+  MeasureTuning tuning = {};
 };
 
 // Called before each candidate and each round with the trial and the best time so far (0: none).
@@ -53,6 +55,7 @@ bool measure_group(std::vector<Trial>& trials, const MeasureLimits& limits, doub
                    const TrialWatcher& watcher);
 
 // Times one conversion by the same method.
-ConversionCost measure_conversion(Bench& bench, const ConversionKey& key, int64_t bytes);
+ConversionCost measure_conversion(Bench& bench, const ConversionKey& key, int64_t bytes,
+                                  const MeasureTuning& tuning = {});
 
 }  // namespace tessera::tuning

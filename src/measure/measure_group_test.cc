@@ -10,17 +10,17 @@ namespace {
 class FalteringBench final : public Bench {
  public:
   void load(const GroupCase&) override {}
-  Outcome build(const CandidateKey& key) override {
+  Outcome build(const CandidateId& id) override {
     ++builds;
-    if (key.algorithm == "strange") return {.reason = "who?", .is_unknown = true};
+    if (id.algorithm == "strange") return {.reason = "who?", .is_unknown = true};
     return {.seconds = 1e-3};
   }
-  Checked check(const CandidateKey&) override { return {.tolerance = 1e-4}; }
-  Outcome run(const CandidateKey& key, Weights, int) override {
-    if (key.algorithm == "crashes") return {.reason = "it crashed", .is_lost = true};
-    return {.seconds = key.algorithm == "slow" ? 2e-3 : 1e-3};
+  Checked check(const CandidateId&) override { return {.tolerance = 1e-4}; }
+  Outcome run(const CandidateId& id, Weights, int) override {
+    if (id.algorithm == "crashes") return {.reason = "it crashed", .is_lost = true};
+    return {.seconds = id.algorithm == "slow" ? 2e-3 : 1e-3};
   }
-  void drop(const CandidateKey&) override { ++drops; }
+  void drop(const CandidateId&) override { ++drops; }
   Outcome convert(const ConversionKey&, int) override { return {.seconds = 1e-6}; }
   int builds = 0;
   int drops = 0;
@@ -32,10 +32,10 @@ TEST(MeasureGroup, BuildsTheOthersAgainWhereOneTookTheProcessWithIt) {
   std::vector<Trial> trials(4);
   const char* algorithms[] = {"good", "crashes", "slow", "strange"};
   for (size_t index = 0; index < trials.size(); ++index) {
-    trials[index].key.algorithm = algorithms[index];
+    trials[index].id.algorithm = algorithms[index];
     trials[index].bench = &bench;
   }
-  trials[3].key.algorithm = "strange";
+  trials[3].id.algorithm = "strange";
   const auto watcher = [](const Trial&, double) { return true; };
   EXPECT_TRUE(measure_group(trials, {}, 1e9, watcher));
   EXPECT_EQ(trials[0].cost->refusal, "");
@@ -53,17 +53,17 @@ TEST(MeasureGroup, BuildsTheOthersAgainWhereOneTookTheProcessWithIt) {
 class StrictBench final : public Bench {
  public:
   void load(const GroupCase&) override {}
-  Outcome build(const CandidateKey&) override {
+  Outcome build(const CandidateId&) override {
     ++builds;
     return {.seconds = 1e-3};
   }
-  Checked check(const CandidateKey& key) override {
-    const bool is_inexact = key.algorithm == "inexact" && !has_limits;
-    const bool is_fine = !is_inexact && key.algorithm != "wrong";
+  Checked check(const CandidateId& id) override {
+    const bool is_inexact = id.algorithm == "inexact" && !has_limits;
+    const bool is_fine = !is_inexact && id.algorithm != "wrong";
     return {.reason = is_fine ? "" : "numbers: element 0"};
   }
-  Outcome run(const CandidateKey&, Weights, int) override { return {.seconds = 1e-3}; }
-  void drop(const CandidateKey&) override {}
+  Outcome run(const CandidateId&, Weights, int) override { return {.seconds = 1e-3}; }
+  void drop(const CandidateId&) override {}
   Outcome convert(const ConversionKey&, int) override { return {.seconds = 1e-6}; }
   int builds = 0;
   bool has_limits = false;
@@ -80,7 +80,7 @@ TEST(MeasureGroup, AsksForLimitsOnceAndWhereTheyDecide) {
     std::vector<Trial> trials(algorithms.size());
     size_t index = 0;
     for (const char* algorithm : algorithms) {
-      trials[index].key.algorithm = algorithm;
+      trials[index].id.algorithm = algorithm;
       trials[index++].bench = &bench;
     }
     EXPECT_TRUE(measure_group(trials, limits, 1e9, [](const Trial&, double) { return true; }));
@@ -101,16 +101,25 @@ TEST(MeasureGroup, AsksForLimitsOnceAndWhereTheyDecide) {
 TEST(MeasureGroup, LeavesOutWhatCannotWin) {
   FalteringBench bench;
   std::vector<Trial> trials(3);
-  trials[0].key.algorithm = "good";
-  trials[1].key.algorithm = "bound";
+  trials[0].id.algorithm = "good";
+  trials[1].id.algorithm = "bound";
   trials[1].bound_seconds = 5e-3;
-  trials[2].key.algorithm = "alone";
+  trials[2].id.algorithm = "alone";
   trials[2].is_single_threaded = true;
   for (Trial& trial : trials) trial.bench = &bench;
   EXPECT_TRUE(measure_group(trials, {}, 1e9, [](const Trial&, double) { return true; }));
   EXPECT_TRUE(trials[0].cost.has_value());
   EXPECT_FALSE(trials[1].cost.has_value());
   EXPECT_FALSE(trials[2].cost.has_value());
+}
+
+TEST(MeasureGroup, EndsAfterTheMaximumNumberOfRounds) {
+  FalteringBench bench;
+  std::vector<Trial> trials(1);
+  trials[0].bench = &bench;
+  const MeasureLimits limits{.tuning = {.kernel_min_rounds = 1, .kernel_max_rounds = 1}};
+  EXPECT_TRUE(measure_group(trials, limits, 1e9, [](const Trial&, double) { return true; }));
+  EXPECT_EQ(trials[0].cost->warm->rounds, 1);
 }
 
 TEST(MeasureGroup, RefusesWhatTakesTooLong) {

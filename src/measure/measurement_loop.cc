@@ -13,19 +13,6 @@ namespace {
 using tuning::NeededConversion;
 using tuning::PhaseTimer;
 
-// Candidates whose price is within this factor of the chosen one's, for the same nodes, are
-// measured with it.
-constexpr double kCompetitorRatio = 1.05;
-// By this factor, more groups of a family are measured from one choice to the next: first few,
-// whose results tell much about the others, then many, because choosing takes time, too.
-constexpr double kGrowth = 1.3;
-// Measuring ends if it could make the choice faster by this part at most, and by so much more for
-// each second that tuning has taken: the longer it takes, the more it must promise. A graph that
-// takes longer than kTypicalSeconds is worth more time in proportion.
-constexpr double kLittleGain = 0.01;
-constexpr double kGainPerSecond = 0.005;
-constexpr double kTypicalSeconds = 0.1;
-
 }  // namespace
 
 MeasurementLoop::MeasurementLoop(const TuningContext& context, tuning::TuneOptions effort,
@@ -81,7 +68,7 @@ void MeasurementLoop::measure_potential_winners(Constraints constraints,
     if (choice.placement.chosen.empty()) return;
     const std::vector<int> candidates =
         unknown_candidates(choice.placement, static_cast<size_t>(groups_of_family));
-    groups_of_family *= kGrowth;
+    groups_of_family *= tuner_.tuning().family_growth;
     const std::vector<NeededConversion> conversions = unknown_conversions();
     if (candidates.empty() && conversions.empty()) return;
     if (conversions.empty() && can_gain_little(task, choice.placement, choose)) return;
@@ -108,8 +95,9 @@ bool MeasurementLoop::can_gain_little(const ChoiceTask& task, const Placement& p
   const double seconds = price(restricted, measured);
   // Not before every node has a measured candidate.
   if (measured.chosen.empty()) return false;
-  const double spent = tuner_.seconds() * std::min(1.0, kTypicalSeconds / seconds);
-  return bound > (1 - kLittleGain - kGainPerSecond * spent) * seconds;
+  const MeasureTuning& tuning = tuner_.tuning();
+  const double spent = tuner_.seconds() * std::min(1.0, tuning.typical_run_seconds / seconds);
+  return bound > (1 - tuning.little_gain - tuning.gain_per_second * spent) * seconds;
 }
 
 SolvedTask MeasurementLoop::restrict_to_measured(Constraints constraints,
@@ -224,6 +212,7 @@ bool MeasurementLoop::differs_in_dense_layout(int left, int right) const {
 std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement,
                                                      size_t groups_of_family) const {
   const PricedOffers& prices = context_.prices;
+  const double max_ratio = tuner_.tuning().competitor_ratio;
   std::vector<int> unknown;
   std::map<std::string_view, std::set<const tuning::TuneGroup*>> taken;
   for (const int chosen : placement.chosen) {
@@ -231,7 +220,7 @@ std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement,
     const tuning::TuneGroup* group = group_of_.at(chosen);
     for (const int competitor : group->candidates) {
       if (!is_pending(competitor)) continue;
-      if (prices.seconds(competitor) > kCompetitorRatio * prices.seconds(chosen)) continue;
+      if (prices.seconds(competitor) > max_ratio * prices.seconds(chosen)) continue;
       // The time in one dense layout predicts the others, which are measured once they are chosen.
       if (competitor != chosen && differs_in_dense_layout(competitor, chosen)) continue;
       std::set<const tuning::TuneGroup*>& groups =

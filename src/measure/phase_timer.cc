@@ -13,21 +13,21 @@ class TimedBench final : public Bench {
     const PhaseTimer::Scope running(phases_, "load");
     bench_.load(group);
   }
-  Outcome build(const CandidateKey& key) override {
+  Outcome build(const CandidateId& id) override {
     const PhaseTimer::Scope running(phases_, "build");
-    return bench_.build(key);
+    return bench_.build(id);
   }
-  Checked check(const CandidateKey& key) override {
+  Checked check(const CandidateId& id) override {
     const PhaseTimer::Scope running(phases_, "check");
-    return bench_.check(key);
+    return bench_.check(id);
   }
-  Outcome run(const CandidateKey& key, Weights weights, int runs) override {
+  Outcome run(const CandidateId& id, Weights weights, int runs) override {
     const PhaseTimer::Scope running(phases_, "time");
-    return bench_.run(key, weights, runs);
+    return bench_.run(id, weights, runs);
   }
-  void drop(const CandidateKey& key) override {
+  void drop(const CandidateId& id) override {
     const PhaseTimer::Scope running(phases_, "load");
-    bench_.drop(key);
+    bench_.drop(id);
   }
   Outcome convert(const ConversionKey& key, int runs) override {
     const PhaseTimer::Scope running(phases_, "time");

@@ -16,12 +16,6 @@ using tuning::PhaseTimer;
 
 namespace {
 
-// The time limit for running each plan of a short graph.
-constexpr double kSecondsOfShort = 0.005;
-// Times of steps in context only choose what is raced.
-constexpr double kSecondsOfRecording = 0.06;
-constexpr int kRunsOfRecording = 2;
-
 // Throws OutOfMemory if the packs, outputs and arena of a plan that is only tried would leave less
 // than as much for the plan that is chosen: the system ends a process rather than refuse.
 void check_fits(const BuiltPlan& built) {
@@ -50,9 +44,10 @@ PlanTrials::PlanTrials(const TuningContext& context, tuning::Tuner& tuner, StepR
       is_short_(is_short) {}
 
 RunLimits PlanTrials::limits() const {
-  RunLimits limits;
-  if (is_short_) limits.seconds = kSecondsOfShort;
-  limits.seconds = std::min(limits.seconds, tuner_.seconds_left() / 4);
+  const MeasureTuning& tuning = tuner_.tuning();
+  RunLimits limits{.tuning = tuning};
+  if (is_short_) limits.seconds = tuning.short_plan_seconds;
+  limits.seconds = std::min(limits.seconds, tuning.plan_share_of_time_left * tuner_.seconds_left());
   return limits;
 }
 
@@ -71,8 +66,8 @@ std::unique_ptr<PlanRunner> PlanTrials::runner_of(const Placement& placement,
 void PlanTrials::record(const Placement& placement, PlanRunner& runner) {
   const PhaseTimer::Scope running(tuner_.phases(), "time steps");
   RunLimits limits = this->limits();
-  limits.seconds = std::min(limits.seconds, kSecondsOfRecording);
-  limits.min_runs = kRunsOfRecording;
+  limits.seconds = std::min(limits.seconds, limits.tuning.recording_seconds);
+  limits.min_runs = limits.tuning.recording_min_runs;
   do {
     tuner_.begin_undisturbed();
     recorder_.record(placement, runner, inputs(), limits, [&](size_t, size_t done, size_t total) {
@@ -85,7 +80,7 @@ std::optional<tuning::Race> PlanTrials::race(const std::vector<PlanRunner*>& run
                                              const std::vector<TuneProgress>& reports,
                                              std::vector<double> extra_seconds) {
   const PhaseTimer::Scope running(tuner_.phases(), "race");
-  tuning::Race race(std::move(extra_seconds));
+  tuning::Race race(std::move(extra_seconds), tuner_.tuning());
   const auto report = [&](size_t index, size_t done, size_t total) {
     TuneProgress progress = reports[index];
     progress.phase = BindPhase::Comparing;

@@ -10,6 +10,7 @@
 
 #include "measure/tune.h"
 #include "price/cost_table.h"
+#include "price/price_tuning.h"
 #include "price/reused_choice.h"
 #include "price/shared_costs.h"
 
@@ -46,7 +47,8 @@ struct PricingOptions {
   std::function<std::vector<double>()> find_gains = {};
   double margin_search_seconds = 0;  // see BindOptions
   double solve_budget_seconds = 0;   // see BindOptions
-  tuning::TuneOptions tune;
+  tuning::TuneOptions tune;          // its `tuning` has the constants of measuring
+  PriceTuning price_tuning = {};
 };
 
 }  // namespace tessera

@@ -8,17 +8,6 @@
 namespace tessera::tuning {
 namespace {
 
-// The shortest time over which a load can be measured well.
-constexpr double kWindowSeconds = 0.06;
-// Others may use this part of a processor that is needed.
-constexpr double kMaxDisturbance = 0.25;
-constexpr double kMaxWaitSeconds = 2.5;
-constexpr double kMinWaitSeconds = 2 * kWindowSeconds;
-// The share of all time that may be lost.
-constexpr double kMaxLostShare = 0.5;
-// After this many waits without success, the machine counts as always busy.
-constexpr int kMaxFailures = 2;
-
 double seconds_between(const ProcessorLoad& from, const ProcessorLoad& to) {
   return std::chrono::duration<double>(to.time - from.time).count();
 }
@@ -33,37 +22,40 @@ QuietWaiter::System QuietWaiter::this_system(std::function<int()> helper) {
               }};
 }
 
-QuietWaiter::QuietWaiter(int threads, System system)
-    : threads_(threads), system_(std::move(system)), first_(system_.read_load()) {}
+QuietWaiter::QuietWaiter(int threads, System system, const MeasureTuning& tuning)
+    : threads_(threads), system_(std::move(system)), tuning_(tuning), first_(system_.read_load()) {}
 
 void QuietWaiter::begin() {
   begins_.push_back(system_.read_load());
-  while (begins_.size() > 1 && seconds_between(begins_[1], begins_.back()) > kWindowSeconds) {
+  while (begins_.size() > 1 &&
+         seconds_between(begins_[1], begins_.back()) > tuning_.load_window_seconds) {
     begins_.pop_front();
   }
 }
 
 bool QuietWaiter::is_busy(const ProcessorLoad& from, const ProcessorLoad& to) const {
   const double spare = to.processors - threads_;
-  return processors_of_others(from, to) > std::max(0.0, spare) + kMaxDisturbance;
+  return processors_of_others(from, to) > std::max(0.0, spare) + tuning_.max_disturbance_processors;
 }
 
 bool QuietWaiter::should_repeat(double max_seconds, const std::function<bool()>& keeps_waiting) {
-  if (begins_.empty() || failures_ >= kMaxFailures) return false;
+  if (begins_.empty() || failures_ >= tuning_.max_failed_waits) return false;
+  const double window = tuning_.load_window_seconds;
   ProcessorLoad now = system_.read_load();
   // A short measurement is judged together with the measurements before it.
-  const bool is_long = seconds_between(begins_.back(), now) > kWindowSeconds;
+  const bool is_long = seconds_between(begins_.back(), now) > window;
   const ProcessorLoad& from = is_long ? begins_.back() : begins_.front();
-  if (seconds_between(from, now) < kWindowSeconds / 2 || !is_busy(from, now)) return false;
+  if (seconds_between(from, now) < window / 2 || !is_busy(from, now)) return false;
   const double in_vain = seconds_between(begins_.back(), now);
-  const double may_lose = kMaxLostShare * seconds_between(first_, now) - lost_seconds_ - in_vain;
-  const double max_wait = std::min({may_lose, max_seconds, kMaxWaitSeconds});
-  if (max_wait < kMinWaitSeconds) return false;
+  const double may_lose =
+      tuning_.max_lost_share * seconds_between(first_, now) - lost_seconds_ - in_vain;
+  const double max_wait = std::min({may_lose, max_seconds, tuning_.max_wait_seconds});
+  if (max_wait < tuning_.min_wait_windows * window) return false;
   const ProcessorLoad start = now;
   bool is_quiet = false;
   while (!is_quiet && seconds_between(start, now) < max_wait && keeps_waiting()) {
     const ProcessorLoad before = now;
-    system_.sleep(kWindowSeconds);
+    system_.sleep(window);
     now = system_.read_load();
     is_quiet = !is_busy(before, now);
   }

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/processor_load.h"
+#include "measure/measure_tuning.h"
 
 namespace tessera::tuning {
 
@@ -22,7 +23,7 @@ class QuietWaiter {
   static System this_system(std::function<int()> helper);
 
   // `threads`: the processors that measuring needs.
-  QuietWaiter(int threads, System system);
+  QuietWaiter(int threads, System system, const MeasureTuning& tuning = {});
 
   // Something begins that others may disturb.
   void begin();
@@ -40,6 +41,7 @@ class QuietWaiter {
 
   int threads_;
   System system_;
+  MeasureTuning tuning_;
   std::deque<ProcessorLoad> begins_;  // the newest last, after a window of older ones
   ProcessorLoad first_;
   double lost_seconds_ = 0;

@@ -14,17 +14,7 @@
 namespace tessera {
 namespace {
 
-constexpr double kSecondsToStart = 1.5;
-constexpr double kSecondsOfCandidate = 0.008;
-constexpr double kRuns = 70;
-constexpr double kSecondsOfByte = 0.015 / 1e6;
-constexpr int kCandidatesOfWork = 2;
-
-constexpr size_t kMinGains = 3;
-constexpr double kLow = 0.1;
-constexpr double kHigh = 0.9;
-// A smaller gain does not pay.
-constexpr double kLeastGain = 0.005;
+// Fits into an int64_t.
 constexpr double kMaxRuns = 1e12;
 
 // The value below which the next one is with this probability, if it is like the sorted ones, of
@@ -38,7 +28,7 @@ double quantile(const std::vector<double>& sorted, double probability) {
 }
 
 // The candidates that will be measured, by the work that they do.
-int count_candidates(const TuningContext& context, bool measures_all) {
+int count_candidates(const TuningContext& context, bool measures_all, const MeasureTuning& tuning) {
   struct Work {
     std::set<tuning::CostKey> unknown;
     bool is_known = false;
@@ -61,7 +51,7 @@ int count_candidates(const TuningContext& context, bool measures_all) {
     if (measures_all) {
       count += unknown;
     } else if (!work.is_known) {
-      count += std::min(unknown, kCandidatesOfWork);
+      count += std::min(unknown, tuning.quote_candidates_of_group);
     }
   }
   return count;
@@ -92,9 +82,10 @@ std::string rounded_text(int64_t count) {
   return digits;
 }
 
-std::string gain_text(const TuningQuote& quote) {
+std::string gain_text(const TuningQuote& quote, const MeasureTuning& tuning) {
   if (!quote.gain_low || !quote.gain_high) {
-    return "gain unknown, as fewer than " + std::to_string(kMinGains) + " models were tuned here";
+    return "gain unknown, as fewer than " + std::to_string(tuning.quote_min_gains) +
+           " models were tuned here";
   }
   const std::string low = std::to_string(std::lround(100 * *quote.gain_low));
   const std::string high = std::to_string(std::lround(100 * *quote.gain_high));
@@ -106,46 +97,47 @@ std::string gain_text(const TuningQuote& quote) {
 
 }  // namespace
 
-TuningQuote make_quote(const QuoteBasis& basis) {
+TuningQuote make_quote(const QuoteBasis& basis, const MeasureTuning& tuning) {
   TuningQuote quote{.candidates = basis.candidates, .run_seconds = basis.run_seconds};
-  quote.seconds = kSecondsToStart + kSecondsOfCandidate * basis.candidates +
-                  kRuns * basis.run_seconds +
-                  kSecondsOfByte * static_cast<double>(basis.weight_bytes);
+  quote.seconds = tuning.quote_start_seconds + tuning.quote_candidate_seconds * basis.candidates +
+                  tuning.quote_runs * basis.run_seconds +
+                  tuning.quote_weight_byte_seconds * static_cast<double>(basis.weight_bytes);
   if (basis.budget_seconds > 0) quote.seconds = std::min(quote.seconds, basis.budget_seconds);
-  if (basis.gains.size() < kMinGains) return quote;
+  if (basis.gains.size() < tuning.quote_min_gains) return quote;
   std::vector<double> gains = basis.gains;
   std::ranges::sort(gains);
-  quote.gain_low = quantile(gains, kLow);
-  quote.gain_high = quantile(gains, kHigh);
+  quote.gain_low = quantile(gains, tuning.quote_low_quantile);
+  quote.gain_high = quantile(gains, tuning.quote_high_quantile);
   const double typical = quantile(gains, 0.5);
-  if (typical < kLeastGain || basis.run_seconds <= 0) return quote;
+  if (typical < tuning.quote_min_gain || basis.run_seconds <= 0) return quote;
   const double runs = std::ceil(quote.seconds / (typical * basis.run_seconds));
   quote.runs = static_cast<int64_t>(std::min(runs, kMaxRuns));
   return quote;
 }
 
 TuningQuote quote_tuning(const TuningContext& context, const PricingOptions& options) {
+  const MeasureTuning& tuning = options.tune.tuning;
   const ChoiceTask task(context.problem, context.prices.choice_prices(), {});
   const Placement unmeasured = in_order(task);
   const double run_seconds = price(task, unmeasured) - amortized_build_seconds(task, unmeasured);
-  QuoteBasis basis{.candidates = count_candidates(context, options.measures_all),
+  QuoteBasis basis{.candidates = count_candidates(context, options.measures_all, tuning),
                    .run_seconds = run_seconds,
                    .weight_bytes = weight_bytes(context.base.graph),
                    .budget_seconds = options.tune.budget_seconds};
   const bool is_limited = basis.budget_seconds <= 0 && !options.measures_all;
   if (is_limited && is_short(unmeasured, run_seconds, options))
-    basis.budget_seconds = kBudgetOfShort;
+    basis.budget_seconds = tuning.short_graph_budget_seconds;
   if (options.find_gains) basis.gains = options.find_gains();
-  return make_quote(basis);
+  return make_quote(basis, tuning);
 }
 
-std::string quote_text(const TuningQuote& quote) {
+std::string quote_text(const TuningQuote& quote, const MeasureTuning& tuning) {
   const std::string seconds = seconds_text(quote.seconds) + " s";
   if (quote.is_known) {
     return "nothing to measure, a cache has the fastest plan; measuring again takes about " +
            seconds;
   }
-  return "about " + seconds + ", " + gain_text(quote);
+  return "about " + seconds + ", " + gain_text(quote, tuning);
 }
 
 }  // namespace tessera

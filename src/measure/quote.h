@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/measure_tuning.h"
 #include "measure/measurement_loop.h"
 #include "measure/pricing_options.h"
 #include "tessera/tessera.h"
@@ -31,7 +32,7 @@ struct QuoteBasis {
 // than three. Estimates of unmeasured kernels do not help: their errors exceed what tuning gains.
 //
 // It pays back after so many runs that the median of these gains saves the seconds.
-TuningQuote make_quote(const QuoteBasis& basis);
+TuningQuote make_quote(const QuoteBasis& basis, const MeasureTuning& tuning = {});
 
 // The quote for tune_placement() with the same arguments. The prices of `context` must be guesses.
 // Counts two candidates for each different group of nodes of which no candidate was measured: on
@@ -39,6 +40,6 @@ TuningQuote make_quote(const QuoteBasis& basis);
 TuningQuote quote_tuning(const TuningContext& context, const PricingOptions& options);
 
 // "about 15 s, likely gain 15 to 25 %, pays back after 2,000 runs".
-std::string quote_text(const TuningQuote& quote);
+std::string quote_text(const TuningQuote& quote, const MeasureTuning& tuning = {});
 
 }  // namespace tessera

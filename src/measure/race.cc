@@ -1,9 +1,9 @@
 #include "measure/race.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -15,12 +15,8 @@ namespace {
 constexpr double kQuantile = 1.96;
 // With fewer rounds, no interval covers 95 %.
 constexpr size_t kMinRoundsOfInterval = 6;
-// Plans that differ by less count as equally fast.
-constexpr double kEqual = 0.005;
-// A contender that was slower than the leader by the factor for the number of rounds so far, in
-// each of them, drops out. Later, the interval decides.
-constexpr std::array<double, kMinRoundsOfInterval - 1> kHopelessRatios = {4, 1.25, 1.12, 1.07,
-                                                                          1.04};
+static_assert(std::tuple_size_v<decltype(MeasureTuning::hopeless_ratios)> ==
+              kMinRoundsOfInterval - 1);
 
 double median(std::vector<double> numbers) {
   std::ranges::sort(numbers);
@@ -57,8 +53,9 @@ PairedRatio summarise_ratios(std::span<const double> logarithms) {
   return ratio;
 }
 
-Race::Race(std::vector<double> extra_seconds)
-    : extra_seconds_(std::move(extra_seconds)),
+Race::Race(std::vector<double> extra_seconds, const MeasureTuning& tuning)
+    : tuning_(tuning),
+      extra_seconds_(std::move(extra_seconds)),
       seconds_(extra_seconds_.size()),
       log_seconds_(extra_seconds_.size()),
       running_(extra_seconds_.size()) {
@@ -109,7 +106,7 @@ size_t Race::leader() const {
 bool Race::can_win(size_t contender, size_t leader) const {
   if (contender == leader) return true;
   if (rounds_ >= kMinRoundsOfInterval) return ratio(contender, leader).low <= 1;
-  const double limit = std::log(kHopelessRatios[rounds_ - 1]);
+  const double limit = std::log(tuning_.hopeless_ratios[rounds_ - 1]);
   for (size_t round = 0; round < rounds_; ++round) {
     if (log_seconds_[contender][round] - log_seconds_[leader][round] <= limit) return true;
   }
@@ -120,7 +117,7 @@ bool Race::is_decided() const {
   if (rounds_ == 0) return false;
   const size_t first = leader();
   return std::ranges::all_of(running_, [&](size_t contender) {
-    return contender == first || ratio(contender, first).low > 1 - kEqual;
+    return contender == first || ratio(contender, first).low > 1 - tuning_.equal_share;
   });
 }
 
@@ -130,7 +127,7 @@ size_t Race::winner() const {
   return *std::ranges::find_if(running_, [&](size_t contender) {
     if (contender == first) return true;
     const PairedRatio to_first = ratio(contender, first);
-    return to_first.low <= 1 && to_first.middle <= 1 + kEqual;
+    return to_first.low <= 1 && to_first.middle <= 1 + tuning_.equal_share;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "measure/measure_tuning.h"
 #include "price/statistics.h"
 
 namespace tessera::tuning {
@@ -29,7 +30,7 @@ class Race {
  public:
   // By contender: seconds that are added to each of its times, such as its share of a build time.
   // At least one contender.
-  explicit Race(std::vector<double> extra_seconds);
+  explicit Race(std::vector<double> extra_seconds, const MeasureTuning& tuning = {});
 
   // The contenders of the next round, ascending. Never empty.
   const std::vector<size_t>& running() const { return running_; }
@@ -57,6 +58,7 @@ class Race {
   // The ratio to the time of `other` in the rounds that both ran.
   PairedRatio ratio(size_t contender, size_t other) const;
 
+  MeasureTuning tuning_;
   std::vector<double> extra_seconds_;             // by contender
   std::vector<std::vector<double>> seconds_;      // by contender and round, without extra ones
   std::vector<std::vector<double>> log_seconds_;  // logarithms, with extra ones

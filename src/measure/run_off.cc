@@ -10,37 +10,6 @@
 #include "measure/race.h"
 
 namespace tessera {
-namespace {
-
-// Contenders whose price exceeds that of the first by this factor are not run, except for the
-// choice without prices.
-constexpr double kMaxPriceRatio = 1.35;
-// Candidates for the plan of a backend alone are measured only while the lower bound of its price
-// is within this factor.
-constexpr double kMaxBoundRatio = 1;
-// Plans within this factor of the fastest, at most kMaxFinalists, are compared more closely, in at
-// most kFinalRounds rounds. No round begins after this share of the time spent before, or after
-// this many seconds if that is more.
-constexpr double kNearFastest = 1.06;
-constexpr size_t kMaxFinalists = 3;
-constexpr int kFinalRounds = 4;
-// Another round follows only if the last one found a plan that is faster by this factor.
-constexpr double kGainOfRound = 0.99;
-constexpr double kShareOfFinals = 0.1;
-constexpr double kSecondsOfFinals = 2;
-// How often the choice without prices is made again after refusals.
-constexpr int kMaxRefusals = 5;
-// A recording is repeated, at most this many times, if its runs are slower than those of the race
-// by this factor.
-constexpr double kMaxPreemptedRatio = 1.05;
-constexpr int kMaxRecordings = 2;
-// Limit on the time to measure the plan of each backend alone: this share of the time spent before,
-// or this many seconds if that is more. Users compare with the best single library.
-constexpr double kShareOfBackendsAlone = 0.1;
-constexpr double kSecondsOfBackendsAlone = 1;
-
-}  // namespace
-
 RunOff::RunOff(const TuningContext& context, ChoiceTask task, MeasurementLoop& loop,
                PlanTrials& trials, StepRecorder& recorder)
     : base_(context.base),
@@ -101,9 +70,10 @@ void RunOff::add_choices(const Placement& best, const Placement& known) {
   add({.kind = ContenderKind::Chosen}, best);
   add({.kind = ContenderKind::Known}, known);
   const ChoiceTask& task = newest_.task;
+  const double max_ratio = tuner_.tuning().contender_max_price_ratio;
   add({.kind = ContenderKind::Solved},
-      if_promising(task, newest_.solution.found.placement, kMaxPriceRatio));
-  add({.kind = ContenderKind::Greedy}, if_promising(task, greedy(task), kMaxPriceRatio));
+      if_promising(task, newest_.solution.found.placement, max_ratio));
+  add({.kind = ContenderKind::Greedy}, if_promising(task, greedy(task), max_ratio));
   // It runs whatever its price, so that measuring never makes a model slower.
   add({.kind = ContenderKind::InOrder}, in_order);
   for (Contender& one : all_) one.is_in_order = one.placement.chosen == in_order.chosen;
@@ -112,7 +82,7 @@ void RunOff::add_choices(const Placement& best, const Placement& known) {
 // The choice without prices, once its kernels were measured. If some are refused, it is made again.
 Placement RunOff::measured_in_order() {
   Placement in_order;
-  for (int trial = 0; trial < kMaxRefusals; ++trial) {
+  for (int trial = 0; trial < tuner_.tuning().in_order_max_trials; ++trial) {
     Placement next = tessera::in_order(newest_.task.with(constraints_));
     if (next.chosen == in_order.chosen) break;
     in_order = std::move(next);
@@ -136,18 +106,22 @@ void RunOff::add_backends_alone() {
     }
     if (candidate.is_measured_only()) have_regions.insert(candidate.preference);
   }
-  const double share = kShareOfBackendsAlone * tuner_.seconds();
-  const double max_seconds = trials_.is_short() ? share : std::max(share, kSecondsOfBackendsAlone);
+  const MeasureTuning& tuning = tuner_.tuning();
+  const double share = tuning.alone_share * tuner_.seconds();
+  const double max_seconds = trials_.is_short() ? share : std::max(share, tuning.alone_seconds);
   Stopwatch stopwatch;
   const auto add_best = [&](const ContenderDescription& description, int preference,
                             Placement (*choose)(const ChoiceTask& task, int preference)) {
     const auto promising = [&](const ChoiceTask& task) {
-      return Choice{.placement = if_promising(task, choose(task, preference), kMaxBoundRatio)};
+      return Choice{.placement =
+                        if_promising(task, choose(task, preference), tuning.alone_max_bound_ratio)};
     };
     loop_.measure_potential_winners(constraints_, promising,
                                     max_seconds - stopwatch.read().seconds);
     restrict_to_measured();
-    add(description, if_promising(newest_.task, choose(newest_.task, preference), kMaxPriceRatio),
+    add(description,
+        if_promising(newest_.task, choose(newest_.task, preference),
+                     tuning.contender_max_price_ratio),
         preference);
   };
   for (const auto& [preference, backend] : backends) {
@@ -193,7 +167,8 @@ bool RunOff::add_in_context_choices(int round, double max_seconds) {
   const auto add_chosen = [&](ContenderDescription description, Placement placement,
                               std::optional<int> preference) {
     description.round = round + 2;
-    add(std::move(description), if_promising(newest_.task, std::move(placement), kMaxPriceRatio),
+    add(std::move(description),
+        if_promising(newest_.task, std::move(placement), tuner_.tuning().contender_max_price_ratio),
         preference);
   };
   measure(solve_or_greedy);
@@ -242,8 +217,8 @@ std::vector<Contender*> RunOff::finalists() {
     return contender == winner ? 0 : price_of(*contender);
   };
   std::ranges::stable_sort(near, {}, by_price);
-  near.resize(std::min(near.size(), kMaxFinalists));
-  const double most = kNearFastest * price_of(*winner);
+  near.resize(std::min(near.size(), tuner_.tuning().max_finalists));
+  const double most = tuner_.tuning().finalist_max_ratio * price_of(*winner);
   std::erase_if(near, [&](const Contender* one) { return price_of(*one) > most; });
   std::ranges::sort(near);  // by address, which is their order
   return near;
@@ -268,9 +243,11 @@ bool RunOff::race_against_winner(size_t known_count) {
 }
 
 void RunOff::compare_finalists() {
-  const double max_seconds = std::max(kShareOfFinals * tuner_.seconds(), kSecondsOfFinals);
+  const MeasureTuning& tuning = tuner_.tuning();
+  const double max_seconds =
+      std::max(tuning.finals_share * tuner_.seconds(), tuning.finals_seconds);
   const Stopwatch stopwatch;
-  for (int round = 0; round < kFinalRounds && tuner_.should_continue(); ++round) {
+  for (int round = 0; round < tuning.final_rounds && tuner_.should_continue(); ++round) {
     const double seconds_left = max_seconds - stopwatch.read().seconds;
     const size_t count = all_.size();
     const size_t old_winner = winner_;
@@ -280,16 +257,17 @@ void RunOff::compare_finalists() {
       return;
     }
     // Nothing noticeably better was found nearby.
-    if (price_of(all_[winner_]) > kGainOfRound * price_of(all_[old_winner])) return;
+    if (price_of(all_[winner_]) > tuning.final_round_gain * price_of(all_[old_winner])) return;
   }
 }
 
 // Makes the newest times in context those of the winner, from runs without disturbances: the sum
 // for its steps must be close to its time in the race.
 void RunOff::record_winner() {
+  const MeasureTuning& tuning = tuner_.tuning();
   const Contender& winner = all_[winner_];
-  const double max_seconds = kMaxPreemptedRatio * winner.timing.seconds;
-  for (int trial = 0; trial < kMaxRecordings && tuner_.should_continue(); ++trial) {
+  const double max_seconds = tuning.recording_max_ratio * winner.timing.seconds;
+  for (int trial = 0; trial < tuning.max_recordings && tuner_.should_continue(); ++trial) {
     if (recorder_.is_newest(winner.placement) && recorder_.seconds() <= max_seconds) return;
     trials_.record(winner.placement, *winner.runner);
   }

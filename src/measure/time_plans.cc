@@ -12,28 +12,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// In a turn, one run loads the caches. Then kMinRunsOfTurn runs are timed, or one if a plan takes
-// long, and more runs, up to kMaxRunsOfTurn, until they take kSecondsOfTurn.
-constexpr size_t kMinRunsOfTurn = 3;
-constexpr size_t kMaxRunsOfTurn = 31;
-constexpr double kSecondsOfTurn = 1e-3;
-constexpr double kLongSeconds = 4e-3;
-// A run that takes longer than this must load most of its weights each time, so it is a turn by
-// itself.
-constexpr double kTurnOfOneRunSeconds = 0.02;
-// Plans that take longer than this run only as often as is necessary to notice disturbances.
-constexpr double kVeryLongSeconds = 0.05;
-constexpr int kRunsOfVeryLong = 3;
-// The minimum number of rounds in a race of other plans.
-constexpr int kMinRounds = 5;
-// The time limit of a race grows with the number of plans, up to this number.
-constexpr size_t kMaxFullyTimed = 3;
-
-// At least this many runs count, if that many were made.
-constexpr size_t kMinFastRuns = 3;
-
 int min_runs(const RunLimits& limits, double seconds) {
-  return seconds > kVeryLongSeconds ? std::min(kRunsOfVeryLong, limits.min_runs) : limits.min_runs;
+  const bool is_very_long = seconds > limits.tuning.very_long_plan_seconds;
+  return is_very_long ? std::min(limits.tuning.very_long_plan_runs, limits.min_runs)
+                      : limits.min_runs;
 }
 
 // The approximate number of runs if one takes `seconds`.
@@ -58,13 +40,14 @@ double run_once(PlanRunner& runner, std::span<const Tensor> inputs) {
   return seconds_since(start);
 }
 
-double run_turn(PlanRunner& runner, std::span<const Tensor> inputs) {
+double run_turn(PlanRunner& runner, std::span<const Tensor> inputs, const MeasureTuning& tuning) {
   const double first = run_once(runner, inputs);
-  if (first > kTurnOfOneRunSeconds) return first;
-  if (first > kLongSeconds) return run_once(runner, inputs);
+  if (first > tuning.turn_of_one_run_seconds) return first;
+  if (first > tuning.turn_of_one_timed_run_seconds) return run_once(runner, inputs);
   std::vector<double> runs;
   double spent = 0;
-  while (runs.size() < kMinRunsOfTurn || (spent < kSecondsOfTurn && runs.size() < kMaxRunsOfTurn)) {
+  while (runs.size() < tuning.turn_min_runs ||
+         (spent < tuning.turn_seconds && runs.size() < tuning.turn_max_runs)) {
     runs.push_back(run_once(runner, inputs));
     spent += runs.back();
   }
@@ -111,7 +94,8 @@ StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const R
   std::sort(runs.begin(), runs.end(), [](const TimedRun& left, const TimedRun& right) {
     return left.seconds < right.seconds;
   });
-  runs.resize(std::min(runs.size(), std::max(kMinFastRuns, runs.size() / 2)));
+  runs.resize(
+      std::min(runs.size(), std::max(limits.tuning.recording_min_fast_runs, runs.size() / 2)));
   StepTimes times{.steps = std::vector<std::optional<tuning::Timing>>(step_count)};
   for (const TimedRun& run : runs) times.overhead_seconds += run.seconds;
   times.overhead_seconds /= static_cast<double>(runs.size());
@@ -135,7 +119,8 @@ bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
   std::minstd_rand random(1);
   // Most contenders drop out early.
   const double seconds =
-      limits.seconds * static_cast<double>(std::min(runners.size(), kMaxFullyTimed));
+      limits.seconds *
+      static_cast<double>(std::min(runners.size(), limits.tuning.race_fully_timed_plans));
   size_t done = 0;
   size_t total = runners.size() * static_cast<size_t>(limits.min_runs);
   double spent = 0;  // for the rounds that count
@@ -145,8 +130,9 @@ bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
     if (rounds == 0) return false;
     if (rounds >= limits.max_runs) return true;
     const bool are_very_long =
-        round_seconds > kVeryLongSeconds * static_cast<double>(runners.size());
-    return rounds >= (are_very_long ? kRunsOfVeryLong : kMinRounds) &&
+        round_seconds > limits.tuning.very_long_plan_seconds * static_cast<double>(runners.size());
+    return rounds >= (are_very_long ? limits.tuning.very_long_plan_runs
+                                    : limits.tuning.race_min_rounds) &&
            (race.is_decided() || spent > seconds);
   };
   while (!is_over()) {
@@ -161,7 +147,7 @@ bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
       if (watcher && !watcher(running[position], std::min(done, total - 1), total)) {
         return race.rounds() > 0;
       }
-      turns[position] = run_turn(*runners[running[position]], inputs);
+      turns[position] = run_turn(*runners[running[position]], inputs, limits.tuning);
       ++done;
     }
     const double taken = seconds_since(start);

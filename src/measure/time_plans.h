@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/plan_runner.h"
+#include "measure/measure_tuning.h"
 #include "measure/race.h"
 #include "price/statistics.h"
 #include "tessera/tensor.h"
@@ -19,9 +20,10 @@ using RunWatcher = std::function<bool(size_t index, size_t done, size_t total)>;
 
 // How long to run each plan: at least a few times, then until the time is spent.
 struct RunLimits {
-  double seconds = 0.15;  // for each plan
-  int min_runs = 6;
-  int max_runs = 60;
+  MeasureTuning tuning = {};             // for the lengths of turns, and as defaults
+  double seconds = tuning.plan_seconds;  // for each plan
+  int min_runs = tuning.plan_min_runs;
+  int max_runs = tuning.plan_max_runs;
 };
 
 // Around a round of a race: begin() before it, should_repeat() after it. The latter tells whether

@@ -29,16 +29,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// From this number of candidates on, measuring the processor's speed pays off.
-constexpr size_t kManyCandidates = 40;
-// Fast algorithms need a quarter of the operations that a bound counts (Winograd's F(4x4)). Less
-// time than that is an anomaly.
-constexpr double kFewestOperations = 0.25;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-// A wait for other processes takes at most this share of the time that is left.
-constexpr double kMaxShareOfWait = 0.25;
-// A smaller budget allows no waiting, and no reading of loads, which takes a part of the budget.
-constexpr double kMinSecondsToWait = 0.5;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -87,10 +78,12 @@ struct Tuner::State {
         cases_(task, options_.denormals, phases_),
         timed_own_bench_(make_timed_bench(own_bench_, phases_)) {
     const double budget = options_.budget_seconds;
-    if (options_.only_checks || (budget > 0 && budget < kMinSecondsToWait)) return;
+    const double min_budget = options_.tuning.min_budget_to_wait_seconds;
+    if (options_.only_checks || (budget > 0 && budget < min_budget)) return;
     quiet_.emplace(task.threads, QuietWaiter::this_system([this] {
                      return bench_ == nullptr ? -1 : bench_->process_id();
-                   }));
+                   }),
+                   options_.tuning);
   }
 
   bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions,
@@ -123,6 +116,7 @@ struct Tuner::State {
     return options_.budget_seconds - seconds_since(start_);
   }
 
+  const MeasureTuning& tuning() const { return options_.tuning; }
   double seconds() const { return seconds_since(start_); }
   int measured() const { return report_.measured; }
 
@@ -142,7 +136,7 @@ struct Tuner::State {
   bool should_repeat() {
     if (!quiet_) return false;
     const PhaseTimer::Scope running(phases_, "wait");
-    return quiet_->should_repeat(kMaxShareOfWait * seconds_left(), [&] {
+    return quiet_->should_repeat(options_.tuning.wait_share_of_time_left * seconds_left(), [&] {
       return report(
           {.what = "waiting until other processes compute less", .phase = BindPhase::Waiting},
           seconds_left());
@@ -177,7 +171,7 @@ struct Tuner::State {
     if (!has_begun_ && bench_ != nullptr) timed_bench_ = make_timed_bench(*bench_, phases_);
     has_begun_ = true;
     const bool may_measure_speed = options_.measures_speed && !options_.only_checks;
-    if (!has_speed_ && total_ >= kManyCandidates && may_measure_speed) {
+    if (!has_speed_ && total_ >= options_.tuning.candidates_to_measure_speed && may_measure_speed) {
       speed_ = measure_speed();
       has_speed_ = true;
     }
@@ -260,7 +254,8 @@ struct Tuner::State {
         bytes += type_bytes(task_.graph[id].type).value_or(0);
       }
     }
-    if (bytes <= limited_by_memory(options_.capture_bytes)) all_values_ = capture(wanted);
+    if (bytes <= limited_by_memory(options_.capture_bytes, options_.tuning))
+      all_values_ = capture(wanted);
   }
 
   // nullopt if the reference cannot run or was stopped.
@@ -303,7 +298,8 @@ struct Tuner::State {
       std::vector<ValueId> wanted;
       while (end < pending.size() &&
              (end == begin || all_values_ ||
-              bytes + pending[end].bytes <= limited_by_memory(options_.capture_bytes))) {
+              bytes + pending[end].bytes <=
+                  limited_by_memory(options_.capture_bytes, options_.tuning))) {
         bytes += pending[end].bytes;
         wanted.insert(wanted.end(), pending[end].values.begin(), pending[end].values.end());
         ++end;
@@ -327,7 +323,7 @@ struct Tuner::State {
   // groups that need too much are not begun.
   void run_if_it_fits(const PendingGroup& pending, const CapturedValues& values) {
     const Graph& group = pending.group->graph;
-    std::string shortage = explain_shortage(group, pending.bytes);
+    std::string shortage = explain_shortage(group, pending.bytes, options_.tuning);
     try {
       if (shortage.empty()) run_group(pending, values);
     } catch (const Error& error) {
@@ -385,7 +381,7 @@ struct Tuner::State {
   std::vector<Trial> make_trials(const PendingGroup& pending) {
     trial_candidates_.clear();
     std::vector<int> order = pending.candidates;
-    const auto threads = [&](int index) { return bench_key(task_, index).threads; };
+    const auto threads = [&](int index) { return bench_id(task_, index).threads; };
     std::ranges::stable_sort(order, std::greater<>(), threads);
     const bool shares_well = has_product(pending.group->graph, task_.registry);
     const bool has_others = std::ranges::any_of(pending.group->candidates,
@@ -394,7 +390,7 @@ struct Tuner::State {
     for (const int index : order) {
       const Candidate& candidate = task_.offers.candidates[static_cast<size_t>(index)];
       Trial& trial = trials.emplace_back();
-      trial.key = bench_key(task_, index);
+      trial.id = bench_id(task_, index);
       trial.bench = &bench();
       trial.fallback = bench_ != nullptr ? timed_own_bench_.get() : nullptr;
       trial.bytes = buffer_bytes(candidate);
@@ -403,7 +399,7 @@ struct Tuner::State {
       if (options_.only_checks || !skips_hopeless_) continue;
       trial.is_single_threaded = candidate.threads == 1 && has_others && shares_well;
       trial.bound_seconds = bound_seconds(pending.group->graph, task_.registry, speed_,
-                                          trial.key.threads, task_.precision);
+                                          trial.id.threads, task_.precision, task_.tuning);
     }
     return trials;
   }
@@ -415,20 +411,23 @@ struct Tuner::State {
     GroupCase group = make_case(pending, values);
     load(group, pending);
     std::vector<Trial> trials;
-    const MeasureLimits limits{.weights = weights_of(*pending.group),
-                               .candidate_timeout_seconds = options_.candidate_timeout_seconds,
-                               .buffer_bytes = limited_by_memory(options_.buffer_bytes),
-                               .only_checks = options_.only_checks,
-                               .add_limits = [&, has_tried = false]() mutable {
-                                 if (std::exchange(has_tried, true)) return false;
-                                 if (!cases_.add_limits(group)) return false;
-                                 load(group, pending);
-                                 return true;
-                               }};
+    const MeasureLimits limits{
+        .weights = weights_of(*pending.group),
+        .candidate_timeout_seconds = options_.candidate_timeout_seconds,
+        .buffer_bytes = limited_by_memory(options_.buffer_bytes, options_.tuning),
+        .only_checks = options_.only_checks,
+        .add_limits =
+            [&, has_tried = false]() mutable {
+              if (std::exchange(has_tried, true)) return false;
+              if (!cases_.add_limits(group)) return false;
+              load(group, pending);
+              return true;
+            },
+        .tuning = options_.tuning};
     const TrialWatcher watcher = [&](const Trial& trial, double best) {
       done_in_group_ = std::max(done_in_group_, count_done(trials));
-      return report_measuring(ops + " " + trial.key.backend +
-                                  (trial.key.algorithm.empty() ? "" : ":" + trial.key.algorithm),
+      return report_measuring(ops + " " + trial.id.backend +
+                                  (trial.id.algorithm.empty() ? "" : ":" + trial.id.algorithm),
                               best);
     };
     do {
@@ -453,7 +452,8 @@ struct Tuner::State {
     if (is_refused && !is_unsupported_layout(task_, candidate, *trial.cost)) ++report_.refused;
     const auto& timing = trial.cost->cold ? trial.cost->cold : trial.cost->warm;
     const bool is_view = trial.cost->build_seconds == 0 && timing && timing->seconds == 0;
-    if (timing && !is_view && timing->high < kFewestOperations * trial.bound_seconds) {
+    if (timing && !is_view &&
+        timing->high < options_.tuning.anomalous_bound_share * trial.bound_seconds) {
       report_.notes.push_back(ops + " by " + key.candidate.backend + ":" + key.candidate.algorithm +
                               " took " + microseconds_text(timing->seconds) + ", less than the " +
                               microseconds_text(trial.bound_seconds) +
@@ -474,7 +474,7 @@ struct Tuner::State {
         return;
       }
       table_.conversions[conversion.cost_key] =
-          measure_conversion(bench(), conversion.key, conversion.bytes);
+          measure_conversion(bench(), conversion.key, conversion.bytes, options_.tuning);
       if (!table_.conversions[conversion.cost_key].refusal.empty()) ++report_.refused;
       ++report_.measured;
       ++done_;
@@ -568,6 +568,7 @@ bool Tuner::measure_even_hopeless(std::span<const int> candidates) {
 bool Tuner::should_continue() const { return state_->should_continue() && seconds_left() > 0; }
 bool Tuner::is_cancelled() const { return state_->is_cancelled(); }
 double Tuner::seconds_left() const { return state_->seconds_left(); }
+const MeasureTuning& Tuner::tuning() const { return state_->tuning(); }
 double Tuner::seconds() const { return state_->seconds(); }
 int Tuner::measured() const { return state_->measured(); }
 TuneReport Tuner::report() const { return state_->report(); }

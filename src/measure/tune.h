@@ -14,6 +14,7 @@
 
 #include "base/denormals.h"
 #include "base/log.h"
+#include "measure/measure_tuning.h"
 #include "measure/phase_timer.h"
 #include "microbench/bench.h"
 #include "price/cost_table.h"
@@ -54,6 +55,7 @@ struct TuneOptions {
   // Gets a warning if memory does not suffice to measure something, which is then not measured. May
   // be null.
   const Log* log = nullptr;
+  MeasureTuning tuning = {};
 };
 
 struct TuneReport {
@@ -97,7 +99,8 @@ class Tuner {
   bool should_continue() const;
   // Whether the user stopped it.
   bool is_cancelled() const;
-  double seconds_left() const;  // infinity without a budget
+  double seconds_left() const;          // infinity without a budget
+  const MeasureTuning& tuning() const;  // of the options
 
   // Both as in the report, but cheaper.
   double seconds() const;

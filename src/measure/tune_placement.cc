@@ -23,14 +23,8 @@ namespace {
 using tuning::PhaseTimer;
 using tuning::Timing;
 
+// Not 0, which would mean no limit.
 constexpr double kMinBudget = 1e-6;
-constexpr int kContextRounds = 2;
-// Limit on the time to measure candidates of a startup plan: this share of the time spent before.
-constexpr double kShareOfStarting = 0.08;
-// The share of the remaining time that is reserved for running whole plans.
-constexpr double kShareOfRunning = 0.2;
-// The seconds that a startup plan must save.
-constexpr double kSlowToBuild = 0.02;
 
 // The time of a run of a plan.
 struct PlanRun {
@@ -151,16 +145,17 @@ class PlacementTuner {
     // A budget of the user takes precedence.
     if (effort.budget_seconds > 0) return effort;
     shared_ = options.shared;
-    double max_seconds = kBudgetOfShort;
+    double max_seconds = options.tune.tuning.short_graph_budget_seconds;
     if (shared_ != nullptr) max_seconds = std::min(max_seconds, shared_->allowance_seconds());
-    // 0 would mean no limit.
     effort.budget_seconds = std::max(max_seconds, kMinBudget);
     return effort;
   }
 
   // The time limit of measuring candidates. The rest is reserved for running plans, so that the
   // fastest of those known by then is chosen.
-  double seconds_to_measure() const { return (1 - kShareOfRunning) * tuner_.seconds_left(); }
+  double seconds_to_measure() const {
+    return (1 - tuner_.tuning().running_share) * tuner_.seconds_left();
+  }
 
   // --- Running whole plans
 
@@ -182,7 +177,8 @@ class PlacementTuner {
   }
 
   void refine_in_context(BuiltChoice& best) {
-    for (int round = 0; round < kContextRounds && tuner_.should_continue(); ++round) {
+    for (int round = 0; round < tuner_.tuning().context_rounds && tuner_.should_continue();
+         ++round) {
       record(best);
       // The remaining time is for the run-off.
       if (is_cut_short_) return;
@@ -249,11 +245,12 @@ class PlacementTuner {
   // run, or the cheapest by measured prices. Empty if that saves little. `solved` is the
   // task that allows `best`; it is replaced if prices are looked up again.
   Placement find_startup_plan(const Placement& best, SolvedTask& solved) {
-    if (build_seconds(solved.task, best) < kSlowToBuild) return {};
+    const double min_saved_seconds = tuner_.tuning().startup_min_saved_seconds;
+    if (build_seconds(solved.task, best) < min_saved_seconds) return {};
     if (!tuner_.report(BindPhase::Choosing)) return {};
     prices_.set_runs_per_build(1);
     loop_.measure_potential_winners(constraints_, solve_or_greedy,
-                                    kShareOfStarting * tuner_.seconds());
+                                    tuner_.tuning().startup_share * tuner_.seconds());
     const SolvedTask first_run = loop_.restrict_to_measured(constraints_);
     time_on_its_own(first_run.solution.found.placement, first_run.task);
     const auto first_result_seconds = [&](const PlanRun& run) {
@@ -262,7 +259,7 @@ class PlacementTuner {
     const auto soonest = std::ranges::min_element(runs_, {}, first_result_seconds);
     Placement startup_plan;
     if (soonest != runs_.end() &&
-        price(first_run.task, best) - first_result_seconds(*soonest) > kSlowToBuild) {
+        price(first_run.task, best) - first_result_seconds(*soonest) > min_saved_seconds) {
       startup_plan = soonest->placement;
     }
     prices_.set_runs_per_build(runs_per_build_);
@@ -314,7 +311,8 @@ class PlacementTuner {
 }  // namespace
 
 bool is_short(const Placement& in_order, double seconds, const PricingOptions& options) {
-  return !in_order.chosen.empty() && seconds < kShortSeconds && !options.is_in_background;
+  return !in_order.chosen.empty() && seconds < options.tune.tuning.short_graph_seconds &&
+         !options.is_in_background;
 }
 
 TunedPlacement tune_placement(const TuningContext& context, const PricingOptions& options) {

@@ -9,10 +9,6 @@
 
 namespace tessera {
 
-// A graph that takes less than kShortSeconds gets kBudgetOfShort at most.
-inline constexpr double kShortSeconds = 2e-4;
-inline constexpr double kBudgetOfShort = 0.5;
-
 // Whether a graph takes so little time that tuning it gets little effort. `in_order` is the choice
 // without prices, which is predicted to take `seconds`.
 bool is_short(const Placement& in_order, double seconds, const PricingOptions& options);

@@ -426,13 +426,13 @@ TEST_F(Tunings, FindACandidateAgainForTheGroupAlone) {
   GroupBench bench(plugins_, all_ops(), 1);
   bench.load(given);
   // Nothing was provided by offer(), so the plug-in is asked.
-  const CandidateKey key = bench_key(of, group.candidates[1]);
-  EXPECT_TRUE(bench.build(key).is_fine());
-  EXPECT_EQ(bench.check(key).reason, "");
-  EXPECT_GT(bench.run(key, Weights::Cold, 1).seconds, 0);
-  EXPECT_GT(bench.run(key, Weights::Warm, 1).seconds, 0);
-  bench.drop(key);
-  CandidateKey other = key;
+  const CandidateId id = bench_id(of, group.candidates[1]);
+  EXPECT_TRUE(bench.build(id).is_fine());
+  EXPECT_EQ(bench.check(id).reason, "");
+  EXPECT_GT(bench.run(id, Weights::Cold, 1).seconds, 0);
+  EXPECT_GT(bench.run(id, Weights::Warm, 1).seconds, 0);
+  bench.drop(id);
+  CandidateId other = id;
   other.algorithm = "another";
   EXPECT_TRUE(bench.build(other).is_unknown);
   EXPECT_THAT(bench

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/candidate_id.h"
 #include "base/denormals.h"
 #include "graph/graph.h"
 #include "tessera/data_type.h"
@@ -38,26 +39,6 @@ struct GroupCase {
   std::vector<Tensor> special_outputs = {};
   // The number of bytes that the rest of the graph reads and writes between two runs of the group.
   int64_t bytes_between = 0;
-};
-
-// The name of a value of the group's graph, and the layout in which a candidate reads or makes it.
-struct PortKey {
-  std::string value;
-  std::string layout;
-  std::string pack;  // id of the pack that is read instead; "" for none
-  auto operator<=>(const PortKey&) const = default;
-};
-
-// Identifies a candidate when its plug-in is asked about the group alone. If several candidates
-// have the same key, the first one is meant.
-struct CandidateKey {
-  std::string backend;
-  std::string algorithm;
-  int threads = 1;  // for which its plug-in was asked, and on which it runs: 1 or all of the pool
-  int node_count = 1;
-  std::vector<PortKey> inputs;  // in the candidate's order
-  std::vector<PortKey> outputs;
-  auto operator<=>(const CandidateKey&) const = default;
 };
 
 // One conversion step from a layout to another.
@@ -119,9 +100,10 @@ inline double build_limit(double limit_seconds, double announced_seconds) {
   return wanted > limit_seconds ? std::min(wanted, std::max(kHour, limit_seconds)) : limit_seconds;
 }
 
-// Builds, checks and times candidates of one group after another. For one thread at a time.
+// Builds, checks and times candidates of one group after another, each identified by id_alone()
+// (backend/candidates.h), whose `threads` are 1 or all of the pool. For one thread at a time.
 // Failures of plug-ins are part of the results; exceptions mean errors of the caller (no group
-// loaded, a key never built) or OutOfMemory in the bench itself.
+// loaded, a candidate never built) or OutOfMemory in the bench itself.
 class Bench {
  public:
   virtual ~Bench() = default;
@@ -131,16 +113,16 @@ class Bench {
 
   // Builds the kernel and makes its packs; `seconds` is the time for the kernel alone. Fails if the
   // plug-in's proposals for the group lack it or it cannot be built.
-  virtual Outcome build(const CandidateKey& key) = 0;
+  virtual Outcome build(const CandidateId& id) = 0;
   // Runs it several times in guarded memory and judges the effects: numbers, NaN, out-of-bounds
   // writes, changed inputs, in-place rights, differences between runs. Call after build().
-  virtual Checked check(const CandidateKey& key) = 0;
+  virtual Checked check(const CandidateId& id) = 0;
   // Runs it `runs` times on its own buffers, which are kept until drop(), and returns the fastest
   // run, because disturbances only slow down. Repeats runs that another process preempted, within
   // limits on their number and time. Call after build().
-  virtual Outcome run(const CandidateKey& key, Weights weights, int runs) = 0;
+  virtual Outcome run(const CandidateId& id, Weights weights, int runs) = 0;
   // Releases kernel, packs and buffers.
-  virtual void drop(const CandidateKey& key) = 0;
+  virtual void drop(const CandidateId& id) = 0;
 
   // Same as run(), for one conversion of zeros; needs no group. Fails if no plug-in provides it.
   virtual Outcome convert(const ConversionKey& key, int runs) = 0;

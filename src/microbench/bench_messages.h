@@ -18,10 +18,10 @@ namespace tessera::tuning {
 enum class BenchMessage : uint32_t {
   Start = 1,    // StartRequest with the file of a ProgressPage -> build_identity()
   Load = 2,     // GroupCase with a file of its tensors -> nothing
-  Build = 3,    // CandidateKey -> BuildAnswer
-  Check = 4,    // CandidateKey -> Checked
+  Build = 3,    // CandidateId -> BuildAnswer
+  Check = 4,    // CandidateId -> Checked
   Run = 5,      // RunRequest -> Outcome
-  Drop = 6,     // CandidateKey -> nothing
+  Drop = 6,     // CandidateId -> nothing
   Convert = 7,  // ConvertRequest -> Outcome
   Failure = 8,  // in place of an answer: ErrorText
   // Questions of the worker before it answers; the parent answers them at once (shared_blobs.h).
@@ -51,7 +51,7 @@ struct StartRequest {
 };
 
 struct RunRequest {
-  CandidateKey key;
+  CandidateId candidate;
   Weights weights = Weights::Cold;
   int runs = 1;
 };
@@ -127,22 +127,11 @@ void transfer(Archive& archive, StartRequest& request) {
   archive(request.identity, request.plugins, request.threads, request.memory_bytes);
 }
 
-template <class Archive>
-void transfer(Archive& archive, PortKey& key) {
-  archive(key.value, key.layout, key.pack);
-}
-
-template <class Archive>
-void transfer(Archive& archive, CandidateKey& key) {
-  auto& [backend, algorithm, threads, node_count, inputs, outputs] = key;
-  archive(backend, algorithm, threads, node_count, inputs, outputs);
-}
-
 constexpr bool is_enumerator(Weights weights) { return weights <= Weights::Warm; }
 
 template <class Archive>
 void transfer(Archive& archive, RunRequest& request) {
-  archive(request.key, request.weights, request.runs);
+  archive(request.candidate, request.weights, request.runs);
 }
 
 template <class Archive>

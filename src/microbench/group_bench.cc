@@ -124,22 +124,6 @@ std::optional<Candidate> translated_to(const Candidate& candidate, const Graph& 
 
 }  // namespace
 
-CandidateKey key_of(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts,
-                    int threads) {
-  CandidateKey key{.backend = candidate.backend(),
-                   .algorithm = candidate.algorithm,
-                   .threads = threads,
-                   .node_count = static_cast<int>(candidate.nodes.size())};
-  for (const CandidateInput& port : candidate.inputs) {
-    key.inputs.push_back({graph[port.value].name, layouts.name(port.layout),
-                          port.pack == nullptr ? "" : std::string(port.pack->id)});
-  }
-  for (const CandidateOutput& port : candidate.outputs) {
-    key.outputs.push_back({graph[port.value].name, layouts.name(port.layout), ""});
-  }
-  return key;
-}
-
 struct GroupBench::State {
   State(std::vector<std::shared_ptr<const Plugin>> given, const ops::Registry& ops, int threads)
       : plugins(std::move(given)),
@@ -152,11 +136,11 @@ struct GroupBench::State {
   void enter(BenchStage stage, double announced_seconds = 0) const {
     if (watcher) watcher(stage, announced_seconds);
   }
-  Entry& built(const CandidateKey& key);
+  Entry& built(const CandidateId& id);
   const Tensor& value(ValueId id) const { return expected.values[at(id)]; }
 
-  std::optional<Candidate> propose(const CandidateKey& key);
-  std::optional<Candidate> find(const CandidateKey& key);
+  std::optional<Candidate> propose(const CandidateId& id);
+  std::optional<Candidate> find(const CandidateId& id);
   Buffers make_buffers(const Entry& entry, ThreadPool& pool);
   Tensor to_layout(const Tensor& tensor, LayoutId layout, ThreadPool& pool);
   Tensor pack(const tessera_pack& pack, const Tensor& tensor, ThreadPool& pool);
@@ -186,9 +170,9 @@ struct GroupBench::State {
   GroupCase group;
   verification::ExpectedValues expected;  // of the group's values, as far as known
   std::vector<Tensor> special;            // for special values; empty: not judged
-  std::vector<std::pair<CandidateKey, Candidate>> offered;
+  std::vector<std::pair<CandidateId, Candidate>> offered;
   std::map<int, Offers> proposed;  // by threads: the offers of plug-ins for the group alone
-  std::map<CandidateKey, Entry> entries;
+  std::map<CandidateId, Entry> entries;
 
   std::optional<ConversionKey> conversion;  // the conversion that owns these buffers
   Tensor conversion_from;
@@ -196,38 +180,38 @@ struct GroupBench::State {
   std::vector<char> displacing_memory;  // stands for the rest of a graph: see displace()
 };
 
-Entry& GroupBench::State::built(const CandidateKey& key) {
-  const auto found = entries.find(key);
+Entry& GroupBench::State::built(const CandidateId& id) {
+  const auto found = entries.find(id);
   TESSERA_CHECK(found != entries.end() && found->second.kernel.has_value(),
                 "a candidate is built before it is checked or run");
   return found->second;
 }
 
-std::optional<Candidate> GroupBench::State::propose(const CandidateKey& key) {
-  auto asked = proposed.find(key.threads);
+std::optional<Candidate> GroupBench::State::propose(const CandidateId& id) {
+  auto asked = proposed.find(id.threads);
   if (asked == proposed.end()) {
     Offers offers;
     const tessera_graph view(group.graph, registry);
-    ThreadPool& pool = pool_of(key.threads);
+    ThreadPool& pool = pool_of(id.threads);
     const OfferOptions options{.threads = pool.threads(),
                                .precision = group.precision,
                                .nan = group.nan,
                                .accuracy = group.accuracy};
     pool.execute([&] { offers = collect_offers(view, plugins, layouts, options); });
-    asked = proposed.emplace(key.threads, std::move(offers)).first;
+    asked = proposed.emplace(id.threads, std::move(offers)).first;
   }
   for (const Candidate& candidate : asked->second.candidates) {
     if (candidate.nodes.size() != group.graph.nodes.size()) continue;
-    if (key_of(candidate, group.graph, layouts, key.threads) == key) return candidate;
+    if (id_alone(candidate, group.graph, layouts, id.threads) == id) return candidate;
   }
   return std::nullopt;
 }
 
-std::optional<Candidate> GroupBench::State::find(const CandidateKey& key) {
+std::optional<Candidate> GroupBench::State::find(const CandidateId& id) {
   for (const auto& [known, candidate] : offered) {
-    if (known == key) return candidate;
+    if (known == id) return candidate;
   }
-  return propose(key);
+  return propose(id);
 }
 
 Tensor GroupBench::State::to_layout(const Tensor& tensor, LayoutId layout, ThreadPool& pool) {
@@ -491,21 +475,21 @@ void GroupBench::offer(const Candidate& candidate, const Graph& whole) {
   TESSERA_CHECK(state_->has_group, "a group is loaded before candidates of it are offered");
   std::optional<Candidate> moved = translated_to(candidate, whole, state_->group.graph);
   if (!moved) return;
-  const int threads = candidate.threads == 0 ? state_->pools->all.threads() : candidate.threads;
-  CandidateKey key = key_of(*moved, state_->group.graph, state_->layouts, threads);
-  state_->offered.emplace_back(std::move(key), *std::move(moved));
+  CandidateId id =
+      id_alone(*moved, state_->group.graph, state_->layouts, state_->pools->all.threads());
+  state_->offered.emplace_back(std::move(id), *std::move(moved));
 }
 
-Outcome GroupBench::build(const CandidateKey& key) {
+Outcome GroupBench::build(const CandidateId& id) {
   TESSERA_CHECK(state_->has_group, "a group is loaded before its candidates are built");
-  std::optional<Candidate> candidate = state_->find(key);
+  std::optional<Candidate> candidate = state_->find(id);
   if (!candidate) {
-    return {.reason = "backend '" + key.backend + "' does not offer it for the group alone",
+    return {.reason = "backend '" + id.backend + "' does not offer it for the group alone",
             .is_unknown = true};
   }
   return attempt([&] {
     Entry entry{.candidate = *std::move(candidate)};
-    ThreadPool& pool = state_->pool_of(key.threads);
+    ThreadPool& pool = state_->pool_of(id.threads);
     state_->enter(BenchStage::Build, entry.candidate.build_seconds);
     const Clock::time_point start = Clock::now();
     pool.execute([&] {
@@ -513,14 +497,14 @@ Outcome GroupBench::build(const CandidateKey& key) {
                                                         : Kernel());
     });
     const double seconds = seconds_since(start);
-    state_->entries.erase(key);
-    state_->entries.emplace(key, std::move(entry));
+    state_->entries.erase(id);
+    state_->entries.emplace(id, std::move(entry));
     return Outcome{.seconds = seconds};
   });
 }
 
-Checked GroupBench::check(const CandidateKey& key) {
-  Entry& entry = state_->built(key);
+Checked GroupBench::check(const CandidateId& id) {
+  Entry& entry = state_->built(id);
   // The offer was checked: its inputs make up its output.
   if (entry.candidate.is_joint()) return {};
   const bool is_on_device = entry.is_on_device();
@@ -543,7 +527,7 @@ Checked GroupBench::check(const CandidateKey& key) {
       .expected = state_->expected,
       .layouts = state_->layouts,
       .candidate = on_host,
-      .pool = state_->pool_of(key.threads),
+      .pool = state_->pool_of(id.threads),
       .location = "",
       .precision = state_->group.precision,
       .judge = state_->group.judge,
@@ -569,9 +553,9 @@ Checked GroupBench::check(const CandidateKey& key) {
   return checked;
 }
 
-Outcome GroupBench::run(const CandidateKey& key, Weights weights, int runs) {
-  Entry& entry = state_->built(key);
-  ThreadPool& pool = state_->pool_of(key.threads);
+Outcome GroupBench::run(const CandidateId& id, Weights weights, int runs) {
+  Entry& entry = state_->built(id);
+  ThreadPool& pool = state_->pool_of(id.threads);
   const auto run_once = [&] {
     // Without a kernel, outputs share the memory of inputs, or vice versa.
     if (!entry.candidate.has_kernel()) return Outcome();
@@ -586,7 +570,7 @@ Outcome GroupBench::run(const CandidateKey& key, Weights weights, int runs) {
   return attempt([&] { return fastest_of(runs, run_once); });
 }
 
-void GroupBench::drop(const CandidateKey& key) { state_->entries.erase(key); }
+void GroupBench::drop(const CandidateId& id) { state_->entries.erase(id); }
 
 Outcome GroupBench::convert(const ConversionKey& key, int runs) {
   const auto convert_once = [&] {

@@ -40,19 +40,15 @@ class GroupBench final : public Bench {
   // graph.
   void offer(const Candidate& candidate, const Graph& whole);
 
-  Outcome build(const CandidateKey& key) override;
-  Checked check(const CandidateKey& key) override;
-  Outcome run(const CandidateKey& key, Weights weights, int runs) override;
-  void drop(const CandidateKey& key) override;
+  Outcome build(const CandidateId& id) override;
+  Checked check(const CandidateId& id) override;
+  Outcome run(const CandidateId& id, Weights weights, int runs) override;
+  void drop(const CandidateId& id) override;
   Outcome convert(const ConversionKey& key, int runs) override;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// The key of `candidate`, which was offered for `graph` and for `threads` threads.
-CandidateKey key_of(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts,
-                    int threads);
 
 }  // namespace tessera::tuning

@@ -48,8 +48,8 @@ struct Worker {
   MessageChannel channel;
   SharedPage page;
   WorkerBlobs blobs;
-  std::set<CandidateKey> touched;  // built in it at any time
-  std::set<CandidateKey> built;    // and still built
+  std::set<CandidateId> touched;  // built in it at any time
+  std::set<CandidateId> built;    // and still built
 };
 
 // The result of one exchange: an answer, or why the process was lost.
@@ -100,11 +100,11 @@ struct WorkerBench::State {
   void note_peak();
 
   template <class Result, class Content>
-  Result request(BenchMessage kind, const CandidateKey* key, const Content& content);
+  Result request(BenchMessage kind, const CandidateId* id, const Content& content);
   template <class Result>
   std::optional<Result> read_result(Reply& reply, const std::string& backend);
   Outcome read_built(ByteReader& reader, const std::string& backend);
-  Outcome ensure_built(const CandidateKey& key);
+  Outcome ensure_built(const CandidateId& id);
 
   WorkerOptions options;
   std::vector<std::shared_ptr<const Plugin>> opened;  // here
@@ -343,23 +343,23 @@ bool WorkerBench::State::is_alive() {
          worker->channel.wait(std::chrono::steady_clock::now()) == Delivery::Late;
 }
 
-Outcome WorkerBench::State::ensure_built(const CandidateKey& key) {
-  if (worker->built.contains(key)) return {};
-  return request<Outcome>(BenchMessage::Build, &key, key);
+Outcome WorkerBench::State::ensure_built(const CandidateId& id) {
+  if (worker->built.contains(id)) return {};
+  return request<Outcome>(BenchMessage::Build, &id, id);
 }
 
 template <class Result, class Content>
-Result WorkerBench::State::request(BenchMessage kind, const CandidateKey* key,
+Result WorkerBench::State::request(BenchMessage kind, const CandidateId* id,
                                    const Content& content) {
-  const std::string backend = key != nullptr ? key->backend : "";
+  const std::string backend = id != nullptr ? id->backend : "";
   // If the process has ended while it was idle, no candidate is to blame.
   if (!is_alive()) replace();
   for (bool is_again = false;; is_again = true) {
     Reply reply;
     if (kind == BenchMessage::Build) {
-      worker->touched.insert(*key);
-    } else if (key != nullptr) {
-      const Outcome built = ensure_built(*key);
+      worker->touched.insert(*id);
+    } else if (id != nullptr) {
+      const Outcome built = ensure_built(*id);
       if (!built.is_fine()) {
         Result failed;
         failed.reason = built.reason;
@@ -370,12 +370,12 @@ Result WorkerBench::State::request(BenchMessage kind, const CandidateKey* key,
     reply = ask(kind, content);
     if (reply.loss.empty()) {
       if (std::optional<Result> result = read_result<Result>(reply, backend)) {
-        if (kind == BenchMessage::Build && result->is_fine()) worker->built.insert(*key);
+        if (kind == BenchMessage::Build && result->is_fine()) worker->built.insert(*id);
         return *std::move(result);
       }
     }
     const bool may_be_another =
-        reply.is_crash && worker->touched.size() > (key != nullptr ? 1U : 0U);
+        reply.is_crash && worker->touched.size() > (id != nullptr ? 1U : 0U);
     replace();
     if (may_be_another && !is_again) continue;
     Result lost;
@@ -422,25 +422,25 @@ void WorkerBench::load(const GroupCase& group) {
   if (!state_->is_alive() || !state_->load_group().empty()) state_->replace();
 }
 
-Outcome WorkerBench::build(const CandidateKey& key) {
+Outcome WorkerBench::build(const CandidateId& id) {
   TESSERA_CHECK(state_->group.has_value(), "a group is loaded before its candidates are built");
-  return state_->request<Outcome>(BenchMessage::Build, &key, key);
+  return state_->request<Outcome>(BenchMessage::Build, &id, id);
 }
 
-Checked WorkerBench::check(const CandidateKey& key) {
+Checked WorkerBench::check(const CandidateId& id) {
   TESSERA_CHECK(state_->group.has_value(), "a group is loaded before its candidates are checked");
-  return state_->request<Checked>(BenchMessage::Check, &key, key);
+  return state_->request<Checked>(BenchMessage::Check, &id, id);
 }
 
-Outcome WorkerBench::run(const CandidateKey& key, Weights weights, int runs) {
+Outcome WorkerBench::run(const CandidateId& id, Weights weights, int runs) {
   TESSERA_CHECK(state_->group.has_value(), "a group is loaded before its candidates are run");
-  return state_->request<Outcome>(BenchMessage::Run, &key, RunRequest{key, weights, runs});
+  return state_->request<Outcome>(BenchMessage::Run, &id, RunRequest{id, weights, runs});
 }
 
-void WorkerBench::drop(const CandidateKey& key) {
-  if (!state_->is_alive() || state_->worker->built.erase(key) == 0) return;
+void WorkerBench::drop(const CandidateId& id) {
+  if (!state_->is_alive() || state_->worker->built.erase(id) == 0) return;
   // If a library cannot even release a kernel, its process is replaced; then nothing is built.
-  if (!state_->ask(BenchMessage::Drop, key).loss.empty()) state_->replace();
+  if (!state_->ask(BenchMessage::Drop, id).loss.empty()) state_->replace();
 }
 
 Outcome WorkerBench::convert(const ConversionKey& key, int runs) {

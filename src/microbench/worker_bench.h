@@ -49,10 +49,10 @@ class WorkerBench final : public Bench {
   ~WorkerBench() override;
 
   void load(const GroupCase& group) override;
-  Outcome build(const CandidateKey& key) override;
-  Checked check(const CandidateKey& key) override;
-  Outcome run(const CandidateKey& key, Weights weights, int runs) override;
-  void drop(const CandidateKey& key) override;
+  Outcome build(const CandidateId& id) override;
+  Checked check(const CandidateId& id) override;
+  Outcome run(const CandidateId& id, Weights weights, int runs) override;
+  void drop(const CandidateId& id) override;
   Outcome convert(const ConversionKey& key, int runs) override;
   int64_t peak_bytes() override;
 

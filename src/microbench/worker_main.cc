@@ -101,15 +101,15 @@ class Server {
         bench_->load(unpack_case(request));
         return {.kind = request.kind};
       case BenchMessage::Build:
-        return make(request.kind, build(read<CandidateKey>(request)));
+        return make(request.kind, build(read<CandidateId>(request)));
       case BenchMessage::Check:
-        return make(request.kind, bench_->check(read<CandidateKey>(request)));
+        return make(request.kind, bench_->check(read<CandidateId>(request)));
       case BenchMessage::Run: {
         const auto run = read<RunRequest>(request);
-        return make(request.kind, bench_->run(run.key, run.weights, run.runs));
+        return make(request.kind, bench_->run(run.candidate, run.weights, run.runs));
       }
       case BenchMessage::Drop:
-        bench_->drop(read<CandidateKey>(request));
+        bench_->drop(read<CandidateId>(request));
         return {.kind = request.kind};
       case BenchMessage::Convert: {
         const auto conversion = read<ConvertRequest>(request);
@@ -121,10 +121,10 @@ class Server {
     }
   }
 
-  BuildAnswer build(const CandidateKey& key) {
-    const CompiledCodes before = compiled_by(key.backend);
-    const Outcome outcome = bench_->build(key);
-    const CompiledCodes after = compiled_by(key.backend);
+  BuildAnswer build(const CandidateId& id) {
+    const CompiledCodes before = compiled_by(id.backend);
+    const Outcome outcome = bench_->build(id);
+    const CompiledCodes after = compiled_by(id.backend);
     return {outcome, {after.count - before.count, after.seconds - before.seconds}};
   }
 

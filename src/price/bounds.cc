@@ -6,26 +6,17 @@
 #include "tessera/backend_abi.h"
 
 namespace tessera::tuning {
-namespace {
-
-// Winograd's F(4x4, 3x3) needs 36 multiplications instead of 144.
-constexpr double kFastAlgorithms = 4;
-// Speed of matrix units relative to vector units for float32.
-constexpr double kBFloat16Speed = 16;
-
-}  // namespace
-
 double bound_seconds(const Graph& group, const ops::Registry& registry, const ProcessorSpeed& speed,
-                     int threads, int precision) {
+                     int threads, int precision, const PriceTuning& tuning) {
   double flops = 0;
   for (const Node& node : group.nodes) {
     const auto work = static_cast<double>(ops::node_flops(group, node, registry).value_or(0));
     // Only matrix products come near the processor's peak. Other ops may need fewer operations than
     // their formula counts, because libraries fuse or skip some.
     if (!registry.has_trait(node, ops::kProduct)) continue;
-    flops += registry.has_trait(node, ops::kConvolution) ? work / kFastAlgorithms : work;
+    flops += registry.has_trait(node, ops::kConvolution) ? work / tuning.convolution_speedup : work;
   }
-  if (precision == TESSERA_PRECISION_BFLOAT16) flops /= kBFloat16Speed;
+  if (precision == TESSERA_PRECISION_BFLOAT16) flops /= tuning.bfloat16_speedup;
   // Counts outputs only, because a kernel that selects a part of its input need not read the rest.
   double bytes = 0;
   for (const ValueId output : group.outputs) {

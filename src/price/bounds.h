@@ -4,6 +4,7 @@
 #include "base/processor.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
+#include "price/price_tuning.h"
 
 namespace tessera::tuning {
 
@@ -12,7 +13,7 @@ namespace tessera::tuning {
 // as fast algorithms need. Data that fits the caches is read at cache speed. `precision` is
 // TESSERA_PRECISION_: bfloat16 is assumed sixteen times as fast as float32.
 double bound_seconds(const Graph& group, const ops::Registry& registry, const ProcessorSpeed& speed,
-                     int threads, int precision);
+                     int threads, int precision, const PriceTuning& tuning = {});
 
 // Whether the group has a matrix product or convolution.
 bool has_product(const Graph& group, const ops::Registry& registry);

@@ -177,7 +177,7 @@ std::vector<cache::Ingredient> versions_in_key(const std::vector<PricedLibrary>&
   return versions;
 }
 
-std::vector<cache::Section> to_sections(const FoundCosts& found,
+std::vector<cache::Section> to_sections(const FoundCosts& found, const FoundPlan& plan,
                                         const std::vector<PricedLibrary>& libraries,
                                         const Binding& binding) {
   std::vector<cache::Section> sections;
@@ -196,7 +196,7 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
                         .bytes = write_cost_table(part)});
   }
   for (const PricedLibrary& library : libraries) {
-    if (!found.plan || found.plan_versions || found.interrupted_seconds) break;
+    if (!plan.plan || !plan.change.empty() || plan.interrupted_seconds) break;
     sections.push_back({.type = library.backend,
                         .content = kFullyMeasuredContent,
                         .ingredients = fully_measured_key(binding, library),
@@ -204,28 +204,28 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
   }
   std::vector<cache::Ingredient> key = binding;
   const std::vector<cache::Ingredient> versions =
-      found.plan_versions ? *found.plan_versions : versions_in_key(libraries);
+      plan.change.empty() ? versions_in_key(libraries) : plan.versions;
   key.insert(key.end(), versions.begin(), versions.end());
-  if (found.interrupted_seconds) {
+  if (plan.interrupted_seconds) {
     sections.push_back({.type = kPlanSection,
                         .content = kInterruptedContent,
                         .ingredients = key,
                         .made_ns = now_ns,
-                        .bytes = decimal_digits(*found.interrupted_seconds)});
+                        .bytes = decimal_digits(*plan.interrupted_seconds)});
   }
-  if (!found.plan) return sections;
-  CostTable plan{.machine = found.costs.machine};
+  if (!plan.plan) return sections;
+  CostTable table{.machine = found.costs.machine};
   // The file's fingerprint identifies the graph.
-  plan.plans[PlanKey{}] = *found.plan;
-  for (const KnownPlan& other : found.plan->startup_plan) {
-    plan.plans[PlanKey{.graph = kStartupPlanGraph}] = other;
+  table.plans[PlanKey{}] = *plan.plan;
+  for (const KnownPlan& other : plan.plan->startup_plan) {
+    table.plans[PlanKey{.graph = kStartupPlanGraph}] = other;
   }
   sections.push_back({.type = kPlanSection,
                       .content = kCostsContent,
                       .ingredients = std::move(key),
                       .seconds = left,
                       .made_ns = now_ns,
-                      .bytes = write_cost_table(plan)});
+                      .bytes = write_cost_table(table)});
   return sections;
 }
 
@@ -245,25 +245,16 @@ cache::Section merged(const cache::Section& present, cache::Section added) {
   }
 }
 
-TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
+FoundPlan take_plan(const cache::CacheFile& file, const Binding& binding,
                     const std::vector<PricedLibrary>& libraries, const std::string& location) {
   const std::vector<cache::Ingredient> versions = versions_in_key(libraries);
-  TakenPlan taken;
+  FoundPlan taken;
   const cache::Section* best = nullptr;
   std::vector<const cache::Section*> interrupted;
   bool is_exact = false;
-  size_t min_count = std::numeric_limits<size_t>::max();
   for (const cache::Section& section : file.sections) {
     if (section.type != kPlanSection) continue;
-    const auto of = binding_part(section, binding);
-    if (!std::ranges::equal(of, binding)) {
-      const size_t count = cache::different_names(of, binding).size();
-      if (section.content == kCostsContent && count < min_count) {
-        min_count = count;
-        taken.nearest = cache::explain_difference(of, binding);
-      }
-      continue;
-    }
+    if (!std::ranges::equal(binding_part(section, binding), binding)) continue;
     if (section.content == kInterruptedContent) {
       taken.interrupted_seconds = interrupted_seconds_of(section);
       interrupted.push_back(&section);
@@ -293,6 +284,20 @@ TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
   taken.versions.assign(found_with.begin(), found_with.end());
   taken.change = cache::explain_difference(found_with, versions);
   return taken;
+}
+
+std::string explain_nearest_plan(const cache::CacheFile& file, const Binding& binding) {
+  std::string nearest;
+  size_t min_count = std::numeric_limits<size_t>::max();
+  for (const cache::Section& section : file.sections) {
+    if (section.type != kPlanSection || section.content != kCostsContent) continue;
+    const auto of = binding_part(section, binding);
+    const size_t count = cache::different_names(of, binding).size();
+    if (std::ranges::equal(of, binding) || count >= min_count) continue;
+    min_count = count;
+    nearest = cache::explain_difference(of, binding);
+  }
+  return nearest;
 }
 
 void check_plans(const cache::CacheFile& file, const std::string& location) {

@@ -2,6 +2,7 @@
 // so that a change of a library invalidates its own prices only, and the plan.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -55,18 +56,31 @@ std::vector<cache::Ingredient> versions_in_key(const std::vector<PricedLibrary>&
 // "3.2" for "3.2.1", "2024.3" for "2024.3.0-16041".
 std::string first_two_numbers(const std::string& version);
 
-// The results for one graph, ready to be stored.
+// The result of a search for the plan of one bind: of this bind, or one that a file or this process
+// knows.
+struct FoundPlan {
+  std::optional<KnownPlan> plan = {};  // nullopt if the search found none
+  // A plan of Origin::Untrusted is only a proposal, whose kernels must be verified.
+  cache::Origin origin = cache::Origin::Local;
+  double seconds = 0;  // that the search took, as the file says
+  // If the libraries have changed since: how, in a sentence, and those with which the plan was
+  // found, as in versions_in_key(). Such a plan runs if it can be built, and the new libraries
+  // compete. If it is stored again, then for its own libraries, and no library counts as fully
+  // measured.
+  std::string change = {};
+  std::vector<cache::Ingredient> versions = {};
+  // Set if the search ended before its end, because the user stopped it (then there is no plan) or
+  // because a budget was spent (then the plan is the best that was found in that time): the time
+  // spent until then.
+  std::optional<double> interrupted_seconds = {};
+  std::filesystem::path file = {};  // that has the plan; "" if this process found it
+};
+
+// The other results for one graph.
 struct FoundCosts {
   CostTable costs;
-  std::optional<KnownPlan> plan;
-  // The libraries with which the plan was found, as in versions_in_key(), if they differ from the
-  // current ones: then the plan is stored for these, and no library counts as fully measured.
-  std::optional<std::vector<cache::Ingredient>> plan_versions = {};
   double seconds = 0;               // total time spent on the search
   std::optional<double> gain = {};  // TuningDescription::gain
-  // Set if the search ended before its end, because the user stopped it (then there is no plan) or
-  // because a budget was spent: the time spent until then.
-  std::optional<double> interrupted_seconds = {};
 };
 
 // A lower bound of the time to measure the table's entries: building, and the rounds that count.
@@ -74,7 +88,7 @@ double seconds_to_measure(const CostTable& table);
 
 // A section of prices for each library that has any in `found`, and one for the plan or for the
 // reason why there is none.
-std::vector<cache::Section> to_sections(const FoundCosts& found,
+std::vector<cache::Section> to_sections(const FoundCosts& found, const FoundPlan& plan,
                                         const std::vector<PricedLibrary>& libraries,
                                         const Binding& binding);
 
@@ -89,26 +103,14 @@ struct TakenCosts {
   std::vector<std::string> reasons;  // why entries were not taken, one sentence each
 };
 
-// A plan from a file, without the prices.
-struct TakenPlan {
-  std::optional<KnownPlan> plan;
-  cache::Origin origin = cache::Origin::Local;
-  double seconds = 0;  // time spent to find it
-  // The libraries with which it was found and, if they have changed since, a sentence about the
-  // change. Such a plan runs if it can be built, and the new libraries compete.
-  std::vector<cache::Ingredient> versions;
-  std::string change;
-  // Set if the search ended before its end: the time spent until then. There may be a plan
-  // nevertheless, the best that was found in that time.
-  std::optional<double> interrupted_seconds = {};
-  // How the nearest other binding with a plan for this model differs; "" if there is none.
-  std::string nearest;
-};
-
-// The file's plan for this binding: the one for these libraries, else the newest for others. Throws
-// Corrupt, naming `location`, for a section without a valid plan.
-TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
+// The file's plan for this binding: the one for these libraries, else the newest for others.
+// `change` compares the libraries; `file` stays empty. Throws Corrupt, naming `location`, for a
+// section without a valid plan.
+FoundPlan take_plan(const cache::CacheFile& file, const Binding& binding,
                     const std::vector<PricedLibrary>& libraries, const std::string& location);
+
+// How the nearest other binding with a plan in the file differs; "" if there is none.
+std::string explain_nearest_plan(const cache::CacheFile& file, const Binding& binding);
 
 // The file's prices of these libraries; `type` is a library's name, or "" for all. Skips prices of
 // other versions and of unknown libraries. Prices of third parties are marked as not judged here.

@@ -26,8 +26,11 @@ FoundCosts found() {
   found.costs.kernels[key("plain", "version=0.1.0;")] = cost;
   found.costs
       .conversions[{.backend = "fast", .from = "a", .to = "b", .element = DataType::Float32}] = {};
-  found.plan = KnownPlan{.steps = {{.nodes = {0}, .backend = "fast", .algorithm = "plain"}}};
   return found;
+}
+
+FoundPlan found_plan() {
+  return {.plan = KnownPlan{.steps = {{.nodes = {0}, .backend = "fast", .algorithm = "plain"}}}};
 }
 
 std::vector<PricedLibrary> two_libraries() {
@@ -37,9 +40,11 @@ std::vector<PricedLibrary> two_libraries() {
 
 const Binding kBinding = {{"inputs", "float32 1"}, {"threads", "2"}};
 
-cache::CacheFile stored() { return {.sections = to_sections(found(), two_libraries(), kBinding)}; }
+cache::CacheFile stored() {
+  return {.sections = to_sections(found(), found_plan(), two_libraries(), kBinding)};
+}
 
-TakenPlan plan_in(const cache::CacheFile& file, const std::vector<PricedLibrary>& now) {
+FoundPlan plan_in(const cache::CacheFile& file, const std::vector<PricedLibrary>& now) {
   return take_plan(file, kBinding, now, "file");
 }
 
@@ -65,8 +70,8 @@ TEST(CostSections, AreTakenBack) {
   EXPECT_EQ(taken.costs.kernels.size(), 2U);
   EXPECT_THAT(taken.reasons, IsEmpty());
   EXPECT_EQ(taken.entries.at("fast"), 2);
-  const TakenPlan plan = plan_in(stored(), two_libraries());
-  EXPECT_EQ(plan.plan, found().plan);
+  const FoundPlan plan = plan_in(stored(), two_libraries());
+  EXPECT_EQ(plan.plan, found_plan().plan);
   EXPECT_EQ(plan.change, "");
 }
 
@@ -74,7 +79,7 @@ TEST(CostSections, AreTakenBack) {
 TEST(CostSections, UntrustedPricesAreNotVerifiedButRefusalsCount) {
   FoundCosts costs = found();
   costs.costs.kernels.begin()->second = {.refusal = "it is wrong"};
-  cache::CacheFile file{.sections = to_sections(costs, two_libraries(), kBinding)};
+  cache::CacheFile file{.sections = to_sections(costs, found_plan(), two_libraries(), kBinding)};
   for (const auto& [origin, is_verified] : {std::pair(cache::Origin::Local, true),
                                             {cache::Origin::Signed, true},
                                             {cache::Origin::Untrusted, false}}) {
@@ -91,9 +96,9 @@ TEST(CostSections, OfTwoPlansForOneBindTheOneThatIsVouchedForCounts) {
   cache::CacheFile file;
   for (const auto& [origin, algorithm, made_ns] :
        {std::tuple(cache::Origin::Signed, "ours", 1), {cache::Origin::Untrusted, "his", 2}}) {
-    FoundCosts costs = found();
-    costs.plan->steps[0].algorithm = algorithm;
-    cache::Section section = to_sections(costs, two_libraries(), kBinding).back();
+    FoundPlan plan = found_plan();
+    plan.plan->steps[0].algorithm = algorithm;
+    cache::Section section = to_sections(found(), plan, two_libraries(), kBinding).back();
     section.origin = origin;
     section.made_ns = made_ns;
     file.sections.push_back(section);
@@ -104,18 +109,16 @@ TEST(CostSections, OfTwoPlansForOneBindTheOneThatIsVouchedForCounts) {
 }
 
 TEST(CostSections, APlanBringsTheOneThatRunsUntilItIsBuilt) {
-  FoundCosts both = found();
+  FoundPlan both = found_plan();
   both.plan->startup_plan = {
       KnownPlan{.steps = {{.nodes = {0}, .backend = "plain", .algorithm = "soon"}}}};
-  const cache::CacheFile file{.sections = to_sections(both, two_libraries(), kBinding)};
+  const cache::CacheFile file{.sections = to_sections(found(), both, two_libraries(), kBinding)};
   EXPECT_EQ(plan_in(file, two_libraries()).plan, both.plan);
 }
 
 TEST(CostSections, WithoutAPlanSayAfterHowLongItWasInterrupted) {
-  FoundCosts stopped = found();
-  stopped.plan.reset();
-  stopped.interrupted_seconds = 0.25;
-  cache::CacheFile file{.sections = to_sections(stopped, two_libraries(), kBinding)};
+  const FoundPlan stopped{.interrupted_seconds = 0.25};
+  cache::CacheFile file{.sections = to_sections(found(), stopped, two_libraries(), kBinding)};
   EXPECT_FALSE(plan_in(file, two_libraries()).plan);
   EXPECT_EQ(plan_in(file, two_libraries()).interrupted_seconds, 0.25);
   EXPECT_EQ(take_costs(file, "", two_libraries(), "file").costs.kernels.size(), 2U);
@@ -167,7 +170,7 @@ TEST(CostSections, AnotherVersionLosesItsPricesAndThePlanNamesIt) {
   const TakenCosts taken = take_costs(stored(), "", newer, "file");
   EXPECT_EQ(taken.costs.kernels.size(), 1U);
   EXPECT_THAT(taken.reasons, ElementsAre(HasSubstr("version: 3.2 in the file, 3.3 now")));
-  const TakenPlan plan = plan_in(stored(), newer);
+  const FoundPlan plan = plan_in(stored(), newer);
   EXPECT_TRUE(plan.plan) << "it may run until what is new was measured";
   EXPECT_EQ(plan.change, "fast: version 3.2 in the file, version 3.3 now");
 }
@@ -184,7 +187,7 @@ TEST(CostSections, APlanForTheseLibrariesGoesBeforeANewerOneForOthers) {
   cache::CacheFile file = stored();
   std::vector<PricedLibrary> newer = two_libraries();
   newer[0].stable = {{"version", "3.3"}};
-  for (cache::Section& section : to_sections(found(), newer, kBinding)) {
+  for (cache::Section& section : to_sections(found(), found_plan(), newer, kBinding)) {
     section.made_ns += 1'000'000'000;
     file.put(std::move(section));
   }
@@ -196,12 +199,9 @@ TEST(CostSections, APlanForTheseLibrariesGoesBeforeANewerOneForOthers) {
 TEST(CostSections, AnOutdatedPlanThatIsKeptAgainStaysOne) {
   std::vector<PricedLibrary> newer = two_libraries();
   newer[0].stable = {{"version", "3.3"}};
-  const TakenPlan taken = plan_in(stored(), newer);
+  const FoundPlan taken = plan_in(stored(), newer);
   ASSERT_TRUE(taken.plan);
-  FoundCosts again = found();
-  again.plan = taken.plan;
-  again.plan_versions = taken.versions;
-  const cache::CacheFile file{.sections = to_sections(again, newer, kBinding)};
+  const cache::CacheFile file{.sections = to_sections(found(), taken, newer, kBinding)};
   EXPECT_EQ(plan_in(file, newer).change, "fast: version 3.2 in the file, version 3.3 now");
   EXPECT_EQ(plan_in(file, two_libraries()).change, "");
   EXPECT_FALSE(is_fully_measured(file, kBinding, newer[0])) << "the newer one has still to compete";
@@ -210,9 +210,9 @@ TEST(CostSections, AnOutdatedPlanThatIsKeptAgainStaysOne) {
 TEST(CostSections, APlanForAnotherBindIsNotTakenAndTheNearestIsTold) {
   Binding other = kBinding;
   other[1].value = "1";
-  const TakenPlan taken = take_plan(stored(), other, two_libraries(), "file");
+  const FoundPlan taken = take_plan(stored(), other, two_libraries(), "file");
   EXPECT_FALSE(taken.plan);
-  EXPECT_EQ(taken.nearest, "threads: 2 in the file, 1 now");
+  EXPECT_EQ(explain_nearest_plan(stored(), other), "threads: 2 in the file, 1 now");
 }
 
 TEST(CostSections, OfALibraryNothingIsLeftToMeasureWhereAPlanWasFound) {
@@ -221,9 +221,7 @@ TEST(CostSections, OfALibraryNothingIsLeftToMeasureWhereAPlanWasFound) {
   EXPECT_TRUE(is_fully_measured(stored(), kBinding, two_libraries()[0]));
   EXPECT_FALSE(is_fully_measured(stored(), other, two_libraries()[0]));
   EXPECT_FALSE(is_fully_measured(stored(), kBinding, {"fast", "", {{"version", "3.3"}}}));
-  FoundCosts stopped = found();
-  stopped.plan.reset();
-  const cache::CacheFile file{.sections = to_sections(stopped, two_libraries(), kBinding)};
+  const cache::CacheFile file{.sections = to_sections(found(), {}, two_libraries(), kBinding)};
   EXPECT_FALSE(is_fully_measured(file, kBinding, two_libraries()[0]));
 }
 

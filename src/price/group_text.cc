@@ -187,19 +187,14 @@ StructureText structure_text(const Graph& graph, ValueTypes types) {
   return {std::move(written.text), std::move(written.names)};
 }
 
-std::string layouts_text(const CandidateKey& key, const Graph& group, const GroupText& text) {
+std::string layouts_text(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts,
+                         const Graph& group, const GroupText& text) {
   std::map<std::string, std::string> names;
   for (size_t index = 0; index < group.values.size(); ++index) {
     names[group.values[index].name] = text.names[index];
   }
-  std::string result;
-  for (const PortKey& port : key.inputs) {
-    result += (result.empty() ? "" : " ") + names[port.value] + "=" + port.layout;
-    if (!port.pack.empty()) result += ":" + port.pack;
-  }
-  result += " ->";
-  for (const PortKey& port : key.outputs) result += " " + names[port.value] + "=" + port.layout;
-  return result;
+  return named_ports_text(candidate, layouts,
+                          [&](ValueId value) { return names[graph[value].name]; });
 }
 
 }  // namespace tessera::tuning

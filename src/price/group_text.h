@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/candidates.h"
 #include "graph/graph.h"
-#include "microbench/bench.h"
 #include "ops/registry.h"
 
 namespace tessera::tuning {
@@ -38,7 +38,9 @@ struct StructureText {
 enum class ValueTypes : uint8_t { Written, LeftOut };
 StructureText structure_text(const Graph& graph, ValueTypes types);
 
-// The ports of `key` with the names of `text`: "i0=nhwc c0=row_major:packed -> v0=nhwc".
-std::string layouts_text(const CandidateKey& key, const Graph& group, const GroupText& text);
+// named_ports_text() of `candidate`, which was offered for `graph`, with the names in `text`, which
+// is that of its nodes' `group`: "i0=nhwc c0=row_major:packed -> v0=nhwc".
+std::string layouts_text(const Candidate& candidate, const Graph& graph, const LayoutTable& layouts,
+                         const Graph& group, const GroupText& text);
 
 }  // namespace tessera::tuning

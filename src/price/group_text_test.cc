@@ -88,11 +88,14 @@ TEST_F(GroupTexts, StructuresHoldOperandsInTheirOrderAndWholeNumbers) {
 
 TEST_F(GroupTexts, NameLayoutsByPort) {
   const Graph graph = product("a", 1);
-  CandidateKey key;
-  key.inputs = {{"ax", "nhwc", ""}, {"aw", "row_major", "packed"}};
-  key.outputs = {{"az", "nchw8c", ""}};
-  EXPECT_EQ(layouts_text(key, graph, *group_text(graph, registry_)),
-            "i0=nhwc c0=row_major:packed -> v1=nchw8c");
+  tessera_pack pack = {};
+  pack.id = "packed";
+  Candidate candidate;
+  candidate.inputs = {{.value = find_value(graph, "ax"), .layout = kDefaultLayout},
+                      {.value = find_value(graph, "aw"), .layout = kDefaultLayout, .pack = &pack}};
+  candidate.outputs = {{.value = find_value(graph, "az"), .layout = kDefaultLayout}};
+  EXPECT_EQ(layouts_text(candidate, graph, LayoutTable({}), graph, *group_text(graph, registry_)),
+            "i0=row_major c0=row_major:packed -> v1=row_major");
 }
 
 }  // namespace

@@ -8,15 +8,10 @@
 #include "base/cache.h"
 #include "base/processor.h"
 #include "graph/extract_group.h"
-#include "microbench/group_bench.h"
 #include "tessera/error.h"
 
 namespace tessera::tuning {
 namespace {
-
-int threads_of(const TuningTask& task, const Candidate& candidate) {
-  return candidate.threads == 0 ? task.threads : candidate.threads;
-}
 
 template <class Item>
 void add_new(std::vector<Item>& list, const Item& item) {
@@ -57,10 +52,10 @@ std::vector<TuneGroup> collect_groups(const TuningTask& task) {
   return groups;
 }
 
-CandidateKey bench_key(const TuningTask& task, int index) {
+CandidateId bench_id(const TuningTask& task, int index) {
   const Candidate& candidate = task.offers.candidates[static_cast<size_t>(index)];
   // Values have the same names in the group's graph.
-  return key_of(candidate, task.graph, task.layouts, threads_of(task, candidate));
+  return id_alone(candidate, task.graph, task.layouts, task.threads);
 }
 
 std::vector<std::optional<CostKey>> cost_keys(const TuningTask& task,
@@ -71,11 +66,9 @@ std::vector<std::optional<CostKey>> cost_keys(const TuningTask& task,
     for (const int index : group.candidates) {
       const Candidate& candidate = task.offers.candidates[static_cast<size_t>(index)];
       if (has_sparse_port(task, candidate)) continue;
-      CandidateId id{.nodes = {},
-                     .backend = candidate.backend(),
-                     .algorithm = candidate.algorithm,
-                     .ports = layouts_text(bench_key(task, index), group.graph, *group.text),
-                     .threads = threads_of(task, candidate)};
+      CandidateId id = id_of(candidate, task.layouts, task.threads);
+      id.nodes.clear();
+      id.ports = layouts_text(candidate, task.graph, task.layouts, group.graph, *group.text);
       keys[static_cast<size_t>(index)] = CostKey{.work = group.text->text,
                                                  .candidate = std::move(id),
                                                  .ingredients = candidate.plugin->ingredients(),

@@ -16,6 +16,7 @@
 #include "ops/registry.h"
 #include "price/cost_table.h"
 #include "price/group_text.h"
+#include "price/price_tuning.h"
 
 namespace tessera::tuning {
 
@@ -30,6 +31,7 @@ struct TuningTask {
   int precision = 0;  // TESSERA_PRECISION_
   int nan = 0;        // TESSERA_NAN_
   int accuracy = 0;   // TESSERA_ACCURACY_
+  PriceTuning tuning = {};
 };
 
 // All candidates for one set of nodes.
@@ -43,8 +45,8 @@ struct TuneGroup {
 // In the order of their last nodes. Omits groups whose results nothing outside needs.
 std::vector<TuneGroup> collect_groups(const TuningTask& task);
 
-// Identifies a candidate in its group's own graph.
-CandidateKey bench_key(const TuningTask& task, int candidate);
+// id_alone() of a candidate, by which a bench knows it.
+CandidateId bench_id(const TuningTask& task, int candidate);
 // By candidate; nullopt if its group cannot be measured in isolation.
 std::vector<std::optional<CostKey>> cost_keys(const TuningTask& task,
                                               const std::vector<TuneGroup>& groups);

@@ -18,41 +18,8 @@
 namespace tessera::tuning {
 namespace {
 
-// The assumed ratio of an unmeasured kernel's time to its bound.
-constexpr double kOverBound = 4;
-constexpr double kMinSeconds = 1e-6;
-// The time to enter and leave an arena of one thread; see src/base/parallel_test.cc.
-constexpr double kSecondsToEnterArena = 5e-7;
-
-// For times below this, the cost of starting threads may dominate.
-constexpr double kSecondsToStartThreads = 2e-5;
-// The slack of a bound that is derived from several similar candidates, or from one.
-constexpr double kSlackOfSeveral = 1.05;
-constexpr double kSlackOfOne = 1.15;
-constexpr int kSeveral = 3;
-// The slack if the similar candidates have another size, another kind of kernel, or both.
-constexpr double kSlackOfOtherSizes = 1.5;
-constexpr double kSlackOfOtherKinds = 1.5;
-constexpr double kSlackOfOthers = 2;
-// Small kernels stay further from their bounds than large ones do. So the slack is this many times
-// as large for each size class by which the similar candidate is smaller.
-constexpr double kSlackOfSmallerSize = 4;
-// Regions, parts of a graph that a library compiles as a whole, are all similar for this purpose.
-constexpr double kSlackOfRegions = 1.1;
-// The slack if the similar candidate computes the same product, with other ops fused to it.
-constexpr double kSlackOfSameProduct = 1.1;
-// The maximum factor by which a backend's estimate can raise the bound of an unknown candidate.
-constexpr double kMaxEstimateRatio = 4;
-// The minimum time of any kernel; a view takes none.
-constexpr double kMinBoundSeconds = 2e-7;
-// The width of a size class of work, in binary logarithms.
-constexpr double kSizeClassBits = 3;
+// Stands for all size classes of work.
 constexpr int kAnySize = std::numeric_limits<int>::max();
-// The range of the ratio of times in context to isolated times.
-constexpr double kMinContextFactor = 0.6;
-constexpr double kMaxContextFactor = 2;
-// If the kernels of a family take this share of all time, its own ratio counts half.
-constexpr double kShareOfDoubt = 0.1;
 
 // Elementwise ops that take about an instruction for each element.
 constexpr std::array<std::string_view, 7> kShortOps = {"Add", "Clip", "Max", "Min",
@@ -78,9 +45,9 @@ struct Context {
     alone += seconds_alone;
     together += seconds_together;
   }
-  double factor() const {
+  double factor(const PriceTuning& tuning) const {
     if (!(alone > 0)) return 1;
-    return std::clamp(together / alone, kMinContextFactor, kMaxContextFactor);
+    return std::clamp(together / alone, tuning.min_context_factor, tuning.max_context_factor);
   }
 };
 
@@ -139,6 +106,7 @@ class Pricer {
          const std::vector<std::optional<CostKey>>& keys, const CostTable& table,
          const PriceOptions& options)
       : task_(task),
+        tuning_(task.tuning),
         groups_(groups),
         basis_(basis),
         keys_(keys),
@@ -157,7 +125,7 @@ class Pricer {
   }
 
   // The factor of all kernels.
-  double context_factor() const { return all_contexts_.factor(); }
+  double context_factor() const { return all_contexts_.factor(tuning_); }
 
  private:
   CandidatePrice& price_of(int candidate) { return prices_[static_cast<size_t>(candidate)]; }
@@ -208,8 +176,8 @@ class Pricer {
     for (const int index : group.candidates) {
       const Candidate& candidate = offered(index);
       if (!(candidate.optimistic_seconds > 0)) continue;
-      estimates_[static_cast<size_t>(index)] =
-          std::min(candidate.optimistic_seconds / least[candidate.backend()], kMaxEstimateRatio);
+      estimates_[static_cast<size_t>(index)] = std::min(
+          candidate.optimistic_seconds / least[candidate.backend()], tuning_.max_estimate_ratio);
     }
   }
 
@@ -234,12 +202,12 @@ class Pricer {
   double context_factor(int candidate) const {
     const auto found = contexts_.find(kind(candidate).family);
     if (offered(candidate).is_measured_only()) {
-      return found == contexts_.end() ? 1 : found->second.factor();
+      return found == contexts_.end() ? 1 : found->second.factor(tuning_);
     }
     Context context = found == contexts_.end() ? Context{} : found->second;
-    const double doubt = kShareOfDoubt * all_contexts_.alone;
-    context.add(doubt, doubt * all_contexts_.factor());
-    return context.factor();
+    const double doubt = tuning_.doubt_share * all_contexts_.alone;
+    context.add(doubt, doubt * all_contexts_.factor(tuning_));
+    return context.factor(tuning_);
   }
 
   const CandidateKind& kind(int candidate) const {
@@ -247,8 +215,8 @@ class Pricer {
   }
   double bound(int candidate) const { return kind(candidate).bound_seconds; }
 
-  static int size_class(double bound_seconds) {
-    return static_cast<int>(std::floor(std::log2(bound_seconds) / kSizeClassBits));
+  int size_class(double bound_seconds) const {
+    return static_cast<int>(std::floor(std::log2(bound_seconds) / tuning_.size_class_bits));
   }
 
   void learn(const TuneGroup& group) {
@@ -289,19 +257,20 @@ class Pricer {
     }
     const int family = kind(index).family;
     if (candidate.is_measured_only()) {
-      return std::max(own_bound, bound_by(own_bound, family, kAnySize, kSlackOfRegions));
+      return std::max(own_bound, bound_by(own_bound, family, kAnySize, tuning_.slack_of_regions));
     }
     const auto same_product = products_.find({family, kind(index).product});
     if (same_product != products_.end()) {
-      return std::max(own_bound, same_product->second / kSlackOfSameProduct);
+      return std::max(own_bound, same_product->second / tuning_.slack_of_same_product);
     }
     const int kind_of_it = kind(index).kind;
     const int size = size_class(own_bound);
     // The most similar group of candidates counts.
-    for (const double bound : {bound_by(own_bound, kind_of_it, size, kSlackOfOne),
-                               bound_by_other_sizes(own_bound, kind_of_it, kSlackOfOtherSizes),
-                               bound_by(own_bound, family, size, kSlackOfOtherKinds),
-                               bound_by_other_sizes(own_bound, family, kSlackOfOthers)}) {
+    for (const double bound :
+         {bound_by_alike(own_bound, kind_of_it, size),
+          bound_by_other_sizes(own_bound, kind_of_it, tuning_.slack_of_other_sizes),
+          bound_by(own_bound, family, size, tuning_.slack_of_other_kinds),
+          bound_by_other_sizes(own_bound, family, tuning_.slack_of_others)}) {
       if (bound > 0) return std::max(own_bound, bound);
     }
     // Candidates that their backend expects to be slower are tried later.
@@ -311,9 +280,9 @@ class Pricer {
     // One thread is not faster than all threads, apart from the cost of starting them.
     const int on_all = kind(index).family_on_all_threads;
     const double share = own_bound / task_.threads;
-    const double bound = std::max(bound_by(share, on_all, size_class(share), kSlackOfOne),
-                                  bound_by_other_sizes(share, on_all, kSlackOfOthers));
-    const bool is_short = bound < kSecondsToStartThreads;
+    const double bound = std::max(bound_by_alike(share, on_all, size_class(share)),
+                                  bound_by_other_sizes(share, on_all, tuning_.slack_of_others));
+    const bool is_short = bound < tuning_.thread_start_seconds;
     return is_short ? own_bound : std::max(own_bound, bound);
   }
 
@@ -322,8 +291,16 @@ class Pricer {
   double bound_by(double own_bound, int name, int size, double slack) const {
     const auto found = known_.find({name, size});
     if (found == known_.end()) return 0;
-    const bool are_several = slack == kSlackOfOne && found->second.count >= kSeveral;
-    return own_bound / (found->second.best * (are_several ? kSlackOfSeveral : slack));
+    return own_bound / (found->second.best * slack);
+  }
+
+  // The same for candidates of one kind and size, which need the least slack.
+  double bound_by_alike(double own_bound, int name, int size) const {
+    const auto found = known_.find({name, size});
+    if (found == known_.end()) return 0;
+    const bool are_several = found->second.count >= tuning_.several;
+    return own_bound /
+           (found->second.best * (are_several ? tuning_.slack_of_several : tuning_.slack_of_one));
   }
 
   // Same as bound_by(), by similar candidates of all sizes.
@@ -334,8 +311,8 @@ class Pricer {
     constexpr int kSmallest = std::numeric_limits<int>::min();
     for (auto known = known_.lower_bound({name, kSmallest}); known != end; ++known) {
       const int classes = std::max(0, size - known->first.second);
-      efficiency =
-          std::max(efficiency, known->second.best * std::pow(kSlackOfSmallerSize, classes));
+      efficiency = std::max(efficiency,
+                            known->second.best * std::pow(tuning_.slack_of_smaller_size, classes));
     }
     return efficiency > 0 ? own_bound / (efficiency * slack) : 0;
   }
@@ -346,9 +323,9 @@ class Pricer {
     const Candidate& candidate = offered(index);
     if (!candidate.has_kernel()) return 0;
     const double lower_bound = context_factor(index) * loosened_bound(index);
-    if (dearest > 0) return std::max(2 * dearest, lower_bound);
-    return std::max(
-        {kOverBound * bound(index), candidate.optimistic_seconds, kMinSeconds, lower_bound});
+    if (dearest > 0) return std::max(tuning_.skipped_over_slowest * dearest, lower_bound);
+    return std::max({tuning_.guess_over_bound * bound(index), candidate.optimistic_seconds,
+                     tuning_.guess_min_seconds, lower_bound});
   }
 
   double seconds_of(int index) const {
@@ -375,11 +352,12 @@ class Pricer {
         price.seconds = is_guessed(index) ? guess(index, dearest)
                                           : context_factor(index) * loosened_bound(index);
       }
-      if (is_single_threaded(offered(index))) price.seconds += kSecondsToEnterArena;
+      if (is_single_threaded(offered(index))) price.seconds += tuning_.arena_entry_seconds;
     }
   }
 
   const TuningTask& task_;
+  const PriceTuning& tuning_;
   const std::vector<TuneGroup>& groups_;
   const PriceBasis& basis_;
   const std::vector<std::optional<CostKey>>& keys_;
@@ -394,15 +372,15 @@ class Pricer {
   std::map<std::pair<int, int>, double> products_;   // least seconds, by family and product
 };
 
-double route_seconds(const PricedRoute& route, const CostTable& table,
-                     const PriceOptions& options) {
+double route_seconds(const PricedRoute& route, const CostTable& table, const PriceOptions& options,
+                     const PriceTuning& tuning) {
   double seconds = 0;
   for (const ConversionCostKey& key : route.steps) {
     const auto found = table.conversions.find(key);
     if (found == table.conversions.end() || !found->second.refusal.empty()) {
       const bool is_bound =
           options.unmeasured == Unmeasured::Bounded && found == table.conversions.end();
-      seconds += options.conversion_seconds(route.bytes) / (is_bound ? kOverBound : 1);
+      seconds += options.conversion_seconds(route.bytes) / (is_bound ? tuning.guess_over_bound : 1);
     } else {
       const auto measured = static_cast<double>(std::max<int64_t>(found->second.bytes, 1));
       seconds += found->second.timing.seconds * static_cast<double>(route.bytes) / measured;
@@ -445,8 +423,9 @@ std::vector<CandidateKind> candidate_kinds(const TuningTask& task,
       const Candidate& candidate = task.offers.candidates[position];
       const int threads = candidate.threads == 0 ? task.threads : candidate.threads;
       if (!bounds.contains(threads)) {
-        bounds[threads] = std::max(kMinBoundSeconds, bound_seconds(group.graph, task.registry,
-                                                                   speed, threads, task.precision));
+        bounds[threads] = std::max(
+            task.tuning.min_bound_seconds,
+            bound_seconds(group.graph, task.registry, speed, threads, task.precision, task.tuning));
       }
       kinds[position] = {.family = numbers.of(families[position]),
                          .family_on_all_threads = numbers.of(on_all[position]),
@@ -546,7 +525,7 @@ Prices look_up_prices(const TuningTask& task, const std::vector<TuneGroup>& grou
   prices.candidates = pricer.price_candidates();
   std::vector<double> routes;
   for (const PricedRoute& route : basis.routes) {
-    routes.push_back(pricer.context_factor() * route_seconds(route, table, options));
+    routes.push_back(pricer.context_factor() * route_seconds(route, table, options, task.tuning));
   }
   const size_t count = task.layouts.size();
   prices.conversions.resize(basis.hops.size());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,7 +60,7 @@ struct PriceOptions {
   // By candidate: whether it is priced as Guessed regardless of `unmeasured`; empty: none.
   std::vector<bool> is_guessed;
   // The price of an unmeasured conversion by its size in bytes.
-  double (*conversion_seconds)(int64_t bytes) = nullptr;
+  std::function<double(int64_t bytes)> conversion_seconds = {};
 };
 
 // Properties of a candidate that do not change with measurements.

@@ -14,11 +14,6 @@
 namespace tessera::tuning {
 namespace {
 
-// The time that may be spent at once: by two graphs that each take their maximum. If a program
-// meets small graphs one after the other, all are measured fully if kShareOfTime suffices for that.
-constexpr double kMaxSharedSeconds = 1;
-constexpr double kShareOfTime = 0.25;
-
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -53,17 +48,18 @@ CostTable costs_in(const cache::CacheFile& file, const std::vector<PricedLibrary
 
 }  // namespace
 
-SharedCosts::SharedCosts(std::function<double()> now, size_t max_costs)
+SharedCosts::SharedCosts(std::function<double()> now, size_t max_costs, const PriceTuning& tuning)
     : max_costs_(max_costs),
+      tuning_(tuning),
       now_(now ? std::move(now) : steady_seconds),
-      allowance_seconds_(kMaxSharedSeconds),
+      allowance_seconds_(tuning_.max_allowance_seconds),
       counted_seconds_(now_()) {}
 
 double SharedCosts::allowance_seconds() {
   const ForkSafeLock lock(mutex_);
   const double now = now_();
-  allowance_seconds_ += kShareOfTime * (now - counted_seconds_);
-  allowance_seconds_ = std::min(allowance_seconds_, kMaxSharedSeconds);
+  allowance_seconds_ += tuning_.allowance_share * (now - counted_seconds_);
+  allowance_seconds_ = std::min(allowance_seconds_, tuning_.max_allowance_seconds);
   counted_seconds_ = now;
   return std::max(0.0, allowance_seconds_);
 }
@@ -136,15 +132,15 @@ std::string add_to_cost_store(const std::filesystem::path& folder,
     CostTable all = costs_in(file, libraries);
     merge(all, costs);
     for (cache::Section& section :
-         to_sections({.costs = all, .seconds = seconds_to_measure(all)}, libraries, {})) {
+         to_sections({.costs = all, .seconds = seconds_to_measure(all)}, {}, libraries, {})) {
       file.put(std::move(section));
     }
     cache::drop_oldest(file);
     std::string bytes = cache::encode(file, key);
     if (static_cast<int64_t>(bytes.size()) <= kMaxStoreBytes) return bytes;
     const FoundCosts fresh{.costs = costs, .seconds = seconds_to_measure(costs)};
-    return cache::encode({.ingredients = machine, .sections = to_sections(fresh, libraries, {})},
-                         key);
+    return cache::encode(
+        {.ingredients = machine, .sections = to_sections(fresh, {}, libraries, {})}, key);
   });
 }
 

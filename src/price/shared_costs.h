@@ -13,6 +13,7 @@
 #include "cache/fingerprint.h"
 #include "price/cost_sections.h"
 #include "price/cost_table.h"
+#include "price/price_tuning.h"
 
 namespace tessera::tuning {
 
@@ -24,7 +25,8 @@ class SharedCosts {
   static constexpr size_t kMaxCosts = 32'768;
 
   // `now` returns the seconds since any fixed time; by default, those of a steady clock.
-  explicit SharedCosts(std::function<double()> now = {}, size_t max_costs = kMaxCosts);
+  explicit SharedCosts(std::function<double()> now = {}, size_t max_costs = kMaxCosts,
+                       const PriceTuning& tuning = {});
 
   // Adds `costs`; see merge().
   void add(const CostTable& costs);
@@ -52,6 +54,7 @@ class SharedCosts {
   void forget_oldest();
 
   const size_t max_costs_;
+  const PriceTuning tuning_;
   mutable std::mutex mutex_;
   // Used costs are in `recent_`. If these are half of the maximum, they replace `older_`, which is
   // forgotten.

@@ -21,16 +21,18 @@ class CacheRecord {
     tuning::FoundCosts found;
     CacheReport report;
   };
-  CacheRecord(std::vector<cache::Ingredient> model, tuning::Binding binding,
+  CacheRecord(std::vector<cache::Ingredient> model, tuning::Binding binding, tuning::FoundPlan plan,
               std::function<Contents()> read, bool is_saved = false)
       : model_(std::move(model)),
         binding_(std::move(binding)),
+        plan_(std::move(plan)),
         read_(std::move(read)),
         is_saved_(is_saved) {}
 
   // The ingredients of the file, and those of the plan's section in it.
   const std::vector<cache::Ingredient>& model() const { return model_; }
   const tuning::Binding& binding() const { return binding_; }
+  const tuning::FoundPlan& plan() const { return plan_; }
   // Whether the bind has written a file.
   bool is_saved() const { return is_saved_; }
   const Contents& contents() const {
@@ -41,6 +43,7 @@ class CacheRecord {
  private:
   std::vector<cache::Ingredient> model_;
   tuning::Binding binding_;
+  tuning::FoundPlan plan_;
   std::function<Contents()> read_;
   bool is_saved_;
   mutable std::once_flag is_read_;

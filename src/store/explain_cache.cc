@@ -51,7 +51,8 @@ std::optional<cache::CacheFile> file_at(const std::filesystem::path& path) {
 std::string explain_no_plan_in(const cache::CacheFile& file, const tuning::Binding& binding,
                                const std::string& location) {
   try {
-    return explain_no_plan(tuning::take_plan(file, binding, {}, location), location);
+    tuning::take_plan(file, binding, {}, location);  // throws if the plan is damaged
+    return explain_no_plan(file, binding, location);
   } catch (const Error& error) {
     return error.what();
   }
@@ -161,9 +162,11 @@ std::string explain_interrupted(double seconds, bool is_frozen) {
   return is_frozen ? "measuring was " + after : after + "; measuring continues";
 }
 
-std::string explain_no_plan(const tuning::TakenPlan& taken, const std::string& location) {
-  if (taken.nearest.empty()) return location + " has measured times, but no plan";
-  return location + " has a plan for another case, " + taken.nearest;
+std::string explain_no_plan(const cache::CacheFile& file, const tuning::Binding& binding,
+                            const std::string& location) {
+  const std::string nearest = tuning::explain_nearest_plan(file, binding);
+  if (nearest.empty()) return location + " has measured times, but no plan";
+  return location + " has a plan for another case, " + nearest;
 }
 
 std::vector<CacheTypeReport> describe_types(const std::vector<tuning::PricedLibrary>& libraries,

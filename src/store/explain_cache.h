@@ -21,8 +21,9 @@ std::string explain_miss(const std::vector<std::filesystem::path>& folders,
                          const std::vector<cache::Ingredient>& model,
                          const tuning::Binding& binding);
 
-// Why one file of the model has no fitting plan; `taken` is its other content.
-std::string explain_no_plan(const tuning::TakenPlan& taken, const std::string& location);
+// Why one file of the model has no plan for `binding`.
+std::string explain_no_plan(const cache::CacheFile& file, const tuning::Binding& binding,
+                            const std::string& location);
 
 // Describes measuring that the user interrupted.
 std::string explain_interrupted(double seconds, bool is_frozen);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cache/cache_folder.h"
+#include "cache/origin.h"
 #include "cache/user_folder.h"
 #include "cache/user_key.h"
 #include "price/groups.h"
@@ -33,13 +34,14 @@ const cache::Fingerprint& PlanLookup::entry_fingerprint() {
 
 void PlanLookup::look() {
   plan_.reset();
+  record_.reset();
   sources_.clear();
   files_in_use_.clear();
   prices_.reset();
   reasons_.clear();
   if (!untrusted_rejection_.empty()) reasons_.push_back(untrusted_rejection_);
   if (!request_.looks_up) return;
-  std::optional<ProcessPlanCache::Found> found = plans_.find(entry_fingerprint());
+  std::shared_ptr<const CacheRecord> found = plans_.find(entry_fingerprint());
   look_into_given();
   // The user wants the plan that a loaded file has for these libraries, regardless of its origin.
   const bool is_given = plan_ && plan_->change.empty();
@@ -48,14 +50,13 @@ void PlanLookup::look() {
   // A plan that this process found for these libraries precedes a plan of a file that is for other
   // libraries or untrusted.
   if (!found || is_given || is_as_good_as_can_be()) return;
-  plan_ = FoundPlan{.plan = std::move(found->plan),
-                    .cut_short_seconds = found->cut_short_seconds,
-                    .record = std::move(found->record)};
+  plan_ = found->plan();
+  record_ = std::move(found);
 }
 
 bool PlanLookup::is_to_resume() const {
-  if (!plan_ || !plan_->cut_short_seconds || request_.is_frozen) return false;
-  return request_.budget_seconds == 0 || request_.budget_seconds > *plan_->cut_short_seconds;
+  if (!plan_ || !plan_->interrupted_seconds || request_.is_frozen) return false;
+  return request_.budget_seconds == 0 || request_.budget_seconds > *plan_->interrupted_seconds;
 }
 
 void PlanLookup::reject_untrusted(const std::string& reason) {
@@ -106,7 +107,7 @@ bool PlanLookup::is_as_good_as_can_be() const {
 
 // Whether `taken` is better than the plan found so far: a plan for these libraries precedes one for
 // others; if both are equal in that, a trusted plan precedes an untrusted one.
-bool PlanLookup::is_better(const tuning::TakenPlan& taken) const {
+bool PlanLookup::is_better(const tuning::FoundPlan& taken) const {
   const bool is_trusted = cache::trusts_results(taken.origin);
   const bool may_be_untrusted = request_.takes_proposals && untrusted_rejection_.empty();
   if (!is_trusted && !may_be_untrusted) return false;
@@ -119,24 +120,21 @@ void PlanLookup::look_into(PriceSource read) {
   const PriceSource& source = sources_.emplace_back(std::move(read));
   if (!source.type.empty() && source.type != tuning::kPlanSection) return;
   const std::string location = cache_location(source.path);
-  tuning::TakenPlan taken = tuning::take_plan(source.file, request_.binding, versions(), location);
+  tuning::FoundPlan taken = tuning::take_plan(source.file, request_.binding, versions(), location);
   if (taken.interrupted_seconds && !taken.plan) {
     reasons_.push_back(explain_interrupted(*taken.interrupted_seconds, request_.is_frozen));
   } else if (!taken.plan) {
-    reasons_.push_back(explain_no_plan(taken, location));
+    reasons_.push_back(explain_no_plan(source.file, request_.binding, location));
   }
   if (!taken.plan || !is_better(taken)) return;
-  plan_ = FoundPlan{.plan = *std::move(taken.plan),
-                    .origin = taken.origin,
-                    .seconds = taken.seconds,
-                    .versions = std::move(taken.versions),
-                    .cut_short_seconds = taken.interrupted_seconds,
-                    .file = source.path};
-  if (is_to_resume()) {
-    reasons_.push_back(explain_interrupted(*taken.interrupted_seconds, request_.is_frozen));
+  taken.file = source.path;
+  if (!taken.change.empty()) {
+    taken.change = "the plan of " + location + " was found with other libraries, " + taken.change;
   }
-  if (taken.change.empty()) return;
-  plan_->change = "the plan of " + location + " was found with other libraries, " + taken.change;
+  plan_ = std::move(taken);
+  if (is_to_resume()) {
+    reasons_.push_back(explain_interrupted(*plan_->interrupted_seconds, request_.is_frozen));
+  }
 }
 
 void PlanLookup::look_into_folders() {
@@ -252,7 +250,7 @@ CacheReport PlanLookup::describe() {
 void PlanLookup::fill(tuning::CostTable& costs, PricingOptions& pricing) {
   tuning::merge(costs, prices().costs);
   costs.machine = tuning::this_machine();
-  pricing.known_plan = plan_ ? std::optional(plan_->plan) : std::nullopt;
+  pricing.known_plan = plan_ ? plan_->plan : std::nullopt;
   // If the libraries have changed, or not everything was tried, the known plan is only one of the
   // plans that are tried.
   pricing.relies_on_known_plan =

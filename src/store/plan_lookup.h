@@ -14,7 +14,6 @@
 
 #include "base/log.h"
 #include "cache/cache_file.h"
-#include "cache/origin.h"
 #include "compile/build_plan.h"
 #include "price/cost_sections.h"
 #include "store/cache_record.h"
@@ -23,20 +22,6 @@
 #include "tessera/cache.h"
 
 namespace tessera {
-
-// A plan and its source.
-struct FoundPlan {
-  tuning::KnownPlan plan;
-  // A plan of Origin::Untrusted is only a proposal, whose kernels must be verified.
-  cache::Origin origin = cache::Origin::Local;
-  double seconds = 0;                       // that the search for it took
-  std::vector<cache::Ingredient> versions;  // of the libraries with which it was found
-  std::string change;  // if they have changed since: how, in a sentence; otherwise ""
-  // If a budget ended the search for it: the time spent until then.
-  std::optional<double> cut_short_seconds = {};
-  std::filesystem::path file;
-  std::shared_ptr<const CacheRecord> record;  // if this process found it
-};
 
 // The data for the report on a look-up. It does not refer to the look-up and may outlive it.
 struct LookupReport {
@@ -88,7 +73,10 @@ class PlanLookup {
   }
   const std::vector<std::shared_ptr<const void>>& files_in_use() const { return files_in_use_; }
   const Log& log() const { return log_; }
-  const std::optional<FoundPlan>& plan() const { return plan_; }
+  // What look() has found; its `plan` is not nullopt.
+  const std::optional<tuning::FoundPlan>& plan() const { return plan_; }
+  // The record of plan() if this process found it; otherwise null.
+  const std::shared_ptr<const CacheRecord>& record() const { return record_; }
   // Whether the search for the plan was cut short and may go on now, because there is more time for
   // it than was spent before.
   bool is_to_resume() const;
@@ -111,7 +99,7 @@ class PlanLookup {
 
  private:
   bool is_as_good_as_can_be() const;
-  bool is_better(const tuning::TakenPlan& taken) const;
+  bool is_better(const tuning::FoundPlan& taken) const;
   void look_into(PriceSource source);
   void look_into_given();
   void look_into_bundle();
@@ -124,7 +112,8 @@ class PlanLookup {
   std::optional<cache::Fingerprint> entry_;
   std::string untrusted_rejection_;  // why untrusted plans are ignored; "": they are not
   // The results of look():
-  std::optional<FoundPlan> plan_;
+  std::optional<tuning::FoundPlan> plan_;
+  std::shared_ptr<const CacheRecord> record_;
   std::vector<PriceSource> sources_;
   std::vector<std::shared_ptr<const void>> files_in_use_;
   std::optional<tuning::TakenCosts> prices_;

@@ -18,7 +18,6 @@
 #include "base/fork.h"
 #include "cache/fingerprint.h"
 #include "cache/stored_file.h"
-#include "price/cost_table.h"
 
 namespace tessera {
 
@@ -33,31 +32,24 @@ class ProcessPlanCache {
     std::unique_lock<LongHeldMutex> lock;  // declared after `mutex`, so it is unlocked first
   };
 
-  // A plan, and the record of its search.
-  struct Found {
-    tuning::KnownPlan plan;
-    // If a budget ended the search: the time spent until then.
-    std::optional<double> cut_short_seconds;
-    std::shared_ptr<const CacheRecord> record;
-  };
-
   // The least recently used plans beyond this number are forgotten: files keep those that took long
   // to find.
   static constexpr size_t kMaxPlans = 256;
 
   explicit ProcessPlanCache(size_t max_plans = kMaxPlans) : max_plans_(max_plans) {}
 
-  std::optional<Found> find(const cache::Fingerprint& fingerprint) {
+  // The record of the search that found the plan; null if there is none.
+  std::shared_ptr<const CacheRecord> find(const cache::Fingerprint& fingerprint) {
     const ForkSafeLock lock(mutex_);
     const auto found = plans_.find(fingerprint);
-    if (found == plans_.end()) return std::nullopt;
+    if (found == plans_.end()) return nullptr;
     found->second.last_use = ++uses_;
-    return found->second.found;
+    return found->second.record;
   }
 
-  void add(const cache::Fingerprint& fingerprint, Found found) {
+  void add(const cache::Fingerprint& fingerprint, std::shared_ptr<const CacheRecord> record) {
     const ForkSafeLock lock(mutex_);
-    plans_[fingerprint] = {std::move(found), ++uses_};
+    plans_[fingerprint] = {std::move(record), ++uses_};
     if (plans_.size() <= max_plans_) return;
     plans_.erase(
         std::min_element(plans_.begin(), plans_.end(), [](const auto& one, const auto& other) {
@@ -105,7 +97,7 @@ class ProcessPlanCache {
 
  private:
   struct Entry {
-    Found found;
+    std::shared_ptr<const CacheRecord> record;
     uint64_t last_use = 0;
   };
 

@@ -7,6 +7,7 @@
 
 #include "base/file_stamp.h"
 #include "cache/cache_folder.h"
+#include "cache/origin.h"
 #include "cache/stored_file.h"
 #include "cache/user_folder.h"
 #include "cache/user_key.h"
@@ -77,13 +78,13 @@ LookupResult answer(std::unique_ptr<PlanLookup> lookup, const KeepsWaiting& keep
   return PlanSearch(std::move(lookup), std::move(turn), std::move(lock));
 }
 
-// Saves `contents` to the first folder that can be written to.
-void save(PlanLookup& lookup, CacheRecord::Contents& contents) {
+// Saves `plan` and `contents` to the first folder that can be written to.
+void save(PlanLookup& lookup, const tuning::FoundPlan& plan, CacheRecord::Contents& contents) {
   const PlanRequest& request = lookup.request();
   cache::CacheFile file{
       .ingredients = request.model,
       .notes = {{cache::kWrittenBy, cache::kByBind}, {cache::kModelNote, request.model_name}},
-      .sections = tuning::to_sections(contents.found, contents.libraries, request.binding)};
+      .sections = tuning::to_sections(contents.found, plan, contents.libraries, request.binding)};
   if (contents.found.gain) {
     file.set_note(cache::kGainNote, std::to_string(*contents.found.gain));
   }
@@ -119,39 +120,40 @@ void save(PlanLookup& lookup, CacheRecord::Contents& contents) {
 }
 
 // Saves the record if `is_worth_saving`; otherwise, `read` is called when the contents are needed.
-std::shared_ptr<const CacheRecord> record(PlanLookup& lookup, bool is_worth_saving,
+std::shared_ptr<const CacheRecord> record(PlanLookup& lookup, tuning::FoundPlan plan,
+                                          bool is_worth_saving,
                                           std::function<CacheRecord::Contents()> read) {
   const PlanRequest& request = lookup.request();
   if (!is_worth_saving) {
-    return std::make_shared<CacheRecord>(request.model, request.binding, std::move(read));
+    return std::make_shared<CacheRecord>(request.model, request.binding, std::move(plan),
+                                         std::move(read));
   }
   CacheRecord::Contents contents = read();
   contents.report.not_saved.clear();
-  save(lookup, contents);
+  save(lookup, plan, contents);
   const bool is_saved = !contents.report.saved.empty();
   return std::make_shared<const CacheRecord>(
-      request.model, request.binding, [contents = std::move(contents)] { return contents; },
-      is_saved);
+      request.model, request.binding, std::move(plan),
+      [contents = std::move(contents)] { return contents; }, is_saved);
 }
 
 // Copies everything that `read` needs, because it may be called long after this bind.
 std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResult& result) {
   // Without a plan from the look-up, the plan was known from prices that this process measured.
-  const FoundPlan found = lookup.plan().value_or(FoundPlan());
+  tuning::FoundPlan plan = lookup.plan().value_or(tuning::FoundPlan());
   CacheReport report = lookup.lookup_report().report();
   report.is_hit = true;
-  if (found.record) {
-    return record(lookup, /*is_worth_saving=*/false,
-                  [first = found.record, report = std::move(report)] {
+  if (lookup.record() != nullptr) {
+    return record(lookup, std::move(plan), /*is_worth_saving=*/false,
+                  [first = lookup.record(), report = std::move(report)] {
                     CacheRecord::Contents contents = first->contents();
                     contents.report = report;
                     return contents;
                   });
   }
   auto read = [sources = lookup.sources(), key_folder = lookup.request().key_folder,
-               find_libraries = lookup.request().find_libraries, plan = result.plan,
-               seconds = found.seconds, origin = found.origin, versions = found.versions,
-               is_outdated = !found.change.empty(), report = std::move(report)] {
+               find_libraries = lookup.request().find_libraries, seconds = plan.seconds,
+               origin = plan.origin, report = std::move(report)] {
     CacheRecord::Contents contents{.libraries = find_libraries({}), .report = report};
     tuning::TakenCosts known = take_all(sources, key_folder, contents.libraries);
     contents.report.types = describe_types(contents.libraries, known, nullptr);
@@ -159,8 +161,6 @@ std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResu
                                      .loaded = 1,
                                      .seconds_saved = seconds,
                                      .origin = cache::origin_text(origin)});
-    contents.found.plan = plan;
-    if (is_outdated) contents.found.plan_versions = versions;
     contents.found.costs = std::move(known.costs);
     contents.found.costs.machine = tuning::this_machine();
     for (const auto& [type, spent] : known.seconds) contents.found.seconds += spent;
@@ -168,8 +168,10 @@ std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResu
   };
   // An untrusted plan was verified. It is saved, so that the next process need not verify it again.
   const bool is_worth_saving =
-      found.origin == cache::Origin::Untrusted && !lookup.request().is_frozen;
-  return record(lookup, is_worth_saving, std::move(read));
+      plan.origin == cache::Origin::Untrusted && !lookup.request().is_frozen;
+  plan.plan = result.plan;
+  plan.interrupted_seconds.reset();  // only a search says that it was interrupted
+  return record(lookup, std::move(plan), is_worth_saving, std::move(read));
 }
 
 std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanResult& result,
@@ -191,39 +193,38 @@ std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanRe
       .has_measured = result.tuning.measured > 0,
   });
   tuning::FoundCosts& found = finding->found;
+  tuning::FoundPlan plan;
   for (const auto& [type, seconds] : finding->known.seconds) found.seconds += seconds;
   // A search that the user stopped has no plan that is worth keeping. One that spent its budget has
   // one, which has to compete again when there is more time.
   const bool is_stopped = result.tuning.is_stopped && !result.tuning.is_out_of_time;
   const bool is_cut_short = result.tuning.is_out_of_time && lookup.request().budget_seconds > 0;
   if (is_stopped || is_cut_short) {
-    const std::optional<FoundPlan>& before = lookup.plan();
+    const std::optional<tuning::FoundPlan>& before = lookup.plan();
     const double spent = std::max(result.tuning.seconds, lookup.request().budget_seconds);
-    found.interrupted_seconds = spent + (before ? before->cut_short_seconds.value_or(0) : 0);
+    plan.interrupted_seconds = spent + (before ? before->interrupted_seconds.value_or(0) : 0);
   }
-  if (!is_stopped) found.plan = result.plan;
+  if (!is_stopped) plan.plan = result.plan;
   if (!is_stopped && !is_cut_short) found.gain = result.tuning.gain;
   // If an untrusted plan was rejected, the result replaces it in the file; otherwise, the next
   // process would verify that plan again.
   const bool is_worth_saving =
       found.seconds >= kSecondsWorthSaving || !lookup.untrusted_rejection().empty();
   // Contents are read lazily: programs that meet new graphs all the time do not ask for them.
-  auto kept = record(lookup, is_worth_saving, [finding] {
+  auto kept = record(lookup, std::move(plan), is_worth_saving, [finding, has_plan = !is_stopped] {
     CacheRecord::Contents contents{.libraries = finding->find_libraries({}),
                                    .found = finding->found,
                                    .report = finding->lookup.report()};
     CacheReport& report = contents.report;
     report.types = describe_types(contents.libraries, finding->known,
                                   finding->has_measured ? &finding->found.costs : nullptr);
-    if (finding->found.plan) report.types.push_back({.type = tuning::kPlanSection, .measured = 1});
+    if (has_plan) report.types.push_back({.type = tuning::kPlanSection, .measured = 1});
     report.reason =
         finding->looked_up ? finding->lookup.reason() : "it was asked to measure everything again";
     report.not_saved = "measuring took less time than writing a file";
     return contents;
   });
-  if (found.plan) {
-    lookup.plans().add(lookup.entry_fingerprint(), {*found.plan, found.interrupted_seconds, kept});
-  }
+  if (!is_stopped) lookup.plans().add(lookup.entry_fingerprint(), kept);
   return kept;
 }
 

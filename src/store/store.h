@@ -43,7 +43,7 @@ class StoredPlan {
   // The look-up must have found a plan.
   explicit StoredPlan(std::unique_ptr<PlanLookup> lookup) : lookup_(std::move(lookup)) {}
 
-  const tuning::KnownPlan& plan() const { return lookup_->plan()->plan; }
+  const tuning::KnownPlan& plan() const { return *lookup_->plan()->plan; }
   // The origin of the plan. A plan of Origin::Untrusted is only a proposal: call refuse() if one of
   // its kernels is wrong.
   cache::Origin origin() const { return lookup_->plan()->origin; }

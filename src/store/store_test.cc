@@ -114,8 +114,11 @@ TEST(PlansOfAProcess, AreForgottenByLastUse) {
     const std::vector<cache::Ingredient> all = {{"number", std::to_string(number)}};
     return cache::fingerprint_of(all);
   };
+  const auto record = std::make_shared<const CacheRecord>(std::vector<cache::Ingredient>(),
+                                                          tuning::Binding(), tuning::FoundPlan(),
+                                                          [] { return CacheRecord::Contents(); });
   for (int number = 0; number < 50; ++number) {
-    plans.add(key(number), {});
+    plans.add(key(number), record);
     EXPECT_TRUE(plans.find(key(0)));
     EXPECT_LE(plans.size(), 3U);
   }

@@ -49,7 +49,7 @@ class Mischief {
 
 struct Group {
   GroupCase group;
-  std::vector<CandidateKey> keys;  // of all candidates, in order of preference
+  std::vector<CandidateId> ids;  // of all candidates, in order of preference
 };
 
 Group make_group(const std::string& text, std::vector<std::shared_ptr<const Plugin>> plugins) {
@@ -66,7 +66,7 @@ Group make_group(const std::string& text, std::vector<std::shared_ptr<const Plug
   const tessera_graph view(op_case.graph, all_ops());
   const Offers offers = collect_offers(view, plugins, layouts, {.threads = 1});
   for (const Candidate& candidate : offers.candidates) {
-    made.keys.push_back(key_of(candidate, op_case.graph, layouts, 1));
+    made.ids.push_back(id_alone(candidate, op_case.graph, layouts, 1));
   }
   return made;
 }
@@ -84,12 +84,12 @@ WorkerOptions short_builds() {
 struct LoadedBench {
   LoadedBench(const std::string& text, const std::vector<std::shared_ptr<const Plugin>>& plugins,
               const WorkerOptions& given = options())
-      : group(make_group(text, plugins)), keys(group.keys), bench(plugins, given) {
+      : group(make_group(text, plugins)), ids(group.ids), bench(plugins, given) {
     bench.load(group.group);
   }
 
   const Group group;
-  const std::vector<CandidateKey>& keys;
+  const std::vector<CandidateId>& ids;
   WorkerBench bench;
 };
 
@@ -105,25 +105,25 @@ TEST(WorkerBench, FindsWhatTheBenchInThisProcessFinds) {
     const Group group = make_group(text, plugins);
     here.load(group.group);
     there.load(group.group);
-    ASSERT_FALSE(group.keys.empty());
-    for (const CandidateKey& key : group.keys) {
+    ASSERT_FALSE(group.ids.empty());
+    for (const CandidateId& id : group.ids) {
       // A case of several nodes also has candidates for parts of the group.
-      const bool is_whole = key.node_count == static_cast<int>(group.group.graph.nodes.size());
-      const Outcome built = there.build(key);
+      const bool is_whole = id.nodes.size() == group.group.graph.nodes.size();
+      const Outcome built = there.build(id);
       EXPECT_EQ(built.is_fine(), is_whole) << built.reason;
-      EXPECT_EQ(here.build(key).reason, built.reason);
+      EXPECT_EQ(here.build(id).reason, built.reason);
       if (!is_whole) continue;
-      const Checked found = there.check(key);
-      const Checked wanted = here.check(key);
+      const Checked found = there.check(id);
+      const Checked wanted = here.check(id);
       EXPECT_EQ(found.reason, wanted.reason);
       EXPECT_EQ(found.error, wanted.error);
       EXPECT_EQ(found.tolerance, wanted.tolerance);
-      const Outcome run = there.run(key, Weights::Cold, 1);
+      const Outcome run = there.run(id, Weights::Cold, 1);
       EXPECT_THAT(run.reason, IsEmpty());
       EXPECT_GE(run.seconds, 0);
       EXPECT_LT(run.seconds, 1);
-      EXPECT_THAT(there.run(key, Weights::Warm, 1).reason, IsEmpty());
-      there.drop(key);
+      EXPECT_THAT(there.run(id, Weights::Warm, 1).reason, IsEmpty());
+      there.drop(id);
     }
   }
 }
@@ -139,17 +139,17 @@ TEST(WorkerBench, CarriesEverythingOfAGraph) {
     SCOPED_TRACE(text);
     const Group group = make_group(text, plugins);
     bench.load(group.group);
-    EXPECT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
-    EXPECT_THAT(bench.check(group.keys.at(0)).reason, IsEmpty());
+    EXPECT_THAT(bench.build(group.ids.at(0)).reason, IsEmpty());
+    EXPECT_THAT(bench.check(group.ids.at(0)).reason, IsEmpty());
   }
 }
 
 TEST(WorkerBench, TellsWhyACandidateIsNotOffered) {
   LoadedBench loaded("Relu(3x4)", {reference()});
-  auto& [group, keys, bench] = loaded;
-  CandidateKey key = keys.at(0);
-  key.algorithm = "winged";
-  const Outcome built = bench.build(key);
+  auto& [group, ids, bench] = loaded;
+  CandidateId id = ids.at(0);
+  id.algorithm = "winged";
+  const Outcome built = bench.build(id);
   EXPECT_THAT(built.reason, HasSubstr("does not offer it"));
   EXPECT_TRUE(built.is_unknown);
   EXPECT_FALSE(built.is_lost);
@@ -219,10 +219,10 @@ TEST_P(WorkerMischief, CostsItsCandidateAndNothingElse) {
   const MischiefCase& given = GetParam();
   const Mischief mischief(given.name);
   LoadedBench loaded("Relu(3x4)", {hostile(), reference()}, short_builds());
-  auto& [group, keys, bench] = loaded;
-  ASSERT_EQ(keys.size(), 2U);
-  const CandidateKey& bad = keys[0];
-  const CandidateKey& good = keys[1];
+  auto& [group, ids, bench] = loaded;
+  ASSERT_EQ(ids.size(), 2U);
+  const CandidateId& bad = ids[0];
+  const CandidateId& good = ids[1];
 
   // This process has built the good candidate before, which must not be blamed.
   ASSERT_THAT(bench.build(good).reason, IsEmpty());
@@ -246,10 +246,10 @@ INSTANTIATE_TEST_SUITE_P(All, WorkerMischief, testing::ValuesIn(kMischiefs),
 TEST(WorkerBench, DoesNotBlameACandidateForWhatAnotherLeftBehind) {
   const Mischief mischief("crashes_later");
   LoadedBench loaded("Relu(300x400)", {hostile(), reference()});
-  auto& [group, keys, bench] = loaded;
-  const CandidateKey& good = keys.at(1);
-  ASSERT_THAT(bench.build(keys[0]).reason, IsEmpty());
-  EXPECT_THAT(bench.check(keys[0]).reason, IsEmpty());
+  auto& [group, ids, bench] = loaded;
+  const CandidateId& good = ids.at(1);
+  ASSERT_THAT(bench.build(ids[0]).reason, IsEmpty());
+  EXPECT_THAT(bench.check(ids[0]).reason, IsEmpty());
   const int process = bench.process_id();
   for (int round = 0; round < 10000 && bench.process_id() == process; ++round) {
     ASSERT_THAT(bench.check(good).reason, IsEmpty());
@@ -260,11 +260,11 @@ TEST(WorkerBench, DoesNotBlameACandidateForWhatAnotherLeftBehind) {
 TEST(WorkerBench, WaitsForABuilderThatAnnouncedItsTime) {
   const Mischief mischief("builds_slowly_as_announced");
   LoadedBench loaded("Relu(3x4)", {hostile(), reference()}, short_builds());
-  auto& [group, keys, bench] = loaded;
-  const Outcome built = bench.build(keys.at(0));
+  auto& [group, ids, bench] = loaded;
+  const Outcome built = bench.build(ids.at(0));
   EXPECT_THAT(built.reason, IsEmpty());
   EXPECT_GT(built.seconds, 1.4);
-  EXPECT_THAT(bench.check(keys[0]).reason, IsEmpty());
+  EXPECT_THAT(bench.check(ids[0]).reason, IsEmpty());
 }
 
 TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
@@ -276,11 +276,11 @@ TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
   with_limits.candidate_timeout_seconds = 60;
   with_limits.memory_bytes = int64_t{1} << 30;
   LoadedBench loaded("Relu(3x4)", {hostile(), reference()}, with_limits);
-  auto& [group, keys, bench] = loaded;
-  ASSERT_THAT(bench.build(keys.at(0)).reason, IsEmpty());
-  EXPECT_THAT(bench.check(keys[0]).reason, HasSubstr("memory"));
-  ASSERT_THAT(bench.build(keys.at(1)).reason, IsEmpty());
-  EXPECT_THAT(bench.check(keys[1]).reason, IsEmpty());
+  auto& [group, ids, bench] = loaded;
+  ASSERT_THAT(bench.build(ids.at(0)).reason, IsEmpty());
+  EXPECT_THAT(bench.check(ids[0]).reason, HasSubstr("memory"));
+  ASSERT_THAT(bench.build(ids.at(1)).reason, IsEmpty());
+  EXPECT_THAT(bench.check(ids[1]).reason, IsEmpty());
 }
 
 // --- What it compiles ----------------------------------------------------------------------------
@@ -306,7 +306,7 @@ TEST_F(WorkerCompiler, SharesItsBlobsWithThisProcessAndLaterWorkers) {
   for (int worker = 0; worker < 2; ++worker) {
     WorkerBench bench(plugins_, with_services());
     bench.load(group_.group);
-    ASSERT_THAT(bench.build(group_.keys.at(0)).reason, IsEmpty());
+    ASSERT_THAT(bench.build(group_.ids.at(0)).reason, IsEmpty());
     EXPECT_EQ(services_->get_blob(key_), "0.500000");
     EXPECT_EQ(plugins_[0]->compile_counts()->compiled, 1) << "by the first worker";
     EXPECT_NE(services_->try_claim(key_), nullptr);
@@ -318,7 +318,7 @@ TEST_F(WorkerCompiler, CompilesWithoutServices) {
   alone.services = nullptr;
   WorkerBench bench(plugins_, alone);
   bench.load(group_.group);
-  EXPECT_THAT(bench.build(group_.keys.at(0)).reason, IsEmpty());
+  EXPECT_THAT(bench.build(group_.ids.at(0)).reason, IsEmpty());
   EXPECT_EQ(services_->get_blob(key_), std::nullopt);
 }
 
@@ -326,7 +326,7 @@ TEST_F(WorkerCompiler, IsStoppedInTimeAndThenClaimsNothing) {
   ::setenv("TESSERA_TEST_COMPILER", "hangs", 1);
   WorkerBench bench(plugins_, with_services());
   bench.load(group_.group);
-  const Outcome built = bench.build(group_.keys.at(0));
+  const Outcome built = bench.build(group_.ids.at(0));
   EXPECT_THAT(built.reason, HasSubstr("took longer than 1 s to build"));
   EXPECT_NE(services_->try_claim(key_), nullptr);
 }
@@ -344,13 +344,13 @@ TEST(WorkerBench, LeavesAProcessBehindThatDoesNotEnd) {
   stuck.wait = wait_in_vain;
   stuck.kill_patience = std::chrono::milliseconds(50);
   LoadedBench loaded("Relu(3x4)", {reference()}, stuck);
-  auto& [group, keys, bench] = loaded;
-  ASSERT_THAT(bench.build(keys.at(0)).reason, IsEmpty());
+  auto& [group, ids, bench] = loaded;
+  ASSERT_THAT(bench.build(ids.at(0)).reason, IsEmpty());
   const int first = bench.process_id();
   ASSERT_EQ(::kill(first, SIGKILL), 0);
-  bench.run(keys[0], Weights::Warm, 1);
+  bench.run(ids[0], Weights::Warm, 1);
   EXPECT_NE(bench.process_id(), first);
-  EXPECT_THAT(bench.run(keys[0], Weights::Warm, 1).reason, IsEmpty());
+  EXPECT_THAT(bench.run(ids[0], Weights::Warm, 1).reason, IsEmpty());
   ASSERT_EQ(told.size(), 1U);
   EXPECT_THAT(told[0], HasSubstr("process " + std::to_string(first)));
   EXPECT_THAT(told[0], HasSubstr("is left behind"));
@@ -358,16 +358,16 @@ TEST(WorkerBench, LeavesAProcessBehindThatDoesNotEnd) {
 
 TEST(WorkerBench, GoesOnWhenItsProcessWasEnded) {
   LoadedBench loaded("Relu(3x4)", {reference()});
-  auto& [group, keys, bench] = loaded;
-  ASSERT_THAT(bench.build(keys.at(0)).reason, IsEmpty());
+  auto& [group, ids, bench] = loaded;
+  ASSERT_THAT(bench.build(ids.at(0)).reason, IsEmpty());
   const int first = bench.process_id();
   ASSERT_EQ(::kill(first, SIGKILL), 0);
-  const Outcome run = bench.run(keys[0], Weights::Warm, 1);
+  const Outcome run = bench.run(ids[0], Weights::Warm, 1);
   // If the worker ended before the request, no candidate is blamed; if during the request, the
   // candidate is.
   EXPECT_TRUE(run.is_fine() || run.is_lost) << run.reason;
   EXPECT_NE(bench.process_id(), first);
-  EXPECT_THAT(bench.run(keys[0], Weights::Warm, 1).reason, IsEmpty());
+  EXPECT_THAT(bench.run(ids[0], Weights::Warm, 1).reason, IsEmpty());
 }
 
 TEST(WorkerBench, EndsItsProcessWithItself) {

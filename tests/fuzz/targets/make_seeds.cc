@@ -57,16 +57,20 @@ tuning::FoundCosts some_costs() {
   found.costs.kernels[key] = {.cold = tuning::Timing{1e-3, 1e-3, 2e-3, 10}, .refusal = "no"};
   found.costs
       .conversions[{.backend = "fast", .from = "a", .to = "b", .element = DataType::Float32}] = {};
-  found.plan = tuning::KnownPlan{.steps = {{.nodes = {0, 1}, .backend = "fast"}}};
-  found.plan->startup_plan = {tuning::KnownPlan{.steps = {{.nodes = {0}, .backend = "fast"}}}};
   return found;
+}
+
+tuning::FoundPlan some_plan() {
+  tuning::KnownPlan plan{.steps = {{.nodes = {0, 1}, .backend = "fast"}}};
+  plan.startup_plan = {tuning::KnownPlan{.steps = {{.nodes = {0}, .backend = "fast"}}}};
+  return {.plan = std::move(plan)};
 }
 
 void add_caches(Corpus corpus) {
   cache::CacheFile file{.ingredients = {{"graph", "a1"}, {"threads", "2"}}};
   corpus.add("empty", cache::encode(file, &kKey));
-  file.sections =
-      tuning::to_sections(some_costs(), {{"fast", "v=1;", {{"version", "3"}}}}, {{"threads", "2"}});
+  file.sections = tuning::to_sections(some_costs(), some_plan(),
+                                      {{"fast", "v=1;", {{"version", "3"}}}}, {{"threads", "2"}});
   corpus.add("costs", cache::encode(file, &kKey));
   file.sections = {{.type = "fast", .content = "kernels", .bytes = "abc"}};
   corpus.add("authenticated", cache::encode(file, &kKey));
@@ -139,12 +143,11 @@ LoadedModel load(const std::filesystem::path& file) {
 void add_messages(Corpus corpus, const std::filesystem::path& model) {
   using enum tuning::BenchMessage;
   using tuning::VerifyMessage;
-  const tuning::CandidateKey key{
-      .backend = "fast", .algorithm = "a", .inputs = {{}}, .outputs = {{}}};
+  const CandidateId id{.nodes = {0}, .backend = "fast", .algorithm = "a", .ports = "x=a -> y=a"};
   const tuning::StartRequest start{.identity = "i", .plugins = {{"fast", "f.so"}}};
   const tuning::GroupCase group{.graph = load(model).graph};
-  corpus.add("requests", frames_of(3, message_of(Start, start), message_of(Build, key),
-                                   message_of(Run, tuning::RunRequest{key}),
+  corpus.add("requests", frames_of(3, message_of(Start, start), message_of(Build, id),
+                                   message_of(Run, tuning::RunRequest{id}),
                                    message_of(Convert, tuning::ConvertRequest{{.dims = {2, 3}}}),
                                    message_of(VerifyMessage::Start, tuning::VerifyRequest{})));
   SharedArena arena;

@@ -83,7 +83,7 @@ void read_request(Message& message) {
     case BenchMessage::Build:
     case BenchMessage::Check:
     case BenchMessage::Drop:
-      return read<tuning::CandidateKey>(message);
+      return read<CandidateId>(message);
     case BenchMessage::Run:
       return read<tuning::RunRequest>(message);
     case BenchMessage::Convert:
