@@ -1,15 +1,12 @@
 #include "cli/backends_report.h"
 
-#include <gmock/gmock.h>
-
 #include <sstream>
 
+#include "base/matchers_test.h"
 #include "cli/text_table.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::HasSubstr;
 
 std::vector<BackendDescription> some_backends() {
   return {{.name = "fast",

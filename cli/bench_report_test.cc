@@ -1,15 +1,12 @@
 #include "cli/bench_report.h"
 
-#include <gmock/gmock.h>
-
 #include <sstream>
 
+#include "base/matchers_test.h"
 #include "cli/text_table.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::HasSubstr;
 
 BenchReport small_bench() {
   BenchReport report;
@@ -45,10 +42,10 @@ TEST(BenchReport, JsonHasTheseKeysAndNoOthers) {
   const Json json = bench_json(small_bench());
   std::vector<std::string> keys;
   for (const auto& entry : json.items()) keys.push_back(entry.key());
-  EXPECT_THAT(keys, testing::ElementsAre("model", "load_us", "bind_us", "first_run_us", "median_us",
-                                         "min_us", "p90_us", "p99_us", "run_count", "thread_count",
-                                         "step_count", "conversion_count", "totals", "placement",
-                                         "memory", "dispatch_us", "cache", "codegen"));
+  EXPECT_THAT(keys, ElementsAre("model", "load_us", "bind_us", "first_run_us", "median_us",
+                                "min_us", "p90_us", "p99_us", "run_count", "thread_count",
+                                "step_count", "conversion_count", "totals", "placement", "memory",
+                                "dispatch_us", "cache", "codegen"));
   EXPECT_EQ(json["dispatch_us"], 0.0045);
   EXPECT_EQ(json["codegen"].dump(),
             R"([{"backend":"fast","group_count":9,"unique_count":4,"compiled_count":3,)"
@@ -96,10 +93,9 @@ TEST(StreamsReport, JsonHasTheseKeysAndNoOthers) {
   const Json json = streams_json(small_streams_report());
   std::vector<std::string> keys;
   for (const auto& entry : json.items()) keys.push_back(entry.key());
-  EXPECT_THAT(keys,
-              testing::ElementsAre("model", "load_us", "bind_us", "stream_count", "thread_count",
-                                   "requests_per_second", "median_us", "p90_us", "p99_us", "max_us",
-                                   "run_count", "step_count", "conversion_count", "cache"));
+  EXPECT_THAT(keys, ElementsAre("model", "load_us", "bind_us", "stream_count", "thread_count",
+                                "requests_per_second", "median_us", "p90_us", "p99_us", "max_us",
+                                "run_count", "step_count", "conversion_count", "cache"));
   EXPECT_EQ(json["requests_per_second"], 500.0);
   EXPECT_EQ(json["max_us"], 4000.0);
 }

@@ -1,23 +1,15 @@
 #include "cli/bind_arguments.h"
 
-#include <gmock/gmock.h>
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 
 namespace tessera::cli {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 // The message with which `parse` refuses; "" if it does not.
 template <class Parse>
 std::string refusal(const Parse& parse) {
-  try {
-    parse();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-    return error.what();
-  }
-  return "";
+  return error_of(ErrorKind::InvalidArgument, [&] { parse(); });
 }
 
 // The flag of an option with a value, e.g. given("threads", "2").

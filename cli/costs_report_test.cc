@@ -1,17 +1,12 @@
 #include "cli/costs_report.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <sstream>
 
+#include "base/matchers_test.h"
 #include "cli/text_table.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 CandidateDescription candidate(const std::string& node, const std::string& backend,
                                double seconds) {

@@ -1,15 +1,13 @@
 #include "cli/diff_report.h"
 
-#include <gmock/gmock.h>
-
 #include <numeric>
 #include <sstream>
 
+#include "base/error_test.h"
+#include "base/matchers_test.h"
+
 namespace tessera::cli {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 const std::string kLongName(200, 'n');
 
@@ -172,13 +170,7 @@ TEST(DiffReport, OutputOfEarlierVersionsIsRead) {
 
 // The error of a text; "" if there is none.
 std::string mistake_of(const std::string& text) {
-  try {
-    read_explain_json(text, "a.json");
-    return "";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-    return error.what();
-  }
+  return error_of(ErrorKind::InvalidArgument, [&] { read_explain_json(text, "a.json"); });
 }
 
 TEST(DiffReport, WhatExplainDidNotPrintIsRefusedWithItsPlace) {

@@ -1,14 +1,12 @@
 // Every finding appears where it should, alone, and not on a machine without faults.
 #include "cli/doctor_findings.h"
 
-#include <gmock/gmock.h>
-
 #include <functional>
+
+#include "base/matchers_test.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr int64_t kGibibyte = int64_t{1} << 30;
 

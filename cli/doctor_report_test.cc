@@ -1,13 +1,11 @@
 #include "cli/doctor_findings.h"
 
-#include <gmock/gmock.h>
-
 #include <sstream>
+
+#include "base/matchers_test.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::HasSubstr;
 
 std::vector<Check> some_checks() {
   return {{.area = "worker", .subject = "tessera-worker", .found = "answers"},
@@ -26,13 +24,13 @@ std::vector<Check> some_checks() {
 
 TEST(DoctorReport, FindingsAreNumberedInTheTable) {
   const std::string text = doctor_text(some_checks(), {});
-  EXPECT_THAT(text, testing::StartsWith("worker\n"
-                                        "     tessera-worker         answers\n"
-                                        "processor\n"
-                                        "  1. usable cores           1 of 4\n"
-                                        "     model                  a processor\n"
-                                        "caches\n"
-                                        "  2. first folder           /f"));
+  EXPECT_THAT(text, StartsWith("worker\n"
+                               "     tessera-worker         answers\n"
+                               "processor\n"
+                               "  1. usable cores           1 of 4\n"
+                               "     model                  a processor\n"
+                               "caches\n"
+                               "  2. first folder           /f"));
   EXPECT_THAT(text, HasSubstr("\n2 findings:\n\n1. processor, usable cores: one core is usable.\n"
                               "   What to do: start it without taskset.\n\n2. caches, "));
 }

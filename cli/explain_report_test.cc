@@ -1,19 +1,14 @@
 #include "cli/explain_report.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <numeric>
 #include <sstream>
 
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 #include "cli/text_table.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 // A conversion, a fused group, and a node that one backend refused.
 ExplainReport small_report() {
@@ -182,14 +177,9 @@ TEST(ExplainReport, StepsAreFoundByNodeValueAndPrefix) {
   EXPECT_THAT(find_steps(plan, "to*"), ElementsAre(2));
   plan.steps[2].nodes = {"conv*"};
   EXPECT_THAT(find_steps(plan, "conv*"), ElementsAre(2)) << "a name before a prefix";
-  try {
-    find_steps(plan, "absent");
-    ADD_FAILURE() << "there is no such node";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-    EXPECT_THAT(error.what(), HasSubstr("--node 'absent': no step covers such a node; there are "
-                                        "'relu1', 'top'"));
-  }
+  EXPECT_THAT(error_of(ErrorKind::InvalidArgument, [&] { find_steps(plan, "absent"); }),
+              HasSubstr("--node 'absent': no step covers such a node; there are "
+                        "'relu1', 'top'"));
   EXPECT_THROW(find_steps({}, "x"), Error);
 }
 

@@ -1,16 +1,12 @@
 #include "cli/inspect_report.h"
 
-#include <gmock/gmock.h>
-
 #include <sstream>
 
+#include "base/matchers_test.h"
 #include "cli/text_table.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 ValueDescription value_of(std::string name, std::vector<Dimension> shape, std::string text) {
   ValueDescription value;

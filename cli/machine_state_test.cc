@@ -1,21 +1,17 @@
 // Reads the state of fabricated /proc and /sys, and of this machine.
 #include "cli/doctor_findings.h"
 
-#include <gmock/gmock.h>
-
-#include "cache/temporary_folder_test.h"
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
 
 namespace tessera::cli {
 namespace {
-
-using cache::TemporaryFolder;
-using testing::ElementsAre;
 
 // A file below `root`, with the folders that it needs.
 void put(const TemporaryFolder& root, const std::string& file, const std::string& text) {
   const std::filesystem::path path = root.path() / file;
   std::filesystem::create_directories(path.parent_path());
-  cache::write_text(path, text);
+  write_text(path, text);
 }
 
 MachineState read(const TemporaryFolder& root) {

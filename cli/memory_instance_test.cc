@@ -1,16 +1,12 @@
 #include "cli/memory_instance.h"
 
-#include <gmock/gmock.h>
-
 #include <random>
 
-#include "tessera/error.h"
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr const char* kSmall = "id,lower,upper,size\na,0,3,4\nb,3,9,8\n";
 
@@ -62,14 +58,11 @@ TEST(MemoryInstance, SaysWhatIsWrong) {
        "f, line 3, buffer 'b'", "at most 64 bits together"},
   };
   for (const auto& [text, where, message] : cases) {
-    try {
-      parse_memory_instance(text, "f");
-      ADD_FAILURE() << "expected an error for " << text;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-      EXPECT_EQ(error.where(), where) << text;
-      EXPECT_THAT(error.message(), HasSubstr(message)) << text;
-    }
+    const auto error = thrown_by([&, text = text] { parse_memory_instance(text, "f"); });
+    ASSERT_TRUE(error) << text;
+    EXPECT_EQ(error->kind(), ErrorKind::InvalidArgument);
+    EXPECT_EQ(error->where(), where) << text;
+    EXPECT_THAT(error->message(), HasSubstr(message)) << text;
   }
 }
 

@@ -1,16 +1,12 @@
 #include "cli/memory_report.h"
 
-#include <gmock/gmock.h>
-
 #include <sstream>
 
+#include "base/matchers_test.h"
 #include "cli/text_table.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 MemoryReport small_memory() {
   MemoryReport report;

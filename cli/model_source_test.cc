@@ -1,17 +1,17 @@
 #include "cli/model_source.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
 #include <unistd.h>
 #include <cstdlib>
 
 #include <array>
 #include <thread>
 
+#include "base/error_test.h"
+#include "base/matchers_test.h"
+
 namespace tessera::cli {
 namespace {
-
-using testing::HasSubstr;
 
 // Returns what read_model_bytes() reads from a pipe that contains `bytes`, or its error message.
 std::string read_through_pipe(const std::string& bytes, size_t max_bytes) {
@@ -27,15 +27,11 @@ std::string read_through_pipe(const std::string& bytes, size_t max_bytes) {
     ::close(ends[1]);
   });
   std::string result;
-  try {
-    result = read_model_bytes(ends[0], max_bytes);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-    result = error.what();
-  }
+  const std::string error =
+      error_of(ErrorKind::InvalidArgument, [&] { result = read_model_bytes(ends[0], max_bytes); });
   writer.join();
   ::close(ends[0]);
-  return result;
+  return result + error;
 }
 
 TEST(ModelSource, ReadsAllThatComes) {
@@ -53,12 +49,8 @@ TEST(ModelSource, RefusesNothingAndTooMuch) {
 TEST(ModelSource, RefusesATerminal) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
   if (terminal < 0) GTEST_SKIP() << "no terminal can be opened here";
-  try {
-    read_model_bytes(terminal, 10);
-    FAIL() << "a terminal was read";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("expected a model, found a terminal"));
-  }
+  EXPECT_THAT(error_of([&] { read_model_bytes(terminal, 10); }),
+              HasSubstr("expected a model, found a terminal"));
   ::close(terminal);
 }
 

@@ -1,14 +1,11 @@
 #include "cli/placement_report.h"
 
-#include <gmock/gmock.h>
-
 #include <limits>
+
+#include "base/matchers_test.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 PlacementDescription small_placement() {
   return {.predicted_seconds = 0.0035,

@@ -1,12 +1,9 @@
 #include "cli/diff_report.h"
 
-#include <gmock/gmock.h>
+#include "base/matchers_test.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 PlanPort port(const std::string& value, const std::string& layout,
               const std::string& type = "float32 1x8") {

@@ -1,11 +1,10 @@
 #include "cli/plan_summary.h"
 
-#include <gmock/gmock.h>
+#include "base/matchers_test.h"
 
 namespace tessera::cli {
 namespace {
 
-using testing::ElementsAre;
 using testing::Optional;
 using testing::Pair;
 
@@ -76,8 +75,8 @@ TEST(PlanSummary, TotalsHaveEachStepOnceTheLongestFirst) {
     found.push_back(total.kind + " " + total.backend + " " + std::to_string(total.steps) + " " +
                     std::to_string(static_cast<int>(total.time_us)));
   }
-  EXPECT_THAT(found, testing::ElementsAre("kernel slow 1 70", "kernel fast 2 50", "copy  1 5",
-                                          "conversion fast 1 1"));
+  EXPECT_THAT(found, ElementsAre("kernel slow 1 70", "kernel fast 2 50", "copy  1 5",
+                                 "conversion fast 1 1"));
   EXPECT_EQ(step_totals(plan, {})[0].steps, 2) << "without times the most steps first";
   EXPECT_EQ(gflops_of(7000, 7), 1);
   EXPECT_EQ(gflops_of(7000, 0), 0);

@@ -1,18 +1,15 @@
 #include "cli/random_input.h"
 
-#include <gmock/gmock.h>
-
 #include <bit>
 #include <cmath>
 #include <set>
 
+#include "base/matchers_test.h"
 #include "tessera/error.h"
 #include "tessera/float16.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::ElementsAre;
 
 // Every machine must generate these values. If they change, saved inputs and results become
 // useless.

@@ -1,16 +1,14 @@
 #include "cli/run_inputs.h"
 
-#include <gmock/gmock.h>
-
 #include <filesystem>
 
+#include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
 #include "tessera/tensor_file.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 ValueDescription input_of(const char* name, std::vector<Dimension> shape, const char* text) {
   ValueDescription input;
@@ -26,13 +24,6 @@ Dimension symbol(const char* name) { return {.value = std::nullopt, .symbol = na
 
 class RunInputs : public testing::Test {
  protected:
-  ~RunInputs() override { std::filesystem::remove_all(folder_); }
-
-  static std::filesystem::path make_folder() {
-    std::string path = std::filesystem::temp_directory_path() / "tessera_inputs_XXXXXX";
-    return mkdtemp(path.data());
-  }
-
   std::string write(const char* name, DataType type, std::vector<int64_t> dims) {
     const std::filesystem::path file = folder_ / name;
     const std::string zeros(static_cast<size_t>(tensor_bytes(type, dims)), '\0');
@@ -41,19 +32,13 @@ class RunInputs : public testing::Test {
   }
 
   std::string refusal(const std::vector<std::string>& arguments, const NamedShapes& shapes = {}) {
-    try {
-      read_inputs(arguments, inputs_, shapes);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-      return error.what();
-    }
-    return "";
+    return error_of(ErrorKind::InvalidArgument, [&] { read_inputs(arguments, inputs_, shapes); });
   }
 
   std::vector<ValueDescription> inputs_ = {
       input_of("picture", {symbol("batch"), number(3)}, "float32 batchx3"),
       input_of("mask", {number(2)}, "float32 2")};
-  std::filesystem::path folder_ = make_folder();
+  const TemporaryFolder folder_;
 };
 
 TEST_F(RunInputs, FilesGiveTensorsAndShapes) {
@@ -111,7 +96,7 @@ TEST_F(RunInputs, ShapesGoByNameOrIndex) {
 }
 
 TEST(ShapeSets, AreAsManyAsTheInputThatIsNamedMostOftenHas) {
-  EXPECT_THAT(shape_sets({}), ElementsAre(testing::IsEmpty()));
+  EXPECT_THAT(shape_sets({}), ElementsAre(IsEmpty()));
   EXPECT_THAT(shape_sets({"x=1x2"}), ElementsAre(ElementsAre("x=1x2")));
   EXPECT_THAT(shape_sets({"x=1", "mask=5", "x=2"}),
               ElementsAre(testing::UnorderedElementsAre("x=1", "mask=5"),

@@ -1,23 +1,15 @@
 #include "cli/run_report.h"
 
-#include <gmock/gmock.h>
-
-#include <cmath>
 #include <fstream>
 #include <limits>
 
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
+#include "base/tensors_test.h"
 #include "tessera/tensor_file.h"
 
 namespace tessera::cli {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
-
-Tensor row_of(const std::vector<float>& values) {
-  return Tensor::from<float>(DataType::Float32, {static_cast<int64_t>(values.size())}, values);
-}
 
 RunReport report_of(const Tensor& output) {
   RunReport report;
@@ -29,7 +21,7 @@ RunReport report_of(const Tensor& output) {
 }
 
 TEST(RunReport, NamesOutputsAndTimes) {
-  const RunReport report = report_of(row_of({1, 2.5F}));
+  const RunReport report = report_of(floats({1, 2.5F}));
   const std::string text = report_text(report, {});
   EXPECT_THAT(text, HasSubstr("scope/y  float32  2      1 2.5\n"));
   EXPECT_THAT(text, HasSubstr("run 1.500 ms, 2 threads\n"));
@@ -42,7 +34,7 @@ TEST(RunReport, NamesOutputsAndTimes) {
 }
 
 TEST(RunReport, SaysWhetherOutputsAreAsExpected) {
-  const Tensor actual = row_of({1, 2, 3});
+  const Tensor actual = floats({1, 2, 3});
   RunReport report = report_of(actual);
   report.comparisons = {{"scope/y", DataType::Float32, compare(actual, actual, {})}};
   EXPECT_TRUE(report.is_match());
@@ -50,7 +42,7 @@ TEST(RunReport, SaysWhetherOutputsAreAsExpected) {
   EXPECT_EQ(report_json(report)["is_match"], true);
 
   report.comparisons.push_back(
-      {"scope/y", DataType::Float32, compare(actual, row_of({1, 2, 5}), {})});
+      {"scope/y", DataType::Float32, compare(actual, floats({1, 2, 5}), {})});
   EXPECT_FALSE(report.is_match());
   EXPECT_THAT(report_text(report, {}), HasSubstr("output 'scope/y' is not as expected:\n"
                                                  "  worst element (2): expected 5, found 3\n"));
@@ -63,12 +55,11 @@ TEST(RunReport, SaysWhetherOutputsAreAsExpected) {
 }
 
 TEST(RunReport, WritesTensorsUnderNumbers) {
-  std::string path = std::filesystem::temp_directory_path() / "tessera_report_XXXXXX";
-  const std::filesystem::path folder = mkdtemp(path.data());
+  const TemporaryFolder folder;
   {
     StagedFiles files;
     write_tensors(folder / "new", "value",
-                  {{"a/b\xff", row_of({1}), "node"}, {"c", row_of({2, 3}), ""}}, true, files);
+                  {{"a/b\xff", floats({1}), "node"}, {"c", floats({2, 3}), ""}}, true, files);
     EXPECT_FALSE(std::filesystem::exists(folder / "new" / "values.json"));
     files.commit();
   }
@@ -78,8 +69,7 @@ TEST(RunReport, WritesTensorsUnderNumbers) {
   EXPECT_EQ(entries[0]["node"], "node");
   EXPECT_EQ(entries[1]["file"], "value_1.npy");
   EXPECT_EQ(entries[1]["shape"], Json({2}));
-  EXPECT_THAT(read_tensor(folder / "new" / "value_1.npy").as<float>(), testing::ElementsAre(2, 3));
-  std::filesystem::remove_all(folder);
+  EXPECT_THAT(read_tensor(folder / "new" / "value_1.npy").as<float>(), ElementsAre(2, 3));
 }
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -88,10 +78,6 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 template <class T>
 Tensor tensor_of(DataType type, std::vector<int64_t> dims, const std::vector<T>& values) {
   return Tensor::from<T>(type, std::move(dims), values);
-}
-
-Tensor floats(const std::vector<float>& values) {
-  return tensor_of(DataType::Float32, {static_cast<int64_t>(values.size())}, values);
 }
 
 TEST(Compare, JudgesLikeAllclose) {

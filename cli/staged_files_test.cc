@@ -4,38 +4,17 @@
 
 #include <fstream>
 #include <iterator>
-#include <optional>
 
-#include "tessera/error.h"
+#include "base/error_test.h"
+#include "base/temporary_folder_test.h"
 
 namespace tessera::cli {
 namespace {
 
 class StagedFilesTest : public testing::Test {
  protected:
-  ~StagedFilesTest() override { std::filesystem::remove_all(folder_); }
-
-  static std::filesystem::path make_folder() {
-    std::string path = std::filesystem::temp_directory_path() / "tessera_staged_XXXXXX";
-    return mkdtemp(path.data());
-  }
-
-  static std::string text_of(const std::filesystem::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-
-  template <class Call>
-  static std::optional<ErrorKind> kind_of_failure(const Call& call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.kind();
-    }
-    return std::nullopt;
-  }
-
-  std::filesystem::path folder_ = make_folder();
+  const TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
 };
 
 TEST_F(StagedFilesTest, AppearOnCommit) {
@@ -44,7 +23,7 @@ TEST_F(StagedFilesTest, AppearOnCommit) {
   files.write_text(file, "{}");
   EXPECT_FALSE(std::filesystem::exists(file));
   files.commit();
-  EXPECT_EQ(text_of(file), "{}");
+  EXPECT_EQ(read_text(file), "{}");
 }
 
 TEST_F(StagedFilesTest, DisappearWithoutCommit) {
@@ -55,7 +34,7 @@ TEST_F(StagedFilesTest, DisappearWithoutCommit) {
     files.write_text(folder_ / "new" / "inner" / "a.json", "{}");
     std::ofstream(files.stage(folder_ / "new" / "b.npy")) << "half";
   }
-  EXPECT_EQ(text_of(folder_ / "old.json"), "old");
+  EXPECT_EQ(read_text(folder_ / "old.json"), "old");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "new"));
 }
 
@@ -64,22 +43,20 @@ TEST_F(StagedFilesTest, ReplaceWhatWasThere) {
   StagedFiles files;
   files.write_text(folder_ / "a.json", "new");
   files.commit();
-  EXPECT_EQ(text_of(folder_ / "a.json"), "new");
+  EXPECT_EQ(read_text(folder_ / "a.json"), "new");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
 TEST_F(StagedFilesTest, FailuresSayWhoseFaultTheyAre) {
   StagedFiles files;
   std::ofstream(folder_ / "file") << "not a folder";
-  EXPECT_EQ(kind_of_failure([&] { files.write_text("/dev/full", "text"); }),
+  EXPECT_EQ(kind_of_error([&] { files.write_text("/dev/full", "text"); }), ErrorKind::DeviceFailed);
+  EXPECT_EQ(kind_of_error([&] { files.write_text(folder_ / "file" / "a", "text"); }),
             ErrorKind::DeviceFailed);
-  EXPECT_EQ(kind_of_failure([&] { files.write_text(folder_ / "file" / "a", "text"); }),
+  EXPECT_EQ(kind_of_error([&] { files.write_tensor("/dev/full", Tensor(DataType::Bool, {0})); }),
             ErrorKind::DeviceFailed);
-  EXPECT_EQ(kind_of_failure([&] { files.write_tensor("/dev/full", Tensor(DataType::Bool, {0})); }),
-            ErrorKind::DeviceFailed);
-  EXPECT_EQ(kind_of_failure([&] { files.write_text(folder_, "text"); }),
-            ErrorKind::InvalidArgument);
-  EXPECT_EQ(kind_of_failure([&] { files.write_text("/dev/null", "text"); }), std::nullopt);
+  EXPECT_EQ(kind_of_error([&] { files.write_text(folder_, "text"); }), ErrorKind::InvalidArgument);
+  EXPECT_EQ(kind_of_error([&] { files.write_text("/dev/null", "text"); }), std::nullopt);
   files.commit();
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }

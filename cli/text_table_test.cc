@@ -1,8 +1,8 @@
 #include "cli/text_table.h"
 
-#include <gmock/gmock.h>
-
 #include <sstream>
+
+#include "base/matchers_test.h"
 
 namespace tessera::cli {
 namespace {
@@ -65,8 +65,8 @@ TEST(TextTable, ShortensWhatMayBeShortened) {
   std::istringstream lines(table.text({}));
   std::string line;
   while (std::getline(lines, line)) EXPECT_LE(character_count(line), kTextColumns);
-  EXPECT_THAT(table.text({}), testing::HasSubstr("float32"));
-  EXPECT_THAT(table.text({}), testing::HasSubstr("n\xe2\x80\xa6n"));
+  EXPECT_THAT(table.text({}), HasSubstr("float32"));
+  EXPECT_THAT(table.text({}), HasSubstr("n\xe2\x80\xa6n"));
 }
 
 TEST(TextTable, WrapsBetweenWords) {

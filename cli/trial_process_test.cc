@@ -1,18 +1,17 @@
 #include "cli/trial_process.h"
 
-#include <gmock/gmock.h>
-
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <thread>
 
+#include "base/matchers_test.h"
+
 namespace tessera::cli {
 namespace {
 
 using std::chrono::seconds;
-using testing::HasSubstr;
 
 constexpr seconds kLong{60};
 

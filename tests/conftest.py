@@ -1,14 +1,13 @@
 """Shared by all Python tests: paths of the programs, and the module of the same build."""
 
 import importlib
-import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 
 import pytest
+from programs import json_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -75,10 +74,8 @@ def tessera_binary(bin_dir):
 @pytest.fixture(scope="session")
 def why_unusable(tessera_binary):
     """For every backend that `tessera backends` lists: why it cannot be used, or "" if it can."""
-    listing = subprocess.run(
-        [tessera_binary, "backends", "--json"], check=True, capture_output=True, text=True).stdout
     return {entry["backend"]: "" if entry["is_usable"] else entry["reason"] or "no reason given"
-            for entry in json.loads(listing)["backends"]}
+            for entry in json_of(tessera_binary, "backends", "--json")["backends"]}
 
 
 @pytest.fixture(scope="session")
@@ -90,22 +87,58 @@ def needs_a_library(why_unusable):
 
 
 @pytest.fixture(scope="session")
-def needs_native(why_unusable):
-    """For tests of promises of `native`, or of plans that use it."""
-    if why_unusable.get("native"):
-        pytest.skip(f"native is {why_unusable['native']}")
+def need_backend(why_unusable):
+    """A function that skips the test if a backend is not usable."""
+
+    def need(name):
+        reason = why_unusable.get(name, "unknown")
+        if reason:
+            pytest.skip(f"{name} is not usable: {reason}")
+
+    return need
 
 
 @pytest.fixture(scope="session")
-def choose_backends(why_unusable):
+def needs_native(need_backend):
+    """For tests of promises of `native`, or of plans that use it."""
+    need_backend("native")
+
+
+@pytest.fixture(scope="session")
+def needs_onednn(need_backend):
+    need_backend("onednn")
+
+
+@pytest.fixture(scope="session")
+def needs_opencl(need_backend):
+    need_backend("opencl")
+
+
+@pytest.fixture(scope="session")
+def needs_jit(need_backend):
+    need_backend("jit")
+
+
+@pytest.fixture(scope="session")
+def built_plugin(bin_dir):
+    """A function that returns the file of a plug-in of tests/backends by its name."""
+
+    def find(name):
+        file = bin_dir.parent / "tests" / "backends" / f"{name}.so"
+        assert file.exists(), f"{file} is not built: tools/build release {name}"
+        return file
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def choose_backends(need_backend):
     """A function that returns the arguments of `tessera` for a list of backends, "" for the default
     ones; it skips the test if one of the list is not usable."""
 
     def choose(backends):
         for name in filter(None, backends.split(",")):
-            reason = why_unusable.get(name, "unknown")
-            if reason:
-                pytest.skip(f"{name} is not usable: {reason}")
+            need_backend(name)
         return ["--backends", backends] if backends else []
 
     return choose

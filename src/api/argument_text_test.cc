@@ -1,24 +1,15 @@
 #include "api/argument_text.h"
 
-#include <gmock/gmock.h>
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
 // The message of the InvalidArgument that `call` throws; "" if it throws nothing.
 template <class Call>
 std::string refusal(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-    return error.what();
-  }
-  return "";
+  return error_of(ErrorKind::InvalidArgument, [&] { call(); });
 }
 
 TEST(ArgumentText, SplitsAtTheLastSign) {

@@ -1,14 +1,11 @@
 // Each thing that results depend on makes a cache a miss, and is named as the reason.
 #include "api/cache_ingredients.h"
 
-#include <gmock/gmock.h>
-
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder_test.h"
 #include "cache/cache_folder.h"
-#include "cache/temporary_folder_test.h"
 #include "ops/graph_test.h"
 #include "store/store.h"
 
@@ -16,15 +13,12 @@ namespace tessera {
 namespace {
 
 using cache::Ingredient;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // Of x -> Relu -> y.
 std::vector<Ingredient> ingredients_of(const BindOptions& options,
                                        const std::vector<std::string>& backends = {"reference"},
                                        int threads = 2) {
-  const ops::Registry registry = ops::make_registry();
-  GraphBuilder builder(registry);
+  GraphBuilder builder(all_ops());
   builder.input("x", float_type(Shape{2, 3})).node("0", "Relu", {"x"}, {"y"}).output("y");
   const Graph graph = builder.graph();
   const ModelStructure structure{.digest = "0123",
@@ -39,7 +33,7 @@ tuning::FoundPlan some_plan() {
 // The result of a look-up in a folder that has one file with these ingredients.
 CacheReport report_of(const std::vector<Ingredient>& model, const tuning::Binding& binding,
                       const tuning::FoundPlan& plan) {
-  const cache::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const cache::CacheFile file{.ingredients = model,
                               .sections = tuning::to_sections({}, plan, {}, binding)};
   EXPECT_EQ(cache::save_in_folder(folder.path(), file, nullptr).reason, "");
@@ -133,8 +127,7 @@ TEST(CacheIngredients, WhatChangesNoResultIsNone) {
 }
 
 TEST(CacheIngredients, TheShapeOfAnInputThatNobodyReadsIsNone) {
-  const ops::Registry registry = ops::make_registry();
-  GraphBuilder builder(registry);
+  GraphBuilder builder(all_ops());
   builder.input("x", float_type(Shape{Dim::symbol("N")}))
       .input("unused", float_type(Shape{Dim::symbol("N'2")}))
       .node("0", "Relu", {"x"}, {"y"})

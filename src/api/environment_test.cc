@@ -1,11 +1,9 @@
 #include "api/environment.h"
 
-#include <gmock/gmock.h>
+#include "base/matchers_test.h"
 
 namespace tessera {
 namespace {
-
-using testing::HasSubstr;
 
 TEST(Environment, TellsWhatIsSetSortedByName) {
   const std::vector<EnvironmentVariable> found = describe_environment(

@@ -2,11 +2,9 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <thread>
-
+#include "base/temporary_folder_test.h"
+#include "base/tensors_test.h"
+#include "base/threads_test.h"
 #include "import/onnx/test_models.h"
 #include "tessera/tessera.h"
 
@@ -44,38 +42,26 @@ Tensor input_of(int executor) {
   return tensor;
 }
 
-bool has_same_bits(const Tensor& left, const Tensor& right) {
-  return left.bytes() == right.bytes() &&
-         std::memcmp(left.data(), right.data(), static_cast<size_t>(left.bytes())) == 0;
-}
-
 TEST(Executors, EightAtOnceGiveEachItsOwnBits) {
-  const std::filesystem::path file = std::filesystem::temp_directory_path() /
-                                     ("tessera_executors_" + std::to_string(::getpid()) + ".onnx");
-  std::ofstream(file, std::ios::binary) << model_bytes();
-  const Model model = load(file, {.threads = 1});
+  const TemporaryFolder folder;
+  const Model model = load(folder.write("model.onnx", model_bytes()), {.threads = 1});
   std::vector<Tensor> expected;
   Executor one = model.bind({.threads = 2});
   for (int index = 0; index < kExecutors; ++index) {
     expected.push_back(one.run({{"x", input_of(index)}})[0]);
   }
   std::vector<int> equal(kExecutors, 0);
-  std::vector<std::thread> threads;
-  for (int index = 0; index < kExecutors; ++index) {
-    threads.emplace_back([&, index] {
-      const auto at = static_cast<size_t>(index);
-      Executor executor = model.bind({.threads = 2});
-      executor.bind_input("x", input_of(index));
-      Tensor output(DataType::Float32, {kRows, kColumns});
-      executor.bind_output("y", output);
-      for (int run = 0; run < kRuns; ++run) {
-        executor.run_bound();
-        equal[at] += has_same_bits(output, expected[at]) ? 1 : 0;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  std::filesystem::remove(file);
+  run_at_once(kExecutors, [&](int index) {
+    const auto at = static_cast<size_t>(index);
+    Executor executor = model.bind({.threads = 2});
+    executor.bind_input("x", input_of(index));
+    Tensor output(DataType::Float32, {kRows, kColumns});
+    executor.bind_output("y", output);
+    for (int run = 0; run < kRuns; ++run) {
+      executor.run_bound();
+      equal[at] += has_same_bits(output, expected[at]) ? 1 : 0;
+    }
+  });
   EXPECT_THAT(equal, testing::Each(kRuns));
 }
 

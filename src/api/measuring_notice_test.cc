@@ -1,24 +1,21 @@
 #include "api/measuring_notice.h"
 
-#include <gmock/gmock.h>
-
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "cache/temporary_folder_test.h"
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
 
 namespace tessera {
 namespace {
 
-using testing::HasSubstr;
-
-std::string kept_in(const cache::TemporaryFolder& folder) {
+std::string kept_in(const TemporaryFolder& folder) {
   return "kept in '" + folder.path().lexically_normal().string() + "'";
 }
 
 TEST(MeasuringNotice, SaysHowLongWhereAndHowToSwitchItOff) {
-  const cache::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string open = measuring_notice({.seconds = 19.7}, {folder.path()});
   EXPECT_THAT(open, HasSubstr("which kernels are the fastest: about 20 s, gain unknown"));
   EXPECT_THAT(open, HasSubstr(kept_in(folder)));
@@ -30,10 +27,10 @@ TEST(MeasuringNotice, SaysHowLongWhereAndHowToSwitchItOff) {
 }
 
 TEST(MeasuringNotice, NamesTheFolderThatWillBeWrittenTo) {
-  const cache::TemporaryFolder folder;
+  const TemporaryFolder folder;
   EXPECT_THAT(measuring_notice({}, {"/proc/1/none", folder.path()}), HasSubstr(kept_in(folder)));
   EXPECT_THAT(measuring_notice({}, {folder.path() / "not yet"}), HasSubstr("not yet'"));
-  EXPECT_THAT(measuring_notice({}, {"."}), testing::Not(HasSubstr("'.'"))) << "a whole path";
+  EXPECT_THAT(measuring_notice({}, {"."}), Not(HasSubstr("'.'"))) << "a whole path";
   EXPECT_THAT(measuring_notice({}, {"/proc/1/none"}), HasSubstr("the plan cannot be kept"));
 }
 

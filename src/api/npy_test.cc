@@ -1,55 +1,38 @@
 #include "api/npy.h"
 
-#include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <string>
 
-#include "tessera/error.h"
+#include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
+#include "base/tensors_test.h"
 #include "tessera/tensor_file.h"
 
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 // A file that exists as long as its test.
 class Npy : public testing::Test {
  protected:
-  ~Npy() override { std::filesystem::remove_all(folder_); }
-
   Tensor read(const std::string& bytes) {
-    std::ofstream(file_, std::ios::binary) << bytes;
+    write_text(file_, bytes);
     return read_npy(file_);
   }
 
   // Returns the error message for `bytes`, or "" if they can be read.
   std::string refusal(const std::string& bytes) {
-    try {
-      read(bytes);
-      return "";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-      EXPECT_THAT(error.where(), HasSubstr(file_.string()));
-      return error.message();
-    }
+    const auto error = thrown_by([&] { read(bytes); });
+    if (!error) return "";
+    EXPECT_EQ(error->kind(), ErrorKind::InvalidArgument);
+    EXPECT_THAT(error->where(), HasSubstr(file_.string()));
+    return error->message();
   }
 
-  std::string bytes_of(const std::filesystem::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-
-  static std::filesystem::path make_folder() {
-    std::string path = std::filesystem::temp_directory_path() / "tessera_npy_XXXXXX";
-    return mkdtemp(path.data());
-  }
-
-  std::filesystem::path folder_ = make_folder();
+  const TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
   std::filesystem::path file_ = folder_ / "tensor.npy";
 };
 
@@ -162,23 +145,18 @@ TEST_F(Npy, RefusesWhatItCannotRead) {
 }
 
 TEST_F(Npy, NamesAFileThatIsNotThere) {
-  try {
-    read_npy(folder_ / "absent.npy");
-    FAIL() << "an absent file was read";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-    EXPECT_THAT(error.what(), HasSubstr("absent.npy': there is no such file"));
-  }
+  EXPECT_THAT(error_of(ErrorKind::InvalidArgument, [&] { read_npy(folder_ / "absent.npy"); }),
+              HasSubstr("absent.npy': there is no such file"));
   EXPECT_THROW(read_npy(folder_), Error);
 }
 
 TEST_F(Npy, WritesWhatNumPyWrites) {
-  write_npy(file_, Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{1, 2}));
+  write_npy(file_, floats({1, 2}, {1, 2}));
   // The file that numpy.save() writes for float32 [[1, 2]].
   const std::string text = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }";
   const std::string expected = std::string("\x93NUMPY\1\0\x76\0", 10) + text +
                                std::string(117 - text.size(), ' ') + "\n" + raw<float>({1, 2});
-  EXPECT_EQ(bytes_of(file_), expected);
+  EXPECT_EQ(read_text(file_), expected);
 }
 
 TEST_F(Npy, WrittenFilesAreReadBack) {
@@ -189,7 +167,7 @@ TEST_F(Npy, WrittenFilesAreReadBack) {
       SCOPED_TRACE(std::string(name(type)) + " " + dims_text(dims));
       const std::string elements(static_cast<size_t>(tensor_bytes(type, dims)), '\1');
       write_npy(file_, Tensor::copy_of(type, dims, elements.data(), elements.size()));
-      const std::string bytes = bytes_of(file_);
+      const std::string bytes = read_text(file_);
       EXPECT_EQ((bytes.size() - elements.size()) % 64, 0U);
       const Tensor copy = read_npy(file_);
       EXPECT_EQ(copy.type(), type);
@@ -202,12 +180,7 @@ TEST_F(Npy, WrittenFilesAreReadBack) {
 TEST_F(Npy, LeavesNothingBehindWhereItCannotWrite) {
   const Tensor tensor(DataType::Float32, {0});
   const auto kind_of_failure = [&](const std::filesystem::path& file, const Tensor& written) {
-    try {
-      write_npy(file, written);
-    } catch (const Error& error) {
-      return error.kind();
-    }
-    return ErrorKind::Internal;
+    return kind_of_error([&] { write_npy(file, written); });
   };
   EXPECT_EQ(kind_of_failure(folder_ / "absent" / "a.npy", tensor), ErrorKind::DeviceFailed);
   EXPECT_EQ(kind_of_failure(folder_, tensor), ErrorKind::DeviceFailed);

@@ -1,8 +1,6 @@
 // The table of options is complete, and says what is true.
 #include "api/option_table.h"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -10,12 +8,11 @@
 #include <string>
 
 #include "api/field_count.h"
-#include "tessera/error.h"
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 
 namespace tessera {
 namespace {
-
-using testing::HasSubstr;
 
 size_t count_in(std::string_view group) {
   return static_cast<size_t>(
@@ -80,13 +77,7 @@ TEST(OptionTable, DefaultsAreAsPythonWritesThem) {
 }
 
 std::string mistake(const BindOptions& options) {
-  try {
-    check_options(options);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-    return error.what();
-  }
-  return "";
+  return error_of(ErrorKind::InvalidArgument, [&] { check_options(options); });
 }
 
 TEST(OptionTable, ValuesThatCannotBeAreRefused) {

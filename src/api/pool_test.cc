@@ -1,16 +1,16 @@
 #include "tessera/pool.h"
 
-#include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <latch>
 #include <thread>
 
 #include "base/background_task.h"
 #include "base/error_test.h"
+#include "base/tensors_test.h"
+#include "base/threads_test.h"
 #include "import/onnx/test_models.h"
 
 namespace tessera {
@@ -18,7 +18,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::StartsWith;
 
 constexpr int64_t kDepth = 24;
 constexpr int64_t kWidth = 40;
@@ -28,12 +27,7 @@ Model make_model() {
   onnx::ModelProto model = onnx_import::make_model();
   onnx::GraphProto& graph = *model.mutable_graph();
   onnx_import::add_input(graph, "x", {1, kDepth});
-  graph.mutable_input(0)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(0)
-      ->set_dim_param("rows");
+  onnx_import::name_dimension(graph, 0, 0, "rows");
   onnx_import::add_weight(graph, "w", {kDepth, kWidth}, 0.125F);
   onnx_import::add_node(graph, "MatMul", {"x", "w"}, {"product"}, "product");
   onnx_import::add_node(graph, "Softmax", {"product"}, {"y"}, "softmax");
@@ -50,11 +44,6 @@ Tensor filled_rows(int seed, int64_t rows = 1) {
     element = static_cast<float>((index++ * 7 + seed) % 23) / 23.0F;
   }
   return tensor;
-}
-
-bool are_same_rows(const Tensor& left, const Tensor& right) {
-  return left.dims() == right.dims() &&
-         std::memcmp(left.data(), right.data(), static_cast<size_t>(left.bytes())) == 0;
 }
 
 // A pool of one executor, whose thread is in a callback until let_go(), and for so many waiting
@@ -83,11 +72,7 @@ class BusyPool {
 };
 
 ErrorKind kind_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& found) {
-    return found.kind();
-  }
+  return *kind_of_error([&] { std::rethrow_exception(error); });
 }
 
 TEST(Pool, ManyCallersGetWhatOneExecutorGives) {
@@ -103,16 +88,12 @@ TEST(Pool, ManyCallersGetWhatOneExecutorGives) {
     expected.push_back(one.run({{"x", filled_rows(seed, rows_of(seed))}})[0]);
   }
   std::atomic<int> equal = 0;
-  std::vector<std::thread> callers;
-  for (int seed = 0; seed < kCallers; ++seed) {
-    callers.emplace_back([&, seed] {
-      for (int count = 0; count < kRequests; ++count) {
-        const PoolRequest request = pool.submit({{"x", filled_rows(seed, rows_of(seed))}});
-        if (are_same_rows(request.get()[0], expected[static_cast<size_t>(seed)])) ++equal;
-      }
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
+  run_at_once(kCallers, [&](int seed) {
+    for (int count = 0; count < kRequests; ++count) {
+      const PoolRequest request = pool.submit({{"x", filled_rows(seed, rows_of(seed))}});
+      if (has_same_bits(request.get()[0], expected[static_cast<size_t>(seed)])) ++equal;
+    }
+  });
   EXPECT_EQ(equal, kCallers * kRequests);
 }
 

@@ -1,5 +1,4 @@
 // One executor on inputs of several shapes.
-#include <gmock/gmock.h>
 #include <unistd.h>
 
 // Every glibc header defines __GLIBC__.
@@ -9,12 +8,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iostream>
 
+#include "base/error_test.h"
+#include "base/temporary_folder_test.h"
+#include "base/tensors_test.h"
 #include "import/onnx/test_models.h"
 #include "tessera/tessera.h"
 
@@ -25,21 +25,11 @@ using onnx_import::add_input;
 using onnx_import::add_node;
 using onnx_import::add_output;
 using onnx_import::add_weight;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using onnx_import::name_dimension;
 
 constexpr int64_t kSwitchDepth = 4;
 constexpr int64_t kSwitchWidth = 6;
 constexpr double kMaxMicroseconds = 100;
-
-void name_dimension(onnx::GraphProto& graph, int input, int axis, const std::string& symbol) {
-  graph.mutable_input(input)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(axis)
-      ->set_dim_param(symbol);
-}
 
 // y = Softmax(Relu(x * w) + z), in which x and z have an unknown number of rows; and 'rows', the
 // shape of 'like'.
@@ -84,20 +74,6 @@ std::map<std::string, std::vector<int64_t>> shapes_of(const Inputs& inputs) {
   return shapes;
 }
 
-bool is_bitwise_equal(const Tensor& left, const Tensor& right) {
-  return left.dims() == right.dims() &&
-         std::memcmp(left.data(), right.data(), static_cast<size_t>(left.bytes())) == 0;
-}
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 // The rows of x in each plan, most recently used first.
 std::vector<int64_t> known_rows(const Executor& executor) {
   std::vector<int64_t> rows;
@@ -109,12 +85,7 @@ std::vector<int64_t> known_rows(const Executor& executor) {
 
 class SwitchedShapes : public testing::Test {
  protected:
-  SwitchedShapes() {
-    std::filesystem::create_directories(folder_);
-    std::ofstream(file_, std::ios::binary) << switched_model_bytes();
-    model_.emplace(load(file_));
-  }
-  ~SwitchedShapes() override { std::filesystem::remove_all(folder_); }
+  SwitchedShapes() { model_.emplace(load(file_)); }
 
   Executor bind(int64_t rows, BindOptions options = {}) const {
     options.shapes = shapes_of(inputs_of(rows));
@@ -123,11 +94,8 @@ class SwitchedShapes : public testing::Test {
     return model_->bind(options);
   }
 
-  const std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() /
-      ("tessera_shapes_" + std::to_string(::getpid()) + "_" +
-       testing::UnitTest::GetInstance()->current_test_info()->name());
-  const std::filesystem::path file_ = folder_ / "model.onnx";
+  const TemporaryFolder folder_;
+  const std::filesystem::path file_ = folder_.write("model.onnx", switched_model_bytes());
   std::optional<Model> model_;
 };
 
@@ -138,7 +106,7 @@ TEST_F(SwitchedShapes, GiveTheBitsOfAFreshBind) {
     for (const int64_t rows : {5, 2, 1, 5, 40, 2}) {
       Executor fresh = bind(rows, {.backends = backends});
       const Inputs inputs = inputs_of(rows);
-      EXPECT_TRUE(is_bitwise_equal(executor.run(inputs)[0], fresh.run(inputs)[0])) << rows;
+      EXPECT_TRUE(has_same_bits(executor.run(inputs)[0], fresh.run(inputs)[0])) << rows;
     }
     EXPECT_THAT(known_rows(executor), ElementsAre(2, 40, 5, 1));
   }
@@ -171,10 +139,10 @@ TEST_F(SwitchedShapes, AreCheckedWhereOnlyTheShapeIsRead) {
   Executor executor = bind(2);
   Inputs inputs = inputs_of(2);
   inputs.insert_or_assign("like", Tensor(DataType::Float32, {1, 1, 1}));
-  EXPECT_THAT(message_of([&] { executor.run(inputs); }),
+  EXPECT_THAT(error_of([&] { executor.run(inputs); }),
               HasSubstr("input 'like': the model declares float32 othersx1"));
   inputs.insert_or_assign("like", Tensor(DataType::Int32, {1, 1}));
-  EXPECT_THAT(message_of([&] { executor.run(inputs); }),
+  EXPECT_THAT(error_of([&] { executor.run(inputs); }),
               HasSubstr("input 'like': expected float32 1x1, found int32 1x1"));
 }
 
@@ -189,7 +157,7 @@ TEST(UnreadInputs, AreAsTheModelDeclares) {
     EXPECT_EQ(executor.run({}).size(), 1U);
     EXPECT_EQ(executor.run({{"x", Tensor(DataType::Float32, declared)}}).size(), 1U);
     const auto feed = [&](DataType type, std::vector<int64_t> dims) {
-      return message_of([&] { executor.run({{"x", Tensor(type, std::move(dims))}}); });
+      return error_of([&] { executor.run({{"x", Tensor(type, std::move(dims))}}); });
     };
     const std::string expected = declared.empty() ? "float32 scalar" : "float32 3";
     EXPECT_THAT(feed(DataType::Float32, {2}),
@@ -199,7 +167,7 @@ TEST(UnreadInputs, AreAsTheModelDeclares) {
 }
 
 TEST_F(SwitchedShapes, AreForgottenByLastUse) {
-  EXPECT_THAT(message_of([&] { bind(1, {.limits = {.most_shapes = 0}}); }),
+  EXPECT_THAT(error_of([&] { bind(1, {.limits = {.most_shapes = 0}}); }),
               HasSubstr("most_shapes: expected at least 1, found 0"));
   Executor executor = bind(1, {.limits = {.most_shapes = 2}});
   executor.run(inputs_of(2));
@@ -209,7 +177,7 @@ TEST_F(SwitchedShapes, AreForgottenByLastUse) {
   Executor lonely = bind(1, {.limits = {.most_shapes = 1}});
   for (const int64_t rows : {4, 1, 4}) {
     const Inputs inputs = inputs_of(rows);
-    EXPECT_TRUE(is_bitwise_equal(lonely.run(inputs)[0], executor.run(inputs)[0]));
+    EXPECT_TRUE(has_same_bits(lonely.run(inputs)[0], executor.run(inputs)[0]));
     EXPECT_THAT(known_rows(lonely), ElementsAre(rows));
   }
 }
@@ -283,30 +251,30 @@ TEST_F(SwitchedShapes, AreRefusedWhereTheyContradict) {
   const Tensor expected = executor.run(fine)[0];
   Inputs inputs = inputs_of(3);
   inputs["x"] = filled(3, 5, 0);
-  EXPECT_EQ(message_of([&] { executor.run(inputs); }),
+  EXPECT_EQ(error_of([&] { executor.run(inputs); }),
             "InvalidArgument: input 'x': the model declares float32 rowsx4, but the shape given is "
             "3x5");
   inputs["x"] = filled(4, kSwitchDepth, 0);
   EXPECT_THAT(
-      message_of([&] { executor.run(inputs); }),
+      error_of([&] { executor.run(inputs); }),
       HasSubstr("expected a shape that broadcasts with 4x6, found 3x6; the model calls several "
                 "dimensions 'rows', but they are 3 (dimension 0 of input 'z'), 4 "
                 "(dimension 0 of input 'x')"));
   inputs["x"] = Tensor(DataType::Int32, {3, kSwitchDepth});
-  EXPECT_EQ(message_of([&] { executor.run(inputs); }),
+  EXPECT_EQ(error_of([&] { executor.run(inputs); }),
             "InvalidArgument: input 'x': expected float32 2x4, found int32 3x4");
   EXPECT_THAT(known_rows(executor), ElementsAre(2));
-  EXPECT_TRUE(is_bitwise_equal(executor.run(fine)[0], expected));
+  EXPECT_TRUE(has_same_bits(executor.run(fine)[0], expected));
 }
 
 TEST_F(SwitchedShapes, AreRefusedWhereTheyAreFixed) {
   Executor executor = bind(2, {.run = {.fixed_shapes = true}});
-  EXPECT_EQ(message_of([&] { executor.run(inputs_of(3)); }),
+  EXPECT_EQ(error_of([&] { executor.run(inputs_of(3)); }),
             "InvalidArgument: input 'x': expected float32 2x4, as it was bound with fixed_shapes, "
             "found float32 3x4");
-  EXPECT_THAT(message_of([&] { executor.bind_input("x", filled(3, kSwitchDepth, 0)); }),
+  EXPECT_THAT(error_of([&] { executor.bind_input("x", filled(3, kSwitchDepth, 0)); }),
               HasSubstr("expected float32 2x4, as it was bound with fixed_shapes"));
-  EXPECT_THAT(message_of([&] { executor.bind_output("y", filled(3, kSwitchWidth, 0)); }),
+  EXPECT_THAT(error_of([&] { executor.bind_output("y", filled(3, kSwitchWidth, 0)); }),
               HasSubstr("expected memory for float32 2x6, found float32 3x6"));
   executor.run(inputs_of(2));
 }
@@ -324,16 +292,16 @@ TEST_F(SwitchedShapes, FollowWhatIsBound) {
     executor.bind_output("y", y);
     executor.run_bound();
     Executor fresh = bind(rows);
-    EXPECT_TRUE(is_bitwise_equal(y, fresh.run(inputs_of(rows))[0])) << rows;
+    EXPECT_TRUE(has_same_bits(y, fresh.run(inputs_of(rows))[0])) << rows;
   }
   // A tensor that is passed to run() replaces bound memory, but the bound outputs must fit it.
-  EXPECT_EQ(message_of([&] { executor.run(inputs_of(5)); }),
+  EXPECT_EQ(error_of([&] { executor.run(inputs_of(5)); }),
             "InvalidArgument: output 'y': expected memory for float32 5x6, which it is for these "
             "inputs, found float32 3x6; bind other memory, or clear the bindings");
   executor.run_bound();
   EXPECT_EQ(executor.outputs()[0].text, "float32 3x6");
   executor.clear_bindings();
-  EXPECT_THAT(message_of([&] { executor.run_bound(); }), HasSubstr("none bound for this one"));
+  EXPECT_THAT(error_of([&] { executor.run_bound(); }), HasSubstr("none bound for this one"));
   executor.run(inputs_of(5));
 }
 
@@ -347,7 +315,7 @@ bool is_same(const CandidateDescription& left, const CandidateDescription& right
 TEST_F(SwitchedShapes, GoByWhatWasMeasured) {
   const BindOptions options = {.optimize = Optimize::Now,
                                .tune = {.tune_all = true, .in_process = true},
-                               .cache = {.cache_dir = folder_}};
+                               .cache = {.cache_dir = folder_.path()}};
   Executor executor = bind(64, options);
   const auto algorithms = [&] {
     std::vector<std::string> all;
@@ -382,7 +350,7 @@ TEST_F(SwitchedShapes, GoByWhatWasMeasured) {
 TEST_F(SwitchedShapes, StayPlannedWhereTheRunIsOutOfTime) {
   Executor executor = bind(2);
   executor.set_time_limit(1e-9);
-  EXPECT_THAT(message_of([&] { executor.run(inputs_of(3)); }),
+  EXPECT_THAT(error_of([&] { executor.run(inputs_of(3)); }),
               HasSubstr("expected the run to end within"));
   EXPECT_THAT(known_rows(executor), ElementsAre(3, 2));
   executor.set_time_limit(0);

@@ -1,13 +1,15 @@
 #include "tessera/tessera.h"
 
-#include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <thread>
 
+#include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
+#include "base/tensors_test.h"
 #include "import/onnx/test_models.h"
 
 namespace tessera {
@@ -22,50 +24,26 @@ using onnx_import::add_weight;
 class ModelFile : public testing::Test {
  protected:
   ModelFile() {
-    std::filesystem::create_directories(folder_);
     onnx::ModelProto model = onnx_import::make_model();
     onnx::GraphProto& graph = *model.mutable_graph();
     add_input(graph, "x", {1, 2});
-    graph.mutable_input(0)
-        ->mutable_type()
-        ->mutable_tensor_type()
-        ->mutable_shape()
-        ->mutable_dim(0)
-        ->set_dim_param("batch");
+    onnx_import::name_dimension(graph, 0, 0, "batch");
     add_input(graph, "unread", {7});
     add_weight(graph, "w", {2}, 0.5F);
     add_node(graph, "Mul", {"x", "w"}, {"product"}, "scale");
     add_node(graph, "Identity", {"product"}, {"same"}, "same");
     add_node(graph, "Relu", {"same"}, {"y"}, "relu");
     add_output(graph, "y");
-    std::ofstream(file_, std::ios::binary) << model.SerializeAsString();
+    write_text(file_, model.SerializeAsString());
   }
-  ~ModelFile() override { std::filesystem::remove_all(folder_); }
 
   static Tensor input(const std::vector<float>& elements) {
-    const auto rows = static_cast<int64_t>(elements.size()) / 2;
-    return Tensor::from<float>(DataType::Float32, {rows, 2}, elements);
-  }
-  static std::vector<float> elements(const Tensor& tensor) {
-    const auto values = tensor.as<float>();
-    return {values.begin(), values.end()};
+    return floats({static_cast<int64_t>(elements.size()) / 2, 2}, elements);
   }
 
-  const std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() /
-      ("tessera_api_test_" + std::to_string(::getpid()) + "_" +
-       testing::UnitTest::GetInstance()->current_test_info()->name());
+  const TemporaryFolder folder_;
   const std::filesystem::path file_ = folder_ / "model.onnx";
 };
-
-std::string error_text(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST_F(ModelFile, RunsOnBoundShapes) {
   const Model model = load(file_);
@@ -74,19 +52,19 @@ TEST_F(ModelFile, RunsOnBoundShapes) {
   EXPECT_EQ(executor.outputs()[0].text, "float32 2x2");
   const std::vector<Tensor> outputs = executor.run({{"x", input({2, -2, 4, 6})}});
   ASSERT_EQ(outputs.size(), 1U);
-  EXPECT_THAT(elements(outputs[0]), testing::ElementsAre(1, 0, 2, 3));
+  EXPECT_THAT(values(outputs[0]), ElementsAre(1, 0, 2, 3));
 }
 
 TEST_F(ModelFile, FetchesInnerValuesThatPassesLeave) {
   const BindOptions options = {.shapes = {{"x", {1, 2}}}, .fetch = {"product", "same"}};
-  EXPECT_EQ(error_text([&] { load(file_).bind(options); }),
+  EXPECT_EQ(error_of([&] { load(file_).bind(options); }),
             "InvalidArgument: fetch 'same': a pass removed this value when the model was loaded; "
             "load the model with keeps_all_values to fetch it");
   Executor executor = load(file_, {.keeps_all_values = true}).bind(options);
   const std::vector<Tensor> results = executor.run({{"x", input({2, -2})}});
   ASSERT_EQ(results.size(), 3U);
-  EXPECT_THAT(elements(results[1]), testing::ElementsAre(1, -1));
-  EXPECT_THAT(elements(results[2]), testing::ElementsAre(1, -1));
+  EXPECT_THAT(values(results[1]), ElementsAre(1, -1));
+  EXPECT_THAT(values(results[2]), ElementsAre(1, -1));
 }
 
 TEST_F(ModelFile, TwoExecutorsInTwoThreadsShareWeights) {
@@ -100,27 +78,27 @@ TEST_F(ModelFile, TwoExecutorsInTwoThreadsShareWeights) {
   std::thread second_thread([&] { second_results = second.run({{"x", input({6, 8})}}); });
   first_thread.join();
   second_thread.join();
-  EXPECT_THAT(elements(first_results[0]), testing::ElementsAre(1, 2));
-  EXPECT_THAT(elements(second_results[0]), testing::ElementsAre(3, 4));
+  EXPECT_THAT(values(first_results[0]), ElementsAre(1, 2));
+  EXPECT_THAT(values(second_results[0]), ElementsAre(3, 4));
   EXPECT_EQ(first_results[1].data(), second_results[1].data());
 }
 
 TEST_F(ModelFile, AnExecutorOutlivesItsModel) {
   Executor executor = load(file_).bind({.shapes = {{"x", {1, 2}}}});
-  EXPECT_THAT(elements(executor.run({{"x", input({2, 4})}})[0]), testing::ElementsAre(1, 2));
+  EXPECT_THAT(values(executor.run({{"x", input({2, 4})}})[0]), ElementsAre(1, 2));
 }
 
 TEST_F(ModelFile, WhatIsFedIsHeldAgainstWhatWasBound) {
   Executor executor = load(file_).bind({.shapes = {{"x", {1, 2}}}, .run = {.fixed_shapes = true}});
-  EXPECT_EQ(error_text([&] { executor.run({}); }),
+  EXPECT_EQ(error_of([&] { executor.run({}); }),
             "InvalidArgument: input 'x': expected a tensor (float32 1x2), found none given");
-  EXPECT_EQ(error_text([&] { executor.run({{"x", input({1, 2, 3, 4})}}); }),
+  EXPECT_EQ(error_of([&] { executor.run({{"x", input({1, 2, 3, 4})}}); }),
             "InvalidArgument: input 'x': expected float32 1x2, as it was bound with fixed_shapes, "
             "found float32 2x2");
-  EXPECT_EQ(error_text([&] { executor.run({{"x", input({1, 2})}, {"z", input({1, 2})}}); }),
+  EXPECT_EQ(error_of([&] { executor.run({{"x", input({1, 2})}, {"z", input({1, 2})}}); }),
             "InvalidArgument: input 'z': the model has no such input; it has 'x', 'unread'");
   // A mistyped name is reported, and not the input that is missing because of it.
-  EXPECT_EQ(error_text([&] { executor.run({{"unred", input({1, 2})}}); }),
+  EXPECT_EQ(error_of([&] { executor.run({{"unred", input({1, 2})}}); }),
             "InvalidArgument: input 'unred': the model has no such input; it has 'x', 'unread'; "
             "did you mean 'unread'?");
 }
@@ -130,7 +108,7 @@ TEST_F(ModelFile, StepsAreRecordedWhenAskedFor) {
   // libraries.
   Executor executor = load(file_).bind({.shapes = {{"x", {1, 2}}}, .backends = {"reference"}});
   executor.run({{"x", input({1, 2})}});
-  EXPECT_THAT(executor.steps(), testing::IsEmpty());
+  EXPECT_THAT(executor.steps(), IsEmpty());
   executor.record_steps(true);
   executor.run({{"x", input({1, 2})}});
   ASSERT_EQ(executor.steps().size(), 2U);
@@ -146,7 +124,7 @@ TEST_F(ModelFile, DescribesWhatItLoaded) {
   EXPECT_FALSE(description.inputs[1].is_read);
   EXPECT_EQ(description.weight_bytes, 8);
   EXPECT_EQ(description.peak_bytes, std::nullopt);
-  EXPECT_THAT(description.fetchable, testing::ElementsAre("product", "y"));
+  EXPECT_THAT(description.fetchable, ElementsAre("product", "y"));
   EXPECT_EQ(load(file_).describe({{"x", {3, 2}}}).peak_bytes, 2 * 24);
 }
 
@@ -159,8 +137,8 @@ TEST_F(ModelFile, WarningsGoToTheCallback) {
   std::vector<std::string> messages;
   load(file_, {.log = [&](const std::string& message) { messages.push_back(message); }});
   ASSERT_EQ(messages.size(), 1U);
-  EXPECT_THAT(messages[0], testing::HasSubstr("product"));
-  EXPECT_THAT(error_text([&] { load(file_, {.is_strict = true}); }), testing::HasSubstr("product"));
+  EXPECT_THAT(messages[0], HasSubstr("product"));
+  EXPECT_THAT(error_of([&] { load(file_, {.is_strict = true}); }), HasSubstr("product"));
 }
 
 }  // namespace

@@ -7,19 +7,21 @@
 #include <utility>
 #include <vector>
 
+#include "base/tensors_test.h"
+#include "graph/attributes_test.h"
+
 namespace tessera {
 namespace {
 
 Attributes one_of_each() {
-  Attributes attributes;
-  attributes.set("int", int64_t{-3});
-  attributes.set("float", 0.5F);
-  attributes.set("string", std::string("SAME_UPPER"));
-  attributes.set("ints", std::vector<int64_t>{1, 2, 3});
-  attributes.set("floats", std::vector<float>{0.25F, 4});
-  attributes.set("strings", std::vector<std::string>{"Tanh", "a longer one that is on the heap"});
-  attributes.set("tensor",
-                 Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{7, 8}));
+  Attributes attributes = attributes_of(
+      {{"int", -3},
+       {"float", 0.5F},
+       {"string", "SAME_UPPER"},
+       {"ints", {1, 2, 3}},
+       {"floats", std::vector<float>{0.25F, 4}},
+       {"strings", std::vector<std::string>{"Tanh", "a longer one that is on the heap"}}});
+  attributes.set("tensor", floats({1, 2}, {7, 8}));
   attributes.set("tensors", std::vector<Tensor>{});
   attributes.set("type", Type::tensor(DataType::Float32));
   return attributes;

@@ -1,12 +1,11 @@
 // Names and spellings of libraries, including those that this version does not include.
 #include "backend/backend_set.h"
 
-#include <gmock/gmock.h>
-
 #include <array>
 #include <string>
 
-#include "tessera/error.h"
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 
 namespace tessera {
 namespace {
@@ -26,12 +25,9 @@ class BackendSetNames : public testing::Test {
  protected:
   // Kind and message of the error for choosing `name`.
   std::pair<ErrorKind, std::string> refusal_of(const std::string& name) {
-    try {
-      set_.choose({name});
-    } catch (const Error& error) {
-      return {error.kind(), error.what()};
-    }
-    return {ErrorKind::Internal, "it was chosen"};
+    const auto error = thrown_by([&] { set_.choose({name}); });
+    if (!error) return {ErrorKind::Internal, "it was chosen"};
+    return {error->kind(), error->what()};
   }
 
   BackendSet set_{kKnown, kAbsent, "", std::make_shared<HostServices>()};
@@ -43,7 +39,7 @@ TEST_F(BackendSetNames, AreTakenHoweverTheyAreWritten) {
     EXPECT_EQ(set_.resolve_alias(name), "mylib") << name;
     const auto [kind, text] = refusal_of(name);
     EXPECT_EQ(kind, ErrorKind::Unsupported);
-    EXPECT_THAT(text, testing::HasSubstr("it was left out")) << name;
+    EXPECT_THAT(text, HasSubstr("it was left out")) << name;
   }
   for (const char* name : {"", "-", "mylibs", "my lib", "other"}) {
     EXPECT_EQ(set_.resolve_alias(name), name);
@@ -54,17 +50,17 @@ TEST_F(BackendSetNames, OfWhatThisVersionDoesNotHaveSayWhatIsMissing) {
   for (const char* name : {"other", "Other", "oth", "another", "OTH"}) {
     const auto [kind, text] = refusal_of(name);
     EXPECT_EQ(kind, ErrorKind::Unsupported) << name;
-    EXPECT_THAT(text, testing::HasSubstr("backend '" + std::string(name) +
-                                         "': cannot be used: this version has no plug-in over it"));
+    EXPECT_THAT(text, HasSubstr("backend '" + std::string(name) +
+                                "': cannot be used: this version has no plug-in over it"));
   }
-  EXPECT_THAT(refusal_of("third").second, testing::HasSubstr("nor over that"));
+  EXPECT_THAT(refusal_of("third").second, HasSubstr("nor over that"));
 }
 
 TEST_F(BackendSetNames, ThatNobodyKnowsAreAnsweredWithTheLikelyOne) {
   const auto expect_likely = [&](const std::string& name, const std::string& likely) {
     const auto [kind, text] = refusal_of(name);
     EXPECT_EQ(kind, ErrorKind::InvalidArgument) << name;
-    EXPECT_THAT(text, testing::HasSubstr("found no backend of this name")) << name;
+    EXPECT_THAT(text, HasSubstr("found no backend of this name")) << name;
     EXPECT_THAT(text, testing::EndsWith(likely)) << name;
   };
   expect_likely("mylip", "; did you mean 'mylib'?");

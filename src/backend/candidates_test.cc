@@ -1,19 +1,15 @@
 #include "backend/candidates.h"
 
-#include <gmock/gmock.h>
-
 #include <cstddef>
 
 #include "backend/test_plugins.h"
+#include "base/tensors_test.h"
 #include "graph/released_weight.h"
 #include "ops/graph_test.h"
 
 namespace tessera {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_plugins::Buffer;
 using testing_plugins::Description;
 using testing_plugins::MirrorBackend;
@@ -26,8 +22,8 @@ using testing_plugins::relu_candidate;
 class Candidates : public testing::Test {
  protected:
   // x -> Relu -> y -> Relu -> z; z is the output.
-  tessera::Graph two_relus() {
-    GraphBuilder builder(registry_);
+  static tessera::Graph two_relus() {
+    GraphBuilder builder(all_ops());
     builder.input("x", float_type(Shape{2, 3}))
         .node("first", "Relu", {"x"}, {"y"})
         .node("second", "Relu", {"y"}, {"z"})
@@ -37,12 +33,19 @@ class Candidates : public testing::Test {
     return graph;
   }
 
-  Offers offers(MirrorBackend::Propose propose) {
-    const tessera::Graph graph = two_relus();
-    const tessera_graph view(graph, registry_);
-    plugins_ = {open_mirror(std::move(propose))};
+  void use(std::shared_ptr<const Plugin> plugin) {
+    plugins_ = {std::move(plugin)};
     table_ = std::make_unique<LayoutTable>(plugins_);
-    return collect_offers(view, plugins_, *table_, {});
+  }
+
+  Offers collect(const OfferOptions& options = {}) const {
+    const tessera_graph view(graph_, all_ops());
+    return collect_offers(view, plugins_, *table_, options);
+  }
+
+  Offers offers(MirrorBackend::Propose propose) {
+    use(open_mirror(std::move(propose)));
+    return collect();
   }
 
   // The reason of the first node's refusal if `change` makes a candidate illegal.
@@ -59,7 +62,7 @@ class Candidates : public testing::Test {
     return "";
   }
 
-  ops::Registry registry_ = ops::make_registry();
+  tessera::Graph graph_ = two_relus();
   std::vector<std::shared_ptr<const Plugin>> plugins_;
   std::unique_ptr<LayoutTable> table_;
 };
@@ -78,41 +81,31 @@ class AskedBackend : public plugin::Backend {
 };
 
 TEST_F(Candidates, AreAskedForWithWhatNanMayBecome) {
-  const tessera::Graph graph = two_relus();
-  const tessera_graph view(graph, registry_);
   ProposeOptions asked;
-  plugins_ = {open_made([&] { return std::make_unique<AskedBackend>(asked); })};
-  table_ = std::make_unique<LayoutTable>(plugins_);
-  collect_offers(view, plugins_, *table_, {.nan = TESSERA_NAN_FAST});
+  use(open_made([&] { return std::make_unique<AskedBackend>(asked); }));
+  collect({.nan = TESSERA_NAN_FAST});
   EXPECT_EQ(asked.nan, TESSERA_NAN_FAST);
-  collect_offers(view, plugins_, *table_, {});
+  collect();
   EXPECT_EQ(asked.nan, TESSERA_NAN_EXACT);
 }
 
 TEST_F(Candidates, AreAskedForWithHowLargeErrorsMayBe) {
-  const tessera::Graph graph = two_relus();
-  const tessera_graph view(graph, registry_);
   ProposeOptions asked;
-  plugins_ = {open_made([&] { return std::make_unique<AskedBackend>(asked); })};
-  table_ = std::make_unique<LayoutTable>(plugins_);
-  collect_offers(view, plugins_, *table_, {.accuracy = TESSERA_ACCURACY_FAST});
+  use(open_made([&] { return std::make_unique<AskedBackend>(asked); }));
+  collect({.accuracy = TESSERA_ACCURACY_FAST});
   EXPECT_EQ(asked.accuracy, TESSERA_ACCURACY_FAST);
-  collect_offers(view, plugins_, *table_, {});
+  collect();
   EXPECT_EQ(asked.accuracy, TESSERA_ACCURACY_BOUNDED);
 }
 
 TEST_F(Candidates, ThatAreRoughAreRefusedUnlessThatIsAllowed) {
-  const tessera::Graph graph = two_relus();
-  const tessera_graph view(graph, registry_);
-  plugins_ = {open_mirror([](const auto& seen, Proposals& proposals) {
+  const Offers bounded = offers([](const auto& seen, Proposals& proposals) {
     plugin::Candidate rough = relu_candidate(seen.node(0), TESSERA_LAYOUT_DEFAULT);
     rough.algorithm = "rough";
     rough.flags |= TESSERA_CANDIDATE_ROUGH;
     proposals.add(std::move(rough));
     proposals.add(relu_candidate(seen.node(1), TESSERA_LAYOUT_DEFAULT));
-  })};
-  table_ = std::make_unique<LayoutTable>(plugins_);
-  const Offers bounded = collect_offers(view, plugins_, *table_, {});
+  });
   ASSERT_EQ(bounded.candidates.size(), 1U);
   EXPECT_EQ(bounded.candidates[0].nodes, std::vector<NodeId>{{1}});
   ASSERT_EQ(bounded.refusals.size(), 1U);
@@ -120,16 +113,15 @@ TEST_F(Candidates, ThatAreRoughAreRefusedUnlessThatIsAllowed) {
   EXPECT_EQ(bounded.refusals[0].reason,
             "the error of its candidate 'rough' may exceed the op's bound, which only "
             "accuracy=fast allows");
-  const Offers fast = collect_offers(view, plugins_, *table_, {.accuracy = TESSERA_ACCURACY_FAST});
+  const Offers fast = collect({.accuracy = TESSERA_ACCURACY_FAST});
   EXPECT_EQ(fast.candidates.size(), 2U);
   EXPECT_TRUE(fast.refusals.empty());
 }
 
 TEST_F(Candidates, OfAnOlderHostAreExactAndStillWanted) {
-  const tessera::Graph graph = two_relus();
-  const tessera_graph view(graph, registry_);
+  const tessera_graph view(graph_, all_ops());
   ProposeOptions asked;
-  plugins_ = {open_made([&] { return std::make_unique<AskedBackend>(asked); })};
+  use(open_made([&] { return std::make_unique<AskedBackend>(asked); }));
   tessera_wanted wanted = {};
   wanted.algorithm = wanted.ports = "";
   tessera_propose_options options = {};
@@ -172,10 +164,9 @@ TEST_F(Candidates, InAnyDenseLayoutBecomeOneForEach) {
 }
 
 TEST_F(Candidates, NameSparseLayoutsWithoutTheCapacityThatTheValueHas) {
-  tessera::Graph graph = two_relus();
-  graph[find_value(graph, "x")].sparse = {SparseFormat::Csr, 4};
-  graph[find_value(graph, "y")].sparse = {SparseFormat::Csr, 5};
-  const tessera_graph view(graph, registry_);
+  graph_[find_value(graph_, "x")].sparse = {SparseFormat::Csr, 4};
+  graph_[find_value(graph_, "y")].sparse = {SparseFormat::Csr, 5};
+  const tessera_graph view(graph_, all_ops());
   plugins_ = {open_mirror([](const auto& seen, Proposals& proposals) {
     EXPECT_EQ(seen.node(0).input(0).sparse_format(), TESSERA_CSR);
     EXPECT_EQ(seen.node(0).input(0).sparse_capacity(), 4);
@@ -183,7 +174,7 @@ TEST_F(Candidates, NameSparseLayoutsWithoutTheCapacityThatTheValueHas) {
     proposals.add(relu_candidate(seen.node(0), TESSERA_LAYOUT_CSR));
     proposals.add(relu_candidate(seen.node(1), TESSERA_LAYOUT_ANY_DENSE));
   })};
-  const LayoutTable table(plugins_, sparse_forms(graph));
+  const LayoutTable table(plugins_, sparse_forms(graph_));
   const Offers got = collect_offers(view, plugins_, table, {});
   std::vector<std::string> layouts;
   for (const tessera::Candidate& candidate : got.candidates) {
@@ -285,9 +276,9 @@ TEST_F(Candidates, OfAPluginThatThrowsAreRefusalsOfEveryNode) {
 class Absorbing : public Candidates {
  protected:
   Absorbing() {
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     builder.input("x", float_type(Shape{2}))
-        .constant("w", Tensor::from<float>(DataType::Float32, {2}, std::vector<float>{5, 7}))
+        .constant("w", floats({2}, {5, 7}))
         .node("sum", "Add", {"x", "w"}, {"y"})
         .output("y");
     graph_ = builder.graph();
@@ -295,7 +286,7 @@ class Absorbing : public Candidates {
   }
 
   tessera::Candidate propose() {
-    plugins_ = {open_mirror([](const auto& graph, Proposals& proposals) {
+    Offers got = offers([](const auto& graph, Proposals& proposals) {
       plugin::Candidate candidate;
       candidate.nodes = {0};
       candidate.inputs = {{.value = graph.node(0).input(0).id()}};
@@ -311,15 +302,10 @@ class Absorbing : public Candidates {
         });
       };
       proposals.add(std::move(candidate));
-    })};
-    table_ = std::make_unique<LayoutTable>(plugins_);
-    const tessera_graph view(graph_, registry_);
-    Offers got = collect_offers(view, plugins_, *table_, {});
+    });
     EXPECT_EQ(got.candidates.size(), 1U);
     return std::move(got.candidates.at(0));
   }
-
-  tessera::Graph graph_;
 };
 
 TEST_F(Absorbing, KernelsKeepWhatTheyAreBuiltOf) {

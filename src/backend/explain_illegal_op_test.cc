@@ -1,5 +1,4 @@
 // Tests explain_illegal_op() of plugin_ops.h with illegal ops.
-#include <gmock/gmock.h>
 
 #include <functional>
 #include <string>
@@ -7,11 +6,10 @@
 
 #include "backend/plugin_ops.h"
 #include "backend/scale_op_test.h"
+#include "base/matchers_test.h"
 
 namespace tessera {
 namespace {
-
-using testing::HasSubstr;
 
 // The result of explain_illegal_op() without the op's name.
 std::string reason_of(const tessera_op& op) {

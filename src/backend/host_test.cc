@@ -1,7 +1,5 @@
 #include "backend/host.h"
 
-#include <gmock/gmock.h>
-
 #include <atomic>
 #include <chrono>
 #include <map>
@@ -9,17 +7,15 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "backend/blob_bounds.h"
 #include "backend/run_context.h"
+#include "base/matchers_test.h"
+#include "base/threads_test.h"
 
 namespace tessera {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // No function of the host throws, because plug-ins may be written in C, which exceptions cannot
 // pass.
@@ -56,18 +52,14 @@ TEST_F(Host, ABlobThatCannotBeTakenIsNotThere) {
 
 TEST_F(Host, OneThreadAtATimeMakesABlob) {
   std::atomic<int> made = 0;
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < 8; ++thread) {
-    threads.emplace_back([&] {
-      ASSERT_EQ(host_->claim_blob(host_, "key"), 1);
-      if (!services_->get_blob("mine/key")) {
-        ++made;
-        host_->put_blob(host_, "key", "abc", 3);
-      }
-      host_->release_blob(host_, "key");
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  run_at_once(8, [&](int /*thread*/) {
+    ASSERT_EQ(host_->claim_blob(host_, "key"), 1);
+    if (!services_->get_blob("mine/key")) {
+      ++made;
+      host_->put_blob(host_, "key", "abc", 3);
+    }
+    host_->release_blob(host_, "key");
+  });
   EXPECT_EQ(made, 1);
   EXPECT_EQ(host_->claim_blob(host_, nullptr), 0);
   EXPECT_NO_THROW(host_->release_blob(host_, "never claimed"));

@@ -1,14 +1,12 @@
 #include "backend/layouts.h"
 
-#include <gmock/gmock.h>
-
 #include "backend/test_plugins.h"
 #include "base/error_test.h"
+#include "base/matchers_test.h"
 
 namespace tessera {
 namespace {
 
-using testing::HasSubstr;
 using testing_plugins::Description;
 using testing_plugins::open_made;
 using testing_plugins::open_mirror;
@@ -21,13 +19,8 @@ struct NamedBackend : plugin::Backend {
 };
 
 std::string reason_not_opened(const Description& description) {
-  try {
-    open_made([&] { return std::make_unique<NamedBackend>(description); });
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::Unsupported);
-    return error.message();
-  }
-  return "";
+  return error_of(ErrorKind::Unsupported,
+                  [&] { open_made([&] { return std::make_unique<NamedBackend>(description); }); });
 }
 
 TEST(Layouts, OneThatLacksAConversionIsRefusedByName) {

@@ -1,7 +1,5 @@
 #include "backend/node_reads.h"
 
-#include <gmock/gmock.h>
-
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "backend/candidates.h"
 #include "backend/test_plugins.h"
+#include "base/tensors_test.h"
 #include "graph/graph.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"
@@ -17,9 +16,6 @@
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using testing_plugins::open_made;
 using testing_plugins::open_mirror;
 using testing_plugins::Proposals;
@@ -36,9 +32,6 @@ struct GivenNode {
   int opset = 28;
 };
 
-Tensor floats(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return Tensor::from<float>(DataType::Float32, std::move(dims), values);
-}
 Tensor number(float value) { return floats({}, {value}); }
 
 class ExplainUnread : public testing::Test {
@@ -46,7 +39,7 @@ class ExplainUnread : public testing::Test {
   Graph graph_of(const GivenNode& given) {
     Attributes attributes;
     for (const auto& [name, value] : given.attributes) attributes.set(name, value);
-    GraphBuilder builder(registry_, given.opset);
+    GraphBuilder builder(all_ops(), given.opset);
     builder.input("x", float_type(given.shape));
     std::vector<std::string> inputs = {"x"};
     for (const Tensor& constant : given.constants) {
@@ -54,14 +47,14 @@ class ExplainUnread : public testing::Test {
       builder.constant(inputs.back(), constant);
     }
     builder.node("n", given.op, inputs, {"y"}, attributes).output("y");
-    return infer_types(builder.graph(), registry_, Log([](const std::string&) {}));
+    return infer_types(builder.graph(), all_ops(), Log([](const std::string&) {}));
   }
 
   // Why the host refuses a plug-in that calls `ask` and then offers a kernel for input 0 and output
   // 0 of the node; "" if it accepts the offer.
   std::string refusal_of(const GivenNode& given, const Ask& ask) {
     const Graph graph = graph_of(given);
-    const tessera_graph view(graph, registry_);
+    const tessera_graph view(graph, all_ops());
     return refusal_of(view, ask);
   }
 
@@ -80,8 +73,6 @@ class ExplainUnread : public testing::Test {
       proposals.add(testing_plugins::relu_candidate(node, TESSERA_LAYOUT_DEFAULT));
     });
   }
-
-  ops::Registry registry_ = ops::make_registry();
 };
 
 const Ask kNothing = [](const plugin::Graph&, const plugin::Node&) {};
@@ -178,7 +169,7 @@ TEST_F(ExplainUnread, WhatTheHostPassesOnOrComputesIsRead) {
 
 TEST_F(ExplainUnread, WhatOnePluginReadsAnotherHasNotRead) {
   const Graph graph = graph_of(space_to_depth("CRD"));
-  const tessera_graph view(graph, registry_);
+  const tessera_graph view(graph, all_ops());
   const std::vector plugins = {open_offering(reading("mode")), open_offering(kNothing)};
   // Both have the same name and layouts.
   const std::vector first = {plugins[0]};
@@ -228,7 +219,7 @@ class ShortForm : public ExplainUnread {
   std::vector<std::string> failures(bool predicate_reads, bool run_reads, float alpha,
                                     const Shape& shape = {2}) {
     const Graph graph = graph_of({"LeakyRelu", {{"alpha", alpha}}, {}, shape});
-    const tessera_graph view(graph, registry_);
+    const tessera_graph view(graph, all_ops());
     const std::vector plugins = {
         open_made([&] { return std::make_unique<ShortBackend>(predicate_reads, run_reads); })};
     const LayoutTable table(plugins);
@@ -252,12 +243,7 @@ class ShortForm : public ExplainUnread {
     buffer.rank = 1;
     buffer.dims = dims.data();
     RunContext context(pool);
-    try {
-      kernel.run("node 'n'", context, &buffer, &buffer);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return error_of([&] { kernel.run("node 'n'", context, &buffer, &buffer); });
   }
 };
 

@@ -6,23 +6,20 @@
 #include <atomic>
 #include <bit>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/tensors_test.h"
+#include "base/threads_test.h"
 #include "tessera/error.h"
 
 namespace tessera {
 namespace {
 
-Tensor tensor_of(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return Tensor::from<float>(DataType::Float32, std::move(dims), values);
-}
-
 TEST(Digest, TellsElementsShapesAndTypesApart) {
-  const Digest digest = digest_of(tensor_of({2, 2}, {1, 2, 3, 4}));
-  EXPECT_EQ(digest, digest_of(tensor_of({2, 2}, {1, 2, 3, 4})));
-  EXPECT_NE(digest, digest_of(tensor_of({2, 2}, {1, 2, 3, 5})));
-  EXPECT_NE(digest, digest_of(tensor_of({4}, {1, 2, 3, 4})));
+  const Digest digest = digest_of(floats({2, 2}, {1, 2, 3, 4}));
+  EXPECT_EQ(digest, digest_of(floats({2, 2}, {1, 2, 3, 4})));
+  EXPECT_NE(digest, digest_of(floats({2, 2}, {1, 2, 3, 5})));
+  EXPECT_NE(digest, digest_of(floats({4}, {1, 2, 3, 4})));
   const std::vector<int32_t> bits = {0x3f800000, 0x40000000, 0x40400000, 0x40800000};
   EXPECT_NE(digest, digest_of(Tensor::from<int32_t>(DataType::Int32, {2, 2}, bits)));
 }
@@ -38,9 +35,9 @@ Tensor counted(int64_t bytes) {
 // list of all 1 MiB parts: D(b"tessera weight\n" + TYPE + b" " + DIMENSIONS + b"\n" + length (8
 // bytes, little-endian) + D(part) of all parts).
 TEST(Digest, IsATreeOfBlake2b) {
-  EXPECT_EQ(cache::hexadecimal(digest_of(tensor_of({2, 2}, {1, 2, 3, 4}))),
+  EXPECT_EQ(cache::hexadecimal(digest_of(floats({2, 2}, {1, 2, 3, 4}))),
             "4d6847fa9c583bab047a9cdd4f2e6e9b86512dc7c4df183ca9c6ee11275c9bc0");
-  EXPECT_EQ(cache::hexadecimal(digest_of(tensor_of({0}, {}))),
+  EXPECT_EQ(cache::hexadecimal(digest_of(floats({0}, {}))),
             "130a45ceb5f4cdb4b5cddb021d1459f9c0b445e87662a72d4d70af0810972bb4");
   EXPECT_EQ(cache::hexadecimal(digest_of(counted((2 << 20) + 3))),
             "9a4ac9bb58e86482f16cf0e3d6534e06f715ad56369f900b5b3ce20cd6274d3a");
@@ -68,7 +65,7 @@ TEST(Digest, DependsOnEveryByte) {
 // of the upper halves counts.
 TEST(Digest, TellsWeightsApartThatHaveOneXxh3) {
   const auto weight = [](float first, float second) {
-    Tensor tensor = tensor_of({64, 64}, std::vector<float>(64 * 64));
+    Tensor tensor = floats({64, 64}, std::vector<float>(64 * 64));
     auto* const values = static_cast<float*>(tensor.mutable_data());
     values[0] = std::bit_cast<float>(0xbff266e0U);
     values[1] = first;
@@ -92,16 +89,12 @@ TEST(PackStore, MakesAPackOnceThoughManyAsk) {
   PackStore store;
   std::atomic<int> made = 0;
   std::vector<PackStore::Bytes> packs(8);
-  std::vector<std::thread> threads;
-  for (PackStore::Bytes& pack : packs) {
-    threads.emplace_back([&] {
-      pack = store.get({{1, 2}, "id", "lib 1"}, 16, [&](void* memory) {
-        ++made;
-        *static_cast<int*>(memory) = 42;
-      });
+  for_each_at_once(packs, [&](PackStore::Bytes& pack) {
+    pack = store.get({{1, 2}, "id", "lib 1"}, 16, [&](void* memory) {
+      ++made;
+      *static_cast<int*>(memory) = 42;
     });
-  }
-  for (std::thread& thread : threads) thread.join();
+  });
   EXPECT_EQ(made, 1);
   for (const PackStore::Bytes& pack : packs) {
     EXPECT_EQ(pack, packs[0]);

@@ -1,7 +1,6 @@
 #include "backend/pattern.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <cmath>
@@ -10,13 +9,12 @@
 #include <random>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error_test.h"
+#include "base/tensors_test.h"
 #include "graph/verify.h"
-#include "tessera/error.h"
 #include "tessera/float16.h"
 
 namespace tessera {
@@ -91,7 +89,7 @@ class TextGraph {
     }
     std::vector<int64_t> dims;
     if (!is_number) dims = {2};
-    graph_[id].constant = Tensor::from<float>(DataType::Float32, dims, elements);
+    graph_[id].constant = floats(dims, elements);
     graph_[id].type = Type::tensor(DataType::Float32, shape_from(dims));
     return id;
   }

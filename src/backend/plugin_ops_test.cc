@@ -1,8 +1,5 @@
 #include "backend/plugin_ops.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,19 +9,17 @@
 
 #include "backend/scale_op_test.h"
 #include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/tensors_test.h"
 #include "import/onnx/import.h"
 #include "infer/infer.h"
 #include "onnx.pb.h"
 #include "ops/evaluate.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 ops::Op op_of(plugin::Op op) { return std::move(Opened(std::move(op)).ops().at(0)); }
 
@@ -39,10 +34,6 @@ Node node_for(const ops::Op& op, size_t inputs, size_t outputs = 1) {
   for (size_t index = 0; index < outputs; ++index) node.outputs.push_back({next++});
   ops::complete(op, node);
   return node;
-}
-
-Tensor filled_floats(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return Tensor::from<float>(DataType::Float32, std::move(dims), values);
 }
 
 ops::InferInput input_of(std::optional<Shape> shape, DataType element = DataType::Float32) {
@@ -74,11 +65,11 @@ TEST(MakeOps, SchemaIsThatOfTheTable) {
 TEST(MakeOps, RuleAndReferenceRun) {
   const ops::Op op = op_of(scale_op());
   ThreadPool pool(2);
-  const std::vector<Tensor> x = {filled_floats({2, 2}, {1, 2, 3, 4})};
+  const std::vector<Tensor> x = {floats({2, 2}, {1, 2, 3, 4})};
   EXPECT_THAT(ops::evaluate(op, node_for(op, 1), x, pool)[0].as<float>(), ElementsAre(2, 4, 6, 8));
   Node node = node_for(op, 2);
   node.attributes.set("factor", 3.0F);
-  const std::vector<Tensor> both = {x[0], filled_floats({}, {10})};
+  const std::vector<Tensor> both = {x[0], floats({}, {10})};
   EXPECT_THAT(ops::evaluate(op, node, both, pool)[0].as<float>(), ElementsAre(13, 16, 19, 22));
 }
 
@@ -88,7 +79,7 @@ TEST(MakeOps, WithoutAReferenceThereIsNoKernel) {
   const ops::Op op = op_of(without);
   EXPECT_TRUE(op.kernel == nullptr);
   ThreadPool pool(1);
-  const std::vector<Tensor> x = {filled_floats({1}, {1})};
+  const std::vector<Tensor> x = {floats({1}, {1})};
   EXPECT_EQ(error_of([&] { ops::evaluate(op, node_for(op, 1), x, pool); }),
             "Unsupported: node 'n' (Scale): its op has no reference kernel");
 }
@@ -99,7 +90,7 @@ TEST(MakeOps, RulesMayNotLeaveASizeOpenWhenAllIsKnown) {
   op.infer = [](plugin::InferContext& context) { context.set_output(0, {TESSERA_FLOAT32, {-1}}); };
   const ops::Op made = op_of(op);
   ThreadPool pool(1);
-  const std::vector<Tensor> x = {filled_floats({1}, {1})};
+  const std::vector<Tensor> x = {floats({1}, {1})};
   EXPECT_EQ(error_of([&] { ops::evaluate(made, node_for(made, 1), x, pool); }),
             "Unsupported: node 'n' (Scale): the type rule of op 'Scale' of domain 'org.example' "
             "leaves output 0 open although every input is known, found float32 ?n.0.0");
@@ -134,7 +125,7 @@ TEST(MakeOps, RulesSeeConstantsAndWhatIsLeftOut) {
   };
   const ops::Op op = op_of(repeat);
   EXPECT_EQ(inferred(op, {input_of(Shape{5})}), "float32 5");
-  const Tensor count = Tensor::from<int64_t>(DataType::Int64, {1}, std::vector<int64_t>{3});
+  const Tensor count = ints({1}, {3});
   EXPECT_EQ(inferred(op, {input_of(Shape{5}), ops::infer_input(count)}), "float32 15");
   ops::InferInput elements = input_of(Shape{1}, DataType::Int64);
   elements.elements = std::vector<Dim>{4};
@@ -159,7 +150,7 @@ TEST(MakeOps, OutputsThatNobodyReadsAreNotThere) {
   };
   const ops::Op op = op_of(two);
   ThreadPool pool(1);
-  const std::vector<Tensor> x = {filled_floats({1}, {7})};
+  const std::vector<Tensor> x = {floats({1}, {7})};
   EXPECT_THAT(ops::evaluate(op, node_for(op, 1, 1), x, pool)[0].as<float>(), ElementsAre(7));
 }
 
@@ -266,7 +257,7 @@ TEST(MakeOps, FailuresOfTheReferenceNameNodeAndBackend) {
                           std::span<const plugin::Buffer>) { throw plugin::Failure(kind, "no"); };
     const ops::Op made = op_of(op);
     ThreadPool pool(1);
-    const std::vector<Tensor> x = {filled_floats({1}, {1})};
+    const std::vector<Tensor> x = {floats({1}, {1})};
     return error_of([&] { ops::evaluate(made, node_for(made, 1), x, pool); });
   };
   EXPECT_EQ(error(TESSERA_INVALID_ARGUMENT),
@@ -335,7 +326,7 @@ TEST(MakeOps, ModelsMayUseThem) {
   const Graph loaded = load(registry);
   EXPECT_EQ(text(loaded[loaded.outputs[0]].type), "float32 batch");
   ThreadPool pool(1);
-  const std::vector<Tensor> x = {filled_floats({3}, {1, 2, 3})};
+  const std::vector<Tensor> x = {floats({3}, {1, 2, 3})};
   const Node& made = loaded.nodes[0];
   EXPECT_THAT(ops::evaluate(registry.of(made), made, x, pool)[0].as<float>(), ElementsAre(2, 4, 6));
 

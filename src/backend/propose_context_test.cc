@@ -1,5 +1,4 @@
 // Tests plugin::ProposeContext of tessera/backend_propose.h by what the host receives.
-#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <functional>
@@ -19,7 +18,6 @@ namespace {
 using plugin::Proposals;
 using plugin::ProposeContext;
 using plugin::ProposeOptions;
-using testing::ElementsAre;
 using testing_plugins::open_mirror;
 using testing_plugins::relu_candidate;
 
@@ -27,8 +25,7 @@ using testing_plugins::relu_candidate;
 // `wanted` is given, only those candidates are requested.
 std::vector<std::string> answers(const std::function<void(ProposeContext& context)>& propose,
                                  const std::vector<CandidateId>* wanted = nullptr) {
-  const ops::Registry registry = ops::make_registry();
-  GraphBuilder builder(registry);
+  GraphBuilder builder(all_ops());
   builder.input("x", float_type(Shape{2, 3}))
       .node("0", "Relu", {"x"}, {"y"})
       .node("1", "Neg", {"y"}, {"z"})
@@ -36,7 +33,7 @@ std::vector<std::string> answers(const std::function<void(ProposeContext& contex
       .output("e");
   tessera::Graph graph = builder.graph();
   for (Value& value : graph.values) value.type = float_type(Shape{2, 3});
-  const tessera_graph view(graph, registry);
+  const tessera_graph view(graph, all_ops());
   const std::vector<std::shared_ptr<const Plugin>> plugins = {
       open_mirror([&](const plugin::Graph& given, Proposals& proposals) {
         ProposeOptions options;

@@ -1,16 +1,13 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <random>
 
 #include "backend/layouts.h"
 #include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/tensors_test.h"
 
 namespace tessera {
 namespace {
-
-using testing::HasSubstr;
 
 tessera_buffer buffer_of(const TensorType& type, Tensor& memory) {
   tessera_buffer buffer = {};
@@ -78,8 +75,7 @@ TEST(SparseLayouts, ConvertThereAndBack) {
 }
 
 TEST(SparseLayouts, SayWhenThereIsMoreThanTheyHaveRoomFor) {
-  Tensor dense =
-      Tensor::from<float>(DataType::Float32, {3, 2}, std::vector<float>{1, 0, 0, 0, 2, 3});
+  Tensor dense = floats({3, 2}, {1, 0, 0, 0, 2, 3});
   Tensor sparse;
   EXPECT_NO_THROW(there_and_back({SparseFormat::Csr, 3}, dense, 1, sparse));
   EXPECT_THAT(

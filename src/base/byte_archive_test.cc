@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "base/tensors_test.h"
+
 namespace tessera {
 namespace {
 
@@ -109,8 +111,7 @@ TEST(ByteArchive, SurvivesAnyBytes) {
 }
 
 TEST(ByteArchive, TensorsShareTheirBlocks) {
-  const std::vector<float> values = {1, 2, 3, 4};
-  const Tensor weight = Tensor::from<float>(DataType::Float32, {2, 2}, values);
+  const Tensor weight = floats({2, 2}, {1, 2, 3, 4});
   ByteWriter writer;
   writer(weight, weight.reshaped({4}), Tensor(), weight.without_elements());
   ASSERT_EQ(writer.tensors().size(), 1U);

@@ -1,7 +1,5 @@
 #include "base/child_process.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,14 +9,14 @@
 #include <memory>
 #include <new>
 
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 #include "base/message_channel.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {
 
 using std::chrono::seconds;
-using testing::HasSubstr;
 
 // A shell that runs `script`, and everything it writes to its socket until it ends.
 struct Shell {
@@ -122,13 +120,9 @@ TEST(ChildProcess, IsNotBlockedByWhatItsParentBlocks) {
 TEST(ChildProcess, SaysThatThereIsNoSuchProgram) {
   for (const char* program : {"/nowhere/program", "sh"}) {  // the second one is in PATH
     auto [mine, its] = MessageChannel::make_sockets();
-    try {
-      const ChildProcess process(program, {}, std::move(its));
-      FAIL() << "expected an error for " << program;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::DeviceFailed);
-      EXPECT_THAT(error.what(), HasSubstr(program));
-    }
+    EXPECT_THAT(error_of(ErrorKind::DeviceFailed,
+                         [&] { const ChildProcess process(program, {}, std::move(its)); }),
+                HasSubstr(program));
   }
 }
 

@@ -1,32 +1,24 @@
 // Fabricated /proc and /sys, and the real ones.
 #include "base/control_groups.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <string>
 
+#include "base/matchers_test.h"
 #include "base/memory.h"
+#include "base/temporary_folder_test.h"
 
 namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 constexpr int64_t kMebi = int64_t{1} << 20;
 
 class FakeMachine : public testing::Test {
  protected:
-  FakeMachine() {
-    std::string name = (fs::temp_directory_path() / "tessera_groups_XXXXXX").string();
-    root_ = ::mkdtemp(name.data());
-  }
-  ~FakeMachine() override { fs::remove_all(root_); }
-
   void put(const fs::path& file, const std::string& text) const {
     fs::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file) << text;
@@ -43,7 +35,8 @@ class FakeMachine : public testing::Test {
   static std::string mebi(int64_t count) { return std::to_string(count * kMebi) + "\n"; }
   ControlGroups groups() const { return ControlGroups(root_); }
 
-  fs::path root_;
+  const TemporaryFolder folder_;
+  const fs::path root_ = folder_.path();
   const fs::path mount_ = "sys/fs/cgroup";
   const fs::path own_ = "proc/self/cgroup";
   const fs::path mounts_ = "proc/self/mountinfo";

@@ -1,12 +1,11 @@
 #include "base/file_handle.h"
 
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <fstream>
 #include <string>
+
+#include "base/temporary_folder_test.h"
 
 namespace tessera {
 namespace {
@@ -15,16 +14,13 @@ namespace fs = std::filesystem;
 
 class OpenWithoutLinks : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "tessera_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = fs::canonical(name);
+  OpenWithoutLinks() {
     fs::create_directories(root_ / "folder" / "inner");
-    std::ofstream(root_ / "folder" / "inner" / "file") << "right";
+    temporary_.write("folder/inner/file", "right");
   }
-  void TearDown() override { fs::remove_all(root_); }
 
-  fs::path root_;
+  const TemporaryFolder temporary_;
+  const fs::path root_ = temporary_.path();
 };
 
 TEST_F(OpenWithoutLinks, OpensWhatThePathNames) {

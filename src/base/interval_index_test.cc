@@ -1,16 +1,12 @@
 #include "base/interval_index.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <random>
 #include <set>
 
+#include "base/matchers_test.h"
+
 namespace tessera {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 using Intervals = std::vector<std::pair<int64_t, int64_t>>;
 

@@ -1,10 +1,9 @@
 #include "base/log.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <thread>
 #include <vector>
+
+#include "base/matchers_test.h"
+#include "base/threads_test.h"
 
 namespace tessera {
 namespace {
@@ -13,7 +12,7 @@ TEST(Log, PassesEachMessageOnOnceAndInOrder) {
   std::vector<std::string> heard;
   const Log log([&](const std::string& message) { heard.push_back(message); });
   for (const char* message : {"first", "second", "first", "first ", "second"}) log.warn(message);
-  EXPECT_THAT(heard, testing::ElementsAre("first", "second", "first "));
+  EXPECT_THAT(heard, ElementsAre("first", "second", "first "));
 }
 
 TEST(Log, DoesNotRememberWithoutEnd) {
@@ -39,16 +38,12 @@ TEST(Log, WithoutACallbackItWritesToStderrAlone) {
 TEST(Log, MayBeCalledFromManyThreads) {
   int heard = 0;  // unguarded: the log's own lock must do
   const Log log([&](const std::string&) { ++heard; });
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < 4; ++thread) {
-    threads.emplace_back([&log, thread] {
-      for (int index = 0; index < 100; ++index) {
-        log.warn("common " + std::to_string(index));
-        log.warn(std::to_string(thread) + " alone " + std::to_string(index));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  run_at_once(4, [&](int thread) {
+    for (int index = 0; index < 100; ++index) {
+      log.warn("common " + std::to_string(index));
+      log.warn(std::to_string(thread) + " alone " + std::to_string(index));
+    }
+  });
   EXPECT_EQ(heard, 500);
 }
 

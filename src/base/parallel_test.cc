@@ -1,17 +1,13 @@
 #include "base/parallel.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
 #include <mutex>
 #include <set>
-#include <stdexcept>
-#include <string>
 #include <thread>
 #include <vector>
 
-#include "tessera/error.h"
+#include "base/error_test.h"
 
 namespace tessera {
 namespace {
@@ -83,13 +79,8 @@ TEST_P(ParallelFor, ThrowsWhatABodyThrowsAndGoesOnWorking) {
 
 TEST(ThreadPool, ZeroMeansAllCoresAndLessIsRefused) {
   EXPECT_GE(ThreadPool(0).threads(), 1);
-  try {
-    ThreadPool pool(-1);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "InvalidArgument: option 'threads': expected 0 (all cores) to 4096, found -1");
-  }
+  EXPECT_EQ(error_of([&] { ThreadPool pool(-1); }),
+            "InvalidArgument: option 'threads': expected 0 (all cores) to 4096, found -1");
 }
 
 }  // namespace

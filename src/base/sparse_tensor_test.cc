@@ -1,36 +1,24 @@
 #include "tessera/sparse_tensor.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <functional>
 #include <random>
 
+#include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/tensors_test.h"
 #include "tessera/backend_abi.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-
-Tensor wide(std::vector<int64_t> numbers) {
-  return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(numbers.size())}, numbers);
-}
 
 Tensor narrow(std::vector<int32_t> numbers) {
   return Tensor::from<int32_t>(DataType::Int32, {static_cast<int64_t>(numbers.size())}, numbers);
 }
 
-Tensor floats(std::vector<int64_t> dims, std::vector<float> numbers) {
-  return Tensor::from<float>(DataType::Float32, std::move(dims), numbers);
-}
-
 TEST(SparseTensor, HoldsTheArraysOfCsr) {
   const SparseTensor made =
-      SparseTensor::csr({3, 4}, narrow({0, 2, 2, 3}), wide({1, 3, 0}), floats({3}, {5, 6, 7}));
+      SparseTensor::csr({3, 4}, narrow({0, 2, 2, 3}), ints({1, 3, 0}), floats({3}, {5, 6, 7}));
   EXPECT_EQ(made.stored(), 3);
   EXPECT_EQ(made.density(), 0.25);
   EXPECT_THAT(made.row_offsets(), ElementsAre(0, 2, 2, 3));
@@ -41,7 +29,7 @@ TEST(SparseTensor, HoldsTheArraysOfCsr) {
 
 TEST(SparseTensor, HoldsRows) {
   const SparseTensor made =
-      SparseTensor::row_sparse({4, 2}, wide({1, 3}), floats({2, 2}, {1, 2, 3, 4}));
+      SparseTensor::row_sparse({4, 2}, ints({1, 3}), floats({2, 2}, {1, 2, 3, 4}));
   EXPECT_EQ(made.stored(), 2);
   EXPECT_THAT(made.rows(), ElementsAre(1, 3));
   EXPECT_EQ(made.values().dims(), (std::vector<int64_t>{2, 2}));
@@ -50,7 +38,7 @@ TEST(SparseTensor, HoldsRows) {
 
 TEST(SparseTensor, LiesAsTheContractSays) {
   const SparseTensor made =
-      SparseTensor::csr({1, 40}, wide({0, 2}), wide({3, 39}), floats({2}, {1, 2}));
+      SparseTensor::csr({1, 40}, ints({0, 2}), ints({3, 39}), floats({2}, {1, 2}));
   const auto* header = static_cast<const tessera_sparse_header*>(made.storage().data());
   EXPECT_EQ(sizeof(*header), 64U);
   EXPECT_EQ(header->format, static_cast<uint32_t>(TESSERA_CSR));
@@ -64,10 +52,10 @@ TEST(SparseTensor, LiesAsTheContractSays) {
 
 TEST(SparseTensor, SaysWhatIsWrongAndWhere) {
   const auto csr = [](std::vector<int64_t> offsets, std::vector<int64_t> columns) {
-    return [=] { SparseTensor::csr({2, 3}, wide(offsets), wide(columns), floats({2}, {1, 2})); };
+    return [=] { SparseTensor::csr({2, 3}, ints(offsets), ints(columns), floats({2}, {1, 2})); };
   };
   const auto rows = [](std::vector<int64_t> numbers) {
-    return [=] { SparseTensor::row_sparse({4}, wide(numbers), floats({2}, {1, 2})); };
+    return [=] { SparseTensor::row_sparse({4}, ints(numbers), floats({2}, {1, 2})); };
   };
   const struct {
     std::function<void()> make;
@@ -85,20 +73,14 @@ TEST(SparseTensor, SaysWhatIsWrongAndWhere) {
       {rows({1}), "values: expected 1 for this number of stored rows, found 2"},
       {rows({1, 4}), "rows: expected 0 to 3, found 4 as rows[1]"},
       {rows({2, 2}), "rows: expected ascending ones without repetition, found 2 as rows[1]"},
-      {[] { SparseTensor::csr({2, 2, 2}, wide({}), wide({}), floats({0}, {})); },
+      {[] { SparseTensor::csr({2, 2, 2}, ints({}), ints({}), floats({0}, {})); },
        "expected two dimensions"},
-      {[] { SparseTensor::csr({0, 2}, floats({1}, {0}), wide({}), floats({0}, {})); },
+      {[] { SparseTensor::csr({0, 2}, floats({1}, {0}), ints({}), floats({0}, {})); },
        "row_offsets: expected int32 or int64 in one dimension, found float32 1"},
-      {[] { SparseTensor::row_sparse({}, wide({}), floats({0}, {})); }, "at least one dimension"},
+      {[] { SparseTensor::row_sparse({}, ints({}), floats({0}, {})); }, "at least one dimension"},
   };
   for (const auto& [make, says] : cases) {
-    try {
-      make();
-      ADD_FAILURE() << "accepted: " << says;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-      EXPECT_THAT(error.what(), HasSubstr(says));
-    }
+    EXPECT_THAT(error_of(ErrorKind::InvalidArgument, [&] { make(); }), HasSubstr(says));
   }
 }
 

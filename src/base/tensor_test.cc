@@ -1,14 +1,12 @@
 #include "tessera/tensor.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <limits>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/tensors_test.h"
 
 namespace tessera {
 namespace {
@@ -76,7 +74,7 @@ TEST(Tensor, KeepsTheOwnerOfForeignMemory) {
   const std::weak_ptr<std::vector<int32_t>> watch = owner;
   Tensor tensor(DataType::Int32, {3}, owner, owner->data());
   owner.reset();
-  EXPECT_THAT(tensor.as<int32_t>(), testing::ElementsAre(1, 2, 3));
+  EXPECT_THAT(tensor.as<int32_t>(), ElementsAre(1, 2, 3));
   const Tensor column = tensor.reshaped({3, 1});
   tensor = Tensor();
   EXPECT_FALSE(watch.expired());
@@ -85,22 +83,19 @@ TEST(Tensor, KeepsTheOwnerOfForeignMemory) {
 
 TEST(Tensor, CopiesValues) {
   std::vector<int64_t> values = {5, 6};
-  const Tensor tensor = Tensor::from<int64_t>(DataType::Int64, {2}, values);
+  const Tensor tensor = ints({2}, values);
   values[0] = 0;
-  EXPECT_THAT(tensor.as<int64_t>(), testing::ElementsAre(5, 6));
+  EXPECT_THAT(tensor.as<int64_t>(), ElementsAre(5, 6));
 }
 
 // The sanitizers' allocators end the process instead of giving up.
 #ifndef TESSERA_SANITIZED
 TEST(Tensor, SaysWhenMemoryIsNotThere) {
   const int64_t elements = int64_t{1} << 60;
-  try {
-    const Tensor tensor(DataType::UInt8, {elements});
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
-    EXPECT_EQ(error.message(), "could not allocate 1152921504606846976 bytes");
-  }
+  const auto error = thrown_by([&] { const Tensor tensor(DataType::UInt8, {elements}); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->kind(), ErrorKind::OutOfMemory);
+  EXPECT_EQ(error->message(), "could not allocate 1152921504606846976 bytes");
 }
 #endif
 
@@ -108,8 +103,8 @@ TEST(Tensor, SaysWhenMemoryIsNotThere) {
 TEST(Tensor, MisuseIsABugOfOurs) {
   const int32_t value = 1;
   Tensor foreign(DataType::Int32, {}, nullptr, &value);
-  EXPECT_THAT(error_of([&] { foreign.mutable_data(); }), testing::HasSubstr("Internal"));
-  EXPECT_THAT(error_of([&] { foreign.reshaped({2}); }), testing::HasSubstr("Internal"));
+  EXPECT_THAT(error_of([&] { foreign.mutable_data(); }), HasSubstr("Internal"));
+  EXPECT_THAT(error_of([&] { foreign.reshaped({2}); }), HasSubstr("Internal"));
 }
 #endif
 

@@ -1,11 +1,9 @@
 #include "base/trusted_code.h"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <fstream>
+#include "base/temporary_folder_test.h"
 
 namespace tessera {
 namespace {
@@ -15,24 +13,18 @@ constexpr uid_t kStranger = 12345;
 // A plug-in in a folder of its own below the system's temporary folder.
 class TrustedCode : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "tessera_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = std::filesystem::canonical(name);
-    folder_ = root_ / "lib";
+  TrustedCode() {
     std::filesystem::create_directory(folder_);
     ::chmod(folder_.c_str(), 0755);
-    file_ = folder_ / "plugin.so";
-    std::ofstream(file_) << "code";
-    ::chmod(file_.c_str(), 0644);
+    write_text(file_, "code");
   }
-  void TearDown() override { std::filesystem::remove_all(root_); }
 
   std::string refusal() const { return look_at_code(file_, owners_).refusal; }
 
-  std::filesystem::path root_;
-  std::filesystem::path folder_;
-  std::filesystem::path file_;
+  const TemporaryFolder temporary_;
+  const std::filesystem::path root_ = temporary_.path();
+  const std::filesystem::path folder_ = root_ / "lib";
+  const std::filesystem::path file_ = folder_ / "plugin.so";
   std::vector<uid_t> owners_ = {::geteuid(), 0};
 };
 

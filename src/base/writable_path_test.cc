@@ -1,26 +1,21 @@
 #include "base/writable_path.h"
 
-#include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <fstream>
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
 
 namespace tessera {
 namespace {
 
 using testing::EndsWith;
-using testing::HasSubstr;
 
 class WritablePath : public testing::Test {
  protected:
-  WritablePath() {
-    std::string path = std::filesystem::temp_directory_path() / "tessera_writable_XXXXXX";
-    folder_ = mkdtemp(path.data());
-    std::ofstream(folder_ / "file") << "x";
-  }
-  ~WritablePath() override { std::filesystem::remove_all(folder_); }
+  WritablePath() { temporary_.write("file", "x"); }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
 };
 
 TEST_F(WritablePath, ExplainsFiles) {

@@ -1,18 +1,11 @@
 #include "cache/bundle_file.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <iterator>
-
-#include "cache/temporary_folder_test.h"
-#include "tessera/error.h"
+#include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
 
 namespace tessera::cache {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr const char* kLocation = "bundle 'x'";
 
@@ -21,20 +14,16 @@ class BundleFileTest : public testing::Test {
   std::string write(const std::vector<NewPart>& parts) {
     const ReplacedFile written = write_bundle(path_, "1.2.3", parts, [] {});
     EXPECT_EQ(written.refusal, "");
-    std::ifstream stream(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    return read_text(path_);
   }
   // All of reading that checks something.
   static std::string explain(const std::string& bytes) {
-    try {
-      const BundleTable table = read_bundle_table(bytes, kLocation);
-      check_parts(bytes, table, kLocation);
-    } catch (const Error& error) {
-      EXPECT_NE(error.kind(), ErrorKind::Internal);
-      EXPECT_THAT(error.what(), HasSubstr(kLocation));
-      return error.what();
-    }
-    return "";
+    const auto error =
+        thrown_by([&] { check_parts(bytes, read_bundle_table(bytes, kLocation), kLocation); });
+    if (!error) return "";
+    EXPECT_NE(error->kind(), ErrorKind::Internal);
+    EXPECT_THAT(error->what(), HasSubstr(kLocation));
+    return error->what();
   }
 
   const TemporaryFolder folder_;

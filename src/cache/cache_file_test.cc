@@ -1,14 +1,11 @@
 #include "cache/cache_file.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <xxhash.h>
 
-#include <algorithm>
 #include <random>
 
-#include "tessera/error.h"
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 
 namespace tessera::cache {
 namespace {
@@ -47,14 +44,10 @@ std::string with_right_checksum(std::string bytes) {
 std::string refusal_of(const std::string& bytes) {
   // A copy of the exact size, so that a sanitizer sees each read beyond the end.
   const std::vector<char> copy(bytes.begin(), bytes.end());
-  try {
-    decode(copy, &kKey, "file");
-  } catch (const Error& error) {
-    EXPECT_TRUE(error.kind() == ErrorKind::Corrupt || error.kind() == ErrorKind::Unsupported)
-        << error.what();
-    return error.what();
-  }
-  return {};
+  const auto error = thrown_by([&] { decode(copy, &kKey, "file"); });
+  if (!error) return "";
+  EXPECT_THAT(error->kind(), AnyOf(ErrorKind::Corrupt, ErrorKind::Unsupported)) << error->what();
+  return error->what();
 }
 
 TEST(CacheFile, ReadsWhatWasWritten) {
@@ -155,16 +148,16 @@ TEST(CacheFile, EveryTruncationAndAddedByteIsFound) {
 TEST(CacheFile, RefusalsSayWhatWasExpected) {
   const std::string bytes = encode(example(), &kKey);
   EXPECT_THAT(refusal_of("no cache at all, whatever else it may be, it is longer than a header"),
-              testing::HasSubstr("expected a cache of Tessera's"));
+              HasSubstr("expected a cache of Tessera's"));
   std::string other = bytes;
   other[8] = kFormatVersion + 1;
   EXPECT_THAT(refusal_of(other),
-              testing::HasSubstr("expected version " + std::to_string(kFormatVersion) +
-                                 " of the format, found " + std::to_string(kFormatVersion + 1)));
-  EXPECT_THAT(refusal_of(bytes.substr(0, 200)), testing::HasSubstr("found 200"));
+              HasSubstr("expected version " + std::to_string(kFormatVersion) +
+                        " of the format, found " + std::to_string(kFormatVersion + 1)));
+  EXPECT_THAT(refusal_of(bytes.substr(0, 200)), HasSubstr("found 200"));
   other = bytes;
   other.back() = 0;
-  EXPECT_THAT(refusal_of(other), testing::HasSubstr("section 'mylib' is not as it was written"));
+  EXPECT_THAT(refusal_of(other), HasSubstr("section 'mylib' is not as it was written"));
 }
 
 TEST(CacheFile, TheIngredientsOfADamagedFileCanBeRead) {

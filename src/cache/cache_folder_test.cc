@@ -1,15 +1,14 @@
 #include "cache/cache_folder.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include "cache/temporary_folder_test.h"
-#include "tessera/error.h"
+#include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
 
 namespace tessera::cache {
 namespace {
@@ -38,7 +37,7 @@ TEST(CacheFolder, FileIsNamedAfterTheLastSevenDigits) {
   const FoundCache again = found(folder, file);
   EXPECT_EQ(again.file, file);
   EXPECT_EQ(again.path, path);
-  EXPECT_THAT(list_folder(folder.path()), testing::ElementsAre(path));
+  EXPECT_THAT(list_folder(folder.path()), ElementsAre(path));
 }
 
 TEST(CacheFolder, WhatIsNotThereIsNotFound) {
@@ -78,7 +77,7 @@ TEST(CacheFolder, GainsAreThoseOfThisMachine) {
   std::ofstream(folder.path() / "0123456.cache") << "damaged";
   const std::vector<Ingredient> machine = {{"processor", "this"}};
   EXPECT_THAT(read_gains(folder.path(), machine), testing::UnorderedElementsAre(0.174, 0));
-  EXPECT_THAT(read_gains(folder.path() / "none", machine), testing::IsEmpty());
+  EXPECT_THAT(read_gains(folder.path() / "none", machine), IsEmpty());
 }
 
 // Constructs a collision: copies the bytes of one file to the name of another.
@@ -103,7 +102,7 @@ TEST(CacheFolder, DamagedFilesAreMissesWithAReasonAndReplaced) {
   write_text(path, "damaged");
   const FoundCache damaged = found(folder, file);
   EXPECT_FALSE(damaged.file);
-  EXPECT_THAT(damaged.reason, testing::HasSubstr(path.string()));
+  EXPECT_THAT(damaged.reason, HasSubstr(path.string()));
   EXPECT_EQ(saved(folder, file), path);
   EXPECT_EQ(found(folder, file).file, file);
 }
@@ -113,21 +112,17 @@ TEST(CacheFolder, WhatOthersMayWriteIsNotUsed) {
   const CacheFile file = file_of("a");
   const std::filesystem::path path = saved(folder, file);
   ::chmod(path.c_str(), 0666);
-  EXPECT_THAT(found(folder, file).reason, testing::HasSubstr("others than its owner"));
+  EXPECT_THAT(found(folder, file).reason, HasSubstr("others than its owner"));
   ::chmod(folder.path().c_str(), 0777);
   EXPECT_THAT(save_in_folder(folder.path(), file, nullptr).reason,
-              testing::HasSubstr("may write to the folder"));
+              HasSubstr("may write to the folder"));
 }
 
 TEST(CacheFolder, ReadingAFileByNameFailsWithWhatWasExpected) {
   const TemporaryFolder folder;
-  try {
-    read_cache_file(folder / "none.cache", nullptr);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-    EXPECT_THAT(error.what(), testing::HasSubstr("none.cache"));
-  }
+  EXPECT_THAT(error_of(ErrorKind::InvalidArgument,
+                       [&] { read_cache_file(folder / "none.cache", nullptr); }),
+              HasSubstr("none.cache"));
   EXPECT_EQ(read_cache_file(saved(folder, file_of("a")), nullptr), file_of("a"));
 }
 
@@ -137,7 +132,7 @@ TEST(CacheFolder, OtherNamesAreNoCaches) {
     write_text(folder / name, "");
   }
   write_text(folder / "1234567.cache", "");
-  EXPECT_THAT(list_folder(folder.path()), testing::ElementsAre(folder / "1234567.cache"));
+  EXPECT_THAT(list_folder(folder.path()), ElementsAre(folder / "1234567.cache"));
   EXPECT_TRUE(list_folder(folder / "none").empty());
 }
 

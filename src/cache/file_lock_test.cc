@@ -1,18 +1,16 @@
 #include "cache/file_lock.h"
 
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "cache/temporary_folder_test.h"
+#include "base/temporary_folder_test.h"
+#include "base/threads_test.h"
 
 namespace tessera::cache {
 namespace {
@@ -106,9 +104,7 @@ TEST(FileLock, ThreadsThatTakeItInTurnsAreNeverInsideTogether) {
       ++round;
     }
   };
-  std::vector<std::thread> threads;
-  for (int index = 0; index < 4; ++index) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
+  run_at_once(4, [&](int /*thread*/) { work(); });
   EXPECT_FALSE(was_crowded);
 }
 

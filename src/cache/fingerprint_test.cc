@@ -1,7 +1,6 @@
 #include "cache/fingerprint.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "base/matchers_test.h"
 
 namespace tessera::cache {
 namespace {
@@ -39,7 +38,7 @@ TEST(Fingerprint, DifferencesAreNamedWithBothValues) {
   const std::vector<Ingredient> here = {{"graph", "a1"}, {"threads", "1"}, {"pins", ""}};
   EXPECT_EQ(explain_difference(kSome, here),
             "threads: 2 in the file, 1 now, pins: nothing in the file, none now");
-  EXPECT_THAT(different_names(kSome, here), testing::ElementsAre("threads", "pins"));
+  EXPECT_THAT(different_names(kSome, here), ElementsAre("threads", "pins"));
 }
 
 }  // namespace

@@ -1,16 +1,12 @@
 #include "cache/pack_file.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstring>
 
-#include "cache/temporary_folder_test.h"
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
 
 namespace tessera::cache {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr const char* kHere = "this processor";
 
@@ -62,7 +58,7 @@ TEST_F(PackFileTest, GivesWhatWasWritten) {
                         static_cast<size_t>(of_any_size->size)),
             small_);
   EXPECT_FALSE(opened.file->find("third"));
-  EXPECT_THAT(opened.file->keys(), testing::ElementsAre("first", "second"));
+  EXPECT_THAT(opened.file->keys(), ElementsAre("first", "second"));
   EXPECT_TRUE(opened.file->has("first"));
   EXPECT_FALSE(opened.file->has("third"));
 }

@@ -1,8 +1,6 @@
 #include "cache/stored_file.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "cache/temporary_folder_test.h"
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
+#include "base/threads_test.h"
 
 namespace tessera::cache {
 namespace {
@@ -40,13 +40,12 @@ TEST(StoredFile, FilesAndFoldersThatOthersMayChangeAreRefusedWithTheRule) {
   for (const mode_t mode : {0664, 0646, 0666}) {
     ::chmod((folder / "a").c_str(), mode);
     EXPECT_THAT(read_stored_file(folder / "a", kMax).refusal,
-                testing::HasSubstr("others than its owner may write to it"));
+                HasSubstr("others than its owner may write to it"));
   }
   ::chmod((folder / "a").c_str(), 0644);
   for (const mode_t mode : {0770, 0777}) {
     ::chmod(folder.path().c_str(), mode);
-    EXPECT_THAT(read_stored_file(folder / "a", kMax).refusal,
-                testing::HasSubstr("may write to the folder"));
+    EXPECT_THAT(read_stored_file(folder / "a", kMax).refusal, HasSubstr("may write to the folder"));
   }
   ::chmod(folder.path().c_str(), 01777);
   EXPECT_EQ(read_stored_file(folder / "a", kMax).bytes, "one");
@@ -54,18 +53,18 @@ TEST(StoredFile, FilesAndFoldersThatOthersMayChangeAreRefusedWithTheRule) {
 
 TEST(StoredFile, WhatIsNoFileOrTooLargeIsRefused) {
   const TemporaryFolder folder;
-  EXPECT_THAT(read_stored_file(folder.path(), kMax).refusal, testing::HasSubstr("regular file"));
+  EXPECT_THAT(read_stored_file(folder.path(), kMax).refusal, HasSubstr("regular file"));
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(read_stored_file(folder / "pipe", kMax).refusal, testing::HasSubstr("regular file"));
+  EXPECT_THAT(read_stored_file(folder / "pipe", kMax).refusal, HasSubstr("regular file"));
   write_text(folder / "large", "12345");
-  EXPECT_THAT(read_stored_file(folder / "large", 4).refusal, testing::HasSubstr("5 bytes"));
+  EXPECT_THAT(read_stored_file(folder / "large", 4).refusal, HasSubstr("5 bytes"));
 }
 
 TEST(StoredFile, AFailedWriteLeavesTheOldFile) {
   const TemporaryFolder folder;
   write_text(folder / "a", "one");
   EXPECT_THAT(replace_file(folder / "none/a", [] { return std::string("x"); }),
-              testing::HasSubstr("No such file"));
+              HasSubstr("No such file"));
   // A symbolic link with the name of the staged file is not followed.
   std::filesystem::create_symlink(folder / "a", folder / ".b.new");
   EXPECT_NE(replace_file(folder / "b", [] { return std::string("x"); }), "");
@@ -104,16 +103,12 @@ TEST(StoredFile, OfTwoAtOnceEachAddsToWhatIsThere) {
 TEST(StoredFile, ThreadsWaitForEachOtherAsLongAsItTakes) {
   const TemporaryFolder folder;
   std::vector<std::string> reasons(4);
-  std::vector<std::thread> threads;
-  for (std::string& reason : reasons) {
-    threads.emplace_back([&] {
-      reason = replace_file(folder / "a", [&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1800));
-        return read_text(folder / "a") + "x";
-      });
+  for_each_at_once(reasons, [&](std::string& reason) {
+    reason = replace_file(folder / "a", [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1800));
+      return read_text(folder / "a") + "x";
     });
-  }
-  for (std::thread& thread : threads) thread.join();
+  });
   for (const std::string& reason : reasons) EXPECT_EQ(reason, "");
   EXPECT_EQ(read_text(folder / "a"), "xxxx");
 }

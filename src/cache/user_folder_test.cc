@@ -1,20 +1,16 @@
 #include "cache/user_folder.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <chrono>
 
 #include "base/file_stamp.h"
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
 #include "cache/cache_folder.h"
 #include "cache/file_lock.h"
 #include "cache/stored_file.h"
-#include "cache/temporary_folder_test.h"
 
 namespace tessera::cache {
 namespace {
-
-using testing::ElementsAre;
 
 std::vector<std::string> names_of(const std::vector<KeptFile>& files) {
   std::vector<std::string> names;

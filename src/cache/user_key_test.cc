@@ -1,13 +1,12 @@
 #include "cache/user_key.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <thread>
 #include <vector>
 
-#include "cache/temporary_folder_test.h"
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
+#include "base/threads_test.h"
 
 namespace tessera::cache {
 namespace {
@@ -31,14 +30,10 @@ TEST(UserKey, IsMadeOnceForItsOwnerAlone) {
 TEST(UserKey, IsOneForAllWhoComeAtOnce) {
   const TemporaryFolder folder;
   std::vector<Mac> macs(8);
-  std::vector<std::thread> threads;
-  for (Mac& mac : macs) {
-    threads.emplace_back([&] {
-      const FoundKey found = find_or_make_key(folder.path());
-      if (found.key) mac = found.key->authenticate(kText);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  for_each_at_once(macs, [&](Mac& mac) {
+    const FoundKey found = find_or_make_key(folder.path());
+    if (found.key) mac = found.key->authenticate(kText);
+  });
   const FoundKey found = find_or_make_key(folder.path());
   ASSERT_TRUE(found.key);
   for (const Mac& mac : macs) EXPECT_EQ(mac, found.key->authenticate(kText));
@@ -49,18 +44,18 @@ TEST(UserKey, OneThatOthersCouldReadOrThatIsDamagedIsRefused) {
   ASSERT_TRUE(find_or_make_key(folder.path()).key);
   for (const mode_t mode : {0640, 0604, 0620}) {
     ::chmod((folder / "key").c_str(), mode);
-    EXPECT_THAT(find_or_make_key(folder.path()).reason, testing::HasSubstr("mode 0600"));
+    EXPECT_THAT(find_or_make_key(folder.path()).reason, HasSubstr("mode 0600"));
   }
   ::chmod((folder / "key").c_str(), 0600);
   ::truncate((folder / "key").c_str(), 31);
-  EXPECT_THAT(find_or_make_key(folder.path()).reason, testing::HasSubstr("damaged"));
+  EXPECT_THAT(find_or_make_key(folder.path()).reason, HasSubstr("damaged"));
   EXPECT_NE(find_or_make_key(folder / "none").reason, "");
 }
 
 TEST(UserKey, APipeInItsPlaceIsRefusedAtOnce) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "key").c_str(), 0600), 0);
-  EXPECT_THAT(find_or_make_key(folder.path()).reason, testing::HasSubstr("is no file"));
+  EXPECT_THAT(find_or_make_key(folder.path()).reason, HasSubstr("is no file"));
 }
 
 TEST(UserKey, AnotherKeyOrTextGivesAnotherCode) {

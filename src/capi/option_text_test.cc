@@ -1,26 +1,18 @@
 #include "capi/option_text.h"
 
-#include <gmock/gmock.h>
-
-#include "tessera/error.h"
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 
 namespace tessera::capi {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 // Returns the error of set_option(), which must leave the options unchanged; "" for no error.
 std::string refusal(std::string_view name, const std::string& text) {
   BindOptions options{.threads = 7};
-  try {
-    set_option(options, name, text);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-    EXPECT_EQ(options.threads, 7);
-    return error.what();
-  }
-  return "";
+  const std::string error =
+      error_of(ErrorKind::InvalidArgument, [&] { set_option(options, name, text); });
+  EXPECT_TRUE(error.empty() || options.threads == 7);
+  return error;
 }
 
 TEST(OptionText, SetsEachTypeOfOption) {

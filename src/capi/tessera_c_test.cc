@@ -1,23 +1,16 @@
 #include "tessera/tessera_c.h"
 
-#include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstring>
-#include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder_test.h"
 #include "import/onnx/test_models.h"
 
 namespace tessera {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 // y = x * w, in which both elements of w are 0.5; positions = NonZero(x), whose size is known only
 // in a run; the input x is an output too; nothing reads the input 'unread'.
@@ -25,12 +18,7 @@ std::string model_bytes() {
   onnx::ModelProto model = onnx_import::make_model();
   onnx::GraphProto& graph = *model.mutable_graph();
   onnx_import::add_input(graph, "x", {1, 2});
-  graph.mutable_input(0)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(0)
-      ->set_dim_param("batch");
+  onnx_import::name_dimension(graph, 0, 0, "batch");
   onnx_import::add_input(graph, "unread", {7});
   onnx_import::add_weight(graph, "w", {2}, 0.5F);
   onnx_import::add_node(graph, "Mul", {"x", "w"}, {"y"}, "scale");
@@ -365,15 +353,13 @@ TEST_F(CInterface, ListsTheOptionsThatItSets) {
 }
 
 TEST_F(CInterface, CachesAreSavedAndLoaded) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("tessera_c_test_" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
+  const TemporaryFolder folder;
   const std::string file = folder / "model.cache";
   EXPECT_EQ(tessera_executor_save_cache(executor_, file.c_str(), nullptr, 0, &failure_),
             TESSERA_INVALID_ARGUMENT)
       << "it was bound without optimize";
   set("optimize", "now");
-  set("cache_dir", folder.c_str());
+  set("cache_dir", folder.path().c_str());
   set("in_process", "true");
   set("backends", "reference");
   tessera_executor* measured = nullptr;
@@ -388,7 +374,6 @@ TEST_F(CInterface, CachesAreSavedAndLoaded) {
   EXPECT_EQ(tessera_executor_load_cache(measured, "/nowhere", nullptr, &failure_),
             TESSERA_INVALID_ARGUMENT);
   tessera_executor_destroy(measured);
-  std::filesystem::remove_all(folder);
 }
 
 TEST_F(CInterface, ATimeLimitIsNotNegative) {

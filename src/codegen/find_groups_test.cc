@@ -1,7 +1,5 @@
 #include "codegen/fuse_nodes.h"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -18,21 +16,12 @@
 namespace tessera::codegen {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
-Attributes attribute(const std::string& name, Attribute value) {
-  Attributes attributes;
-  attributes.set(name, std::move(value));
-  return attributes;
-}
-
 class FindGroups : public testing::Test {
  protected:
-  GraphBuilder builder(int opset = 17) const { return GraphBuilder(registry_, opset); }
+  GraphBuilder builder(int opset = 17) const { return GraphBuilder(all_ops(), opset); }
 
   Graph typed(const GraphBuilder& builder) const {
-    return infer_types(builder.graph(), registry_, Log());
+    return infer_types(builder.graph(), all_ops(), Log());
   }
 
   // The names of the nodes of each group, joined by spaces.
@@ -47,8 +36,6 @@ class FindGroups : public testing::Test {
     }
     return names;
   }
-
-  ops::Registry registry_ = ops::make_registry();
 };
 
 TEST_F(FindGroups, AChainIsOneGroup) {
@@ -122,9 +109,9 @@ TEST_F(FindGroups, GroupsDoNotWaitForEachOther) {
 TEST_F(FindGroups, AReductionWithWhatIsAroundIt) {
   GraphBuilder graph = builder(13);
   graph.input("x", float_type({{2, 3, 8}})).input("g", float_type({{8}}));
-  graph.constant("e", Tensor::from<float>(DataType::Float32, {}, std::vector<float>{1e-5F}));
+  graph.constant("e", floats({}, {1e-5F}));
   graph.node("square", "Mul", {"x", "x"}, {"xx"});
-  graph.node("mean", "ReduceMean", {"xx"}, {"m"}, attribute("axes", std::vector<int64_t>{-1}));
+  graph.node("mean", "ReduceMean", {"xx"}, {"m"}, attributes_of({{"axes", {-1}}}));
   graph.node("eps", "Add", {"m", "e"}, {"me"}).node("root", "Sqrt", {"me"}, {"r"});
   graph.node("norm", "Div", {"x", "r"}, {"n"}).node("scale", "Mul", {"n", "g"}, {"z"});
   graph.output("z");
@@ -139,8 +126,8 @@ TEST_F(FindGroups, AReductionWithWhatIsAroundIt) {
 TEST_F(FindGroups, AnotherAxisCuts) {
   GraphBuilder graph = builder(13);
   graph.input("x", float_type({{6, 6}}));
-  graph.node("a", "Softmax", {"x"}, {"s"}, attribute("axis", int64_t{1}));
-  graph.node("b", "Softmax", {"s"}, {"z"}, attribute("axis", int64_t{0})).output("z");
+  graph.node("a", "Softmax", {"x"}, {"s"}, attributes_of({{"axis", 1}}));
+  graph.node("b", "Softmax", {"s"}, {"z"}, attributes_of({{"axis", 0}})).output("z");
   EXPECT_THAT(groups_of(typed(graph)), ElementsAre("a", "b"));
 }
 
@@ -178,7 +165,7 @@ TEST_F(FindGroups, ViewsAreInsideButNotAtTheEnd) {
   GraphBuilder graph = builder();
   graph.input("x", float_type({{2, 6}})).input("y", float_type({{2, 3, 2}}));
   const std::vector<int64_t> dims = {2, 3, 2};
-  graph.constant("dims", Tensor::from<int64_t>(DataType::Int64, {3}, dims));
+  graph.constant("dims", ints({3}, dims));
   graph.node("a", "Relu", {"x"}, {"r"}).node("v", "Reshape", {"r", "dims"}, {"w"});
   graph.node("b", "Add", {"w", "y"}, {"s"}).node("f", "Flatten", {"s"}, {"z"}).output("z");
   EXPECT_THAT(groups_of(typed(graph)), ElementsAre("a v b"));
@@ -214,7 +201,7 @@ TEST_F(FindGroups, EqualGroupsHaveEqualTexts) {
 // --- Parts ---------------------------------------------------------------------------------------
 
 Attributes range(int64_t axis, int64_t start, int64_t end) {
-  Attributes attributes = attribute("axes", std::vector<int64_t>{axis});
+  Attributes attributes = attributes_of({{"axes", {axis}}});
   attributes.set("starts", std::vector<int64_t>{start});
   attributes.set("ends", std::vector<int64_t>{end});
   return attributes;
@@ -226,7 +213,7 @@ GraphBuilder rotary(GraphBuilder graph) {
   graph.input("s", float_type({{8}})).node("cosine", "Mul", {"x", "c"}, {"xc"});
   graph.node("low", "Slice", {"x"}, {"l"}, range(1, 0, 4));
   graph.node("high", "Slice", {"x"}, {"h"}, range(1, 4, 8)).node("neg", "Neg", {"h"}, {"n"});
-  graph.node("half", "Concat", {"n", "l"}, {"r"}, attribute("axis", int64_t{-1}));
+  graph.node("half", "Concat", {"n", "l"}, {"r"}, attributes_of({{"axis", -1}}));
   graph.node("sine", "Mul", {"r", "s"}, {"rs"}).node("add", "Add", {"xc", "rs"}, {"z"});
   return graph.output("z");
 }
@@ -259,7 +246,7 @@ TEST_F(FindGroups, WhatOnlyMovesElementsIsNone) {
   graph.input("x", float_type({{3, 8}}));
   graph.node("low", "Slice", {"x"}, {"l"}, range(1, 0, 4));
   graph.node("high", "Slice", {"x"}, {"h"}, range(1, 4, 8));
-  graph.node("swap", "Concat", {"h", "l"}, {"z"}, attribute("axis", int64_t{1})).output("z");
+  graph.node("swap", "Concat", {"h", "l"}, {"z"}, attributes_of({{"axis", 1}})).output("z");
   EXPECT_THAT(groups_of(typed(graph)), IsEmpty());
 }
 
@@ -268,7 +255,7 @@ TEST_F(FindGroups, AConcatBeforeAReductionIsAChoice) {
   GraphBuilder graph = builder(13);
   graph.input("x", float_type({{3, 8}})).input("y", float_type({{3, 4}}));
   graph.node("a", "Relu", {"x"}, {"a1"});
-  graph.node("join", "Concat", {"a1", "y"}, {"j"}, attribute("axis", int64_t{1}));
+  graph.node("join", "Concat", {"a1", "y"}, {"j"}, attributes_of({{"axis", 1}}));
   graph.node("b", "Neg", {"j"}, {"b1"}).node("soft", "Softmax", {"b1"}, {"z"}).output("z");
   EXPECT_THAT(groups_of(typed(graph)), ElementsAre("a join b", "soft", "b soft"));
 }
@@ -277,7 +264,7 @@ TEST_F(FindGroups, TooManyPartsCut) {
   GraphBuilder graph = builder(9);
   graph.input("x", float_type({{3, 17}})).input("y", float_type({{3, 1}}));
   graph.node("a", "Relu", {"x"}, {"a1"}).node("b", "Neg", {"a1"}, {"b1"});
-  graph.node("join", "Concat", {"b1", "y"}, {"j"}, attribute("axis", int64_t{1}));
+  graph.node("join", "Concat", {"b1", "y"}, {"j"}, attributes_of({{"axis", 1}}));
   graph.node("c", "Relu", {"j"}, {"z"}).output("z");
   EXPECT_THAT(groups_of(typed(graph)), ElementsAre("a b"));
 }
@@ -285,7 +272,7 @@ TEST_F(FindGroups, TooManyPartsCut) {
 TEST_F(FindGroups, PartsThatOthersReadAreOutputs) {
   GraphBuilder graph = builder(9);
   graph.input("x", float_type({{3, 8}})).node("a", "Relu", {"x"}, {"r"});
-  Attributes sizes = attribute("split", std::vector<int64_t>{2, 6});
+  Attributes sizes = attributes_of({{"split", {2, 6}}});
   sizes.set("axis", int64_t{1});
   graph.node("cut", "Split", {"r"}, {"l", "h"}, sizes).node("b", "Neg", {"l"}, {"z"});
   graph.output("z").output("h");
@@ -356,7 +343,7 @@ GraphBuilder random_graph(GraphBuilder graph, std::mt19937& random) {
         graph.node(name, "MatMul", {left, other}, {out});
         break;
       case 8:
-        graph.node(name, "ReduceMax", {left}, {out}, attribute("axes", std::vector<int64_t>{2}));
+        graph.node(name, "ReduceMax", {left}, {out}, attributes_of({{"axes", {2}}}));
         rows.push_back(out);
         continue;
       default:
@@ -398,7 +385,7 @@ GraphBuilder random_parts(GraphBuilder graph, std::mt19937& random) {
       graph.node(name, "Add", {left.name, right.name}, {out});
       made.push_back({out, left.columns});
     } else if (what == 4 && left.columns + right.columns <= 36) {
-      graph.node(name, "Concat", {left.name, right.name}, {out}, attribute("axis", int64_t{1}));
+      graph.node(name, "Concat", {left.name, right.name}, {out}, attributes_of({{"axis", 1}}));
       made.push_back({out, left.columns + right.columns});
     } else if (what < 7 && left.columns % unit == 0 && left.columns > unit) {
       const auto units_in = static_cast<size_t>(left.columns / unit);
@@ -409,7 +396,7 @@ GraphBuilder random_parts(GraphBuilder graph, std::mt19937& random) {
       graph.node(name, "Slice", {left.name}, {out}, range(1, start, end));
       made.push_back({out, end - start});
     } else if (left.columns % 2 == 0) {
-      graph.node(name, "Split", {left.name}, {out, out + "b"}, attribute("axis", int64_t{1}));
+      graph.node(name, "Split", {left.name}, {out, out + "b"}, attributes_of({{"axis", 1}}));
       made.push_back({out, left.columns / 2});
       made.push_back({out + "b", left.columns / 2});
     }
@@ -537,7 +524,7 @@ TEST_F(FindGroups, RandomGraphsGiveLegalGroupsWithEqualResults) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
     const Graph graph = typed(random_graph(builder(13), random));
-    const std::map<ValueId, Tensor> values = run(graph, registry_, random);
+    const std::map<ValueId, Tensor> values = run(graph, all_ops(), random);
     const std::vector<plugin::FusedGroup> groups = find_groups(FusionGraph(graph));
     EXPECT_TRUE(can_all_run(graph, groups)) << "seed " << seed;
     expect_equal_results(graph, groups, values, "seed " + std::to_string(seed));
@@ -549,7 +536,7 @@ TEST_F(FindGroups, RandomPartsGiveLegalGroupsWithEqualResults) {
   for (uint32_t seed = 0; seed < 1000; ++seed) {
     std::mt19937 random(seed);
     const Graph graph = typed(random_parts(builder(9), random));
-    const std::map<ValueId, Tensor> values = run(graph, registry_, random);
+    const std::map<ValueId, Tensor> values = run(graph, all_ops(), random);
     const std::vector<plugin::FusedGroup> groups = find_groups(FusionGraph(graph));
     EXPECT_TRUE(can_all_run(graph, groups)) << "seed " << seed;
     expect_equal_results(graph, groups, values, "seed " + std::to_string(seed));

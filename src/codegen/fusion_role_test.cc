@@ -1,7 +1,5 @@
 #include "codegen/fusion_role.h"
 
-#include <gtest/gtest.h>
-
 #include <map>
 
 #include "ops/graph_test.h"
@@ -9,9 +7,6 @@
 
 namespace tessera::codegen {
 namespace {
-
-using ops::floats;
-using ops::ints;
 
 using Dims = std::vector<int64_t>;
 
@@ -29,8 +24,7 @@ struct OneNode {
 };
 
 Graph graph_of(const OneNode& row) {
-  const ops::Registry registry = ops::make_registry();
-  GraphBuilder builder(registry, row.opset);
+  GraphBuilder builder(all_ops(), row.opset);
   std::vector<std::string> names;
   for (const auto& [name, type] : row.inputs) {
     names.push_back(name);
@@ -49,12 +43,6 @@ FusionRole role_of(const OneNode& row) {
   return fusion_role(graph, graph.nodes[0]);
 }
 
-Attributes with(const std::string& name, Attribute value) {
-  Attributes attributes;
-  attributes.set(name, std::move(value));
-  return attributes;
-}
-
 const Type kMatrixType = typed(DataType::Float32, {2, 3});
 const Type kVector = typed(DataType::Float32, {3});
 const Type kSix = typed(DataType::Float32, {6});
@@ -71,7 +59,7 @@ struct Accepted {
 
 TEST(FusionRole, SaysHowInputsAreRead) {
   const Tensor seven = Tensor::from<int32_t>(DataType::Int32, {1}, std::vector<int32_t>{7});
-  const Tensor no = ops::bools({}, {0});
+  const Tensor no = bools({}, {0});
   const Type scalar = typed(DataType::Float32, {});
   const Accepted rows[] = {
       {{"scalars", "Add", 19, {{"a", scalar}, {"b", scalar}}, scalar},
@@ -89,7 +77,7 @@ TEST(FusionRole, SaysHowInputsAreRead) {
         kMatrixType,
         {},
         [] {
-          Attributes attributes = with("broadcast", int64_t{1});
+          Attributes attributes = attributes_of({{"broadcast", 1}});
           attributes.set("axis", int64_t{0});
           return attributes;
         }()},
@@ -145,7 +133,7 @@ TEST(FusionRole, SaysHowInputsAreRead) {
         {{"a", kMatrixType}},
         typed(DataType::Float32, {}),
         {},
-        with("keepdims", int64_t{0})},
+        attributes_of({{"keepdims", 0}})},
        FusionKind::Reduction,
        {{2, 3}},
        {true, true}},
@@ -155,7 +143,7 @@ TEST(FusionRole, SaysHowInputsAreRead) {
         {{"a", kMatrixType}},
         kMatrixType,
         {},
-        with("noop_with_empty_axes", int64_t{1})},
+        attributes_of({{"noop_with_empty_axes", 1}})},
        FusionKind::Elementwise,
        {{2, 3}},
        {}},
@@ -166,7 +154,7 @@ TEST(FusionRole, SaysHowInputsAreRead) {
         kMatrixType,
         {},
         [] {
-          Attributes attributes = with("axes", std::vector<int64_t>{1});
+          Attributes attributes = attributes_of({{"axes", {1}}});
           attributes.set("keepdims", int64_t{0});
           return attributes;
         }()},
@@ -195,7 +183,7 @@ TEST(FusionRole, SaysHowInputsAreRead) {
         {{"a", typed(DataType::Float32, {2, 3, 4})}},
         typed(DataType::Float32, {2, 3, 4}),
         {},
-        with("axis", int64_t{1})},
+        attributes_of({{"axis", 1}})},
        FusionKind::Normalization,
        {{2, 3, 4}},
        {false, true, false}},
@@ -209,7 +197,7 @@ TEST(FusionRole, SaysHowInputsAreRead) {
         {{"a", typed(DataType::Float32, {2, 6, 4})}, {"b", kSix}, {"c", kSix}},
         typed(DataType::Float32, {2, 6, 4}),
         {},
-        with("num_groups", int64_t{2})},
+        attributes_of({{"num_groups", 2}})},
        FusionKind::Normalization,
        {{2, 2, 3, 4}, {1, 2, 3, 1}, {1, 2, 3, 1}},
        {false, false, true, true}},
@@ -266,7 +254,7 @@ TEST(FusionRole, SaysWhyANodeHasNone) {
         13,
         {{"a", kMatrixType}, {"", {}}, {"c", kFlag}},
         kMatrixType,
-        {{"c", ops::bools({}, {1})}}},
+        {{"c", bools({}, {1})}}},
        "drops elements at random"},
   };
   for (const Refused& row : rows) {
@@ -277,9 +265,8 @@ TEST(FusionRole, SaysWhyANodeHasNone) {
 }
 
 TEST(FusionRole, OtherOutputsMustNotBeRead) {
-  const ops::Registry registry = ops::make_registry();
   for (const bool is_read : {false, true}) {
-    GraphBuilder builder(registry, 12);
+    GraphBuilder builder(all_ops(), 12);
     builder.input("x", kMatrixType);
     builder.declare("y", kMatrixType);
     builder.declare("mask", typed(DataType::Bool, {2, 3}));

@@ -1,7 +1,6 @@
 #include "codegen/group_space.h"
 
-#include <gtest/gtest.h>
-
+#include "base/tensors_test.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"
 
@@ -107,20 +106,18 @@ TEST(GroupSpace, ASliceTakesParts) {
       {"all", 0, 8, 1, Dims{0}},
       {"odd ones but the first", 3, 8, 2, std::nullopt},
   };
-  const ops::Registry registry = ops::make_registry();
   for (const Taken& row : rows) {
-    GraphBuilder builder(registry, 17);
+    GraphBuilder builder(all_ops(), 17);
     builder.input("x", float_type({{3, 8}})).node("a", "Relu", {"x"}, {"r"});
     const auto list = [&](const std::string& name, int64_t number) {
-      builder.constant(name,
-                       Tensor::from<int64_t>(DataType::Int64, {1}, std::vector<int64_t>{number}));
+      builder.constant(name, ints({1}, {number}));
     };
     list("start", row.start);
     list("end", row.end);
     list("axis", 1);
     list("step", row.step);
     builder.node("s", "Slice", {"r", "start", "end", "axis", "step"}, {"z"}).output("z");
-    const Graph made = infer_types(builder.graph(), registry, Log());
+    const Graph made = infer_types(builder.graph(), all_ops(), Log());
     const FusionGraph graph(made);
     const Partition whole = {24, 0};
     const std::optional<Partition> demanded = demanded_partition(graph, {1}, true);

@@ -23,11 +23,7 @@ TEST(LowerActivation, ComputesWhatTheReferenceDoes) {
       {"Elu", 22, {{kActivationDims}}, one("alpha", -infinity)},
       {"Gelu", 20, {{kActivationDims}}},
       // 1 + tanh(z), which the reference computes in float64, cancels.
-      {"Gelu",
-       20,
-       {{kActivationDims}},
-       attributes_of({{"approximate", std::string("tanh")}}),
-       1e-15},
+      {"Gelu", 20, {{kActivationDims}}, attributes_of({{"approximate", "tanh"}}), 1e-15},
       {"HardSigmoid", 6, {{kActivationDims}}},
       {"HardSigmoid", 22, {{kActivationDims}}, two("alpha", 1.0F / 6, "beta", 0.5F)},
       {"HardSigmoid", 22, {{kActivationDims}}, two("alpha", -3.0e38F, "beta", infinity)},

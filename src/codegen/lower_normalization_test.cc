@@ -45,7 +45,7 @@ TEST(LowerNormalization, ComputesWhatTheReferenceDoes) {
         {"LayerNormalization",
          17,
          {data, {{6, 5, 24}, kModerate}, vector(1)},
-         attributes_of({{"axis", int64_t{-3}}, {"epsilon", 0.25F}})},
+         attributes_of({{"axis", -3}, {"epsilon", 0.25F}})},
         {"InstanceNormalization", 22, {data, vector(5), vector(5)}},
         {"InstanceNormalization", 6, {{{2, 3, 4, 5, 6}, values}, vector(3), vector(3)}},
         {"InstanceNormalization", 22, {{{30, 5}, values}, vector(5), vector(5)}},
@@ -60,11 +60,11 @@ TEST(LowerNormalization, ComputesWhatTheReferenceDoes) {
         {"BatchNormalization",
          7,
          {data, spatial, spatial, spatial, {{5, 24}, Values::Positive}},
-         attributes_of({{"spatial", int64_t{0}}})},
+         attributes_of({{"spatial", 0}})},
         {"BatchNormalization",
          6,
          {data, vector(5), vector(5), vector(5), positive},
-         attributes_of({{"is_test", int64_t{1}}})},
+         attributes_of({{"is_test", 1}})},
         {"BatchNormalization", 15, {data, of_float32, of_float32, of_float32, of_float32}},
     };
     cases.insert(cases.end(), others.begin(), others.end());

@@ -47,12 +47,6 @@ struct LoweringCase {
   double reference_error = 0;  // of a reference that cancels
 };
 
-inline Attributes attributes_of(std::initializer_list<std::pair<const char*, Attribute>> list) {
-  Attributes attributes;
-  for (const auto& [name, value] : list) attributes.set(name, value);
-  return attributes;
-}
-
 // --- Elements ------------------------------------------------------------------------------------
 
 inline double element_number(DataType type, const void* elements, int64_t index) {
@@ -171,8 +165,8 @@ struct NodeUnderTest {
 };
 
 // Fails if the schema does not admit the types.
-inline NodeUnderTest make_node_under_test(const ops::Registry& registry, const LoweringCase& test,
-                                          DataType type, std::mt19937_64& random) {
+inline NodeUnderTest make_node_under_test(const LoweringCase& test, DataType type,
+                                          std::mt19937_64& random) {
   NodeUnderTest made;
   std::vector<bool> is_given;
   for (const CaseInput& input : test.inputs) {
@@ -195,10 +189,10 @@ inline NodeUnderTest make_node_under_test(const ops::Registry& registry, const L
     }
     add_value(made.graph, std::move(value));
   }
-  Node node = ops::make_node(registry, test.op, test.version, test.attributes, is_given, 1);
+  Node node = ops::make_node(all_ops(), test.op, test.version, test.attributes, is_given, 1);
   node.outputs[0] = {static_cast<int32_t>(made.inputs.size())};
   ThreadPool pool(1);
-  made.expected = ops::evaluate(registry.of(node), node, made.inputs, pool)[0];
+  made.expected = ops::evaluate(all_ops().of(node), node, made.inputs, pool)[0];
   Value output;
   output.name = "output";
   output.type = Type::tensor(made.expected.type(), shape_from(made.expected.dims()));
@@ -381,7 +375,6 @@ inline void expect_near(const NodeUnderTest& test, const FusionRow& row, double 
 // Runs each case on all types that its row and the op's schema admit. Each row needs a case for
 // each of its types.
 inline void check_cases(std::span<const FusionRow> rows, std::span<const LoweringCase> cases) {
-  const ops::Registry registry = ops::make_registry();
   std::vector<std::vector<bool>> is_covered(rows.size(), std::vector<bool>(16, false));
   std::mt19937_64 random(20);
   for (const LoweringCase& test : cases) {
@@ -396,7 +389,7 @@ inline void check_cases(std::span<const FusionRow> rows, std::span<const Lowerin
                                 std::string(name(type));
       std::optional<NodeUnderTest> made;
       try {
-        made = make_node_under_test(registry, test, type, random);
+        made = make_node_under_test(test, type, random);
       } catch (const Error&) {
         continue;  // the schema does not admit the type
       }

@@ -17,7 +17,7 @@ TEST(LowerPower, ComputesWhatTheReferenceDoes) {
       {"Pow",
        6,
        {{{4, 3, 5}, Values::Any, DataType::Float16}, {{3, 5}, Values::Any, DataType::Float16}},
-       attributes_of({{"broadcast", int64_t{1}}})},
+       attributes_of({{"broadcast", 1}})},
   };
   for (const DataType type : kTestedTypes) {
     if (is_floating(type)) {
@@ -34,7 +34,7 @@ TEST(LowerPower, ComputesWhatTheReferenceDoes) {
         cases.push_back({"Pow",
                          6,
                          {{kPowerDims, Values::Any, type}, constant},
-                         attributes_of({{"broadcast", int64_t{1}}})});
+                         attributes_of({{"broadcast", 1}})});
       }
     }
     if (!ops::kIndexTypes.contains(type)) continue;
@@ -44,7 +44,7 @@ TEST(LowerPower, ComputesWhatTheReferenceDoes) {
       cases.push_back({"Pow",
                        6,
                        {{kPowerDims, Values::Any, type}, constant},
-                       attributes_of({{"broadcast", int64_t{1}}})});
+                       attributes_of({{"broadcast", 1}})});
     }
   }
   check_cases(power_rows(), cases);

@@ -10,19 +10,19 @@ Attributes axes_and(std::vector<int64_t> axes, int64_t keeps) {
 }
 
 CaseInput axes_input(const std::vector<int64_t>& axes) {
-  return {{}, Values::Any, DataType::Int64, ops::ints({static_cast<int64_t>(axes.size())}, axes)};
+  return {{}, Values::Any, DataType::Int64, ints({static_cast<int64_t>(axes.size())}, axes)};
 }
 
 // The axes in every form in which a version writes them.
 void add_cases(const char* op, int input_version, Values values, std::vector<LoweringCase>& cases) {
   const CaseInput data = {kReductionDims, values};
-  const Attributes noop = attributes_of({{"noop_with_empty_axes", int64_t{1}}});
+  const Attributes noop = attributes_of({{"noop_with_empty_axes", 1}});
   const std::vector<LoweringCase> forms = {
       {op, 11, {data}, axes_and({-1}, 1)},
       {op, 11, {data}, axes_and({0, 2}, 0)},
       {op, 1, {data}},
       {op, input_version, {data, axes_input({1})}},
-      {op, input_version, {data, axes_input({-3, 2})}, attributes_of({{"keepdims", int64_t{0}}})},
+      {op, input_version, {data, axes_input({-3, 2})}, attributes_of({{"keepdims", 0}})},
       {op, input_version, {data}},
       {op, input_version, {data}, noop},
       {op, input_version, {{{}, values}}},
@@ -58,11 +58,10 @@ TEST(LowerReduction, InfinitiesOfLogSumExp) {
   const double infinity = std::numeric_limits<double>::infinity();
   const std::vector<double> elements = {-infinity, -infinity, infinity, -infinity, 2, infinity};
   const Tensor rows = Tensor::from<double>(DataType::Float64, {3, 2}, elements);
-  ops::Registry registry = ops::make_registry();
   std::mt19937_64 random(1);
   const LoweringCase test = {
       "ReduceLogSumExp", 11, {{{}, Values::Any, DataType::Float64, rows}}, axes_and({1}, 0)};
-  const NodeUnderTest made = make_node_under_test(registry, test, DataType::Float64, random);
+  const NodeUnderTest made = make_node_under_test(test, DataType::Float64, random);
   const FusionRole role = fusion_role(made.graph, made.node());
   ASSERT_EQ(role.kind, FusionKind::Reduction);
   const std::vector<uint64_t> actual = compute_expression(made, role);

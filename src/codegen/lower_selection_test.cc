@@ -21,11 +21,11 @@ std::vector<LoweringCase> variadic_cases() {
 }
 
 CaseInput matrix_shape() {
-  const Tensor shape = Tensor::from<int64_t>(DataType::Int64, {2}, kSelectionMatrix);
+  const Tensor shape = ints({2}, kSelectionMatrix);
   return {.dims = {2}, .type = DataType::Int64, .constant = shape};
 }
 
-Tensor nan_bound() { return ops::floats({}, {std::nanf("")}); }
+Tensor nan_bound() { return floats({}, {std::nanf("")}); }
 
 TEST(LowerSelection, ComputesWhatTheReferenceDoes) {
   std::vector<LoweringCase> cases = variadic_cases();

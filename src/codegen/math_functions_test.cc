@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "base/threads_test.h"
 #include "codegen/evaluate.h"
 
 namespace tessera::codegen {
@@ -497,21 +498,17 @@ TEST_P(MathFunction, DISABLED_ExhaustiveFloat32) {
   const uint64_t threads = std::max(1u, std::thread::hardware_concurrency());
   std::mutex mutex;
   Worst worst;
-  std::vector<std::thread> workers;
-  for (uint64_t worker = 0; worker < threads; ++worker) {
-    workers.emplace_back([&, worker] {
-      Worst own;
-      Column column(kBlock);
-      for (uint64_t first = worker * kBlock; first < uint64_t{1} << 32; first += threads * kBlock) {
-        for (uint64_t index = 0; index < kBlock; ++index) column[index] = first + index;
-        const Worst block = worst32(function, built, column);
-        own.add(block.error, block.bits);
-      }
-      const std::lock_guard lock(mutex);
-      worst.add(own.error, own.bits);
-    });
-  }
-  for (std::thread& worker : workers) worker.join();
+  run_at_once(threads, [&](uint64_t worker) {
+    Worst own;
+    Column column(kBlock);
+    for (uint64_t first = worker * kBlock; first < uint64_t{1} << 32; first += threads * kBlock) {
+      for (uint64_t index = 0; index < kBlock; ++index) column[index] = first + index;
+      const Worst block = worst32(function, built, column);
+      own.add(block.error, block.bits);
+    }
+    const std::lock_guard lock(mutex);
+    worst.add(own.error, own.bits);
+  });
   EXPECT_LE(worst.error, function.bound32) << "of " << value_of(Float32, worst.bits);
   RecordProperty("largest_error", std::to_string(worst.error));
 }

@@ -1,5 +1,3 @@
-#include <gtest/gtest.h>
-
 #include "codegen/fusion_role.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"
@@ -36,9 +34,8 @@ const SliceCase kSlices[] = {
 };
 
 TEST(PartRoles, ASliceTakesARangeOfEachDimension) {
-  const ops::Registry registry = ops::make_registry();
   for (const SliceCase& row : kSlices) {
-    GraphBuilder builder(registry, 17);
+    GraphBuilder builder(all_ops(), 17);
     builder.input("x", float_type({{4, 10}}));
     std::vector<std::string> inputs = {"x"};
     const std::pair<std::string, Numbers> lists[] = {
@@ -50,7 +47,7 @@ TEST(PartRoles, ASliceTakesARangeOfEachDimension) {
       inputs.push_back(name);
     }
     builder.node("slice", "Slice", inputs, {"y"}).output("y");
-    const Graph graph = inferred(builder, registry);
+    const Graph graph = inferred(builder, all_ops());
     const FusionRole role = fusion_role(graph, graph.nodes[0]);
     EXPECT_EQ(role.refusal, row.refusal) << row.name;
     EXPECT_EQ(role.kind, row.refusal.empty() ? FusionKind::Slice : FusionKind::None) << row.name;
@@ -61,8 +58,7 @@ TEST(PartRoles, ASliceTakesARangeOfEachDimension) {
 }
 
 TEST(PartRoles, WhatASliceTakesMustBeKnown) {
-  const ops::Registry registry = ops::make_registry();
-  GraphBuilder builder(registry, 17);
+  GraphBuilder builder(all_ops(), 17);
   const Type list = Type::tensor(DataType::Int64, Shape{1});
   builder.input("x", float_type({{4}})).input("starts", list).input("ends", list);
   builder.declare("y", float_type({{2}}));
@@ -73,14 +69,11 @@ TEST(PartRoles, WhatASliceTakesMustBeKnown) {
 }
 
 TEST(PartRoles, ASplitTakesARangeForEachOutput) {
-  const ops::Registry registry = ops::make_registry();
-  GraphBuilder builder(registry, 17);
+  GraphBuilder builder(all_ops(), 17);
   builder.input("x", float_type({{2, 10}}));
   builder.constant("sizes", Tensor::from<int64_t>(DataType::Int64, {3}, Numbers{5, 1, 4}));
-  Attributes axis;
-  axis.set("axis", int64_t{-1});
-  builder.node("split", "Split", {"x", "sizes"}, {"a", "b", "c"}, axis);
-  const Graph graph = inferred(builder.output("a").output("b").output("c"), registry);
+  builder.node("split", "Split", {"x", "sizes"}, {"a", "b", "c"}, attributes_of({{"axis", -1}}));
+  const Graph graph = inferred(builder.output("a").output("b").output("c"), all_ops());
   const FusionRole role = fusion_role(graph, graph.nodes[0]);
   ASSERT_EQ(role.kind, FusionKind::Slice) << role.refusal;
   ASSERT_EQ(role.slices.size(), 3U);
@@ -90,13 +83,10 @@ TEST(PartRoles, ASplitTakesARangeForEachOutput) {
 }
 
 TEST(PartRoles, AConcatJoinsAlongOneAxis) {
-  const ops::Registry registry = ops::make_registry();
-  GraphBuilder builder(registry, 17);
+  GraphBuilder builder(all_ops(), 17);
   builder.input("x", float_type({{2, 3, 4}})).input("w", float_type({{2, 5, 4}}));
-  Attributes axis;
-  axis.set("axis", int64_t{-2});
-  builder.node("concat", "Concat", {"x", "w"}, {"y"}, axis);
-  const Graph graph = inferred(builder.output("y"), registry);
+  builder.node("concat", "Concat", {"x", "w"}, {"y"}, attributes_of({{"axis", -2}}));
+  const Graph graph = inferred(builder.output("y"), all_ops());
   const FusionRole role = fusion_role(graph, graph.nodes[0]);
   ASSERT_EQ(role.kind, FusionKind::Concat) << role.refusal;
   EXPECT_EQ(role.concat_axis, 1U);

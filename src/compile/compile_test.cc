@@ -1,23 +1,17 @@
 #include "compile/compile.h"
 
-#include <gmock/gmock.h>
-
 #include "graph/dim_names.h"
 #include "infer/specialise.h"
 #include "ops/graph_test.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 class Binding : public testing::Test {
  protected:
   // x -> relu -> identity -> abs. Loading removes the identity.
   GraphBuilder chain(Shape shape) {
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     builder.input("x", float_type(std::move(shape)))
         .node("relu", "Relu", {"x"}, {"a"})
         .node("same", "Identity", {"a"}, {"b"})
@@ -27,13 +21,13 @@ class Binding : public testing::Test {
   }
 
   LoadedModel loaded(const GraphBuilder& builder) {
-    return load_model(ImportedModel{.graph = builder.graph()}, {}, registry_, pool_, log_);
+    return load_model(ImportedModel{.graph = builder.graph()}, {}, all_ops(), pool_, log_);
   }
 
   BoundGraph bound(const LoadedModel& model,
                    const std::map<std::string, std::vector<int64_t>>& shapes = {},
                    const std::vector<std::string>& fetch = {}) {
-    return bind_graph(model, shapes, fetch, registry_, pool_, log_);
+    return bind_graph(model, shapes, fetch, all_ops(), pool_, log_);
   }
 
   static std::vector<std::string> node_names(const Graph& graph) {
@@ -42,7 +36,6 @@ class Binding : public testing::Test {
     return names;
   }
 
-  ops::Registry registry_ = ops::make_registry();
   ThreadPool pool_{1};
   Log log_{[](const std::string&) {}};
 };
@@ -89,7 +82,7 @@ TEST_F(Binding, OfNewShapesIsNews) {
 
 TEST_F(Binding, ThatForgetsKeptValuesIsNews) {
   LoadedModel model = load_model(ImportedModel{.graph = chain(Shape{2, 3}).graph()},
-                                 {.keeps_all_values = true}, registry_, pool_, log_);
+                                 {.keeps_all_values = true}, all_ops(), pool_, log_);
   EXPECT_EQ(model.graph.kept.size(), 3U);
   const BoundGraph once = bound(model);
   EXPECT_FALSE(once.is_unchanged);
@@ -112,10 +105,10 @@ TEST_F(Binding, OneNameForTwoSizesIsAWarning) {
   std::vector<std::string> warnings;
   const Log log([&](const std::string& message) { warnings.push_back(message); });
   const LoadedModel model =
-      load_model(ImportedModel{.graph = sum_of_one_name(registry_)}, {}, registry_, pool_, log);
+      load_model(ImportedModel{.graph = sum_of_one_name(all_ops())}, {}, all_ops(), pool_, log);
   for (const int64_t rows : {2, 5, 0}) {
     const BoundGraph both =
-        bind_graph(model, {{"x", {1, 3}}, {"z", {rows, 3}}}, {}, registry_, pool_, log);
+        bind_graph(model, {{"x", {1, 3}}, {"z", {rows, 3}}}, {}, all_ops(), pool_, log);
     EXPECT_EQ(both.graph[both.graph.outputs[0]].type, float_type(Shape{rows, 3}));
   }
   EXPECT_THAT(warnings, ElementsAre("the model gives one name, 'n', to dimensions that are not "
@@ -125,7 +118,7 @@ TEST_F(Binding, OneNameForTwoSizesIsAWarning) {
 
 TEST_F(Binding, ANodeThatNeedsEqualSizesIsNamed) {
   const LoadedModel model =
-      load_model(ImportedModel{.graph = sum_of_one_name(registry_)}, {}, registry_, pool_, log_);
+      load_model(ImportedModel{.graph = sum_of_one_name(all_ops())}, {}, all_ops(), pool_, log_);
   EXPECT_EQ(
       error_of([&] { bound(model, {{"x", {2, 3}}, {"z", {4, 3}}}); }),
       "InvalidArgument: node 'sum' (Add), input 'B': expected a shape that broadcasts with "
@@ -139,17 +132,17 @@ TEST_F(Binding, TheShapeOfAnInputThatNobodyReadsIsNoNews) {
   unused.name = "unused";
   unused.type = float_type(Shape{Dim::symbol("n"), 3});
   graph.inputs.push_back(add_value(graph, std::move(unused)));
-  LoadedModel model = load_model(ImportedModel{.graph = graph}, {}, registry_, pool_, log_);
+  LoadedModel model = load_model(ImportedModel{.graph = graph}, {}, all_ops(), pool_, log_);
   model.binds_unchanged = true;
   EXPECT_TRUE(bound(model, {{"unused", {7, 3}}}).is_unchanged);
   EXPECT_THROW(bound(model, {{"unused", {7, 4}}}), Error);
 }
 
 TEST_F(Binding, NamesAreEqualForReaders) {
-  const Graph graph = sum_of_one_name(registry_);
-  const LoadedModel model = load_model(ImportedModel{.graph = graph}, {}, registry_, pool_, log_);
+  const Graph graph = sum_of_one_name(all_ops());
+  const LoadedModel model = load_model(ImportedModel{.graph = graph}, {}, all_ops(), pool_, log_);
   EXPECT_NE(text(model.graph[model.graph.outputs[0]].type), "float32 nx3");
-  const Graph equal = with_equal_names(model.graph, registry_);
+  const Graph equal = with_equal_names(model.graph, all_ops());
   EXPECT_EQ(text(equal[equal.outputs[0]].type), "float32 nx3");
 }
 

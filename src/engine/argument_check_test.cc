@@ -1,7 +1,6 @@
 #include "engine/argument_check.h"
 
-#include <gmock/gmock.h>
-
+#include "base/tensors_test.h"
 #include "engine/interpreter.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"
@@ -9,21 +8,15 @@
 namespace tessera {
 namespace {
 
-using testing::HasSubstr;
-
 Type float_type(std::vector<Dim> dims) {
   return Type::tensor(DataType::Float32, Shape(dims.begin(), dims.end()));
 }
 Type list_type(int64_t length) { return Type::tensor(DataType::Int64, Shape{length}); }
 
-Tensor floats(std::vector<int64_t> dims) {
+Tensor ones(std::vector<int64_t> dims) {
   Tensor tensor(DataType::Float32, std::move(dims));
   for (float& element : tensor.mutable_as<float>()) element = 1;
   return tensor;
-}
-
-Tensor list(const std::vector<int64_t>& values) {
-  return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values.size())}, values);
 }
 
 Tensor flags(const std::vector<uint8_t>& values) {
@@ -32,20 +25,16 @@ Tensor flags(const std::vector<uint8_t>& values) {
   return tensor;
 }
 
-Attributes zero_axis() {
-  Attributes attributes;
-  attributes.set("axis", int64_t{0});
-  return attributes;
-}
+Attributes zero_axis() { return attributes_of({{"axis", 0}}); }
 
 class ArgumentChecks : public testing::Test {
  protected:
-  Graph typed() const { return infer_types(builder_.graph(), registry_, Log()); }
+  Graph typed() const { return infer_types(builder_.graph(), all_ops(), Log()); }
 
   bool is_checked(const std::string& name) const {
     const Graph graph = typed();
     for (const Node& node : graph.nodes) {
-      if (node.name == name) return needs_check(graph, node, registry_);
+      if (node.name == name) return needs_check(graph, node, all_ops());
     }
     ADD_FAILURE() << "no node " << name;
     return false;
@@ -60,25 +49,21 @@ class ArgumentChecks : public testing::Test {
 
   void expect_refused(std::vector<Tensor> inputs, const std::string& where,
                       const std::string& message) {
-    Interpreter interpreter(typed(), registry_, 1);
-    try {
-      interpreter.run(inputs);
-      ADD_FAILURE() << "expected an error";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-      EXPECT_EQ(error.where(), where);
-      EXPECT_THAT(error.message(), HasSubstr(message));
-    }
+    Interpreter interpreter(typed(), all_ops(), 1);
+    const auto error = thrown_by([&] { interpreter.run(inputs); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->kind(), ErrorKind::InvalidArgument);
+    EXPECT_EQ(error->where(), where);
+    EXPECT_THAT(error->message(), HasSubstr(message));
   }
 
-  const ops::Registry registry_ = ops::make_registry();
-  GraphBuilder builder_{registry_};
+  GraphBuilder builder_{all_ops()};
 };
 
 TEST_F(ArgumentChecks, NodesOfKnownSizesNeedNone) {
   builder_.input("x", float_type({2, 3})).input("y", float_type({3, 4}));
   builder_.input("indices", Type::tensor(DataType::Int64, Shape{2, 5}));
-  builder_.input("ids", list_type(3)).constant("axes", list({0}));
+  builder_.input("ids", list_type(3)).constant("axes", ints({0}));
   builder_.node("product", "MatMul", {"x", "y"}, {"a"});
   builder_.node("gather", "Gather", {"x", "indices"}, {"b"});
   builder_.node("add", "Add", {"ids", "ids"}, {"c"});
@@ -93,10 +78,8 @@ TEST_F(ArgumentChecks, ListsThatDecideSizesNeedOne) {
   builder_.input("x", float_type({2, 3})).input("two", list_type(2));
   builder_.input("one", list_type(1));
   builder_.input("axis", Type::tensor(DataType::Int64, Shape{}));
-  Attributes dropping;
-  dropping.set("keepdims", int64_t{0});
   // The result is a scalar for any legal axes.
-  builder_.node("sum", "ReduceSum", {"x", "two"}, {"a"}, dropping);
+  builder_.node("sum", "ReduceSum", {"x", "two"}, {"a"}, attributes_of({{"keepdims", 0}}));
   builder_.node("reshape", "Reshape", {"x", "two"}, {"b"});
   builder_.node("running", "CumSum", {"x", "axis"}, {"c"});
   builder_.node("top", "TopK", {"x", "one"}, {"d", "e"});
@@ -111,23 +94,21 @@ TEST_F(ArgumentChecks, SizesThatOnlyTheModelDeclaresNeedOne) {
   builder_.declare("found", Type::tensor(DataType::Int64, Shape{2, 6}));
   builder_.output("found");
   EXPECT_TRUE(is_checked("places"));
-  Tensor x = floats({2, 3});
-  Interpreter(typed(), registry_, 1).run(std::vector<Tensor>{x});
+  Tensor x = ones({2, 3});
+  Interpreter(typed(), all_ops(), 1).run(std::vector<Tensor>{x});
   x.mutable_as<float>()[4] = 0;
   expect_refused({x}, "node 'places' (NonZero), output 'found'", "found int64 2x5");
 }
 
 TEST_F(ArgumentChecks, AnAxisFromTheCallerIsHeldAgainstTheRank) {
   builder_.input("x", float_type({2, 3})).input("axes", list_type(2));
-  Attributes dropping;
-  dropping.set("keepdims", int64_t{0});
-  builder_.node("sum", "ReduceSum", {"x", "axes"}, {"y"}, dropping);
+  builder_.node("sum", "ReduceSum", {"x", "axes"}, {"y"}, attributes_of({{"keepdims", 0}}));
   builder_.output("y");
   const std::string where = "node 'sum' (ReduceSum)";
-  expect_refused({floats({2, 3}), list({0, int64_t{1} << 33})}, where, "found 8589934592");
-  expect_refused({floats({2, 3}), list({0, 0})}, where, "found axis 0 twice");
-  const std::vector<Tensor> good = {floats({2, 3}), list({0, 1})};
-  EXPECT_EQ(Interpreter(typed(), registry_, 1).run(good)[0].as<float>()[0], 6);
+  expect_refused({ones({2, 3}), ints({0, int64_t{1} << 33})}, where, "found 8589934592");
+  expect_refused({ones({2, 3}), ints({0, 0})}, where, "found axis 0 twice");
+  const std::vector<Tensor> good = {ones({2, 3}), ints({0, 1})};
+  EXPECT_EQ(Interpreter(typed(), all_ops(), 1).run(good)[0].as<float>()[0], 6);
 }
 
 TEST_F(ArgumentChecks, ASizeThatOnlyRunningShowsIsHeldAgainstTheOthers) {
@@ -135,12 +116,12 @@ TEST_F(ArgumentChecks, ASizeThatOnlyRunningShowsIsHeldAgainstTheOthers) {
   builder_.input("other", float_type({2, 3}));
   builder_.node("add", "Add", {"rows", "other"}, {"sum"}).output("sum");
   EXPECT_TRUE(is_checked("add"));
-  const Tensor x = floats({4, 3});
-  expect_refused({x, flags({1, 1, 1, 0}), floats({2, 3})}, "node 'add' (Add), input 'B'",
+  const Tensor x = ones({4, 3});
+  expect_refused({x, flags({1, 1, 1, 0}), ones({2, 3})}, "node 'add' (Add), input 'B'",
                  "found 2x3");
-  Interpreter interpreter(typed(), registry_, 1);
+  Interpreter interpreter(typed(), all_ops(), 1);
   for (const auto& condition : {flags({1, 1, 0, 0}), flags({0, 0, 0, 1})}) {
-    const std::vector<Tensor> inputs = {x, condition, floats({2, 3})};
+    const std::vector<Tensor> inputs = {x, condition, ones({2, 3})};
     EXPECT_EQ(interpreter.run(inputs)[0].dims(), (std::vector<int64_t>{2, 3}));
   }
 }
@@ -152,7 +133,7 @@ TEST_F(ArgumentChecks, AGroupIsCheckedNodeByNode) {
   builder_.node("add", "Add", {"p", "shift"}, {"y"}).output("y");
   BuiltPlan built;
   built.graph = typed();
-  built.registry = &registry_;
+  built.registry = &all_ops();
   Candidate group;
   group.nodes = {{2}, {1}};
   const auto value = [&](const std::string& name) {
@@ -183,13 +164,10 @@ TEST_F(ArgumentChecks, AGroupIsCheckedNodeByNode) {
   };
   run_with(2);
   run_with(1);
-  try {
-    run_with(3);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-    EXPECT_EQ(error.where(), "node 'add' (Add), input 'B'");
-  }
+  const auto error = thrown_by([&] { run_with(3); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->kind(), ErrorKind::InvalidArgument);
+  EXPECT_EQ(error->where(), "node 'add' (Add), input 'B'");
 }
 
 }  // namespace

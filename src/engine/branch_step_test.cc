@@ -2,15 +2,12 @@
 // finds.
 #include "engine/step_program.h"
 
-#include <gmock/gmock.h>
-
+#include "base/matchers_test.h"
 #include "engine/shared_views_test.h"
 
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_plugins::Kind;
 using testing_plugins::open_mirror;
 using testing_plugins::plus_one;
@@ -115,7 +112,7 @@ TEST_F(BranchSteps, RunTheBranchThatTheConditionNames) {
   for (const bool is_true : {true, false, false, true}) {
     const Tensor z = runner.run(std::vector{truth(is_true), other, x})[0];
     // One before, four in the branch, one after.
-    EXPECT_THAT(elements(z), is_true ? ElementsAre(16, 17, 18) : ElementsAre(51, 52, 53));
+    EXPECT_THAT(values(z), is_true ? ElementsAre(16, 17, 18) : ElementsAre(51, 52, 53));
   }
 }
 

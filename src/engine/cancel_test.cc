@@ -1,18 +1,16 @@
 // Runs that are stopped early, and the runs after them.
-#include <gmock/gmock.h>
 
 #include <atomic>
 #include <chrono>
 #include <limits>
 #include <thread>
 
+#include "base/matchers_test.h"
 #include "engine/shared_views_test.h"
 
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_plugins::Buffer;
 using testing_plugins::SharedViews;
 
@@ -52,7 +50,7 @@ class Runs : public SharedViews {
     return std::make_unique<PlanRunner>(std::move(built), std::move(options));
   }
 
-  std::vector<float> run_whole(PlanRunner& runner) { return elements(runner.run(inputs_)[0]); }
+  std::vector<float> run_whole(PlanRunner& runner) { return values(runner.run(inputs_)[0]); }
 };
 
 // For tests that need several instances.

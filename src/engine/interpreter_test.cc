@@ -1,10 +1,11 @@
 #include "engine/interpreter.h"
 
-#include <gmock/gmock.h>
-
 #include <thread>
 
-#include "tessera/error.h"
+#include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/tensors_test.h"
+#include "ops/all_ops_test.h"
 
 namespace tessera {
 namespace {
@@ -35,58 +36,48 @@ Graph two_softmaxes(const Type& type) {
   return graph;
 }
 
-std::vector<float> elements(const Tensor& tensor) {
-  const auto values = tensor.as<float>();
-  return {values.begin(), values.end()};
-}
-
 TEST(Interpreter, GivesOutputsThenKeptValues) {
-  const ops::Registry registry = ops::make_registry();
   Graph graph = two_softmaxes(known_float_type({1, 2}));
   graph.kept = {{1}};
-  Interpreter interpreter(graph, registry, 1);
-  const Tensor input(Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{3, 3}));
+  Interpreter interpreter(graph, all_ops(), 1);
+  const Tensor input(floats({1, 2}, {3, 3}));
   const std::vector<Tensor> results = interpreter.run(std::vector<Tensor>{input});
   ASSERT_EQ(results.size(), 2U);
-  EXPECT_THAT(elements(results[0]), testing::ElementsAre(0.5F, 0.5F));
-  EXPECT_THAT(elements(results[1]), testing::ElementsAre(0.5F, 0.5F));
+  EXPECT_THAT(values(results[0]), ElementsAre(0.5F, 0.5F));
+  EXPECT_THAT(values(results[1]), ElementsAre(0.5F, 0.5F));
 }
 
 TEST(Interpreter, AsksTheRuleAgainWhereATypeIsUnknownBeforeRunning) {
-  const ops::Registry registry = ops::make_registry();
   Graph graph = two_softmaxes(Type::tensor(DataType::Float32));
   graph.values[0].type = known_float_type({1, 2});
-  Interpreter interpreter(graph, registry, 1);
-  const Tensor input(Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{3, 3}));
+  Interpreter interpreter(graph, all_ops(), 1);
+  const Tensor input(floats({1, 2}, {3, 3}));
   EXPECT_EQ(interpreter.run(std::vector<Tensor>{input})[0].dims(), (std::vector<int64_t>{1, 2}));
 }
 
 TEST(Interpreter, RefusesAGraphLargerThanTheMachineBeforeAllocating) {
-  const ops::Registry registry = ops::make_registry();
-  try {
-    const Interpreter interpreter(two_softmaxes(known_float_type({int64_t{1} << 50})), registry, 1);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
-  }
+  EXPECT_NE(error_of(ErrorKind::OutOfMemory,
+                     [&] {
+                       const Interpreter interpreter(
+                           two_softmaxes(known_float_type({int64_t{1} << 50})), all_ops(), 1);
+                     }),
+            "");
 }
 
 TEST(Interpreter, AWatcherSeesEveryStepAndMayReplaceOutputs) {
-  const ops::Registry registry = ops::make_registry();
-  Interpreter interpreter(two_softmaxes(known_float_type({1, 2})), registry, 1);
-  const Tensor input(Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{3, 3}));
+  Interpreter interpreter(two_softmaxes(known_float_type({1, 2})), all_ops(), 1);
+  const Tensor input(floats({1, 2}, {3, 3}));
   std::vector<std::string> seen;
   const auto watcher = [&](const StepEvent& event) {
     seen.push_back(event.node.name);
     if (event.node.name == "first") {
-      event.outputs[0] =
-          Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{1000, 0});
+      event.outputs[0] = floats({1, 2}, {1000, 0});
     }
     return true;
   };
   const std::vector<Tensor> results = interpreter.run(std::vector<Tensor>{input}, watcher);
-  EXPECT_THAT(seen, testing::ElementsAre("first", "second"));
-  EXPECT_THAT(elements(results[0]), testing::ElementsAre(1.0F, 0.0F));
+  EXPECT_THAT(seen, ElementsAre("first", "second"));
+  EXPECT_THAT(values(results[0]), ElementsAre(1.0F, 0.0F));
   int steps = 0;
   const auto ends_it = [&](const StepEvent&) { return ++steps < 1; };
   EXPECT_TRUE(interpreter.run(std::vector<Tensor>{input}, ends_it).empty());
@@ -94,18 +85,16 @@ TEST(Interpreter, AWatcherSeesEveryStepAndMayReplaceOutputs) {
 }
 
 TEST(Interpreter, TwoInTwoThreadsShareConstants) {
-  const ops::Registry registry = ops::make_registry();
   Graph graph = two_softmaxes(known_float_type({1, 2}));
-  graph.values[0].constant =
-      Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{3, 3});
+  graph.values[0].constant = floats({1, 2}, {3, 3});
   graph.inputs.clear();
-  Interpreter first(graph, registry, 2);
-  Interpreter second(graph, registry, 2);
+  Interpreter first(graph, all_ops(), 2);
+  Interpreter second(graph, all_ops(), 2);
   EXPECT_EQ(first.graph().values[0].constant.data(), second.graph().values[0].constant.data());
   std::vector<float> first_result;
   std::vector<float> second_result;
-  std::thread first_thread([&] { first_result = elements(first.run({})[0]); });
-  std::thread second_thread([&] { second_result = elements(second.run({})[0]); });
+  std::thread first_thread([&] { first_result = values(first.run({})[0]); });
+  std::thread second_thread([&] { second_result = values(second.run({})[0]); });
   first_thread.join();
   second_thread.join();
   EXPECT_EQ(first_result, second_result);

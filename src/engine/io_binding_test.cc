@@ -1,17 +1,14 @@
 // Tests runs on memory of the caller: which memory is written, refused or copied.
 #include "engine/io_binding.h"
 
-#include <gmock/gmock.h>
-
 #include <string>
 
+#include "base/matchers_test.h"
 #include "engine/shared_views_test.h"
 
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_plugins::Dims;
 using testing_plugins::kInPlace;
 using testing_plugins::kOdd;
@@ -43,6 +40,21 @@ class IoBindings : public SharedViews {
     return *runner_;
   }
   void output(const std::string& name) { builder_.output(name); }
+  // An input of four elements, a Relu to each following name, and the last name as the output.
+  void chain(const std::vector<std::string>& names) {
+    input(names[0], {4});
+    relus(names);
+    output(names.back());
+  }
+  // Binds the first inputs and results, which have four elements each, to these places in memory_.
+  void bind(PlanRunner& runner, const Dims& inputs, const Dims& results) {
+    for (size_t index = 0; index < inputs.size(); ++index) {
+      runner.io_binding().bind_input(index, memory_.at(static_cast<size_t>(inputs[index]), {4}));
+    }
+    for (size_t index = 0; index < results.size(); ++index) {
+      runner.io_binding().bind_result(index, memory_.at(static_cast<size_t>(results[index]), {4}));
+    }
+  }
 
   Memory memory_;
   std::unique_ptr<PlanRunner> runner_;
@@ -51,7 +63,8 @@ class IoBindings : public SharedViews {
 // For tests that need several instances.
 class SingleIoBinding : public IoBindings {
  public:
-  using IoBindings::input;
+  using IoBindings::bind;
+  using IoBindings::chain;
   using IoBindings::memory_;
   using IoBindings::output;
   using IoBindings::relu;
@@ -62,13 +75,9 @@ class SingleIoBinding : public IoBindings {
 };
 
 TEST_F(IoBindings, ReadAndWriteWhereTheyAreBound) {
-  input("x", {4});
-  relu("x", "y");
-  relu("y", "z");
-  output("z");
+  chain({"x", "y", "z"});
   PlanRunner& runner = this->runner({});
-  runner.io_binding().bind_input(0, memory_.at(0, {4}));
-  runner.io_binding().bind_result(0, memory_.at(16, {4}));
+  bind(runner, {0}, {16});
   for (const float first : {1.0F, 10.0F}) {
     memory_.write(0, {first, 2, 3, 4});
     runner.run_bound();
@@ -84,9 +93,7 @@ TEST_F(IoBindings, ReadAndWriteWhereTheyAreBound) {
 }
 
 TEST_F(IoBindings, MixWithWhatIsGivenForOneRun) {
-  input("x", {4});
-  relu("x", "y");
-  output("y");
+  chain({"x", "y"});
   PlanRunner& runner = this->runner({});
   runner.io_binding().bind_result(0, memory_.at(16, {4}));
   const std::vector<Tensor> results = runner.run(inputs_);
@@ -101,9 +108,9 @@ TEST_F(IoBindings, MixWithWhatIsGivenForOneRun) {
   EXPECT_THAT(memory_.read(16, 4), ElementsAre(1, 1, 1, 1));
   runner.io_binding().bind_result(0, {});
   const std::vector<Tensor> again = runner.run(std::vector{Tensor()});
-  EXPECT_EQ(elements(again[0]), (std::vector<float>{1, 1, 1, 1}));
+  EXPECT_EQ(values(again[0]), (std::vector<float>{1, 1, 1, 1}));
   runner.run(inputs_);
-  EXPECT_EQ(elements(again[0]), (std::vector<float>{1, 1, 1, 1}));
+  EXPECT_EQ(values(again[0]), (std::vector<float>{1, 1, 1, 1}));
 }
 
 TEST_F(IoBindings, WriteToMemoryOfResultsThatWereDropped) {
@@ -113,26 +120,23 @@ TEST_F(IoBindings, WriteToMemoryOfResultsThatWereDropped) {
   PlanRunner& runner = this->runner({});
   std::vector<Tensor> first = runner.run(inputs_);
   const void* const memory = first[0].data();
-  const std::vector<float> expected = elements(first[0]);
+  const std::vector<float> expected = values(first[0]);
   EXPECT_TRUE(first[0].is_sole_owner());
   const std::vector<Tensor> second = runner.run(inputs_);
   EXPECT_NE(second[0].data(), memory);
-  EXPECT_EQ(elements(first[0]), expected);
+  EXPECT_EQ(values(first[0]), expected);
   first.clear();
   const std::vector<Tensor> third = runner.run(inputs_);
   EXPECT_EQ(third[0].data(), memory);
-  EXPECT_EQ(elements(third[0]), expected);
+  EXPECT_EQ(values(third[0]), expected);
 }
 
 TEST_F(IoBindings, TakeAnyAddressThatElementsCanHave) {
-  input("x", {4});
-  relu("x", "y");
-  output("y");
+  chain({"x", "y"});
   for (const Needs& needs : {Needs{}, kOdd}) {
     PlanRunner& runner = this->runner(needs);
     memory_ = {};
-    runner.io_binding().bind_input(0, memory_.at(1, {4}));
-    runner.io_binding().bind_result(0, memory_.at(19, {4}));
+    bind(runner, {1}, {19});
     for (const float first : {1.0F, 10.0F}) {
       memory_.write(1, {first, 2, 3, 4});
       runner.run_bound();
@@ -142,17 +146,13 @@ TEST_F(IoBindings, TakeAnyAddressThatElementsCanHave) {
 }
 
 TEST_F(IoBindings, NeverWriteToInputs) {
-  input("x", {4});
-  relu("x", "y");
-  relu("y", "z");
-  output("z");
+  chain({"x", "y", "z"});
   PlanRunner& runner = this->runner(kInPlace);
   const Tensor before = counted({4}, 100);
   runner.run(inputs_);
-  EXPECT_EQ(elements(inputs_[0]), elements(before));
+  EXPECT_EQ(values(inputs_[0]), values(before));
   memory_.write(0, {1, 2, 3, 4});
-  runner.io_binding().bind_input(0, memory_.at(0, {4}));
-  runner.io_binding().bind_result(0, memory_.at(16, {4}));
+  bind(runner, {0}, {16});
   runner.run_bound();
   EXPECT_THAT(memory_.read(0, 4), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(memory_.read(16, 4), ElementsAre(3, 4, 5, 6));
@@ -177,7 +177,7 @@ TEST_F(IoBindings, CopyOutputsThatAreViewsOfInputs) {
 
 TEST_F(IoBindings, CopyConstantsThatAreOutputs) {
   input("x", {4});
-  builder_.constant("c", Tensor::from<float>(DataType::Float32, {2}, std::vector<float>{7, 8}));
+  builder_.constant("c", floats({2}, {7, 8}));
   relu("x", "y");
   output("y");
   output("c");
@@ -193,9 +193,7 @@ TEST_F(IoBindings, CopyConstantsThatAreOutputs) {
 }
 
 TEST_F(IoBindings, GiveOneValueAsTwoOutputs) {
-  input("x", {4});
-  relu("x", "y");
-  output("y");
+  chain({"x", "y"});
   output("y");
   PlanRunner& runner = this->runner({});
   memory_.write(0, {1, 2, 3, 4});
@@ -203,14 +201,14 @@ TEST_F(IoBindings, GiveOneValueAsTwoOutputs) {
   runner.io_binding().bind_result(1, memory_.at(16, {4}));
   const std::vector<Tensor> results = runner.run(std::vector{Tensor()});
   EXPECT_THAT(memory_.read(16, 4), ElementsAre(2, 3, 4, 5));
-  EXPECT_EQ(elements(results[0]), (std::vector<float>{2, 3, 4, 5}));
+  EXPECT_EQ(values(results[0]), (std::vector<float>{2, 3, 4, 5}));
   EXPECT_NE(results[0].data(), memory_.elements + 16);
   runner.io_binding().bind_result(0, memory_.at(32, {4}));
   memory_.write(0, {5, 6, 7, 8});
   runner.run_bound();
   EXPECT_THAT(memory_.read(16, 4), ElementsAre(6, 7, 8, 9));
   EXPECT_THAT(memory_.read(32, 4), ElementsAre(6, 7, 8, 9));
-  EXPECT_EQ(elements(results[0]), (std::vector<float>{2, 3, 4, 5}));
+  EXPECT_EQ(values(results[0]), (std::vector<float>{2, 3, 4, 5}));
 }
 
 TEST_F(IoBindings, RefuseOutputsThatOverlap) {
@@ -220,9 +218,7 @@ TEST_F(IoBindings, RefuseOutputsThatOverlap) {
   output("y");
   output("z");
   PlanRunner& runner = this->runner({});
-  runner.io_binding().bind_input(0, memory_.at(0, {4}));
-  runner.io_binding().bind_result(1, memory_.at(16, {4}));
-  runner.io_binding().bind_result(0, memory_.at(19, {4}));
+  bind(runner, {0}, {19, 16});
   const std::string output_text = error_of([&] { runner.run_bound(); });
   EXPECT_THAT(output_text, HasSubstr("InvalidArgument: output 'z'"));
   EXPECT_THAT(output_text, HasSubstr("overlaps output 'y'"));
@@ -242,9 +238,7 @@ TEST_F(IoBindings, WriteStateOverItsInputOnceAllHaveReadIt) {
                            Case{"still read", kInPlace, true}}) {
     SCOPED_TRACE(made.what);
     SingleIoBinding one;
-    one.input("x", {4});
-    one.relu("x", "y");
-    one.output("y");
+    one.chain({"x", "y"});
     if (made.is_read_later) {
       one.relu("x", "again");
       one.relu("again", "z");
@@ -252,8 +246,7 @@ TEST_F(IoBindings, WriteStateOverItsInputOnceAllHaveReadIt) {
     }
     PlanRunner& runner = one.runner(made.needs, {{0, 0}});
     one.memory_.write(0, {1, 2, 3, 4});
-    runner.io_binding().bind_input(0, one.memory_.at(0, {4}));
-    runner.io_binding().bind_result(0, one.memory_.at(0, {4}));
+    one.bind(runner, {0}, {0});
     if (made.is_read_later) runner.io_binding().bind_result(1, one.memory_.at(16, {4}));
     for (const float run : {1.0F, 2.0F, 3.0F}) {
       runner.run_bound();
@@ -266,16 +259,13 @@ TEST_F(IoBindings, WriteStateOverItsInputOnceAllHaveReadIt) {
 }
 
 TEST_F(IoBindings, AskForInPlaceOnlyWhereItIs) {
-  input("x", {4});
-  relu("x", "y");
-  output("y");
+  chain({"x", "y"});
   PlanRunner& runner = this->runner(kInPlace, {{0, 0}});
   std::vector<int32_t> requests;
   const PlanWatcher watcher = [&](const PlanEvent& event) {
     requests.push_back(event.outputs[0].request);
   };
-  runner.io_binding().bind_input(0, memory_.at(0, {4}));
-  runner.io_binding().bind_result(0, memory_.at(0, {4}));
+  bind(runner, {0}, {0});
   runner.run_bound(watcher);
   runner.io_binding().bind_result(0, memory_.at(16, {4}));
   runner.run_bound(watcher);
@@ -301,9 +291,7 @@ TEST_F(IoBindings, WriteOverInputsThatAreNoStates) {
         if (std::abs(y_at - z_at) < 4) continue;
         SCOPED_TRACE(std::to_string(y_at) + " " + std::to_string(z_at));
         PlanRunner& runner = this->runner(needs);
-        runner.io_binding().bind_input(0, memory_.at(0, {4}));
-        runner.io_binding().bind_result(0, memory_.at(y_at, {4}));
-        runner.io_binding().bind_result(1, memory_.at(z_at, {4}));
+        bind(runner, {0}, {y_at, z_at});
         memory_.write(0, {1, 2, 3, 4});
         runner.run_bound();
         EXPECT_THAT(memory_.read(y_at, 4), ElementsAre(2, 3, 4, 5));
@@ -328,18 +316,15 @@ TEST_F(IoBindings, ReturnAnInputThatIsWrittenOver) {
   runner.io_binding().bind_input(0, memory_.at(0, {4}));
   runner.io_binding().bind_result(1, memory_.at(0, {4}));
   const std::vector<Tensor> results = runner.run(std::vector{Tensor()});
-  EXPECT_EQ(elements(results[0]), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(values(results[0]), (std::vector<float>{1, 2, 3, 4}));
   EXPECT_THAT(memory_.read(0, 4), ElementsAre(2, 3, 4, 5));
 }
 
 TEST_F(IoBindings, WriteStateThatOverlapsInPart) {
-  input("x", {4});
-  relu("x", "y");
-  output("y");
+  chain({"x", "y"});
   PlanRunner& runner = this->runner(kInPlace, {{0, 0}});
   memory_.write(0, {1, 2, 3, 4});
-  runner.io_binding().bind_input(0, memory_.at(0, {4}));
-  runner.io_binding().bind_result(0, memory_.at(2, {4}));
+  bind(runner, {0}, {2});
   runner.run_bound();
   EXPECT_THAT(memory_.read(0, 6), ElementsAre(1, 2, 2, 3, 4, 5));
   // Separate memory works too.
@@ -351,14 +336,10 @@ TEST_F(IoBindings, WriteStateThatOverlapsInPart) {
 }
 
 TEST_F(IoBindings, WriteStateThatAnEarlierStepHasRead) {
-  input("x", {4});
-  relu("x", "a");
-  relu("a", "y");
-  output("y");
+  chain({"x", "a", "y"});
   PlanRunner& runner = this->runner({}, {{0, 0}});
   memory_.write(0, {1, 2, 3, 4});
-  runner.io_binding().bind_input(0, memory_.at(0, {4}));
-  runner.io_binding().bind_result(0, memory_.at(0, {4}));
+  bind(runner, {0}, {0});
   runner.run_bound();
   runner.run_bound();
   EXPECT_THAT(memory_.read(0, 4), ElementsAre(5, 6, 7, 8));
@@ -372,23 +353,16 @@ TEST_F(IoBindings, SwapStatesThatAreEachOthersInputs) {
   PlanRunner& runner = this->runner({}, {{0, 0}, {1, 1}});
   memory_.write(0, {1, 2, 3, 4});
   memory_.write(16, {5, 6, 7, 8});
-  runner.io_binding().bind_input(0, memory_.at(0, {4}));
-  runner.io_binding().bind_input(1, memory_.at(16, {4}));
-  runner.io_binding().bind_result(0, memory_.at(0, {4}));
-  runner.io_binding().bind_result(1, memory_.at(16, {4}));
+  bind(runner, {0, 16}, {0, 16});
   runner.run_bound();
   EXPECT_THAT(memory_.read(0, 4), ElementsAre(5, 6, 7, 8));
   EXPECT_THAT(memory_.read(16, 4), ElementsAre(1, 2, 3, 4));
 }
 
 TEST_F(IoBindings, AreWatchedToo) {
-  input("x", {4});
-  relu("x", "y");
-  relu("y", "z");
-  output("z");
+  chain({"x", "y", "z"});
   PlanRunner& runner = this->runner({});
-  runner.io_binding().bind_input(0, memory_.at(0, {4}));
-  runner.io_binding().bind_result(0, memory_.at(16, {4}));
+  bind(runner, {0}, {16});
   std::vector<const void*> written;
   runner.run_bound([&](const PlanEvent& event) { written.push_back(event.outputs[0].data); });
   ASSERT_EQ(written.size(), 2U);

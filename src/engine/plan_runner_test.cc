@@ -2,17 +2,14 @@
 // in-place outputs, outputs that are added to, watchers, failures.
 #include "engine/plan_runner.h"
 
-#include <gmock/gmock.h>
-
 #include "backend/test_plugins.h"
+#include "base/tensors_test.h"
 #include "ops/graph_test.h"
 #include "place/placement.h"
 
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_plugins::adding_candidate;
 using testing_plugins::Buffer;
 using testing_plugins::MirrorBackend;
@@ -35,10 +32,10 @@ class PlanRunners : public testing::Test {
                   std::vector<ValueId> also = {}) {
     BuiltPlan built;
     built.graph = std::move(graph);
-    built.registry = &registry_;
+    built.registry = &all_ops();
     built.plugins = {open_mirror(std::move(propose))};
     built.layouts = std::make_shared<const LayoutTable>(built.plugins);
-    const tessera_graph view(built.graph, registry_);
+    const tessera_graph view(built.graph, all_ops());
     built.offers = collect_offers(view, built.plugins, *built.layouts, {});
     Placement placement;
     for (size_t index = 0; index < built.offers.candidates.size(); ++index) {
@@ -63,39 +60,34 @@ class PlanRunners : public testing::Test {
     return kinds;
   }
 
-  static Tensor three(std::vector<float> values) {
-    return Tensor::from<float>(DataType::Float32, {3}, values);
-  }
-
-  static std::vector<float> elements(const Tensor& tensor) {
-    return {tensor.as<float>().begin(), tensor.as<float>().end()};
+  // One candidate for each Relu, whose input and output have this layout.
+  static MirrorBackend::Propose relus_in(const std::string& layout, bool may_be_in_place = false) {
+    return [=](const auto& graph, Proposals& proposals) {
+      for (const plugin::Node& node : graph.nodes()) {
+        proposals.add(relu_candidate(node, layout, may_be_in_place));
+      }
+    };
   }
 
   // x -> Relu -> y -> Relu -> z.
   tessera::Graph two_relus() {
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     builder.input("x", float_type(Shape{3}))
         .node("first", "Relu", {"x"}, {"y"})
         .node("second", "Relu", {"y"}, {"z"})
         .output("z");
     return typed(builder);
   }
-
-  ops::Registry registry_ = ops::make_registry();
 };
 
 TEST_F(PlanRunners, ConvertOnceIntoALayoutAndOnceBack) {
-  PlanRunner runner(build(two_relus(),
-                          [](const auto& graph, Proposals& proposals) {
-                            proposals.add(relu_candidate(graph.node(0), "mirror:a"));
-                            proposals.add(relu_candidate(graph.node(1), "mirror:a"));
-                          }),
-                    1);
+  PlanRunner runner(build(two_relus(), relus_in("mirror:a")), 1);
   EXPECT_THAT(kinds(runner.built()),
               ElementsAre(Kind::Convert, Kind::Kernel, Kind::Kernel, Kind::Convert));
   for (const float sign : {1.0F, -1.0F}) {
-    const std::vector<Tensor> results = runner.run(std::vector{three({sign, -2 * sign, 3 * sign})});
-    EXPECT_THAT(elements(results[0]), sign > 0 ? ElementsAre(1, 0, 3) : ElementsAre(0, 2, 0));
+    const std::vector<Tensor> results =
+        runner.run(std::vector{floats({sign, -2 * sign, 3 * sign})});
+    EXPECT_THAT(values(results[0]), sign > 0 ? ElementsAre(1, 0, 3) : ElementsAre(0, 2, 0));
   }
 }
 
@@ -123,8 +115,8 @@ TEST_F(PlanRunners, RunStepsForOneThreadOnOne) {
     PlanRunner runner(std::move(built), 3);
     size_t watched = 0;
     const std::vector<Tensor> results =
-        runner.run(std::vector{three({0, 0, 0})}, [&](const PlanEvent&) { ++watched; });
-    EXPECT_EQ(elements(results[0])[0], is_first_single_threaded ? 13 : 31);
+        runner.run(std::vector{floats({0, 0, 0})}, [&](const PlanEvent&) { ++watched; });
+    EXPECT_EQ(values(results[0])[0], is_first_single_threaded ? 13 : 31);
     EXPECT_EQ(watched, 2U);
   }
 }
@@ -144,16 +136,13 @@ TEST_F(PlanRunners, GoDirectlyBetweenLayoutsWhereThereIsAWay) {
 }
 
 TEST_F(PlanRunners, ShareOneConvertedCopy) {
-  GraphBuilder builder(registry_);
+  GraphBuilder builder(all_ops());
   builder.input("x", float_type(Shape{3}))
       .node("first", "Relu", {"x"}, {"y"})
       .node("second", "Relu", {"x"}, {"z"})
       .output("y")
       .output("z");
-  const BuiltPlan built = build(typed(builder), [](const auto& graph, Proposals& proposals) {
-    proposals.add(relu_candidate(graph.node(0), "mirror:a"));
-    proposals.add(relu_candidate(graph.node(1), "mirror:a"));
-  });
+  const BuiltPlan built = build(typed(builder), relus_in("mirror:a"));
   // One result is converted back before the other is made, so one buffer less is live at the same
   // time.
   EXPECT_THAT(kinds(built),
@@ -161,10 +150,7 @@ TEST_F(PlanRunners, ShareOneConvertedCopy) {
 }
 
 TEST_F(PlanRunners, WriteInPlaceWhereTheInputIsNotNeededAnyMore) {
-  const auto in_place = [](const auto& graph, Proposals& proposals) {
-    proposals.add(relu_candidate(graph.node(0), "mirror:a", true));
-    proposals.add(relu_candidate(graph.node(1), "mirror:a", true));
-  };
+  const auto in_place = relus_in("mirror:a", true);
   const BuiltPlan built = build(two_relus(), in_place);
   EXPECT_EQ(built.plan.steps[1].outputs[0].request, TESSERA_REQUEST_IN_PLACE);
   EXPECT_EQ(built.plan.steps[2].outputs[0].request, TESSERA_REQUEST_IN_PLACE);
@@ -177,12 +163,7 @@ TEST_F(PlanRunners, WriteInPlaceWhereTheInputIsNotNeededAnyMore) {
 TEST_F(PlanRunners, GiveNothingForNothing) {
   tessera::Graph empty = two_relus();
   for (Value& value : empty.values) value.type = float_type(Shape{0});
-  PlanRunner runner(build(std::move(empty),
-                          [](const auto& graph, Proposals& proposals) {
-                            proposals.add(relu_candidate(graph.node(0), "mirror:a", true));
-                            proposals.add(relu_candidate(graph.node(1), "mirror:a", true));
-                          }),
-                    1);
+  PlanRunner runner(build(std::move(empty), relus_in("mirror:a", true)), 1);
   const std::vector<Tensor> results = runner.run(std::vector{Tensor(DataType::Float32, {0})});
   EXPECT_EQ(results[0].dims(), std::vector<int64_t>{0});
 }
@@ -190,7 +171,7 @@ TEST_F(PlanRunners, GiveNothingForNothing) {
 // x -> Relu -> y; Add(x, y) -> z; if `keeps_y`, y is an output too.
 TEST_F(PlanRunners, CopyBeforeAddingToWhatIsStillNeeded) {
   for (const bool keeps_y : {false, true}) {
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     builder.input("x", float_type(Shape{3}))
         .node("relu", "Relu", {"x"}, {"y"})
         .node("add", "Add", {"x", "y"}, {"s"})
@@ -206,55 +187,39 @@ TEST_F(PlanRunners, CopyBeforeAddingToWhatIsStillNeeded) {
                       1);
     const std::vector<Kind> steps = kinds(runner.built());
     EXPECT_EQ(std::count(steps.begin(), steps.end(), Kind::Copy), keeps_y ? 1 : 0);
-    const std::vector<Tensor> results = runner.run(std::vector{three({1, -2, 3})});
-    EXPECT_THAT(elements(results[0]), ElementsAre(2, 0, 6));
+    const std::vector<Tensor> results = runner.run(std::vector{floats({1, -2, 3})});
+    EXPECT_THAT(values(results[0]), ElementsAre(2, 0, 6));
     if (keeps_y) {
-      EXPECT_THAT(elements(results[1]), ElementsAre(1, 0, 3));
+      EXPECT_THAT(values(results[1]), ElementsAre(1, 0, 3));
     }
   }
 }
 
 TEST_F(PlanRunners, LeaveInputsAndEarlierResultsAlone) {
-  PlanRunner runner(build(two_relus(),
-                          [](const auto& graph, Proposals& proposals) {
-                            proposals.add(relu_candidate(graph.node(0), "row_major", true));
-                            proposals.add(relu_candidate(graph.node(1), "row_major", true));
-                          }),
-                    1);
-  const Tensor input = three({1, -2, 3});
+  PlanRunner runner(build(two_relus(), relus_in("row_major", true)), 1);
+  const Tensor input = floats({1, -2, 3});
   const std::vector<Tensor> first = runner.run(std::vector{input});
-  runner.run(std::vector{three({7, 8, 9})});
-  EXPECT_THAT(elements(input), ElementsAre(1, -2, 3));
-  EXPECT_THAT(elements(first[0]), ElementsAre(1, 0, 3));
+  runner.run(std::vector{floats({7, 8, 9})});
+  EXPECT_THAT(values(input), ElementsAre(1, -2, 3));
+  EXPECT_THAT(values(first[0]), ElementsAre(1, 0, 3));
 }
 
 TEST_F(PlanRunners, TakeInputsThatAreNotAligned) {
-  PlanRunner runner(build(two_relus(),
-                          [](const auto& graph, Proposals& proposals) {
-                            proposals.add(relu_candidate(graph.node(0), "row_major"));
-                            proposals.add(relu_candidate(graph.node(1), "row_major"));
-                          }),
-                    1);
-  const Tensor storage =
-      Tensor::from<float>(DataType::Float32, {4}, std::vector<float>{9, 1, -2, 3});
+  PlanRunner runner(build(two_relus(), relus_in("row_major")), 1);
+  const Tensor storage = floats({4}, {9, 1, -2, 3});
   const Tensor shifted(DataType::Float32, {3}, nullptr, storage.as<float>().data() + 1);
-  EXPECT_THAT(elements(runner.run(std::vector{shifted})[0]), ElementsAre(1, 0, 3));
+  EXPECT_THAT(values(runner.run(std::vector{shifted})[0]), ElementsAre(1, 0, 3));
 }
 
 TEST_F(PlanRunners, TellWatchersAndLetThemChangeOutputs) {
-  PlanRunner runner(build(two_relus(),
-                          [](const auto& graph, Proposals& proposals) {
-                            proposals.add(relu_candidate(graph.node(0), "row_major"));
-                            proposals.add(relu_candidate(graph.node(1), "row_major"));
-                          }),
-                    1);
+  PlanRunner runner(build(two_relus(), relus_in("row_major")), 1);
   std::vector<size_t> seen;
-  const auto results = runner.run(std::vector{three({1, 2, 3})}, [&](const PlanEvent& event) {
+  const auto results = runner.run(std::vector{floats({1, 2, 3})}, [&](const PlanEvent& event) {
     seen.push_back(event.step);
     if (event.step == 0) static_cast<float*>(event.outputs[0].data)[1] = 50;
   });
   EXPECT_THAT(seen, ElementsAre(0, 1));
-  EXPECT_THAT(elements(results[0]), ElementsAre(1, 50, 3));
+  EXPECT_THAT(values(results[0]), ElementsAre(1, 50, 3));
 }
 
 TEST_F(PlanRunners, TakeViewsWithoutAKernel) {
@@ -267,7 +232,7 @@ TEST_F(PlanRunners, TakeViewsWithoutAKernel) {
                           }),
                     1);
   EXPECT_THAT(kinds(runner.built()), ElementsAre(Kind::View, Kind::Kernel));
-  EXPECT_THAT(elements(runner.run(std::vector{three({1, -2, 3})})[0]), ElementsAre(1, 0, 3));
+  EXPECT_THAT(values(runner.run(std::vector{floats({1, -2, 3})})[0]), ElementsAre(1, 0, 3));
 }
 
 TEST_F(PlanRunners, NameTheNodeAndTheBackendOfAFailure) {
@@ -283,7 +248,7 @@ TEST_F(PlanRunners, NameTheNodeAndTheBackendOfAFailure) {
                             proposals.add(std::move(broken));
                           }),
                     1);
-  const std::string message = error_of([&] { runner.run(std::vector{three({1, 2, 3})}); });
+  const std::string message = error_of([&] { runner.run(std::vector{floats({1, 2, 3})}); });
   EXPECT_THAT(message, HasSubstr("node 'second' (Relu)"));
   EXPECT_THAT(message, HasSubstr("backend 'mirror' failed: it melted"));
 }

@@ -1,10 +1,10 @@
 // Plans in which values are parts of others: tests which values are copied, and that none is lost.
+#include "base/matchers_test.h"
 #include "engine/shared_views_test.h"
 
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
 using testing_plugins::kEasy;
 using testing_plugins::kInPlace;
 using testing_plugins::kOdd;
@@ -91,9 +91,7 @@ TEST_F(SharedViews, KeepMemoryFromBeingOverwritten) {
 
 TEST_F(SharedViews, LetKernelsWriteStraightIntoJointValues) {
   input("x", {2, 16});
-  relu("x", "a");
-  relu("a", "b");
-  relu("b", "c");
+  relus({"x", "a", "b", "c"});
   concat({"a", "b", "c"}, "joint");
   relu("joint", "last");
   builder_.output("last");
@@ -120,8 +118,7 @@ TEST_F(SharedViews, CopyWhatCannotBeWrittenWhereItBelongs) {
 
 TEST_F(SharedViews, WriteStridesIntoJointValues) {
   input("x", {3, 4});
-  relu("x", "a");
-  relu("a", "b");
+  relus({"x", "a", "b"});
   concat({"a", "b"}, "joint", 1);
   relu("joint", "last");
   builder_.output("last");
@@ -133,8 +130,7 @@ TEST_F(SharedViews, WriteStridesIntoJointValues) {
 
 TEST_F(SharedViews, PutJointValuesIntoLargerOnes) {
   input("x", {1, 16});
-  relu("x", "a");
-  relu("a", "b");
+  relus({"x", "a", "b"});
   concat({"a", "b"}, "ab");
   relu("ab", "ab1");
   split("ab1", {"c", "d"}, {1, 1});
@@ -150,8 +146,7 @@ TEST_F(SharedViews, PutJointValuesIntoLargerOnes) {
 
 TEST_F(SharedViews, TakeSumsIntoJointValues) {
   input("x", {1, 16});
-  relu("x", "a");
-  relu("a", "b");
+  relus({"x", "a", "b"});
   builder_.node("add", "Add", {"a", "b"}, {"sum"});  // adds a to the contents of b
   relu("x", "c");
   concat({"c", "sum"}, "joint");
@@ -167,9 +162,7 @@ TEST_F(SharedViews, AreHeldInMemoryUntilTheirLastReader) {
   split("y", {"low", "high"}, {32, 32});
   relu("low", "a");
   // These could use y's memory if `high` were not needed.
-  relu("a", "b");
-  relu("b", "c");
-  relu("c", "d");
+  relus({"a", "b", "c", "d"});
   relu("high", "e");
   concat({"d", "e"}, "last");
   builder_.output("last");

@@ -1,7 +1,6 @@
 #include "engine/schedule.h"
 
-#include <gmock/gmock.h>
-
+#include "base/matchers_test.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -30,16 +29,16 @@ Graph chain_graph(const std::vector<int64_t>& dims) {
 TEST(Schedule, ReleasesValuesAfterTheirLastReader) {
   const Schedule schedule = make_schedule(chain_graph({4}));
   ASSERT_EQ(schedule.steps.size(), 3U);
-  EXPECT_THAT(schedule.steps[0].released, testing::ElementsAre(ValueId{0}));
-  EXPECT_THAT(schedule.steps[1].released, testing::ElementsAre(ValueId{1}));
-  EXPECT_THAT(schedule.steps[2].released, testing::ElementsAre(ValueId{2}));
+  EXPECT_THAT(schedule.steps[0].released, ElementsAre(ValueId{0}));
+  EXPECT_THAT(schedule.steps[1].released, ElementsAre(ValueId{1}));
+  EXPECT_THAT(schedule.steps[2].released, ElementsAre(ValueId{2}));
 }
 
 TEST(Schedule, KeptValuesLiveToTheEnd) {
   Graph graph = chain_graph({4});
   graph.kept = {{1}};
   const Schedule schedule = make_schedule(graph);
-  EXPECT_THAT(schedule.steps[1].released, testing::IsEmpty());
+  EXPECT_THAT(schedule.steps[1].released, IsEmpty());
   EXPECT_EQ(schedule.peak_bytes, 3 * 16);
 }
 

@@ -13,6 +13,7 @@
 
 #include "backend/test_plugins.h"
 #include "base/log.h"
+#include "base/tensors_test.h"
 #include "engine/plan_runner.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"
@@ -131,16 +132,20 @@ class SharedViews : public testing::Test {
   void relu(const std::string& from, const std::string& to) {
     builder_.node("make_" + to, "Relu", {from}, {to});
   }
+  // A Relu from each of the names to the next one.
+  void relus(const std::vector<std::string>& names) {
+    for (size_t index = 1; index < names.size(); ++index) relu(names[index - 1], names[index]);
+  }
   void split(const std::string& from, const std::vector<std::string>& to, const Dims& sizes,
              int64_t axis = 0) {
-    builder_.constant("sizes_" + to[0], integers(sizes));
+    builder_.constant("sizes_" + to[0], ints(sizes));
     builder_.node("split_" + to[0], "Split", {from, "sizes_" + to[0]}, to, axis_at(axis));
   }
   void concat(const std::vector<std::string>& from, const std::string& to, int64_t axis = 0) {
     builder_.node("concat_" + to, "Concat", from, {to}, axis_at(axis));
   }
   void reshape(const std::string& from, const std::string& to, const Dims& dims) {
-    builder_.constant("dims_" + to, integers(dims));
+    builder_.constant("dims_" + to, ints(dims));
     builder_.node("reshape_" + to, "Reshape", {from, "dims_" + to}, {to});
   }
 
@@ -202,7 +207,7 @@ class SharedViews : public testing::Test {
     results_ = runner.run(inputs_);
     const std::vector<Tensor> expected = evaluate(graph);
     for (size_t index = 0; index < results_.size(); ++index) {
-      EXPECT_THAT(elements(results_[index]), testing::ElementsAreArray(elements(expected[index])))
+      EXPECT_THAT(values(results_[index]), testing::ElementsAreArray(values(expected[index])))
           << graph[graph.outputs[index]].name;
     }
   }
@@ -218,10 +223,6 @@ class SharedViews : public testing::Test {
     return tensor;
   }
 
-  static std::vector<float> elements(const Tensor& tensor) {
-    return {tensor.as<float>().begin(), tensor.as<float>().end()};
-  }
-
   ops::Registry registry_ = ops::make_registry();
   GraphBuilder builder_;
   std::vector<Tensor> inputs_;
@@ -229,28 +230,21 @@ class SharedViews : public testing::Test {
   ExecutionPlan plan_;
 
  private:
-  static Tensor integers(const Dims& values) {
-    return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values.size())}, values);
-  }
-  static Attributes axis_at(int64_t axis) {
-    Attributes attributes;
-    attributes.set("axis", axis);
-    return attributes;
-  }
+  static Attributes axis_at(int64_t axis) { return attributes_of({{"axis", axis}}); }
 
   // Evaluates node by node, each value in its own memory. Relu stands for adding one.
   std::vector<Tensor> evaluate(const tessera::Graph& graph) const {
-    std::vector<std::vector<float>> values(graph.values.size());
+    std::vector<std::vector<float>> computed(graph.values.size());
     const auto of = [&](ValueId id) -> std::vector<float>& {
-      return values[static_cast<size_t>(id.index)];
+      return computed[static_cast<size_t>(id.index)];
     };
     const auto dims_of = [&](ValueId id) { return dims_from(*graph[id].type.shape); };
     for (size_t index = 0; index < inputs_.size(); ++index) {
-      of(graph.inputs[index]) = elements(inputs_[index]);
+      of(graph.inputs[index]) = values(inputs_[index]);
     }
-    for (size_t index = 0; index < values.size(); ++index) {
+    for (size_t index = 0; index < computed.size(); ++index) {
       const Tensor& constant = graph.values[index].constant;
-      if (constant.type() == DataType::Float32) values[index] = elements(constant);
+      if (constant.type() == DataType::Float32) computed[index] = values(constant);
     }
     for (const tessera::Node& node : graph.nodes) {
       std::vector<float>& first = of(node.inputs[0]);

@@ -1,6 +1,5 @@
 // Tests what explain_violation() finds in plans in which values are parts of others.
 #include <functional>
-#include <string>
 #include <utility>
 
 #include "engine/shared_views_test.h"
@@ -87,7 +86,7 @@ TEST_F(ViewViolations, AreFound) {
   for (const auto& [expected, spoil] : cases) {
     ExecutionPlan spoiled = plan;
     spoil(spoiled);
-    EXPECT_THAT(explain_violation(spoiled), testing::HasSubstr(expected));
+    EXPECT_THAT(explain_violation(spoiled), HasSubstr(expected));
   }
 }
 

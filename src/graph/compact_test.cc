@@ -1,8 +1,6 @@
 #include "graph/compact.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "base/matchers_test.h"
 #include "graph/verify.h"
 
 namespace tessera {
@@ -48,7 +46,7 @@ TEST(Compact, DropsWhatWasCutLooseAndKeepsTheRestInOrder) {
 
   const Graph small = compact(graph);
   EXPECT_EQ(explain_illegal(small), "");
-  EXPECT_THAT(value_names(small), testing::ElementsAre("input", "inner", "output"));
+  EXPECT_THAT(value_names(small), ElementsAre("input", "inner", "output"));
   ASSERT_EQ(small.nodes.size(), 2U);
   EXPECT_EQ(small.nodes[1].name, "third");
   EXPECT_TRUE(small.nodes[0].inputs[1].is_none());
@@ -67,7 +65,7 @@ TEST(Compact, KeepsInputsThatNothingReadsAndValuesSomebodyWants) {
   graph.kept = {kept};
   const Graph small = compact(graph);
   EXPECT_EQ(explain_illegal(small), "");
-  EXPECT_THAT(value_names(small), testing::ElementsAre("unread input", "kept", "unread output"));
+  EXPECT_THAT(value_names(small), ElementsAre("unread input", "kept", "unread output"));
   EXPECT_EQ(small[small.kept[0]].name, "kept");
 }
 
@@ -103,11 +101,11 @@ TEST(Graph, UsesAreCountedAndReplacedWhereverTheyAre) {
   Body body;
   body.graph.captures = {{left, value(body.graph, "inside")}};
   graph.nodes[0].bodies.push_back(std::move(body));
-  EXPECT_THAT(use_counts(graph), testing::ElementsAre(5, 0, 1));
-  EXPECT_THAT(producers(graph), testing::ElementsAre(NodeId{}, NodeId{}, NodeId{0}));
+  EXPECT_THAT(use_counts(graph), ElementsAre(5, 0, 1));
+  EXPECT_THAT(producers(graph), ElementsAre(NodeId{}, NodeId{}, NodeId{0}));
 
   replace_uses(graph, left, right);
-  EXPECT_THAT(use_counts(graph), testing::ElementsAre(0, 5, 1));
+  EXPECT_THAT(use_counts(graph), ElementsAre(0, 5, 1));
 }
 
 }  // namespace

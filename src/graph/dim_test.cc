@@ -1,10 +1,8 @@
 #include "graph/dim.h"
 
-#include <gtest/gtest.h>
-
 #include <limits>
 
-#include "tessera/error.h"
+#include "base/error_test.h"
 
 namespace tessera {
 namespace {
@@ -77,13 +75,8 @@ TEST(Dim, WhatExceeds64BitsIsAnError) {
   EXPECT_THROW(floor_divide(kMin, -1), Error);
   EXPECT_THROW(floor_divide(kBatch, 0), Error);
   EXPECT_THROW(ceil_divide(4, 0), Error);
-  try {
-    multiply(kMax, 2);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "InvalidModel: dimension 9223372036854775807*2: the result exceeds 64 bits");
-  }
+  EXPECT_EQ(error_of([&] { multiply(kMax, 2); }),
+            "InvalidModel: dimension 9223372036854775807*2: the result exceeds 64 bits");
 }
 
 TEST(Dim, ShapesAreKnownWhenEachDimensionIs) {

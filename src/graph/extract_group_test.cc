@@ -1,18 +1,14 @@
 #include "graph/extract_group.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <utility>
 
 #include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/tensors_test.h"
 #include "graph/verify.h"
 
 namespace tessera {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 // x -> a -> (b, c); c and w -> d; d is the output.
 class ExtractGroup : public testing::Test {
@@ -20,7 +16,7 @@ class ExtractGroup : public testing::Test {
   ExtractGroup() {
     const ValueId x = value("x");
     const ValueId w = value("w");
-    graph_[w].constant = Tensor::from<float>(DataType::Float32, {2}, std::vector<float>{1, 2});
+    graph_[w].constant = floats({2}, {1, 2});
     const ValueId a = value("a");
     const ValueId b = value("b");
     const ValueId c = value("c");

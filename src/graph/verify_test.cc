@@ -1,10 +1,8 @@
 #include "graph/verify.h"
 
-#include <gtest/gtest.h>
-
 #include <functional>
 
-#include "tessera/error.h"
+#include "base/error_test.h"
 
 namespace tessera {
 namespace {
@@ -91,12 +89,8 @@ TEST(Verify, ThrowsWithTheStage) {
   Graph graph = legal_graph();
   EXPECT_NO_THROW(verify(graph, "import"));
   graph.nodes[1].name = "first";
-  try {
-    verify(graph, "import");
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "Internal: graph after import: two nodes are called 'first'");
-  }
+  EXPECT_EQ(error_of([&] { verify(graph, "import"); }),
+            "Internal: graph after import: two nodes are called 'first'");
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 #include "infer/infer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "base/tensors_test.h"
 #include "ops/graph_test.h"
 
 namespace tessera {
@@ -88,14 +86,12 @@ TEST_F(Infer, TypesAndElementsFlowFromTheInputs) {
   EXPECT_EQ(text(value_of(graph, "y").type), "float32 Nx3");
   EXPECT_EQ(text(value_of(graph, "z").type), "int64 2");
   EXPECT_EQ(value_of(graph, "z").elements, (std::vector<Dim>{Dim::symbol("N"), 3}));
-  EXPECT_THAT(warnings_, testing::IsEmpty());
+  EXPECT_THAT(warnings_, IsEmpty());
 }
 
 TEST_F(Infer, ConstantsBringTheirElements) {
   const std::vector<int64_t> elements = {4, -1};
-  builder_.constant("c", Tensor::from<int64_t>(DataType::Int64, {2}, elements))
-      .node("a", "Same", {"c"}, {"y"})
-      .output("y");
+  builder_.constant("c", ints({2}, elements)).node("a", "Same", {"c"}, {"y"}).output("y");
   EXPECT_EQ(value_of(infer(), "y").elements, (std::vector<Dim>{4, -1}));
 }
 
@@ -128,9 +124,9 @@ TEST_F(Infer, AContradictingShapeIsAWarningUnlessStrict) {
   builder_.input("x", float_type(Shape{2, 3})).node("a", "Same", {"x"}, {"y"}).output("y");
   builder_.declare("y", float_type(Shape{2, 4}));
   EXPECT_EQ(text(value_of(infer(), "y").type), "float32 2x3");
-  EXPECT_THAT(warnings_, testing::ElementsAre(
-                             "node 'a' (Same), output 'y': the model declares float32 2x4, but "
-                             "float32 2x3 follows from the node's inputs; the latter counts"));
+  EXPECT_THAT(warnings_,
+              ElementsAre("node 'a' (Same), output 'y': the model declares float32 2x4, but "
+                          "float32 2x3 follows from the node's inputs; the latter counts"));
   EXPECT_EQ(infer_error({.is_strict = true}),
             "InvalidModel: node 'a' (Same), output 'y': the model declares float32 2x4, but "
             "float32 2x3 follows from the node's inputs");
@@ -152,7 +148,7 @@ TEST_F(Infer, ShapesThatNoMemoryCouldHoldAreErrors) {
   GraphBuilder input(registry_);
   input.input("x", float_type(Shape{int64_t{1} << 40, int64_t{1} << 40}));
   EXPECT_THAT(error_of([&] { infer_types(input.graph(), registry_, log_); }),
-              testing::StartsWith("InvalidModel: graph input 'x': shape 1099511627776x"));
+              StartsWith("InvalidModel: graph input 'x': shape 1099511627776x"));
 }
 
 TEST_F(Infer, ErrorsOfRulesNameTheNode) {
@@ -211,10 +207,6 @@ const Dim kBatch = Dim::symbol("batch");      // a symbol of a graph input
 const Dim kFound = Dim::symbol("found(nz)");  // a symbol that no input determines
 const Dim kOther = Dim::symbol("other");
 
-Type floats(std::optional<Shape> shape = std::nullopt) {
-  return Type::tensor(DataType::Float32, std::move(shape));
-}
-
 struct Case {
   const char* name;
   Type declared;
@@ -224,27 +216,31 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"nothing inferred", floats(Shape{2}), {}, floats(Shape{2})},
-    {"nothing declared", {}, floats(Shape{2}), floats(Shape{2})},
-    {"declared rank", floats(Shape{2, kOther}), floats(), floats(Shape{2, kOther})},
-    {"inferred rank", floats(), floats(Shape{kBatch}), floats(Shape{kBatch})},
-    {"declared element", floats(), Type::tensor(DataType::Undefined, Shape{2}), floats(Shape{2})},
-    {"declared number", floats(Shape{7}), floats(Shape{kFound}), floats(Shape{7})},
-    {"inferred number", floats(Shape{kOther}), floats(Shape{7}), floats(Shape{7})},
-    {"an input's symbol stays", floats(Shape{1}), floats(Shape{kBatch}), floats(Shape{kBatch})},
-    {"what derives from it stays", floats(Shape{4}), floats(Shape{multiply(kBatch, 4)}),
-     floats(Shape{multiply(kBatch, 4)})},
-    {"a word is whole", floats(Shape{4}), floats(Shape{Dim::symbol("batches")}), floats(Shape{4})},
-    {"a digest stays", floats(Shape{4}), floats(Shape{Dim::symbol("~12ab")}),
-     floats(Shape{Dim::symbol("~12ab")})},
-    {"of two symbols the inferred", floats(Shape{kOther}), floats(Shape{kBatch}),
-     floats(Shape{kBatch})},
-    {"rank", floats(Shape{2}), floats(Shape{2, 1}), floats(Shape{2, 1}), Outcome::ShapeContradicts},
-    {"number", floats(Shape{2, 3}), floats(Shape{kFound, 4}), floats(Shape{kFound, 4}),
+    {"nothing inferred", float_type(Shape{2}), {}, float_type(Shape{2})},
+    {"nothing declared", {}, float_type(Shape{2}), float_type(Shape{2})},
+    {"declared rank", float_type(Shape{2, kOther}), float_type(), float_type(Shape{2, kOther})},
+    {"inferred rank", float_type(), float_type(Shape{kBatch}), float_type(Shape{kBatch})},
+    {"declared element", float_type(), Type::tensor(DataType::Undefined, Shape{2}),
+     float_type(Shape{2})},
+    {"declared number", float_type(Shape{7}), float_type(Shape{kFound}), float_type(Shape{7})},
+    {"inferred number", float_type(Shape{kOther}), float_type(Shape{7}), float_type(Shape{7})},
+    {"an input's symbol stays", float_type(Shape{1}), float_type(Shape{kBatch}),
+     float_type(Shape{kBatch})},
+    {"what derives from it stays", float_type(Shape{4}), float_type(Shape{multiply(kBatch, 4)}),
+     float_type(Shape{multiply(kBatch, 4)})},
+    {"a word is whole", float_type(Shape{4}), float_type(Shape{Dim::symbol("batches")}),
+     float_type(Shape{4})},
+    {"a digest stays", float_type(Shape{4}), float_type(Shape{Dim::symbol("~12ab")}),
+     float_type(Shape{Dim::symbol("~12ab")})},
+    {"of two symbols the inferred", float_type(Shape{kOther}), float_type(Shape{kBatch}),
+     float_type(Shape{kBatch})},
+    {"rank", float_type(Shape{2}), float_type(Shape{2, 1}), float_type(Shape{2, 1}),
      Outcome::ShapeContradicts},
-    {"element", Type::tensor(DataType::Int64), floats(Shape{2}), floats(Shape{2}),
+    {"number", float_type(Shape{2, 3}), float_type(Shape{kFound, 4}), float_type(Shape{kFound, 4}),
+     Outcome::ShapeContradicts},
+    {"element", Type::tensor(DataType::Int64), float_type(Shape{2}), float_type(Shape{2}),
      Outcome::ElementContradicts},
-    {"kind", Type::sequence(floats()), floats(), floats(), Outcome::ElementContradicts},
+    {"kind", Type::sequence(float_type()), float_type(), float_type(), Outcome::ElementContradicts},
 };
 
 TEST(MergeTypes, TakesTheMorePreciseAndTellsContradictions) {

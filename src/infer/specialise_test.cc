@@ -1,7 +1,5 @@
 #include "infer/specialise.h"
 
-#include <gtest/gtest.h>
-
 #include "graph/dim_names.h"
 #include "ops/graph_test.h"
 

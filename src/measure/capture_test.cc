@@ -1,9 +1,8 @@
 #include "measure/capture.h"
 
-#include <gtest/gtest.h>
-
 #include <vector>
 
+#include "base/tensors_test.h"
 #include "price/product_graph_test.h"
 
 namespace tessera::tuning {
@@ -14,8 +13,7 @@ using Magnitudes = ProductGraphs;
 TEST_F(Magnitudes, AreOfWhatWasSummed) {
   Graph graph = product("a", -1);
   ThreadPool pool(1);
-  const std::vector<float> x = {1, -1, 1, -1, 2, 2, 2, 2};
-  const Tensor input = Tensor::from<float>(DataType::Float32, {2, 4}, x);
+  const Tensor input = floats({2, 4}, {1, -1, 1, -1, 2, 2, 2, 2});
   const std::vector<Tensor> magnitudes =
       summed_magnitudes(graph, registry_, std::vector{input}, pool);
   ASSERT_EQ(magnitudes.size(), 1U);
@@ -25,12 +23,12 @@ TEST_F(Magnitudes, AreOfWhatWasSummed) {
 }
 
 TEST_F(Magnitudes, AreToldBehindFewProductsOnly) {
-  const Tensor ones = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{1});
-  const Tensor minus = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{-3});
+  const Tensor ones = floats({1, 1}, {1});
+  const Tensor minus = floats({1, 1}, {-3});
   GraphBuilder builder(registry_);
   builder.input("x", float_type(Shape{1, 1})).constant("w", minus);
   for (const auto& [from, to] : {std::pair("x", "a"), {"a", "b"}, {"b", "c"}, {"c", "d"}}) {
-    builder.node(to, "MatMul", {from, "w"}, {to}).output(to);
+    builder.node(to, "MatMul", {from, "w"}).output(to);
   }
   ThreadPool pool(1);
   const std::vector<Tensor> found =
@@ -44,8 +42,8 @@ TEST_F(Magnitudes, AreToldBehindFewProductsOnly) {
 
 // Only results that are computed from values from outside of the group are kept for other groups.
 TEST_F(Magnitudes, OfTrueValuesAreKeptForTheNextGroup) {
-  const Tensor ones = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{1});
-  const Tensor minus = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{-3});
+  const Tensor ones = floats({1, 1}, {1});
+  const Tensor minus = floats({1, 1}, {-3});
   GraphBuilder builder(registry_);
   builder.input("x", float_type(Shape{1, 1})).constant("w", minus);
   builder.node("first", "MatMul", {"x", "w"}, {"a"}).node("second", "MatMul", {"a", "w"}, {"b"});
@@ -59,7 +57,7 @@ TEST_F(Magnitudes, OfTrueValuesAreKeptForTheNextGroup) {
   ASSERT_EQ(known.by_value.size(), 1U);
   EXPECT_EQ(known.by_value.at("a").as<float>()[0], 3);
   // A changed cached value shows that the cache is used.
-  known.by_value["a"] = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{5});
+  known.by_value["a"] = floats({1, 1}, {5});
   EXPECT_EQ(compute()[0].as<float>()[0], 5);
   EXPECT_EQ(compute()[1].as<float>()[0], 15);
 }

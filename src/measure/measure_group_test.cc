@@ -1,14 +1,10 @@
 // Measures groups on benches that fail in their own ways.
 #include "measure/measure_group.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "base/matchers_test.h"
 
 namespace tessera::tuning {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // A bench that is lost, or does not know a candidate.
 class FalteringBench final : public Bench {

@@ -1,6 +1,6 @@
 #include "measure/quote.h"
 
-#include <gmock/gmock.h>
+#include "base/matchers_test.h"
 
 namespace tessera {
 namespace {
@@ -39,7 +39,7 @@ TEST(Quote, LeavesOutOneOfTenGainsAtEachEnd) {
   EXPECT_THAT(quote.gain_low, Optional(DoubleNear(0.02, 1e-9)));
   EXPECT_THAT(quote.gain_high, Optional(DoubleNear(0.18, 1e-9)));
   // 2.2 s of tuning; a tenth of 10 ms is saved in each run.
-  EXPECT_THAT(quote.runs, Optional(testing::AllOf(testing::Ge(2200), testing::Le(2201))));
+  EXPECT_THAT(quote.runs, Optional(AllOf(testing::Ge(2200), testing::Le(2201))));
   EXPECT_EQ(quote_text(quote), "about 2 s, likely gain 2 to 18 %, pays back after 2,200 runs");
 }
 
@@ -63,8 +63,8 @@ TEST(Quote, HasATextWithFewDigits) {
   EXPECT_EQ(with_runs(87), "about 15 s, likely gain 20 %, pays back after 87 runs");
   EXPECT_EQ(with_runs(999), "about 15 s, likely gain 20 %, pays back after 1,000 runs");
   EXPECT_EQ(with_runs(1'234'567), "about 15 s, likely gain 20 %, pays back after 1,200,000 runs");
-  EXPECT_THAT(quote_text({.seconds = 0.1}), testing::StartsWith("about 0.1 s,"));
-  EXPECT_THAT(quote_text({.seconds = 1e-6}), testing::StartsWith("about 0.1 s,"));
+  EXPECT_THAT(quote_text({.seconds = 0.1}), StartsWith("about 0.1 s,"));
+  EXPECT_THAT(quote_text({.seconds = 1e-6}), StartsWith("about 0.1 s,"));
   EXPECT_EQ(quote_text({.is_known = true, .seconds = 4}),
             "nothing to measure, a cache has the fastest plan; measuring again takes about 4 s");
 }

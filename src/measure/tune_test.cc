@@ -1,9 +1,6 @@
 // Tunes small graphs with plug-ins defined here.
 #include "measure/check_offers.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "backend/graph_view.h"
 #include "backend/test_plugins.h"
 #include "measure/capture.h"
@@ -16,8 +13,6 @@
 namespace tessera::tuning {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing_plugins::Buffer;
 using testing_plugins::MirrorBackend;
 using testing_plugins::open_mirror;
@@ -38,11 +33,28 @@ plugin::Candidate wrong_candidate(const plugin::Node& node) {
   return candidate;
 }
 
+const PriceOptions kBounded{.unmeasured = Unmeasured::Bounded,
+                            .conversion_seconds = [](int64_t) { return 8.0; }};
+
+// The groups of a task and their prices.
+struct PricedGroups {
+  explicit PricedGroups(const TuningTask& task)
+      : of(task), groups(collect_groups(of)), keys(cost_keys(of, groups)) {}
+
+  Prices prices(const CostTable& table, const PriceOptions& options = kBounded) const {
+    return look_up_prices(of, groups, make_price_basis(of, groups), keys, table, options);
+  }
+
+  TuningTask of;
+  std::vector<TuneGroup> groups;
+  std::vector<std::optional<CostKey>> keys;
+};
+
 class Tunings : public testing::Test {
  protected:
   // x -> Relu -> y -> Relu -> z, then y + z.
   Tunings() {
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     const Type type = float_type(Shape{8, 16});
     builder.input("x", type)
         .node("first", "Relu", {"x"}, {"y"})
@@ -56,7 +68,7 @@ class Tunings : public testing::Test {
   void offer(MirrorBackend::Propose propose) {
     plugins_ = {open_mirror(std::move(propose))};
     layouts_ = std::make_unique<LayoutTable>(plugins_);
-    const tessera_graph view(graph_, registry_);
+    const tessera_graph view(graph_, all_ops());
     offers_ = collect_offers(view, plugins_, *layouts_, {});
   }
 
@@ -71,13 +83,12 @@ class Tunings : public testing::Test {
     });
   }
 
-  TuningTask task() const { return {graph_, offers_, *layouts_, registry_}; }
+  TuningTask task() const { return {graph_, offers_, *layouts_, all_ops()}; }
 
   TuneReport tune_all(const TuneOptions& options = {}) {
     return tune(task(), plugins_, options, table_);
   }
 
-  ops::Registry registry_ = ops::make_registry();
   tessera::Graph graph_;
   std::vector<std::shared_ptr<const Plugin>> plugins_;
   std::unique_ptr<LayoutTable> layouts_;
@@ -137,7 +148,7 @@ TEST_F(Tunings, RefuseWhatLosesNanUnlessThatIsAllowed) {
   EXPECT_THAT(table_.kernels.begin()->second.refusal, HasSubstr("special values: element"));
   EXPECT_THAT(table_.kernels.begin()->second.refusal, HasSubstr("expected nan, found 0"));
   // A refusal under this rule is separate from the result under the other.
-  TuningTask fast{graph_, offers_, *layouts_, registry_};
+  TuningTask fast{graph_, offers_, *layouts_, all_ops()};
   fast.nan = TESSERA_NAN_FAST;
   tune(fast, plugins_, {}, table_);
   ASSERT_EQ(table_.kernels.size(), 2U);
@@ -201,12 +212,9 @@ TEST_F(Tunings, OnlyCheckWhereThatIsWanted) {
 
 TEST_F(Tunings, GivePricesAndGuesses) {
   offer_relus();
-  const TuningTask of = task();
-  const std::vector<TuneGroup> groups = collect_groups(of);
-  const auto keys = cost_keys(of, groups);
-  const auto unmeasured = [](int64_t) { return 7.0; };
-  const Prices guessed = look_up_prices(of, groups, make_price_basis(of, groups), keys, table_,
-                                        {.conversion_seconds = unmeasured});
+  const PricedGroups priced(task());
+  const PriceOptions unmeasured{.conversion_seconds = [](int64_t) { return 7.0; }};
+  const Prices guessed = priced.prices(table_, unmeasured);
   for (const CandidatePrice& price : guessed.candidates) {
     EXPECT_EQ(price.cost, nullptr);
     EXPECT_GT(price.seconds, 0);
@@ -217,8 +225,7 @@ TEST_F(Tunings, GivePricesAndGuesses) {
   };
   EXPECT_EQ(conversion(guessed), 7);
   tune_all();
-  const Prices known = look_up_prices(of, groups, make_price_basis(of, groups), keys, table_,
-                                      {.conversion_seconds = unmeasured});
+  const Prices known = priced.prices(table_, unmeasured);
   EXPECT_LT(conversion(known), 1);
   int refused = 0;
   for (const CandidatePrice& price : known.candidates) {
@@ -235,36 +242,23 @@ TEST_F(Tunings, GivePricesAndGuesses) {
 // The measurement of one Relu gives the ratio to the bound for similar ones.
 TEST_F(Tunings, BoundWhatNobodyMeasuredByItsLike) {
   offer_relus();
-  const TuningTask of = task();
-  const std::vector<TuneGroup> groups = collect_groups(of);
-  const auto keys = cost_keys(of, groups);
-  const PriceOptions bounded{.unmeasured = Unmeasured::Bounded,
-                             .conversion_seconds = [](int64_t) { return 8.0; }};
-  const int plain = groups[0].candidates[0];
-  const auto price = [&](int candidate) {
-    return look_up_prices(of, groups, make_price_basis(of, groups), keys, table_, bounded)
-        .candidates[static_cast<size_t>(candidate)]
-        .seconds;
-  };
-  const double roofline = price(plain);
+  PricedGroups priced(task());
+  const auto plain = static_cast<size_t>(priced.groups[0].candidates[0]);
+  const double roofline = priced.prices(table_).candidates[plain].seconds;
   EXPECT_GT(roofline, 0);
   // Another work of the same family: a hundred times its bound.
-  CostKey other = *keys[static_cast<size_t>(plain)];
+  CostKey other = *priced.keys[plain];
   other.work = "another size";
-  std::vector<std::optional<CostKey>> renamed = keys;
-  const int like = groups[1].candidates[0];
-  renamed[static_cast<size_t>(like)] = other;
+  priced.keys[static_cast<size_t>(priced.groups[1].candidates[0])] = other;
   table_.kernels[other].warm = Timing{.seconds = 100 * roofline, .low = 0, .high = 1, .rounds = 9};
-  const Prices prices =
-      look_up_prices(of, groups, make_price_basis(of, groups), renamed, table_, bounded);
-  EXPECT_EQ(prices.candidates[static_cast<size_t>(plain)].timing, nullptr);
-  const double learned = prices.candidates[static_cast<size_t>(plain)].seconds;
+  const Prices prices = priced.prices(table_);
+  EXPECT_EQ(prices.candidates[plain].timing, nullptr);
+  const double learned = prices.candidates[plain].seconds;
   EXPECT_GT(learned, 40 * roofline);
   EXPECT_LE(learned, 100 * roofline);
   // An estimate is never less than the bound.
-  const Prices guessed = look_up_prices(of, groups, make_price_basis(of, groups), renamed, table_,
-                                        {.conversion_seconds = bounded.conversion_seconds});
-  EXPECT_GE(guessed.candidates[static_cast<size_t>(plain)].seconds, learned);
+  const Prices guessed = priced.prices(table_, {.conversion_seconds = kBounded.conversion_seconds});
+  EXPECT_GE(guessed.candidates[plain].seconds, learned);
 }
 
 // Small kernels are slow for reasons that large ones do not share; the reverse is rare.
@@ -272,7 +266,7 @@ TEST_F(Tunings, ASmallKernelHardlyBoundsALargeOne) {
   for (const bool is_large_known : {false, true}) {
     SCOPED_TRACE(is_large_known ? "the large one was measured" : "the small one was measured");
     constexpr int64_t kSizes[] = {int64_t{1} << 12, int64_t{1} << 24};
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     for (const int64_t size : kSizes) {
       const std::string name = std::to_string(size);
       builder.input("x" + name, float_type(Shape{size}))
@@ -288,22 +282,14 @@ TEST_F(Tunings, ASmallKernelHardlyBoundsALargeOne) {
         proposals.add(relu_candidate(node, TESSERA_LAYOUT_DEFAULT));
       }
     });
-    const TuningTask of = task();
-    const std::vector<TuneGroup> groups = collect_groups(of);
-    const auto keys = cost_keys(of, groups);
-    const PriceOptions bounded{.unmeasured = Unmeasured::Bounded,
-                               .conversion_seconds = [](int64_t) { return 8.0; }};
-    const auto prices = [&] {
-      return look_up_prices(of, groups, make_price_basis(of, groups), keys, table_, bounded)
-          .candidates;
-    };
-    const auto known = static_cast<size_t>(groups[is_large_known ? 1 : 0].candidates[0]);
-    const auto other = static_cast<size_t>(groups[is_large_known ? 0 : 1].candidates[0]);
+    const PricedGroups priced(task());
+    const auto known = static_cast<size_t>(priced.groups[is_large_known ? 1 : 0].candidates[0]);
+    const auto other = static_cast<size_t>(priced.groups[is_large_known ? 0 : 1].candidates[0]);
     table_ = {};
-    const std::vector<CandidatePrice> bounds = prices();
-    table_.kernels[*keys[known]].warm =
+    const std::vector<CandidatePrice> bounds = priced.prices(table_).candidates;
+    table_.kernels[*priced.keys[known]].warm =
         Timing{.seconds = 100 * bounds[known].seconds, .low = 0, .high = 1, .rounds = 9};
-    const double learned = prices()[other].seconds / bounds[other].seconds;
+    const double learned = priced.prices(table_).candidates[other].seconds / bounds[other].seconds;
     if (is_large_known) {
       EXPECT_GT(learned, 40);
     } else {
@@ -316,7 +302,7 @@ TEST_F(Tunings, ASmallKernelHardlyBoundsALargeOne) {
 TEST_F(Tunings, BoundAProductByTheSameOneWithOtherOps) {
   for (const auto& [op, is_short] : {std::pair{"Relu", true}, std::pair{"Tanh", false}}) {
     SCOPED_TRACE(op);
-    GraphBuilder builder(registry_);
+    GraphBuilder builder(all_ops());
     const Tensor weight(DataType::Float32, {16, 16});
     builder.input("x", float_type(Shape{8, 16}))
         .constant("w", weight)
@@ -337,14 +323,10 @@ TEST_F(Tunings, BoundAProductByTheSameOneWithOtherOps) {
           .outputs = {{.value = find_value(graph_, output), .layout = kDefaultLayout}}};
     };
     offers_.candidates = {candidate({{0}}, "y"), candidate({{0}, {1}}, "z")};
-    const TuningTask of = task();
-    const std::vector<TuneGroup> groups = collect_groups(of);
-    const auto keys = cost_keys(of, groups);
+    const PricedGroups priced(task());
     table_ = {};
-    table_.kernels[*keys[1]].warm = Timing{.seconds = 1, .low = 1, .high = 1, .rounds = 9};
-    const Prices prices = look_up_prices(
-        of, groups, make_price_basis(of, groups), keys, table_,
-        {.unmeasured = Unmeasured::Bounded, .conversion_seconds = [](int64_t) { return 8.0; }});
+    table_.kernels[*priced.keys[1]].warm = Timing{.seconds = 1, .low = 1, .high = 1, .rounds = 9};
+    const Prices prices = priced.prices(table_);
     EXPECT_EQ(prices.candidates[0].seconds > 0.9, is_short);
     EXPECT_LT(prices.candidates[0].seconds, 1);
   }
@@ -363,13 +345,10 @@ TEST_F(Tunings, TryFirstWhatItsBackendExpectsToBeFastest) {
       }
     }
   });
-  const TuningTask of = task();
-  const std::vector<TuneGroup> groups = collect_groups(of);
-  const Prices prices = look_up_prices(
-      of, groups, make_price_basis(of, groups), cost_keys(of, groups), table_,
-      {.unmeasured = Unmeasured::Bounded, .conversion_seconds = [](int64_t) { return 8.0; }});
+  const PricedGroups priced(task());
+  const Prices prices = priced.prices(table_);
   std::map<std::string, double> seconds;
-  for (const int index : groups[0].candidates) {
+  for (const int index : priced.groups[0].candidates) {
     const auto position = static_cast<size_t>(index);
     seconds[offers_.candidates[position].algorithm] = prices.candidates[position].seconds;
   }
@@ -411,9 +390,7 @@ TEST_F(Tunings, TellWhereTheirTimeGoes) {
 
 TEST_F(Tunings, MeasureOnlyWhatTheyAreAskedFor) {
   offer_relus();
-  const TuningTask of = task();
-  const std::vector<TuneGroup> groups = collect_groups(of);
-  const auto keys = cost_keys(of, groups);
+  const auto [of, groups, keys] = PricedGroups(task());
   Tuner tuner(of, groups, keys, plugins_, {}, table_);
   const int wanted = groups[0].candidates[1];
   EXPECT_TRUE(tuner.measure(std::vector{wanted}, {}));
@@ -440,13 +417,13 @@ TEST_F(Tunings, FindACandidateAgainForTheGroupAlone) {
   offer_relus();
   const TuningTask of = task();
   const TuneGroup group = collect_groups(of)[1];
-  Capture capture(graph_, registry_, 1, draw_inputs(graph_, 1));
+  Capture capture(graph_, all_ops(), 1, draw_inputs(graph_, 1));
   const CapturedValues values =
       *capture.run(std::vector{find_value(graph_, "y"), find_value(graph_, "z")});
   GroupCase given{.graph = group.graph,
                   .inputs = {values.at(find_value(graph_, "y"))},
                   .outputs = {values.at(find_value(graph_, "z"))}};
-  GroupBench bench(plugins_, registry_, 1);
+  GroupBench bench(plugins_, all_ops(), 1);
   bench.load(given);
   // Nothing was provided by offer(), so the plug-in is asked.
   const CandidateId id = bench_id(of, group.candidates[1]);

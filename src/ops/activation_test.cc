@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-
-#include <limits>
 #include <map>
 
 #include "ops/op_test.h"
@@ -42,39 +39,36 @@ TEST(Activation, Floats) {
     for (const auto& [name, value] : test.attributes) attributes.set(name, value);
     const Tensor input = floats({5}, {-2, -0.5F, 0, 1, 4});
     const Tensor output = run_op(test.op, test.opset, attributes, {input})[0];
-    EXPECT_THAT(values(output), testing::Pointwise(testing::FloatEq(), test.expected)) << test.op;
+    EXPECT_THAT(values(output), Pointwise(testing::FloatEq(), test.expected)) << test.op;
   }
 }
 
 TEST(Activation, NanStays) {
   for (const char* op : {"Relu", "LeakyRelu", "Elu", "Selu", "Celu", "Softplus", "Softsign",
                          "Sigmoid", "HardSigmoid", "HardSwish", "Swish", "Mish", "Tanh", "Gelu"}) {
-    EXPECT_THAT(values(run_op(op, 24, {}, {floats({1}, {kNan})})[0]),
-                testing::ElementsAre(testing::IsNan()))
+    EXPECT_THAT(values(run_op(op, 24, {}, {floats({1}, {kNan})})[0]), ElementsAre(testing::IsNan()))
         << op;
   }
 }
 
 TEST(Activation, CeluOfNoAlphaIsWhatItsFormulaSays) {
-  Attributes attributes;
-  attributes.set("alpha", 0.0F);
-  EXPECT_THAT(values(run_op("Celu", 24, attributes, {floats({3}, {-1, 0, 1})})[0]),
-              testing::ElementsAre(0, testing::IsNan(), testing::IsNan()));
+  EXPECT_THAT(
+      values(run_op("Celu", 24, attributes_of({{"alpha", 0.0F}}), {floats({3}, {-1, 0, 1})})[0]),
+      ElementsAre(0, testing::IsNan(), testing::IsNan()));
 }
 
 TEST(Activation, LargeInputsDoNotOverflow) {
   const Tensor input = floats({2}, {-1000, 1000});
-  EXPECT_THAT(values(run_op("Softplus", 6, {}, {input})[0]), testing::ElementsAre(0, 1000));
-  EXPECT_THAT(values(run_op("Sigmoid", 6, {}, {input})[0]), testing::ElementsAre(0, 1));
-  EXPECT_THAT(values(run_op("Mish", 18, {}, {input})[0]), testing::ElementsAre(0, 1000));
+  EXPECT_THAT(values(run_op("Softplus", 6, {}, {input})[0]), ElementsAre(0, 1000));
+  EXPECT_THAT(values(run_op("Sigmoid", 6, {}, {input})[0]), ElementsAre(0, 1));
+  EXPECT_THAT(values(run_op("Mish", 18, {}, {input})[0]), ElementsAre(0, 1000));
 }
 
 TEST(Activation, GeluByTanh) {
-  Attributes attributes;
-  attributes.set("approximate", std::string("tanh"));
+  Attributes attributes = attributes_of({{"approximate", "tanh"}});
   const Tensor output = run_op("Gelu", 20, attributes, {floats({2}, {-0.5F, 1})})[0];
-  EXPECT_THAT(values(output), testing::ElementsAre(testing::FloatEq(-0.154285997F),
-                                                   testing::FloatEq(0.841191995F)));
+  EXPECT_THAT(values(output),
+              ElementsAre(testing::FloatEq(-0.154285997F), testing::FloatEq(0.841191995F)));
   attributes.set("approximate", std::string("quick"));
   EXPECT_EQ(error_of([&] { run_op("Gelu", 20, attributes, {floats({1}, {1})}); }),
             "InvalidModel: node 'node' (Gelu): attribute 'approximate': expected 'none' or 'tanh', "
@@ -83,17 +77,14 @@ TEST(Activation, GeluByTanh) {
 
 TEST(Activation, IntegersAreExact) {
   const Tensor input = ints({2}, {-3, 9007199254740993});
-  EXPECT_THAT(integers(run_op("Relu", 14, {}, {input})[0]),
-              testing::ElementsAre(0, 9007199254740993));
+  EXPECT_THAT(integers(run_op("Relu", 14, {}, {input})[0]), ElementsAre(0, 9007199254740993));
 }
 
 TEST(Activation, ShrinkOfIntegersIsTruncated) {
-  Attributes attributes;
-  attributes.set("lambd", 1.5F);
-  attributes.set("bias", 1.5F);
   // As in ONNX Runtime.
-  EXPECT_THAT(integers(run_op("Shrink", 9, attributes, {ints({3}, {-3, 0, 3})})[0]),
-              testing::ElementsAre(-1, 0, 1));
+  EXPECT_THAT(integers(run_op("Shrink", 9, attributes_of({{"lambd", 1.5F}, {"bias", 1.5F}}),
+                              {ints({3}, {-3, 0, 3})})[0]),
+              ElementsAre(-1, 0, 1));
 }
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <cmath>
 
 #include "ops/movement_test.h"
@@ -7,15 +5,12 @@
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(ArgMax, FindsTheFirstOrTheLast) {
   const Tensor input = floats({2, 3}, {5, 1, 5, 2, 2, 0});
-  const auto first = attributes({{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
+  const auto first = attributes_of({{"axis", 1}, {"keepdims", 0}});
   EXPECT_THAT(integers(run_op("ArgMax", 11, first, {input})[0]), ElementsAre(0, 0));
   EXPECT_THAT(integers(run_op("ArgMin", 11, first, {input})[0]), ElementsAre(1, 2));
-  const auto last = attributes({{"axis", int64_t{-1}}, {"select_last_index", int64_t{1}}});
+  const auto last = attributes_of({{"axis", -1}, {"select_last_index", 1}});
   const auto outputs = run_op("ArgMax", 13, last, {input});
   EXPECT_THAT(outputs[0].dims(), ElementsAre(2, 1));
   EXPECT_THAT(integers(outputs[0]), ElementsAre(2, 1));
@@ -30,7 +25,7 @@ TEST(ArgMax, TheFirstNanWinsAsInNumpy) {
 
 TEST(ArgMax, RefusesALineWithoutElements) {
   EXPECT_THAT(refusal("ArgMax", 13, {}, {floats({0, 2}, {})}), HasSubstr("along axis 0"));
-  EXPECT_THAT(refusal("ArgMax", 13, attributes({{"axis", int64_t{1}}}), {floats({1}, {1})}),
+  EXPECT_THAT(refusal("ArgMax", 13, attributes_of({{"axis", 1}}), {floats({1}, {1})}),
               HasSubstr("[-1, 1)"));
 }
 

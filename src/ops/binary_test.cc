@@ -1,7 +1,3 @@
-#include <gmock/gmock.h>
-
-#include <limits>
-
 #include "base/float16.h"
 #include "ops/op_test.h"
 
@@ -31,7 +27,7 @@ TEST(Binary, Floats) {
   for (const FloatCase& test : kFloatCases) {
     const Tensor output = run_op(test.op, 28, ints_of(test.attributes),
                                  {floats({4}, {7, -7.5F, kNan, 0}), floats({4}, {2, 2, 1, 0})})[0];
-    EXPECT_THAT(values(output), testing::Pointwise(testing::NanSensitiveFloatEq(), test.expected))
+    EXPECT_THAT(values(output), Pointwise(testing::NanSensitiveFloatEq(), test.expected))
         << test.op;
   }
 }
@@ -79,8 +75,7 @@ TEST(Binary, SmallUnsignedIntegersWrapAround) {
 TEST(Binary, IntegerDivisionByZeroFails) {
   for (const char* op : {"Div", "Mod"}) {
     EXPECT_THAT(error_of([&] { run_op(op, 14, {}, {ints({1}, {1}), ints({1}, {0})}); }),
-                testing::AllOf(testing::StartsWith("InvalidArgument: node 'node'"),
-                               testing::HasSubstr("found 0")));
+                AllOf(StartsWith("InvalidArgument: node 'node'"), HasSubstr("found 0")));
   }
 }
 
@@ -105,32 +100,30 @@ TEST(Binary, TruthOfBytesOtherThanOne) {
   const Tensor left = bools({4}, {0, 0, 1, 2});
   const Tensor right = bools({4}, {0, 1, 1, 1});
   const auto run = [&](const char* op) { return bytes(run_op(op, 13, {}, {left, right})[0]); };
-  EXPECT_THAT(run("And"), testing::ElementsAre(0, 0, 1, 1));
-  EXPECT_THAT(run("Or"), testing::ElementsAre(0, 1, 1, 1));
-  EXPECT_THAT(run("Xor"), testing::ElementsAre(0, 1, 0, 0));
-  EXPECT_THAT(run("Equal"), testing::ElementsAre(1, 0, 1, 1));
+  EXPECT_THAT(run("And"), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(run("Or"), ElementsAre(0, 1, 1, 1));
+  EXPECT_THAT(run("Xor"), ElementsAre(0, 1, 0, 0));
+  EXPECT_THAT(run("Equal"), ElementsAre(1, 0, 1, 1));
 }
 
 TEST(Binary, ShiftsBeyondTheBitsLeaveTheSign) {
-  Attributes left;
-  left.set("direction", std::string("LEFT"));
-  Attributes right;
-  right.set("direction", std::string("RIGHT"));
+  Attributes left = attributes_of({{"direction", "LEFT"}});
+  const Attributes right = attributes_of({{"direction", "RIGHT"}});
   const Tensor input = ints({4}, {-8, 8, -8, 8});
   const Tensor counts = ints({4}, {1, 2, 64, -1});
   EXPECT_THAT(integers(run_op("BitShift", 28, right, {input, counts})[0]),
-              testing::ElementsAre(-4, 2, -1, 0));
+              ElementsAre(-4, 2, -1, 0));
   EXPECT_THAT(integers(run_op("BitShift", 28, left, {input, counts})[0]),
-              testing::ElementsAre(-16, 32, 0, 0));
+              ElementsAre(-16, 32, 0, 0));
   left.set("direction", std::string("UP"));
   EXPECT_THAT(error_of([&] { run_op("BitShift", 28, left, {input, counts}); }),
-              testing::HasSubstr("expected 'LEFT' or 'RIGHT', found 'UP'"));
+              HasSubstr("expected 'LEFT' or 'RIGHT', found 'UP'"));
 }
 
 TEST(Binary, BothOperandsAreStretched) {
   const Tensor output = run_op("Sub", 7, {}, {floats({2, 1}, {10, 20}), floats({3}, {1, 2, 3})})[0];
   EXPECT_EQ(output.dims(), (std::vector<int64_t>{2, 3}));
-  EXPECT_THAT(values(output), testing::ElementsAre(9, 8, 7, 19, 18, 17));
+  EXPECT_THAT(values(output), ElementsAre(9, 8, 7, 19, 18, 17));
 }
 
 TEST(Binary, SixteenBitFloatsAreStretchedToo) {
@@ -140,16 +133,16 @@ TEST(Binary, SixteenBitFloatsAreStretchedToo) {
   const Tensor output = run_op("Div", 13, {}, {row, column})[0];
   std::vector<float> quotients;
   for (const BFloat16 element : output.as<BFloat16>()) quotients.push_back(float(element));
-  EXPECT_THAT(quotients, testing::ElementsAre(1, 2, 4, 0.5F, 1, 2, 0.25F, 0.5F, 1));
+  EXPECT_THAT(quotients, ElementsAre(1, 2, 4, 0.5F, 1, 2, 0.25F, 0.5F, 1));
 }
 
 TEST(Binary, ThePowerMayBeOfAnotherType) {
   EXPECT_THAT(values(run_op("Pow", 15, {}, {floats({2}, {2, -2}), ints({2}, {3, 2})})[0]),
-              testing::ElementsAre(8, 4));
+              ElementsAre(8, 4));
   EXPECT_THAT(integers(run_op("Pow", 15, {}, {ints({2}, {2, -2}), floats({2}, {0.5F, 2})})[0]),
-              testing::ElementsAre(1, 4));
+              ElementsAre(1, 4));
   EXPECT_THAT(values(run_op("Pow", 15, {}, {floats({1}, {0}), floats({1}, {-1})})[0]),
-              testing::ElementsAre(kInfinity));
+              ElementsAre(kInfinity));
 }
 
 TEST(Binary, OldFormAlignsTheRightOperandAtAxis) {
@@ -158,9 +151,9 @@ TEST(Binary, OldFormAlignsTheRightOperandAtAxis) {
   const auto run = [&](std::map<std::string, int64_t> attributes) {
     return values(run_op("Add", 6, ints_of(attributes), {left, right})[0]);
   };
-  EXPECT_THAT(run({{"broadcast", 1}}), testing::ElementsAre(1, 2, 1, 2, 1, 2, 1, 2));
-  EXPECT_THAT(run({{"broadcast", 1}, {"axis", 1}}), testing::ElementsAre(1, 1, 2, 2, 1, 1, 2, 2));
-  EXPECT_THAT(run({{"broadcast", 1}, {"axis", 0}}), testing::ElementsAre(1, 1, 1, 1, 2, 2, 2, 2));
+  EXPECT_THAT(run({{"broadcast", 1}}), ElementsAre(1, 2, 1, 2, 1, 2, 1, 2));
+  EXPECT_THAT(run({{"broadcast", 1}, {"axis", 1}}), ElementsAre(1, 1, 2, 2, 1, 1, 2, 2));
+  EXPECT_THAT(run({{"broadcast", 1}, {"axis", 0}}), ElementsAre(1, 1, 1, 1, 2, 2, 2, 2));
   EXPECT_EQ(error_of([&] { run({}); }),
             "InvalidModel: node 'node' (Add), input 'B': expected shape 2x2x2 (attribute "
             "'broadcast' is 0), found 2");
@@ -172,15 +165,15 @@ TEST(Binary, OldFormAlignsTheRightOperandAtAxis) {
 TEST(Binary, OldFormNeedsNoAxisWhereNothingIsStretched) {
   const Tensor pair = floats({2}, {1, 2});
   EXPECT_THAT(values(run_op("Add", 6, ints_of({{"axis", -7}}), {pair, pair})[0]),
-              testing::ElementsAre(2, 4));
+              ElementsAre(2, 4));
 }
 
 TEST(Binary, OldFormNeverStretchesTheLeftOperand) {
-  EXPECT_THAT(
-      error_of([&] {
-        run_op("Mul", 6, ints_of({{"broadcast", 1}}), {floats({1}, {1}), floats({2}, {1, 2})});
-      }),
-      testing::HasSubstr("expected a shape that broadcasts to 1 from axis (last), found 2"));
+  EXPECT_THAT(error_of([&] {
+                run_op("Mul", 6, ints_of({{"broadcast", 1}}),
+                       {floats({1}, {1}), floats({2}, {1, 2})});
+              }),
+              HasSubstr("expected a shape that broadcasts to 1 from axis (last), found 2"));
 }
 
 TEST(Binary, ContradictionsNameBothShapes) {
@@ -195,7 +188,7 @@ TEST(Binary, ContradictionsNameBothShapes) {
 
 TEST(Binary, FloatsNeedFmodBeforeVersion28) {
   EXPECT_THAT(error_of([] { run_op("Mod", 13, {}, {floats({1}, {1}), floats({1}, {1})}); }),
-              testing::HasSubstr("expected 1 for elements of float32, found 0"));
+              HasSubstr("expected 1 for elements of float32, found 0"));
 }
 
 TEST(Binary, UnknownRanksStayUnknown) {
@@ -210,7 +203,7 @@ TEST(Binary, StringsAreUnsupported) {
                 infer_op("Equal", 19, {},
                          {typed(DataType::String, Shape{}), typed(DataType::String, Shape{})});
               }),
-              testing::StartsWith("Unsupported: node 'node' (Equal)"));
+              StartsWith("Unsupported: node 'node' (Equal)"));
 }
 
 TEST(Binary, CarriesElementsOfShapes) {
@@ -219,11 +212,11 @@ TEST(Binary, CarriesElementsOfShapes) {
   const auto run = [&](const char* op, Dim right) {
     return infer_op(op, 14, {}, {shape, with_elements({}, {right})})[0].elements;
   };
-  EXPECT_THAT(*run("Add", 2), testing::ElementsAre(add(n, 2), Dim(9), Dim(-5)));
-  EXPECT_THAT(*run("Sub", 2), testing::ElementsAre(subtract(n, 2), Dim(5), Dim(-9)));
-  EXPECT_THAT(*run("Mul", 2), testing::ElementsAre(multiply(n, 2), Dim(14), Dim(-14)));
-  EXPECT_THAT(*run("Div", 2), testing::ElementsAre(floor_divide(n, 2), Dim(3), Dim(-3)));
-  EXPECT_THAT(*run("Equal", -7), testing::ElementsAre(Dim(0), Dim(0), Dim(1)));
+  EXPECT_THAT(*run("Add", 2), ElementsAre(add(n, 2), Dim(9), Dim(-5)));
+  EXPECT_THAT(*run("Sub", 2), ElementsAre(subtract(n, 2), Dim(5), Dim(-9)));
+  EXPECT_THAT(*run("Mul", 2), ElementsAre(multiply(n, 2), Dim(14), Dim(-14)));
+  EXPECT_THAT(*run("Div", 2), ElementsAre(floor_divide(n, 2), Dim(3), Dim(-3)));
+  EXPECT_THAT(*run("Equal", -7), ElementsAre(Dim(0), Dim(0), Dim(1)));
   EXPECT_EQ(run("Less", 2), std::nullopt);
   EXPECT_EQ(run("Div", 0), std::nullopt);
 }

@@ -1,15 +1,9 @@
-#include <gmock/gmock.h>
-
 #include "ops/op_test.h"
 
 namespace tessera::ops {
 namespace {
 
-Attributes to(int64_t type) {
-  Attributes attributes;
-  attributes.set("to", type);
-  return attributes;
-}
+Attributes to(int64_t type) { return attributes_of({{"to", type}}); }
 
 constexpr int64_t kOnnxInt64 = 7;
 constexpr int64_t kOnnxBool = 9;
@@ -18,7 +12,7 @@ constexpr int64_t kOnnxInt32 = 6;
 TEST(Cast, TruncatesFloats) {
   const Tensor output = run_op("Cast", 13, to(kOnnxInt64), {floats({2}, {-1.7F, 2.9F})})[0];
   EXPECT_EQ(output.type(), DataType::Int64);
-  EXPECT_THAT(integers(output), testing::ElementsAre(-1, 2));
+  EXPECT_THAT(integers(output), ElementsAre(-1, 2));
 }
 
 TEST(Cast, MoreThanOneBlock) {
@@ -54,23 +48,21 @@ TEST(Cast, RefusesTypesByName) {
   }
   EXPECT_THAT(
       error_of([&] { infer_op("Cast", 13, to(kOnnxInt64), {typed(DataType::String, Shape{1})}); }),
-      testing::StartsWith("Unsupported"));
+      StartsWith("Unsupported"));
 }
 
 TEST(Cast, CarriesElements) {
   const Dim n = Dim::symbol("N");
   const InferInput input = with_elements({2}, {n, 5});
-  EXPECT_THAT(*infer_op("Cast", 13, to(kOnnxInt32), {input})[0].elements,
-              testing::ElementsAre(n, Dim(5)));
+  EXPECT_THAT(*infer_op("Cast", 13, to(kOnnxInt32), {input})[0].elements, ElementsAre(n, Dim(5)));
   const InferInput large = with_elements({1}, {int64_t{1} << 40});
   EXPECT_EQ(infer_op("Cast", 13, to(kOnnxInt32), {large})[0].elements, std::nullopt);
-  EXPECT_THAT(*infer_op("Cast", 13, to(kOnnxBool), {large})[0].elements,
-              testing::ElementsAre(Dim(1)));
+  EXPECT_THAT(*infer_op("Cast", 13, to(kOnnxBool), {large})[0].elements, ElementsAre(Dim(1)));
 }
 
 TEST(CastLike, TakesTheTypeOfTheOther) {
   const Tensor output = run_op("CastLike", 15, {}, {floats({1}, {3.5F}), ints({0}, {})})[0];
-  EXPECT_THAT(integers(output), testing::ElementsAre(3));
+  EXPECT_THAT(integers(output), ElementsAre(3));
 }
 
 }  // namespace

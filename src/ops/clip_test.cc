@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <limits>
 
 #include "base/float16.h"
@@ -11,19 +9,17 @@ namespace {
 constexpr float kLargestFloat = std::numeric_limits<float>::max();
 
 TEST(Clip, BoundsAreAttributesBeforeVersion11) {
-  Attributes attributes;
-  attributes.set("min", 0.0F);
-  attributes.set("max", 6.0F);
-  EXPECT_THAT(values(run_op("Clip", 6, attributes, {floats({3}, {-1, 3, 7})})[0]),
-              testing::ElementsAre(0, 3, 6));
+  EXPECT_THAT(values(run_op("Clip", 6, attributes_of({{"min", 0.0F}, {"max", 6.0F}}),
+                            {floats({3}, {-1, 3, 7})})[0]),
+              ElementsAre(0, 3, 6));
 }
 
 TEST(Clip, BoundsAreInputsSinceVersion11) {
   const Tensor input = floats({4}, {-1, 3, 7, kNan});
   EXPECT_THAT(values(run_op("Clip", 11, {}, {input, floats({}, {0}), floats({1}, {6})})[0]),
-              testing::ElementsAre(0, 3, 6, testing::IsNan()));
+              ElementsAre(0, 3, 6, testing::IsNan()));
   EXPECT_THAT(values(run_op("Clip", 11, {}, {input, {}, floats({}, {2})})[0]),
-              testing::ElementsAre(-1, 2, 2, testing::IsNan()));
+              ElementsAre(-1, 2, 2, testing::IsNan()));
 }
 
 TEST(Clip, OfABoundThatIsNanComesNan) {
@@ -37,11 +33,10 @@ TEST(Clip, OfABoundThatIsNanComesNan) {
 TEST(Clip, WithoutBoundsInfinitiesStaySinceVersion11) {
   const Tensor input = floats({2}, {-kInfinity, kInfinity});
   EXPECT_THAT(values(run_op("Clip", 6, {}, {input})[0]),
-              testing::ElementsAre(-kLargestFloat, kLargestFloat));
-  EXPECT_THAT(values(run_op("Clip", 13, {}, {input})[0]),
-              testing::ElementsAre(-kInfinity, kInfinity));
+              ElementsAre(-kLargestFloat, kLargestFloat));
+  EXPECT_THAT(values(run_op("Clip", 13, {}, {input})[0]), ElementsAre(-kInfinity, kInfinity));
   EXPECT_THAT(values(run_op("Clip", 13, {}, {input, floats({}, {0})})[0]),
-              testing::ElementsAre(0, kInfinity));
+              ElementsAre(0, kInfinity));
   const std::vector<Float16> half = {Float16(kInfinity)};
   const Tensor output =
       run_op("Clip", 13, {}, {Tensor::from<Float16>(DataType::Float16, {1}, half)})[0];
@@ -51,7 +46,7 @@ TEST(Clip, WithoutBoundsInfinitiesStaySinceVersion11) {
 TEST(Clip, CrossedBoundsGiveTheUpperOne) {
   EXPECT_THAT(
       integers(run_op("Clip", 12, {}, {ints({3}, {1, 2, 300}), ints({}, {5}), ints({}, {1})})[0]),
-      testing::ElementsAre(1, 1, 1));
+      ElementsAre(1, 1, 1));
 }
 
 TEST(Clip, BoundsAreScalars) {
@@ -65,9 +60,9 @@ TEST(Clip, CarriesElements) {
   const InferInput zero = with_elements({}, {0});
   const InferInput ten = with_elements({}, {10});
   EXPECT_THAT(*infer_op("Clip", 13, {}, {input, zero})[0].elements,
-              testing::ElementsAre(n, Dim(0), Dim(40)));
+              ElementsAre(n, Dim(0), Dim(40)));
   EXPECT_THAT(*infer_op("Clip", 13, {}, {input, zero, ten})[0].elements,
-              testing::ElementsAre(expression("min", {10, n}), Dim(0), Dim(10)));
+              ElementsAre(expression("min", {10, n}), Dim(0), Dim(10)));
 }
 
 }  // namespace

@@ -1,18 +1,9 @@
-#include <gmock/gmock.h>
-
 #include "ops/op_test.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
-Attributes axis_of(int64_t axis) {
-  Attributes attributes;
-  attributes.set("axis", axis);
-  return attributes;
-}
+Attributes axis_of(int64_t axis) { return attributes_of({{"axis", axis}}); }
 
 const Tensor kCompressInput = floats({3, 2}, {1, 2, 3, 4, 5, 6});
 

@@ -1,22 +1,19 @@
-#include <gmock/gmock.h>
-
 #include "ops/op_test.h"
 
 namespace tessera::ops {
 namespace {
 
 TEST(ConstantOfShape, FillsTheShape) {
-  Attributes attributes;
-  attributes.set("value", ints({1}, {7}));
-  const Tensor output = run_op("ConstantOfShape", 9, attributes, {ints({2}, {2, 1})})[0];
+  const Tensor output = run_op("ConstantOfShape", 9, attributes_of({{"value", ints({1}, {7})}}),
+                               {ints({2}, {2, 1})})[0];
   EXPECT_EQ(output.dims(), (std::vector<int64_t>{2, 1}));
-  EXPECT_THAT(integers(output), testing::ElementsAre(7, 7));
+  EXPECT_THAT(integers(output), ElementsAre(7, 7));
 }
 
 TEST(ConstantOfShape, IsAFloatZeroByDefault) {
   const Tensor output = run_op("ConstantOfShape", 9, {}, {ints({0}, {})})[0];
   EXPECT_EQ(output.rank(), 0);
-  EXPECT_THAT(values(output), testing::ElementsAre(0));
+  EXPECT_THAT(values(output), ElementsAre(0));
 }
 
 TEST(ConstantOfShape, SymbolsBecomeDimensions) {
@@ -30,19 +27,20 @@ TEST(ConstantOfShape, SymbolsBecomeDimensions) {
 }
 
 TEST(ConstantOfShape, CarriesElements) {
-  Attributes attributes;
-  attributes.set("value", ints({1}, {1}));
-  EXPECT_THAT(*infer_op("ConstantOfShape", 9, attributes, {with_elements({1}, {3})})[0].elements,
-              testing::ElementsAre(Dim(1), Dim(1), Dim(1)));
+  EXPECT_THAT(*infer_op("ConstantOfShape", 9, attributes_of({{"value", ints({1}, {1})}}),
+                        {with_elements({1}, {3})})[0]
+                   .elements,
+              ElementsAre(Dim(1), Dim(1), Dim(1)));
 }
 
 TEST(ConstantOfShape, RefusesHostileInput) {
   EXPECT_THAT(error_of([] { run_op("ConstantOfShape", 9, {}, {ints({1}, {-1})}); }),
-              testing::HasSubstr("expected dimensions of at least 0, found -1"));
-  Attributes attributes;
-  attributes.set("value", ints({2}, {7, 8}));
-  EXPECT_THAT(error_of([&] { run_op("ConstantOfShape", 9, attributes, {ints({1}, {1})}); }),
-              testing::HasSubstr("expected one element, found shape 2"));
+              HasSubstr("expected dimensions of at least 0, found -1"));
+  EXPECT_THAT(error_of([&] {
+                run_op("ConstantOfShape", 9, attributes_of({{"value", ints({2}, {7, 8})}}),
+                       {ints({1}, {1})});
+              }),
+              HasSubstr("expected one element, found shape 2"));
 }
 
 }  // namespace

@@ -1,10 +1,7 @@
-#include <gmock/gmock.h>
-
 #include <limits>
 #include <random>
 
 #include "ops/op_test.h"
-#include "tessera/error.h"
 
 namespace tessera::ops {
 namespace {
@@ -39,13 +36,12 @@ TEST(ConvTranspose, EqualsTheDefinition) {
         }
       }
     }
-    Attributes attributes;
-    attributes.set("group", groups);
-    attributes.set("strides", std::vector<int64_t>{stride});
-    attributes.set("dilations", std::vector<int64_t>{dilation});
-    attributes.set("pads", std::vector<int64_t>{left, right});
-    attributes.set("output_padding", std::vector<int64_t>{extra});
-    const Tensor output = run_op("ConvTranspose", 11, attributes,
+    const Tensor output = run_op("ConvTranspose", 11,
+                                 attributes_of({{"group", groups},
+                                                {"strides", {stride}},
+                                                {"dilations", {dilation}},
+                                                {"pads", {left, right}},
+                                                {"output_padding", {extra}}}),
                                  {floats({1, groups * inputs, length}, x),
                                   floats({groups * inputs, outputs, kernel}, w)})[0];
     const int64_t kept = full - left - right;
@@ -58,42 +54,36 @@ TEST(ConvTranspose, EqualsTheDefinition) {
 }
 
 TEST(ConvTranspose, AnInfiniteWeightReachesItsOutputsOnly) {
-  Attributes attributes;
-  attributes.set("strides", std::vector<int64_t>{2});
+  const Attributes attributes = attributes_of({{"strides", {2}}});
   const float infinity = std::numeric_limits<float>::infinity();
   const Tensor output = run_op(
       "ConvTranspose", 11, attributes,
       {floats({1, 1, 2}, {1, 2}), floats({1, 2, 2}, {3, infinity, 4, 5}), floats({2}, {0, 1})})[0];
-  EXPECT_THAT(output.as<float>(), testing::ElementsAre(3, infinity, 6, infinity, 5, 6, 9, 11));
+  EXPECT_THAT(output.as<float>(), ElementsAre(3, infinity, 6, infinity, 5, 6, 9, 11));
 }
 
 // Expected values from ONNX Runtime.
 TEST(ConvTranspose, AnOutputShapeCutsTheOddOneAtTheFrontUnlessSameUpper) {
   const Tensor input = floats({1, 1, 2}, {1, 2});
   const Tensor weights = floats({1, 1, 3}, {1, 10, 100});
-  Attributes attributes;
-  attributes.set("output_shape", std::vector<int64_t>{3});
+  Attributes attributes = attributes_of({{"output_shape", {3}}});
   EXPECT_THAT(values(run_op("ConvTranspose", 11, attributes, {input, weights})[0]),
-              testing::ElementsAre(12, 120, 200));
+              ElementsAre(12, 120, 200));
   attributes.set("auto_pad", "SAME_UPPER");
   EXPECT_THAT(values(run_op("ConvTranspose", 11, attributes, {input, weights})[0]),
-              testing::ElementsAre(1, 12, 120));
+              ElementsAre(1, 12, 120));
 }
 
 TEST(ConvTranspose, SymbolsAreMultiplied) {
-  Attributes attributes;
-  attributes.set("strides", std::vector<int64_t>{2});
   const auto outputs =
-      infer_op("ConvTranspose", 11, attributes,
+      infer_op("ConvTranspose", 11, attributes_of({{"strides", {2}}}),
                {typed(DataType::Float32, Shape{Dim::symbol("N"), 4, Dim::symbol("L")}),
                 typed(DataType::Float32, Shape{4, 3, 2})});
   EXPECT_EQ(*outputs[0].type.shape, (Shape{Dim::symbol("N"), 3, multiply(Dim::symbol("L"), 2)}));
 }
 
 TEST(ConvTranspose, PaddingThatLeavesNothingIsRefused) {
-  Attributes attributes;
-  attributes.set("pads", std::vector<int64_t>{2, 2});
-  EXPECT_THROW(infer_op("ConvTranspose", 11, attributes,
+  EXPECT_THROW(infer_op("ConvTranspose", 11, attributes_of({{"pads", {2, 2}}}),
                         {typed(DataType::Float32, Shape{1, 4, 2}),
                          typed(DataType::Float32, Shape{4, 3, 2})}),
                Error);

@@ -1,8 +1,5 @@
 #include "ops/convert_elements.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <limits>
 #include <vector>
 
@@ -23,14 +20,14 @@ const std::vector<float> kHard = {kNan, kInfinity, -kInfinity, 3e9F, -1.5F, 1.9F
 
 TEST(ConvertElements, FloatsOutOfRangeSaturateOrWrap) {
   EXPECT_THAT(converted<int32_t>(DataType::Float32, DataType::Int32, kHard),
-              testing::ElementsAre(0, 2147483647, -2147483648, 2147483647, -1, 1, 300, 2147483647));
-  EXPECT_THAT(converted<int64_t>(DataType::Float32, DataType::Int64, kHard),
-              testing::ElementsAre(0, std::numeric_limits<int64_t>::max(),
-                                   std::numeric_limits<int64_t>::min(), 3000000000, -1, 1, 300,
-                                   std::numeric_limits<int64_t>::max()));
+              ElementsAre(0, 2147483647, -2147483648, 2147483647, -1, 1, 300, 2147483647));
+  EXPECT_THAT(
+      converted<int64_t>(DataType::Float32, DataType::Int64, kHard),
+      ElementsAre(0, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min(),
+                  3000000000, -1, 1, 300, std::numeric_limits<int64_t>::max()));
   // The lowest bits, as in ONNX Runtime: 300 gives 44, -1 gives 255.
   EXPECT_THAT(converted<uint8_t>(DataType::Float32, DataType::UInt8, kHard),
-              testing::ElementsAre(0, 255, 0, 0, 255, 1, 44, 255));
+              ElementsAre(0, 255, 0, 0, 255, 1, 44, 255));
   EXPECT_EQ(converted<uint64_t>(DataType::Float32, DataType::UInt64, kHard)[7],
             std::numeric_limits<uint64_t>::max());
   const std::vector<double> large = {0x1.8p63};
@@ -39,19 +36,17 @@ TEST(ConvertElements, FloatsOutOfRangeSaturateOrWrap) {
 
 TEST(ConvertElements, IntegersKeepTheirLowestBits) {
   const std::vector<int16_t> source = {200, -1, 300};
-  EXPECT_THAT(converted<int8_t>(DataType::Int16, DataType::Int8, source),
-              testing::ElementsAre(-56, -1, 44));
+  EXPECT_THAT(converted<int8_t>(DataType::Int16, DataType::Int8, source), ElementsAre(-56, -1, 44));
   EXPECT_THAT(converted<uint32_t>(DataType::Int16, DataType::UInt32, source),
-              testing::ElementsAre(200, 4294967295U, 300));
+              ElementsAre(200, 4294967295U, 300));
 }
 
 TEST(ConvertElements, BoolsAreZeroOrNot) {
   const std::vector<float> source = {kNan, 0.2F, -0.0F, 2};
   EXPECT_THAT(converted<uint8_t>(DataType::Float32, DataType::Bool, source),
-              testing::ElementsAre(1, 1, 0, 1));
+              ElementsAre(1, 1, 0, 1));
   const std::vector<uint8_t> damaged = {0, 1, 7};
-  EXPECT_THAT(converted<float>(DataType::Bool, DataType::Float32, damaged),
-              testing::ElementsAre(0, 1, 1));
+  EXPECT_THAT(converted<float>(DataType::Bool, DataType::Float32, damaged), ElementsAre(0, 1, 1));
 }
 
 TEST(ConvertElements, SixteenBitsAreRoundedOnce) {
@@ -78,7 +73,7 @@ TEST(ConvertElements, FloatsAreRoundedToTheNearest) {
   EXPECT_EQ(static_cast<float>(halves[2]), 0.0999755859375F);
   const std::vector<int64_t> large = {16777217, 9007199254740993};
   EXPECT_THAT(converted<float>(DataType::Int64, DataType::Float32, large),
-              testing::ElementsAre(16777216.0F, 9007199254740992.0F));
+              ElementsAre(16777216.0F, 9007199254740992.0F));
 }
 
 }  // namespace

@@ -1,28 +1,21 @@
-#include <gmock/gmock.h>
-
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(DepthToSpace, OrdersBlocksByMode) {
   const Tensor input = floats({1, 8, 1, 1}, {0, 1, 2, 3, 4, 5, 6, 7});
-  const auto depth_first =
-      run_op("DepthToSpace", 13, attributes({{"blocksize", int64_t{2}}}), {input});
+  const auto depth_first = run_op("DepthToSpace", 13, attributes_of({{"blocksize", 2}}), {input});
   EXPECT_THAT(depth_first[0].dims(), ElementsAre(1, 2, 2, 2));
   EXPECT_THAT(values(depth_first[0]), ElementsAre(0, 2, 4, 6, 1, 3, 5, 7));
   const auto column_first =
-      run_op("DepthToSpace", 13,
-             attributes({{"blocksize", int64_t{2}}, {"mode", std::string("CRD")}}), {input});
+      run_op("DepthToSpace", 13, attributes_of({{"blocksize", 2}, {"mode", "CRD"}}), {input});
   EXPECT_THAT(values(column_first[0]), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
 TEST(SpaceToDepth, IsTheInverse) {
   for (const char* mode : {"DCR", "CRD"}) {
-    const auto given = attributes({{"blocksize", int64_t{2}}, {"mode", std::string(mode)}});
+    const auto given = attributes_of({{"blocksize", 2}, {"mode", std::string(mode)}});
     std::vector<float> numbers;
     for (int number = 0; number < 48; ++number) numbers.push_back(static_cast<float>(number));
     const Tensor input = floats({1, 2, 4, 6}, numbers);
@@ -35,7 +28,7 @@ TEST(SpaceToDepth, IsTheInverse) {
 TEST(DepthToSpace, RefusesWhatDoesNotDivide) {
   const Tensor input(DataType::Float32, {1, 6, 2, 2});
   const auto message = [&](int64_t block) {
-    return refusal("DepthToSpace", 13, attributes({{"blocksize", block}}), {input});
+    return refusal("DepthToSpace", 13, attributes_of({{"blocksize", block}}), {input});
   };
   EXPECT_THAT(message(2), HasSubstr("multiple of 4, found shape 1x6x2x2"));
   EXPECT_THAT(message(0), HasSubstr("at least 1"));

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include "ops/op_test.h"
 
 namespace tessera::ops {
@@ -11,7 +9,7 @@ TEST(Dropout, CopiesUnlessTrainingIsAskedFor) {
   const Tensor input = floats({3}, {1, 2, 3});
   for (const int opset : {6, 7, 10, 12, 13, 22}) {
     const auto outputs = run_op("Dropout", opset, {}, {input}, 2);
-    EXPECT_THAT(values(outputs[0]), testing::ElementsAre(1, 2, 3)) << opset;
+    EXPECT_THAT(values(outputs[0]), ElementsAre(1, 2, 3)) << opset;
     if (opset < 10) {
       EXPECT_THAT(values(outputs[1]), testing::Each(0)) << opset;
     } else {
@@ -20,12 +18,11 @@ TEST(Dropout, CopiesUnlessTrainingIsAskedFor) {
     }
   }
   const auto outputs = run_op("Dropout", 13, {}, {input, floats({}, {0.9F}), bools({}, {0})}, 1);
-  EXPECT_THAT(values(outputs[0]), testing::ElementsAre(1, 2, 3));
+  EXPECT_THAT(values(outputs[0]), ElementsAre(1, 2, 3));
 }
 
 TEST(Dropout, DropsAndScalesInTraining) {
-  Attributes attributes;
-  attributes.set("seed", int64_t{5});
+  Attributes attributes = attributes_of({{"seed", 5}});
   const std::vector<Tensor> inputs = {floats({1000}, kOnes), floats({}, {0.75F}), bools({}, {1})};
   const auto outputs = run_op("Dropout", 13, attributes, inputs, 2);
   int64_t kept = 0;
@@ -46,7 +43,7 @@ TEST(Dropout, RefusesRatiosOutsideTheirRange) {
   EXPECT_THAT(error_of([] {
                 run_op("Dropout", 13, {}, {floats({1}, {1}), floats({}, {1}), bools({}, {1})});
               }),
-              testing::HasSubstr("expected a ratio in [0, 1), found 1.0"));
+              HasSubstr("expected a ratio in [0, 1), found 1.0"));
 }
 
 }  // namespace

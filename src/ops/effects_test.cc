@@ -1,8 +1,5 @@
 #include "ops/effects.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,17 +22,16 @@ struct Row {
 };
 
 std::vector<std::string> effects_of(const Row& row) {
-  const Registry registry = make_registry();
   Attributes attributes;
   for (const auto& [name, value] : row.attributes) attributes.set(name, value);
-  GraphBuilder builder(registry, row.opset);
+  GraphBuilder builder(all_ops(), row.opset);
   for (const std::string& input : row.inputs) {
     if (!input.empty()) builder.input(input, float_type());
   }
   const Graph graph =
       builder.node("node", row.op, row.inputs, row.outputs, attributes).output("y").graph();
   const Node& node = graph.nodes[0];
-  const Op& op = registry.of(node);
+  const Op& op = all_ops().of(node);
   std::vector<std::string> found;
   for (const auto& [name, value] : node.attributes.all()) {
     if (attribute_has_effect(op, node, name)) found.push_back(name);

@@ -1,13 +1,9 @@
 #include "ops/einsum_equation.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "base/matchers_test.h"
 
 namespace tessera::ops {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr int kA = 26;  // of 'a'
 constexpr int kDot = kEinsumLetters;
@@ -18,7 +14,7 @@ EinsumEquation equation_of(const std::string& text, const std::vector<int64_t>& 
   return equation;
 }
 
-std::string error_of(const std::string& text, const std::vector<int64_t>& ranks) {
+std::string parse_error_of(const std::string& text, const std::vector<int64_t>& ranks) {
   EinsumEquation equation;
   return read_einsum(text, ranks, equation);
 }
@@ -47,16 +43,17 @@ TEST(EinsumEquation, DotsAlignAtTheLastAxis) {
 }
 
 TEST(EinsumEquation, SaysWhatIsWrong) {
-  EXPECT_THAT(error_of("a,b->ab", {1}), HasSubstr("as many terms as inputs, 1, found 2"));
-  EXPECT_THAT(error_of("ab->a", {3}), HasSubstr("each of the 3 axes of input 0, found 'ab'"));
-  EXPECT_THAT(error_of("...abc->a", {2}), HasSubstr("each of the 2 axes"));
-  EXPECT_THAT(error_of("a1->a", {2}), HasSubstr("expected letters and at most one '...'"));
-  EXPECT_THAT(error_of("a..->a", {2}), HasSubstr("expected letters"));
-  EXPECT_THAT(error_of("...a...->a", {2}), HasSubstr("at most one"));
-  EXPECT_THAT(error_of("a->a->a", {1}), HasSubstr("expected letters"));
-  EXPECT_THAT(error_of("ab->aa", {2}), HasSubstr("found 'a' twice"));
-  EXPECT_THAT(error_of("ab->aC", {2}), HasSubstr("letters of the inputs in the result, found 'C'"));
-  EXPECT_THAT(error_of("...a->a", {2}), HasSubstr("expected '...' in the result"));
+  EXPECT_THAT(parse_error_of("a,b->ab", {1}), HasSubstr("as many terms as inputs, 1, found 2"));
+  EXPECT_THAT(parse_error_of("ab->a", {3}), HasSubstr("each of the 3 axes of input 0, found 'ab'"));
+  EXPECT_THAT(parse_error_of("...abc->a", {2}), HasSubstr("each of the 2 axes"));
+  EXPECT_THAT(parse_error_of("a1->a", {2}), HasSubstr("expected letters and at most one '...'"));
+  EXPECT_THAT(parse_error_of("a..->a", {2}), HasSubstr("expected letters"));
+  EXPECT_THAT(parse_error_of("...a...->a", {2}), HasSubstr("at most one"));
+  EXPECT_THAT(parse_error_of("a->a->a", {1}), HasSubstr("expected letters"));
+  EXPECT_THAT(parse_error_of("ab->aa", {2}), HasSubstr("found 'a' twice"));
+  EXPECT_THAT(parse_error_of("ab->aC", {2}),
+              HasSubstr("letters of the inputs in the result, found 'C'"));
+  EXPECT_THAT(parse_error_of("...a->a", {2}), HasSubstr("expected '...' in the result"));
 }
 
 }  // namespace

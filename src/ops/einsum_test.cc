@@ -1,18 +1,9 @@
-#include <gmock/gmock.h>
-
 #include "ops/op_test.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
-Attributes equation(const std::string& text) {
-  Attributes attributes;
-  attributes.set("equation", text);
-  return attributes;
-}
+Attributes equation(const std::string& text) { return attributes_of({{"equation", text}}); }
 
 const Tensor kMatrix = floats({2, 3}, {1, 2, 3, 4, 5, 6});
 const Tensor kSquare = floats({2, 2}, {1, 2, 3, 4});

@@ -1,29 +1,22 @@
-#include <gmock/gmock.h>
-
-#include <limits>
-
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(Expand, BroadcastsBothWays) {
-  const auto outputs = run_op("Expand", 13, {}, {floats({2, 1}, {1, 2}), list_tensor({2, 1, 3})});
+  const auto outputs = run_op("Expand", 13, {}, {floats({2, 1}, {1, 2}), ints({2, 1, 3})});
   EXPECT_THAT(outputs[0].dims(), ElementsAre(2, 2, 3));
   EXPECT_THAT(values(outputs[0]), ElementsAre(1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2));
-  EXPECT_THAT(run_op("Expand", 13, {}, {floats({3}, {1, 2, 3}), list_tensor({1})})[0].dims(),
+  EXPECT_THAT(run_op("Expand", 13, {}, {floats({3}, {1, 2, 3}), ints({1})})[0].dims(),
               ElementsAre(3));
 }
 
 TEST(Expand, RefusesWhatDoesNotBroadcast) {
-  EXPECT_THAT(refusal("Expand", 13, {}, {floats({3}, {1, 2, 3}), list_tensor({2})}),
+  EXPECT_THAT(refusal("Expand", 13, {}, {floats({3}, {1, 2, 3}), ints({2})}),
               HasSubstr("found 3 and 2"));
-  EXPECT_THAT(refusal("Expand", 13, {}, {floats({1}, {1}), list_tensor({kSmallest})}),
+  EXPECT_THAT(refusal("Expand", 13, {}, {floats({1}, {1}), ints({kSmallest})}),
               HasSubstr("at least 0"));
-  EXPECT_THAT(refusal("Expand", 13, {}, {floats({1}, {1}), list_tensor({kLargest, kLargest})}),
+  EXPECT_THAT(refusal("Expand", 13, {}, {floats({1}, {1}), ints({kLargest, kLargest})}),
               HasSubstr("exceeds 64 bits"));
 }
 

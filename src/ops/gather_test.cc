@@ -1,17 +1,12 @@
-#include <gmock/gmock.h>
-
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(Gather, PicksSlicesAlongAnAxis) {
   const Tensor data = floats({2, 3}, {1, 2, 3, 4, 5, 6});
   const auto columns =
-      run_op("Gather", 13, attributes({{"axis", int64_t{1}}}), {data, ints({1, 2}, {-1, 0})});
+      run_op("Gather", 13, attributes_of({{"axis", 1}}), {data, ints({1, 2}, {-1, 0})});
   EXPECT_THAT(columns[0].dims(), ElementsAre(2, 1, 2));
   EXPECT_THAT(values(columns[0]), ElementsAre(3, 1, 6, 4));
   const auto row = run_op("Gather", 13, {}, {data, ints({}, {1})});
@@ -21,11 +16,10 @@ TEST(Gather, PicksSlicesAlongAnAxis) {
 
 TEST(Gather, RefusesIndicesOutOfRange) {
   const Tensor data = floats({2}, {1, 2});
-  EXPECT_EQ(refusal("Gather", 13, {}, {data, list_tensor({2})}),
-            "expected an index in [-2, 2), found 2");
-  EXPECT_THAT(refusal("Gather", 13, {}, {data, list_tensor({-3})}), HasSubstr("found -3"));
-  EXPECT_THAT(refusal("Gather", 13, {}, {floats({0}, {}), list_tensor({0})}), HasSubstr("found 0"));
-  EXPECT_THAT(refusal("Gather", 13, {}, {floats({}, {1}), list_tensor({0})}), HasSubstr("axis"));
+  EXPECT_EQ(refusal("Gather", 13, {}, {data, ints({2})}), "expected an index in [-2, 2), found 2");
+  EXPECT_THAT(refusal("Gather", 13, {}, {data, ints({-3})}), HasSubstr("found -3"));
+  EXPECT_THAT(refusal("Gather", 13, {}, {floats({0}, {}), ints({0})}), HasSubstr("found 0"));
+  EXPECT_THAT(refusal("Gather", 13, {}, {floats({}, {1}), ints({0})}), HasSubstr("axis"));
 }
 
 TEST(Gather, FollowsElements) {

@@ -1,9 +1,6 @@
-#include <gmock/gmock.h>
-
 #include <random>
 
 #include "ops/op_test.h"
-#include "tessera/error.h"
 
 namespace tessera::ops {
 namespace {
@@ -21,11 +18,10 @@ TEST(Gemm, EqualsTheDefinition) {
       for (auto* values : {&a, &b, &c}) {
         for (float& value : *values) value = normal(random);
       }
-      Attributes attributes;
-      attributes.set("transA", int64_t{is_left_turned});
-      attributes.set("transB", int64_t{is_right_turned});
-      attributes.set("alpha", 0.5F);
-      attributes.set("beta", 2.0F);
+      const Attributes attributes = attributes_of({{"transA", is_left_turned},
+                                                   {"transB", is_right_turned},
+                                                   {"alpha", 0.5F},
+                                                   {"beta", 2.0F}});
       const auto dims = [](bool is_turned, int64_t first, int64_t second) {
         return is_turned ? std::vector<int64_t>{second, first}
                          : std::vector<int64_t>{first, second};
@@ -61,9 +57,8 @@ TEST(Gemm, BeforeVersion7CBroadcastsOnlyOnRequest) {
                                           typed(DataType::Float32, Shape{3, 4}),
                                           typed(DataType::Float32, Shape{4})};
   EXPECT_THROW(infer_op("Gemm", 6, {}, inputs), Error);
-  Attributes attributes;
-  attributes.set("broadcast", int64_t{1});
-  EXPECT_EQ(*infer_op("Gemm", 6, attributes, inputs)[0].type.shape, (Shape{2, 4}));
+  EXPECT_EQ(*infer_op("Gemm", 6, attributes_of({{"broadcast", 1}}), inputs)[0].type.shape,
+            (Shape{2, 4}));
   EXPECT_EQ(*infer_op("Gemm", 7, {}, inputs)[0].type.shape, (Shape{2, 4}));
 }
 

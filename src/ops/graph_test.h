@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "graph/attributes_test.h"
 #include "graph/graph.h"
 #include "graph/verify.h"
-#include "ops/registry.h"
+#include "ops/all_ops_test.h"
 #include "ops/schema.h"
 
 namespace tessera {
@@ -53,6 +55,12 @@ class GraphBuilder {
     ops::complete(*found, made);
     graph_.nodes.push_back(std::move(made));
     return *this;
+  }
+
+  // A node whose output has its name.
+  GraphBuilder& node(const std::string& name, const std::string& op,
+                     const std::vector<std::string>& inputs, Attributes attributes = {}) {
+    return node(name, op, inputs, {name}, std::move(attributes));
   }
 
   // Reads `outer` of the enclosing graph under the name `name`.

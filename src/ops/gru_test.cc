@@ -1,25 +1,18 @@
-#include <gmock/gmock.h>
-
 #include <cmath>
 
 #include "ops/op_test.h"
-#include "tessera/error.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-
 // Identity activations, so that expected results can be computed by hand.
 Attributes linear(const std::string& direction = "forward") {
   const size_t functions = direction == "bidirectional" ? 4 : 2;
-  Attributes attributes;
-  attributes.set("hidden_size", int64_t{1});
-  attributes.set("direction", direction);
-  attributes.set("activations", std::vector<std::string>(functions, "Affine"));
-  attributes.set("activation_alpha", std::vector<float>(functions, 1));
-  attributes.set("activation_beta", std::vector<float>(functions, 0));
-  return attributes;
+  return attributes_of({{"hidden_size", 1},
+                        {"direction", direction},
+                        {"activations", std::vector<std::string>(functions, "Affine")},
+                        {"activation_alpha", std::vector<float>(functions, 1)},
+                        {"activation_beta", std::vector<float>(functions, 0)}});
 }
 
 // One unit: update = 0.5, reset = H, hidden = X + reset * H + 4 or X + reset * (H + 4).
@@ -52,8 +45,7 @@ TEST(Gru, UpdateKeepsTheState) {
 }
 
 TEST(Gru, DefaultsAreSigmoidAndTanh) {
-  Attributes attributes;
-  attributes.set("hidden_size", int64_t{1});
+  const Attributes attributes = attributes_of({{"hidden_size", 1}});
   const Tensor ones = floats({1, 3, 1}, {1, 1, 1});
   const auto outputs = run_op("GRU", 7, attributes,
                               {floats({1, 1, 1}, {1}), ones, ones, Tensor(), Tensor(), kStart});
@@ -105,12 +97,11 @@ TEST(Gru, RefusesLengthsThatCannotBe) {
 
 // For 2 steps and 3 sequences in both directions: 12 lines of 4 + 5 multiply-adds.
 TEST(Gru, WorkIsThatOfItsProducts) {
-  const Registry registry = make_registry();
-  const Node node = make_node(registry, "GRU", 14, linear("bidirectional"), {true, true, true}, 1);
+  const Node node = make_node(all_ops(), "GRU", 14, linear("bidirectional"), {true, true, true}, 1);
   const std::vector<Type> inputs = {Type::tensor(DataType::Float32, Shape{2, 3, 5}),
                                     Type::tensor(DataType::Float32, Shape{2, 12, 5}),
                                     Type::tensor(DataType::Float32, Shape{2, 12, 4})};
-  EXPECT_EQ(registry.of(node).flops(node, inputs, {}), 2 * 3 * 2 * 12 * (4 + 5) * 2);
+  EXPECT_EQ(all_ops().of(node).flops(node, inputs, {}), 2 * 3 * 2 * 12 * (4 + 5) * 2);
 }
 
 TEST(Gru, TypesAndWrongModels) {
@@ -137,12 +128,14 @@ TEST(Gru, TypesAndWrongModels) {
   for (const auto& wrong : kWrong) {
     EXPECT_THROW(infer_op("GRU", 14, {}, wrong.inputs, 2), Error) << wrong.what;
   }
-  Attributes three;
-  three.set("activations", std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"});
-  EXPECT_THROW(infer_op("GRU", 14, three, inputs(x, {1, 12, 5}, {1, 12, 4}, {1, 24}), 2), Error);
-  Attributes sideways;
-  sideways.set("direction", "sideways");
-  EXPECT_THROW(infer_op("GRU", 14, sideways, inputs(x, {1, 12, 5}, {1, 12, 4}, {1, 24}), 2), Error);
+  EXPECT_THROW(infer_op("GRU", 14,
+                        attributes_of(
+                            {{"activations", std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}}}),
+                        inputs(x, {1, 12, 5}, {1, 12, 4}, {1, 24}), 2),
+               Error);
+  EXPECT_THROW(infer_op("GRU", 14, attributes_of({{"direction", "sideways"}}),
+                        inputs(x, {1, 12, 5}, {1, 12, 4}, {1, 24}), 2),
+               Error);
 }
 
 }  // namespace

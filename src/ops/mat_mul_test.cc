@@ -1,9 +1,6 @@
-#include <gmock/gmock.h>
-
 #include <random>
 
 #include "ops/op_test.h"
-#include "tessera/error.h"
 
 namespace tessera::ops {
 namespace {
@@ -87,20 +84,17 @@ TEST(MatMul, SymbolsBroadcast) {
 
 TEST(MatMul, ShapesThatDoNotFitAreBothNamed) {
   const auto message_of = [](Shape left, Shape right) -> std::string {
-    try {
+    return error_of([&] {
       infer_op(
           "MatMul", 13, {},
           {typed(DataType::Float32, std::move(left)), typed(DataType::Float32, std::move(right))});
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    });
   };
   EXPECT_EQ(message_of({2, 3}, {4, 5}),
             "InvalidModel: node 'node' (MatMul): expected as many columns on the left as rows on "
             "the right, found 2x3 and 4x5");
-  EXPECT_THAT(message_of({2, 2, 3}, {3, 3, 5}), testing::HasSubstr("found 2x2x3 and 3x3x5"));
-  EXPECT_THAT(message_of({}, {3}), testing::HasSubstr("found a scalar"));
+  EXPECT_THAT(message_of({2, 2, 3}, {3, 3, 5}), HasSubstr("found 2x2x3 and 3x3x5"));
+  EXPECT_THAT(message_of({}, {3}), HasSubstr("found a scalar"));
 }
 
 }  // namespace

@@ -11,18 +11,7 @@
 
 namespace tessera::ops {
 
-inline Attributes attributes(std::initializer_list<std::pair<const char*, Attribute>> entries) {
-  Attributes result;
-  for (const auto& [name, value] : entries) result.set(name, value);
-  return result;
-}
-
 inline std::vector<int64_t> list(std::initializer_list<int64_t> numbers) { return numbers; }
-
-// An int64 list with these elements.
-inline Tensor list_tensor(const std::vector<int64_t>& numbers) {
-  return ints({static_cast<int64_t>(numbers.size())}, numbers);
-}
 
 // An int64 list whose elements a rule knows as `elements`.
 inline InferInput followed(std::vector<Dim> elements) {
@@ -38,15 +27,11 @@ inline InferInput unknown_list(int64_t length) { return typed(DataType::Int64, S
 // The error message of the op for these inputs; "" if it accepts them.
 inline std::string refusal(const std::string& op, int opset, Attributes given,
                            const std::vector<Tensor>& inputs, size_t output_count = 1) {
-  try {
-    run_op(op, opset, std::move(given), inputs, output_count);
-  } catch (const Error& error) {
-    EXPECT_TRUE(error.kind() == ErrorKind::InvalidModel ||
-                error.kind() == ErrorKind::InvalidArgument)
-        << error.what();
-    return error.message();
-  }
-  return "";
+  const auto error = thrown_by([&] { run_op(op, opset, std::move(given), inputs, output_count); });
+  if (!error) return "";
+  EXPECT_THAT(error->kind(), AnyOf(ErrorKind::InvalidModel, ErrorKind::InvalidArgument))
+      << error->what();
+  return error->message();
 }
 
 inline std::string shape_text(const std::vector<InferOutput>& outputs, size_t index = 0) {

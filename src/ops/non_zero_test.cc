@@ -1,13 +1,9 @@
-#include <gmock/gmock.h>
-
 #include <limits>
 
 #include "ops/op_test.h"
 
 namespace tessera::ops {
 namespace {
-
-using testing::ElementsAre;
 
 Tensor non_zero(const Tensor& input) { return run_op("NonZero", 13, {}, {input})[0]; }
 

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <cmath>
 
 #include "ops/movement_test.h"
@@ -7,16 +5,13 @@
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(OneHot, PutsTheNewAxisAnywhere) {
   const Tensor values_pair = floats({2}, {0, 1});
-  const auto last = run_op("OneHot", 11, {}, {list_tensor({0, -1, 5}), ints({}, {3}), values_pair});
+  const auto last = run_op("OneHot", 11, {}, {ints({0, -1, 5}), ints({}, {3}), values_pair});
   EXPECT_THAT(last[0].dims(), ElementsAre(3, 3));
   EXPECT_THAT(values(last[0]), ElementsAre(1, 0, 0, 0, 0, 1, 0, 0, 0));
-  const auto first = run_op("OneHot", 11, attributes({{"axis", int64_t{0}}}),
-                            {list_tensor({1, 0}), ints({1}, {2}), values_pair});
+  const auto first = run_op("OneHot", 11, attributes_of({{"axis", 0}}),
+                            {ints({1, 0}), ints({1}, {2}), values_pair});
   EXPECT_THAT(values(first[0]), ElementsAre(0, 1, 1, 0));
 }
 
@@ -28,11 +23,11 @@ TEST(OneHot, TakesFloatsForNumbers) {
 
 TEST(OneHot, RefusesADepthThatIsNone) {
   const Tensor on_off = floats({2}, {0, 1});
-  EXPECT_THAT(refusal("OneHot", 11, {}, {list_tensor({0}), ints({}, {-1}), on_off}),
+  EXPECT_THAT(refusal("OneHot", 11, {}, {ints({0}), ints({}, {-1}), on_off}),
               HasSubstr("found -1"));
-  EXPECT_THAT(refusal("OneHot", 11, {}, {list_tensor({0}), floats({}, {NAN}), on_off}),
+  EXPECT_THAT(refusal("OneHot", 11, {}, {ints({0}), floats({}, {NAN}), on_off}),
               HasSubstr("64 bits"));
-  EXPECT_THAT(refusal("OneHot", 11, {}, {list_tensor({0}), ints({}, {1}), floats({1}, {0})}),
+  EXPECT_THAT(refusal("OneHot", 11, {}, {ints({0}), ints({}, {1}), floats({1}, {0})}),
               HasSubstr("two elements"));
 }
 

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/tensors_test.h"
+#include "graph/attributes_test.h"
+#include "ops/all_ops_test.h"
 #include "ops/evaluate.h"
-#include "ops/registry.h"
 #include "ops/schema.h"
 
 namespace tessera::ops {
@@ -19,14 +22,6 @@ inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
 inline constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
-
-inline Tensor floats(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return Tensor::from<float>(DataType::Float32, std::move(dims), values);
-}
-
-inline Tensor ints(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
-  return Tensor::from<int64_t>(DataType::Int64, std::move(dims), values);
-}
 
 // A node as import would create it; `opset` selects the version. Empty tensors are omitted inputs.
 inline Node make_node(const Registry& registry, const std::string& op, int opset,
@@ -51,22 +46,20 @@ inline Node make_node(const Registry& registry, const std::string& op, int opset
 
 inline std::vector<Tensor> run_op(const std::string& op, int opset, Attributes attributes,
                                   const std::vector<Tensor>& inputs, size_t output_count = 1) {
-  const Registry registry = make_registry();
   std::vector<bool> is_given;
   for (const Tensor& input : inputs) is_given.push_back(!input.is_empty());
-  const Node node = make_node(registry, op, opset, std::move(attributes), is_given, output_count);
+  const Node node = make_node(all_ops(), op, opset, std::move(attributes), is_given, output_count);
   ThreadPool pool(2);
-  return evaluate(registry.of(node), node, inputs, pool);
+  return evaluate(all_ops().of(node), node, inputs, pool);
 }
 
 // The inferred types if only types are known: for rules with symbols and unknown ranks.
 inline std::vector<InferOutput> infer_op(const std::string& op, int opset, Attributes attributes,
                                          std::vector<InferInput> inputs, size_t output_count = 1) {
-  const Registry registry = make_registry();
   std::vector<bool> is_given;
   for (const InferInput& input : inputs) is_given.push_back(input.is_present);
-  const Node node = make_node(registry, op, opset, std::move(attributes), is_given, output_count);
-  return infer(registry.of(node), node, std::move(inputs));
+  const Node node = make_node(all_ops(), op, opset, std::move(attributes), is_given, output_count);
+  return infer(all_ops().of(node), node, std::move(inputs));
 }
 
 inline InferInput typed(DataType element, std::optional<Shape> shape) {
@@ -76,10 +69,6 @@ inline InferInput typed(DataType element, std::optional<Shape> shape) {
   return input;
 }
 
-inline Tensor bools(std::vector<int64_t> dims, const std::vector<uint8_t>& values) {
-  return Tensor::from<uint8_t>(DataType::Bool, std::move(dims), values);
-}
-
 // An integer tensor of `shape` whose elements are known as far as `elements` says.
 inline InferInput with_elements(Shape shape, std::vector<Dim> elements) {
   InferInput input = typed(DataType::Int64, std::move(shape));
@@ -87,18 +76,8 @@ inline InferInput with_elements(Shape shape, std::vector<Dim> elements) {
   return input;
 }
 
-inline std::vector<int64_t> integers(const Tensor& tensor) {
-  const auto elements = tensor.as<int64_t>();
-  return {elements.begin(), elements.end()};
-}
-
 inline std::vector<uint8_t> bytes(const Tensor& tensor) {
   const auto elements = tensor.as<uint8_t>();
-  return {elements.begin(), elements.end()};
-}
-
-inline std::vector<float> values(const Tensor& tensor) {
-  const auto elements = tensor.as<float>();
   return {elements.begin(), elements.end()};
 }
 

@@ -1,16 +1,11 @@
-#include <gmock/gmock.h>
-
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 std::vector<float> padded(const char* mode, const std::vector<int64_t>& pads) {
-  const auto outputs = run_op("Pad", 19, attributes({{"mode", std::string(mode)}}),
-                              {floats({3}, {1, 2, 3}), list_tensor(pads), floats({}, {9})});
+  const auto outputs = run_op("Pad", 19, attributes_of({{"mode", std::string(mode)}}),
+                              {floats({3}, {1, 2, 3}), ints(pads), floats({}, {9})});
   return values(outputs[0]);
 }
 
@@ -35,21 +30,21 @@ TEST(Pad, EveryMode) {
 }
 
 TEST(Pad, PadsSomeAxesOnly) {
-  const auto outputs = run_op(
-      "Pad", 18, {}, {floats({1, 2}, {1, 2}), list_tensor({1, 0}), Tensor(), list_tensor({-1})});
+  const auto outputs =
+      run_op("Pad", 18, {}, {floats({1, 2}, {1, 2}), ints({1, 0}), Tensor(), ints({-1})});
   EXPECT_THAT(outputs[0].dims(), ElementsAre(1, 3));
   EXPECT_THAT(values(outputs[0]), ElementsAre(0, 1, 2));
 }
 
 TEST(Pad, TakesAttributesBeforeVersion11) {
-  const auto given = attributes({{"pads", list({0, 1})}, {"value", 2.5F}});
+  const auto given = attributes_of({{"pads", {0, 1}}, {"value", 2.5F}});
   EXPECT_THAT(values(run_op("Pad", 10, given, {floats({1}, {1})})[0]), ElementsAre(1, 2.5F));
 }
 
 TEST(Pad, TakesFractionsOnlyBeforeVersion11) {
-  const auto given = attributes({{"pads", list({0, 1})}});
-  EXPECT_THAT(refusal("Pad", 10, given, {list_tensor({1})}), HasSubstr("found int64"));
-  EXPECT_EQ(run_op("Pad", 11, {}, {list_tensor({1}), list_tensor({0, 1})})[0].elements(), 2);
+  const auto given = attributes_of({{"pads", {0, 1}}});
+  EXPECT_THAT(refusal("Pad", 10, given, {ints({1})}), HasSubstr("found int64"));
+  EXPECT_EQ(run_op("Pad", 11, {}, {ints({1}), ints({0, 1})})[0].elements(), 2);
 }
 
 TEST(Pad, LeavesAScalarAsItIs) {
@@ -62,8 +57,7 @@ TEST(Pad, RefusesBadPads) {
   const int64_t smallest = std::numeric_limits<int64_t>::min();
   const Tensor input = floats({3}, {1, 2, 3});
   const auto message = [&](const std::vector<int64_t>& pads, const char* mode = "constant") {
-    return refusal("Pad", 18, attributes({{"mode", std::string(mode)}}),
-                   {input, list_tensor(pads)});
+    return refusal("Pad", 18, attributes_of({{"mode", std::string(mode)}}), {input, ints(pads)});
   };
   EXPECT_THAT(message({largest, 1}), HasSubstr("fits 64 bits"));
   EXPECT_THAT(message({largest, 0}), HasSubstr("fits 64 bits"));

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <limits>
 
 #include "ops/op_test.h"
@@ -38,19 +36,19 @@ TEST(Range, Integers) {
 TEST(Range, Floats) {
   const Tensor output =
       run_op("Range", 11, {}, {floats({}, {1}), floats({}, {0}), floats({}, {-0.25F})})[0];
-  EXPECT_THAT(values(output), testing::ElementsAre(1, 0.75F, 0.5F, 0.25F));
+  EXPECT_THAT(values(output), ElementsAre(1, 0.75F, 0.5F, 0.25F));
 }
 
 TEST(Range, RefusesEndlessOnes) {
   EXPECT_THAT(error_of([] { run_op("Range", 11, {}, scalars(0, 1, 0)); }),
-              testing::HasSubstr("input 'delta': expected a step other than 0, found 0"));
+              HasSubstr("input 'delta': expected a step other than 0, found 0"));
   EXPECT_THAT(error_of([] { run_op("Range", 11, {}, scalars(kSmallest, kLargest, 1)); }),
-              testing::HasSubstr("within 64 bits"));
+              HasSubstr("within 64 bits"));
   const float infinity = std::numeric_limits<float>::infinity();
   EXPECT_THAT(error_of([&] {
                 run_op("Range", 11, {}, {floats({}, {0}), floats({}, {infinity}), floats({}, {1})});
               }),
-              testing::HasSubstr("expected a finite number of elements"));
+              HasSubstr("expected a finite number of elements"));
 }
 
 TEST(Range, CountsUpToASymbol) {
@@ -69,7 +67,7 @@ TEST(Range, CarriesElements) {
   const auto inputs = scalars(2, 8, 3);
   const auto outputs = infer_op(
       "Range", 11, {}, {infer_input(inputs[0]), infer_input(inputs[1]), infer_input(inputs[2])});
-  EXPECT_THAT(*outputs[0].elements, testing::ElementsAre(Dim(2), Dim(5)));
+  EXPECT_THAT(*outputs[0].elements, ElementsAre(Dim(2), Dim(5)));
 }
 
 }  // namespace

@@ -1,15 +1,9 @@
-#include <gmock/gmock.h>
-
 #include <cmath>
-#include <limits>
 
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TEST(Reduce, EveryOpOfTheFamily) {
   struct Case {
@@ -32,8 +26,8 @@ TEST(Reduce, EveryOpOfTheFamily) {
   const Tensor input = floats({2, 2}, {1, 2, -3, 4});
   for (const Case& item : cases) {
     const auto by_attribute =
-        run_op(item.op, 11, attributes({{"axes", list({-1})}, {"keepdims", int64_t{0}}}), {input});
-    const auto by_input = run_op(item.op, 18, {}, {input, list_tensor({1})});
+        run_op(item.op, 11, attributes_of({{"axes", {-1}}, {"keepdims", 0}}), {input});
+    const auto by_input = run_op(item.op, 18, {}, {input, ints({1})});
     EXPECT_THAT(by_attribute[0].dims(), ElementsAre(2));
     EXPECT_THAT(by_input[0].dims(), ElementsAre(2, 1));
     for (size_t row = 0; row < 2; ++row) {
@@ -52,22 +46,21 @@ TEST(Reduce, EveryOpOfTheFamily) {
 TEST(Reduce, ReducesAxesThatAreNotNeighbours) {
   const Tensor input = floats({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   const auto outputs =
-      run_op("ReduceSum", 13, attributes({{"keepdims", int64_t{0}}}), {input, list_tensor({0, 2})});
+      run_op("ReduceSum", 13, attributes_of({{"keepdims", 0}}), {input, ints({0, 2})});
   EXPECT_THAT(values(outputs[0]), ElementsAre(14, 22));
 }
 
 TEST(Reduce, EmptyAxesMeanAllOrNone) {
   const Tensor input = floats({2}, {3, 4});
-  EXPECT_THAT(values(run_op("ReduceSum", 13, {}, {input, list_tensor({})})[0]), ElementsAre(7));
-  const auto noop = attributes({{"noop_with_empty_axes", int64_t{1}}});
-  EXPECT_THAT(values(run_op("ReduceSum", 13, noop, {input, list_tensor({})})[0]),
-              ElementsAre(3, 4));
+  EXPECT_THAT(values(run_op("ReduceSum", 13, {}, {input, ints({})})[0]), ElementsAre(7));
+  const auto noop = attributes_of({{"noop_with_empty_axes", 1}});
+  EXPECT_THAT(values(run_op("ReduceSum", 13, noop, {input, ints({})})[0]), ElementsAre(3, 4));
   // The operations before and after the reduction remain.
   EXPECT_THAT(values(run_op("ReduceSumSquare", 18, noop, {input})[0]), ElementsAre(9, 16));
 }
 
 TEST(Reduce, IntegersWrapAroundAndBoolsAreOrdered) {
-  const auto sum = run_op("ReduceSum", 13, {}, {list_tensor({INT64_MAX, 1})});
+  const auto sum = run_op("ReduceSum", 13, {}, {ints({INT64_MAX, 1})});
   EXPECT_EQ(integers(sum[0])[0], INT64_MIN);
   const auto mean = run_op("ReduceMean", 18, {}, {ints({0}, {})});
   EXPECT_EQ(integers(mean[0])[0], 0);
@@ -93,8 +86,7 @@ TEST(Reduce, SumsInDoubleAndLogarithmsDoNotOverflow) {
 TEST(Reduce, FollowsElements) {
   const Dim n = Dim::symbol("n");
   const auto reduced = [&](const char* op, std::vector<Dim> elements) {
-    return infer_op(op, 13, attributes({{"keepdims", int64_t{0}}}),
-                    {followed(std::move(elements))})[0];
+    return infer_op(op, 13, attributes_of({{"keepdims", 0}}), {followed(std::move(elements))})[0];
   };
   EXPECT_EQ(*reduced("ReduceProd", {2, n, 3}).elements, std::vector<Dim>{multiply(n, 6)});
   EXPECT_EQ(*reduced("ReduceSum", {2, n, 3}).elements, std::vector<Dim>{add(n, 5)});
@@ -107,10 +99,10 @@ TEST(Reduce, FollowsElements) {
 TEST(Reduce, KeepsSymbolsOfOtherAxes) {
   const InferInput input = typed(DataType::Float32, Shape{Dim::symbol("n"), 3});
   EXPECT_EQ(shape_text(infer_op("ReduceMean", 18, {}, {input, followed({-1})})), "float32 nx1");
-  EXPECT_EQ(shape_text(infer_op("ReduceMean", 18, attributes({{"keepdims", int64_t{0}}}),
+  EXPECT_EQ(shape_text(infer_op("ReduceMean", 18, attributes_of({{"keepdims", 0}}),
                                 {input, unknown_list(1)})),
             "float32 ?node.0.0");
-  EXPECT_THAT(refusal("ReduceSum", 13, {}, {floats({1}, {1}), list_tensor({INT64_MIN})}),
+  EXPECT_THAT(refusal("ReduceSum", 13, {}, {floats({1}, {1}), ints({INT64_MIN})}),
               HasSubstr("[-1, 1)"));
 }
 

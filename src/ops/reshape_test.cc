@@ -1,21 +1,13 @@
-#include <gmock/gmock.h>
-
-#include <limits>
-
 #include "ops/movement_test.h"
 #include "ops/shape_rules.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 std::vector<int64_t> reshaped(const std::vector<int64_t>& dims, const std::vector<int64_t>& wanted,
                               int64_t allowzero = 0) {
   const Tensor input(DataType::Float32, dims);
-  return run_op("Reshape", 14, attributes({{"allowzero", allowzero}}),
-                {input, list_tensor(wanted)})[0]
+  return run_op("Reshape", 14, attributes_of({{"allowzero", allowzero}}), {input, ints(wanted)})[0]
       .dims();
 }
 
@@ -57,15 +49,14 @@ TEST(Reshape, RefusesWhatHasAnotherNumberOfElements) {
       {{6}, {kLargest, kLargest}, 0, "exceeds 64 bits"},
   };
   for (const Case& item : cases) {
-    EXPECT_THAT(refusal("Reshape", 14, attributes({{"allowzero", item.allowzero}}),
-                        {Tensor(DataType::Float32, item.dims), list_tensor(item.wanted)}),
+    EXPECT_THAT(refusal("Reshape", 14, attributes_of({{"allowzero", item.allowzero}}),
+                        {Tensor(DataType::Float32, item.dims), ints(item.wanted)}),
                 HasSubstr(item.expected));
   }
   EXPECT_THAT(refusal("Reshape", 13, {}, {floats({1}, {1}), ints({1, 1}, {1})}),
               HasSubstr("expected a list"));
-  EXPECT_THAT(
-      refusal("Reshape", 13, {}, {floats({1}, {1}), list_tensor(std::vector<int64_t>(2000, 1))}),
-      HasSubstr("at most 1024 dimensions"));
+  EXPECT_THAT(refusal("Reshape", 13, {}, {floats({1}, {1}), ints(std::vector<int64_t>(2000, 1))}),
+              HasSubstr("at most 1024 dimensions"));
 }
 
 Shape symbolic(const Shape& input, const std::vector<Dim>& wanted) {

@@ -1,16 +1,9 @@
-#include <gmock/gmock.h>
-
 #include <cmath>
 
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
-
-using testing::ElementsAre;
-using testing::FloatNear;
-using testing::HasSubstr;
-using testing::Pointwise;
 
 std::vector<float> counted(int64_t count) {
   std::vector<float> numbers;
@@ -21,8 +14,7 @@ std::vector<float> counted(int64_t count) {
 }
 
 Attributes mode(const char* name, const char* coordinates = "half_pixel") {
-  return attributes(
-      {{"mode", std::string(name)}, {"coordinate_transformation_mode", std::string(coordinates)}});
+  return attributes_of({{"mode", name}, {"coordinate_transformation_mode", coordinates}});
 }
 
 struct ResizeCase {
@@ -110,7 +102,7 @@ TEST(Resize, ValuesOfEveryMode) {
     const Tensor input = floats({item.side, item.side}, counted(item.side * item.side));
     const Tensor roi = item.roi.empty() ? Tensor() : floats({4}, item.roi);
     const Tensor scales = item.scales.empty() ? Tensor() : floats({2}, item.scales);
-    const Tensor sizes = item.sizes.empty() ? Tensor() : list_tensor(item.sizes);
+    const Tensor sizes = item.sizes.empty() ? Tensor() : ints(item.sizes);
     const auto outputs = run_op("Resize", 19, item.given, {input, roi, scales, sizes});
     EXPECT_THAT(values(outputs[0]), Pointwise(FloatNear(1e-5F), item.expected)) << item.name;
   }
@@ -123,8 +115,8 @@ TEST(Resize, Version10RoundsUpWhereItShrinks) {
 }
 
 TEST(Resize, Version11SpellsOmittedAsEmpty) {
-  const auto outputs = run_op(
-      "Resize", 11, {}, {floats({1}, {5}), floats({0}, {}), floats({0}, {}), list_tensor({2})});
+  const auto outputs =
+      run_op("Resize", 11, {}, {floats({1}, {5}), floats({0}, {}), floats({0}, {}), ints({2})});
   EXPECT_THAT(values(outputs[0]), ElementsAre(5, 5));
 }
 
@@ -157,12 +149,12 @@ TEST(Resize, RefusesContradictions) {
     return refusal("Resize", 19, std::move(given), {input, none, scales, sizes});
   };
   EXPECT_THAT(message(none, none), HasSubstr("found neither"));
-  EXPECT_THAT(message(floats({1}, {1}), list_tensor({1})), HasSubstr("found both"));
+  EXPECT_THAT(message(floats({1}, {1}), ints({1})), HasSubstr("found both"));
   EXPECT_THAT(message(floats({1}, {0}), none), HasSubstr("greater than 0"));
   EXPECT_THAT(message(floats({1}, {NAN}), none), HasSubstr("greater than 0"));
   EXPECT_THAT(message(floats({1}, {3e38F}), none), HasSubstr("fits 64 bits"));
   EXPECT_THAT(message(floats({2}, {1, 1}), none), HasSubstr("expected 1 elements, found 2"));
-  EXPECT_THAT(message(none, list_tensor({-1})), HasSubstr("found -1"));
+  EXPECT_THAT(message(none, ints({-1})), HasSubstr("found -1"));
   EXPECT_THAT(message(floats({1}, {1}), none, mode("area")), HasSubstr("found 'area'"));
   EXPECT_THAT(message(floats({1}, {1}), none, mode("linear", "tf_crop_and_resize")),
               HasSubstr("requires it"));

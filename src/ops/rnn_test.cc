@@ -1,21 +1,14 @@
-#include <gmock/gmock.h>
-
 #include <cmath>
 
 #include "ops/op_test.h"
-#include "tessera/error.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-
 Attributes with_functions(std::vector<std::string> names, std::vector<float> alphas = {},
                           const std::string& direction = "forward") {
-  Attributes attributes;
-  attributes.set("hidden_size", int64_t{1});
-  attributes.set("direction", direction);
-  attributes.set("activations", std::move(names));
+  Attributes attributes = attributes_of(
+      {{"hidden_size", 1}, {"direction", direction}, {"activations", std::move(names)}});
   if (!alphas.empty()) attributes.set("activation_alpha", std::move(alphas));
   return attributes;
 }
@@ -36,9 +29,8 @@ TEST(Rnn, AddsBothBiases) {
 
 // Import gives every RNN two activation functions; one direction uses the first.
 TEST(Rnn, DefaultIsTanh) {
-  Attributes attributes;
-  attributes.set("hidden_size", int64_t{1});
-  const auto outputs = run_op("RNN", 7, attributes, {kRnnInput, kOne, kTwo});
+  const auto outputs =
+      run_op("RNN", 7, attributes_of({{"hidden_size", 1}}), {kRnnInput, kOne, kTwo});
   const double first = std::tanh(1.0);
   EXPECT_NEAR(values(outputs[0])[0], first, 1e-7);
   EXPECT_NEAR(values(outputs[0])[1], std::tanh(-5 + 2 * first), 1e-7);

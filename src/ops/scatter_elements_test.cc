@@ -1,23 +1,18 @@
-#include <gmock/gmock.h>
-
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(ScatterElements, EachUpdateFindsItsOwn) {
   const Tensor data = floats({1, 5}, {1, 2, 3, 4, 5});
-  const auto outputs = run_op("ScatterElements", 11, attributes({{"axis", int64_t{1}}}),
+  const auto outputs = run_op("ScatterElements", 11, attributes_of({{"axis", 1}}),
                               {data, ints({1, 2}, {1, -2}), floats({1, 2}, {1.5F, 2.5F})});
   EXPECT_THAT(values(outputs[0]), ElementsAre(1, 1.5F, 3, 2.5F, 5));
 }
 
 TEST(ScatterElements, AddsTwiceToOneElement) {
   const auto outputs = run_op(
-      "ScatterElements", 16, attributes({{"reduction", std::string("add")}}),
+      "ScatterElements", 16, attributes_of({{"reduction", "add"}}),
       {floats({2, 2}, {1, 2, 3, 4}), ints({2, 2}, {0, 1, 0, 1}), floats({2, 2}, {1, 1, 1, 1})});
   EXPECT_THAT(values(outputs[0]), ElementsAre(3, 2, 3, 6));
 }

@@ -1,12 +1,7 @@
-#include <gmock/gmock.h>
-
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TEST(ScatterNd, ReplacesElementsAndSlices) {
   const Tensor data = floats({2, 2}, {1, 2, 3, 4});
@@ -23,14 +18,14 @@ TEST(ScatterNd, CombinesInOrder) {
   const std::pair<const char*, float> cases[] = {
       {"none", 2}, {"add", 10}, {"mul", 30}, {"max", 5}, {"min", 2}};
   for (const auto& [name, expected] : cases) {
-    const auto outputs = run_op("ScatterND", 18, attributes({{"reduction", std::string(name)}}),
+    const auto outputs = run_op("ScatterND", 18, attributes_of({{"reduction", std::string(name)}}),
                                 {floats({1}, {5}), ints({2, 1}, {0, 0}), floats({2}, {3, 2})});
     EXPECT_EQ(values(outputs[0])[0], expected) << name;
   }
 }
 
 TEST(ScatterNd, IntegersWrapAround) {
-  const auto outputs = run_op("ScatterND", 16, attributes({{"reduction", std::string("add")}}),
+  const auto outputs = run_op("ScatterND", 16, attributes_of({{"reduction", "add"}}),
                               {ints({1}, {INT64_MAX}), ints({1, 1}, {0}), ints({1}, {1})});
   EXPECT_EQ(integers(outputs[0])[0], INT64_MIN);
 }
@@ -38,7 +33,7 @@ TEST(ScatterNd, IntegersWrapAround) {
 TEST(ScatterNd, RefusesWhatDoesNotFit) {
   const Tensor data = floats({2}, {1, 2});
   const Tensor index = ints({1, 1}, {2});
-  EXPECT_THAT(refusal("ScatterND", 16, attributes({{"reduction", std::string("max")}}),
+  EXPECT_THAT(refusal("ScatterND", 16, attributes_of({{"reduction", "max"}}),
                       {data, index, floats({1}, {1})}),
               HasSubstr("'none', 'add' or 'mul', found 'max'"));
   EXPECT_THAT(refusal("ScatterND", 13, {}, {data, index, floats({1}, {1})}), HasSubstr("found 2"));

@@ -1,9 +1,7 @@
 #include "ops/schema.h"
 
-#include <gtest/gtest.h>
-
+#include "base/error_test.h"
 #include "ops/registry.h"
-#include "tessera/error.h"
 
 namespace tessera::ops {
 namespace {
@@ -30,12 +28,7 @@ Node sample_node(int version, size_t inputs) {
 }
 
 std::string message_of(const Op& op, Node node) {
-  try {
-    complete(op, node);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_of([&] { complete(op, node); });
 }
 
 TEST(Schema, ANodeMeansTheNewestVersionInItsOperatorSet) {
@@ -81,14 +74,9 @@ TEST(Schema, InputsOfOneVariableHaveOneType) {
   };
   const std::vector<InferInput> inputs = {tensor_of(DataType::Float32),
                                           tensor_of(DataType::Float16)};
-  try {
-    check_types(sample_op(), sample_node(7, 2), inputs);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "InvalidModel: node 'n' (Sample), input 'scale': expected float32 as input 'X' "
-                 "has, found float16");
-  }
+  EXPECT_EQ(error_of([&] { check_types(sample_op(), sample_node(7, 2), inputs); }),
+            "InvalidModel: node 'n' (Sample), input 'scale': expected float32 as input 'X' "
+            "has, found float16");
 }
 
 TEST(Registry, SuggestsNamesThatAreCloseBy) {

@@ -1,14 +1,9 @@
-#include <gmock/gmock.h>
-
 #include <limits>
 
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 struct SliceCase {
   const char* name;
@@ -39,12 +34,12 @@ const SliceCase kSliceCases[] = {
 TEST(Slice, RangesAreClamped) {
   const Tensor input = floats({5}, {0, 1, 2, 3, 4});
   for (const SliceCase& item : kSliceCases) {
-    const auto outputs = run_op("Slice", 13, {},
-                                {input, list_tensor({item.start}), list_tensor({item.end}),
-                                 list_tensor({-1}), list_tensor({item.step})});
+    const auto outputs =
+        run_op("Slice", 13, {},
+               {input, ints({item.start}), ints({item.end}), ints({-1}), ints({item.step})});
     EXPECT_EQ(values(outputs[0]), item.expected) << item.name;
     if (item.step != 1) continue;
-    const auto given = attributes({{"starts", list({item.start})}, {"ends", list({item.end})}});
+    const auto given = attributes_of({{"starts", {item.start}}, {"ends", {item.end}}});
     EXPECT_EQ(values(run_op("Slice", 9, given, {input})[0]), item.expected) << item.name;
   }
 }
@@ -94,19 +89,18 @@ TEST(Slice, FollowsElements) {
 
 TEST(Slice, RefusesContradictions) {
   const Tensor input = floats({2}, {1, 2});
-  const Tensor one = list_tensor({1});
-  EXPECT_THAT(refusal("Slice", 13, {}, {input, one, one, list_tensor({0}), list_tensor({0})}),
+  const Tensor one = ints({1});
+  EXPECT_THAT(refusal("Slice", 13, {}, {input, one, one, ints({0}), ints({0})}),
               HasSubstr("found 0"));
-  EXPECT_THAT(refusal("Slice", 13, {}, {input, one, one, list_tensor({kSmallest})}),
+  EXPECT_THAT(refusal("Slice", 13, {}, {input, one, one, ints({kSmallest})}),
               HasSubstr("expected an axis in [-1, 1)"));
-  EXPECT_THAT(refusal("Slice", 13, {}, {input, list_tensor({0, 0}), list_tensor({1, 1})}),
+  EXPECT_THAT(refusal("Slice", 13, {}, {input, ints({0, 0}), ints({1, 1})}),
               HasSubstr("at most one range for each of 1 dimensions, found 2"));
-  EXPECT_THAT(refusal("Slice", 13, {}, {input, one, list_tensor({1, 1})}),
+  EXPECT_THAT(refusal("Slice", 13, {}, {input, one, ints({1, 1})}),
               HasSubstr("as many ends as starts, 1, found 2"));
-  EXPECT_THAT(refusal("Slice", 13, {},
-                      {floats({1, 1}, {1}), list_tensor({0, 0}), list_tensor({1, 1}),
-                       list_tensor({1, -1})}),
-              HasSubstr("twice"));
+  EXPECT_THAT(
+      refusal("Slice", 13, {}, {floats({1, 1}, {1}), ints({0, 0}), ints({1, 1}), ints({1, -1})}),
+      HasSubstr("twice"));
 }
 
 }  // namespace

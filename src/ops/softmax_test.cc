@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <cmath>
 
 #include "ops/op_test.h"
@@ -9,10 +7,8 @@ namespace {
 
 TEST(Softmax, RunsAlongOneAxisSinceVersion13) {
   const Tensor input = floats({1, 2, 2}, {0, 1, 0, 1});
-  Attributes attributes;
-  attributes.set("axis", int64_t{1});
-  const std::vector<Tensor> outputs = run_op("Softmax", 13, attributes, {input});
-  EXPECT_THAT(values(outputs[0]), testing::ElementsAre(0.5F, 0.5F, 0.5F, 0.5F));
+  const std::vector<Tensor> outputs = run_op("Softmax", 13, attributes_of({{"axis", 1}}), {input});
+  EXPECT_THAT(values(outputs[0]), ElementsAre(0.5F, 0.5F, 0.5F, 0.5F));
 }
 
 TEST(Softmax, FlattensFromTheAxisOnBeforeVersion13) {

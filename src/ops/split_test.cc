@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <limits>
 
 #include "ops/movement_test.h"
@@ -7,23 +5,19 @@
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(Split, PartsAreEqualOrAsGiven) {
   const Tensor input = floats({2, 3}, {1, 2, 3, 4, 5, 6});
-  const auto equal = run_op("Split", 11, attributes({{"axis", int64_t{-1}}}), {input}, 3);
+  const auto equal = run_op("Split", 11, attributes_of({{"axis", -1}}), {input}, 3);
   EXPECT_THAT(values(equal[1]), ElementsAre(2, 5));
-  const auto given = attributes({{"axis", int64_t{1}}, {"split", list({1, 2})}});
+  const auto given = attributes_of({{"axis", 1}, {"split", {1, 2}}});
   EXPECT_THAT(values(run_op("Split", 11, given, {input}, 2)[1]), ElementsAre(2, 3, 5, 6));
-  const auto by_input =
-      run_op("Split", 13, attributes({{"axis", int64_t{1}}}), {input, list_tensor({3, 0})}, 2);
+  const auto by_input = run_op("Split", 13, attributes_of({{"axis", 1}}), {input, ints({3, 0})}, 2);
   EXPECT_THAT(by_input[1].dims(), ElementsAre(2, 0));
 }
 
 TEST(Split, TheLastPartMayBeSmallerSinceVersion18) {
   const Tensor input = floats({5}, {1, 2, 3, 4, 5});
-  const auto outputs = run_op("Split", 18, attributes({{"num_outputs", int64_t{3}}}), {input}, 3);
+  const auto outputs = run_op("Split", 18, attributes_of({{"num_outputs", 3}}), {input}, 3);
   EXPECT_THAT(values(outputs[0]), ElementsAre(1, 2));
   EXPECT_THAT(values(outputs[2]), ElementsAre(5));
 }
@@ -55,13 +49,12 @@ TEST(Split, RefusesSizesThatDoNotAddUp) {
                         {{4}, "one size for each of 2 outputs, found 1"}};
   const Tensor input = floats({4}, {1, 2, 3, 4});
   for (const Case& item : cases) {
-    EXPECT_THAT(refusal("Split", 13, {}, {input, list_tensor(item.sizes)}, 2),
-                HasSubstr(item.expected));
-    EXPECT_THAT(refusal("Split", 11, attributes({{"split", item.sizes}}), {input}, 2),
+    EXPECT_THAT(refusal("Split", 13, {}, {input, ints(item.sizes)}, 2), HasSubstr(item.expected));
+    EXPECT_THAT(refusal("Split", 11, attributes_of({{"split", item.sizes}}), {input}, 2),
                 HasSubstr(item.expected));
   }
   EXPECT_THAT(refusal("Split", 13, {}, {input}, 3), HasSubstr("3 outputs divide evenly, found 4"));
-  EXPECT_THAT(refusal("Split", 18, attributes({{"num_outputs", int64_t{3}}}), {input}, 2),
+  EXPECT_THAT(refusal("Split", 18, attributes_of({{"num_outputs", 3}}), {input}, 2),
               HasSubstr("the number of outputs, 2, found 3"));
 }
 

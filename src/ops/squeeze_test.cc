@@ -1,25 +1,17 @@
-#include <gmock/gmock.h>
-
-#include <cmath>
-#include <limits>
-
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(Squeeze, TakesAllOnesOrTheGivenAxes) {
   const Tensor input(DataType::Float32, {1, 3, 1});
   EXPECT_THAT(run_op("Squeeze", 11, {}, {input})[0].dims(), ElementsAre(3));
-  EXPECT_THAT(run_op("Squeeze", 11, attributes({{"axes", list({-1})}}), {input})[0].dims(),
+  EXPECT_THAT(run_op("Squeeze", 11, attributes_of({{"axes", {-1}}}), {input})[0].dims(),
               ElementsAre(1, 3));
-  EXPECT_THAT(run_op("Squeeze", 13, {}, {input, list_tensor({0})})[0].dims(), ElementsAre(3, 1));
-  EXPECT_THAT(refusal("Squeeze", 13, {}, {input, list_tensor({1})}),
+  EXPECT_THAT(run_op("Squeeze", 13, {}, {input, ints({0})})[0].dims(), ElementsAre(3, 1));
+  EXPECT_THAT(refusal("Squeeze", 13, {}, {input, ints({1})}),
               HasSubstr("expected dimension 1 to be 1, found shape 1x3x1"));
-  EXPECT_THAT(refusal("Squeeze", 13, {}, {input, list_tensor({0, -3})}), HasSubstr("twice"));
+  EXPECT_THAT(refusal("Squeeze", 13, {}, {input, ints({0, -3})}), HasSubstr("twice"));
 }
 
 TEST(Squeeze, TrustsSymbolsAtGivenAxesOnly) {
@@ -32,12 +24,12 @@ TEST(Squeeze, TrustsSymbolsAtGivenAxesOnly) {
 
 TEST(Unsqueeze, PutsOnesIn) {
   const Tensor input(DataType::Float32, {3, 4});
-  const auto outputs = run_op("Unsqueeze", 13, {}, {input, list_tensor({-1, 0})});
+  const auto outputs = run_op("Unsqueeze", 13, {}, {input, ints({-1, 0})});
   EXPECT_THAT(outputs[0].dims(), ElementsAre(1, 3, 4, 1));
-  EXPECT_THAT(run_op("Unsqueeze", 11, attributes({{"axes", list({1})}}), {input})[0].dims(),
+  EXPECT_THAT(run_op("Unsqueeze", 11, attributes_of({{"axes", {1}}}), {input})[0].dims(),
               ElementsAre(3, 1, 4));
-  EXPECT_THAT(refusal("Unsqueeze", 13, {}, {input, list_tensor({3})}), HasSubstr("[-3, 3)"));
-  EXPECT_THAT(refusal("Unsqueeze", 13, {}, {input, list_tensor({0, -4})}), HasSubstr("twice"));
+  EXPECT_THAT(refusal("Unsqueeze", 13, {}, {input, ints({3})}), HasSubstr("[-3, 3)"));
+  EXPECT_THAT(refusal("Unsqueeze", 13, {}, {input, ints({0, -4})}), HasSubstr("twice"));
 }
 
 TEST(Unsqueeze, FollowsElements) {

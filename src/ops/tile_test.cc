@@ -1,28 +1,20 @@
-#include <gmock/gmock.h>
-
-#include <limits>
-
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(Tile, RepeatsEachAxis) {
-  const auto outputs = run_op("Tile", 13, {}, {floats({2, 2}, {1, 2, 3, 4}), list_tensor({2, 2})});
+  const auto outputs = run_op("Tile", 13, {}, {floats({2, 2}, {1, 2, 3, 4}), ints({2, 2})});
   EXPECT_THAT(outputs[0].dims(), ElementsAre(4, 4));
   EXPECT_THAT(values(outputs[0]), ElementsAre(1, 2, 1, 2, 3, 4, 3, 4, 1, 2, 1, 2, 3, 4, 3, 4));
-  EXPECT_THAT(run_op("Tile", 6, {}, {floats({2}, {1, 2}), list_tensor({0})})[0].dims(),
-              ElementsAre(0));
+  EXPECT_THAT(run_op("Tile", 6, {}, {floats({2}, {1, 2}), ints({0})})[0].dims(), ElementsAre(0));
 }
 
 TEST(Tile, RefusesBadRepeats) {
   const Tensor input = floats({2}, {1, 2});
-  EXPECT_THAT(refusal("Tile", 13, {}, {input, list_tensor({-1})}), HasSubstr("found -1"));
-  EXPECT_THAT(refusal("Tile", 13, {}, {input, list_tensor({kLargest})}), HasSubstr("64 bits"));
-  EXPECT_THAT(refusal("Tile", 13, {}, {input, list_tensor({1, 1})}),
+  EXPECT_THAT(refusal("Tile", 13, {}, {input, ints({-1})}), HasSubstr("found -1"));
+  EXPECT_THAT(refusal("Tile", 13, {}, {input, ints({kLargest})}), HasSubstr("64 bits"));
+  EXPECT_THAT(refusal("Tile", 13, {}, {input, ints({1, 1})}),
               HasSubstr("for each of 1 dimensions, found 2"));
 }
 

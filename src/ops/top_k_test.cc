@@ -1,20 +1,9 @@
-#include <gmock/gmock.h>
-
 #include <limits>
 
 #include "ops/op_test.h"
 
 namespace tessera::ops {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-
-Attributes attributes_of(std::initializer_list<std::pair<const char*, int64_t>> list) {
-  Attributes attributes;
-  for (const auto& [name, value] : list) attributes.set(name, value);
-  return attributes;
-}
 
 const Tensor kTopKInput = floats({2, 4}, {3, 1, 4, 1, 5, 9, 2, 6});
 

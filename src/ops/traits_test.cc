@@ -1,5 +1,4 @@
 // Checks the traits of ops on random numbers.
-#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
@@ -25,11 +24,10 @@ class Traits : public testing::Test {
     return floats(dims, values);
   }
 
-  const Registry registry_ = make_registry();
   std::mt19937 random_{1};
 };
 
-Attributes attributes_of(const std::string& op) {
+Attributes needed_attributes(const std::string& op) {
   Attributes attributes;
   if (op == "Transpose") attributes.set("perm", std::vector<int64_t>{1, 0, 2, 3});
   if (op == "Concat") attributes.set("axis", int64_t{1});
@@ -43,7 +41,7 @@ Attributes attributes_of(const std::string& op) {
 
 TEST_F(Traits, NonExpansiveOpsBringNumbersNoFurtherApart) {
   int tried = 0;
-  for (const Op* op : registry_.all()) {
+  for (const Op* op : all_ops().all()) {
     if ((op->traits & kNonExpansive) == 0) continue;
     EXPECT_NE(op->traits & kElementwise, 0U) << op->name;
     const int opset = op->last_version == kAnyVersion ? kNewest + 2 : op->last_version;
@@ -66,7 +64,7 @@ TEST_F(Traits, NonExpansiveOpsBringNumbersNoFurtherApart) {
 TEST_F(Traits, OfMagnitudesComesABound) {
   const std::vector<int64_t> dims = {1, 4, 4, 4};
   std::set<std::string> tried;
-  for (const Op* op : registry_.all()) {
+  for (const Op* op : all_ops().all()) {
     if ((op->traits & kBoundsMagnitude) == 0) continue;
     const bool is_product = (op->traits & kProduct) != 0;
     const bool is_convolution = (op->traits & kConvolution) != 0;
@@ -96,7 +94,7 @@ TEST_F(Traits, OfMagnitudesComesABound) {
       for (float& element : elements) element = std::abs(element);
       magnitudes.push_back(floats(input.dims(), elements));
     }
-    const Attributes attributes = attributes_of(op->name);
+    const Attributes attributes = needed_attributes(op->name);
     const std::vector<float> made = values(run_op(op->name, kNewest, attributes, inputs)[0]);
     const std::vector<float> bound = values(run_op(op->name, kNewest, attributes, magnitudes)[0]);
     ASSERT_EQ(made.size(), bound.size()) << op->name;

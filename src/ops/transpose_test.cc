@@ -1,22 +1,14 @@
-#include <gmock/gmock.h>
-
-#include <cmath>
-#include <limits>
-
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TEST(Transpose, PermutesOrReverses) {
   const Tensor input = floats({1, 2, 3}, {1, 2, 3, 4, 5, 6});
   const auto reversed = run_op("Transpose", 13, {}, {input});
   EXPECT_THAT(reversed[0].dims(), ElementsAre(3, 2, 1));
   EXPECT_THAT(values(reversed[0]), ElementsAre(1, 4, 2, 5, 3, 6));
-  const auto permuted = run_op("Transpose", 13, attributes({{"perm", list({1, 0, 2})}}), {input});
+  const auto permuted = run_op("Transpose", 13, attributes_of({{"perm", {1, 0, 2}}}), {input});
   EXPECT_THAT(permuted[0].dims(), ElementsAre(2, 1, 3));
   EXPECT_THAT(values(permuted[0]), ElementsAre(1, 2, 3, 4, 5, 6));
 }
@@ -24,7 +16,7 @@ TEST(Transpose, PermutesOrReverses) {
 TEST(Transpose, RefusesWhatIsNoPermutation) {
   const Tensor input = floats({1, 2}, {1, 2});
   for (const auto& perm : {list({0}), list({0, 0}), list({0, 2}), list({-1, 0}), list({0, 1, 2})}) {
-    EXPECT_NE(refusal("Transpose", 13, attributes({{"perm", perm}}), {input}), "");
+    EXPECT_NE(refusal("Transpose", 13, attributes_of({{"perm", perm}}), {input}), "");
   }
 }
 

@@ -1,18 +1,13 @@
-#include <gmock/gmock.h>
-
 #include "ops/movement_test.h"
 
 namespace tessera::ops {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(Trilu, KeepsATriangle) {
   const Tensor input = floats({2, 3}, {1, 2, 3, 4, 5, 6});
   const auto run = [&](int64_t upper, int64_t diagonal) {
     return values(
-        run_op("Trilu", 14, attributes({{"upper", upper}}), {input, ints({}, {diagonal})})[0]);
+        run_op("Trilu", 14, attributes_of({{"upper", upper}}), {input, ints({}, {diagonal})})[0]);
   };
   EXPECT_THAT(run(1, 0), ElementsAre(1, 2, 3, 0, 5, 6));
   EXPECT_THAT(run(1, 1), ElementsAre(0, 2, 3, 0, 0, 6));

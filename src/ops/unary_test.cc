@@ -1,8 +1,5 @@
 #include "ops/unary.h"
 
-#include <gmock/gmock.h>
-
-#include <cmath>
 #include <limits>
 
 #include "base/float16.h"
@@ -47,7 +44,7 @@ TEST(Unary, Floats) {
   for (const UnaryCase& test : kUnaryCases) {
     const auto count = static_cast<int64_t>(test.input.size());
     const Tensor output = run_op(test.op, test.opset, {}, {floats({count}, test.input)})[0];
-    EXPECT_THAT(values(output), testing::Pointwise(testing::NanSensitiveFloatEq(), test.expected))
+    EXPECT_THAT(values(output), Pointwise(testing::NanSensitiveFloatEq(), test.expected))
         << test.op;
   }
 }
@@ -72,26 +69,24 @@ TEST(Unary, IntegersWrapAround) {
   const int64_t smallest = std::numeric_limits<int64_t>::min();
   const Tensor input = ints({3}, {smallest, -5, 9007199254740993});
   EXPECT_THAT(integers(run_op("Neg", 13, {}, {input})[0]),
-              testing::ElementsAre(smallest, 5, -9007199254740993));
+              ElementsAre(smallest, 5, -9007199254740993));
   EXPECT_THAT(integers(run_op("Abs", 13, {}, {input})[0]),
-              testing::ElementsAre(smallest, 5, 9007199254740993));
-  EXPECT_THAT(integers(run_op("Sign", 13, {}, {input})[0]), testing::ElementsAre(-1, -1, 1));
+              ElementsAre(smallest, 5, 9007199254740993));
+  EXPECT_THAT(integers(run_op("Sign", 13, {}, {input})[0]), ElementsAre(-1, -1, 1));
   EXPECT_THAT(integers(run_op("BitwiseNot", 18, {}, {input})[0]),
-              testing::ElementsAre(std::numeric_limits<int64_t>::max(), 4, -9007199254740994));
+              ElementsAre(std::numeric_limits<int64_t>::max(), 4, -9007199254740994));
 }
 
 TEST(Unary, BytesOtherThanOneAreTrue) {
-  EXPECT_THAT(bytes(run_op("Not", 6, {}, {bools({3}, {0, 1, 2})})[0]),
-              testing::ElementsAre(1, 0, 0));
+  EXPECT_THAT(bytes(run_op("Not", 6, {}, {bools({3}, {0, 1, 2})})[0]), ElementsAre(1, 0, 0));
 }
 
 TEST(Unary, Questions) {
   const Tensor input = floats({4}, {kNan, kInfinity, -kInfinity, 1});
-  EXPECT_THAT(bytes(run_op("IsNaN", 13, {}, {input})[0]), testing::ElementsAre(1, 0, 0, 0));
-  EXPECT_THAT(bytes(run_op("IsInf", 10, {}, {input})[0]), testing::ElementsAre(0, 1, 1, 0));
-  Attributes attributes;
-  attributes.set("detect_negative", int64_t{0});
-  EXPECT_THAT(bytes(run_op("IsInf", 10, attributes, {input})[0]), testing::ElementsAre(0, 1, 0, 0));
+  EXPECT_THAT(bytes(run_op("IsNaN", 13, {}, {input})[0]), ElementsAre(1, 0, 0, 0));
+  EXPECT_THAT(bytes(run_op("IsInf", 10, {}, {input})[0]), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(bytes(run_op("IsInf", 10, attributes_of({{"detect_negative", 0}}), {input})[0]),
+              ElementsAre(0, 1, 0, 0));
 }
 
 TEST(Unary, ShapesOfUnknownRankStayUnknown) {
@@ -103,9 +98,8 @@ TEST(Unary, CarriesElements) {
   const Dim batch = Dim::symbol("batch");
   const InferInput input = with_elements({3}, {-3, batch, 4});
   EXPECT_THAT(*infer_op("Neg", 13, {}, {input})[0].elements,
-              testing::ElementsAre(Dim(3), subtract(0, batch), Dim(-4)));
-  EXPECT_THAT(*infer_op("Abs", 13, {}, {input})[0].elements,
-              testing::ElementsAre(Dim(3), batch, Dim(4)));
+              ElementsAre(Dim(3), subtract(0, batch), Dim(-4)));
+  EXPECT_THAT(*infer_op("Abs", 13, {}, {input})[0].elements, ElementsAre(Dim(3), batch, Dim(4)));
   EXPECT_EQ(infer_op("Sign", 13, {}, {input})[0].elements, std::nullopt);
 }
 

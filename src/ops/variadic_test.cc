@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <limits>
 
 #include "ops/op_test.h"
@@ -24,9 +22,9 @@ TEST(Variadic, InputsAreStretchedAndNanWins) {
     const Tensor output = run_op(
         test.op, 13, {},
         {floats({2, 2}, {1, kNan, 5, -2}), floats({2, 2}, {2, 1, kNan, 4}), floats({}, {3})})[0];
-    EXPECT_THAT(values(output), testing::Pointwise(testing::NanSensitiveFloatEq(), test.expected))
+    EXPECT_THAT(values(output), Pointwise(testing::NanSensitiveFloatEq(), test.expected))
         << test.op;
-    EXPECT_THAT(values(run_op(test.op, 6, {}, {floats({1}, {7})})[0]), testing::ElementsAre(7));
+    EXPECT_THAT(values(run_op(test.op, 6, {}, {floats({1}, {7})})[0]), ElementsAre(7));
   }
 }
 
@@ -43,10 +41,8 @@ TEST(Variadic, VersionsBefore8DoNotBroadcast) {
 TEST(Variadic, IntegersAreExact) {
   const Tensor left = ints({2}, {9007199254740993, -1});
   const Tensor right = ints({2}, {9007199254740992, 1});
-  EXPECT_THAT(integers(run_op("Max", 12, {}, {left, right})[0]),
-              testing::ElementsAre(9007199254740993, 1));
-  EXPECT_THAT(integers(run_op("Min", 12, {}, {left, right})[0]),
-              testing::ElementsAre(9007199254740992, -1));
+  EXPECT_THAT(integers(run_op("Max", 12, {}, {left, right})[0]), ElementsAre(9007199254740993, 1));
+  EXPECT_THAT(integers(run_op("Min", 12, {}, {left, right})[0]), ElementsAre(9007199254740992, -1));
   const std::vector<uint64_t> large = {std::numeric_limits<uint64_t>::max()};
   const std::vector<uint64_t> small = {1};
   const Tensor output = run_op("Max", 12, {},
@@ -66,9 +62,9 @@ TEST(Variadic, CarriesElementsOfMaxAndMin) {
   const InferInput left = with_elements({2}, {n, 3});
   const InferInput right = with_elements({1}, {1});
   EXPECT_THAT(*infer_op("Max", 13, {}, {left, right})[0].elements,
-              testing::ElementsAre(expression("max", {1, n}), Dim(3)));
+              ElementsAre(expression("max", {1, n}), Dim(3)));
   EXPECT_THAT(*infer_op("Min", 13, {}, {left, right})[0].elements,
-              testing::ElementsAre(expression("min", {1, n}), Dim(1)));
+              ElementsAre(expression("min", {1, n}), Dim(1)));
 }
 
 }  // namespace

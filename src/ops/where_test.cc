@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include "ops/op_test.h"
 
 namespace tessera::ops {
@@ -9,7 +7,7 @@ TEST(Where, AllThreeAreStretched) {
   const Tensor output =
       run_op("Where", 9, {}, {bools({2, 1}, {1, 0}), floats({3}, {1, 2, 3}), floats({}, {9})})[0];
   EXPECT_EQ(output.dims(), (std::vector<int64_t>{2, 3}));
-  EXPECT_THAT(values(output), testing::ElementsAre(1, 2, 3, 9, 9, 9));
+  EXPECT_THAT(values(output), ElementsAre(1, 2, 3, 9, 9, 9));
 }
 
 TEST(Where, CarriesElementsOfKnownConditions) {
@@ -20,7 +18,7 @@ TEST(Where, CarriesElementsOfKnownConditions) {
       infer_op("Where", 16, {},
                {condition, with_elements({3}, {n, 2, 5}), with_elements({1}, {5})})[0]
           .elements;
-  EXPECT_THAT(*elements, testing::ElementsAre(n, Dim(5), Dim(5)));
+  EXPECT_THAT(*elements, ElementsAre(n, Dim(5), Dim(5)));
 }
 
 TEST(Where, ReadsConstantConditions) {
@@ -29,7 +27,7 @@ TEST(Where, ReadsConstantConditions) {
       infer_op("Where", 16, {},
                {infer_input(constant), with_elements({2}, {1, 2}), with_elements({2}, {3, 4})})[0]
           .elements;
-  EXPECT_THAT(*elements, testing::ElementsAre(Dim(3), Dim(2)));
+  EXPECT_THAT(*elements, ElementsAre(Dim(3), Dim(2)));
 }
 
 TEST(Where, ContradictionsNameBothShapes) {

@@ -1,7 +1,5 @@
 #include "price/bounds.h"
 
-#include <gtest/gtest.h>
-
 #include "price/product_graph_test.h"
 #include "tessera/backend_abi.h"
 

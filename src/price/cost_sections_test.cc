@@ -1,18 +1,13 @@
 #include "price/cost_sections.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <tuple>
 #include <utility>
 
+#include "base/matchers_test.h"
 #include "tessera/error.h"
 
 namespace tessera::tuning {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 CostKey key(const std::string& backend, const std::string& ingredients) {
   return {.work = "i0 float32 1: v0=Relu.14(i0) -> v0",
@@ -73,7 +68,7 @@ TEST(CostSections, AreTakenBack) {
   const TakenCosts taken = take_costs(stored(), "", two_libraries(), "file");
   EXPECT_EQ(taken.costs.conversions.size(), 1U);
   EXPECT_EQ(taken.costs.kernels.size(), 2U);
-  EXPECT_THAT(taken.reasons, testing::IsEmpty());
+  EXPECT_THAT(taken.reasons, IsEmpty());
   EXPECT_EQ(taken.entries.at("fast"), 2);
   const FoundPlan plan = plan_in(stored(), two_libraries());
   EXPECT_EQ(plan.plan, found_plan().plan);

@@ -1,16 +1,12 @@
 #include "price/group_text.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "base/tensors_test.h"
 #include "graph/extract_group.h"
 #include "ops/graph_test.h"
 #include "price/product_graph_test.h"
 
 namespace tessera::tuning {
 namespace {
-
-using testing::HasSubstr;
 
 class GroupTexts : public ProductGraphs {
  protected:
@@ -31,7 +27,7 @@ TEST_F(GroupTexts, HoldTheElementsOfParameters) {
   const auto scaled = [&](float by) {
     GraphBuilder builder(registry_);
     builder.input("x", float_type(Shape{4}))
-        .constant("by", Tensor::from<float>(DataType::Float32, {1}, std::vector{by}))
+        .constant("by", floats({1}, {by}))
         .node("scale", "Mul", {"x", "by"}, {"y"})
         .output("y");
     Graph graph = builder.graph();
@@ -81,7 +77,7 @@ TEST_F(GroupTexts, StructuresHoldOperandsInTheirOrderAndWholeNumbers) {
   const auto reshaped = [&](int64_t rows) {
     GraphBuilder builder(registry_);
     builder.input("x", float_type(Shape{12}))
-        .constant("to", Tensor::from<int64_t>(DataType::Int64, {2}, std::vector{rows, int64_t{-1}}))
+        .constant("to", ints({2}, {rows, int64_t{-1}}))
         .node("r", "Reshape", {"x", "to"}, {"y"})
         .output("y");
     return structure_text(builder.graph(), ValueTypes::LeftOut).text;

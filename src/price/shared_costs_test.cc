@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cache/temporary_folder_test.h"
+#include "base/temporary_folder_test.h"
 
 namespace tessera::tuning {
 namespace {
@@ -112,12 +112,12 @@ CostTable costs_of(const std::string& work, double seconds = 1e-3) {
   return costs;
 }
 
-void add(const cache::TemporaryFolder& folder, const CostTable& costs) {
+void add(const TemporaryFolder& folder, const CostTable& costs) {
   EXPECT_EQ(add_to_cost_store(folder.path(), kMachine, libraries(), costs), "");
 }
 
 TEST(CostStore, GathersWhatModelsMeasure) {
-  const cache::TemporaryFolder folder;
+  const TemporaryFolder folder;
   EXPECT_TRUE(read_cost_store(folder.path(), kMachine, libraries()).kernels.empty());
   add(folder, costs_of("a"));
   add(folder, costs_of("b"));
@@ -128,7 +128,7 @@ TEST(CostStore, GathersWhatModelsMeasure) {
 }
 
 TEST(CostStore, IsOfOneMachineAndOfEachLibrarysVersion) {
-  const cache::TemporaryFolder folder;
+  const TemporaryFolder folder;
   add(folder, costs_of("a"));
   EXPECT_TRUE(read_cost_store(folder.path(), {{"processor", "slow"}}, libraries()).kernels.empty());
   EXPECT_TRUE(read_cost_store(folder.path(), kMachine, libraries("1.3")).kernels.empty());
@@ -136,17 +136,17 @@ TEST(CostStore, IsOfOneMachineAndOfEachLibrarysVersion) {
 }
 
 TEST(CostStore, DamageIsAsIfItWereNotThereAndIsReplaced) {
-  const cache::TemporaryFolder folder;
+  const TemporaryFolder folder;
   add(folder, costs_of("a"));
-  const std::string bytes = cache::read_text(folder / "costs");
+  const std::string bytes = read_text(folder / "costs");
   for (size_t at = 0; at < bytes.size(); at += 7) {
     for (const int change : {0x01, 0x80, 0xff}) {
       std::string damaged = bytes;
       damaged[at] = static_cast<char>(damaged[at] ^ change);
-      cache::write_text(folder / "costs", damaged);
+      write_text(folder / "costs", damaged);
       ASSERT_TRUE(read_cost_store(folder.path(), kMachine, libraries()).kernels.empty()) << at;
     }
-    cache::write_text(folder / "costs", bytes.substr(0, at));
+    write_text(folder / "costs", bytes.substr(0, at));
     ASSERT_TRUE(read_cost_store(folder.path(), kMachine, libraries()).kernels.empty()) << at;
   }
   add(folder, costs_of("b"));

@@ -5,9 +5,6 @@
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
 constexpr int64_t kChannels = 4;
 
 class FoldBatchNorm : public PassTest {
@@ -33,8 +30,7 @@ class FoldBatchNorm : public PassTest {
     const std::vector<Tensor> expected = outputs_of(graph, inputs);
     const std::vector<Tensor> found = outputs_of(folded, inputs);
     ASSERT_EQ(expected[0].dims(), found[0].dims());
-    EXPECT_THAT(found[0].as<float>(),
-                testing::Pointwise(testing::FloatNear(1e-5F), expected[0].as<float>()));
+    EXPECT_THAT(found[0].as<float>(), Pointwise(FloatNear(1e-5F), expected[0].as<float>()));
   }
 
   const std::vector<std::string> inputs_ = {"x", "w"};
@@ -44,7 +40,8 @@ class FoldBatchNorm : public PassTest {
 TEST_F(FoldBatchNorm, GivesTheSameNumbersWithAndWithoutBias) {
   for (const int opset : {7, 9, 14, 17}) {
     for (const bool has_bias : {false, true}) {
-      GraphBuilder graph = conv_and_norm(has_bias, opset, attribute("epsilon", 0.25F)).output("y");
+      GraphBuilder graph =
+          conv_and_norm(has_bias, opset, attributes_of({{"epsilon", 0.25F}})).output("y");
       const Graph folded = run(fold_batch_norm, graph);
       ASSERT_THAT(node_names(folded), ElementsAre("conv"));
       EXPECT_EQ(folded.nodes[0].inference_only, "fold_batch_norm");
@@ -75,7 +72,7 @@ TEST_F(FoldBatchNorm, OneAfterTheOtherFoldsTwice) {
 
 TEST_F(FoldBatchNorm, SharedWeightsAndTakenNamesAreLeftAlone) {
   GraphBuilder graph = conv_and_norm(false);
-  graph.constant("w_folded", float_tensor({}, {1}))
+  graph.constant("w_folded", floats({}, {1}))
       .node("other", "Conv", {"x", "w"}, {"z"})
       .output("y")
       .output("z")
@@ -99,7 +96,7 @@ TEST_F(FoldBatchNorm, AResultThatOthersWantIsNotFolded) {
 }
 
 TEST_F(FoldBatchNorm, TrainingIsNotFolded) {
-  GraphBuilder graph = conv_and_norm(true, 17, attribute("training_mode", int64_t{1}));
+  GraphBuilder graph = conv_and_norm(true, 17, attributes_of({{"training_mode", 1}}));
   EXPECT_EQ(run(fold_batch_norm, graph.output("y").graph()).nodes.size(), 2U);
   GraphBuilder old = conv_and_norm(true, 6);
   EXPECT_EQ(run(fold_batch_norm, old.output("y").graph()).nodes.size(), 2U);
@@ -118,8 +115,8 @@ TEST_F(FoldBatchNorm, StatisticsThatAreFedAreNotFolded) {
 }
 
 TEST_F(FoldBatchNorm, NumbersThatWouldNotBeFiniteAreNotFolded) {
-  GraphBuilder graph = conv_and_norm(true, 17, attribute("epsilon", 0.0F));
-  graph.constant("variance", float_tensor({kChannels}, {1, 1, 0, 1})).output("y");
+  GraphBuilder graph = conv_and_norm(true, 17, attributes_of({{"epsilon", 0.0F}}));
+  graph.constant("variance", floats({kChannels}, {1, 1, 0, 1})).output("y");
   EXPECT_EQ(run(fold_batch_norm, graph).nodes.size(), 2U);
 }
 

@@ -5,15 +5,12 @@
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
 class FoldConstants : public PassTest {};
 
 TEST_F(FoldConstants, ComputesWhatIsConstantAllTheWay) {
   GraphBuilder graph = builder();
   graph.input("x", float_type(Shape{2}))
-      .constant("a", float_tensor({2}, {-1, 2}))
+      .constant("a", floats({2}, {-1, 2}))
       .node("relu", "Relu", {"a"}, {"b"})
       .node("neg", "Neg", {"b"}, {"c"})
       .node("add", "Add", {"x", "c"}, {"y"})
@@ -30,7 +27,7 @@ TEST_F(FoldConstants, ComputesWhatIsConstantAllTheWay) {
 
 TEST_F(FoldConstants, OutputsAndKeptValuesBecomeConstantsOfTheirName) {
   GraphBuilder graph = builder();
-  graph.constant("a", float_tensor({4}, {1, 2, 3, 4}))
+  graph.constant("a", floats({4}, {1, 2, 3, 4}))
       .node("split", "Split", {"a"}, {"low", "high"})
       .node("neg", "Neg", {"low"}, {"y"})
       .output("y")
@@ -47,12 +44,12 @@ TEST_F(FoldConstants, OutputsAndKeptValuesBecomeConstantsOfTheirName) {
 TEST_F(FoldConstants, ShapeArithmeticOnKnownShapesVanishes) {
   GraphBuilder graph = builder();
   graph.input("x", float_type(Shape{2, 3, 4}))
-      .constant("zero", int_tensor({1}, {0}))
-      .constant("rest", int_tensor({1}, {-1}))
+      .constant("zero", ints({1}, {0}))
+      .constant("rest", ints({1}, {-1}))
       .node("shape", "Shape", {"x"}, {"s"})
       .node("size", "Size", {"x"}, {"n"})
       .node("gather", "Gather", {"s", "zero"}, {"first"})
-      .node("concat", "Concat", {"first", "rest"}, {"target"}, attribute("axis", int64_t{0}))
+      .node("concat", "Concat", {"first", "rest"}, {"target"}, attributes_of({{"axis", 0}}))
       .node("reshape", "Reshape", {"x", "target"}, {"y"})
       .output("y")
       .output("n");
@@ -66,7 +63,7 @@ TEST_F(FoldConstants, ShapeArithmeticOnKnownShapesVanishes) {
 TEST_F(FoldConstants, PartsOfAnUnknownShapeThatAreKnownAreFolded) {
   GraphBuilder graph = builder();
   graph.input("x", float_type(Shape{Dim::symbol("N"), 3}))
-      .constant("one", int_tensor({1}, {1}))
+      .constant("one", ints({1}, {1}))
       .node("shape", "Shape", {"x"}, {"s"})
       .node("gather", "Gather", {"s", "one"}, {"columns"})
       .output("s")
@@ -77,9 +74,9 @@ TEST_F(FoldConstants, PartsOfAnUnknownShapeThatAreKnownAreFolded) {
 }
 
 TEST_F(FoldConstants, TheTensorOfAConstantIsShared) {
-  const Tensor tensor = float_tensor({2}, {1, 2});
+  const Tensor tensor = floats({2}, {1, 2});
   GraphBuilder graph = builder();
-  graph.node("c", "Constant", {}, {"y"}, attribute("value", tensor)).output("y");
+  graph.node("c", "Constant", {}, {"y"}, attributes_of({{"value", tensor}})).output("y");
   const Graph result = run(fold_constants, graph);
   EXPECT_THAT(result.nodes, IsEmpty());
   EXPECT_EQ(value_of(result, "y").constant.data(), tensor.data());
@@ -88,10 +85,10 @@ TEST_F(FoldConstants, TheTensorOfAConstantIsShared) {
 TEST_F(FoldConstants, ALargeResultIsLeftToRunUnlessItsInputsAreAsLarge) {
   const int64_t elements = kMaxGrownBytes / 4;
   GraphBuilder graph = builder();
-  graph.constant("fits", int_tensor({1}, {elements}))
-      .constant("does not", int_tensor({1}, {elements + 1}))
+  graph.constant("fits", ints({1}, {elements}))
+      .constant("does not", ints({1}, {elements + 1}))
       .constant("large", Tensor(DataType::Float32, {elements + 1}))
-      .constant("order", int_tensor({2}, {1, elements + 1}))
+      .constant("order", ints({2}, {1, elements + 1}))
       .node("small", "ConstantOfShape", {"fits"}, {"a"})
       .node("big", "ConstantOfShape", {"does not"}, {"b"})
       .node("same", "Reshape", {"large", "order"}, {"c"})
@@ -103,10 +100,10 @@ TEST_F(FoldConstants, ALargeResultIsLeftToRunUnlessItsInputsAreAsLarge) {
 
 TEST_F(FoldConstants, ManyGrownResultsTogetherHaveALimitToo) {
   GraphBuilder graph = builder();
-  graph.constant("shape", int_tensor({1}, {kMaxGrownBytes / 4}));
+  graph.constant("shape", ints({1}, {kMaxGrownBytes / 4}));
   for (int index = 0; index < 20; ++index) {
     const std::string name = "v" + std::to_string(index);
-    graph.node(name, "ConstantOfShape", {"shape"}, {name}).output(name);
+    graph.node(name, "ConstantOfShape", {"shape"}).output(name);
   }
   EXPECT_EQ(run(fold_constants, graph).nodes.size(),
             20 - static_cast<size_t>(kMaxGrownBytesTogether / kMaxGrownBytes));
@@ -116,21 +113,21 @@ TEST_F(FoldConstants, ManyGrownResultsTogetherHaveALimitToo) {
 TEST_F(FoldConstants, SizesComputedWithFloatsAreKnownOneAfterTheOther) {
   GraphBuilder graph = builder();
   graph.input("x", float_type(Shape{1, 5}))
-      .constant("axis", int_tensor({}, {1}))
-      .constant("half", float_tensor({}, {0.5F}))
-      .constant("zeros", int_tensor({3}, {0, 0, 0}))
-      .constant("list", int_tensor({1}, {1}));
+      .constant("axis", ints({}, {1}))
+      .constant("half", floats({}, {0.5F}))
+      .constant("zeros", ints({3}, {0, 0, 0}))
+      .constant("list", ints({1}, {1}));
   std::string from = "x";
   for (const std::string step : {"1", "2", "3"}) {
     graph.node("shape" + step, "Shape", {from}, {"s" + step})
         .node("size" + step, "Gather", {"s" + step, "axis"}, {"n" + step})
-        .node("float" + step, "Cast", {"n" + step}, {"f" + step}, attribute("to", int64_t{1}))
+        .node("float" + step, "Cast", {"n" + step}, {"f" + step}, attributes_of({{"to", 1}}))
         .node("mul" + step, "Mul", {"f" + step, "half"}, {"h" + step})
         .node("ceil" + step, "Ceil", {"h" + step}, {"c" + step})
-        .node("int" + step, "Cast", {"c" + step}, {"i" + step}, attribute("to", int64_t{7}))
+        .node("int" + step, "Cast", {"c" + step}, {"i" + step}, attributes_of({{"to", 7}}))
         .node("end" + step, "Reshape", {"i" + step, "list"}, {"e" + step})
         .node("pads" + step, "Concat", {"zeros", "e" + step}, {"p" + step},
-              attribute("axis", int64_t{0}))
+              attributes_of({{"axis", 0}}))
         .node("pad" + step, "Pad", {from, "p" + step}, {"y" + step});
     from = "y" + step;
   }
@@ -144,8 +141,8 @@ TEST_F(FoldConstants, SizesComputedWithFloatsAreKnownOneAfterTheOther) {
 TEST_F(FoldConstants, ImpossibleSizesAreLeftToTheNextInference) {
   GraphBuilder graph = builder();
   graph.input("x", float_type(Shape{4}))
-      .constant("f", float_tensor({1}, {3}))
-      .node("int", "Cast", {"f"}, {"i"}, attribute("to", int64_t{7}))
+      .constant("f", floats({1}, {3}))
+      .node("int", "Cast", {"f"}, {"i"}, attributes_of({{"to", 7}}))
       .node("reshape", "Reshape", {"x", "i"}, {"y"})
       .output("y");
   const Graph result = run(fold_constants, graph);
@@ -165,7 +162,7 @@ TEST_F(FoldConstants, WhatTakesTooLongIsLeftToRun) {
   const auto folded = [&](size_t count) {
     GraphBuilder some = graph;
     some.node("sum", "Einsum", {inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(count)},
-              {"y"}, attribute("equation", equation.substr(0, 2 * count - 1) + "->"))
+              {"y"}, attributes_of({{"equation", equation.substr(0, 2 * count - 1) + "->"}}))
         .output("y");
     return run(fold_constants, some).nodes.empty();
   };
@@ -176,8 +173,8 @@ TEST_F(FoldConstants, WhatTakesTooLongIsLeftToRun) {
 
 TEST_F(FoldConstants, WhatAKernelRefusesIsLeftToRun) {
   GraphBuilder graph = builder();
-  graph.constant("table", float_tensor({2}, {1, 2}))
-      .constant("index", int_tensor({1}, {7}))
+  graph.constant("table", floats({2}, {1, 2}))
+      .constant("index", ints({1}, {7}))
       .node("gather", "Gather", {"table", "index"}, {"y"})
       .output("y");
   EXPECT_THAT(node_names(run(fold_constants, graph)), ElementsAre("gather"));
@@ -186,8 +183,8 @@ TEST_F(FoldConstants, WhatAKernelRefusesIsLeftToRun) {
 
 TEST_F(FoldConstants, RandomAndStateAreNotFolded) {
   GraphBuilder graph = builder();
-  graph.constant("a", float_tensor({}, {1}))
-      .constant("s", float_tensor({}, {1}))
+  graph.constant("a", floats({}, {1}))
+      .constant("s", floats({}, {1}))
       .node("coin", "Coin", {"a"}, {"b"})
       .node("memory", "Neg", {"s"}, {"c"})
       .output("b")

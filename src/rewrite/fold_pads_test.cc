@@ -5,9 +5,6 @@
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
 using Sizes = std::vector<int64_t>;
 
 class FoldPads : public PassTest {
@@ -18,11 +15,11 @@ class FoldPads : public PassTest {
     GraphBuilder graph = builder(opset);
     graph.input("x", float_type(Shape{1, 2, 6, 7})).constant("w", noise({3, 2, 3, 3}, 1));
     if (opset < 11) {
-      Attributes attributes = attribute("pads", pads);
+      Attributes attributes = attributes_of({{"pads", pads}});
       attributes.set("value", value);
       graph.node("pad", "Pad", {"x"}, {"p"}, attributes);
     } else {
-      graph.constant("pads", int_tensor({8}, pads)).constant("value", float_tensor({}, {value}));
+      graph.constant("pads", ints({8}, pads)).constant("value", floats({}, {value}));
       graph.node("pad", "Pad", {"x", "pads", "value"}, {"p"});
     }
     graph.node("conv", "Conv", {"p", "w"}, {"y"}, std::move(conv)).output("y");
@@ -46,8 +43,7 @@ class FoldPads : public PassTest {
     const std::vector<Tensor> expected = outputs_of(graph.graph(), inputs);
     const std::vector<Tensor> found = outputs_of(result, inputs);
     ASSERT_EQ(expected[0].dims(), found[0].dims());
-    EXPECT_THAT(found[0].as<float>(),
-                testing::Pointwise(testing::FloatNear(1e-5F), expected[0].as<float>()));
+    EXPECT_THAT(found[0].as<float>(), Pointwise(FloatNear(1e-5F), expected[0].as<float>()));
   }
 
   void expect_kept(const GraphBuilder& graph) {
@@ -60,11 +56,11 @@ TEST_F(FoldPads, AddsToThePadsOfTheConv) {
   for (const int opset : {9, 11, 13, 17, 18}) {
     expect_folded(pad_and_conv({0, 0, 0, 1, 0, 0, 2, 1}, 0, {}, opset), {0, 1, 2, 1});
     expect_folded(
-        pad_and_conv({0, 0, 0, 1, 0, 0, 2, 1}, 0, attribute("pads", Sizes{1, 0, 0, 2}), opset),
+        pad_and_conv({0, 0, 0, 1, 0, 0, 2, 1}, 0, attributes_of({{"pads", {1, 0, 0, 2}}}), opset),
         {1, 1, 2, 3});
   }
   expect_folded(
-      pad_and_conv({0, 0, 0, 1, 0, 0, 2, 1}, -0.0F, attribute("auto_pad", std::string("VALID"))),
+      pad_and_conv({0, 0, 0, 1, 0, 0, 2, 1}, -0.0F, attributes_of({{"auto_pad", "VALID"}})),
       {0, 1, 2, 1});
 }
 
@@ -72,8 +68,8 @@ TEST_F(FoldPads, OfSomeAxes) {
   GraphBuilder graph = builder(18);
   graph.input("x", float_type(Shape{1, 2, 6, 7}))
       .constant("w", noise({3, 2, 3, 3}, 1))
-      .constant("pads", int_tensor({4}, {1, 2, 3, 4}))
-      .constant("axes", int_tensor({2}, {-1, 2}))
+      .constant("pads", ints({4}, {1, 2, 3, 4}))
+      .constant("axes", ints({2}, {-1, 2}))
       .node("pad", "Pad", {"x", "pads", "", "axes"}, {"p"})
       .node("conv", "Conv", {"p", "w"}, {"y"})
       .output("y");
@@ -84,17 +80,17 @@ TEST_F(FoldPads, NotOtherPads) {
   const Sizes pads = {0, 0, 1, 1, 0, 0, 1, 1};
   expect_kept(pad_and_conv(pads, 1));
   expect_kept(pad_and_conv(pads, 1, {}, 9));
-  expect_kept(pad_and_conv(pads, 0, attribute("auto_pad", std::string("SAME_UPPER"))));
+  expect_kept(pad_and_conv(pads, 0, attributes_of({{"auto_pad", "SAME_UPPER"}})));
   expect_kept(pad_and_conv({0, 0, 1, -1, 0, 0, 1, 1}));
   expect_kept(pad_and_conv({1, 0, 1, 1, 0, 0, 1, 1}));
   // Together, they would be more than a Conv may have.
   expect_kept(
-      pad_and_conv({0, 0, 0, INT32_MAX, 0, 0, 0, 0}, 0, attribute("pads", Sizes{0, 1, 0, 0})));
+      pad_and_conv({0, 0, 0, INT32_MAX, 0, 0, 0, 0}, 0, attributes_of({{"pads", {0, 1, 0, 0}}})));
   GraphBuilder reflected = builder();
   reflected.input("x", float_type(Shape{1, 2, 6, 7}))
       .constant("w", noise({3, 2, 3, 3}, 1))
-      .constant("pads", int_tensor({8}, pads))
-      .node("pad", "Pad", {"x", "pads"}, {"p"}, attribute("mode", std::string("reflect")))
+      .constant("pads", ints({8}, pads))
+      .node("pad", "Pad", {"x", "pads"}, {"p"}, attributes_of({{"mode", "reflect"}}))
       .node("conv", "Conv", {"p", "w"}, {"y"})
       .output("y");
   expect_kept(reflected);

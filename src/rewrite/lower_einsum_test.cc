@@ -6,9 +6,6 @@ namespace tessera {
 namespace {
 
 using testing::Each;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Not;
 using testing::SizeIs;
 
 class LowerEinsum : public PassTest {
@@ -17,7 +14,7 @@ class LowerEinsum : public PassTest {
     GraphBuilder graph = builder();
     graph.input("a", float_type(left))
         .input("b", float_type(right))
-        .node("sum", "Einsum", {"a", "b"}, {"y"}, attribute("equation", equation))
+        .node("sum", "Einsum", {"a", "b"}, {"y"}, attributes_of({{"equation", equation}}))
         .output("y");
     return graph;
   }
@@ -35,8 +32,7 @@ class LowerEinsum : public PassTest {
     const Tensor expected = outputs_of(graph, inputs)[0];
     const Tensor found = outputs_of(lowered, inputs)[0];
     EXPECT_EQ(found.dims(), expected.dims());
-    EXPECT_THAT(found.as<float>(),
-                testing::Pointwise(testing::FloatNear(1e-5F), expected.as<float>()));
+    EXPECT_THAT(found.as<float>(), Pointwise(FloatNear(1e-5F), expected.as<float>()));
   }
 };
 
@@ -128,7 +124,7 @@ TEST_F(LowerEinsum, LeavesTypesThatMatMulDoesNotHave) {
   GraphBuilder graph = builder();
   graph.input("a", bytes)
       .input("b", bytes)
-      .node("sum", "Einsum", {"a", "b"}, {"y"}, attribute("equation", std::string("ij,jk->ik")))
+      .node("sum", "Einsum", {"a", "b"}, {"y"}, attributes_of({{"equation", "ij,jk->ik"}}))
       .output("y");
   EXPECT_THAT(ops_of(run(lower_einsum, graph)), ElementsAre("Einsum"));
 }
@@ -139,7 +135,7 @@ TEST_F(LowerEinsum, NewNamesAreNotTaken) {
       .input("b", float_type(Shape{4, 3}))
       .node("sum_right", "Relu", {"a"}, {"sum_right_value"})
       .node("sum", "Einsum", {"sum_right_value", "b"}, {"y"},
-            attribute("equation", std::string("ij,kj->ik")))
+            attributes_of({{"equation", "ij,kj->ik"}}))
       .output("y");
   const Graph lowered = run(lower_einsum, graph);
   EXPECT_THAT(node_names(lowered), ElementsAre("sum_right", "sum_right_2", "sum"));

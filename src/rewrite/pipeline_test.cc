@@ -5,9 +5,6 @@
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
 class Pipeline : public PassTest {
  protected:
   // A Conv, an Identity and a BatchNormalization with a computed scale; a Dropout whose training
@@ -18,18 +15,18 @@ class Pipeline : public PassTest {
         .constant("w", noise({4, 2, 3, 3}, 1))
         .constant("negative", noise({4}, 2, -2, -1))
         .constant("four", noise({4}, 3, 0.5F, 1))
-        .constant("ratio", float_tensor({}, {0.5F}))
-        .constant("zero", int_tensor({1}, {0}))
-        .constant("rest", int_tensor({1}, {-1}))
+        .constant("ratio", floats({}, {0.5F}))
+        .constant("zero", ints({1}, {0}))
+        .constant("rest", ints({1}, {-1}))
         .node("neg", "Neg", {"negative"}, {"scale"})
         .node("conv", "Conv", {"x", "w"}, {"c"})
         .node("identity", "Identity", {"c"}, {"i"})
         .node("bn", "BatchNormalization", {"i", "scale", "four", "four", "four"}, {"n"})
-        .node("mode", "Constant", {}, {"training"}, attribute("value", bool_scalar(false)))
+        .node("mode", "Constant", {}, {"training"}, attributes_of({{"value", bool_scalar(false)}}))
         .node("drop", "Dropout", {"n", "ratio", "training"}, {"d"})
         .node("shape", "Shape", {"d"}, {"s"})
         .node("gather", "Gather", {"s", "zero"}, {"batch"})
-        .node("concat", "Concat", {"batch", "rest"}, {"target"}, attribute("axis", int64_t{0}))
+        .node("concat", "Concat", {"batch", "rest"}, {"target"}, attributes_of({{"axis", 0}}))
         .node("reshape", "Reshape", {"d", "target"}, {"y"})
         .output("y");
     return graph;
@@ -47,8 +44,7 @@ TEST_F(Pipeline, PassesHelpOneAnother) {
   EXPECT_THAT(node_names(result.graph), ElementsAre("conv", "reshape"));
   const std::map<std::string, Tensor> inputs = {{"x", noise({1, 2, 5, 5}, 7)}};
   EXPECT_THAT(outputs_of(result.graph, inputs)[0].as<float>(),
-              testing::Pointwise(testing::FloatNear(1e-5F),
-                                 outputs_of(graph.graph(), inputs)[0].as<float>()));
+              Pointwise(FloatNear(1e-5F), outputs_of(graph.graph(), inputs)[0].as<float>()));
 }
 
 TEST_F(Pipeline, ReportsEachPass) {

@@ -5,9 +5,6 @@
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
 class RemoveDeadNodes : public PassTest {};
 
 TEST_F(RemoveDeadNodes, FollowsWhatIsNeededFromTheEnd) {
@@ -33,8 +30,7 @@ TEST_F(RemoveDeadNodes, OmitsOptionalOutputsAtTheEnd) {
   const auto pooled = [&](const std::string& kept) {
     GraphBuilder graph = builder();
     graph.input("x", float_type(Shape{1, 1, 4, 4}))
-        .node("pool", "MaxPool", {"x"}, {"y", "indices"},
-              attribute("kernel_shape", std::vector<int64_t>{2, 2}))
+        .node("pool", "MaxPool", {"x"}, {"y", "indices"}, attributes_of({{"kernel_shape", {2, 2}}}))
         .output(kept);
     return run(remove_dead_nodes, graph);
   };
@@ -48,7 +44,7 @@ TEST_F(RemoveDeadNodes, OmitsOptionalOutputsAtTheEnd) {
 TEST_F(RemoveDeadNodes, RequiredOutputsStay) {
   GraphBuilder graph = builder();
   graph.input("x", float_type(Shape{4}))
-      .constant("k", int_tensor({1}, {2}))
+      .constant("k", ints({1}, {2}))
       .node("top", "TopK", {"x", "k"}, {"values", "indices"})
       .output("values");
   EXPECT_EQ(run(remove_dead_nodes, graph).nodes[0].outputs.size(), 2);

@@ -5,9 +5,6 @@
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
 class RemoveIdentities : public PassTest {};
 
 // One op between two Relus, with an input "x" of `shape` and optionally a constant second input.
@@ -31,43 +28,37 @@ const Case kCases[] = {
      17,
      "Dropout",
      {2, 3},
-     {float_tensor({}, {0.5F}), bool_scalar(false)},
+     {floats({}, {0.5F}), bool_scalar(false)},
      {},
      true},
     {"dropout that trains",
      17,
      "Dropout",
      {2, 3},
-     {float_tensor({}, {0.5F}), bool_scalar(true)},
+     {floats({}, {0.5F}), bool_scalar(true)},
      {},
      false},
-    {"cast to itself", 17, "Cast", {kBatch}, {}, attribute("to", int64_t{1}), true},
+    {"cast to itself", 17, "Cast", {kBatch}, {}, attributes_of({{"to", 1}}), true},
     {"transpose of nothing",
      17,
      "Transpose",
      {kBatch, 3, 4},
      {},
-     attribute("perm", std::vector<int64_t>{0, 1, 2}),
+     attributes_of({{"perm", {0, 1, 2}}}),
      true},
-    {"transpose",
-     17,
-     "Transpose",
-     {2, 2},
-     {},
-     attribute("perm", std::vector<int64_t>{1, 0}),
-     false},
+    {"transpose", 17, "Transpose", {2, 2}, {}, attributes_of({{"perm", {1, 0}}}), false},
     {"transpose by default", 17, "Transpose", {2, 2}, {}, {}, false},
     {"transpose of a vector", 17, "Transpose", {2}, {}, {}, true},
-    {"reshape to itself", 17, "Reshape", {2, 3}, {int_tensor({2}, {2, -1})}, {}, true},
-    {"reshape", 17, "Reshape", {2, 3}, {int_tensor({2}, {3, 2})}, {}, false},
-    {"reshape of the unknown", 17, "Reshape", {kBatch, 3}, {int_tensor({2}, {-1, 3})}, {}, false},
+    {"reshape to itself", 17, "Reshape", {2, 3}, {ints({2}, {2, -1})}, {}, true},
+    {"reshape", 17, "Reshape", {2, 3}, {ints({2}, {3, 2})}, {}, false},
+    {"reshape of the unknown", 17, "Reshape", {kBatch, 3}, {ints({2}, {-1, 3})}, {}, false},
     {"flatten of a matrix", 17, "Flatten", {2, 3}, {}, {}, true},
     {"flatten", 17, "Flatten", {2, 3, 4}, {}, {}, false},
     {"squeeze of nothing", 17, "Squeeze", {2, 3}, {}, {}, true},
     {"squeeze", 17, "Squeeze", {2, 1}, {}, {}, false},
-    {"unsqueeze", 17, "Unsqueeze", {2}, {int_tensor({1}, {0})}, {}, false},
-    {"expand to itself", 17, "Expand", {2, 3}, {int_tensor({1}, {1})}, {}, true},
-    {"expand", 17, "Expand", {1, 3}, {int_tensor({2}, {2, 1})}, {}, false},
+    {"unsqueeze", 17, "Unsqueeze", {2}, {ints({1}, {0})}, {}, false},
+    {"expand to itself", 17, "Expand", {2, 3}, {ints({1}, {1})}, {}, true},
+    {"expand", 17, "Expand", {1, 3}, {ints({2}, {2, 1})}, {}, false},
 };
 
 TEST_F(RemoveIdentities, RemovesWhatChangesNothing) {
@@ -107,8 +98,7 @@ TEST_F(RemoveIdentities, WhatOnlyRunningShowsStays) {
 
   GraphBuilder transpose = builder();
   transpose.input("x", Type::tensor(DataType::Float32));
-  transpose
-      .node("transpose", "Transpose", {"x"}, {"y"}, attribute("perm", std::vector<int64_t>{0, 1}))
+  transpose.node("transpose", "Transpose", {"x"}, {"y"}, attributes_of({{"perm", {0, 1}}}))
       .node("end", "Relu", {"y"}, {"z"})
       .output("z");
   EXPECT_THAT(node_names(run(remove_identities, transpose)), ElementsAre("transpose", "end"));
@@ -145,7 +135,7 @@ TEST_F(RemoveIdentities, OutputsKeepTheirNames) {
 TEST_F(RemoveIdentities, TwoNamesThatMustLiveKeepTheNodeBetweenThem) {
   GraphBuilder graph = builder();
   graph.input("x", float_type(Shape{2}))
-      .constant("c", float_tensor({2}, {1, 2}))
+      .constant("c", floats({2}, {1, 2}))
       .node("from input", "Identity", {"x"}, {"y"})
       .node("from constant", "Identity", {"c"}, {"z"})
       .node("start", "Relu", {"x"}, {"a"})

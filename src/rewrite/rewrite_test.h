@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/tensors_test.h"
 #include "graph/compact.h"
 #include "infer/infer.h"
 #include "ops/evaluate.h"
@@ -73,14 +74,6 @@ class PassTest : public testing::Test {
   std::vector<std::string> changes_;
 };
 
-inline Tensor float_tensor(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return Tensor::from<float>(DataType::Float32, std::move(dims), values);
-}
-
-inline Tensor int_tensor(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
-  return Tensor::from<int64_t>(DataType::Int64, std::move(dims), values);
-}
-
 inline Tensor bool_scalar(bool value) {
   const std::vector<uint8_t> values = {static_cast<uint8_t>(value)};
   return Tensor::from<uint8_t>(DataType::Bool, {}, values);
@@ -94,12 +87,6 @@ inline Tensor noise(std::vector<int64_t> dims, uint32_t seed, float low = -1, fl
     value = low + (high - low) * static_cast<float>(seed >> 8) / static_cast<float>(1U << 24);
   }
   return tensor;
-}
-
-inline Attributes attribute(const std::string& name, Attribute value) {
-  Attributes attributes;
-  attributes.set(name, std::move(value));
-  return attributes;
 }
 
 }  // namespace tessera

@@ -1,21 +1,18 @@
 #include "store/bundle.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <fstream>
-#include <iterator>
 
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 #include "base/processor.h"
-#include "cache/temporary_folder_test.h"
+#include "base/temporary_folder_test.h"
+#include "ops/all_ops_test.h"
 #include "store/stored_blobs.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {
 
 using cache::PartKind;
-using testing::HasSubstr;
 
 constexpr const char* kName = "the test";
 
@@ -24,17 +21,10 @@ class BundleTest : public testing::Test {
   // The bytes of a bundle with these parts.
   std::string bytes_of(const std::vector<cache::NewPart>& parts) const {
     EXPECT_EQ(cache::write_bundle(file_, "1.0.0", parts, [] {}).refusal, "");
-    std::ifstream stream(file_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
+    return read_text(file_);
   }
   static std::string import_error(const Bundle& bundle) {
-    const ops::Registry registry = ops::make_registry();
-    try {
-      bundle.import(registry, Log([](const std::string&) {}), {});
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "none";
+    return error_of([&] { bundle.import(all_ops(), Log([](const std::string&) {}), {}); });
   }
   static cache::UserKey key_of(uint8_t byte) {
     std::array<uint8_t, 32> bytes{};
@@ -42,7 +32,7 @@ class BundleTest : public testing::Test {
     return cache::UserKey(bytes);
   }
 
-  const cache::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   const std::filesystem::path file_ = folder_.path() / "a.bundle";
   const cache::NewPart model_ = {.kind = PartKind::Model, .name = "m.onnx", .pieces = {"no model"}};
 };

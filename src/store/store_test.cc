@@ -1,21 +1,18 @@
 #include "store/store.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <thread>
 
+#include "base/error_test.h"
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
+#include "base/threads_test.h"
 #include "cache/cache_folder.h"
 #include "cache/stored_file.h"
-#include "cache/temporary_folder_test.h"
 #include "price/groups.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {
-
-using testing::HasSubstr;
 
 // One user with a working folder. Each Store stands for one process.
 class Stores : public testing::Test {
@@ -53,7 +50,7 @@ class Stores : public testing::Test {
   }
   void change_user() { user_folder_ = other_user_.path(); }
 
-  const cache::TemporaryFolder work_, user_, other_user_;
+  const TemporaryFolder work_, user_, other_user_;
   std::filesystem::path user_folder_ = user_.path();
   std::string threads_ = "1";
   std::vector<tuning::PricedLibrary> libraries_ = {{"fast", "version=1.0", {{"version", "1.0"}}}};
@@ -101,11 +98,11 @@ TEST_F(Stores, AFileIsInUseAsLongAsItsPlanIs) {
 TEST_F(Stores, AReplacedFileIsMarkedAnew) {
   ProcessPlanCache plans;
   const std::filesystem::path file = work_.path() / "a.cache";
-  cache::write_text(file, "one");
+  write_text(file, "one");
   const auto first = plans.mark_in_use(file);
   EXPECT_EQ(plans.mark_in_use(file), first) << "one descriptor a file";
   std::filesystem::remove(file);
-  cache::write_text(file, "another");
+  write_text(file, "another");
   EXPECT_FALSE(cache::is_in_use(file));
   const auto second = plans.mark_in_use(file);
   EXPECT_TRUE(cache::is_in_use(file));
@@ -195,13 +192,8 @@ TEST_F(Stores, UntrustedPlansDoNotCountWithoutVerification) {
 TEST_F(Stores, FrozenFindsNothingOut) {
   is_frozen_ = true;
   Store store;
-  try {
-    look_up(store);
-    FAIL() << "expected CacheMiss";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::CacheMiss);
-    EXPECT_THAT(error.what(), HasSubstr("`frozen` forbids measuring"));
-  }
+  EXPECT_THAT(error_of(ErrorKind::CacheMiss, [&] { look_up(store); }),
+              HasSubstr("`frozen` forbids measuring"));
   is_frozen_ = false;
   find(store, "swift");
   is_frozen_ = true;
@@ -235,19 +227,15 @@ TEST_F(Stores, APlanOfOtherLibrariesCompetes) {
 TEST_F(Stores, OfManyThreadsOneFindsThePlan) {
   Store store;
   std::atomic<int> searches = 0;
-  std::vector<std::thread> threads;
   const PlanRequest asked = request();
-  for (int index = 0; index < 8; ++index) {
-    threads.emplace_back([&] {
-      LookupResult answer = store.look_up(asked, [](const std::string&) { return true; }, log_);
-      if (auto* const search = std::get_if<PlanSearch>(&answer)) {
-        ++searches;
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        std::move(*search).keep(found("swift"), costs_);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  run_at_once(8, [&](int /*index*/) {
+    LookupResult answer = store.look_up(asked, [](const std::string&) { return true; }, log_);
+    if (auto* const search = std::get_if<PlanSearch>(&answer)) {
+      ++searches;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      std::move(*search).keep(found("swift"), costs_);
+    }
+  });
   EXPECT_EQ(searches, 1);
 }
 

@@ -1,6 +1,5 @@
 #include "store/stored_blobs.h"
 
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,14 +7,12 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
-#include "cache/temporary_folder_test.h"
+#include "base/temporary_folder_test.h"
+#include "base/threads_test.h"
 
 namespace tessera {
 namespace {
@@ -30,7 +27,7 @@ class BlobFolder : public testing::Test {
     return found;
   }
 
-  cache::TemporaryFolder temporary_;
+  TemporaryFolder temporary_;
   // The folder of caches is made by the first that stores something.
   std::filesystem::path folder_ = temporary_.path() / "user";
 };
@@ -56,8 +53,7 @@ TEST_F(BlobFolder, KeepsNothingIfThereIsNone) {
 
 TEST_F(BlobFolder, MissesBlobsWithAnyDamagedByte) {
   keep_blob(folder_, "lib/a", "some text");
-  std::ifstream stream(only_file(), std::ios::binary);
-  const std::string sound{std::istreambuf_iterator<char>(stream), {}};
+  const std::string sound = read_text(only_file());
   int found = 0;
   for (size_t at = 0; at < sound.size(); ++at) {
     std::string damaged = sound;
@@ -86,13 +82,9 @@ TEST_F(BlobFolder, MissesBlobsOfAnotherUser) {
 }
 
 TEST_F(BlobFolder, TakesManyWritersAtOnce) {
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < 4; ++thread) {
-    threads.emplace_back([this] {
-      for (int round = 0; round < 10; ++round) keep_blob(folder_, "lib/a", "text");
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  run_at_once(4, [&](int /*thread*/) {
+    for (int round = 0; round < 10; ++round) keep_blob(folder_, "lib/a", "text");
+  });
   EXPECT_EQ(find_blob(folder_, "lib/a"), "text");
 }
 

@@ -5,16 +5,13 @@
 
 #include <cmath>
 
+#include "base/tensors_test.h"
+#include "ops/all_ops_test.h"
 #include "tessera/float16.h"
 #include "verify/op_case.h"
 
 namespace tessera::verification {
 namespace {
-
-Tensor floats(std::vector<float> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return Tensor::from<float>(DataType::Float32, {count}, values);
-}
 
 TEST(ExplainDifference, ForgivesWhatRoundingMakes) {
   EXPECT_EQ(explain_difference(floats({1, -2}), Tensor(), floats({1.00002F, -2})), "");
@@ -76,20 +73,18 @@ TEST(MagnitudeOf, ClearsTheSignOfEachType) {
 }
 
 TEST(ExpectedValues, KnowTheMagnitudeOfSums) {
-  const ops::Registry registry = ops::make_registry();
   ThreadPool pool(1);
-  const OpCase op_case = read_op_case("MatMul(1x64, #64x1)", registry, 1);
-  const ExpectedValues expected = expected_values(op_case, registry, pool);
+  const OpCase op_case = read_op_case("MatMul(1x64, #64x1)", all_ops(), 1);
+  const ExpectedValues expected = expected_values(op_case, all_ops(), pool);
   const auto output = static_cast<size_t>(op_case.graph.outputs[0].index);
   EXPECT_GT(expected.magnitudes[output].as<float>()[0],
             2 * std::fabs(expected.values[output].as<float>()[0]));
 }
 
 TEST(ExpectedValues, AreThereForTheWholeTable) {
-  const ops::Registry registry = ops::make_registry();
   ThreadPool pool(1);
   for (const char* text : case_table()) {
-    EXPECT_NO_THROW(expected_values(read_op_case(text, registry, 1), registry, pool)) << text;
+    EXPECT_NO_THROW(expected_values(read_op_case(text, all_ops(), 1), all_ops(), pool)) << text;
   }
 }
 

@@ -7,17 +7,14 @@
 #include <cmath>
 #include <functional>
 
+#include "base/tensors_test.h"
+#include "ops/all_ops_test.h"
 #include "tessera/float16.h"
 #include "verify/compare_tensors.h"
 #include "verify/random_tensor.h"
 
 namespace tessera::verification {
 namespace {
-
-const ops::Registry& registry() {
-  static const ops::Registry kOps = ops::make_registry();
-  return kOps;
-}
 
 // A case with its limits, for inputs of our own.
 struct Trial {
@@ -41,10 +38,10 @@ struct Trial {
 
 Trial trial_of(const std::string& text, std::vector<Tensor> inputs = {}) {
   Trial trial;
-  trial.op_case = read_op_case(text, registry(), 5);
+  trial.op_case = read_op_case(text, all_ops(), 5);
   if (!inputs.empty()) trial.op_case.inputs = std::move(inputs);
   ThreadPool pool(1);
-  trial.expected = expected_values(trial.op_case, registry(), pool);
+  trial.expected = expected_values(trial.op_case, all_ops(), pool);
   return trial;
 }
 
@@ -62,12 +59,7 @@ Tensor computed(const Tensor& input, const std::function<float(float)>& function
   return result;
 }
 
-Tensor list_of(std::vector<float> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return Tensor::from<float>(DataType::Float32, {count}, values);
-}
-
-Tensor scalar(float value) { return list_of({value}).reshaped({}); }
+Tensor scalar(float value) { return floats({}, {value}); }
 
 // --- Kernels that are wrong in a way that a tolerance for the whole tensor does not see
 // -----------
@@ -188,7 +180,7 @@ TEST(ErrorLimits, FindStatisticsThatCancel) {
     input.mutable_as<float>()[index] = 8192 + spread.as<float>()[index];
   }
   const Trial trial =
-      trial_of("InstanceNormalization(1x1x4096, 1, 1)", {input, list_of({1}), list_of({0})});
+      trial_of("InstanceNormalization(1x1x4096, 1, 1)", {input, floats({1}), floats({0})});
   const auto normalised = [&](double mean, double variance) {
     return computed(input, [&](float x) {
       return static_cast<float>((double{x} - mean) / std::sqrt(variance + 1e-5));
@@ -255,13 +247,13 @@ TEST(ErrorLimits, CarryErrorsThroughGroups) {
 
 TEST(ErrorLimits, AcceptTheOtherSideOfAnEdgeOnlyNearIt) {
   // Products that are rounded fall on an edge which the exact ones miss.
-  const Tensor input = list_of({0.1F, 0.3F, 0.7F, 5.0F});
-  const Trial trial = trial_of("Mul(4, 4); Floor(@)", {input, list_of({10, 10, 10, 0.5F})});
+  const Tensor input = floats({0.1F, 0.3F, 0.7F, 5.0F});
+  const Trial trial = trial_of("Mul(4, 4); Floor(@)", {input, floats({10, 10, 10, 0.5F})});
   const Tensor& exact = trial.value();
   EXPECT_EQ(trial.judge(exact), "");
   EXPECT_NE(trial.judge(computed(exact, [](float x) { return x == 2 ? 3 : x; })), "");
-  const Trial comparison = trial_of("Mul(4, 4); Less(@, 4)",
-                                    {input, list_of({10, 10, 10, 0.5F}), list_of({1, 3, 7, 9})});
+  const Trial comparison =
+      trial_of("Mul(4, 4); Less(@, 4)", {input, floats({10, 10, 10, 0.5F}), floats({1, 3, 7, 9})});
   Tensor found = Tensor(DataType::Bool, {4});
   for (size_t index = 0; index < 4; ++index) {
     found.mutable_as<bool>()[index] = comparison.value().as<bool>()[index];
@@ -279,13 +271,13 @@ TEST(ErrorLimits, CountTheErrorOfWhatAnEdgeSelects) {
   // 0.1F * 10 is a little more than 1, by less than half an ulp.
   const Trial trial =
       trial_of("Mul(1, 1); LessOrEqual(@0, 1); Exp(1); Where(@1, @2, 1)",
-               {list_of({0.1F}), list_of({10}), list_of({1}), list_of({2}), list_of({1})});
+               {floats({0.1F}), floats({10}), floats({1}), floats({2}), floats({1})});
   const float selected = std::exp(2.0F);
-  EXPECT_EQ(trial.judge(list_of({1})), "");
-  EXPECT_EQ(trial.judge(list_of({selected})), "");
-  EXPECT_EQ(trial.judge(list_of({std::nextafter(selected, 8.0F)})), "");
-  EXPECT_EQ(trial.judge(list_of({std::nextafter(selected, 7.0F)})), "");
-  EXPECT_NE(trial.judge(list_of({selected * 1.0001F})), "");
+  EXPECT_EQ(trial.judge(floats({1})), "");
+  EXPECT_EQ(trial.judge(floats({selected})), "");
+  EXPECT_EQ(trial.judge(floats({std::nextafter(selected, 8.0F)})), "");
+  EXPECT_EQ(trial.judge(floats({std::nextafter(selected, 7.0F)})), "");
+  EXPECT_NE(trial.judge(floats({selected * 1.0001F})), "");
 }
 
 // The result depends on the difference of the two alone, and there are many such pairs.
@@ -304,37 +296,37 @@ TEST(ErrorLimits, CarryErrorsThroughDifferencesOfAnyTwo) {
 }
 
 TEST(ErrorLimits, OfProductsCountTheMagnitudesOfTheirTerms) {
-  const Trial trial = trial_of("MatMul(1x3, 3x1)", {list_of({1e6F, -1e6F, 1}).reshaped({1, 3}),
-                                                    list_of({1, 1, 1}).reshaped({3, 1})});
-  const auto found = [](float value) { return list_of({value}).reshaped({1, 1}); };
+  const Trial trial = trial_of("MatMul(1x3, 3x1)", {floats({1e6F, -1e6F, 1}).reshaped({1, 3}),
+                                                    floats({1, 1, 1}).reshaped({3, 1})});
+  const auto found = [](float value) { return floats({value}).reshaped({1, 1}); };
   EXPECT_EQ(trial.judge(found(1)), "");
   EXPECT_EQ(trial.judge(found(1.0625F)), "");
   EXPECT_NE(trial.judge(found(6)), "");
   // Where the terms are small, the error must be small, too, regardless of other elements.
   const Trial rows = trial_of(
       "MatMul(2x2, 2x1)",
-      {list_of({1e4F, 1e4F, 1e-3F, 1e-3F}).reshaped({2, 2}), list_of({1, 1}).reshaped({2, 1})});
-  const auto both = [](float second) { return list_of({2e4F, second}).reshaped({2, 1}); };
+      {floats({1e4F, 1e4F, 1e-3F, 1e-3F}).reshaped({2, 2}), floats({1, 1}).reshaped({2, 1})});
+  const auto both = [](float second) { return floats({2e4F, second}).reshaped({2, 1}); };
   EXPECT_EQ(rows.judge_widely(both(0.1F)), "");
   EXPECT_NE(rows.judge(both(0.1F)), "");
   EXPECT_EQ(rows.judge(both(2e-3F)), "");
 }
 
 TEST(ErrorLimits, KnowWhatOverflowsAndWhatIsFlushed) {
-  const Trial overflow = trial_of("Mul(1, 1)", {list_of({1e30F}), list_of({1e30F})});
-  EXPECT_EQ(overflow.judge(list_of({INFINITY})), "");
-  EXPECT_NE(overflow.judge(list_of({-INFINITY})), "");
-  EXPECT_NE(overflow.judge(list_of({1e38F})), "");
-  const Trial underflow = trial_of("Mul(1, 1)", {list_of({1e-20F}), list_of({1e-20F})});
-  EXPECT_EQ(underflow.judge(list_of({0})), "");
-  EXPECT_EQ(underflow.judge(list_of({1e-40F})), "");
-  EXPECT_NE(underflow.judge(list_of({1e-30F})), "");
+  const Trial overflow = trial_of("Mul(1, 1)", {floats({1e30F}), floats({1e30F})});
+  EXPECT_EQ(overflow.judge(floats({INFINITY})), "");
+  EXPECT_NE(overflow.judge(floats({-INFINITY})), "");
+  EXPECT_NE(overflow.judge(floats({1e38F})), "");
+  const Trial underflow = trial_of("Mul(1, 1)", {floats({1e-20F}), floats({1e-20F})});
+  EXPECT_EQ(underflow.judge(floats({0})), "");
+  EXPECT_EQ(underflow.judge(floats({1e-40F})), "");
+  EXPECT_NE(underflow.judge(floats({1e-30F})), "");
 }
 
 // A flushed number is zero, which decides otherwise than both ends of an interval.
 TEST(ErrorLimits, AcceptThatSomethingIsZeroOnlyWhereItMayBe) {
   const Trial trial = trial_of("Mul(3, 3); Cast(@) to=9",
-                               {list_of({1e-20F, 1e-10F, 1}), list_of({1e-20F, 1e-10F, 5})});
+                               {floats({1e-20F, 1e-10F, 1}), floats({1e-20F, 1e-10F, 5})});
   const auto truths = [](bool first, bool second, bool third) {
     const std::array<bool, 3> elements = {first, second, third};
     return Tensor::from<bool>(DataType::Bool, {3}, elements);
@@ -362,7 +354,7 @@ TEST(ErrorLimits, AcceptOnlyWhatTheNodesDecideOneByOne) {
 // The number may be rounded to -2, or to the float16 above it. Whole, that is -2 or -1, in both
 // terms alike.
 TEST(ErrorLimits, DecideOneValueAlikeWhereverItIsRead) {
-  const Trial trial = trial_of("Cast(1) to=10; Cast(@) to=6; Add(@, @)", {list_of({-1.9995117F})});
+  const Trial trial = trial_of("Cast(1) to=10; Cast(@) to=6; Add(@, @)", {floats({-1.9995117F})});
   const auto whole = [](int32_t number) {
     return Tensor::from<int32_t>(DataType::Int32, {1}, std::vector<int32_t>{number});
   };
@@ -377,7 +369,7 @@ TEST(ErrorLimits, DecideOneValueAlikeWhereverItIsRead) {
 TEST(ErrorLimits, AcceptThatNumbersAreEqualWhereTheirIntervalsMeet) {
   const Trial trial =
       trial_of("Cast(3) to=16; Equal(@, bfloat16:3); Cast(@) to=11",
-               {list_of({1.001F, 1.001F, 1.5F}),
+               {floats({1.001F, 1.001F, 1.5F}),
                 Tensor::from<BFloat16>(
                     DataType::BFloat16, {3},
                     std::vector<BFloat16>{BFloat16(1.0F), BFloat16(2.0F), BFloat16(1.0F)})});
@@ -395,7 +387,7 @@ TEST(ErrorLimits, FollowTheRoundingOfLargeWholeNumbers) {
       "Cast(uint32:3) to=1; Softmax(@) axis=0",
       {Tensor::from<uint32_t>(DataType::UInt32, {3},
                               std::vector<uint32_t>{4294967294U, 4294967290U, 4294967295U})});
-  EXPECT_EQ(trial.judge(list_of({1.0F / 3, 1.0F / 3, 1.0F / 3})), "");
+  EXPECT_EQ(trial.judge(floats({1.0F / 3, 1.0F / 3, 1.0F / 3})), "");
 }
 
 TEST(ErrorLimits, AreNotKnownWhereNothingFollows) {
@@ -407,7 +399,7 @@ TEST(ErrorLimits, AreNotKnownWhereNothingFollows) {
 }
 
 TEST(ErrorLimits, EachOpOfOnnxStatesABound) {
-  for (const ops::Op* op : registry().all()) {
+  for (const ops::Op* op : all_ops().all()) {
     EXPECT_EQ(op->error_bound.has_value(), op->domain.empty()) << op->name;
   }
 }

@@ -1,17 +1,16 @@
 #include "verify/op_case.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/error_test.h"
 #include "graph/verify.h"
+#include "ops/all_ops_test.h"
 
 namespace tessera::verification {
 namespace {
 
 OpCase read(const std::string& text, uint64_t seed = 1) {
-  static const ops::Registry registry = ops::make_registry();
-  return read_op_case(text, registry, seed);
+  return read_op_case(text, all_ops(), seed);
 }
 
 std::string output_type(const OpCase& op_case) {

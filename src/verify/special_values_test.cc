@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "base/tensors_test.h"
+#include "ops/all_ops_test.h"
 #include "tessera/float16.h"
 #include "verify/op_case.h"
 #include "verify/random_tensor.h"
@@ -12,23 +14,18 @@
 namespace tessera::verification {
 namespace {
 
-Tensor row_of(std::vector<float> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return Tensor::from<float>(DataType::Float32, {count}, values);
-}
-
 // The verdict on a single element `found`.
 std::string lost(float plain, float special, float found, bool may_spread = false) {
-  const Tensor before = row_of({plain});
-  const Tensor after = row_of({special});
-  return explain_lost_special({before, {}, after}, row_of({found}), may_spread, 0);
+  const Tensor before = floats({plain});
+  const Tensor after = floats({special});
+  return explain_lost_special({before, {}, after}, floats({found}), may_spread, 0);
 }
 
 // Same as lost(), for a single elementwise op.
 std::string lost_alone(float special, float found) {
-  const Tensor before = row_of({1});
-  const Tensor after = row_of({special});
-  return explain_lost_special({before, {}, after, SpecialValues::All}, row_of({found}), false, 0);
+  const Tensor before = floats({1});
+  const Tensor after = floats({special});
+  return explain_lost_special({before, {}, after, SpecialValues::All}, floats({found}), false, 0);
 }
 
 TEST(WithSpecialValues, HasEveryKindAndLeavesMost) {
@@ -100,9 +97,8 @@ TEST(ExplainLostSpecial, WantsWhatOneElementwiseOpGives) {
 }
 
 TEST(SpecialValuesFor, AreAllForOneElementwiseOpAlone) {
-  const ops::Registry registry = ops::make_registry();
   const auto kinds = [&](const char* text) {
-    return special_values_for(read_op_case(text, registry, 1).graph, registry);
+    return special_values_for(read_op_case(text, all_ops(), 1).graph, all_ops());
   };
   EXPECT_EQ(kinds("Relu(3x5)"), SpecialValues::All);
   EXPECT_EQ(kinds("Relu(3x5); Exp(@)"), SpecialValues::Infinities);

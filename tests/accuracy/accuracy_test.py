@@ -5,11 +5,11 @@ Without --long, backends that compile each kernel for long get an op of each kin
 that add up, three get the longest axes, on the other backends."""
 
 import json
-import subprocess
 
 import pytest
 
 from catalog import BACKENDS
+from programs import run_program
 
 # One length that is no multiple of a vector, and one in which sums of float32 stall.
 LENGTHS = "1021,65536"
@@ -28,8 +28,7 @@ ONE_OF_EACH_KIND = ("Sigmoid(", "Tanh(", "Softplus(", "Gelu(", "Sqrt(", "Floor("
 def measure(bin_dir, *arguments):
     program = bin_dir / "measure_accuracy"
     assert program.exists(), f"{program} is not built: tools/build release measure_accuracy"
-    result = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=900,
-                            check=False)
+    result = run_program(program, *arguments, code=None, timeout=900)
     assert result.returncode in (0, 1), result.stderr
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     wrong = [f"{line['case']}, {line['range']}: {line['failure']}" for line in lines
@@ -38,9 +37,8 @@ def measure(bin_dir, *arguments):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_errors_are_within_the_bounds_that_ops_state(bin_dir, backend, why_unusable, is_long):
-    if why_unusable.get(backend):
-        pytest.skip(f"{backend} is {why_unusable[backend]}")
+def test_errors_are_within_the_bounds_that_ops_state(bin_dir, backend, need_backend, is_long):
+    need_backend(backend)
     is_sample = backend in SLOW and not is_long
     lines = []
     for case in ONE_OF_EACH_KIND if is_sample else ("",):

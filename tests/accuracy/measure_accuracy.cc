@@ -4,7 +4,6 @@
 // docs/accuracy.md is made from these lines by bench/accuracy.py. The exit code is 1 if an error
 // exceeds its bound.
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>

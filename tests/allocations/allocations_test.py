@@ -3,13 +3,14 @@ separately."""
 
 import json
 import pathlib
-import subprocess
 import warnings
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
+from programs import json_of, run_program
+from small_models import node, save_model, tensor_type
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNS = 100
@@ -28,9 +29,7 @@ def count_all(bin_dir):
         pytest.skip(f"{program} is not built: sanitizers replace malloc themselves")
 
     def run(models, backends, threads=1, runs=RUNS):
-        done = subprocess.run([program, backends, str(threads), str(runs), *models],
-                              capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        done = run_program(program, backends, threads, runs, *models)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     return run
@@ -46,34 +45,18 @@ def count(count_all):
     return run
 
 
-def save(path, graph, opset=17):
-    imports = [helper.make_opsetid("", opset)]
-    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), path)
-    return path
-
-
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory):
     """A convolution, sums in place, a view, a joint value, and an output that is a copy of an
     input."""
     rng = np.random.default_rng(3)
     weight = rng.standard_normal((8, 3, 3, 3)).astype(np.float32)
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4),
-        helper.make_node("Relu", ["c"], ["r"]),
-        helper.make_node("Add", ["r", "c"], ["s"]),
-        helper.make_node("Concat", ["s", "r"], ["j"], axis=1),
-        helper.make_node("GlobalAveragePool", ["j"], ["p"]),
-        helper.make_node("Flatten", ["p"], ["f"]),
-        helper.make_node("Softmax", ["f"], ["y"]),
-        helper.make_node("Identity", ["x"], ["same"]),
-    ]
-    graph = helper.make_graph(
-        nodes, "small", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 16]),
-         helper.make_tensor_value_info("same", TensorProto.FLOAT, [1, 3, 16, 16])],
-        [numpy_helper.from_array(weight, "w")])
-    return save(tmp_path_factory.mktemp("allocations") / "small.onnx", graph)
+    nodes = [node("Conv", "x w", "c", pads=[1] * 4), node("Relu", "c", "r"),
+             node("Add", "r c", "s"), node("Concat", "s r", "j", axis=1),
+             node("GlobalAveragePool", "j", "p"), node("Flatten", "p", "f"),
+             node("Softmax", "f", "y"), node("Identity", "x", "same")]
+    return save_model(tmp_path_factory.mktemp("allocations") / "small.onnx", nodes,
+                      {"x": [1, 3, 16, 16]}, {"y": [1, 16], "same": [1, 3, 16, 16]}, {"w": weight})
 
 
 @pytest.fixture(scope="session")
@@ -88,46 +71,35 @@ def wide_model(tmp_path_factory):
         "scales": np.array([1, 1, 2, 0.5], np.float32),
         "k": np.array([5], np.int64),
     }
-    nodes = [
-        helper.make_node("Conv", ["x", "conv"], ["c"], pads=[1] * 4),
-        helper.make_node("Add", ["c", "row"], ["a"]),
-        helper.make_node("MatMul", ["a", "matrix"], ["m"]),
-        helper.make_node("Transpose", ["m"], ["t"], perm=[0, 3, 1, 2]),
-        helper.make_node("Resize", ["t", "", "scales"], ["z"], mode="linear"),
-        helper.make_node("ReduceMax", ["z"], ["d"], axes=[1, 3], keepdims=0),
-        helper.make_node("TopK", ["t", "k"], ["values", "places"], axis=1),
-    ]
-    outputs = [helper.make_tensor_value_info("d", TensorProto.FLOAT, [1, 32]),
-               helper.make_tensor_value_info("values", TensorProto.FLOAT, [1, 5, 16, 64]),
-               helper.make_tensor_value_info("places", TensorProto.INT64, [1, 5, 16, 64])]
-    graph = helper.make_graph(
-        nodes, "wide", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 64, 64])],
-        outputs, [numpy_helper.from_array(array, name) for name, array in constants.items()])
-    return save(tmp_path_factory.mktemp("allocations") / "wide.onnx", graph)
+    nodes = [node("Conv", "x conv", "c", pads=[1] * 4), node("Add", "c row", "a"),
+             node("MatMul", "a matrix", "m"), node("Transpose", "m", "t", perm=[0, 3, 1, 2]),
+             node("Resize", ["t", "", "scales"], "z", mode="linear"),
+             node("ReduceMax", "z", "d", axes=[1, 3], keepdims=0),
+             node("TopK", "t k", "values places", axis=1)]
+    places = tensor_type(TensorProto.INT64, [1, 5, 16, 64])
+    return save_model(tmp_path_factory.mktemp("allocations") / "wide.onnx", nodes,
+                      {"x": [1, 8, 64, 64]},
+                      {"d": [1, 32], "values": [1, 5, 16, 64], "places": places}, constants)
 
 
 @pytest.mark.parametrize("threads", (1, 2))
 @pytest.mark.parametrize("backend", ("native", "reference"))
 @pytest.mark.parametrize("model", ("small_model", "wide_model"))
-def test_plans_allocate_nothing(count, request, model, backend, threads, why_unusable):
-    if why_unusable.get(backend):
-        pytest.skip(f"{backend} is {why_unusable[backend]}")
+def test_plans_allocate_nothing(count, request, model, backend, threads, need_backend):
+    need_backend(backend)
     counts = count(request.getfixturevalue(model), backend, threads)
     assert counts["total"] == counts["library"]
     # With several threads, the thread library allocates its tasks.
     assert threads > 1 or counts["total"] == 0
 
 
-def test_elementwise_work_of_onednn_keeps_its_memory_objects(count, tmp_path, why_unusable):
+def test_elementwise_work_of_onednn_keeps_its_memory_objects(count, tmp_path, needs_onednn):
     """The library itself allocates a few times in each run; objects for its arguments would be tens
     of allocations more, which take longer than a small sum."""
-    if why_unusable.get("onednn"):
-        pytest.skip(f"onednn is {why_unusable['onednn']}")
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"])], "add",
-                              [value(name, TensorProto.FLOAT, [1, 1000]) for name in "xy"],
-                              [value("z", TensorProto.FLOAT, [1, 1000])])
-    counts = count(save(tmp_path / "add.onnx", graph), "onednn")
+    size = [1, 1000]
+    model = save_model(tmp_path / "add.onnx", [node("Add", "x y", "z")], {"x": size, "y": size},
+                       {"z": size})
+    counts = count(model, "onednn")
     assert 0 < counts["total"] <= 15 * RUNS
 
 
@@ -160,8 +132,8 @@ def fed_with_one(case):
 
 
 def test_no_kernel_of_the_reference_allocates(count_all, bin_dir, tmp_path):
-    listing = subprocess.run([bin_dir / "print_op_table"], capture_output=True, check=True).stdout
-    ours = {op["name"] for op in json.loads(listing) if op["is_supported"] and not op["domain"]}
+    ours = {op["name"] for op in json_of(bin_dir / "print_op_table")
+            if op["is_supported"] and not op["domain"]}
     paths = {}
     for case in node_cases():
         ops = {node.op_type for node in case.model.graph.node if not node.domain}
@@ -190,14 +162,13 @@ def test_no_kernel_of_the_reference_allocates(count_all, bin_dir, tmp_path):
 
 @pytest.mark.parametrize("threads", (1, 2))
 @pytest.mark.parametrize("network", ZOO)
-def test_networks_allocate_only_within_libraries(count, network, threads, why_unusable, capsys):
+def test_networks_allocate_only_within_libraries(count, network, threads, need_backend, capsys):
     model = ROOT / "build/zoo" / network / "model.onnx"
     if not model.exists():
         pytest.skip("the zoo is not here")
     # On the reference, the ops that these two lack would take minutes.
     for name in ("onednn", "native"):
-        if why_unusable.get(name):
-            pytest.skip(f"{name} is {why_unusable[name]}")
+        need_backend(name)
     counts = count(model, "onednn,native", threads)
     with capsys.disabled():
         print(f"\n{network}, {threads} threads, {RUNS} runs: {counts['library']} allocations by "

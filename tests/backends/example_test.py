@@ -2,15 +2,15 @@
 works."""
 
 import json
-import os
-import subprocess
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 
 from outside_build import COMPILERS, EXAMPLE, ROOT, build_example
+from programs import plain_environment, run_program
+from small_models import node, save_model
 
 
 @pytest.fixture(scope="module", params=COMPILERS)
@@ -40,28 +40,19 @@ def expected_distances():
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """ONNX ops that the example does not support, some that it does, and one custom op."""
-    make = helper.make_node
-    nodes = [
-        make("Conv", ["picture", "filter"], ["convolved"], name="conv"),
-        make("LeakyRelu", ["convolved"], ["bent"], name="bend", alpha=0.1),
-        make("Reshape", ["bent", "matrix"], ["features"], name="flatten"),
-        make("MatMul", ["left", "features"], ["inner"], name="first_product"),
-        make("MatMul", ["middle", "inner"], ["product"], name="second_product"),
-        make("Transpose", ["product"], ["turned"], name="turn", perm=[1, 0]),
-        make("MatMul", ["turned", "right"], ["points"], name="third_product"),
-        make("Distance", ["points", "centres"], ["distances"], name="distance",
-             domain="org.example"),
-    ]
+    nodes = [node("Conv", "picture filter", "convolved", "conv"),
+             node("LeakyRelu", "convolved", "bent", "bend", alpha=0.1),
+             node("Reshape", "bent matrix", "features", "flatten"),
+             node("MatMul", "left features", "inner", "first_product"),
+             node("MatMul", "middle inner", "product", "second_product"),
+             node("Transpose", "product", "turned", "turn", perm=[1, 0]),
+             node("MatMul", "turned right", "points", "third_product"),
+             node("Distance", "points centres", "distances", "distance", domain="org.example")]
     weights = {"filter": FILTER, "left": LEFT, "middle": MIDDLE, "right": RIGHT,
                "centres": CENTRES, "matrix": np.array([3, 16], np.int64)}
-    graph = helper.make_graph(
-        nodes, "mixed",
-        [helper.make_tensor_value_info("picture", TensorProto.FLOAT, PICTURE.shape)],
-        [helper.make_tensor_value_info("distances", TensorProto.FLOAT, [16, 2])],
-        [numpy_helper.from_array(array, name) for name, array in weights.items()])
     folder = tmp_path_factory.mktemp("example")
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("org.example", 1)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), folder / "model.onnx")
+    save_model(folder / "model.onnx", nodes, {"picture": PICTURE.shape}, {"distances": [16, 2]},
+               weights, domains={"org.example": 1})
     np.save(folder / "picture.npy", PICTURE)
     np.save(folder / "distances.npy", expected_distances().astype(np.float32))
     return folder / "model.onnx"
@@ -69,15 +60,8 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def tessera(tessera_binary, model):
-    environment = {name: text for name, text in os.environ.items()
-                   if name == "TESSERA_OPTIMIZE" or not name.startswith("TESSERA_")}
-
-    def call(*arguments, **variables):
-        return subprocess.run([tessera_binary, *map(str, arguments)], text=True, timeout=300,
-                              cwd=model.parent, env=environment | variables, capture_output=True,
-                              check=False)
-
-    return call
+    return lambda *arguments, code=0, **variables: run_program(
+        tessera_binary, *arguments, code=code, cwd=model.parent, env=plain_environment(**variables))
 
 
 RUN = ("run", "model.onnx", "--input", "picture=picture.npy", "--expect",
@@ -86,7 +70,6 @@ RUN = ("run", "model.onnx", "--input", "picture=picture.npy", "--expect",
 
 def test_is_listed_with_its_layout(tessera, library):
     result = tessera("backends", "--json", "--backend-path", library)
-    assert result.returncode == 0, result.stderr
     [entry] = [entry for entry in json.loads(result.stdout)["backends"]
                if entry["backend"] == "example"]
     assert entry["is_usable"] and entry["version"] == "1.0"
@@ -95,25 +78,21 @@ def test_is_listed_with_its_layout(tessera, library):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_mixed_model_gives_what_numpy_gives(tessera, library, threads):
-    result = tessera(*RUN, "--backend-path", library, "--threads", threads)
-    assert result.returncode == 0, result.stdout + result.stderr
+    tessera(*RUN, "--backend-path", library, "--threads", threads)
 
 
 def test_is_found_through_the_environment(tessera, library):
-    result = tessera(*RUN, TESSERA_BACKEND_PATH=str(library.parent))
-    assert result.returncode == 0, result.stdout + result.stderr
+    tessera(*RUN, TESSERA_BACKEND_PATH=str(library.parent))
 
 
 def test_without_it_the_op_is_unknown(tessera):
-    result = tessera(*RUN)
-    assert result.returncode == 2
+    result = tessera(*RUN, code=2)
     assert "Distance" in result.stderr and "org.example" in result.stderr
 
 
 def test_conversions_stand_in_the_plan_only_where_layouts_differ(tessera, library):
-    result = tessera("explain", "model.onnx", "--json", "--backend-path", library,
-                     "--backends", "example")
-    assert result.returncode == 0, result.stderr
+    result = tessera("explain", "model.onnx", "--json", "--backend-path", library, "--backends",
+                     "example")
     steps = json.loads(result.stdout)["steps"]
     by_name = {step["name"]: step for step in steps if step["op"] != "convert"}
     for product in ("first_product", "second_product", "third_product"):
@@ -141,13 +120,12 @@ def test_a_model_that_its_type_rule_refuses_says_so(tessera, library, model, tmp
         if tensor.name == "centres":
             tensor.CopyFrom(numpy_helper.from_array(CENTRES[:, :2].copy(), "centres"))
     onnx.save(wrong, tmp_path / "wrong.onnx")
-    result = tessera("run", tmp_path / "wrong.onnx", "--backend-path", library)
-    assert result.returncode == 2
+    result = tessera("run", tmp_path / "wrong.onnx", "--backend-path", library, code=2)
     assert "'distance'" in result.stderr and "16x3 and 2x2" in result.stderr
 
 
 def test_passes_verification(tessera, library):
-    result = tessera("verify", "--backend", library, "--json", "--cases", 2)
+    result = tessera("verify", "--backend", library, "--json", "--cases", 2, code=None)
     report = json.loads(result.stdout)
     assert result.returncode == 0 and report["failures"] == [], report["failures"]
     assert {op["op"] for op in report["ops"] if op["accepted_count"]} >= {"MatMul", "LeakyRelu"}

@@ -1,12 +1,11 @@
 """Plug-ins and programs that Tessera finds by searching are run only if they belong to a user whose
 code runs anyway. Each case is a copy of the program with its own folder of plug-ins."""
 
-import json
 import os
 import shutil
-import subprocess
 
 import pytest
+from programs import json_of, run_program
 
 STRANGER = 12345
 
@@ -14,10 +13,8 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make fi
 
 
 @pytest.fixture
-def place(tessera_binary, why_unusable, tmp_path):
+def place(tessera_binary, needs_native, tmp_path):
     """A copy of the program in bin/, with the plug-in 'native' in lib/tessera."""
-    if why_unusable.get("native"):
-        pytest.skip(f"native is {why_unusable['native']}")
     folder = tmp_path / "lib" / "tessera"
     folder.mkdir(parents=True)
     (tmp_path / "bin").mkdir()
@@ -30,9 +27,9 @@ def place(tessera_binary, why_unusable, tmp_path):
 
 def native(place, **variables):
     environment = {name: value for name, value in os.environ.items() if name != "TESSERA_BACKENDS"}
-    done = subprocess.run([place / "bin" / "tessera", "backends", "--json"], text=True, check=True,
-                          capture_output=True, cwd=place, env={**environment, **variables})
-    entry, = [entry for entry in json.loads(done.stdout)["backends"] if entry["backend"] == "native"]
+    listing = json_of(place / "bin" / "tessera", "backends", "--json", cwd=place,
+                      env={**environment, **variables})
+    entry, = [entry for entry in listing["backends"] if entry["backend"] == "native"]
     return entry
 
 
@@ -109,7 +106,7 @@ def test_the_worker_of_another_user_is_not_started(place, bin_dir):
     worker = place / "bin" / "tessera-worker"
     shutil.copy2(bin_dir / "tessera-worker", worker)
     os.chown(worker, STRANGER, STRANGER)
-    done = subprocess.run([place / "bin" / "tessera", "verify", "--backend", plugin(place), "--cases", "1"],
-                          text=True, capture_output=True, check=False)
+    done = run_program(place / "bin" / "tessera", "verify", "--backend", plugin(place), "--cases",
+                       "1", code=None)
     text = " ".join(done.stderr.split())
     assert f"is not started: '{worker}' belongs to another user (number {STRANGER})" in text

@@ -8,17 +8,12 @@ import shutil
 import signal
 import subprocess
 
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from programs import plain_environment, run_program
+from small_models import save_relu_and_sigmoid
 from terminal import run_on_terminal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
-RELU = np.maximum(X, 0)
-Y = RELU + 1 / (1 + np.exp(-RELU))
 
 # Mischief -> what the reported reason contains.
 FAILS_TO_OPEN = {
@@ -130,32 +125,15 @@ def plugins(bin_dir):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """relu -> (sigmoid) -> sum of both. Relu and sum without sigmoid are not a convex group."""
-    value = helper.make_tensor_value_info
-    nodes = [
-        helper.make_node("Relu", ["x"], ["positive"], name="relu"),
-        helper.make_node("Sigmoid", ["positive"], ["squashed"], name="sigmoid"),
-        helper.make_node("Add", ["positive", "squashed"], ["y"], name="sum"),
-    ]
-    graph = helper.make_graph(nodes, "small", [value("x", TensorProto.FLOAT, X.shape)],
-                              [value("y", TensorProto.FLOAT, X.shape)])
-    folder = tmp_path_factory.mktemp("hostile")
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.save(model, folder / "model.onnx")
-    np.save(folder / "x.npy", X)
-    np.save(folder / "y.npy", Y)
-    return folder / "model.onnx"
+    return save_relu_and_sigmoid(tmp_path_factory.mktemp("hostile"))
 
 
 @pytest.fixture
 def tessera(tessera_binary, model):
-    def call(*arguments, mischief=None):
-        environment = {name: text for name, text in os.environ.items()
-                       if name == "TESSERA_OPTIMIZE" or not name.startswith("TESSERA_")}
-        if mischief:
-            environment["TESSERA_TEST_MISCHIEF"] = mischief
-        return subprocess.run([tessera_binary, *map(str, arguments)], text=True, timeout=60,
-                              cwd=model.parent, env=environment, capture_output=True, check=False)
+    def call(*arguments, mischief=None, code=0):
+        variables = {"TESSERA_TEST_MISCHIEF": mischief} if mischief else {}
+        return run_program(tessera_binary, *arguments, code=code, cwd=model.parent,
+                           env=plain_environment(**variables))
 
     return call
 
@@ -163,7 +141,6 @@ def tessera(tessera_binary, model):
 def read_backend(tessera, library, mischief=None):
     """The entry for `library` in `tessera backends`."""
     result = tessera("backends", "--json", "--backend-path", library, mischief=mischief)
-    assert result.returncode == 0, result.stderr
     [entry] = [entry for entry in json.loads(result.stdout)["backends"]
                if str(library) in str(entry.get("file", ""))]
     return entry
@@ -171,14 +148,13 @@ def read_backend(tessera, library, mischief=None):
 
 def run(tessera, model, library, mischief=None):
     return tessera("run", model, "--input", "x=x.npy", "--expect", "y=y.npy",
-                   "--backend-path", library, mischief=mischief)
+                   "--backend-path", library, mischief=mischief, code=None)
 
 
 def refusals(tessera, model, library, mischief):
     """The plug-in's reasons in `tessera explain` for refusing the node 'relu', and the steps of the
     plan."""
     result = tessera("explain", model, "--json", "--backend-path", library, mischief=mischief)
-    assert result.returncode == 0, result.stderr
     steps = json.loads(result.stdout)["steps"]
     reasons = [refusal["reason"] for step in steps for refusal in step["refusals"]
                if refusal["backend"] == "hostile" and refusal["node"] == "relu"]
@@ -237,16 +213,14 @@ def test_what_fails_when_run_names_the_step_and_the_backend(tessera, model, plug
     result = run(tessera, model, plugins / "hostile.so", mischief)
     assert result.returncode == 3
     assert FAILS_TO_RUN[mischief] in result.stderr and "hostile" in result.stderr
-    excluded = tessera("run", model, "--input", "x=x.npy", "--expect", "y=y.npy", "--exclude",
-                       "hostile", "--backend-path", plugins / "hostile.so", mischief=mischief)
-    assert excluded.returncode == 0, excluded.stderr
+    tessera("run", model, "--input", "x=x.npy", "--expect", "y=y.npy", "--exclude", "hostile",
+            "--backend-path", plugins / "hostile.so", mischief=mischief)
 
 
 def test_a_folder_with_good_and_bad_ones_is_opened(tessera, model, plugins, tmp_path):
     for library in ("hostile.so", "hostile_no_open.so", "hostile_no_plugin.so"):
         shutil.copy(plugins / library, tmp_path)
     result = tessera("backends", "--json", "--backend-path", tmp_path)
-    assert result.returncode == 0
     entries = [entry for entry in json.loads(result.stdout)["backends"]
                if str(tmp_path) in str(entry.get("file", ""))]
     assert sorted(entry["is_usable"] for entry in entries) == [False, False, True]
@@ -264,8 +238,8 @@ def libcxx_plugin(tmp_path_factory):
     if subprocess.run([*command, "-fsyntax-only", folder / "empty.cc"], capture_output=True,
                       check=False).returncode != 0:
         pytest.skip("libc++ is not installed: tools/setup check")
-    subprocess.run([*command, "-shared", f"-I{ROOT / 'include'}", "-o", folder / "hostile.so",
-                    ROOT / "tests" / "backends" / "hostile" / "hostile.cc"], check=True)
+    run_program(*command, "-shared", f"-I{ROOT / 'include'}", "-o", folder / "hostile.so",
+                ROOT / "tests" / "backends" / "hostile" / "hostile.cc")
     return folder / "hostile.so"
 
 
@@ -283,9 +257,8 @@ def test_exceptions_of_another_cxx_library_are_survived(tessera, model, libcxx_p
 
 
 def verify_hostile(tessera, plugins, mischief, *arguments):
-    result = tessera("verify", "--backend", plugins / "hostile.so", "--json", *arguments,
+    result = tessera("verify", "--backend", plugins / "hostile.so", "--json", *arguments, code=1,
                      mischief=mischief)
-    assert result.returncode == 1, result.stdout + result.stderr
     return json.loads(result.stdout)
 
 
@@ -326,8 +299,9 @@ def test_verify_does_not_wait_for_a_plugin_that_hangs(tessera, plugins, stage):
 
 
 def test_verify_names_op_and_case_of_a_crash_and_goes_on(tessera, plugins, bin_dir):
-    result = tessera("verify", "--backend", plugins / "hostile.so", mischief="aborts_running")
-    assert result.returncode == 1 and result.stderr == ""
+    result = tessera("verify", "--backend", plugins / "hostile.so", code=1,
+                     mischief="aborts_running")
+    assert result.stderr == ""
     assert "FAILED runs: op Relu, case 1: the plug-in crashed (aborted)" in result.stdout
     assert "Relu(7), candidate 'wicked', 1 thread" in result.stdout
     # After the case that crashed, the next case is tried, and then no further case of this op.
@@ -337,25 +311,23 @@ def test_verify_names_op_and_case_of_a_crash_and_goes_on(tessera, plugins, bin_d
 
 
 def test_verify_finds_nothing_wrong_without_mischief(tessera, plugins):
-    result = tessera("verify", "--backend", plugins / "hostile.so", "--json")
-    assert result.returncode == 0, json.loads(result.stdout)["failures"]
+    tessera("verify", "--backend", plugins / "hostile.so", "--json")
 
 
 def test_verify_in_process_ends_with_the_plugin(tessera, plugins, bin_dir):
     if bin_dir.parent.name == "asan":
         pytest.skip("the sanitizer ends the process in its own way")
     result = tessera("verify", "--backend", plugins / "hostile.so", "--in-process",
-                     mischief="crashes_running")
-    assert result.returncode == -signal.SIGSEGV and result.stdout == ""
+                     code=-signal.SIGSEGV, mischief="crashes_running")
+    assert result.stdout == ""
 
 
 def test_verify_without_its_worker_says_how_to_build_it(tessera_binary, plugins, tmp_path):
     alone = tmp_path / "folder" / "tessera"
     alone.parent.mkdir()
     shutil.copy(tessera_binary, alone)
-    result = subprocess.run([alone, "verify", "--backend", plugins / "hostile.so"], text=True,
-                            timeout=60, capture_output=True, check=False)
-    assert result.returncode == 0 and "backend hostile" in result.stdout
+    result = run_program(alone, "verify", "--backend", plugins / "hostile.so")
+    assert "backend hostile" in result.stdout
     assert "judged in this process" in result.stderr and "tessera-worker" in result.stderr
     assert "make demo" in result.stderr and "tools/build release tessera_worker" in result.stderr
 

@@ -1,8 +1,6 @@
 """examples/03_mixed: convolutions of libraries around an op that only a plug-in supports, in one
 plan whose conversions have names and prices."""
 
-import json
-import subprocess
 import sys
 
 import numpy as np
@@ -14,6 +12,7 @@ MIXED = ROOT / "examples" / "03_mixed"
 sys.path.insert(0, str(MIXED))
 
 import mixed  # noqa: E402
+from programs import json_of, run_program
 
 CONVOLUTIONS = ("conv1", "conv2", "conv3", "conv4")
 COLUMNS = "example:columns"
@@ -31,23 +30,18 @@ def shown(tessera_binary, library, tmp_path_factory, needs_a_library):
     if tessera_binary.parents[1].name == "asan":
         pytest.skip("what it is about are prices, and sanitizers change what kernels take")
     folder = tmp_path_factory.mktemp("codebook")
-    done = subprocess.run(
-        [sys.executable, MIXED / "mixed.py", "--backend", library, "--tessera", tessera_binary,
-         "--folder", folder], text=True, capture_output=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_program(sys.executable, MIXED / "mixed.py", "--backend", library, "--tessera",
+                       tessera_binary, "--folder", folder)
     return done.stdout, folder
 
 
 @pytest.fixture(scope="module")
 def report(tessera_binary, library, shown):
     """The example's plan as JSON, chosen by the costs that the example measured."""
-    done = subprocess.run(
-        [tessera_binary, "explain", "codebook.onnx", "--json", "--threads", "1", "--costs",
-         "costs.json", "--backends", ",".join(["example", *mixed.usable_libraries(tessera_binary)]),
-         "--backend-path", library],
-        text=True, capture_output=True, cwd=shown[1], timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json_of(tessera_binary, "explain", "codebook.onnx", "--json", "--threads", "1",
+                   "--costs", "costs.json", "--backends",
+                   ",".join(["example", *mixed.usable_libraries(tessera_binary)]), "--backend-path",
+                   library, cwd=shown[1])
 
 
 def test_each_node_has_the_library_that_knows_it(report, why_unusable):
@@ -84,9 +78,8 @@ def test_prices_of_steps_add_up_to_that_of_the_plan(report):
 
 
 def test_without_the_plugin_nobody_knows_the_op(tessera_binary, shown):
-    done = subprocess.run([tessera_binary, "explain", "codebook.onnx"], text=True,
-                          capture_output=True, cwd=shown[1], timeout=120, check=False)
-    assert done.returncode == 2 and "org.example" in done.stderr
+    done = run_program(tessera_binary, "explain", "codebook.onnx", code=2, cwd=shown[1])
+    assert "org.example" in done.stderr
 
 
 @pytest.mark.parametrize("options", [(), ("--costs", "costs.json"), ("--backends", "example")],
@@ -96,8 +89,6 @@ def test_the_outputs_are_numpys(tessera_binary, library, shown, options):
     weights = mixed.make_weights()
     expected = mixed.numpy_scores(np.load(folder / "picture.npy"), weights)
     np.save(folder / "expected.npy", expected.astype(np.float32))
-    done = subprocess.run(
-        [tessera_binary, "run", "codebook.onnx", "--backend-path", library, "--input",
-         "picture=picture.npy", "--expect", "scores=expected.npy", "--rtol", "1e-3", "--atol",
-         "1e-3", *options], text=True, capture_output=True, cwd=folder, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_program(tessera_binary, "run", "codebook.onnx", "--backend-path", library, "--input",
+                "picture=picture.npy", "--expect", "scores=expected.npy", "--rtol", "1e-3",
+                "--atol", "1e-3", *options, cwd=folder)

@@ -2,9 +2,9 @@
 
 import pathlib
 import shutil
-import subprocess
 
 import pytest
+from programs import run_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "01_backend"
@@ -18,13 +18,8 @@ def has_libcxx(compiler, folder):
     """Whether `compiler` finds libc++, whose headers are a separate package."""
     source = folder / "libcxx.cc"
     source.write_text("#include <string>\n")
-    return subprocess.run([compiler, "-stdlib=libc++", "-fsyntax-only", source],
-                          capture_output=True, check=False).returncode == 0
-
-
-def run_checked(*command):
-    result = subprocess.run([*map(str, command)], text=True, capture_output=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
+    return run_program(compiler, "-stdlib=libc++", "-fsyntax-only", source,
+                       code=None).returncode == 0
 
 
 def build_example(name, folder):
@@ -37,11 +32,11 @@ def build_example(name, folder):
         pytest.skip("libc++ is not installed: tools/setup check")
     shutil.copytree(EXAMPLE, folder / "source")
     shutil.copytree(ROOT / "include", folder / "include")
-    run_checked("cmake", "-S", folder / "source", "-B", folder / "build",
+    run_program("cmake", "-S", folder / "source", "-B", folder / "build",
                 f"-DTESSERA_INCLUDE_DIR={folder / 'include'}", f"-DCMAKE_CXX_COMPILER={compiler}",
                 f"-DCMAKE_CXX_FLAGS={flags} -Wall -Wextra -Werror", "-DCMAKE_BUILD_TYPE=Release")
-    run_checked("cmake", "--build", folder / "build")
+    run_program("cmake", "--build", folder / "build")
     built = folder / "build" / "example_backend.so"
-    needed = subprocess.run(["ldd", built], text=True, capture_output=True, check=True).stdout
+    needed = run_program("ldd", built).stdout
     assert ("libc++" in needed) == bool(flags)
     return built

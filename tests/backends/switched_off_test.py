@@ -3,18 +3,17 @@ such builds, which takes long."""
 
 import pathlib
 import shutil
-import subprocess
 
 import pytest
 from catalog import PLUGINS
+from programs import run_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def configure(folder, *options):
-    return subprocess.run(
-        ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DTESSERA_TESTS=OFF",
-         "-DTESSERA_PYTHON=OFF", *options], text=True, capture_output=True, check=False)
+def configure(folder, *options, code=0):
+    return run_program("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DTESSERA_TESTS=OFF",
+                       "-DTESSERA_PYTHON=OFF", *options, code=code)
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +25,7 @@ def folder(tmp_path_factory):
     libraries.mkdir(parents=True)
     for name in PLUGINS:
         (libraries / f"backend_{name}.so").write_text("of an earlier configuration")
-    done = configure(folder, *(f"-DTESSERA_{name.upper()}=OFF" for name in PLUGINS))
-    assert done.returncode == 0, done.stdout + done.stderr
+    configure(folder, *(f"-DTESSERA_{name.upper()}=OFF" for name in PLUGINS))
     return folder
 
 
@@ -43,6 +41,6 @@ def test_what_is_switched_off_is_not_built_and_says_why(folder, name):
 
 def test_a_backend_that_is_asked_for_and_cannot_be_built_is_an_error(folder):
     # oneDNN needs oneTBB, so this must fail even if oneTBB is installed.
-    done = configure(folder, "-DTESSERA_THREADS=std", "-DTESSERA_ONEDNN=ON")
+    done = configure(folder, "-DTESSERA_THREADS=std", "-DTESSERA_ONEDNN=ON", code=None)
     assert done.returncode != 0
     assert "TESSERA_ONEDNN=ON, but oneDNN needs oneTBB" in " ".join(done.stderr.split())

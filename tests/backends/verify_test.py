@@ -1,10 +1,9 @@
 """`tessera verify --backend`: an honest plug-in passes, and the right check catches each lie."""
 
 import json
-import os
-import subprocess
 
 import pytest
+from programs import plain_environment, run_program
 
 # Lie -> the check that catches it, and a part of the location or message.
 LIES = {
@@ -46,27 +45,22 @@ LIES = {
 
 
 @pytest.fixture(scope="module")
-def liar(bin_dir):
-    library = bin_dir.parent / "tests" / "backends" / "liar.so"
-    assert library.exists(), f"{library} is not built: tools/build release"
-    return library
+def liar(built_plugin):
+    return built_plugin("liar")
 
 
 @pytest.fixture
 def verify(tessera_binary, liar):
-    def call(*arguments, lie=None):
-        environment = {name: text for name, text in os.environ.items()
-                       if name == "TESSERA_OPTIMIZE" or not name.startswith("TESSERA_")}
-        if lie:
-            environment["TESSERA_TEST_LIE"] = lie
-        return subprocess.run([tessera_binary, "verify", *map(str, arguments)], text=True,
-                              env=environment, timeout=300, capture_output=True, check=False)
+    def call(*arguments, lie=None, code=0):
+        variables = {"TESSERA_TEST_LIE": lie} if lie else {}
+        return run_program(tessera_binary, "verify", *arguments, code=code,
+                           env=plain_environment(**variables))
 
     return call
 
 
 def test_an_honest_one_passes_every_check(verify, liar):
-    result = verify("--backend", liar, "--json", "--cases", 2)
+    result = verify("--backend", liar, "--json", "--cases", 2, code=None)
     report = json.loads(result.stdout)
     assert result.returncode == 0 and report["failures"] == [], report["failures"]
     assert report["backend"] == "liar" and report["failed_count"] == 0
@@ -82,8 +76,9 @@ def test_an_honest_one_passes_every_check(verify, liar):
 
 def test_another_process_finds_what_this_one_does(verify, liar):
     for lie in (None, "wrong_numbers"):
-        apart = json.loads(verify("--backend", liar, "--json", lie=lie).stdout)
-        here = json.loads(verify("--backend", liar, "--json", "--in-process", lie=lie).stdout)
+        apart = json.loads(verify("--backend", liar, "--json", lie=lie, code=None).stdout)
+        here = json.loads(
+            verify("--backend", liar, "--json", "--in-process", lie=lie, code=None).stdout)
         assert apart == here
 
 
@@ -91,8 +86,7 @@ def test_another_process_finds_what_this_one_does(verify, liar):
 def test_a_lie_is_caught_by_the_right_check(verify, liar, lie, bin_dir):
     if lie == "reference_overruns" and bin_dir.parent.name == "asan":
         pytest.skip("the sanitizer catches this one first, and ends the program")
-    result = verify("--backend", liar, "--json", lie=lie)
-    assert result.returncode == 1, result.stdout + result.stderr
+    result = verify("--backend", liar, "--json", code=1, lie=lie)
     check, words = LIES[lie]
     failures = json.loads(result.stdout)["failures"]
     told = [failure["where"] + ": " + failure["message"] for failure in failures
@@ -101,8 +95,7 @@ def test_a_lie_is_caught_by_the_right_check(verify, liar, lie, bin_dir):
 
 
 def test_text_names_check_op_shape_and_candidate(verify, liar):
-    result = verify("--backend", liar, lie="wrong_numbers")
-    assert result.returncode == 1
+    result = verify("--backend", liar, code=1, lie="wrong_numbers")
     group = "Conv(1x3x9x7, #8x3x3x3, #8) pads=1,1,1,1; Relu(@)"
     for check in ("numbers", "other values"):
         assert f"FAILED {check}: {group}, candidate, 1 thread" in result.stdout
@@ -112,14 +105,14 @@ def test_text_names_check_op_shape_and_candidate(verify, liar):
 
 def test_what_cannot_be_opened_fails_and_what_is_not_there_is_bad_input(verify, tmp_path):
     (tmp_path / "text.so").write_text("no library")
-    result = verify("--backend", tmp_path / "text.so")
-    assert result.returncode == 1 and "FAILED opens" in result.stdout
-    result = verify("--backend", tmp_path / "nowhere.so")
-    assert result.returncode == 2 and "nowhere.so" in result.stderr
-    assert verify("--backend", tmp_path / "text.so", "--cases", "0").returncode == 2
-    assert verify("--backend", tmp_path / "text.so", "--seed", "x").returncode == 2
-    assert verify("--backend", tmp_path / "text.so", "--timeout", "0").returncode == 2
-    assert verify().returncode == 2
+    result = verify("--backend", tmp_path / "text.so", code=1)
+    assert "FAILED opens" in result.stdout
+    result = verify("--backend", tmp_path / "nowhere.so", code=2)
+    assert "nowhere.so" in result.stderr
+    verify("--backend", tmp_path / "text.so", "--cases", "0", code=2)
+    verify("--backend", tmp_path / "text.so", "--seed", "x", code=2)
+    verify("--backend", tmp_path / "text.so", "--timeout", "0", code=2)
+    verify(code=2)
 
 
 def test_every_plugin_that_was_built_passes(verify, bin_dir):
@@ -127,8 +120,7 @@ def test_every_plugin_that_was_built_passes(verify, bin_dir):
     if not libraries:
         pytest.skip("no plug-in was built: tessera backends says why")
     for library in libraries:
-        result = verify("--backend", library, "--json", "--cases", 3)
-        assert result.returncode == 0, json.loads(result.stdout)["failures"]
+        verify("--backend", library, "--json", "--cases", 3)
 
 
 @pytest.mark.parametrize("instructions", ["SSE41", "AVX2"])
@@ -139,5 +131,4 @@ def test_onednn_passes_with_its_kernels_for_older_processors(verify, bin_dir, mo
     if not library.exists():
         pytest.skip("onednn was not built: tessera backends says why")
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", instructions)
-    result = verify("--backend", library, "--json", "--cases", 2)
-    assert result.returncode == 0, json.loads(result.stdout)["failures"]
+    verify("--backend", library, "--json", "--cases", 2)

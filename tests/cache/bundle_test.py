@@ -6,13 +6,12 @@ import os
 import shutil
 import signal
 import struct
-import subprocess
 import time
 
-import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from programs import end_of, outcome_of, run_program, start_program
+from small_models import chain, save_model
 
 SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1")
 MEASURED = {"tune", "judge"}
@@ -21,36 +20,14 @@ COLD = MEASURED | {"read", "place", "restore"}
 
 
 @pytest.fixture
-def user(tmp_path):
-    return tmp_path / "user" / "tessera"
-
-
-@pytest.fixture
 def make_bundle(call, model, tmp_path):
     def make(*arguments, of=None, name="model.bundle", shape=SHAPE, **options):
         file = tmp_path / name
-        code, output, errors = call("bundle", of or model, "-o", file, *shape, *arguments, **options)
-        assert code == 0, errors
+        _, output, errors = call("bundle", of or model, "-o", file, *shape, *arguments, **options)
         assert str(file) in output
         return file
 
     return make
-
-
-@pytest.fixture
-def start(call, work, tmp_path):
-    """Starts `tessera run`; returns the stages of load and bind, the output, and stderr."""
-
-    def run(model, *arguments, shape=SHAPE, **options):
-        trace = tmp_path / "trace.json"
-        code, _, errors = call("run", model, "--optimize", *shape, "--random", "1", "--output",
-                               tmp_path / "out", "--trace", trace, *arguments, **options)
-        assert code == 0, errors
-        events = json.loads(trace.read_text())["traceEvents"]
-        return ({event["name"] for event in events if "name" in event},
-                (tmp_path / "out" / "output_0.npy").read_bytes(), errors)
-
-    return run
 
 
 @pytest.fixture
@@ -206,25 +183,14 @@ def test_somebody_elses_plans_are_judged_and_nothing_of_it_is_executed(
 
 
 def test_machine_code_comes_from_it_for_its_maker_alone(make_bundle, call, elsewhere, tmp_path,
-                                                        why_unusable):
-    if why_unusable["jit"]:
-        pytest.skip(why_unusable["jit"])
+                                                        needs_jit):
     ops = ("Exp", "Neg", "Sigmoid", "Tanh")
-    names = ["x", *(f"v{index}" for index in range(len(ops) - 1)), "y"]
-    nodes = [helper.make_node(op, [names[index]], [names[index + 1]])
-             for index, op in enumerate(ops)]
-    graph = helper.make_graph(
-        nodes, "chain", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [64, 256])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
-    chain = tmp_path / "chain.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-              chain)
+    model = save_model(tmp_path / "chain.onnx", chain(*ops), {"x": [64, 256]}, "y")
     options = ("--backends", "jit,reference", "--threads", "1")
-    file = make_bundle(of=chain, shape=options)
+    file = make_bundle(of=model, shape=options)
     for with_key in (True, False):
-        code, output, errors = call("bench", file, "--frozen", "--seconds", "0.01", "--json",
-                                    *options, **elsewhere(f"with {with_key}", with_key=with_key))
-        assert code == 0, errors
+        _, output, errors = call("bench", file, "--frozen", "--seconds", "0.01", "--json", *options,
+                                 **elsewhere(f"with {with_key}", with_key=with_key))
         compiled, = json.loads(output)["codegen"]
         assert compiled["group_count"] == 1
         assert (compiled["compiled_count"] == 0) == with_key
@@ -236,10 +202,10 @@ def test_what_was_tuned_later_precedes_it(make_bundle, call, needs_a_library):
     file = make_bundle("--cache-dir", "elsewhere")
     where = []
     for _ in range(2):
-        _, output, _ = call("cache", "why-miss", file, *SHAPE, "--cache-dir", "later", "--json")
+        _, output, _ = call("cache", "why-miss", file, *SHAPE, "--cache-dir", "later", "--json",
+                            code=None)
         where.append(json.loads(output)["file"])
-        code, _, errors = call("tune", file, *SHAPE, "--cache-dir", "later")
-        assert code == 0, errors
+        _, _, errors = call("tune", file, *SHAPE, "--cache-dir", "later")
     assert where[0] == str(file) and where[1].startswith("later/"), where
 
 
@@ -260,7 +226,7 @@ def forge(bin_dir, tmp_path):
     def run(file, kind, content):
         part = tmp_path / "part"
         part.write_bytes(content)
-        subprocess.run([bin_dir / "forge_cache", "part", file, file, kind, part], check=True)
+        run_program(bin_dir / "forge_cache", "part", file, file, kind, part)
 
     return run
 
@@ -276,17 +242,17 @@ def test_another_machine_ignores_the_plans_and_says_so(make_bundle, start, elsew
     file = make_bundle()
     _, expected, _ = start(file)
     (tmp_path / "caches").write_bytes(part_of(file, "caches"))
-    subprocess.run([bin_dir / "forge_cache", "ingredient", tmp_path / "caches", tmp_path / "caches",
-                    "processor", "Abacus"], check=True)
+    run_program(bin_dir / "forge_cache", "ingredient", tmp_path / "caches", tmp_path / "caches",
+                "processor", "Abacus")
     forge(file, "caches", (tmp_path / "caches").read_bytes())
     stages, output, errors = start(file, **elsewhere("there"))
     assert "tune" in stages and output
     lines = errors.splitlines()
     assert len(lines) == 1, errors
     assert f"the plans of bundle '{file}' are not used: processor: Abacus in the file, " in lines[0]
-    code, _, errors = call("run", file, "--frozen", "--optimize", *SHAPE, "--random", "1",
-                           **elsewhere("frozen"))
-    assert code == 1 and "CacheMiss" in errors and "Abacus" in errors
+    _, _, errors = call("run", file, "--frozen", "--optimize", *SHAPE, "--random", "1", code=1,
+                        **elsewhere("frozen"))
+    assert "CacheMiss" in errors and "Abacus" in errors
     _, shown, _ = call("inspect", file)
     assert "not on this machine: processor: Abacus" in " ".join(shown.split())
 
@@ -300,8 +266,9 @@ def test_packs_that_were_changed_are_never_used(make_bundle, call, elsewhere, fo
     for at in range(96 + table_bytes, len(packs), 64):
         packs[at] ^= 1
     forge(file, "packs", bytes(packs))
-    code, _, errors = call("run", file, *SHAPE, "--random", "1", "--optimize", **elsewhere("there"))
-    assert code == 2 and f"Corrupt: bundle '{file}': expected packed weights" in errors
+    _, _, errors = call("run", file, *SHAPE, "--random", "1", "--optimize", code=2,
+                        **elsewhere("there"))
+    assert f"Corrupt: bundle '{file}': expected packed weights" in errors
     assert "make the bundle again" in errors
 
 
@@ -312,9 +279,9 @@ def test_an_index_of_another_model_is_found_out(make_bundle, make_model, call, e
     other = make_bundle(of=make_model("other.onnx", pads=2), name="other.bundle")
     forge(file, "model", part_of(other, "model"))
     # Another shape needs the weights, which are read from the model.
-    code, _, errors = call("run", file, "--shape", "x=1x16x9x9", "--threads", "1", "--random", "1",
-                           "--optimize", **elsewhere("there"))
-    assert code == 2 and "expected the model that its index describes" in errors, errors
+    _, _, errors = call("run", file, "--shape", "x=1x16x9x9", "--threads", "1", "--random", "1",
+                        "--optimize", code=2, **elsewhere("there"))
+    assert "expected the model that its index describes" in errors, errors
 
 
 def test_a_bundle_in_a_bundle_and_other_parts_that_are_none(make_bundle, call, elsewhere, forge):
@@ -326,12 +293,13 @@ def test_a_bundle_in_a_bundle_and_other_parts_that_are_none(make_bundle, call, e
         file.write_bytes(whole)
         forge(file, kind, content)
         there = elsewhere(f"there {number}")
-        code, _, errors = call("run", file, *SHAPE, "--random", "1", "--optimize", **there)
+        code, _, errors = call("run", file, *SHAPE, "--random", "1", "--optimize", code=None,
+                               **there)
         assert code == 0 or code == 2 and str(file) in errors, (kind, errors)
         if kind in ("model", "caches"):
             there = elsewhere(f"stranger {number}", with_key=False)
-            code, _, errors = call("run", file, *SHAPE, "--random", "1", "--optimize", **there)
-            assert code == 2 and str(file) in errors, (kind, errors)
+            _, _, errors = call("run", file, *SHAPE, "--random", "1", "--optimize", code=2, **there)
+            assert str(file) in errors, (kind, errors)
 
 
 def damaged(file, tmp_path):
@@ -361,7 +329,7 @@ def test_damage_is_an_error_or_without_effect(external_model, make_bundle, start
     for number, (name, path) in enumerate(damaged(file, tmp_path)):
         there = elsewhere(f"there {number}")
         code, output, errors = call("run", path, *SHAPE, "--random", "1", "--optimize", "--output",
-                                    tmp_path / "out", **there)
+                                    tmp_path / "out", code=None, **there)
         if code == 0:
             # Nothing that was damaged was read, or it was made again.
             assert (tmp_path / "out" / "output_0.npy").read_bytes() == expected, name
@@ -371,8 +339,8 @@ def test_damage_is_an_error_or_without_effect(external_model, make_bundle, start
             assert any(kind in errors for kind in ("Corrupt", "InvalidModel", "Unsupported",
                                                    "InvalidArgument")), (name, errors)
         # inspect reads every byte.
-        code, _, errors = call("inspect", path, **there)
-        assert code == 2 and len(errors.splitlines()) == 1, (name, errors)
+        _, _, errors = call("inspect", path, code=2, **there)
+        assert len(errors.splitlines()) == 1, (name, errors)
 
 
 def test_lengths_beyond_the_file_allocate_nothing(make_bundle, call, elsewhere):
@@ -382,8 +350,8 @@ def test_lengths_beyond_the_file_allocate_nothing(make_bundle, call, elsewhere):
         changed = bytearray(data)
         changed[at:at + size] = b"\xff" * (size - 1) + b"\x7f"
         file.write_bytes(changed)
-        code, _, errors = call("inspect", file, **elsewhere(f"there {at}", with_key=False))
-        assert code == 2 and "Corrupt" in errors
+        _, _, errors = call("inspect", file, code=2, **elsewhere(f"there {at}", with_key=False))
+        assert "Corrupt" in errors
 
 
 @pytest.mark.parametrize("target", ["a folder", "no folder", "another file", "the model",
@@ -397,53 +365,46 @@ def test_a_target_that_must_not_be_replaced(external_model, call, tmp_path, targ
             "another file": tmp_path / "notes.txt", "the model": model,
             "a link to the model": tmp_path / "link",
             "its weights": model.parent / "weights.bin", "a device": "/dev/full"}[target]
-    code, _, errors = call("bundle", model, "-o", file, "--no-optimize", *SHAPE)
-    assert code == 2 and f"InvalidArgument: bundle '{file}': " in errors, errors
+    _, _, errors = call("bundle", model, "-o", file, "--no-optimize", *SHAPE, code=2)
+    assert f"InvalidArgument: bundle '{file}': " in errors, errors
     assert {path: path.read_bytes() for path in model.parent.iterdir()} == before
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_other_wrong_requests(make_bundle, call, model, tmp_path):
     file = make_bundle("--no-optimize")
-    code, _, errors = call("bundle", file, "-o", tmp_path / "two.bundle", *SHAPE)
-    assert code == 2 and "make it from the ONNX file" in errors
+    _, _, errors = call("bundle", file, "-o", tmp_path / "two.bundle", *SHAPE, code=2)
+    assert "make it from the ONNX file" in errors
     assert not (tmp_path / "two.bundle").exists()
-    code, _, errors = call("bundle", model, *SHAPE)
-    assert code == 2 and "--output FILE" in errors
-    code, _, errors = call("bundle", model, "-o", tmp_path / "x", "--shape", "x=1x16x8x8", "--shape",
-                           "x=1x16x9x9", "--shape", "#0=1x16x8x8", "--shape", "#0=2x16x8x8",
-                           "--shape", "#0=3x16x8x8")
-    assert code == 2 and "--shape 'x'" in errors and "found 2" in errors
-    code, _, errors = call("bundle", model, "-o", tmp_path / "x", "--shape", "x=1x16xQ")
-    assert code == 2 and not (tmp_path / "x").exists()
+    _, _, errors = call("bundle", model, *SHAPE, code=2)
+    assert "--output FILE" in errors
+    _, _, errors = call("bundle", model, "-o", tmp_path / "x", "--shape", "x=1x16x8x8", "--shape",
+                        "x=1x16x9x9", "--shape", "#0=1x16x8x8", "--shape", "#0=2x16x8x8", "--shape",
+                        "#0=3x16x8x8", code=2)
+    assert "--shape 'x'" in errors and "found 2" in errors
+    call("bundle", model, "-o", tmp_path / "x", "--shape", "x=1x16xQ", code=2)
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.fixture
 def limited(tessera_binary, environment, work):
     """Runs `tessera` with a limit for the size of files, as if the disk were full."""
-
-    def run(kib, *arguments):
-        done = subprocess.run(
-            ["bash", "-c", f'ulimit -f {kib}; exec "$@"', "bash", tessera_binary,
-             *map(str, arguments)], capture_output=True, text=True, timeout=300, cwd=work,
-            env=environment, check=False)
-        return done.returncode, done.stdout, done.stderr
-
-    return run
+    return lambda kib, *arguments, code=0: outcome_of(
+        "bash", "-c", f'ulimit -f {kib}; exec "$@"', "bash", tessera_binary, *arguments, code=code,
+        cwd=work, env=environment)
 
 
 def test_a_full_disk_is_an_error_with_the_name_of_the_file(make_bundle, limited, model, tmp_path):
     file = make_bundle("--no-optimize")
     before = file.read_bytes()
     names = contents(tmp_path)
-    code, _, errors = limited(16, "bundle", model, "-o", file, "--no-optimize", *SHAPE)
-    assert code == 3 and f"DeviceFailed: bundle '{file}': cannot be written: " in errors, errors
+    _, _, errors = limited(16, "bundle", model, "-o", file, "--no-optimize", *SHAPE, code=3)
+    assert f"DeviceFailed: bundle '{file}': cannot be written: " in errors, errors
     assert file.read_bytes() == before
     left = set(contents(tmp_path)) - set(names)
     assert not [name for name in left if "model.bundle" in name]
     # With room, the bundle of before is replaced.
-    code, _, errors = limited(1 << 20, "bundle", model, "-o", file, "--no-optimize", *SHAPE)
-    assert code == 0, errors
+    _, _, errors = limited(1 << 20, "bundle", model, "-o", file, "--no-optimize", *SHAPE)
     assert file.read_bytes() != before and parts_of(file)
 
 
@@ -453,12 +414,10 @@ def test_whoever_stops_it_finds_nothing_or_a_whole_bundle(tessera_binary, enviro
                                                           tmp_path, sent):
     file = tmp_path / "stopped.bundle"
     for delay in (0.02, 0.1, 0.3, 0.6, 1.0):
-        process = subprocess.Popen([tessera_binary, "bundle", model, "-o", file, *SHAPE], cwd=work,
-                                   env=environment, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+        process = start_program(tessera_binary, "bundle", model, "-o", file, *SHAPE, cwd=work,
+                                env=environment)
         time.sleep(delay)
-        process.send_signal(sent)
-        process.wait(timeout=60)
+        end_of(process, None, sent)
         left = [path.name for path in tmp_path.iterdir() if "stopped" in path.name]
         assert left in ([], [file.name]), left
         if left:
@@ -533,12 +492,12 @@ def test_every_command_and_standard_input_take_it(make_bundle, call, tessera_bin
     for command in (("bench", file, "--seconds", "0.01"), ("explain", file, "--runs", "1"),
                     ("inspect", file, "--memory"), ("tune", file, "--dry-run"),
                     ("cache", "fingerprint", file), ("cache", "why-miss", file), ("verify", file)):
-        code, output, errors = call(*command, *SHAPE)
-        assert code == 0 and output, (command, errors)
+        _, output, errors = call(*command, *SHAPE)
+        assert output, (command, errors)
     with open(file, "rb") as stream:
-        done = subprocess.run([tessera_binary, "run", "-", *SHAPE, "--random", "1"], stdin=stream,
-                              cwd=work, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0 and not done.stderr, done.stderr
+        done = run_program(tessera_binary, "run", "-", *SHAPE, "--random", "1", stdin=stream,
+                           cwd=work, env=environment)
+    assert not done.stderr, done.stderr
 
 
 def test_inspect_says_what_it_holds(make_bundle, call, elsewhere):

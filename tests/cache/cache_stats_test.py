@@ -12,9 +12,8 @@ from settled import wait_until_settled
 @pytest.fixture
 def stats(call, tmp_path):
     def run(folder=None):
-        code, output, errors = call("cache", "stats", "--json",
-                                    *(["--cache-dir", folder] if folder else []))
-        assert code == 0, errors
+        _, output, errors = call("cache", "stats", "--json",
+                                 *["--cache-dir", folder] if folder else [])
         return json.loads(output)["folders"]
 
     return run
@@ -34,8 +33,8 @@ def test_an_empty_folder_has_no_kinds(stats, call, tmp_path):
     assert project["kinds"] == user["kinds"] == [] and project["size_bytes"] == 0
     text = " ".join(call("cache", "stats")[1].split())  # long paths wrap lines
     assert text.count(": 0 files, 0 B; at most") == 2
-    code, _, errors = call("cache", "stats", "--cache-dir", tmp_path / "nowhere")
-    assert code == 2 and "there is no such folder" in errors
+    _, _, errors = call("cache", "stats", "--cache-dir", tmp_path / "nowhere", code=2)
+    assert "there is no such folder" in errors
 
 
 def test_each_kind_is_counted(stats, bench, work, tmp_path, call):
@@ -69,12 +68,11 @@ def test_what_cannot_be_used_is_counted(stats, bench, work, tmp_path):
         "unusable_count": 1, "oldest_use_at": "", "newest_use_at": ""}
 
 
-def test_blobs_and_kernels_are_counted_for_each_backend(stats, call, bin_dir, tmp_path):
-    library = bin_dir.parent / "tests" / "backends" / "compiler.so"
+def test_blobs_and_kernels_are_counted_for_each_backend(stats, call, built_plugin, tmp_path):
+    library = built_plugin("compiler")
     leaky = save_model(tmp_path / "leaky.onnx", [0.1, 0.2, 0.3], 100)
-    code, _, errors = call("bench", leaky, "--seconds", "0.001", "--threads", "1", "--optimize",
-                           "--backend-path", library, "--backends", "compiler,reference")
-    assert code == 0, errors
+    _, _, errors = call("bench", leaky, "--seconds", "0.001", "--threads", "1", "--optimize",
+                        "--backend-path", library, "--backends", "compiler,reference")
     blobs = kind(stats(users(tmp_path))[0], "blobs")
     # The blobs of each kernel: its code and its judgement.
     assert (blobs["backend"], blobs["file_count"], blobs["unusable_count"]) == ("compiler", 6, 0)

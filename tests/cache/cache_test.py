@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import pytest
+from programs import end_of, run_program, start_program
 
 SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1")
 
@@ -31,9 +32,8 @@ def caches(folder):
 def stages(call, model, work, *arguments):
     """The names of the stages of a bind, and the report."""
     trace = work.parent / "trace.json"
-    code, output, errors = call("bench", model, "--optimize", "--json", "--seconds", "0.001",
-                                *SHAPE, "--trace", trace, *arguments)
-    assert code == 0, errors
+    _, output, errors = call("bench", model, "--optimize", "--json", "--seconds", "0.001", *SHAPE,
+                             "--trace", trace, *arguments)
     events = json.loads(trace.read_text())["traceEvents"]
     return {event["name"] for event in events if "name" in event}, json.loads(output)
 
@@ -55,30 +55,29 @@ def test_the_second_process_measures_nothing(call, model, work, needs_a_library)
 def test_plan_and_outputs_are_the_same(call, model, work):
     outputs = []
     for number in range(3):
-        code, output, errors = call(
-            "run", model, "--optimize", *SHAPE, "--random", "1", "--output", f"out{number}")
-        assert code == 0, errors
+        _, _, errors = call("run", model, "--optimize", *SHAPE, "--random", "1", "--output",
+                            f"out{number}")
         outputs.append((work / f"out{number}" / "output_0.npy").read_bytes())
     assert outputs[0] == outputs[1] == outputs[2]
 
 
 def test_without_optimize_nothing_is_read_or_written(call, model, work, tmp_path):
-    code, _, _ = call("run", model, *SHAPE, "--random", "1", "--no-optimize")
-    assert code == 0
+    call("run", model, *SHAPE, "--random", "1", "--no-optimize")
     assert not caches(work) and not (tmp_path / "user").exists()
 
 
 def test_optimizing_is_the_default_and_the_environment_switches_it_off(call, model, work):
-    assert call("run", model, *SHAPE, "--random", "1", TESSERA_OPTIMIZE="0")[0] == 0
+    call("run", model, *SHAPE, "--random", "1", TESSERA_OPTIMIZE="0")
     assert not caches(work)
-    code, _, errors = call("run", model, *SHAPE, "--random", "1", "--optimize", "--no-optimize")
-    assert code == 2 and "--no-optimize" in errors
+    _, _, errors = call("run", model, *SHAPE, "--random", "1", "--optimize", "--no-optimize",
+                        code=2)
+    assert "--no-optimize" in errors
     # One run is not worth measuring.
-    assert call("run", model, *SHAPE, "--random", "1")[0] == 0
+    call("run", model, *SHAPE, "--random", "1")
     assert not caches(work)
-    assert call("run", model, *SHAPE, "--random", "1", "--optimize")[0] == 0
+    call("run", model, *SHAPE, "--random", "1", "--optimize")
     assert len(caches(work)) == 1
-    assert call("bench", model, *SHAPE, "--seconds", "0.001", "--frozen")[0] == 0
+    call("bench", model, *SHAPE, "--seconds", "0.001", "--frozen")
 
 
 def test_another_model_reuses_prices_and_says_what_that_saved(call, model, make_model, needs_native):
@@ -87,28 +86,26 @@ def test_another_model_reuses_prices_and_says_what_that_saved(call, model, make_
     # processes.
     shape = ("--shape", "x=1x16x256x256", "--threads", "1", "--tune-budget", "30",
              "--backends", "native")
-    code, first, errors = call("explain", model, *shape)
-    assert code == 0, errors
+    _, first, errors = call("explain", model, *shape)
     assert "measured " in first and "known times saved" not in first
     other = make_model("other.onnx", swapped=True)
-    code, second, errors = call("explain", other, *shape)
-    assert code == 0, errors
+    _, second, errors = call("explain", other, *shape)
     saved = re.search(r"(\d+) known times saved at least ([\d.]+) (s|ms)", " ".join(second.split()))
     assert saved and int(saved[1]) > 0 and float(saved[2]) > 0, second
     # If the plan is known, nothing is measured, and no measuring is reported.
-    code, third, _ = call("explain", other, *shape)
-    assert code == 0 and "measured 0" not in third and "known times saved" not in third
+    _, third, _ = call("explain", other, *shape)
+    assert "measured 0" not in third and "known times saved" not in third
 
 
 def test_frozen_never_measures(call, model, work):
-    code, _, errors = call("bench", model, "--optimize", "--frozen", *SHAPE)
-    assert code == 1 and "CacheMiss" in errors and "no cache of this model" in errors
+    _, _, errors = call("bench", model, "--optimize", "--frozen", *SHAPE, code=1)
+    assert "CacheMiss" in errors and "no cache of this model" in errors
     assert not caches(work)
-    assert call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE)[0] == 0
-    assert call("bench", model, "--optimize", "--frozen", "--seconds", "0.001", *SHAPE)[0] == 0
-    code, _, errors = call("bench", model, "--optimize", "--frozen", "--shape", "x=1x16x24x24",
-                           "--threads", "2")
-    assert code == 1 and "threads: 1 in the file, 2 now" in " ".join(errors.split())
+    call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE)
+    call("bench", model, "--optimize", "--frozen", "--seconds", "0.001", *SHAPE)
+    _, _, errors = call("bench", model, "--optimize", "--frozen", "--shape", "x=1x16x24x24",
+                        "--threads", "2", code=1)
+    assert "threads: 1 in the file, 2 now" in " ".join(errors.split())
 
 
 def test_a_folder_that_cannot_be_written_gives_way_to_the_users(bench, work, tmp_path):
@@ -120,9 +117,8 @@ def test_a_folder_that_cannot_be_written_gives_way_to_the_users(bench, work, tmp
 
 
 def test_with_nowhere_to_write_it_runs_and_says_so_once(call, model, work):
-    code, _, errors = call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE,
-                           "--cache-dir", "/proc/nowhere", XDG_CACHE_HOME="", HOME="")
-    assert code == 0
+    _, _, errors = call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE, "--cache-dir",
+                        "/proc/nowhere", XDG_CACHE_HOME="", HOME="")
     assert errors.count("are not saved") == 1 and "/proc/nowhere" in errors
 
 
@@ -150,14 +146,8 @@ def test_damaged_files_are_misses_with_a_reason(bench, work, change):
 
 def test_eight_at_once_measure_once(tessera_binary, model, environment, work):
     command = [tessera_binary, "bench", model, "--optimize", "--json", "--seconds", "0.001", *SHAPE]
-    processes = [subprocess.Popen(command, cwd=work, env=environment, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                 for _ in range(8)]
-    hits = []
-    for process in processes:
-        output, errors = process.communicate(timeout=300)
-        assert process.returncode == 0, errors
-        hits.append(json.loads(output)["cache"]["is_hit"])
+    processes = [start_program(*command, cwd=work, env=environment) for _ in range(8)]
+    hits = [json.loads(end_of(process, timeout=300)[0])["cache"]["is_hit"] for process in processes]
     assert hits.count(False) == 1
     assert len(list(work.iterdir())) == 1
 
@@ -166,17 +156,14 @@ def test_killed_at_any_moment_the_next_start_is_right(tessera_binary, model, env
                                                       is_long):
     command = [tessera_binary, "bench", model, "--optimize", "--seconds", "0.001", *SHAPE]
     for round_number in range(200 if is_long else 12):
-        process = subprocess.Popen(command, cwd=work, env=environment, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+        process = start_program(*command, cwd=work, env=environment)
         time.sleep(0.02 * (1 + round_number % 12))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        code, output, errors = call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE)
-        assert code == 0, errors
+        end_of(process, None, signal.SIGKILL)
+        _, _, errors = call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE)
         assert "Corrupt" not in errors
         for path in caches(work):
             path.unlink()
-    call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE)
+    call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE, code=None)
     assert len(caches(work)) == 1
 
 
@@ -189,15 +176,13 @@ def test_whoever_waits_takes_over_when_the_other_dies(tessera_binary, model, env
     while not lock.exists():
         time.sleep(0.01)
     time.sleep(0.1)
-    waiting = subprocess.Popen(
-        [tessera_binary, "bench", model, "--optimize", "--json", "--seconds", "0.001", *SHAPE],
-        cwd=work, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    waiting = start_program(tessera_binary, "bench", model, "--optimize", "--json", "--seconds",
+                            "0.001", *SHAPE, cwd=work, env=environment)
     time.sleep(0.5)
     assert waiting.poll() is None
-    subprocess.run(["pkill", "-KILL", "-P", str(holder.pid)], check=True)
+    run_program("pkill", "-KILL", "-P", holder.pid)
     holder.wait()
-    output, errors = waiting.communicate(timeout=60)
-    assert waiting.returncode == 0
+    output, errors = end_of(waiting)
     assert "waiting for" in errors and json.loads(output)["cache"]["is_hit"] is False
 
 
@@ -219,10 +204,9 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_each_ingredient_alone_is_a_miss_that_names_it(call, model, bench, name, needs_a_library):
     bench()
-    code, output, _ = call("cache", "why-miss", model, *SHAPE)
-    assert code == 0 and output.startswith("hit: ")
-    code, output, errors = call("cache", "why-miss", model, *CHANGES[name])
-    assert code == 1, errors
+    _, output, _ = call("cache", "why-miss", model, *SHAPE)
+    assert output.startswith("hit: ")
+    _, output, errors = call("cache", "why-miss", model, *CHANGES[name], code=1)
     assert f"has a plan for another case, {name}: " in " ".join(output.split()) and " ".join(output.split()).count(" in the file, ") == 1, output
 
 
@@ -231,7 +215,7 @@ def test_names_do_not_matter_but_attributes_and_order_do(call, make_model, bench
 
     def is_hit(**options):
         other = make_model("other.onnx", **options)
-        return call("cache", "why-miss", other, *SHAPE)[0] == 0
+        return call("cache", "why-miss", other, *SHAPE, code=None)[0] == 0
 
     assert is_hit()
     assert is_hit(prefix="renamed_", doc="something else")
@@ -244,8 +228,7 @@ def test_two_fine_tunes_share_a_plan_and_give_their_own_outputs(call, make_model
     outputs = []
     for seed in (0, 1, 0, 1):
         one = make_model(f"tune{seed}.onnx", seed=seed)
-        code, _, errors = call("run", one, "--optimize", *SHAPE, "--random", "1", "--output", "out")
-        assert code == 0, errors
+        _, _, errors = call("run", one, "--optimize", *SHAPE, "--random", "1", "--output", "out")
         outputs.append((work / "out" / "output_0.npy").read_bytes())
     assert outputs[0] == outputs[2] and outputs[1] == outputs[3] and outputs[0] != outputs[1]
     assert len(caches(work)) == 1
@@ -280,15 +263,14 @@ def test_tune_measures_anew_and_replaces(call, model, work, bench, needs_a_libra
     bench()
     file, = caches(work)
     before = file.read_bytes()
-    code, output, _ = call("tune", model, "--json", *SHAPE)
-    assert code == 0 and json.loads(output)["tuning"]["measured_count"] > 0
+    _, output, _ = call("tune", model, "--json", *SHAPE)
+    assert json.loads(output)["tuning"]["measured_count"] > 0
     assert file.read_bytes() != before
     assert bench()["cache"]["is_hit"] is True
 
 
 def test_the_fingerprint_is_shown_with_its_ingredients(call, model, work, bench):
-    code, output, _ = call("cache", "fingerprint", model, "--json", *SHAPE)
-    assert code == 0
+    _, output, _ = call("cache", "fingerprint", model, "--json", *SHAPE)
     shown = json.loads(output)
     assert len(shown["fingerprint"]) == 40
     names = {one["ingredient"] for one in shown["ingredients"]}
@@ -314,12 +296,12 @@ def test_caches_are_listed_shown_verified_and_cleared(call, bench, work, tmp_pat
     assert {section["origin"] for section in shown["sections"]} == {"found by this user"}
     assert shown["fingerprint"] in call("cache", "show", file)[1]
     assert file.name in call("cache", "ls")[1]
-    assert call("cache", "verify")[0] == 0
+    call("cache", "verify")
     broken = work / "0123456.cache"
     broken.write_bytes(file.read_bytes()[:-1])
-    code, output, _ = call("cache", "verify")
-    assert code == 1 and "0123456.cache" in output
-    assert call("cache", "show", broken)[0] == 2
+    _, output, _ = call("cache", "verify", code=1)
+    assert "0123456.cache" in output
+    call("cache", "show", broken, code=2)
     user = tmp_path / "user" / "tessera"
     user.mkdir(parents=True, exist_ok=True)
     shutil.copy(file, user / file.name)
@@ -335,7 +317,7 @@ def test_what_was_saved_on_purpose_is_cleared_where_its_folder_is_named(python, 
     output = " ".join(call("cache", "clear")[1].split())
     assert "removed 1 cache" in output and "1 cache that save_cache() wrote stays" in output
     assert [path.name for path in caches(work)] == ["1234567.cache"]
-    assert call("cache", "clear", "--cache-dir", work)[0] == 0
+    call("cache", "clear", "--cache-dir", work)
     assert not caches(work)
 
 
@@ -344,15 +326,14 @@ def test_a_small_disk_says_why_nothing_was_saved(bench, call, model, tmp_path):
         pytest.skip("mounting needs root")
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk],
-                             capture_output=True, check=False)
+    mounted = run_program("mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk, code=None)
     if mounted.returncode != 0:
         pytest.skip("no tmpfs can be mounted here")
     try:
         (disk / "full").write_bytes(b"x" * 4096)
-        code, _, errors = call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE,
-                               "--cache-dir", disk, XDG_CACHE_HOME="", HOME="")
-        assert code == 0 and "No space left on device" in errors
+        _, _, errors = call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE,
+                            "--cache-dir", disk, XDG_CACHE_HOME="", HOME="")
+        assert "No space left on device" in errors
         assert [path.name for path in disk.iterdir()] == ["full"]
     finally:
-        subprocess.run(["umount", disk], check=False)
+        run_program("umount", disk, code=None)

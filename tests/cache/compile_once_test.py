@@ -6,22 +6,20 @@ import collections
 import json
 import os
 import signal
-import subprocess
 import time
 
 import numpy as np
 import pytest
 from leaky_model import save_model
+from programs import end_of, run_program, start_program
 from settled import wait_until_settled
 
 SLOPES = [round(0.1 * at, 1) for at in range(1, 11)]
 
 
 @pytest.fixture
-def library(bin_dir):
-    built = bin_dir.parent / "tests" / "backends" / "compiler.so"
-    assert built.exists(), f"{built} is not built: tools/build release compiler"
-    return built
+def library(built_plugin):
+    return built_plugin("compiler")
 
 
 @pytest.fixture
@@ -34,18 +32,16 @@ def start(tessera_binary, library, tmp_path):
                   "TESSERA_CACHE_DIR": str(tmp_path / "project"),
                   "TESSERA_TEST_COMPILER_LOG": str(tmp_path / "compiled.txt"),
                   "TESSERA_TEST_COMPILER": mode, **variables}
-        return subprocess.Popen(
-            [tessera_binary, "bench", model, "--json", "--seconds", "0.01", "--threads", "1",
-             "--backend-path", library, "--backends", "compiler,reference", *options],
-            env=names, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return start_program(
+            tessera_binary, "bench", model, "--json", "--seconds", "0.01", "--threads", "1",
+            "--backend-path", library, "--backends", "compiler,reference", *options, env=names,
+            cwd=tmp_path)
 
     return call
 
 
 def result_of(process):
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, out + err
-    return json.loads(out)
+    return json.loads(end_of(process, timeout=300)[0])
 
 
 def counts_of(result):
@@ -120,8 +116,7 @@ def test_a_process_that_is_killed_while_it_compiles_blocks_nobody(start, tmp_pat
     assert compilations(tmp_path) == {0.5: 1}
     other = start(save_model(tmp_path / "other.onnx", [0.5], 2000))
     time.sleep(1)
-    hanging.send_signal(signal.SIGKILL)
-    hanging.communicate()
+    end_of(hanging, -signal.SIGKILL, signal.SIGKILL)
     began = time.monotonic()
     result_of(other)
     assert time.monotonic() - began < 15
@@ -148,8 +143,8 @@ def test_models_of_one_process_share_a_kernel_that_is_saved_as_a_whole(tessera, 
             np.testing.assert_array_equal(output, sign * np.where(x < 0, np.float32(slope) * x, x))
     # Nobody uses the kernels any more.
     del executors, executor
-    tessera.load(tmp_path / "0.onnx", backends=backends).bind(backends=["compiler", "reference"],
-                                                             optimize=False)
+    tessera.load(tmp_path / "0.onnx", backends=backends).bind(
+        backends=["compiler", "reference"], optimize=False)
     assert compilations(tmp_path) == {0.3: 2, 0.6: 2}
 
 
@@ -176,12 +171,9 @@ def explained(tessera_binary, library, model, tmp_path, mode):
     """The output of `tessera explain` for a model whose plan is known."""
     names = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "user"),
              "TESSERA_CACHE_DIR": str(tmp_path / "project"), "TESSERA_TEST_COMPILER": mode}
-    done = subprocess.run(
-        [tessera_binary, "explain", model, "--optimize", "--threads", "1", "--backend-path",
-         library, "--backends", "compiler,reference", "--json"],
-        env=names, cwd=tmp_path, text=True, capture_output=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return run_program(tessera_binary, "explain", model, "--optimize", "--threads", "1",
+                       "--backend-path", library, "--backends", "compiler,reference", "--json",
+                       env=names, cwd=tmp_path).stdout
 
 
 def test_a_failure_is_remembered_with_its_message(tessera_binary, start, library, tmp_path):

@@ -2,13 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import outcome_of, run_python
+from small_models import node, normal, save_model
 
 CHANNELS = 16
 SIDE = 24
@@ -17,32 +15,18 @@ SIDE = 24
 def write_model(path, *, seed=0, prefix="", pads=1, doc="", swapped=False):
     """Two convolutions with a residual sum and a difference; `seed` selects the weights."""
     rng = np.random.default_rng(seed)
-    weights = [numpy_helper.from_array(
-        rng.standard_normal((CHANNELS, CHANNELS, 3, 3)).astype(np.float32) * 0.1, f"{prefix}w{i}")
-        for i in range(2)]
+    weights = {f"{prefix}w{i}": 0.1 * normal(rng, CHANNELS, CHANNELS, 3, 3) for i in range(2)}
     operands = [f"{prefix}c1", f"{prefix}r0"]
-    nodes = [
-        helper.make_node("Conv", ["x", f"{prefix}w0"], [f"{prefix}c0"], f"{prefix}conv0",
-                         pads=[pads] * 4),
-        helper.make_node("Relu", [f"{prefix}c0"], [f"{prefix}r0"], f"{prefix}relu"),
-        helper.make_node("Conv", [f"{prefix}r0", f"{prefix}w1"], [f"{prefix}c1"], f"{prefix}conv1",
-                         pads=[1] * 4),
-        helper.make_node("Sub", operands[::-1] if swapped else operands, ["y"], f"{prefix}sub"),
-    ]
-    graph = helper.make_graph(
-        nodes, "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, CHANNELS, "H", "W"])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights, doc_string=doc)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
-    return path
+    nodes = [node("Conv", f"x {prefix}w0", f"{prefix}c0", f"{prefix}conv0", pads=[pads] * 4),
+             node("Relu", f"{prefix}c0", f"{prefix}r0", f"{prefix}relu"),
+             node("Conv", f"{prefix}r0 {prefix}w1", f"{prefix}c1", f"{prefix}conv1", pads=[1] * 4),
+             node("Sub", operands[::-1] if swapped else operands, "y", f"{prefix}sub")]
+    return save_model(path, nodes, {"x": [1, CHANNELS, "H", "W"]}, "y", weights, doc_string=doc)
 
 
 @pytest.fixture
 def make_model(tmp_path):
-    def make(name="model.onnx", **options):
-        return write_model(tmp_path / name, **options)
-
-    return make
+    return lambda name="model.onnx", **options: write_model(tmp_path / name, **options)
 
 
 @pytest.fixture
@@ -66,14 +50,29 @@ def work(tmp_path):
 
 @pytest.fixture
 def call(tessera_binary, environment, work):
-    """Runs `tessera` in the working folder; returns exit code, stdout and stderr."""
+    """Runs `tessera` in the working folder, checks the exit code, and returns exit code, stdout and
+    stderr."""
+    return lambda *arguments, folder=work, code=0, **variables: outcome_of(
+        tessera_binary, *arguments, code=code, cwd=folder, env=environment, variables=variables)
 
-    def run(*arguments, folder=None, **variables):
-        done = subprocess.run(
-            [tessera_binary, *map(str, arguments)], capture_output=True, text=True, timeout=300,
-            stdin=subprocess.DEVNULL, check=False, cwd=folder or work,
-            env={**environment, **variables})
-        return done.returncode, done.stdout, done.stderr
+
+@pytest.fixture
+def user(tmp_path):
+    """The folder of the user, which holds what serves all models."""
+    return tmp_path / "user" / "tessera"
+
+
+@pytest.fixture
+def start(call, tmp_path):
+    """Starts `tessera run`; returns the stages of load and bind, the output's bytes, and stderr."""
+
+    def run(model, *arguments, shape=("--shape", "x=1x16x24x24", "--threads", "1"), **options):
+        trace = tmp_path / "trace.json"
+        _, _, errors = call("run", model, "--optimize", *shape, "--random", "1", "--output",
+                            tmp_path / "out", "--trace", trace, *arguments, **options)
+        events = json.loads(trace.read_text())["traceEvents"]
+        return ({event["name"] for event in events if "name" in event},
+                (tmp_path / "out" / "output_0.npy").read_bytes(), errors)
 
     return run
 
@@ -83,27 +82,21 @@ def bench(call, model):
     """Runs a short `bench --json` of the model with --optimize; returns its report."""
 
     def run(*arguments, of=None, shape=SIDE, **options):
-        code, output, errors = call(
-            "bench", of or model, "--optimize", "--json", "--seconds", "0.001", "--threads", "1",
-            "--shape", f"x=1x{CHANNELS}x{shape}x{shape}", *arguments, **options)
-        assert code == 0, errors
+        _, output, errors = call("bench", of or model, "--optimize", "--json", "--seconds", "0.001",
+                                 "--threads", "1", "--shape", f"x=1x{CHANNELS}x{shape}x{shape}",
+                                 *arguments, **options)
         return json.loads(output)
 
     return run
 
 
 @pytest.fixture
-def python(bin_dir, tessera, environment, work):
+def python(tessera, environment, work):
     """Runs a text as a Python program that can import the module; returns its JSON output."""
-    folder = bin_dir.parent / "python"
 
     def run(text, *arguments, **variables):
-        prelude = (f"import json, sys\nsys.path.insert(0, {str(folder)!r})\n"
-                   "import numpy as np\nimport tessera\n")
-        done = subprocess.run(
-            [sys.executable, "-c", prelude + text, *map(str, arguments)], capture_output=True,
-            text=True, timeout=300, check=False, cwd=work, env={**environment, **variables})
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        program = "import json, sys\nimport numpy as np\nimport tessera\n" + text
+        return json.loads(run_python(tessera, program, *arguments, cwd=work, env=environment,
+                                     variables=variables).stdout)
 
     return run

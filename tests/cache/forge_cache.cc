@@ -6,7 +6,6 @@
 //   forge_cache part IN OUT KIND FILE    OUT is the bundle IN with FILE as its part KIND
 //   forge_cache random IN FOLDER N SEED  N caches, 0.cache and so on: IN with changed prices and
 //                                        plans
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>

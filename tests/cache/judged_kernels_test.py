@@ -3,10 +3,10 @@ tests/backends/compiler makes kernels that are wrong in a way that the environme
 
 import json
 import os
-import subprocess
 
 import pytest
 from leaky_model import save_model
+from programs import run_program
 
 SLOPES = [0.1, 0.2, 0.3]
 MODES = {"off": ["--no-optimize"], "now": ["--optimize"]}
@@ -26,22 +26,18 @@ print(json.dumps([first, used()]))
 
 
 @pytest.fixture
-def call(tessera_binary, bin_dir, tmp_path):
+def call(tessera_binary, built_plugin, tmp_path):
     """Runs `tessera` with the plug-in, and returns what it prints."""
-    library = bin_dir.parent / "tests" / "backends" / "compiler.so"
-    assert library.exists(), f"{library} is not built: tools/build release compiler"
+    library = built_plugin("compiler")
 
     def start(command, model, *options, fault="none", mode=""):
         names = {name: text for name, text in os.environ.items() if not name.startswith("TESSERA_")}
         names |= {"XDG_CACHE_HOME": str(tmp_path / "user"),
                   "TESSERA_CACHE_DIR": str(tmp_path / "project"),
                   "TESSERA_TEST_COMPILER_FAULT": fault, "TESSERA_TEST_COMPILER": mode}
-        done = subprocess.run(
-            [tessera_binary, command, model, "--json", "--threads", "1", "--backend-path", library,
-             "--backends", "compiler,reference", *options],
-            env=names, cwd=tmp_path, text=True, capture_output=True, timeout=300, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return run_program(tessera_binary, command, model, "--json", "--threads", "1",
+                           "--backend-path", library, "--backends", "compiler,reference", *options,
+                           env=names, cwd=tmp_path).stdout
 
     return start
 

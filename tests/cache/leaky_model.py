@@ -1,7 +1,7 @@
 """Models of ops that the test plug-in `compiler` compiles (tests/backends/compiler)."""
 
-import onnx
-from onnx import TensorProto, helper
+import small_models
+from small_models import node
 
 
 def save_model(path, slopes, size, also=()):
@@ -9,16 +9,11 @@ def save_model(path, slopes, size, also=()):
     names = [f"x{at}" for at in range(len(slopes))]
     nodes = []
     for at, slope in enumerate(slopes):
-        nodes.append(helper.make_node("LeakyRelu", [names[at]], [f"a{at}"], f"leaky{at}",
-                                      alpha=slope))
+        nodes.append(node("LeakyRelu", [names[at]], f"a{at}", f"leaky{at}", alpha=slope))
         value = f"a{at}"
         for op in also:
-            nodes.append(helper.make_node(op, [value], [f"{value}_{op}"], f"{op}{at}"))
+            nodes.append(node(op, [value], f"{value}_{op}", f"{op}{at}"))
             value = f"{value}_{op}"
-        nodes.append(helper.make_node("Identity", [value], [f"y{at}"], f"end{at}"))
-    ends = [[helper.make_tensor_value_info(f"{end}{at}", TensorProto.FLOAT, [size])
-             for at in range(len(slopes))] for end in "xy"]
-    graph = helper.make_graph(nodes, path.stem, *ends)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+        nodes.append(node("Identity", [value], f"y{at}", f"end{at}"))
+    ends = [{f"{end}{at}": [size] for at in range(len(slopes))} for end in "xy"]
+    return small_models.save_model(path, nodes, *ends)

@@ -2,13 +2,12 @@
 
 import os
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import run_program
+from small_models import node, save_model
 
 MEBI = 1 << 20
 WIDTH = 3072  # 36 MiB a weight
@@ -37,17 +36,12 @@ print("\\n".join(warnings))
 
 def save(path, width, layers):
     draw = np.random.default_rng(0)
-    nodes, weights, last = [], [], "x"
+    nodes, weights, last = [], {}, "x"
     for index in range(layers):
-        weights.append(numpy_helper.from_array(
-            draw.standard_normal((width, width)).astype(np.float32) / width**0.5, f"w{index}"))
-        nodes.append(helper.make_node("MatMul", [last, f"w{index}"], [f"y{index}"], f"product{index}"))
+        weights[f"w{index}"] = draw.standard_normal((width, width)).astype(np.float32) / width**0.5
+        nodes.append(node("MatMul", [last, f"w{index}"], f"y{index}", f"product{index}"))
         last = f"y{index}"
-    graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, width])],
-        [helper.make_tensor_value_info(last, TensorProto.FLOAT, None)], weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
-    return path
+    return save_model(path, nodes, {"x": [1, width]}, {last: None}, weights)
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +56,8 @@ def run(bin_dir, tessera, needs_native, models, environment, tmp_path):
         large, small = models
         variables = {**environment, "PYTHONPATH": str(bin_dir.parent / "python")}
         join = (lambda: (group / "cgroup.procs").write_text(str(os.getpid()))) if group else None
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, large, kind, str(limit), optimize, small],
-            env=variables, cwd=tmp_path, capture_output=True, text=True, check=False,
-            preexec_fn=join, timeout=300)
-        assert done.returncode == 0, done.stderr[-2000:]
+        done = run_program(sys.executable, "-c", PROGRAM, large, kind, limit, optimize, small,
+                           env=variables, cwd=tmp_path, preexec_fn=join)
         first, _, warnings = done.stdout.partition("\n")
         return float(first), warnings.strip()
 

@@ -102,9 +102,8 @@ def test_a_type_alone_leaves_nothing_of_it_to_measure(python, model, work, tmp_p
     assert loaded["types"]["native"][0] > 0 and loaded["types"]["native"][1] == 0, "none measured"
 
 
-def test_a_type_is_saved_with_its_compiled_kernels(python, model, work, tmp_path, why_unusable):
-    if why_unusable["openvino"]:
-        pytest.skip(why_unusable["openvino"])
+def test_a_type_is_saved_with_its_compiled_kernels(python, model, work, tmp_path, need_backend):
+    need_backend("openvino")
     bind = "executor = model.bind({'x': (1, 16, 24, 24)}, threads=1, backends=['openvino'], swap=False, "
     saved = python(LOAD + bind + "optimize=True)\n" + """
 model.save_cache('it.cache', type='openvino')

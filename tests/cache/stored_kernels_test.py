@@ -16,11 +16,10 @@ print(json.dumps([plan.kernels, plan.loaded_kernels, y.tobytes().hex(),
 
 
 @pytest.fixture
-def start(python, why_unusable):
+def start(python, need_backend):
     """Starts a process; returns the number of kernels, how many of them were loaded, the output's
     bytes, and the stages."""
-    if why_unusable.get("openvino"):
-        pytest.skip(f"openvino is {why_unusable['openvino']}")
+    need_backend("openvino")
     return lambda model, text=BIND, **variables: python(text, model, **variables)
 
 

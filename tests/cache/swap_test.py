@@ -6,10 +6,8 @@ import json
 import os
 import time
 
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from small_models import node, save_model
 
 # These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
@@ -39,24 +37,15 @@ def is_right(y):
 
 @pytest.fixture(scope="module")
 def relu(tmp_path_factory):
-    def value(name):
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [SIDE, SIDE])
-
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], "relu")], "g", [value("x")],
-                              [value("y")])
-    path = tmp_path_factory.mktemp("swap") / "relu.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-              path)
-    return path
+    return save_model(tmp_path_factory.mktemp("swap") / "relu.onnx",
+                      [node("Relu", "x", "y", "relu")], {"x": [SIDE, SIDE]}, {"y": [SIDE, SIDE]})
 
 
 @pytest.fixture(scope="module")
-def slow(bin_dir, tmp_path_factory):
+def slow(built_plugin, tmp_path_factory):
     """Environment variables of processes that share a cache; with them, both kernels of `hostile`
     are slow."""
-    library = bin_dir.parent / "tests" / "backends" / "hostile.so"
-    assert library.exists(), f"{library} is not built: tools/build release hostile"
-    return {"TESSERA_BACKEND_PATH": str(library),
+    return {"TESSERA_BACKEND_PATH": str(built_plugin("hostile")),
             "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("user")),
             "TESSERA_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
             "TESSERA_TEST_MISCHIEF": "slow_either_way"}
@@ -202,16 +191,15 @@ def test_the_trace_of_bench_shows_the_change(tuned, call, relu, slow, tmp_path):
                  "reference:Relu", "--tune-budget", "60", "--seconds", "0.01", "--trace", trace)
 
     def stages(*options):
-        code, _, errors = call(*arguments, *options, **slow)
-        assert code == 0, errors
+        _, _, errors = call(*arguments, *options, **slow)
         return {event["name"] for event in json.loads(trace.read_text())["traceEvents"]
                 if "name" in event}
 
     assert "swap" in stages()
     assert "swap" not in stages("--swap", "off")
     assert "tune" not in stages("--swap", "on")
-    code, _, errors = call(*arguments, "--swap", "perhaps", **slow)
-    assert code == 2 and "--swap" in errors
+    _, _, errors = call(*arguments, "--swap", "perhaps", code=2, **slow)
+    assert "--swap" in errors
 
 
 LEAK = """

@@ -3,7 +3,6 @@ user put there is used, written through or waited for. Caches are used only if t
 to root, and only if they are regular files with one link."""
 
 import hashlib
-import json
 import os
 import pathlib
 import shutil
@@ -12,6 +11,7 @@ import sys
 import tempfile
 
 import pytest
+from programs import json_of, run_program
 from settled import wait_until_settled
 
 ANNA, BERT, ROOT = 12001, 12002, 0
@@ -90,12 +90,8 @@ class Place:
     def start(self, user, cache_dir=None, caches=None):
         """Binds and runs the model as this user; returns the process's report. `caches` replaces
         the folder that contains the user's folder."""
-        done = subprocess.run(
-            self.command(cache_dir), cwd=self.shared, env=self.environment(user, caches),
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-            timeout=MOST_SECONDS, **as_user(user))
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return json_of(*self.command(cache_dir), cwd=self.shared,
+                       env=self.environment(user, caches), timeout=MOST_SECONDS, **as_user(user))
 
     def names(self, user):
         """The names of the files that this user's start creates: the cache, its staged file, and
@@ -106,7 +102,7 @@ class Place:
         return file.name, f".{file.name}.new", f".{report['entry']}.lock"
 
     def as_user(self, user, *command):
-        subprocess.run([*map(str, command)], check=True, **as_user(user))
+        run_program(*command, **as_user(user))
 
 
 @pytest.fixture
@@ -115,8 +111,8 @@ def place(bin_dir, tessera, model, needs_native):
         pytest.skip("starting processes of other users needs root")
     with tempfile.TemporaryDirectory(prefix="tessera_two_users_", dir="/tmp") as folder:
         made = Place(pathlib.Path(folder), bin_dir, model)
-        tried = subprocess.run([bin_dir / "tessera", "--version"], check=False, capture_output=True,
-                               cwd="/", **as_user(ANNA)) if is_reachable(bin_dir) else None
+        tried = run_program(bin_dir / "tessera", "--version", code=None, cwd="/", **as_user(ANNA)
+                            ) if is_reachable(bin_dir) else None
         if tried is None or tried.returncode != 0:
             pytest.skip("other users cannot reach the built programs")
         yield made

@@ -1,7 +1,6 @@
 """A library that is added, removed or upgraded competes with the old plan: the old plan runs
 immediately, new candidates are measured in the background, and then the faster plan is used."""
 
-import json
 import shutil
 
 import pytest
@@ -118,7 +117,7 @@ def test_the_first_result_comes_as_soon_as_after_a_hit(start):
 def test_why_miss_says_so(start, call, relu, plugins):
     text = program().replace("exclude=exclude", "exclude=[]")
     start(text, libraries=OLD)
-    code, output, _ = call("cache", "why-miss", relu, "--threads", "1",
+    code, output, _ = call("cache", "why-miss", relu, "--threads", "1", code=None,
                            TESSERA_BACKEND_PATH=str(plugins / "versioned_2.so"))
     text = " ".join(output.split())
     assert code == 0 and "versioned: version 1.0 in the file, version 2.0 now" in text

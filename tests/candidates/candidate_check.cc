@@ -176,6 +176,17 @@ CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, 
   return result;
 }
 
+void expect_answers(const Totals& totals, int answered, size_t largest) {
+  EXPECT_GE(totals.answered, answered);
+  EXPECT_EQ(totals.largest, largest);
+}
+
+void expect_refusal(const Totals& totals, const std::string& reason) {
+  EXPECT_EQ(totals.answered, 0) << reason;
+  ASSERT_EQ(totals.refusals.size(), 1U) << reason;
+  EXPECT_THAT(totals.refusals.begin()->first, HasSubstr(reason));
+}
+
 Totals check_cases(const std::string& backend, uint64_t seed, int cases, const MakeCase& make,
                    const Tolerance& tolerance) {
   static std::map<std::string, std::unique_ptr<CandidateCheck>> checks;

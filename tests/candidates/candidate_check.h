@@ -84,6 +84,12 @@ struct Totals {
   std::map<std::string, int> refusals;
 };
 
+// Expects that at least `answered` cases had a candidate, the largest of `largest` nodes.
+void expect_answers(const Totals& totals, int answered, size_t largest);
+
+// Expects that there was no candidate, for one reason, which contains `reason`.
+void expect_refusal(const Totals& totals, const std::string& reason);
+
 using MakeCase = std::function<RandomGraph(Dice& dice, const ops::Registry& registry)>;
 
 // Makes and checks `cases` graphs, reports failures to GoogleTest, and prints the totals.

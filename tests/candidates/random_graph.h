@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ops/graph_test.h"
@@ -48,6 +49,25 @@ class RandomGraph {
 
   // Adds a fed input in csr or row_sparse whose capacity is its full size.
   RandomGraph& sparse_input(const std::string& name, SparseFormat format, Tensor tensor);
+
+  // As GraphBuilder::node(): one output with the name of the node, or with other names.
+  RandomGraph& node(const std::string& name, const std::string& op,
+                    const std::vector<std::string>& inputs, Attributes attributes = {}) {
+    return node(name, op, inputs, {name}, std::move(attributes));
+  }
+  RandomGraph& node(const std::string& name, const std::string& op,
+                    const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                    Attributes attributes = {}) {
+    builder.node(name, op, inputs, outputs, std::move(attributes));
+    return *this;
+  }
+
+  // The finished graph, moved out of this one, whose outputs are these values.
+  template <class... Names>
+  RandomGraph ending_in(const Names&... names) {
+    (builder.output(names), ...);
+    return std::move(*this);
+  }
 
   GraphBuilder builder;
   std::map<std::string, Tensor> fed;

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/attributes_test.h"
+
 namespace tessera {
 namespace {
 
@@ -86,12 +88,9 @@ RandomGraph random_recurrence(Dice& dice, const ops::Registry& registry, const R
   for (size_t index = 0; index < outputs.size(); ++index) {
     if ((wanted >> index & 1) == 0) outputs[index] = "";
   }
-  made.builder.node("node", recurrent.op, inputs, outputs,
-                    random_attributes(dice, recurrent, sizes));
+  made.node("node", recurrent.op, inputs, outputs, random_attributes(dice, recurrent, sizes));
   if (!outputs[0].empty() && dice.one_in(2)) {
-    Attributes order;
-    order.set("perm", std::vector<int64_t>{0, 2, 1, 3});
-    made.builder.node("side", "Transpose", {"y"}, {"side"}, order);
+    made.node("side", "Transpose", {"y"}, attributes_of({{"perm", {0, 2, 1, 3}}}));
     outputs[0] = "side";
   }
   for (const std::string& output : outputs) {

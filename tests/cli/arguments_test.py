@@ -5,37 +5,30 @@ import os
 import pathlib
 import pty
 import re
-import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from programs import run_program
+from small_models import node, save_model
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 REFERENCE = ("--backends", "reference")
 RUN = ("run", "model.onnx", "--random", "1", *REFERENCE)
 
 
-def save_model(path, external=False, columns=300):
+def write_model(path, external=False, columns=300):
     """softmax(picture + weight), with the nodes of two blocks."""
-    value = helper.make_tensor_value_info
-    weight = onnx.numpy_helper.from_array(np.ones((2, columns), np.float32), "weight")
-    graph = helper.make_graph(
-        [helper.make_node("Add", ["picture", "weight"], ["sum"], name="layer1/add"),
-         helper.make_node("Softmax", ["sum"], ["scores"], name="layer2/softmax")],
-        "small",
-        [value("picture", TensorProto.FLOAT, [2, columns])],
-        [value("scores", TensorProto.FLOAT, [2, columns])],
-        [weight])  # fmt: skip
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(made, path, save_as_external_data=external, location="weights.bin", size_threshold=0)
+    weight = np.ones((2, columns), np.float32)
+    save_model(path,
+               [node("Add", "picture weight", "sum", "layer1/add"),
+                node("Softmax", "sum", "scores", "layer2/softmax")], {"picture": [2, columns]},
+               {"scores": [2, columns]}, {"weight": weight}, is_external=external)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("arguments")
-    save_model(folder / "model.onnx")
+    write_model(folder / "model.onnx")
     (folder / "file").write_text("")
     (folder / "there").mkdir()
     return folder
@@ -46,9 +39,7 @@ def call(tessera_binary, folder):
     """Calls the program in the folder; returns exit code, stdout and stderr."""
 
     def call(*arguments, **options):
-        options = {"stdin": subprocess.DEVNULL, "cwd": folder, "timeout": 120} | options
-        done = subprocess.run([tessera_binary, *map(str, arguments)], capture_output=True,
-                              check=False, **options)
+        done = run_program(tessera_binary, *arguments, text=False, **{"cwd": folder} | options)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     return call
@@ -120,22 +111,22 @@ UNKNOWN = [
 
 def test_what_is_not_known_is_answered_with_the_likely_one(call):
     for arguments, text in UNKNOWN:
-        code, output, errors = call(*arguments)
+        code, output, errors = call(*arguments, code=None)
         assert (code, output) == (2, ""), (arguments, errors)
         assert text in errors, (arguments, errors)
 
 
 def test_json_has_the_same_message(call):
     for arguments, where in ((["run", "--thread", "2"], "tessera run"), (["rn"], "tessera")):
-        code, output, errors = call(*arguments, "--json")
+        code, output, errors = call(*arguments, "--json", code=None)
         error = json.loads(output)["error"]
         assert code == 2 and (error["kind"], error["where"]) == ("invalid_argument", where)
         assert errors == f"{where}: {error['message']}\n"
 
 
 def test_json_stands_behind_the_command(call):
-    code, output, errors = call("--json", "backends")
-    assert code == 2 and "write it after the command's name" in errors
+    _, output, errors = call("--json", "backends", code=2)
+    assert "write it after the command's name" in errors
     assert json.loads(output)["error"]["kind"] == "invalid_argument"
 
 
@@ -146,8 +137,7 @@ def test_known_names_are_taken(call):
         ("--threads=1", "--swap=off", "--memory-budget", "1G", "--", ),
     ]  # fmt: skip
     for row in rows:
-        code, _, errors = call(*RUN, *row)
-        assert code == 0, (row, errors)
+        _, _, errors = call(*RUN, *row)
 
 
 def test_python_hears_the_likely_name_too(tessera, folder):
@@ -170,24 +160,24 @@ def test_sizes_have_units(call, folder):
     rows = [("1M", 2), ("1.5M", 0), ("1.5MiB", 0), ("1536k", 0), ("1572864", 0), ("1572863", 1),
             ("1T", 0)]  # fmt: skip
     for size, expected in rows:
-        code, output, errors = call("plan-memory", "buffers.csv", "--capacity", size)
-        assert code == (1 if size == "1M" else expected), (size, output, errors)
+        _, output, errors = call("plan-memory", "buffers.csv", "--capacity", size,
+                                 code=1 if size == "1M" else expected)
     commands = (["run"], ["bench"], ["tune"], ["explain"], ["inspect", "--memory"])
     refused = [[*command, "model.onnx", "--memory-budget"] for command in commands]
     refused += [["plan-memory", "buffers.csv", "--capacity"], ["cache", "prune", "--limit"]]
     for arguments in refused:
-        code, _, errors = call(*arguments, "1X")
-        assert code == 2 and "expected a size such as 512M or 1.5G, found '1X'" in errors, errors
+        _, _, errors = call(*arguments, "1X", code=2)
+        assert "expected a size such as 512M or 1.5G, found '1X'" in errors, errors
     for size in ("-1M", "nan", "1e6", "8388608T", "1MB", "0"):
-        code, _, errors = call(*RUN, f"--memory-budget={size}")
-        assert code == 2 and "--memory-budget" in errors and f"found '{size}'" in errors
-    assert call(*RUN, "--memory-budget", "1M")[0] == 0
-    code, _, errors = call(*RUN, "--memory-budget", "1K")
-    assert code == 3 and "OutOfMemory" in errors
-    code, _, errors = call("cache", "prune", "--limit", "8192")
-    assert code == 2 and "expected a size with its unit" in errors
+        _, _, errors = call(*RUN, f"--memory-budget={size}", code=2)
+        assert "--memory-budget" in errors and f"found '{size}'" in errors
+    call(*RUN, "--memory-budget", "1M")
+    _, _, errors = call(*RUN, "--memory-budget", "1K", code=3)
+    assert "OutOfMemory" in errors
+    _, _, errors = call("cache", "prune", "--limit", "8192", code=2)
+    assert "expected a size with its unit" in errors
     for size in ("0", "8G"):
-        assert call("cache", "prune", "--limit", size, "--cache-dir", "there")[0] == 0
+        call("cache", "prune", "--limit", size, "--cache-dir", "there")
 
 
 def test_a_missing_folder_is_told_before_the_model_is_loaded(call):
@@ -198,13 +188,13 @@ def test_a_missing_folder_is_told_before_the_model_is_loaded(call):
              ("there", "'there' is a folder, not a file")]  # fmt: skip
     for command, option in files:
         for path, text in paths:
-            code, _, errors = call(*command, "absent.onnx", option, path)
-            assert code == 2 and f"InvalidArgument: {option} '{path}': {text}" in errors, errors
+            _, _, errors = call(*command, "absent.onnx", option, path, code=2)
+            assert f"InvalidArgument: {option} '{path}': {text}" in errors, errors
     for option in ("--output", "--save-inputs", "--dump-values", "--fetch-steps"):
-        code, _, errors = call("run", "absent.onnx", option, "file/in/it")
-        assert code == 2 and f"{option} 'file/in/it': 'file' is a file, not a folder" in errors
-    code, _, errors = call("cache", "export", "out/a")
-    assert code == 2 and "FILE 'out/a': the folder 'out' does not exist" in errors
+        _, _, errors = call("run", "absent.onnx", option, "file/in/it", code=2)
+        assert f"{option} 'file/in/it': 'file' is a file, not a folder" in errors
+    _, _, errors = call("cache", "export", "out/a", code=2)
+    assert "FILE 'out/a': the folder 'out' does not exist" in errors
 
 
 def test_a_closed_folder_is_told(call, folder):
@@ -212,8 +202,8 @@ def test_a_closed_folder_is_told(call, folder):
         pytest.skip("no folder is closed to root")
     closed = folder / "closed"
     closed.mkdir(mode=0o500)
-    code, _, errors = call("run", "absent.onnx", "--trace", "closed/a")
-    assert code == 2 and "cannot be written into the folder 'closed': Permission denied" in errors
+    _, _, errors = call("run", "absent.onnx", "--trace", "closed/a", code=2)
+    assert "cannot be written into the folder 'closed': Permission denied" in errors
 
 
 def test_a_model_comes_from_standard_input(call, folder):
@@ -225,50 +215,50 @@ def test_a_model_comes_from_standard_input(call, folder):
                 ["run", "--random", "1", "--dump-values", "there"]]  # fmt: skip
     for command in commands:
         backends = [] if command == ["inspect"] else REFERENCE
-        code, output, errors = call(*command, "-", *backends, stdin=None, input=model)
-        assert code == 0 and output, (command, errors)
+        _, output, errors = call(*command, "-", *backends, input=model)
+        assert output, (command, errors)
     with open(folder / "model.onnx", "rb") as file:
-        code, output, _ = call("inspect", "-", "--json", stdin=file)
+        code, output, _ = call("inspect", "-", "--json", code=None, stdin=file)
     assert code == 0 and json.loads(output)["model"] == "standard input"
     given = call(*RUN)[1].splitlines()[0]
-    assert call("run", "-", *RUN[2:], stdin=None, input=model)[1].splitlines()[0] == given
+    assert call("run", "-", *RUN[2:], input=model)[1].splitlines()[0] == given
 
 
 def test_a_model_from_standard_input_uses_caches(call, tmp_path):
     # Results for a small model are not kept in a file, because they are found again soon.
-    save_model(tmp_path / "wide.onnx", columns=30_000)
+    write_model(tmp_path / "wide.onnx", columns=30_000)
     model = (tmp_path / "wide.onnx").read_bytes()
     options = ("-", *REFERENCE, "--threads", "1", "--cache-dir", tmp_path)
 
     def piped(*arguments):
-        return call(*arguments, stdin=None, input=model)
+        return call(*arguments, input=model, code=None)
 
     assert piped("cache", "why-miss", *options)[0] == 1
     assert piped("run", *options, "--random", "1", "--optimize")[0] == 0
     assert piped("cache", "why-miss", *options)[0] == 0
     assert piped("run", *options, "--random", "1", "--frozen", "--optimize")[0] == 0
     # A model from a file has the cache of an equal model from standard input.
-    assert call("cache", "why-miss", tmp_path / "wide.onnx", *options[1:])[0] == 0
+    call("cache", "why-miss", tmp_path / "wide.onnx", *options[1:])
 
 
 def test_what_is_no_model_on_standard_input(call, tmp_path):
-    code, _, errors = call("run", "-")
-    assert code == 2 and "standard input: expected a model, found nothing" in errors
-    code, _, errors = call("run", "-", stdin=None, input=b"hello world")
-    assert code == 2 and "InvalidModel: standard input" in errors
+    _, _, errors = call("run", "-", code=2)
+    assert "standard input: expected a model, found nothing" in errors
+    _, _, errors = call("run", "-", code=2, input=b"hello world")
+    assert "InvalidModel: standard input" in errors
     main, terminal = pty.openpty()
     try:
-        code, _, errors = call("run", "-", stdin=terminal)
+        code, _, errors = call("run", "-", code=None, stdin=terminal)
     finally:
         os.close(main)
         os.close(terminal)
     assert code == 2 and "standard input: expected a model, found a terminal" in errors
-    save_model(tmp_path / "model.onnx", external=True)
+    write_model(tmp_path / "model.onnx", external=True)
     arguments = ("run", "-", *RUN[2:])
     with open(tmp_path / "model.onnx", "rb") as file:
-        assert call(*arguments, stdin=file, cwd=tmp_path)[0] == 0
+        call(*arguments, stdin=file, cwd=tmp_path)
     with open(tmp_path / "model.onnx", "rb") as file:
-        code, _, errors = call(*arguments, stdin=file)
+        code, _, errors = call(*arguments, code=None, stdin=file)
     assert code == 2 and "'weights.bin', which does not exist" in errors
     assert "the working folder" in errors
 
@@ -287,8 +277,8 @@ def test_every_command_has_help_with_an_example(call):
     commands = command_names(call)
     assert ("run",) in commands and ("cache", "ls") in commands and len(commands) >= 17
     for command in commands:
-        code, text, _ = call(*command, "--help")
-        assert code == 0 and f"Example:\n  tessera {' '.join(command)}" in text, command
+        _, text, _ = call(*command, "--help")
+        assert f"Example:\n  tessera {' '.join(command)}" in text, command
         assert not re.search(r"\b(TEXT|INT|FLOAT)\b", text), "an option's value has no name"
         assert "--json" in text and max(map(len, text.splitlines())) <= 100, command
         assert call(*command, "-h")[1] == text

@@ -2,17 +2,16 @@
 is always usable, and with onednn if `tessera backends` says that it is usable."""
 
 import json
-import os
-import pathlib
 import re
 import signal
 import subprocess
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from programs import end_of, outcome_of, run_program, start_program, wait_for
+from small_models import node, normal, save_model, tensor_type
 from terminal import run_on_terminal
 
 BENCH_KEYS = (
@@ -26,62 +25,29 @@ QUICK = ("--seconds", "0.02", "--warmup", "0", "--threads", "1")
 def model(tmp_path):
     """Conv, Relu, Conv with names that are difficult in options, followed by an ArgMax."""
     random = np.random.default_rng(0)
-
-    def weight(name, *shape):
-        return numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
-
-    nodes = [
-        helper.make_node("Conv", ["x", "w1"], ["c1"], name="stem/conv:0", pads=[1] * 4),
-        helper.make_node("Relu", ["c1"], ["r1"], name="stem/relu"),
-        helper.make_node("Conv", ["r1", "w2"], ["c2"], name="head=conv", pads=[1] * 4),
-        helper.make_node("ArgMax", ["c2"], ["y"], name="top", axis=1),
-    ]
+    nodes = [node("Conv", "x w1", "c1", "stem/conv:0", pads=[1] * 4),
+             node("Relu", "c1", "r1", "stem/relu"),
+             node("Conv", "r1 w2", "c2", "head=conv", pads=[1] * 4),
+             node("ArgMax", "c2", "y", "top", axis=1)]
     property_of_node = nodes[2].metadata_props.add()
     property_of_node.key, property_of_node.value = "stage", "head"
-    graph = helper.make_graph(
-        nodes,
-        "small",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, 16, 16])],
-        [helper.make_tensor_value_info("y", TensorProto.INT64, None)],
-        [weight("w1", 16, 3, 3, 3), weight("w2", 16, 16, 3, 3)],
-    )
-    path = tmp_path / "model.onnx"
-    opsets = [helper.make_opsetid("", 17)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
-    return path
+    return save_model(tmp_path / "model.onnx", nodes, {"x": ["batch", 3, 16, 16]},
+                      {"y": tensor_type(TensorProto.INT64, None)},
+                      {"w1": normal(random, 16, 3, 3, 3), "w2": normal(random, 16, 16, 3, 3)},
+                      ir_version=10)
 
 
 @pytest.fixture
 def tessera(tessera_binary, tmp_path):
     """Calls the program in the test's folder; returns its exit code, stdout and stderr."""
-
-    def call(*arguments, environment=None):
-        result = subprocess.run(
-            [tessera_binary, *map(str, arguments)], text=True, cwd=tmp_path, timeout=60,
-            capture_output=True, env=os.environ | (environment or {}),
-        )  # fmt: skip
-        return result.returncode, result.stdout, result.stderr
-
-    return call
+    return lambda *arguments, environment=None, code=0: outcome_of(
+        tessera_binary, *arguments, code=code, cwd=tmp_path, variables=environment)
 
 
 @pytest.fixture
 def ask(tessera):
     """The JSON of a command that must succeed."""
-
-    def call(*arguments, **options):
-        code, text, errors = tessera(*arguments, "--json", **options)
-        assert code == 0, errors
-        return json.loads(text)
-
-    return call
-
-
-@pytest.fixture
-def needs_onednn(ask):
-    listed = {entry["backend"]: entry for entry in ask("backends")["backends"]}
-    if not listed.get("onednn", {}).get("is_usable"):
-        pytest.skip("onednn is not usable: " + listed.get("onednn", {}).get("reason", "unknown"))
+    return lambda *arguments, **options: json.loads(tessera(*arguments, "--json", **options)[1])
 
 
 SHAPE = ("--shape", "x=1x3x16x16")
@@ -103,8 +69,8 @@ def test_bench_gives_the_promised_figures(tessera, ask, model):
     assert 0 < report["dispatch_us"] < 5
     assert kernels_by_backend(report).keys() == {"reference"}
     assert report["step_count"] == sum(total["step_count"] for total in report["totals"])
-    code, text, errors = tessera("bench", model, *REFERENCE, *QUICK)
-    assert code == 0 and errors == ""
+    _, text, errors = tessera("bench", model, *REFERENCE, *QUICK)
+    assert errors == ""
     title, figures, counts = text.splitlines()
     assert "median" in title and len(title) == len(figures)
     *times, runs = re.split(" {2,}", figures.strip())
@@ -122,25 +88,12 @@ def test_bench_measures_as_long_as_asked(ask, model):
     assert time.monotonic() - start >= 0.8
 
 
-def catches_interrupts(process):
-    """Whether the process has a handler for SIGINT, according to proc(5)."""
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
-    return int(caught, 16) >> (signal.SIGINT - 1) & 1 == 1
-
-
 @pytest.mark.alone
 def test_ctrl_c_ends_a_bench_with_what_was_measured(tessera_binary, model):
-    command = [tessera_binary, "bench", model, *REFERENCE, "--seconds", "50", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
-    while not catches_interrupts(process):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
+    process = start_program(tessera_binary, "bench", model, *REFERENCE, "--seconds", "50", "--json")
+    wait_for(process)
     time.sleep(2)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=30)
-    assert process.returncode == 0
+    output, _ = end_of(process, 0, signal.SIGINT)
     assert json.loads(output)["run_count"] >= 1
 
 
@@ -148,8 +101,7 @@ def test_progress_is_for_terminals(tessera_binary, model):
     command = [tessera_binary, "bench", model, *REFERENCE, "--seconds", "1.5"]
     shown = run_on_terminal(command, "stderr", stdout=subprocess.PIPE).stderr
     assert b"measuring: 1." in shown and shown.endswith(b"\r\x1b[K")
-    quiet = subprocess.run(command, capture_output=True, check=True, timeout=60)
-    assert quiet.stderr == b""
+    assert run_program(*command).stderr == ""
 
 
 def test_explain_shows_every_step(tessera, ask, model):
@@ -163,20 +115,20 @@ def test_explain_shows_every_step(tessera, ask, model):
     assert [port["value"] for port in conv["inputs"]][0] == "r1"
     assert conv["inputs"][0]["layout"] == "row_major"
     assert abs(sum(step["share"] for step in report["steps"]) - 1) < 1e-6
-    code, text, errors = tessera("explain", model, *REFERENCE)
-    assert code == 0 and errors == "" and max(map(len, text.splitlines())) <= 100
+    _, text, errors = tessera("explain", model, *REFERENCE)
+    assert errors == "" and max(map(len, text.splitlines())) <= 100
     for word in ("stem/conv:0", "ArgMax", "reference", "GFLOP/s"):
         assert word in text
 
 
 def test_explain_tells_all_about_one_node(tessera, ask, model):
-    code, text, _ = tessera("explain", model, *REFERENCE, "--node", "head=conv", "--runs", "1")
-    assert code == 0 and "output 'c2': float32 1x16x16x16, row_major" in text
+    _, text, _ = tessera("explain", model, *REFERENCE, "--node", "head=conv", "--runs", "1")
+    assert "output 'c2': float32 1x16x16x16, row_major" in text
     assert "stem/relu" not in text
     steps = ask("explain", model, *REFERENCE, "--node", "stem/*", "--runs", "1")["steps"]
     assert [step["nodes"] for step in steps] == [["stem/conv:0"], ["stem/relu"]]
-    code, _, errors = tessera("explain", model, *REFERENCE, "--node", "absent")
-    assert code == 2 and "'absent'" in errors and "'head=conv'" in errors
+    _, _, errors = tessera("explain", model, *REFERENCE, "--node", "absent", code=2)
+    assert "'absent'" in errors and "'head=conv'" in errors
 
 
 def test_onednn_takes_what_it_can(needs_onednn, ask, tessera, model):
@@ -205,7 +157,7 @@ def test_environment_and_list_choose_the_backends(ask, tessera, model):
     report = ask("bench", model, *SHAPE, *QUICK, environment=environment)
     assert kernels_by_backend(report).keys() == {"reference"}
     environment = {"TESSERA_BACKENDS": "absent"}
-    assert tessera("bench", model, *SHAPE, *QUICK, environment=environment)[0] == 2
+    tessera("bench", model, *SHAPE, *QUICK, environment=environment, code=2)
     # The command line overrides the environment.
     assert ask("bench", model, *REFERENCE, *QUICK, environment=environment)["run_count"] >= 1
 
@@ -236,8 +188,8 @@ def test_pins_hold_algorithms(needs_onednn, ask, tessera, model):
     again = ask("explain", model, *SHAPE, "--runs", "1", "--pin", pin)
     [step_again] = [step for step in again["steps"] if "head=conv" in step["nodes"]]
     assert step_again["algorithm"] == step["algorithm"]
-    code, _, errors = tessera("explain", model, *SHAPE, "--pin", "head=conv=onednn:no-such")
-    assert code == 2 and "head=conv" in errors and step["algorithm"] in errors
+    _, _, errors = tessera("explain", model, *SHAPE, "--pin", "head=conv=onednn:no-such", code=2)
+    assert "head=conv" in errors and step["algorithm"] in errors
 
 
 def test_exclusions_keep_backends_away(needs_onednn, ask, model):
@@ -249,21 +201,20 @@ def test_exclusions_keep_backends_away(needs_onednn, ask, model):
 
 
 def test_a_pin_that_nobody_can_serve_says_who_refused(needs_onednn, tessera, model):
-    code, text, errors = tessera("run", model, *SHAPE, "--random", 1, "--pin", "top=onednn")
-    assert code == 2 and text == ""
+    _, text, errors = tessera("run", model, *SHAPE, "--random", 1, "--pin", "top=onednn", code=2)
+    assert text == ""
     assert "top" in errors and "ArgMax" in errors and "onednn" in errors
 
 
 @pytest.mark.parametrize("backends", ["reference", "onednn"])
 def test_fetched_steps_are_right_and_change_nothing(
-    request, tessera, ask, model, tmp_path, backends
+    need_backend, tessera, ask, model, tmp_path, backends
 ):
-    if backends == "onednn":
-        request.getfixturevalue("needs_onednn")
+    need_backend(backends)
     chosen = (*SHAPE, "--backends", backends, "--random", 1)
-    assert tessera("run", model, *chosen, "--fetch-steps", "steps", "--trace", "trace.json")[0] == 0
+    tessera("run", model, *chosen, "--fetch-steps", "steps", "--trace", "trace.json")
     entries = json.loads((tmp_path / "steps/values.json").read_text())
-    assert tessera("run", model, *REFERENCE, "--random", 1, "--dump-values", "values")[0] == 0
+    tessera("run", model, *REFERENCE, "--random", 1, "--dump-values", "values")
     right = {
         entry["name"]: np.load(tmp_path / "values" / entry["file"])
         for entry in json.loads((tmp_path / "values/values.json").read_text())
@@ -283,8 +234,7 @@ def test_fetched_steps_are_right_and_change_nothing(
 
 
 def test_a_trace_has_stages_and_steps(tessera, model, tmp_path):
-    code, _, errors = tessera("bench", model, *REFERENCE, *QUICK, "--trace", "trace.json")
-    assert code == 0, errors
+    _, _, errors = tessera("bench", model, *REFERENCE, *QUICK, "--trace", "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     events = [event for event in events if event["ph"] == "X"]  # without the names of lines
     spans = {event["name"]: event for event in events if event["cat"] == "stage"}
@@ -314,22 +264,20 @@ def test_backends_are_listed_with_reasons(tessera, ask, tmp_path):
         assert entry["is_usable"] or entry["reason"]
     broken = tmp_path / "libbroken.so"
     broken.write_bytes(b"no library")
-    code, text, _ = tessera("backends", "--backend-path", broken)
+    code, text, _ = tessera("backends", "--backend-path", broken, code=None)
     # Long paths may be broken across lines.
     assert code == 0 and "libbroken.so" in text and "refused:" in " ".join(text.split())
     listed = ask("backends", "--backend-path", tmp_path)["backends"]
     [entry] = [entry for entry in listed if entry["file"].endswith("libbroken.so")]
     assert not entry["is_usable"] and entry["reason"]
-    code, _, errors = tessera("backends", "--backend-path", tmp_path / "absent.so")
-    assert code == 2 and "absent.so" in errors
+    _, _, errors = tessera("backends", "--backend-path", tmp_path / "absent.so", code=2)
+    assert "absent.so" in errors
 
 
 def test_a_broken_plug_in_does_not_stop_a_run(tessera, model, tmp_path):
     (tmp_path / "libbroken.so").write_bytes(b"no library")
-    code, _, errors = tessera(
-        "run", model, *SHAPE, "--random", 1, "--backend-path", tmp_path / "libbroken.so"
-    )
-    assert code == 0, errors
+    _, _, errors = tessera("run", model, *SHAPE, "--random", 1, "--backend-path",
+                           tmp_path / "libbroken.so")
 
 
 MISTAKES = [
@@ -362,8 +310,8 @@ MISTAKES = [
 def test_mistakes_in_common_options_are_exit_code_2(tessera, model, command, mistake):
     own = ("--random", "1") if command == "run" and "--random" not in mistake else ()
     shape = () if "--shape" in mistake else SHAPE
-    code, text, errors = tessera(command, model, *shape, *own, *mistake, "--json")
-    assert code == 2 and errors != "" and "bug" not in errors
+    _, text, errors = tessera(command, model, *shape, *own, *mistake, "--json", code=2)
+    assert errors != "" and "bug" not in errors
     error = json.loads(text)["error"]
     assert error["kind"] == "invalid_argument"
     assert "absent" not in mistake[1] or "absent" in errors
@@ -389,18 +337,18 @@ def test_mistakes_in_common_options_are_exit_code_2(tessera, model, command, mis
 def test_mistakes_in_own_options_are_exit_code_2(tessera, model, arguments):
     is_of_model = arguments[0] != "backends" and len(arguments) > 1
     call = (arguments[0], *([model, *SHAPE] if is_of_model else []), *arguments[1:])
-    code, text, errors = tessera(*call)
-    assert code == 2 and text == "" and errors != "" and "bug" not in errors
+    _, text, errors = tessera(*call, code=2)
+    assert text == "" and errors != "" and "bug" not in errors
 
 
 def test_unknown_backends_are_told_the_known_ones(tessera, model):
-    _, _, errors = tessera("run", model, *SHAPE, "--random", 1, "--backends", "absent")
+    _, _, errors = tessera("run", model, *SHAPE, "--random", 1, "--backends", "absent", code=None)
     assert "'absent'" in errors and "reference" in errors
 
 
 def test_a_failed_write_leaves_nothing(tessera, model, tmp_path):
     before = set(tmp_path.rglob("*"))
-    assert tessera("bench", model, *REFERENCE, *QUICK, "--trace", "/dev/full")[0] == 3
+    tessera("bench", model, *REFERENCE, *QUICK, "--trace", "/dev/full", code=3)
     arguments = ("run", model, *REFERENCE, "--random", 1, "--fetch-steps", "steps")
-    assert tessera(*arguments, "--trace", "/dev/full")[0] == 3
+    tessera(*arguments, "--trace", "/dev/full", code=3)
     assert set(tmp_path.rglob("*")) == before

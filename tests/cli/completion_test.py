@@ -2,9 +2,9 @@
 
 import re
 import shutil
-import subprocess
 
 import pytest
+from programs import run_program
 
 CASES = [
     # The words, of which the last is to be completed, and all or some of the offered words.
@@ -29,19 +29,14 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def print_text(tessera_binary):
-    def call(kind):
-        return subprocess.run([tessera_binary, "completion", kind], check=True, text=True,
-                              capture_output=True).stdout
-
-    return call
+    return lambda kind: run_program(tessera_binary, "completion", kind).stdout
 
 
 def completions(script, words):
     """The completions that bash offers for the last of `words`, without file names."""
     program = (f"{script}\nCOMP_WORDS=(tessera \"$@\"); COMP_CWORD=$#\n"
                "compopt() { :; }\n_tessera\nprintf '%s\\n' \"${COMPREPLY[@]}\"")
-    done = subprocess.run(["bash", "-uc", program, "bash", *words], text=True, check=True,
-                          capture_output=True)
+    done = run_program("bash", "-uc", program, "bash", *words)
     assert done.stderr == ""
     return {line for line in done.stdout.splitlines() if line}
 
@@ -58,8 +53,7 @@ def test_bash_completes(print_text, words, expected):
 
 
 def options_of_help(tessera_binary, *command):
-    text = subprocess.run([tessera_binary, *command, "--help"], check=True, text=True,
-                          capture_output=True).stdout
+    text = run_program(tessera_binary, *command, "--help").stdout
     return set(re.findall(r"^  (?:-\w, ?)?(--[a-z-]+)", text, re.M))
 
 
@@ -80,15 +74,14 @@ def test_the_shells_accept_the_scripts(print_text, tmp_path):
         if shutil.which(shell):
             script = tmp_path / shell
             script.write_text(print_text(shell))
-            done = subprocess.run([shell, "-n", script], capture_output=True, text=True, check=True)
+            done = run_program(shell, "-n", script)
             assert done.stderr == ""
 
 
 def test_the_manual_page_has_no_fault(print_text):
     if shutil.which("groff") is None:
         pytest.skip("groff is not installed: tools/setup check")
-    done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-rLL=100n"], input=print_text("man"),
-                          text=True, capture_output=True, check=True)
+    done = run_program("groff", "-man", "-ww", "-Tutf8", "-rLL=100n", input=print_text("man"))
     assert done.stderr == ""
     plain = re.sub(r"\x1b\[[0-9;]*m|.\x08", "", done.stdout)
     assert "NAME" in plain and "--tune-budget SECONDS" in plain
@@ -97,6 +90,5 @@ def test_the_manual_page_has_no_fault(print_text):
 
 
 def test_an_unknown_kind_is_refused(tessera_binary):
-    done = subprocess.run([tessera_binary, "completion", "bach"], text=True, capture_output=True,
-                          check=False)
-    assert done.returncode == 2 and "did you mean 'bash'" in done.stderr
+    done = run_program(tessera_binary, "completion", "bach", code=2)
+    assert "did you mean 'bash'" in done.stderr

@@ -6,34 +6,25 @@ import shutil
 import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from programs import run_program
+from small_models import node, normal, save_model, tensor_type
 
 QUICK = ("--threads", "1", "--runs", "1")
 REFERENCE = ("--backends", "reference")
 
 
-def save_model(path, second="head"):
+def write_model(path, second="head"):
     """Two convolutions with activations, which libraries fuse; `second` is the name of one."""
     random = np.random.default_rng(0)
-
-    def weight(name, *shape):
-        return numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
-
-    nodes = [
-        helper.make_node("Conv", ["x", "w1"], ["c1"], name="stem", pads=[1] * 4),
-        helper.make_node("Relu", ["c1"], ["r1"], name="stem_relu"),
-        helper.make_node("Conv", ["r1", "w2"], ["c2"], name=second, pads=[1] * 4),
-        helper.make_node("Relu", ["c2"], ["r2"], name=f"{second}_relu"),
-        helper.make_node("ArgMax", ["r2"], ["y"], name="top", axis=1),
-    ]
-    graph = helper.make_graph(
-        nodes, "small", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, 12, 12])],
-        [helper.make_tensor_value_info("y", TensorProto.INT64, None)],
-        [weight("w1", 16, 3, 3, 3), weight("w2", 16, 16, 3, 3)])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
+    nodes = [node("Conv", "x w1", "c1", "stem", pads=[1] * 4),
+             node("Relu", "c1", "r1", "stem_relu"),
+             node("Conv", "r1 w2", "c2", second, pads=[1] * 4),
+             node("Relu", "c2", "r2", f"{second}_relu"), node("ArgMax", "r2", "y", "top", axis=1)]
+    save_model(path, nodes, {"x": ["batch", 3, 12, 12]},
+               {"y": tensor_type(TensorProto.INT64, None)},
+               {"w1": normal(random, 16, 3, 3, 3), "w2": normal(random, 16, 16, 3, 3)})
 
 
 SHAPE = ("--shape", "x=1x3x12x12")
@@ -41,20 +32,15 @@ SHAPE = ("--shape", "x=1x3x12x12")
 
 @pytest.fixture
 def folder(tmp_path):
-    save_model(tmp_path / "model.onnx")
-    save_model(tmp_path / "other.onnx", "body")
+    write_model(tmp_path / "model.onnx")
+    write_model(tmp_path / "other.onnx", "body")
     return tmp_path
 
 
 @pytest.fixture
 def call(tessera_binary, folder):
-    def call(*arguments, code=0, **options):
-        done = subprocess.run([tessera_binary, *map(str, arguments)], cwd=folder, text=True,
-                              capture_output=True, timeout=300, check=False, **options)
-        assert done.returncode == code, (arguments, done.stdout, done.stderr)
-        return done
-
-    return call
+    return lambda *arguments, **options: run_program(
+        tessera_binary, *arguments, cwd=folder, **options)
 
 
 @pytest.fixture
@@ -236,10 +222,8 @@ def test_a_wrong_request_says_what_to_do(call, explain, folder, arguments, messa
 
 
 def test_a_model_of_standard_input(tessera_binary, folder):
-    done = subprocess.run(
-        [tessera_binary, "diff", "-", "model.onnx", *SHAPE, *QUICK, *REFERENCE], cwd=folder,
-        input=(folder / "model.onnx").read_bytes(), capture_output=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
+    run_program(tessera_binary, "diff", "-", "model.onnx", *SHAPE, *QUICK, *REFERENCE, cwd=folder,
+                input=(folder / "model.onnx").read_bytes())
 
 
 def test_names_that_are_not_unicode_are_compared_too(diff, explain, folder):
@@ -253,6 +237,4 @@ def test_names_that_are_not_unicode_are_compared_too(diff, explain, folder):
 
 def test_pipes_of_explain(tessera_binary, explain, folder):
     explain("a.json", *REFERENCE)
-    done = subprocess.run(["bash", "-c", f"{tessera_binary} diff <(cat a.json) <(cat a.json)"],
-                          cwd=folder, capture_output=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
+    run_program("bash", "-c", f"{tessera_binary} diff <(cat a.json) <(cat a.json)", cwd=folder)

@@ -6,12 +6,11 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import run_program
+from small_models import node, save_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOBODY = 65534
@@ -27,9 +26,8 @@ def doctor(tessera_binary, tmp_path, monkeypatch):
     working.mkdir(mode=0o755)
 
     def call(*arguments, before=(), binary=tessera_binary, **options):
-        done = subprocess.run([*before, binary, "doctor", *map(str, arguments), "--json"],
-                              cwd=options.pop("cwd", working), capture_output=True, text=True,
-                              timeout=60, **options)
+        done = run_program(*before, binary, "doctor", *arguments, "--json", code=None,
+                           cwd=options.pop("cwd", working), **options)
         assert done.returncode in (0, 1), done.stdout + done.stderr
         found = json.loads(done.stdout)
         assert found["is_fine"] == (done.returncode == 0) == (not found["findings"])
@@ -89,7 +87,7 @@ def test_a_folder_that_this_user_may_not_write_to(doctor, tmp_path, monkeypatch,
     options = {}
     if os.geteuid() == 0:
         options = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-        probe = subprocess.run(["test", "-x", tessera_binary], check=False, **options)
+        probe = run_program("test", "-x", tessera_binary, code=None, **options)
         if probe.returncode != 0:
             pytest.skip("another user cannot start the program")
     closed = pathlib.Path("/") / "usr" if os.geteuid() == 0 else tmp_path / "closed"
@@ -127,16 +125,11 @@ def test_a_folder_in_which_others_may_write(doctor):
 
 
 def test_plans_damaged_caches_and_those_of_another_version(doctor, tessera_binary, needs_a_library):
-    value = helper.make_tensor_value_info
-    nodes = [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Relu", ["c"], ["y"])]
-    weight = numpy_helper.from_array(np.ones((8, 3, 3, 3), np.float32), "w")
-    graph = helper.make_graph(nodes, "small", [value("x", TensorProto.FLOAT, [1, 3, 12, 12])],
-                              [value("y", TensorProto.FLOAT, None)], [weight])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              doctor.working / "model.onnx")
-    subprocess.run([tessera_binary, "bench", "model.onnx", "--optimize", "--threads", "1",
-                    "--seconds", "0.01"], cwd=doctor.working, check=True, capture_output=True,
-                   timeout=60)
+    nodes = [node("Conv", "x w", "c"), node("Relu", "c", "y")]
+    weight = np.ones((8, 3, 3, 3), np.float32)
+    save_model(doctor.working / "model.onnx", nodes, {"x": [1, 3, 12, 12]}, "y", {"w": weight})
+    run_program(tessera_binary, "bench", "model.onnx", "--optimize", "--threads", "1", "--seconds",
+                "0.01", cwd=doctor.working)
     file, = doctor.working.glob("*.cache")
     fine = doctor()
     assert not findings(fine, "caches")
@@ -221,9 +214,8 @@ def test_a_plug_in_that_ends_the_process_does_not_hide_the_version(tessera_binar
     monkeypatch.setenv("TESSERA_TEST_MISCHIEF", "crashes_opening")
     monkeypatch.setenv("TESSERA_BACKEND_PATH", str(bin_dir.parent / "tests/backends/hostile.so"))
     for options in ((), ("--json",)):
-        done = subprocess.run([tessera_binary, "--version", *options], capture_output=True,
-                              text=True, timeout=60, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
+        done = run_program(tessera_binary, "--version", *options)
+        assert done.stderr == ""
         if options:
             found = json.loads(done.stdout)
             assert found["version"] and found["backends"] is None
@@ -233,9 +225,8 @@ def test_a_plug_in_that_ends_the_process_does_not_hide_the_version(tessera_binar
 
 
 def test_a_plug_in_path_that_does_not_exist_is_bad_input(tessera_binary, tmp_path):
-    done = subprocess.run([tessera_binary, "doctor", "--backend-path", tmp_path / "none"],
-                          capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2 and "none" in done.stderr
+    done = run_program(tessera_binary, "doctor", "--backend-path", tmp_path / "none", code=2)
+    assert "none" in done.stderr
 
 
 def test_variables_that_override_something(doctor, monkeypatch):
@@ -280,6 +271,5 @@ def test_a_worker_that_does_not_answer(doctor, tessera_binary, tmp_path, script,
 
 def test_a_file_in_place_of_a_folder_is_bad_input(tessera_binary, tmp_path):
     (tmp_path / "file").write_text("")
-    done = subprocess.run([tessera_binary, "doctor", "--cache-dir", tmp_path / "file"],
-                          capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2 and "expected a folder" in done.stderr
+    done = run_program(tessera_binary, "doctor", "--cache-dir", tmp_path / "file", code=2)
+    assert "expected a folder" in done.stderr

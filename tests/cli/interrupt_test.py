@@ -1,16 +1,13 @@
 """Ctrl-C during a run: the run ends before its next step."""
 
 import json
-import pathlib
 import re
 import signal
-import subprocess
 import time
 
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import end_of, json_of, start_program, wait_for
+from small_models import node, save_model, save_products
 
 # These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
@@ -23,38 +20,20 @@ STEPS = 3000
 def model(tmp_path_factory):
     """Matrix products that take many seconds on the reference, each some milliseconds."""
     shape = [SIZE, SIZE]
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(STEPS)],
-        "long", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info(f"v{STEPS}", TensorProto.FLOAT, shape)])
-    path = tmp_path_factory.mktemp("long") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
-
-
-def catches_interrupts(process):
-    """Whether the process has a handler for SIGINT, according to proc(5)."""
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
-    return int(caught, 16) >> (signal.SIGINT - 1) & 1 == 1
+    return save_model(tmp_path_factory.mktemp("long") / "model.onnx",
+                      [node("MatMul", f"v{at} v0", f"v{at + 1}") for at in range(STEPS)],
+                      {"v0": shape}, {f"v{STEPS}": shape})
 
 
 @pytest.mark.parametrize("command", (["run", "--random", "1"], ["bench", "--seconds", "100"]))
 def test_a_run_ends_before_its_next_step(tessera_binary, model, command):
-    process = subprocess.Popen(
-        [tessera_binary, command[0], model, *command[1:], "--json", "--no-optimize",
-         "--backends", "reference", "--threads", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not catches_interrupts(process):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.01)
+    process = start_program(tessera_binary, command[0], model, *command[1:], "--json",
+                            "--no-optimize", "--backends", "reference", "--threads", "1")
+    wait_for(process)
     time.sleep(0.5)
     start = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = end_of(process, 3, signal.SIGINT)
     assert time.monotonic() - start < 3
-    assert process.returncode == 3
     error = json.loads(output)["error"]
     assert error["kind"] == "cancelled" and error["where"].startswith("node ")
     assert "the run was cancelled before this step" in errors
@@ -62,55 +41,32 @@ def test_a_run_ends_before_its_next_step(tessera_binary, model, command):
 
 @pytest.fixture(scope="module")
 def tunable(tmp_path_factory):
-    """Matrix products of many sizes, which take seconds to measure."""
-    rng = np.random.default_rng(1)
-    nodes, weights, rows = [], [], 64
-    for at in range(24):
-        columns = 200 + 7 * at
-        weight = rng.standard_normal((rows, columns)).astype(np.float32) / 16
-        weights.append(numpy_helper.from_array(weight, f"w{at}"))
-        nodes.append(helper.make_node("MatMul", [f"v{at}", f"w{at}"], [f"v{at + 1}"]))
-        rows = columns
-    graph = helper.make_graph(
-        nodes, "tunable", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [192, 64])],
-        [helper.make_tensor_value_info("v24", TensorProto.FLOAT, [192, rows])], weights)
-    path = tmp_path_factory.mktemp("tunable") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    """It takes seconds to measure."""
+    return save_products(tmp_path_factory.mktemp("tunable") / "model.onnx", 24)
+
+
+BRIEF = ["--optimize", "--json", "--threads", "1", "--seconds", "0.1"]
 
 
 def start_tuning(tessera_binary, tunable):
     """Starts a process that measures."""
-    process = subprocess.Popen(
-        [tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1", "--seconds",
-         "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not catches_interrupts(process):
-        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        time.sleep(0.005)
+    process = start_program(tessera_binary, "bench", tunable, *BRIEF)
+    wait_for(process)
     return process
 
 
 def test_measuring_stops_early_and_the_next_process_goes_on(tessera_binary, tunable):
     process = start_tuning(tessera_binary, tunable)
     time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
+    output, errors = end_of(process, 0, signal.SIGINT)
     assert errors == "stopped early; using what is known\n"
     assert json.loads(output)["run_count"] > 0
-    next_one = subprocess.run(
-        [tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1", "--seconds",
-         "0.1", "--tune-budget", "2"], capture_output=True, text=True, check=True, timeout=120)
-    reason = json.loads(next_one.stdout)["cache"]["reason"]
+    again = tessera_binary, "bench", tunable, *BRIEF, "--tune-budget", "2"
+    reason = json_of(*again)["cache"]["reason"]
     assert re.fullmatch(r"interrupted after \d+\.\d s; measuring continues", reason), reason
     # The results of the second process are used although the first one was interrupted. Without a
     # budget, a process with more time would go on.
-    third = subprocess.run(
-        [tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1", "--seconds",
-         "0.1", "--tune-budget", "2"], capture_output=True, text=True, check=True, timeout=120)
-    assert json.loads(third.stdout)["cache"]["is_hit"] is True
+    assert json_of(*again)["cache"]["is_hit"] is True
 
 
 def test_a_second_ctrl_c_ends_the_program_at_once(tessera_binary, tunable):
@@ -120,7 +76,6 @@ def test_a_second_ctrl_c_ends_the_program_at_once(tessera_binary, tunable):
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     start = time.monotonic()
-    process.communicate(timeout=60)
-    assert time.monotonic() - start < 3
     # The process ended by the signal; a shell reports this as 130.
-    assert process.returncode == -signal.SIGINT
+    end_of(process, -signal.SIGINT)
+    assert time.monotonic() - start < 3

@@ -10,7 +10,9 @@ import subprocess
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from programs import run_program
+from small_models import model_of, node, normal, tensor_type
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "formats" / "json.md"
@@ -97,25 +99,13 @@ def model(tmp_path_factory):
     """Several ops, so that there are groups, constants and refusals; names that are not valid
     UTF-8."""
     random = np.random.default_rng(0)
-
-    def weight(name, *shape):
-        return numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
-
-    nodes = [
-        helper.make_node("Conv", ["x", "w1"], ["c1"], name="stem_BYTES_\x07\x1b[31m\"\\", pads=[1] * 4),
-        helper.make_node("Relu", ["c1"], ["r1"], name="relu"),
-        helper.make_node("Conv", ["r1", "w2"], ["c2"], name="head", pads=[1] * 4),
-        helper.make_node("Dropout", ["c2"], ["d"], name="drop"),
-        helper.make_node("Gather", ["d", "i"], ["g"], name="pick", axis=1),
-        helper.make_node("ArgMax", ["g"], ["y"], name="top", axis=1),
-    ]
-    tensor = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        nodes, "small",
-        [tensor("x", TensorProto.FLOAT, ["batch", 3, 12, 12]), tensor("i", TensorProto.INT64, [4])],
-        [tensor("y", TensorProto.INT64, None), tensor("c2", TensorProto.FLOAT, None)],
-        [weight("w1", 16, 3, 3, 3), weight("w2", 16, 16, 3, 3)])
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    nodes = [node("Conv", "x w1", "c1", "stem_BYTES_\x07\x1b[31m\"\\", pads=[1] * 4),
+             node("Relu", "c1", "r1", "relu"), node("Conv", "r1 w2", "c2", "head", pads=[1] * 4),
+             node("Dropout", "c2", "d", "drop"), node("Gather", "d i", "g", "pick", axis=1),
+             node("ArgMax", "g", "y", "top", axis=1)]
+    made = model_of(nodes, {"x": ["batch", 3, 12, 12], "i": tensor_type(TensorProto.INT64, [4])},
+                    {"y": tensor_type(TensorProto.INT64, None), "c2": None},
+                    {"w1": normal(random, 16, 3, 3, 3), "w2": normal(random, 16, 16, 3, 3)})
     folder = tmp_path_factory.mktemp("json")
     # The onnx package refuses to write invalid UTF-8; other programs do not.
     path = folder / "model.onnx"
@@ -134,9 +124,8 @@ def ask(tessera_binary, tmp_path):
     reader = Reader()
 
     def call(title, *arguments, code=0):
-        done = subprocess.run([tessera_binary, *map(str, arguments), "--json"], capture_output=True,
-                              cwd=tmp_path, timeout=120, check=False)
-        assert done.returncode == code, done.stdout + done.stderr
+        done = run_program(tessera_binary, *arguments, "--json", code=code, cwd=tmp_path,
+                           text=False)
         assert done.stdout.endswith(b"}\n") and not done.stdout.endswith(b"\n\n")
         text = done.stdout.decode("utf-8", errors="strict")
 
@@ -309,7 +298,7 @@ def test_two_runs_have_the_same_keys_in_the_same_order(ask, model):
 def test_a_reader_that_goes_away_gets_no_message(tessera_binary, model):
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([tessera_binary, "inspect", model, "--json"], stdout=writer,
-                          stderr=subprocess.PIPE, timeout=60, check=False)
+    done = run_program(tessera_binary, "inspect", model, "--json", code=None, stdout=writer,
+                       stderr=subprocess.PIPE, text=False)
     os.close(writer)
     assert done.returncode == 3 and done.stderr == b""

@@ -3,7 +3,8 @@
 import inspect
 import pathlib
 import re
-import subprocess
+
+from programs import run_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "options.md"
@@ -16,7 +17,7 @@ def column(number):
 
 
 def test_the_page_is_fresh(bin_dir):
-    printed = subprocess.run([bin_dir / "print_options"], capture_output=True, text=True, check=True).stdout
+    printed = run_program(bin_dir / "print_options").stdout
     assert PAGE.read_text() == printed, "run: tools/write_pages options"
 
 
@@ -35,8 +36,7 @@ def test_each_keyword_is_on_the_page(tessera):
 def test_each_flag_is_on_the_page(bin_dir):
     flags = set()
     for command in ("run", "bench", "tune"):
-        text = subprocess.run([bin_dir / "tessera", command, "--help"], capture_output=True, text=True,
-                              check=True).stdout
+        text = run_program(bin_dir / "tessera", command, "--help").stdout
         parts = re.split(r"^(?=\S.*:$)", text, flags=re.M)
         flags |= {flag for part in parts if part.startswith(("Where and how it runs", "How the plan is chosen"))
                   for flag in re.findall(r"^  (--[\w-]+)", part, re.M)}

@@ -3,49 +3,33 @@ checker and the runtime of other projects."""
 
 import json
 import os
-import subprocess
 
 import numpy as np
 import onnx
 import pytest
 from headless_browser import Browser, find_browser
-from onnx import TensorProto, helper, numpy_helper
+from programs import json_of, run_program
+from small_models import node, normal, save_model
 
 
 @pytest.fixture
 def model(tmp_path):
     """Two branches that meet, an edge across several layers, and a name that would end a script."""
     random = np.random.default_rng(0)
-
-    def weight(name):
-        return numpy_helper.from_array(random.standard_normal((16, 16, 3, 3)).astype(np.float32), name)
-
-    nodes = [
-        helper.make_node("Conv", ["x", "w1"], ["c1"], name="stem</script><b>", pads=[1] * 4),
-        helper.make_node("Relu", ["c1"], ["r1"], name="relu"),
-        helper.make_node("Conv", ["r1", "w2"], ["c2"], name="left", pads=[1] * 4),
-        helper.make_node("MaxPool", ["r1"], ["p"], name="right", kernel_shape=[3, 3], pads=[1] * 4),
-        helper.make_node("Add", ["c2", "p"], ["a"], name="meet"),
-        helper.make_node("Add", ["a", "r1"], ["b"], name="skip"),
-        helper.make_node("Softmax", ["b"], ["y"], name="top", axis=1),
-    ]
-    graph = helper.make_graph(
-        nodes, "small",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 16, 8, 8])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 16, 8, 8])],
-        [weight("w1"), weight("w2")])
-    path = tmp_path / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10),
-              path)
-    return path
+    weights = {name: normal(random, 16, 16, 3, 3) for name in ("w1", "w2")}
+    nodes = [node("Conv", "x w1", "c1", "stem</script><b>", pads=[1] * 4),
+             node("Relu", "c1", "r1", "relu"), node("Conv", "r1 w2", "c2", "left", pads=[1] * 4),
+             node("MaxPool", "r1", "p", "right", kernel_shape=[3, 3], pads=[1] * 4),
+             node("Add", "c2 p", "a", "meet"), node("Add", "a r1", "b", "skip"),
+             node("Softmax", "b", "y", "top", axis=1)]
+    shape = [1, 16, 8, 8]
+    return save_model(tmp_path / "model.onnx", nodes, {"x": shape}, {"y": shape}, weights)
 
 
 def explain(tessera_binary, model, *options):
     """The JSON of explain, with a choice by measured costs."""
-    done = subprocess.run(
-        [tessera_binary, "explain", model, "--optimize", "--threads", "1", "--json", *options],
-        check=True, capture_output=True, text=True, timeout=120)
-    return json.loads(done.stdout)
+    return json_of(tessera_binary, "explain", model, "--optimize", "--threads", "1", "--json",
+                   *options)
 
 
 def test_json_has_prices_margins_and_the_bound(tessera_binary, model):
@@ -76,10 +60,8 @@ def test_what_was_not_chosen_is_behind(needs_a_library, tessera_binary, model):
 
 def test_bench_tells_of_the_placement(tessera_binary, model):
     def placement(*options):
-        done = subprocess.run(
-            [tessera_binary, "bench", model, "--seconds", "0.02", "--json", *options],
-            check=True, capture_output=True, text=True, timeout=120)
-        return json.loads(done.stdout)["placement"]
+        return json_of(tessera_binary, "bench", model, "--seconds", "0.02", "--json",
+                       *options)["placement"]
 
     known = placement("--optimize")
     assert known["predicted_us"] > 0 and known["solve_us"] > 0 and known["is_proven_optimal"] is True
@@ -210,21 +192,13 @@ def hostile_model(tmp_path):
     """Names that are long, contain markup, reverse the text direction, or are invisible."""
     markup = "</script><img src=x onerror=window.hurt=1><!--"
     turned = "\u202egnp.exe\u200b\u0007"
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["m" + LONG], name=markup + LONG),
-        helper.make_node("Add", ["m" + LONG, "b"], ["a"], name=turned + LONG),
-        helper.make_node("Relu", ["a"], ["r"], name="\u4e2d\u6587" * 80),
-        helper.make_node("Softmax", ["r"], ["y"], name=f"<b>{markup}</b>"),
-    ]
+    nodes = [node("MatMul", "x w", ["m" + LONG], markup + LONG),
+             node("Add", ["m" + LONG, "b"], "a", turned + LONG),
+             node("Relu", "a", "r", "\u4e2d\u6587" * 80),
+             node("Softmax", "r", "y", f"<b>{markup}</b>")]
     weight = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
-    graph = helper.make_graph(
-        nodes, "hostile", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [64, 64])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [64, 64])],
-        [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(weight[0], "b")])
-    path = tmp_path / f"{LONG[:200]}.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10),
-              path)
-    return path
+    return save_model(tmp_path / f"{LONG[:200]}.onnx", nodes, {"x": [64, 64]}, {"y": [64, 64]},
+                      {"w": weight, "b": weight[0]})
 
 
 @pytest.mark.parametrize("width", [800, 1280, 1920])
@@ -352,17 +326,12 @@ def test_text_can_be_read_in_light_and_dark(tessera_binary, model, tmp_path, bro
 def test_two_thousand_steps_are_shown_quickly(tessera_binary, tmp_path, browser):
     """The graph has values that are read much later: edges across many layers."""
     count = 2000
-    nodes = [helper.make_node("Add", [f"v{index}", f"v{max(0, index - 150)}"], [f"v{index + 1}"])
+    nodes = [node("Add", f"v{index} v{max(0, index - 150)}", f"v{index + 1}")
              for index in range(count)]
-    graph = helper.make_graph(
-        nodes, "long", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [4])],
-        [helper.make_tensor_value_info(f"v{count}", TensorProto.FLOAT, [4])])
-    model = tmp_path / "long.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10),
-              model)
+    model = save_model(tmp_path / "long.onnx", nodes, {"v0": [4]}, {f"v{count}": [4]})
     page = tmp_path / "plan.html"
-    subprocess.run([tessera_binary, "explain", model, "--html", page, "--backends", "reference",
-                    "--no-optimize"], check=True, capture_output=True, timeout=120)
+    run_program(tessera_binary, "explain", model, "--html", page, "--backends", "reference",
+                "--no-optimize")
     browser.open(page.as_uri())
     assert browser.evaluate("document.querySelectorAll('#graph g.step').length") == count
     milliseconds = browser.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
@@ -376,10 +345,8 @@ def test_two_thousand_steps_are_shown_quickly(tessera_binary, tmp_path, browser)
 def test_the_picture_of_memory_keeps_its_labels_within_blocks(tessera_binary, hostile_model, tmp_path,
                                                               browser):
     picture = tmp_path / "memory.svg"
-    done = subprocess.run([tessera_binary, "inspect", hostile_model, "--memory", "--svg", picture,
-                           "--json", "--threads", "1", "--no-optimize"], check=True,
-                          capture_output=True, text=True, timeout=60)
-    blocks = json.loads(done.stdout)["blocks"]
+    blocks = json_of(tessera_binary, "inspect", hostile_model, "--memory", "--svg", picture,
+                     "--json", "--threads", "1", "--no-optimize")["blocks"]
     browser.resize(1280)
     browser.open(picture.as_uri())
     assert browser.evaluate("document.querySelectorAll('rect.block').length") == len(blocks) > 0
@@ -399,18 +366,12 @@ def test_the_picture_of_memory_keeps_its_labels_within_blocks(tessera_binary, ho
 
 
 def test_the_page_without_costs_and_of_many_steps(tessera_binary, tmp_path, browser):
-    nodes = [helper.make_node("MatMul", [f"v{index}", "w"], [f"v{index + 1}"]) for index in range(170)]
-    weight = numpy_helper.from_array(np.eye(4, dtype=np.float32), "w")
+    nodes = [node("MatMul", f"v{index} w", f"v{index + 1}") for index in range(170)]
+    weight = np.eye(4, dtype=np.float32)
     shape = [1, 4]
-    graph = helper.make_graph(
-        nodes, "long", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("v170", TensorProto.FLOAT, shape)], [weight])
-    model = tmp_path / "long.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10),
-              model)
+    model = save_model(tmp_path / "long.onnx", nodes, {"v0": shape}, {"v170": shape}, {"w": weight})
     page = tmp_path / "plan.html"
-    subprocess.run([tessera_binary, "explain", model, "--html", page, "--backends", "reference"],
-                   check=True, capture_output=True, timeout=60)
+    run_program(tessera_binary, "explain", model, "--html", page, "--backends", "reference")
     browser.open(page.as_uri())
     assert browser.evaluate("document.querySelectorAll('#graph g.step').length") == 170
     assert browser.evaluate("""(() => {

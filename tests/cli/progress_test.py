@@ -6,9 +6,9 @@ import subprocess
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import run_program
+from small_models import node, normal, save_model
 from terminal import run_on_terminal
 
 # These tests measure times or send SIGINT.
@@ -27,21 +27,15 @@ OTHERS = ["loading", "preparing the model", "starting to measure", "choosing a p
 def model(tmp_path_factory):
     """Convolutions of many shapes, so that measuring takes some seconds."""
     rng = np.random.default_rng(1)
-    nodes, weights = [], []
+    nodes, weights = [], {}
     channels = [24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 68, 24]
     for at, (from_channels, to_channels) in enumerate(itertools.pairwise(channels)):
-        weight = rng.standard_normal((to_channels, from_channels, 3, 3)).astype(np.float32) / 15
-        weights.append(numpy_helper.from_array(weight, f"w{at}"))
-        nodes += [helper.make_node("Conv", [f"x{at}", f"w{at}"], [f"c{at}"], pads=[1, 1, 1, 1]),
-                  helper.make_node("Relu" if at % 2 else "Sigmoid", [f"c{at}"], [f"x{at + 1}"])]
+        weights[f"w{at}"] = normal(rng, to_channels, from_channels, 3, 3) / 15
+        nodes += [node("Conv", f"x{at} w{at}", f"c{at}", pads=[1, 1, 1, 1]),
+                  node("Relu" if at % 2 else "Sigmoid", f"c{at}", f"x{at + 1}")]
     shape = [1, 24, 40, 40]
-    graph = helper.make_graph(
-        nodes, "convolutions", [helper.make_tensor_value_info("x0", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("x12", TensorProto.FLOAT, shape)], weights)
-    path = tmp_path_factory.mktemp("progress") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    return save_model(tmp_path_factory.mktemp("progress") / "model.onnx", nodes, {"x0": shape},
+                      {"x12": shape}, weights)
 
 
 def watch(command, columns=100):
@@ -116,20 +110,14 @@ def test_a_narrow_terminal_is_not_overrun(tessera_binary, model):
 
 
 def test_a_pipe_gets_no_progress(tessera_binary, model):
-    result = subprocess.run(tune(tessera_binary, model), capture_output=True, text=True,
-                            check=True, timeout=120)
+    result = run_program(*tune(tessera_binary, model))
     assert result.stderr == ""
 
 
 def test_a_long_step_is_heard_of(tessera_binary, tmp_path):
     """A run reports only its start, so the line shows how long it has taken so far."""
-    nodes = [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(1200)]
-    graph = helper.make_graph(
-        nodes, "long", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [192, 192])],
-        [helper.make_tensor_value_info("v1200", TensorProto.FLOAT, [192, 192])])
-    path = tmp_path / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
+    nodes = [node("MatMul", f"v{at} v0", f"v{at + 1}") for at in range(1200)]
+    path = save_model(tmp_path / "model.onnx", nodes, {"v0": [192, 192]}, {"v1200": [192, 192]})
     _, lines, seconds = watch([tessera_binary, "run", path, "--random", "1", "--no-optimize",
                                "--backends", "reference", "--threads", "1"])
     if seconds < 4:

@@ -3,16 +3,16 @@ because other processes may use the machine."""
 
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from programs import end_of, run_program, start_program, wait_for
+from small_models import node, save_model, tensor_type
 from terminal import run_on_terminal
 
 SIZE = 192
@@ -23,17 +23,11 @@ QUICK = ("--seconds", "0.1")
 def model(tmp_path_factory):
     """Matrix products, as many as take some milliseconds on the reference."""
     rng = np.random.default_rng(0)
-    weights = [numpy_helper.from_array(
-        (rng.standard_normal((SIZE, SIZE)) / np.sqrt(SIZE)).astype(np.float32), f"w{at}")
-        for at in range(6)]
-    nodes = [helper.make_node("MatMul", [f"v{at}", f"w{at}"], [f"v{at + 1}"]) for at in range(6)]
-    graph = helper.make_graph(
-        nodes, "products", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, ["rows", SIZE])],
-        [helper.make_tensor_value_info("v6", TensorProto.FLOAT, ["rows", SIZE])], weights)
-    path = tmp_path_factory.mktemp("streams") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    weights = {f"w{at}": (rng.standard_normal((SIZE, SIZE)) / np.sqrt(SIZE)).astype(np.float32)
+               for at in range(6)}
+    nodes = [node("MatMul", f"v{at} w{at}", f"v{at + 1}") for at in range(6)]
+    return save_model(tmp_path_factory.mktemp("streams") / "model.onnx", nodes,
+                      {"v0": ["rows", SIZE]}, {"v6": ["rows", SIZE]}, weights)
 
 
 def bench(tessera_binary, model, *options, rows=16):
@@ -43,21 +37,13 @@ def bench(tessera_binary, model, *options, rows=16):
 
 @pytest.fixture
 def run(tessera_binary, model):
-    def call(*options):
-        return subprocess.run(bench(tessera_binary, model, *options), capture_output=True,
-                              text=True, timeout=120, check=False)
-
-    return call
+    return lambda *options, code=0: run_program(
+        *bench(tessera_binary, model, *options), code=code)
 
 
 @pytest.fixture
 def ask(run):
-    def call(*options):
-        done = run(*options, "--json")
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return call
+    return lambda *options: json.loads(run(*options, "--json").stdout)
 
 
 @pytest.mark.parametrize("streams", [1, 3])
@@ -90,7 +76,7 @@ def test_all_cores_are_shared_out(ask):
 
 
 def test_the_text_is_one_line_of_figures(run):
-    done = run("--streams", 2, *QUICK)
+    done = run("--streams", 2, *QUICK, code=None)
     assert (done.returncode, done.stderr) == (0, "")
     title, figures, counts = done.stdout.splitlines()
     assert re.split(" {2,}", title.strip()) == [
@@ -107,41 +93,26 @@ def test_the_text_is_one_line_of_figures(run):
     (["--streams", "2", "--seconds", "0"], "--seconds"),
 ])
 def test_wrong_options(run, options, error):
-    done = run(*options)
-    assert done.returncode == 2 and error in done.stderr, done.stderr
+    done = run(*options, code=2)
+    assert error in done.stderr, done.stderr
 
 
 def test_an_error_of_a_stream_ends_all(tessera_binary, tmp_path):
     """An index that is known only in the run and that does not exist."""
     path = tmp_path / "gather.onnx"
-    graph = helper.make_graph(
-        [helper.make_node("Gather", ["table", "index"], ["y"])], "gather",
-        [helper.make_tensor_value_info("index", TensorProto.INT64, [1])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(np.zeros((3, 2), np.float32), "table")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
+    save_model(path, [node("Gather", "table index", "y")],
+               {"index": tensor_type(TensorProto.INT64, [1])}, "y",
+               {"table": np.zeros((3, 2), np.float32)})
     np.save(tmp_path / "index.npy", np.array([7]))
-    done = subprocess.run(
-        [tessera_binary, "bench", path, "--streams", "3", "--input",
-         f"index={tmp_path / 'index.npy'}"], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2 and "7" in done.stderr and done.stdout == ""
+    done = run_program(tessera_binary, "bench", path, "--streams", "3", "--input",
+                       f"index={tmp_path / 'index.npy'}", code=2)
+    assert "7" in done.stderr and done.stdout == ""
 
 
-def catches_interrupts(process):
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
-    return int(caught, 16) >> (signal.SIGINT - 1) & 1 == 1
-
-
-def start(command, **options):
+def start(command):
     """A process that has begun to run the model."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               **options)
-    deadline = time.monotonic() + 60
-    while not catches_interrupts(process):
-        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        time.sleep(0.01)
+    process = start_program(*command)
+    wait_for(process)
     return process
 
 
@@ -149,10 +120,7 @@ def start(command, **options):
 def test_ctrl_c_prints_what_was_measured(tessera_binary, model):
     process = start(bench(tessera_binary, model, "--streams", 3, "--seconds", 1000, "--json"))
     time.sleep(2)
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
-    report = json.loads(output)
+    report = json.loads(end_of(process, 0, signal.SIGINT)[0])
     assert report["run_count"] >= 1
     assert report["run_count"] / report["requests_per_second"] < 100
 
@@ -161,9 +129,7 @@ def test_ctrl_c_prints_what_was_measured(tessera_binary, model):
 def test_ctrl_c_before_the_first_run_has_ended(tessera_binary, model):
     """Runs of seconds are cancelled before their next step."""
     process = start(bench(tessera_binary, model, "--streams", 2, "--json", rows=20_000))
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 3
+    output, _ = end_of(process, 3, signal.SIGINT, timeout=120)
     assert json.loads(output)["error"]["kind"] == "cancelled"
 
 

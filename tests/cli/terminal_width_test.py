@@ -6,10 +6,11 @@ import re
 import subprocess
 
 import numpy as np
-import onnx
 import pytest
 from load_tool import load_tool
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from programs import run_program
+from small_models import node, normal, save_model, tensor_type
 from terminal import run_on_terminal
 
 # Longer than the maximum width for which text is laid out.
@@ -21,32 +22,22 @@ def folder(tmp_path_factory, tessera_binary):
     """A model with long names, its costs, its cache, and a memory planning problem."""
     folder = tmp_path_factory.mktemp("width")
     random = np.random.default_rng(0)
-
-    def weight(name, *shape):
-        return numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
-
-    nodes = [
-        helper.make_node("Conv", ["x", "w1"], ["c1"], name=f"{LONG}/conv", pads=[1] * 4),
-        helper.make_node("Relu", ["c1"], [LONG], name=f"{LONG}/relu"),
-        helper.make_node("Conv", [LONG, "w2"], ["c2"], name="head", pads=[1] * 4),
-        helper.make_node("Concat", ["c2", LONG], ["j"], name="join", axis=1),
-        helper.make_node("ArgMax", ["j"], ["y"], name="top", axis=1),
-    ]
-    graph = helper.make_graph(
-        nodes, "wide", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])],
-        [helper.make_tensor_value_info("y", TensorProto.INT64, None)],
-        [weight("w1", 16, 3, 3, 3), weight("w2", 16, 16, 3, 3)])
-    opsets = [helper.make_opsetid("", 17)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), folder / "model.onnx")
-    graph.node[0].name = f"{LONG}/other"
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), folder / "other.onnx")
+    nodes = [node("Conv", "x w1", "c1", f"{LONG}/conv", pads=[1] * 4),
+             node("Relu", "c1", [LONG], f"{LONG}/relu"),
+             node("Conv", [LONG, "w2"], "c2", "head", pads=[1] * 4),
+             node("Concat", ["c2", LONG], "j", "join", axis=1),
+             node("ArgMax", "j", "y", "top", axis=1)]
+    weights = {"w1": normal(random, 16, 3, 3, 3), "w2": normal(random, 16, 16, 3, 3)}
+    for file, name in (("model.onnx", f"{LONG}/conv"), ("other.onnx", f"{LONG}/other")):
+        nodes[0].name = name
+        save_model(folder / file, nodes, {"x": [1, 3, 16, 16]},
+                   {"y": tensor_type(TensorProto.INT64, None)}, weights, name="wide")
     (folder / "buffers.csv").write_text("id,lower,upper,size\na,0,2,64\nb,1,3,128\n")
     np.save(folder / "wrong.npy", np.zeros((1, 1, 16, 16), np.int64))
-    subprocess.run([tessera_binary, "bench", "model.onnx", "--optimize", "--threads", "1",
-                    "--seconds", "0.01", "--cache-dir", "caches"],
-                   cwd=folder, check=True, capture_output=True, timeout=120)
-    subprocess.run([tessera_binary, "tune", "model.onnx", "--threads", "1", "--output", "costs.json"],
-                   cwd=folder, check=True, capture_output=True, timeout=120)
+    run_program(tessera_binary, "bench", "model.onnx", "--optimize", "--threads", "1", "--seconds",
+                "0.01", "--cache-dir", "caches", cwd=folder)
+    run_program(tessera_binary, "tune", "model.onnx", "--threads", "1", "--output", "costs.json",
+                cwd=folder)
     return folder
 
 
@@ -97,8 +88,7 @@ def on_terminal(command, columns, folder):
 
 
 def in_pipe(command, folder):
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60,
-                          stdin=subprocess.DEVNULL)
+    done = run_program(*command, code=None, cwd=folder)
     return done.returncode, done.stdout
 
 

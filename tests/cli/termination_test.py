@@ -7,43 +7,21 @@ import pathlib
 import random
 import re
 import signal
-import subprocess
-import sys
 import time
 
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import end_of, json_of, start_program, start_python, wait_for
+from small_models import save_products
 
 # These tests send signals.
 pytestmark = pytest.mark.alone
 
 ENDING = [signal.SIGTERM, signal.SIGHUP]
-PRODUCTS = 24
-
-
-def write_model(path, products):
-    """Matrix products of many sizes, each of which is measured."""
-    rng = np.random.default_rng(1)
-    nodes, weights, rows = [], [], 64
-    for at in range(products):
-        columns = 200 + 7 * at
-        weight = rng.standard_normal((rows, columns)).astype(np.float32) / 16
-        weights.append(numpy_helper.from_array(weight, f"w{at}"))
-        nodes.append(helper.make_node("MatMul", [f"v{at}", f"w{at}"], [f"v{at + 1}"]))
-        rows = columns
-    graph = helper.make_graph(
-        nodes, "tunable", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [192, 64])],
-        [helper.make_tensor_value_info(f"v{products}", TensorProto.FLOAT, [192, rows])], weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
 
 
 @pytest.fixture(scope="module")
 def tunable(tmp_path_factory):
-    return write_model(tmp_path_factory.mktemp("tunable") / "model.onnx", PRODUCTS)
+    return save_products(tmp_path_factory.mktemp("tunable") / "model.onnx", 24)
 
 
 @pytest.fixture
@@ -52,25 +30,19 @@ def bench(tessera_binary, tunable):
             "--seconds", "0.1"]
 
 
-def catches(process, number):
-    """Whether the process has a handler for the signal, according to proc(5)."""
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
-    return int(caught, 16) >> (number - 1) & 1 == 1
-
-
-def wait_until_it_measures(process, work):
+def start_measuring(work, *command):
     """A process that handles SIGINT and has a lock file is measuring."""
-    deadline = time.monotonic() + 60
-    while not catches(process, signal.SIGINT) or not list(work.glob(".*.lock")):
-        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        time.sleep(0.005)
+    process = start_program(*command)
+    wait_for(process, lambda: list(work.glob(".*.lock")))
     time.sleep(0.2)
+    return process
 
 
 @pytest.fixture
 def work():
-    return pathlib.Path(os.environ["TESSERA_CACHE_DIR"])
+    folder = pathlib.Path(os.environ["TESSERA_CACHE_DIR"])
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def lock_files():
@@ -78,64 +50,41 @@ def lock_files():
     return [path for folder in folders for path in pathlib.Path(folder).rglob(".*.lock")]
 
 
-def start(arguments):
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 @pytest.mark.parametrize("number", ENDING)
 def test_the_program_keeps_what_it_measured(bench, work, number):
-    work.mkdir(exist_ok=True)
-    process = start(bench)
-    wait_until_it_measures(process, work)
-    process.send_signal(number)
-    output, errors = process.communicate(timeout=60)
-    assert process.returncode == -number, errors
+    output, errors = end_of(start_measuring(work, *bench), -number, number)
     assert output == "" and "stopped early" in errors
     assert not lock_files()
-    next_one = subprocess.run([*bench, "--tune-budget", "1"], capture_output=True, text=True,
-                              check=True, timeout=120)
-    reason = json.loads(next_one.stdout)["cache"]["reason"]
+    reason = json_of(*bench, "--tune-budget", "1")["cache"]["reason"]
     assert re.fullmatch(r"interrupted after \d+\.\d s; measuring continues", reason), reason
 
 
 def test_tune_writes_its_table_before_it_ends(tessera_binary, tunable, work, tmp_path):
-    work.mkdir(exist_ok=True)
-    process = start([tessera_binary, "tune", tunable, "--threads", "1", "--output",
-                     tmp_path / "costs.json"])
-    wait_until_it_measures(process, work)
-    process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGTERM, errors
+    process = start_measuring(work, tessera_binary, "tune", tunable, "--threads", "1", "--output",
+                              tmp_path / "costs.json")
+    end_of(process, -signal.SIGTERM, signal.SIGTERM)
     assert "kernels" in json.loads((tmp_path / "costs.json").read_text())
 
 
 def test_a_second_one_ends_the_program_at_once(bench, work):
-    work.mkdir(exist_ok=True)
-    process = start(bench)
-    wait_until_it_measures(process, work)
+    process = start_measuring(work, *bench)
     begin = time.monotonic()
     process.send_signal(signal.SIGTERM)
     time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGTERM and time.monotonic() - begin < 3
+    end_of(process, -signal.SIGTERM, signal.SIGTERM)
+    assert time.monotonic() - begin < 3
 
 
 def test_what_nohup_ignores_stays_ignored(bench, work):
-    work.mkdir(exist_ok=True)
-    process = start(["nohup", *bench, "--tune-budget", "1"])
-    wait_until_it_measures(process, work)
-    process.send_signal(signal.SIGHUP)
-    output, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
+    process = start_measuring(work, "nohup", *bench, "--tune-budget", "1")
+    output, _ = end_of(process, 0, signal.SIGHUP)
     assert json.loads(output)["run_count"] > 0
 
 
 PYTHON_BIND = """
 import sys
-sys.path.insert(0, {folder!r})
 import tessera
-model = tessera.load({model!r})
+model = tessera.load(sys.argv[1])
 executor = model.bind(optimize=True, threads=1)
 print("went on")
 """
@@ -143,17 +92,10 @@ print("went on")
 
 @pytest.mark.parametrize("number", [*ENDING, signal.SIGINT])
 def test_a_python_program_keeps_what_it_measured(tessera, tunable, bench, work, number):
-    work.mkdir(exist_ok=True)
-    folder = str(pathlib.Path(tessera.__file__).parent.parent)
-    process = start([sys.executable, "-c", PYTHON_BIND.format(folder=folder, model=str(tunable))])
-    deadline = time.monotonic() + 60
-    while not list(work.glob(".*.lock")) or not has_worker(process):
-        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        time.sleep(0.005)
+    process = start_python(tessera, PYTHON_BIND, tunable)
+    wait_for(process, lambda: list(work.glob(".*.lock")) and has_worker(process))
     time.sleep(1)
-    process.send_signal(number)
-    output, errors = process.communicate(timeout=60)
-    assert process.returncode == -number, (process.returncode, errors)
+    output, errors = end_of(process, -number, number)
     assert output == "" and ("KeyboardInterrupt" in errors) == (number == signal.SIGINT)
     assert not lock_files()
     kept = [path for path in work.glob("*.cache")]
@@ -172,11 +114,10 @@ def has_worker(process):
 
 RUNS = """
 import sys
-sys.path.insert(0, {folder!r})
 import numpy as np
 import tessera
-model = tessera.load({model!r})
-executor = model.bind(optimize=True, threads=1, tune_budget_seconds=0.6, cache_dir={work!r})
+model = tessera.load(sys.argv[1])
+executor = model.bind(optimize=True, threads=1, tune_budget_seconds=0.6, cache_dir=sys.argv[2])
 x = np.ones((192, 64), np.float32)
 for _ in range(400):
     executor.run(x)
@@ -198,19 +139,17 @@ def test_any_moment_of_load_tune_and_run(tessera_binary, tessera, tmp_path, is_l
     seed = random.SystemRandom().randrange(2**32) if is_long else 5
     print(f"seed {seed}")
     draw = random.Random(seed)
-    model = str(write_model(tmp_path / "model.onnx", 6))
-    folder = str(pathlib.Path(tessera.__file__).parent.parent)
+    model = save_products(tmp_path / "model.onnx", 6)
     work = tmp_path / "caches"
     work.mkdir()
-    programs = [
-        [tessera_binary, "run", model, "--random", "1", "--optimize", "--threads", "1",
-         "--cache-dir", work, "--tune-budget", "0.6"],
-        [sys.executable, "-c", RUNS.format(folder=folder, model=model, work=str(work))]]
+    starts = [
+        lambda: start_program(tessera_binary, "run", model, "--random", "1", "--optimize",
+                              "--threads", "1", "--cache-dir", work, "--tune-budget", "0.6"),
+        lambda: start_python(tessera, RUNS, model, work)]
     for moment in range(100 if is_long else 12):
-        program = programs[moment % 2]
         number = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT][moment % 3]
         delay = draw.uniform(0, 1.5)
-        process = start(program)
+        process = starts[moment % 2]()
         time.sleep(delay)
         process.send_signal(number)
         begin = time.monotonic()
@@ -222,6 +161,5 @@ def test_any_moment_of_load_tune_and_run(tessera_binary, tessera, tmp_path, is_l
         if draw.random() < 0.3:
             for path in work.glob("*.cache"):
                 path.unlink()
-    done = subprocess.run(programs[0], capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stderr
+    end_of(starts[0](), timeout=120)
     assert not list(work.glob(".*.lock"))

@@ -7,9 +7,6 @@ those that compile a kernel for each node get only the newest version, and one v
 attribute."""
 
 import collections
-import dataclasses
-import json
-import subprocess
 import warnings
 
 import numpy as np
@@ -18,6 +15,8 @@ import pytest
 from onnx import helper
 
 from attribute_rows import NAMES_BEFORE, Inexpressible, node_of, rows_by_op, settings_of
+from programs import json_of
+from small_models import node
 
 # Attributes that decide only types or nothing, or whose ops no plug-in computes.
 WITHOUT_ROW = {
@@ -89,7 +88,7 @@ def negated(model):
     """The model with a Neg behind its first output."""
     changed = onnx.load_model_from_string(model)
     graph = changed.graph
-    graph.node.append(helper.make_node("Neg", ["o0"], ["negated"], name="target_behind"))
+    graph.node.append(node("Neg", "o0", "negated", "target_behind"))
     graph.output[0].name = "negated"
     return changed.SerializeToString()
 
@@ -289,8 +288,8 @@ def settable(schema):
 
 
 def test_each_op_with_attributes_has_rows(bin_dir):
-    listing = subprocess.run([bin_dir / "print_op_table"], capture_output=True, check=True).stdout
-    known = [op["name"] for op in json.loads(listing) if op["is_supported"] and not op["domain"]]
+    known = [op["name"] for op in json_of(bin_dir / "print_op_table")
+             if op["is_supported"] and not op["domain"]]
     missing = [f"{op}-{version}: no row sets '{name}'" for op in known if op not in ROWS
                for version, schema in versions_of(op).items() for name in settable(schema)
                if (op, name) not in WITHOUT_ROW]

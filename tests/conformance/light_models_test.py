@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from programs import run_program
 
 DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
 CASES = sorted((DATA / "real").glob("*/data.json"))
@@ -35,10 +36,8 @@ LOGITS = {"test_squeezenet": "r65"}
 def compare_logits(binary, backends, folder, model, input_name, logits):
     found = {}
     for kind, options in (("reference", ["--backends", "reference"]), ("libraries", backends)):
-        done = subprocess.run(
-            [binary, "run", model, "--input", f"{input_name}={folder / 'input.npy'}",
-             "--dump-values", folder / kind, *options], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        run_program(binary, "run", model, "--input", f"{input_name}={folder / 'input.npy'}",
+                    "--dump-values", folder / kind, *options)
         [entry] = [entry for entry in json.loads((folder / kind / "values.json").read_text())
                    if entry["name"] == logits]
         found[kind] = np.load(folder / kind / entry["file"])
@@ -56,10 +55,8 @@ def test_gives_its_stored_output(tessera_binary, choose_backends, tmp_path, case
                               LOGITS[case.parent.name])
     expected = DATA / "light" / f"{model.stem}_output_0.pb"
     result = subprocess.run(
-        [tessera_binary, "run", model, "--input", f"{name}={tmp_path / 'input.npy'}"]
-        + ["--expect", f"#0={expected}", "--rtol", str(facts["rtol"]), "--atol", str(facts["atol"])]
-        + choose_backends(backends),
-        capture_output=True,
-        text=True,
-    )
+        [tessera_binary, "run", model, "--input", f"{name}={tmp_path / 'input.npy'}",
+         "--expect", f"#0={expected}", "--rtol", str(facts["rtol"]), "--atol", str(facts["atol"]),
+         *choose_backends(backends)],
+        capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr

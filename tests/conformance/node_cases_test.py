@@ -3,7 +3,6 @@
 Cases of other ops are skipped; cases that cannot pass yet are listed in node_not_yet.json."""
 
 import json
-import subprocess
 import warnings
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
+from programs import json_of, run_program
 
 NOT_YET = json.loads((Path(__file__).parent / "node_not_yet.json").read_text())
 
@@ -29,8 +29,8 @@ CASES = collect_cases()
 
 @pytest.fixture(scope="session")
 def known_ops(bin_dir):
-    listing = subprocess.run([bin_dir / "print_op_table"], capture_output=True, check=True).stdout
-    return {(op["domain"], op["name"]) for op in json.loads(listing) if op["is_supported"]}
+    return {(op["domain"], op["name"]) for op in json_of(bin_dir / "print_op_table")
+            if op["is_supported"]}
 
 
 def ops_of(model: onnx.ModelProto) -> set:
@@ -54,7 +54,7 @@ def explain_failure(binary: Path, case, folder: Path, choice: list) -> str:
         for index, array in enumerate(outputs):
             save_tensor(folder / f"output_{index}.pb", array)
             command += ["--expect", f"#{index}={folder / f'output_{index}.pb'}"]
-        result = subprocess.run(command, capture_output=True, text=True)
+        result = run_program(*command, code=None)
         if result.returncode != 0:
             return f"exit code {result.returncode}: {result.stdout}{result.stderr}"
     return ""

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx.backend.test
 import pytest
-from onnx import TensorProto, helper
+from small_models import model_of, node
 
 # Numbers of cases for the processor; the runner skips those for CUDA.
 PASSED = 1305
@@ -75,10 +75,7 @@ def test_nothing_but_other_devices_is_skipped(outcomes):
 
 
 def add(shape):
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "xyz"]
-    graph = helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"])], "add", values[:2],
-                              values[2:])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model_of([node("Add", "x y", "z")], {"x": shape, "y": shape}, {"z": shape})
 
 
 def test_a_model_runs_by_order_and_by_name(backend):
@@ -89,8 +86,8 @@ def test_a_model_runs_by_order_and_by_name(backend):
         np.testing.assert_array_equal(outputs.z, 2 * x[:count])
         np.testing.assert_array_equal(prepared.run({"y": x[:count], "x": x[:count]})[0], outputs[0])
     np.testing.assert_array_equal(backend.run_model(add([2, 3]), [x, x])[0], 2 * x)
-    node = helper.make_node("Clip", ["x", "", "most"], ["y"])
-    clipped, = backend.run_node(node, [x, np.array(3, np.float32)], opset_version=13)
+    clip = node("Clip", ["x", "", "most"])
+    clipped, = backend.run_node(clip, [x, np.array(3, np.float32)], opset_version=13)
     np.testing.assert_array_equal(clipped, np.minimum(x, 3))
 
 

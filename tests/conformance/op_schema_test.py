@@ -1,11 +1,9 @@
 """Compares the table of ops with the schemas in the onnx package."""
 
-import json
-import subprocess
-
 import onnx.defs
 import onnx.helper
 import pytest
+from programs import json_of
 
 OPSETS = range(6, 29)
 
@@ -113,8 +111,8 @@ def op_differences(op):
 
 
 def test_ops_are_those_of_onnx(bin_dir):
-    run = subprocess.run([bin_dir / "print_op_table"], capture_output=True, text=True, check=True)
-    table = [op for op in json.loads(run.stdout) if op["domain"] == "" and op["is_supported"]]
+    table = [op for op in json_of(bin_dir / "print_op_table")
+             if op["domain"] == "" and op["is_supported"]]
     assert table
     found = [line for op in table for line in op_differences(op)]
     assert not found, "\n" + "\n".join(found)

@@ -1,6 +1,5 @@
 // Prints every registered op as JSON, for op_schema_test.py: for each version since operator set 6
 // its inputs, outputs and attributes with their defaults.
-#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 

@@ -4,11 +4,11 @@ Cases that cannot pass yet are listed in not_yet.json with a reason each. A list
 fails the test."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import onnx
 import pytest
+from programs import run_program
 
 DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
 NOT_YET = json.loads((Path(__file__).parent / "not_yet.json").read_text())
@@ -41,7 +41,7 @@ def explain_failure(binary: Path, model: Path, choice: list) -> str:
         ]
         assert outputs, "a data set has outputs"
         command = [binary, "run", model, *inputs, *outputs, *choice, "--rtol", "1e-3", "--atol", "1e-7"]
-        result = subprocess.run(command, capture_output=True, text=True)
+        result = run_program(*command, code=None)
         if result.returncode != 0:
             return f"exit code {result.returncode}: {result.stdout}{result.stderr}"
     return ""

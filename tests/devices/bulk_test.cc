@@ -1,7 +1,5 @@
 // Small steps of a device: how often the host waits, and how long it takes.
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <string>

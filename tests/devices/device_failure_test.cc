@@ -1,26 +1,19 @@
 // Devices that fail, are lost, have too little memory, or belong to the parent process.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
 #include <vector>
 
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 #include "fake_plugin.h"
-#include "tessera/error.h"
+#include "graph/attributes_test.h"
 
 namespace tessera {
 namespace {
 
-using testing::AnyOf;
-using testing::HasSubstr;
-
-Attributes concat_along(int64_t axis) {
-  Attributes attributes;
-  attributes.set("axis", axis);
-  return attributes;
-}
+Attributes concat_along(int64_t axis) { return attributes_of({{"axis", axis}}); }
 
 class DeviceFailure : public FakeDevices {
  protected:
@@ -34,14 +27,13 @@ class DeviceFailure : public FakeDevices {
     Dice dice(3);
     made.input("x", dice.tensor({4, 5}));
     made.constant("w", dice.tensor({4, 5}));
-    made.builder.node("n0", "Add", {"x", "w"}, {"v0"});
-    made.builder.node("n1", "Neg", {"v0"}, {"v1"});
-    made.builder.node("n2", "Abs", {"v1"}, {"v2"});
-    made.builder.node("n3", "Mul", {"v2", "v0"}, {"v3"});
-    made.builder.node("n4", "Sub", {"v3", "w"}, {"v4"});
-    made.builder.node("n5", "Relu", {"v4"}, {"v5"});
-    made.builder.output("v5");
-    return made;
+    made.node("n0", "Add", {"x", "w"}, {"v0"});
+    made.node("n1", "Neg", {"v0"}, {"v1"});
+    made.node("n2", "Abs", {"v1"}, {"v2"});
+    made.node("n3", "Mul", {"v2", "v0"}, {"v3"});
+    made.node("n4", "Sub", {"v3", "w"}, {"v4"});
+    made.node("n5", "Relu", {"v4"}, {"v5"});
+    return made.ending_in("v5");
   }
 
   void expect_nothing_left(const std::string& when) const {
@@ -116,14 +108,8 @@ TEST_F(DeviceFailure, ALateOneNamesTheStepsThatWereEnqueued) {
   // The third kernel of the run, after the copy of the input.
   fake_.configure("devices=2,peer=1,fail_at=4,fail_mode=1,fail_later=1");
   fake_.reset();
-  try {
-    runner.run(inputs);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::DeviceFailed);
-    EXPECT_THAT(error.what(), HasSubstr("5 steps before it from"));
-    EXPECT_THAT(error.what(), HasSubstr("device 'fake'"));
-  }
+  EXPECT_THAT(error_of(ErrorKind::DeviceFailed, [&] { runner.run(inputs); }),
+              AllOf(HasSubstr("5 steps before it from"), HasSubstr("device 'fake'")));
   EXPECT_EQ(runner.explain_unusable(), "");
   fake_.configure("devices=2,peer=1");
   expect_equal(expected(graph, inputs), runner.run(inputs), "after a failure");
@@ -170,8 +156,8 @@ TEST_F(DeviceFailure, TooLittleMemoryGivesASmallerPlacementFirst) {
   RandomGraph made(registry_, 17);
   Dice dice(5);
   made.input("x", dice.tensor({64, 64}));
-  made.builder.node("n0", "Neg", {"x"}, {"v0"});
-  made.builder.node("n1", "Abs", {"v0"}, {"v1"});
+  made.node("n0", "Neg", {"x"}, {"v0"});
+  made.node("n1", "Abs", {"v0"}, {"v1"});
   made.builder.output("v1");
   const Graph graph = typed(made);
   const std::vector<Tensor> inputs = inputs_of(graph, made);
@@ -180,12 +166,8 @@ TEST_F(DeviceFailure, TooLittleMemoryGivesASmallerPlacementFirst) {
   EXPECT_FALSE(uses_devices(built.plan));
   PlanRunner runner(std::move(built), 1);
   expect_equal(expected(graph, inputs), runner.run(inputs), "on the host");
-  try {
-    build(graph, all_on(graph, Where::First), packs);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("fake"));
-  }
+  EXPECT_THAT(error_of([&] { build(graph, all_on(graph, Where::First), packs); }),
+              HasSubstr("fake"));
 }
 
 // Each value fits, but all of them together are more than what the device allocates at once.
@@ -195,10 +177,10 @@ TEST_F(DeviceFailure, TooLargeAnArenaGivesASmallerPlacementFirst) {
   RandomGraph made(registry_, 17);
   Dice dice(6);
   made.input("x", dice.tensor({32, 32}));
-  made.builder.node("n0", "Neg", {"x"}, {"v0"});
-  made.builder.node("n1", "Abs", {"v0"}, {"v1"});
-  made.builder.node("n2", "Add", {"v0", "v1"}, {"v2"});
-  made.builder.node("n3", "Concat", {"v0", "v1", "v2"}, {"v3"}, concat_along(0));
+  made.node("n0", "Neg", {"x"}, {"v0"});
+  made.node("n1", "Abs", {"v0"}, {"v1"});
+  made.node("n2", "Add", {"v0", "v1"}, {"v2"});
+  made.node("n3", "Concat", {"v0", "v1", "v2"}, {"v3"}, concat_along(0));
   made.builder.output("v3");
   const Graph graph = typed(made);
   const std::vector<Tensor> inputs = inputs_of(graph, made);

@@ -1,7 +1,5 @@
 // Inputs and outputs in memory of a device: nothing crosses to the host, results are written where
 // they are bound, and memory of another device is refused.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <optional>
@@ -9,12 +7,12 @@
 #include <vector>
 
 #include "backend/owned_storage.h"
+#include "base/matchers_test.h"
+#include "base/tensors_test.h"
 #include "fake_plugin.h"
 
 namespace tessera {
 namespace {
-
-using testing::HasSubstr;
 
 template <class Call>
 Error error_from(const Call& call) {
@@ -82,8 +80,7 @@ TEST_F(DeviceIo, NothingIsCopiedToTheHost) {
 TEST_F(DeviceIo, ResultsAreKeptByLaterRuns) {
   build_chain(3);
   const std::vector<Tensor> first = runner_->run(placed(runner_->built(), inputs_));
-  const std::vector<Tensor> other = {
-      Tensor::from<float>(DataType::Float32, {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6})};
+  const std::vector<Tensor> other = {floats({2, 3}, {1, 2, 3, 4, 5, 6})};
   runner_->run(placed(runner_->built(), other));
   expect_equal(expected(graph_, inputs_), first, "the first results");
 }
@@ -104,8 +101,7 @@ TEST_F(DeviceIo, BoundMemoryIsReadAndWrittenDirectly) {
 
 TEST_F(DeviceIo, AnOffsetInALargerBlockIsAPlace) {
   build_chain(2);
-  const Tensor block =
-      on("fake", Tensor::from<float>(DataType::Float32, {128}, std::vector<float>(128, 7.0F)));
+  const Tensor block = on("fake", floats({128}, std::vector<float>(128, 7.0F)));
   const auto part = [&](int64_t offset) {
     return tensor_over(runner_->built().layouts->device({1}), DataType::Float32, {2, 3},
                        std::make_shared<Tensor>(block), block.device_storage()->handle(), offset);
@@ -175,8 +171,7 @@ TEST_F(DeviceIo, OutputsThatNoStepMakesAreOnTheDeviceToo) {
   expect_equal(expected(graph_, inputs_), found, "constant, input, value, value again");
   const Tensor bound = on("fake", inputs_[0]);
   runner_->io_binding().bind_result(1, bound);
-  const std::vector<Tensor> other = {
-      Tensor::from<float>(DataType::Float32, {4}, std::vector<float>{4, 3, 2, 1})};
+  const std::vector<Tensor> other = {floats({4}, {4, 3, 2, 1})};
   runner_->run(placed(runner_->built(), other));
   expect_equal(other, {bound}, "an input as a bound output");
 }

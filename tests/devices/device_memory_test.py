@@ -1,39 +1,32 @@
 """Arrays in memory of a device, from Python and from the command line, with the fake device of
 tests/backends/fake."""
 
-import json
 import os
-import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from programs import json_of, run_program
+from small_models import model_bytes, node
 
 ON_FAKE = {"x": "row_major@fake", "y": "row_major@fake"}
 
 
 @pytest.fixture(scope="module")
-def backends(tessera, bin_dir):
-    library = bin_dir.parent / "tests" / "backends" / "fake.so"
-    assert library.exists(), f"{library} is not built: tools/build release fake"
+def backends(tessera, built_plugin):
     backends = tessera.Backends()
-    backends.load_backend(library)
+    backends.load_backend(built_plugin("fake"))
     return backends
 
 
-def model_bytes(*nodes, dims=(2, 3)):
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name in "xy"]
-    graph = helper.make_graph(list(nodes), "small", ends[:1], ends[1:])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
-                             ir_version=8).SerializeToString()
+def small_model(*nodes, dims=(2, 3)):
+    return model_bytes(nodes, {"x": dims}, {"y": dims})
 
 
 @pytest.fixture
 def relu(tessera, backends):
     """y = -|x|: two steps."""
-    nodes = (helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Neg", ["a"], ["y"]))
-    return tessera.load(model_bytes(*nodes), backends=backends)
+    nodes = (node("Abs", "x", "a"), node("Neg", "a", "y"))
+    return tessera.load(small_model(*nodes), backends=backends)
 
 
 @pytest.fixture
@@ -121,8 +114,7 @@ def test_bound_memory(relu, backends, x):
 
 
 def test_state_is_written_over_its_input(tessera, backends, x):
-    model = tessera.load(model_bytes(helper.make_node("Add", ["x", "x"], ["y"])),
-                         backends=backends)
+    model = tessera.load(small_model(node("Add", "x x", "y")), backends=backends)
     executor = bind(model, layouts=ON_FAKE, state_pairs=[("x", "y")])
     state = backends.to_device(x, "fake")
     executor.bind_input("x", state)
@@ -190,8 +182,7 @@ def test_what_cannot_be_on_a_device(tessera, backends, x):
 
 
 def test_shapes_change_on_the_device(tessera, backends):
-    model = tessera.load(model_bytes(helper.make_node("Neg", ["x"], ["y"]), dims=("rows", 2)),
-                         backends=backends)
+    model = tessera.load(small_model(node("Neg", "x", "y"), dims=("rows", 2)), backends=backends)
     executor = bind(model, shapes={"x": (1, 2)}, layouts=ON_FAKE)
     for rows in (1, 4, 0, 2, 4):
         x = np.arange(2 * rows, dtype=np.float32).reshape(rows, 2)
@@ -203,7 +194,7 @@ def test_shapes_change_on_the_device(tessera, backends):
 def test_an_array_outlives_everything_else(tessera, bin_dir, x):
     backends = tessera.Backends()
     backends.load_backend(bin_dir.parent / "tests" / "backends" / "fake.so")
-    model = tessera.load(model_bytes(helper.make_node("Neg", ["x"], ["y"])), backends=backends)
+    model = tessera.load(small_model(node("Neg", "x", "y")), backends=backends)
     y, = bind(model, layouts=ON_FAKE).run(backends.to_device(x, "fake"))
     shared = backends.from_dlpack(y)
     del backends, model, y
@@ -222,16 +213,15 @@ def test_a_saved_plan_keeps_inputs_on_the_device(relu, backends, x, tmp_path):
 
 def test_the_command_line_copies_inputs_and_outputs(tessera_binary, bin_dir, x, tmp_path):
     model = tmp_path / "model.onnx"
-    model.write_bytes(model_bytes(helper.make_node("Neg", ["x"], ["y"])))
+    model.write_bytes(small_model(node("Neg", "x", "y")))
     np.save(tmp_path / "x.npy", x)
     call = [tessera_binary, "run", model, "--input", "x=x.npy", "--output", "out",
             "--backend-path", bin_dir.parent / "tests" / "backends" / "fake.so", "--backends",
             "fake,reference", "--layout", "x=row_major@fake", "--layout", "y=row_major@fake"]
-    subprocess.run(call, check=True, capture_output=True, cwd=tmp_path, timeout=300)
+    run_program(*call, cwd=tmp_path)
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "output_0.npy"), -x)
-    explained = subprocess.run([*call[:1], "explain", model, "--json", *call[7:]], check=True,
-                               capture_output=True, text=True, cwd=tmp_path, timeout=300)
-    assert [step["op"] for step in json.loads(explained.stdout)["steps"]] == ["Neg"]
+    explained = json_of(*call[:1], "explain", model, "--json", *call[7:], cwd=tmp_path)
+    assert [step["op"] for step in explained["steps"]] == ["Neg"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")

@@ -3,19 +3,16 @@ device is used, what it costs, and what happens after failures and forks."""
 
 import json
 import os
-import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from programs import run_program
+from small_models import node, save_model
 
 
 @pytest.fixture(scope="module")
-def fake(bin_dir):
-    library = bin_dir.parent / "tests" / "backends" / "fake.so"
-    assert library.exists(), f"{library} is not built: tools/build release fake"
-    return library
+def fake(built_plugin):
+    return built_plugin("fake")
 
 
 @pytest.fixture
@@ -24,11 +21,9 @@ def run_tessera(tessera_binary, fake, tmp_path):
 
     def call(command, model, *options, settings="", code=0):
         environment = {**os.environ, "TESSERA_TEST_FAKE": settings}
-        done = subprocess.run(
-            [tessera_binary, command, model, "--backend-path", fake, "--backends",
-             "fake,reference", "--threads", "1", *map(str, options)],
-            capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=300, check=False)
-        assert done.returncode == code, done.stdout + done.stderr
+        done = run_program(tessera_binary, command, model, "--backend-path", fake, "--backends",
+                           "fake,reference", "--threads", "1", *options, code=code, cwd=tmp_path,
+                           env=environment)
         return done.stdout if code == 0 else done.stderr
 
     return call
@@ -37,14 +32,8 @@ def run_tessera(tessera_binary, fake, tmp_path):
 def save_product(path, size):
     """y = x W, then Relu."""
     weight = np.random.default_rng(1).standard_normal((size, size)).astype(np.float32)
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["product"], name="product"),
-             helper.make_node("Relu", ["product"], ["y"], name="relu")]
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size, size]) for name in "xy"]
-    graph = helper.make_graph(nodes, "small", ends[:1], ends[1:],
-                              [onnx.numpy_helper.from_array(weight, "w")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    nodes = [node("MatMul", "x w", "product", "product"), node("Relu", "product", "y", "relu")]
+    return save_model(path, nodes, {"x": [size, size]}, {"y": [size, size]}, {"w": weight})
 
 
 def explain(run_tessera, model, *options, **keywords):

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <variant>
 
@@ -129,11 +128,10 @@ RandomGraph FakeDevices::chain(int length) const {
   std::string value = "x";
   for (int index = 0; index < length; ++index) {
     const std::string next = "v" + std::to_string(index);
-    made.builder.node("n" + std::to_string(index), index % 2 == 0 ? "Neg" : "Abs", {value}, {next});
+    made.node("n" + std::to_string(index), index % 2 == 0 ? "Neg" : "Abs", {value}, {next});
     value = next;
   }
-  made.builder.output(value);
-  return made;
+  return made.ending_in(value);
 }
 
 std::map<std::string, Where> FakeDevices::all_on(const Graph& graph, Where where) {

@@ -1,27 +1,18 @@
 // Random graphs whose nodes run on random devices give the same bits as the interpreter, because
 // all of them use the reference kernels. The fake devices find every access that nothing orders.
-#include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
-#include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "fake_plugin.h"
+#include "graph/attributes_test.h"
 
 namespace tessera {
 namespace {
 
 using Dims = std::vector<int64_t>;
-
-Attributes with(const std::string& name, int64_t value) {
-  Attributes attributes;
-  attributes.set(name, value);
-  return attributes;
-}
 
 class GraphMaker {
  public:
@@ -64,7 +55,7 @@ class GraphMaker {
         break;
       }
       case 2:
-        graph_.builder.node(node, "Softmax", {first.first}, {name}, with("axis", 1));
+        graph_.builder.node(node, "Softmax", {first.first}, {name}, attributes_of({{"axis", 1}}));
         break;
       case 3: {
         // Every value has the same sizes but for those of Concat.
@@ -78,7 +69,8 @@ class GraphMaker {
       }
       default: {
         if (first.second[0] > 30) return add_node();
-        graph_.builder.node(node, "Concat", {first.first, first.first}, {name}, with("axis", 0));
+        graph_.builder.node(node, "Concat", {first.first, first.first}, {name},
+                            attributes_of({{"axis", 0}}));
         known_.emplace_back(name, Dims{2 * first.second[0], first.second[1]});
         return;
       }

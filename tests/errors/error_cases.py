@@ -9,6 +9,7 @@ from typing import Callable
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from small_models import node
 
 FLOAT = TensorProto.FLOAT
 
@@ -30,17 +31,16 @@ def value(name, shape=(1, 2), element=FLOAT):
     return helper.make_tensor_value_info(name, element, shape)
 
 
-def node(op, inputs, outputs, **attributes):
-    return helper.make_node(op, inputs, outputs, **attributes)
+def opset_ids(versions):
+    return [helper.make_opsetid(*each) for each in versions.items()]
 
 
 def make_model(nodes, inputs=None, outputs=None, weights=(), opset=17, **more):
     graph = helper.make_graph(
         nodes, "g", inputs or [value("x")], outputs or [value("y")], list(weights),
-        value_info=more.pop("value_info", []),
-    )
-    opsets = more.pop("opsets", [helper.make_opsetid("", opset)])
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8, **more)
+        value_info=more.pop("value_info", []))
+    return helper.make_model(graph, opset_imports=opset_ids(more.pop("opsets", {"": opset})),
+                             ir_version=8, **more)
 
 
 def write_model(folder: Path, model: onnx.ModelProto) -> Path:
@@ -64,7 +64,7 @@ def inspect(model) -> Callable[[Path], list]:
 
 
 def relu_model(**more):
-    return make_model([node("Relu", ["x"], ["y"], name="relu")], **more)
+    return make_model([node("Relu", name="relu")], **more)
 
 
 def run(model, *arguments, arrays=None) -> Callable[[Path], list]:
@@ -82,7 +82,7 @@ def run(model, *arguments, arrays=None) -> Callable[[Path], list]:
 
 def sparse_model(indices, dims=(4, 2)) -> onnx.ModelProto:
     """x + s; s has two stored elements."""
-    model = make_model([node("Add", ["x", "s"], ["y"], name="n")])
+    model = make_model([node("Add", "x s", "y", name="n")])
     sparse = model.graph.sparse_initializer.add(dims=dims)
     sparse.values.CopyFrom(numpy_helper.from_array(np.array([1, 2], np.float32), "s"))
     sparse.indices.CopyFrom(numpy_helper.from_array(np.array(indices, np.int64)))
@@ -93,7 +93,7 @@ def bound_with(*layouts, op="Relu", more=()) -> Callable[[Path], list]:
     """`tessera run` of one node, with requested layouts of its input or output."""
 
     def arguments(folder: Path) -> list:
-        path = write_model(folder, make_model([node(op, ["x"], ["y"], name="n")]))
+        path = write_model(folder, make_model([node(op, name="n")]))
         options = [part for layout in layouts for part in ("--layout", layout)]
         return ["run", path, "--random", "1", *options, *more]
 
@@ -115,7 +115,7 @@ def external(location, prepare=lambda folder: None, **more) -> Callable[[Path], 
         inner.mkdir()
         prepare(folder)
         text = str(location(folder)) if callable(location) else location
-        model = make_model([node("Add", ["x", "w"], ["y"])], weights=[external_weight(text, **more)])
+        model = make_model([node("Add", "x w", "y")], weights=[external_weight(text, **more)])
         return ["inspect", write_model(inner, model)]
 
     return build
@@ -140,14 +140,16 @@ def write_short(folder: Path) -> None:
     (folder / "inner" / "w.bin").write_bytes(bytes(4))
 
 
+LOCAL = {"": 17, "local": 1}
+
+
 def function_model(functions, nodes):
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
-    return make_model(nodes, functions=functions, opsets=opsets)
+    return make_model(nodes, functions=functions, opsets=LOCAL)
 
 
 def function(name, nodes, inputs=("a",), outputs=("b",)):
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
-    return helper.make_function("local", name, list(inputs), list(outputs), nodes, opsets)
+    return helper.make_function("local", name, list(inputs), list(outputs), nodes,
+                                opset_ids(LOCAL))
 
 
 def call(name, inputs, outputs):
@@ -169,7 +171,7 @@ def length_delimited(field_number: int, payload: bytes) -> bytes:
 def nested_ifs(depth: int) -> bytes:
     """A model whose innermost graph is nested in `depth` If nodes."""
     output = value("out", None).SerializeToString()
-    innermost = node("Identity", ["c"], ["out"]).SerializeToString()
+    innermost = node("Identity", "c", "out").SerializeToString()
     graph = length_delimited(1, innermost) + length_delimited(12, output)
     for level in range(depth):
         # GraphProto.node = 1, .output = 12; NodeProto.attribute = 5; AttributeProto.g = 6.
@@ -191,7 +193,7 @@ def nested_ifs(depth: int) -> bytes:
 
 def conv_model(weight_shape=(4, 3, 3, 3), input_shape=(1, 3, 8, 8), **attributes):
     weight = numpy_helper.from_array(np.zeros(weight_shape, np.float32), "w")
-    nodes = [node("Conv", ["x", "w"], ["y"], name="conv1", **attributes)]
+    nodes = [node("Conv", "x w", "y", name="conv1", **attributes)]
     output = helper.make_tensor_value_info("y", FLOAT, None)
     return make_model(nodes, [value("x", input_shape)], [output], [weight])
 
@@ -205,81 +207,74 @@ CASES = [
     Case("no graph", inspect(helper.make_model(helper.make_graph([], "g", [], []))
                              .SerializeToString()[:3]), ()),
     Case("truncated", inspect(conv_model().SerializeToString()[:200]), ()),
-    Case("no operator set", inspect(relu_model(opsets=[])), ("opset",)),
+    Case("no operator set", inspect(relu_model(opsets={})), ("opset",)),
     Case("newer operator set", inspect(relu_model(opset=99)), ("99", "28"), kind="Unsupported"),
     Case("older operator set", inspect(relu_model(opset=3)), ("3", "6"), kind="Unsupported"),
     # --- nodes ---
-    Case("unknown op", inspect(make_model([node("Reluu", ["x"], ["y"], name="n")])),
+    Case("unknown op", inspect(make_model([node("Reluu", name="n")])),
          ("node 'n' (Reluu)", "Relu"), kind="Unsupported"),
     Case("unknown domain", inspect(make_model(
-        [node("Relu", ["x"], ["y"], domain="com.example", name="n")],
-        opsets=[helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)])),
+        [node("Relu", domain="com.example", name="n")],
+        opsets={"": 17, "com.example": 1})),
         ("node 'n' (Relu)", "com.example"), kind="Unsupported"),
     Case("op that this build lacks",
-         inspect(make_model([node("DequantizeLinear", ["x", "x"], ["y"], name="n")])),
+         inspect(make_model([node("DequantizeLinear", "x x", name="n")])),
          ("node 'n' (DequantizeLinear)", "DequantizeLinear of ai.onnx is not in this build"),
          kind="Unsupported"),
     Case("all ops that this build lacks",
-         inspect(make_model([node("DequantizeLinear", ["x", "x"], ["d"], name="n"),
-                             node("Hardmax", ["x"], ["h"]), node("Hardmax", ["x"], ["y"])])),
+         inspect(make_model([node("DequantizeLinear", "x x", "d", name="n"),
+                             node("Hardmax", "x", "h"), node("Hardmax")])),
          ("2 things", "Hardmax of ai.onnx is not in this build (2 nodes",
           "DequantizeLinear of ai.onnx is not in this build (1 node"), kind="Unsupported"),
     Case("ops and element types that this build lacks",
-         inspect(make_model([node("Hardmax", ["x"], ["y"], name="n"), node("Identity", ["s"], ["t"])],
+         inspect(make_model([node("Hardmax", name="n"), node("Identity", "s", "t")],
                             [value("x"), value("s", element=TensorProto.STRING),
                              value("e", element=TensorProto.FLOAT8E5M2)])),
          ("Hardmax of ai.onnx", "elements of string", "elements of float8e5m2", "graph input 's'"),
          kind="Unsupported"),
     Case("what the branches of an If lack",
-         inspect(make_model([node("If", ["c"], ["y"], name="n", **{
+         inspect(make_model([node("If", "c", name="n", **{
              name: helper.make_graph([node(op, ["x"], ["z"])], "b", [], [value("z")])
              for name, op in (("then_branch", "Det"), ("else_branch", "Hardmax"))})],
                             [value("x"), value("c", (), TensorProto.BOOL)])),
          ("3 things", "If of ai.onnx", "Det of ai.onnx", "Hardmax of ai.onnx", "then_branch"),
          kind="Unsupported"),
     Case("op of a domain of onnxruntime",
-         inspect(make_model([node("MatMulNBits", ["x"], ["y"], domain="com.microsoft", name="n")],
-                            opsets=[helper.make_opsetid("", 17),
-                                    helper.make_opsetid("com.microsoft", 1)])),
+         inspect(make_model([node("MatMulNBits", domain="com.microsoft", name="n")],
+                            opsets={"": 17, "com.microsoft": 1})),
          ("MatMulNBits of com.microsoft is not in this build",), kind="Unsupported"),
     Case("op of an unknown domain, not imported",
-         inspect(make_model([node("Own", ["x"], ["y"], domain="com.example", name="n")])),
+         inspect(make_model([node("Own", domain="com.example", name="n")])),
          ("node 'n' (Own)", "'com.example'", "ai.onnx 17", "opset_import")),
     Case("op younger than its operator set",
-         inspect(make_model([node("Gelu", ["x"], ["y"], name="n")], opset=17)),
+         inspect(make_model([node("Gelu", name="n")], opset=17)),
          ("node 'n' (Gelu)", "17", "20"), kind="Unsupported"),
     Case("control flow cannot run yet", inspect(nested_ifs(1)), ("If",), kind="Unsupported"),
     Case("graphs nested too deeply", inspect(nested_ifs(33)), ("32",)),
     Case("graphs nested very deeply", inspect(nested_ifs(200)), ("32",)),
-    Case("unknown attribute", inspect(make_model([node("Relu", ["x"], ["y"], name="n", alpha=1.0)])),
+    Case("unknown attribute", inspect(make_model([node("Relu", name="n", alpha=1.0)])),
          ("node 'n' (Relu)", "alpha")),
-    Case("attribute of the wrong kind",
-         inspect(make_model([node("Softmax", ["x"], ["y"], name="n", axis=1.5)])),
+    Case("attribute of the wrong kind", inspect(make_model([node("Softmax", name="n", axis=1.5)])),
          ("node 'n' (Softmax)", "axis", "int", "float")),
-    Case("too many inputs", inspect(make_model([node("Relu", ["x", "x"], ["y"], name="n")])),
+    Case("too many inputs", inspect(make_model([node("Relu", "x x", name="n")])),
          ("node 'n' (Relu)", "at most 1")),
-    Case("missing required input", inspect(make_model([node("Add", ["x"], ["y"], name="n")])),
+    Case("missing required input", inspect(make_model([node("Add", name="n")])),
          ("node 'n' (Add)", "'B'")),
     Case("unnamed node is called after its output",
-         inspect(make_model([node("Add", ["x"], ["y"])])), ("node 'y' (Add)",)),
+         inspect(make_model([node("Add")])), ("node 'y' (Add)",)),
     # --- edges ---
-    Case("cycle", inspect(make_model([node("Add", ["x", "b"], ["a"], name="first"),
-                                      node("Relu", ["a"], ["b"], name="second"),
-                                      node("Relu", ["b"], ["y"], name="third")])),
+    Case("cycle", inspect(make_model([node("Add", "x b", "a", name="first"),
+                                      node("Relu", "a", "b", name="second"),
+                                      node("Relu", "b", name="third")])),
          ("cycle", "first", "second")),
-    Case("input that does not exist",
-         inspect(make_model([node("Add", ["x", "nowhere"], ["y"], name="n")])),
+    Case("input that does not exist", inspect(make_model([node("Add", "x nowhere", name="n")])),
          ("node 'n' (Add)", "nowhere")),
-    Case("output that does not exist",
-         inspect(make_model([node("Relu", ["x"], ["z"])])), ("'y'",)),
-    Case("value made twice",
-         inspect(make_model([node("Relu", ["x"], ["y"], name="n"),
-                             node("Relu", ["x"], ["y"], name="m")])), ("'y'", "twice")),
+    Case("output that does not exist", inspect(make_model([node("Relu", "x", "z")])), ("'y'",)),
+    Case("value made twice", inspect(make_model([node("Relu", name="n"), node("Relu", name="m")])),
+         ("'y'", "twice")),
     Case("node output shadows an input",
-         inspect(make_model([node("Relu", ["x"], ["x"], name="n"),
-                             node("Relu", ["x"], ["y"])])), ("'x'",)),
-    Case("two inputs of one name",
-         inspect(relu_model(inputs=[value("x"), value("x")])), ("'x'",)),
+         inspect(make_model([node("Relu", "x", "x", name="n"), node("Relu")])), ("'x'",)),
+    Case("two inputs of one name", inspect(relu_model(inputs=[value("x"), value("x")])), ("'x'",)),
     # --- sparse tensors ---
     Case("sparse index out of range", inspect(sparse_model([1, 8])),
          ("sparse initializer 's'", "0 to 7", "found 8", "stored element 1")),
@@ -307,24 +302,22 @@ CASES = [
     Case("strict storage without a sparse kernel",
          bound_with("x=csr:2", op="Exp", more=["--strict-storage"]),
          ("node 'n' (Exp)", "'x' (csr:2)", "no backend"), kind="Unsupported"),
-    Case("output that exceeds its capacity",
-         bound_with("y=csr:1", op="Exp"), ("value 'y'", "at most 1", "csr:1", "found 2", "csr:2"),
-         kind="InvalidArgument"),
+    Case("output that exceeds its capacity", bound_with("y=csr:1", op="Exp"),
+         ("value 'y'", "at most 1", "csr:1", "found 2", "csr:2"), kind="InvalidArgument"),
     # --- types and shapes ---
     Case("two element types",
-         inspect(make_model([node("Add", ["x", "z"], ["y"], name="n")],
+         inspect(make_model([node("Add", "x z", name="n")],
                             [value("x"), value("z", element=TensorProto.INT64)])),
          ("node 'n' (Add)", "float32", "int64")),
     Case("element type that the op does not take",
-         inspect(make_model([node("Relu", ["x"], ["y"], name="n")],
-                            [value("x", element=TensorProto.BOOL)])),
+         inspect(make_model([node("Relu", name="n")], [value("x", element=TensorProto.BOOL)])),
          ("node 'n' (Relu)", "bool")),
     Case("declared element type contradicts",
-         inspect(make_model([node("Relu", ["x"], ["y"], name="n")],
+         inspect(make_model([node("Relu", name="n")],
                             outputs=[value("y", element=TensorProto.INT64)])),
          ("y", "float32", "int64")),
     Case("shapes that do not fit",
-         inspect(make_model([node("Add", ["x", "z"], ["y"], name="n")],
+         inspect(make_model([node("Add", "x z", name="n")],
                             [value("x", (2, 3)), value("z", (2, 4))])),
          ("node 'n' (Add)", "2x3", "2x4")),
     Case("input shape contradicts the weights", inspect(conv_model(input_shape=(1, 5, 8, 8))),
@@ -335,32 +328,31 @@ CASES = [
     Case("negative group", inspect(conv_model(group=-1)), ("node 'conv1' (Conv)", "group")),
     Case("declared inner shape, strictly",
          lambda folder: inspect(make_model(
-             [node("Relu", ["x"], ["h"], name="n"), node("Relu", ["h"], ["y"])],
+             [node("Relu", "x", "h", name="n"), node("Relu", "h")],
              value_info=[value("h", (3, 3))]))(folder) + ["--strict"], ("h", "3x3", "1x2")),
     Case("shape that exceeds 64 bits",
-         inspect(make_model([node("Concat", ["x", "x"], ["y"], name="n", axis=0)],
+         inspect(make_model([node("Concat", "x x", name="n", axis=0)],
                             [value("x", (2**62, 2**62))])), ("64 bits",)),
     Case("more memory than there is",
          run(relu_model(inputs=[value("x", (2**20, 2**25))], outputs=[value("y", (2**20, 2**25))]),
              "--random", "1"), (), exit_code=3, kind="OutOfMemory"),
     Case("inner values need more memory than there is",
-         run(make_model([node("Expand", ["x", "s"], ["h"], name="n"),
-                         node("ReduceSum", ["h"], ["y"])],
+         run(make_model([node("Expand", "x s", "h", name="n"), node("ReduceSum", "h")],
                         weights=[numpy_helper.from_array(np.array([2**22, 2**22]), "s")],
-                        inputs=[value("x", (1, 1))], outputs=[value("y", (1, 1))]),
-             "--random", "1"), (), exit_code=3, kind="OutOfMemory"),
+                        inputs=[value("x", (1, 1))], outputs=[value("y", (1, 1))]), "--random",
+             "1"), (), exit_code=3, kind="OutOfMemory"),
     # --- weights ---
     Case("weight bytes do not match its shape",
-         inspect(make_model([node("Add", ["x", "w"], ["y"])], weights=[
+         inspect(make_model([node("Add", "x w")], weights=[
              TensorProto(name="w", data_type=FLOAT, dims=[1, 2], raw_data=bytes(4))])), ("'w'",)),
     Case("negative dimension of a weight",
-         inspect(make_model([node("Add", ["x", "w"], ["y"])], weights=[
+         inspect(make_model([node("Add", "x w")], weights=[
              TensorProto(name="w", data_type=FLOAT, dims=[-1, 2], raw_data=bytes(8))])), ("'w'",)),
     Case("weight that exceeds 64 bits",
-         inspect(make_model([node("Add", ["x", "w"], ["y"])], weights=[
+         inspect(make_model([node("Add", "x w")], weights=[
              TensorProto(name="w", data_type=FLOAT, dims=[2**40, 2**40])])), ("'w'",)),
     Case("unknown element type of a weight",
-         inspect(make_model([node("Add", ["x", "w"], ["y"])], weights=[
+         inspect(make_model([node("Add", "x w")], weights=[
              TensorProto(name="w", data_type=99, dims=[1], raw_data=bytes(4))])), ("'w'", "99"),
          kind="Unsupported"),
     Case("external data missing", external("w.bin"), ("'w'", "w.bin")),
@@ -399,7 +391,7 @@ CASES = [
                                              outputs=[value("y", ("batch", 2))]), "--random", "1"),
          ("'x'", "batch", "--shape"), kind="InvalidArgument"),
     Case("one symbol, two numbers",
-         run(make_model([node("Add", ["x", "z"], ["y"])],
+         run(make_model([node("Add", "x z")],
                         [value("x", ("n",)), value("z", ("n",))], [value("y", ("n",))]),
              arrays={"x": np.zeros(2, np.float32), "z": np.zeros(3, np.float32)}),
          ("'n'", "'x'", "'z'"), kind="InvalidArgument"),

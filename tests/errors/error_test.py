@@ -1,13 +1,12 @@
 """Each invalid model or request causes one clear message and the right exit code, and nothing else.
 """
 
-import json
 import re
-import subprocess
 
 import pytest
 
 from error_cases import CASES
+from programs import json_of, run_program
 
 
 def first_message(stderr):
@@ -23,10 +22,7 @@ def test_says_what_is_wrong(tessera_binary, tmp_path, case):
     output = tmp_path / "output"
     if arguments[0] == "run":
         arguments += ["--output", str(output)]
-    result = subprocess.run(
-        [tessera_binary, *arguments], capture_output=True, text=True, timeout=60
-    )
-    assert result.returncode == case.exit_code, result.stdout + result.stderr
+    result = run_program(tessera_binary, *arguments, code=case.exit_code)
     message = first_message(result.stderr)
     assert message.startswith(f"tessera: {case.kind}: "), result.stderr
     for part in case.says:
@@ -38,6 +34,5 @@ def test_says_what_is_wrong(tessera_binary, tmp_path, case):
 @pytest.mark.parametrize("case", CASES[:3], ids=lambda case: case.name)
 def test_says_it_in_json_too(tessera_binary, tmp_path, case):
     arguments = [str(argument) for argument in case.arguments(tmp_path)]
-    result = subprocess.run([tessera_binary, *arguments, "--json"], capture_output=True, text=True)
-    assert result.returncode == case.exit_code
-    assert json.loads(result.stdout)["error"]["kind"] == re.sub(r"\B([A-Z])", r"_\1", case.kind).lower()
+    found = json_of(tessera_binary, *arguments, "--json", code=case.exit_code)
+    assert found["error"]["kind"] == re.sub(r"\B([A-Z])", r"_\1", case.kind).lower()

@@ -16,7 +16,7 @@
 #include "graph/verify.h"
 #include "import/onnx/import.h"
 #include "import/onnx/test_models.h"
-#include "ops/registry.h"
+#include "ops/all_ops_test.h"
 #include "ops/work.h"
 #include "tessera/error.h"
 
@@ -28,11 +28,6 @@ using onnx_import::add_input;
 using onnx_import::add_node;
 using onnx_import::add_output;
 using onnx_import::add_weight;
-
-const ops::Registry& registry() {
-  static const ops::Registry kRegistry = ops::make_registry();
-  return kRegistry;
-}
 
 // Damaged models are run only if they need no more memory and work than these limits.
 constexpr int64_t kMaxPeakBytes = int64_t{1} << 24;
@@ -52,7 +47,7 @@ std::map<std::string, std::vector<int64_t>> shapes_of_inputs(const Graph& graph)
 bool is_quick(const Graph& graph) {
   int64_t flops = 0;
   for (const Node& node : graph.nodes) {
-    flops += std::min(kMaxFlops, ops::node_flops(graph, node, registry()).value_or(0));
+    flops += std::min(kMaxFlops, ops::node_flops(graph, node, all_ops()).value_or(0));
   }
   return flops < kMaxFlops && make_schedule(graph).peak_bytes.value_or(0) < kMaxPeakBytes;
 }
@@ -67,7 +62,7 @@ void run(Graph graph) {
     std::memset(input.mutable_data(), 0, static_cast<size_t>(input.bytes()));
     inputs.push_back(std::move(input));
   }
-  Interpreter(std::move(graph), registry(), 1).run(inputs);
+  Interpreter(std::move(graph), all_ops(), 1).run(inputs);
 }
 
 // Loads, binds and runs one damaged model. An error that blames the model is thrown as
@@ -75,11 +70,10 @@ void run(Graph graph) {
 void exercise(std::string_view bytes) {
   const Log silent([](const std::string&) {});
   ThreadPool pool(1);
-  ImportedModel imported = import_onnx_bytes(bytes, "/nonexistent", registry(), silent);
+  ImportedModel imported = import_onnx_bytes(bytes, "/nonexistent", all_ops(), silent);
   ASSERT_EQ(explain_illegal(imported.graph), "");
-  const LoadedModel model = load_model(std::move(imported), {}, registry(), pool, silent);
-  Graph bound =
-      bind_graph(model, shapes_of_inputs(model.graph), {}, registry(), pool, silent).graph;
+  const LoadedModel model = load_model(std::move(imported), {}, all_ops(), pool, silent);
+  Graph bound = bind_graph(model, shapes_of_inputs(model.graph), {}, all_ops(), pool, silent).graph;
   if (is_quick(bound)) run(std::move(bound));
 }
 
@@ -143,12 +137,7 @@ onnx::ModelProto plain_model() {
   onnx::ModelProto model = onnx_import::make_model();
   onnx::GraphProto& graph = *model.mutable_graph();
   add_input(graph, "x", {1, 1, 3, 3});
-  graph.mutable_input(0)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(0)
-      ->set_dim_param("batch");
+  onnx_import::name_dimension(graph, 0, 0, "batch");
   add_weight(graph, "w", {2, 1, 2, 2}, 0.5F);
   auto& pads = *add_node(graph, "Conv", {"x", "w"}, {"c"}, "conv").add_attribute();
   pads.set_name("pads");

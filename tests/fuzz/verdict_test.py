@@ -12,6 +12,7 @@ from fuzz_case import load_case
 from judges import Reference, Undefined, fault_of_reference
 from runner import Runner, Worker
 from seeds import case_of
+from small_models import model_bytes, node, tensor_type
 from verdict import explain_difference, find_problem
 
 ONE = np.array([1, 2, 3], np.float32)
@@ -122,14 +123,9 @@ def test_onnx_reference_is_not_asked_where_it_is_wrong(op, inputs, attributes, f
 @pytest.mark.parametrize("base, is_defined", [(2, True), (2**31 - 1, False)])
 def test_results_that_leave_their_type_are_undefined(base, is_defined):
     """Pow computes in floating point and converts; the sum behind it hides what came of that."""
-    nodes = [onnx.helper.make_node("Pow", ["x", "y"], ["power"]),
-             onnx.helper.make_node("Add", ["power", "power"], ["sum"])]
-    graph = onnx.helper.make_graph(
-        nodes, "g", [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.INT32, [1]),
-                     onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1])],
-        [onnx.helper.make_tensor_value_info("sum", onnx.TensorProto.INT32, [1])])
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 15)])
-    judge = Reference(model.SerializeToString())
+    integer = tensor_type(onnx.TensorProto.INT32, [1])
+    judge = Reference(model_bytes([node("Pow", "x y", "power"), node("Add", "power power", "sum")],
+                                  {"x": integer, "y": [1]}, {"sum": integer}, opset=15))
     fed = {"x": np.array([base], np.int32), "y": np.array([3], np.float32)}
     if is_defined:
         assert judge.run(fed)[0] == [16]

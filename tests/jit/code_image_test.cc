@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <random>
 
 #include "compile.h"

@@ -1,7 +1,6 @@
 // Compiled kernels give the same elements as the evaluator of expressions.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstring>
 
 #include "group_runner.h"

@@ -1,8 +1,6 @@
 """The decoder of bench/decoder_model.py: equal to ONNX Runtime, and most of its nodes are in groups."""
 
-import json
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
@@ -14,16 +12,12 @@ BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
 from decoder_model import Decoder, decoder_model  # noqa: E402
+from programs import json_of, run_program
 
+pytestmark = pytest.mark.usefixtures("needs_jit")
 SMALL = {"layers": 2, "width": 64, "hidden": 96, "words": 50, "positions": 12, "batch": 2}
 # Ops that no group computes: products, and ops that move elements before or after them.
 BORDERS = {"MatMul", "Transpose", "Reshape", "Gather", "Unsqueeze", "Expand"}
-
-
-@pytest.fixture(autouse=True)
-def needs_jit(why_unusable):
-    if why_unusable.get("jit", "unknown"):
-        pytest.skip(f"jit: {why_unusable.get('jit', 'unknown')}")
 
 
 def feeds_of(decoder):
@@ -68,15 +62,12 @@ def test_rotary_embeddings_of_queries_and_keys_are_groups(tessera):
 def test_the_program_writes_the_same_model_each_time(tessera_binary, tmp_path):
     program = BENCH / "decoder_model.py"
     for name in ("first.onnx", "second.onnx"):
-        subprocess.run([sys.executable, program, "--layers", "1", "--width", "32", "--words", "20",
-                        "--hidden", "40", "--half", tmp_path / name], check=True, timeout=60)
+        run_program(sys.executable, program, "--layers", "1", "--width", "32", "--words", "20",
+                    "--hidden", "40", "--half", tmp_path / name)
     assert (tmp_path / "first.onnx").read_bytes() == (tmp_path / "second.onnx").read_bytes()
     onnx.checker.check_model(str(tmp_path / "first.onnx"))
-    done = subprocess.run(
-        [tessera_binary, "explain", tmp_path / "first.onnx", "--no-optimize", "--backends",
-         "jit,reference", "--json"], check=True, capture_output=True, text=True, timeout=60)
-    steps = json.loads(done.stdout)["steps"]
+    steps = json_of(tessera_binary, "explain", tmp_path / "first.onnx", "--no-optimize",
+                    "--backends", "jit,reference", "--json")["steps"]
     assert any(step["backend"] == "jit" for step in steps)
-    done = subprocess.run([sys.executable, program, "--width", "30", tmp_path / "other.onnx"],
-                          check=False, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "expected a width" in done.stderr
+    done = run_program(sys.executable, program, "--width", "30", tmp_path / "other.onnx", code=2)
+    assert "expected a width" in done.stderr

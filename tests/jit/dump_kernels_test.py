@@ -2,15 +2,15 @@
 used."""
 
 import logging
-import os
-import subprocess
 
 import numpy as np
 import onnx
 import pytest
-from fused_models_test import (bind, gelu, masked_softmax, model_of,
-                               needs_jit, silu_with_bias)  # noqa: F401
+from fused_models_test import bind, gelu, inferred, masked_softmax, silu_with_bias
 from onnx import TensorProto
+from programs import run_program
+
+pytestmark = pytest.mark.usefixtures("needs_jit")
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_equal_kernels_are_written_once_and_names_are_stable(tessera, folder, ca
 
 def test_equal_groups_of_one_plan_share_their_files(tessera, folder, caplog):
     caplog.set_level(logging.INFO, "tessera")
-    model = model_of(
+    model = inferred(
         [("Sigmoid", ["x"], "a", {}), ("Mul", ["a", "x"], "b", {}),
          ("Sigmoid", ["z"], "c", {}), ("Mul", ["z", "c"], "d", {})],
         {"x": (TensorProto.FLOAT, [100]), "z": (TensorProto.FLOAT, [30])},
@@ -97,14 +97,9 @@ def test_a_plan_from_a_cache_is_written_too(tessera_binary, tmp_path):
     onnx.save(gelu([2, 300]), tmp_path / "gelu.onnx")
 
     def call(folder):
-        done = subprocess.run(
-            [tessera_binary, "bench", "gelu.onnx", "--backends", "jit,reference", "--optimize",
-             "--seconds", "0.01", "--threads", "1", "--pin", "*=jit"],
-            cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-            env={**os.environ, "TESSERA_DUMP_KERNELS": str(tmp_path / folder),
-                 "XDG_CACHE_HOME": str(tmp_path / "user"),
-                 "TESSERA_CACHE_DIR": str(tmp_path / "project")})
-        assert done.returncode == 0, done.stderr
+        run_program(tessera_binary, "bench", "gelu.onnx", "--backends", "jit,reference",
+                    "--optimize", "--seconds", "0.01", "--threads", "1", "--pin", "*=jit",
+                    cwd=tmp_path, variables={"TESSERA_DUMP_KERNELS": tmp_path / folder})
         return contents(tmp_path / folder)
 
     first = call("first")

@@ -12,6 +12,7 @@ from onnx import TensorProto
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 from networks.graph_writer import GraphWriter  # noqa: E402
+from small_models import normal
 
 TOKENS = [2, 8, 32]
 IMAGE = [2, 16, 5, 7]
@@ -176,9 +177,7 @@ def feeds_of(inputs, element):
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form[0].__name__}-{form[2].__name__}")
-def test_a_form_is_one_group_with_equal_results(tessera, why_unusable, form):
-    if why_unusable.get("jit", "unknown"):
-        pytest.skip(f"jit: {why_unusable.get('jit', 'unknown')}")
+def test_a_form_is_one_group_with_equal_results(tessera, needs_jit, form):
     make, inputs, element = form
     writer = GraphWriter(element)
     # GroupNormalization has parameters for channels since version 21; the others have axes as

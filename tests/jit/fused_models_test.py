@@ -2,94 +2,84 @@
 Skipped where jit cannot be used."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from programs import run_program, run_python
+from small_models import model_of, node, tensor_type
 
+pytestmark = pytest.mark.usefixtures("needs_jit")
 FUSED = ["jit", "reference"]
 
 
-@pytest.fixture(autouse=True)
-def needs_jit(why_unusable):
-    if why_unusable.get("jit", "unknown"):
-        pytest.skip(f"jit: {why_unusable.get('jit', 'unknown')}")
+def floats(**constants):
+    return {name: np.asarray(values, np.float32) for name, values in constants.items()}
 
 
-def constant(name, values, dtype=np.float32):
-    return numpy_helper.from_array(np.asarray(values, dtype), name)
-
-
-def model_of(nodes, inputs, outputs, constants=(), opset=17):
+def inferred(nodes, inputs, outputs, constants=None, opset=17):
     """A model from rows (op, inputs, output, attributes)."""
-    made = [helper.make_node(op, takes, [gives], name=f"{op}_{gives}", **attributes)
+    made = [node(op, takes, [gives], f"{op}_{gives}", **attributes)
             for op, takes, gives, attributes in nodes]
-    graph = helper.make_graph(
-        made, "fused", [helper.make_tensor_value_info(name, kind, shape)
-                        for name, (kind, shape) in inputs.items()],
-        [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()],
-        list(constants))
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    return onnx.shape_inference.infer_shapes(model)
+    return onnx.shape_inference.infer_shapes(model_of(
+        made, {name: tensor_type(*kind) for name, kind in inputs.items()},
+        {name: tensor_type(kind, None) for name, kind in outputs.items()}, constants, opset=opset))
 
 
 def gelu(shape):
-    return model_of(
+    return inferred(
         [("Div", ["x", "root"], "a", {}), ("Erf", ["a"], "b", {}), ("Add", ["b", "one"], "c", {}),
          ("Mul", ["x", "c"], "d", {}), ("Mul", ["d", "half"], "y", {})],
         {"x": (TensorProto.FLOAT, shape)}, {"y": TensorProto.FLOAT},
-        [constant("root", 2 ** 0.5), constant("one", 1), constant("half", 0.5)])
+        floats(root=2 ** 0.5, one=1, half=0.5))
 
 
 def silu_with_bias(shape):
-    return model_of(
+    return inferred(
         [("Add", ["x", "b"], "a", {}), ("Sigmoid", ["a"], "s", {}), ("Mul", ["a", "s"], "y", {})],
         {"x": (TensorProto.FLOAT, shape)}, {"y": TensorProto.FLOAT},
-        [constant("b", np.linspace(-1, 1, shape[1]).reshape(1, -1, *[1] * (len(shape) - 2)))])
+        floats(b=np.linspace(-1, 1, shape[1]).reshape(1, -1, *[1] * (len(shape) - 2))))
 
 
 def rms_norm(shape):
-    return model_of(
+    return inferred(
         [("Pow", ["x", "two"], "p", {}),
          ("ReduceMean", ["p"], "m", {"axes": [-1], "keepdims": 1}), ("Add", ["m", "eps"], "e", {}),
          ("Sqrt", ["e"], "r", {}), ("Div", ["x", "r"], "n", {}), ("Mul", ["n", "g"], "y", {})],
         {"x": (TensorProto.FLOAT, shape)}, {"y": TensorProto.FLOAT},
-        [constant("two", 2), constant("eps", 1e-5), constant("g", np.linspace(0.5, 1, shape[-1]))])
+        floats(two=2, eps=1e-5, g=np.linspace(0.5, 1, shape[-1])))
 
 
 def masked_softmax(shape):
-    return model_of(
+    return inferred(
         [("Mul", ["x", "scale"], "a", {}), ("Where", ["mask", "a", "low"], "b", {}),
          ("Softmax", ["b"], "y", {"axis": -1})],
         {"x": (TensorProto.FLOAT, shape), "mask": (TensorProto.BOOL, [1, shape[-1]])},
-        {"y": TensorProto.FLOAT}, [constant("scale", 0.125), constant("low", -1e9)])
+        {"y": TensorProto.FLOAT}, floats(scale=0.125, low=-1e9))
 
 
 def layer_norm_over_channels(shape):
     """Reduces an axis that is not the last one."""
-    return model_of(
+    return inferred(
         [("ReduceMean", ["x"], "m", {"axes": [1]}), ("Sub", ["x", "m"], "d", {}),
          ("Mul", ["d", "d"], "q", {}), ("ReduceMean", ["q"], "v", {"axes": [1]}),
          ("Add", ["v", "eps"], "e", {}), ("Sqrt", ["e"], "r", {}), ("Div", ["d", "r"], "y", {})],
-        {"x": (TensorProto.FLOAT, shape)}, {"y": TensorProto.FLOAT}, [constant("eps", 1e-5)])
+        {"x": (TensorProto.FLOAT, shape)}, {"y": TensorProto.FLOAT}, floats(eps=1e-5))
 
 
 def integers_and_bools(shape):
-    return model_of(
+    return inferred(
         [("Add", ["i", "i"], "a", {}), ("Mul", ["a", "three"], "b", {}),
          ("Greater", ["b", "i"], "c", {}), ("Where", ["c", "b", "i"], "w", {}),
          ("Cast", ["w"], "y", {"to": TensorProto.FLOAT})],
         {"i": (TensorProto.INT64, shape)}, {"y": TensorProto.FLOAT},
-        [constant("three", 3, np.int64)])
+        {"three": 3})
 
 
 def float16_chain(shape):
-    return model_of(
+    return inferred(
         [("Add", ["h", "h"], "a", {}), ("Mul", ["a", "h"], "b", {}), ("Relu", ["b"], "y", {})],
         {"h": (TensorProto.FLOAT16, shape)}, {"y": TensorProto.FLOAT16})
 
@@ -147,8 +137,8 @@ def test_a_chain_of_1100_operations_is_one_kernel(tessera):
     nodes = [("Add" if at % 2 else "Mul", [names[at], "c"], names[at + 1], {})
              for at in range(1100)]
     for shape in ([1], [1024]):
-        model = model_of(nodes, {"x": (TensorProto.FLOAT, shape)}, {"y": TensorProto.FLOAT},
-                         [constant("c", 0.5)])
+        model = inferred(nodes, {"x": (TensorProto.FLOAT, shape)}, {"y": TensorProto.FLOAT},
+                         floats(c=0.5))
         executor = bind(tessera, model)
         assert len(executor.plan().steps) == 1
         x = np.linspace(-3, 3, shape[0], dtype=np.float32)
@@ -190,22 +180,21 @@ def test_what_was_compiled_can_be_read(tessera):
 def test_the_program_prints_what_was_compiled(tessera_binary, tmp_path):
     onnx.save(gelu([2, 3]), tmp_path / "gelu.onnx")
 
-    def call(*arguments):
-        return subprocess.run(
-            [tessera_binary, "explain", "gelu.onnx", "--no-optimize", "--runs", "1", *arguments],
-            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    def call(*arguments, code=0):
+        return run_program(tessera_binary, "explain", "gelu.onnx", "--no-optimize", "--runs", "1",
+                           *arguments, code=code, cwd=tmp_path)
 
     for form, word in (("expression", "operand"), ("source", "define"), ("assembly", "ret")):
         done = call("--backends", "jit,reference", "--kernel", "Erf_b", "--form", form)
-        assert done.returncode == 0 and word in done.stdout, done.stderr
+        assert word in done.stdout, done.stderr
     done = call("--backends", "jit,reference", "--kernel", "Erf_b", "--json")
     assert "define" in json.loads(done.stdout)["kernels"][0]["text"]
-    done = call("--backends", "reference", "--kernel", "Erf_b")
-    assert done.returncode == 2 and "expected a kernel that was compiled here" in done.stderr
-    done = call("--backends", "jit,reference", "--no-fuse", "--kernel", "Erf_b")
-    assert done.returncode == 2 and "found one of reference" in done.stderr
-    done = call("--kernel", "Erf_b", "--form", "binary")
-    assert done.returncode == 2 and "expected expression, source or assembly" in done.stderr
+    done = call("--backends", "reference", "--kernel", "Erf_b", code=2)
+    assert "expected a kernel that was compiled here" in done.stderr
+    done = call("--backends", "jit,reference", "--no-fuse", "--kernel", "Erf_b", code=2)
+    assert "found one of reference" in done.stderr
+    done = call("--kernel", "Erf_b", "--form", "binary", code=2)
+    assert "expected expression, source or assembly" in done.stderr
 
 
 PROCESS = """
@@ -223,16 +212,10 @@ print(json.dumps({"compiled": counts.compiled, "loaded": counts.loaded_from_stor
 """
 
 
-def test_later_processes_and_other_models_compile_nothing(bin_dir, tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(bin_dir.parent / "python"),
-                   "XDG_CACHE_HOME": str(tmp_path / "user"),
-                   "TESSERA_CACHE_DIR": str(tmp_path / "project")}
-
+def test_later_processes_and_other_models_compile_nothing(tessera, tmp_path):
     def run(name, model):
         onnx.save(model, tmp_path / name)
-        done = subprocess.run([sys.executable, "-c", PROCESS, tmp_path / name], check=True,
-                              capture_output=True, text=True, env=environment, timeout=120)
-        return json.loads(done.stdout)
+        return json.loads(run_python(tessera, PROCESS, tmp_path / name).stdout)
 
     first = run("first.onnx", gelu([4, 1000]))
     assert first["compiled"] > 0 and first["has_llvm"]
@@ -254,10 +237,10 @@ def test_a_fused_group_stands_beside_its_nodes(tessera):
 
 
 def test_constants_count_once(tessera):
-    model = model_of(
+    model = inferred(
         [("Add", ["x", "c"], "a", {}), ("Mul", ["a", "c"], "b", {}), ("Sub", ["b", "x"], "y", {})],
         {"x": (TensorProto.FLOAT, [3, 500])}, {"y": TensorProto.FLOAT},
-        [constant("c", np.linspace(1, 2, 500))])
+        floats(c=np.linspace(1, 2, 500)))
     step, = bind(tessera, model).plan().steps
     tensor, row = 6000, 2000
     assert step.unfused_bytes == (2 + 2 + 3) * tensor + row
@@ -265,11 +248,11 @@ def test_constants_count_once(tessera):
 
 
 def test_views_in_a_group_move_nothing(tessera):
-    model = model_of(
+    model = inferred(
         [("Relu", ["x"], "a", {}), ("Reshape", ["a", "shape"], "b", {}),
          ("Sigmoid", ["b"], "y", {})],
         {"x": (TensorProto.FLOAT, [6, 500])}, {"y": TensorProto.FLOAT},
-        [constant("shape", [2, 3, 500], np.int64)])
+        {"shape": [2, 3, 500]})
     step, = bind(tessera, model).plan().steps
     assert len(step.nodes) == 3 and step.unfused_bytes == 4 * 6 * 500 * 4
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <functional>
 #include <stdexcept>
-#include <thread>
 
+#include "base/threads_test.h"
 #include "codegen/evaluate.h"
 
 namespace tessera::jit {
@@ -87,15 +87,11 @@ class GuardedBuffer {
 // Splits work into ranges of `grain`, of which two threads take turns.
 void parallel_for(tessera_run_context* context, int64_t count, int64_t grain,
                   void (*body)(void*, int64_t, int64_t), void* argument) {
-  std::vector<std::thread> threads;
-  for (int64_t thread = 0; thread < context->threads; ++thread) {
-    threads.emplace_back([=] {
-      for (int64_t begin = thread * grain; begin < count; begin += grain * context->threads) {
-        body(argument, begin, std::min(begin + grain, count));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  run_at_once(context->threads, [&](int64_t thread) {
+    for (int64_t begin = thread * grain; begin < count; begin += grain * context->threads) {
+      body(argument, begin, std::min(begin + grain, count));
+    }
+  });
 }
 
 plugin::Buffer buffer_of(GuardedBuffer& memory, const std::vector<int64_t>& dims, int32_t request) {

@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstring>
 #include <map>
-#include <thread>
 
+#include "base/threads_test.h"
 #include "group_runner.h"
 
 namespace tessera::jit {
@@ -98,11 +97,7 @@ TEST_F(KernelStores, CompileEachSourceOnce) {
 TEST_F(KernelStores, CompileOnceForThreadsThatAskTogether) {
   KernelStore store = new_store();
   const Given wanted = given();
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < 4; ++thread) {
-    threads.emplace_back([&] { get(store, wanted); });
-  }
-  for (std::thread& thread : threads) thread.join();
+  run_at_once(4, [&](int /*thread*/) { get(store, wanted); });
   EXPECT_EQ(store.counts().compiled, 1);
 }
 

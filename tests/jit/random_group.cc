@@ -1,10 +1,8 @@
 #include "group_runner.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
-#include <optional>
 
 namespace tessera::jit {
 

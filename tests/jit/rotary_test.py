@@ -23,9 +23,8 @@ def feeds_of(model):
 
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("compiler, threads", (("jit", 1), ("jit", 2), ("opencl", 1)))
-def test_a_form_is_one_group_with_equal_results(tessera, why_unusable, name, compiler, threads):
-    if why_unusable.get(compiler, "unknown"):
-        pytest.skip(f"{compiler}: {why_unusable.get(compiler, 'unknown')}")
+def test_a_form_is_one_group_with_equal_results(tessera, need_backend, name, compiler, threads):
+    need_backend(compiler)
     make, groups = FORMS[name]
     model = make()
     feeds = feeds_of(model)

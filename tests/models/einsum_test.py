@@ -5,7 +5,7 @@ import string
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from small_models import model_of, node
 
 EQUATIONS = 40  # a seed
 
@@ -49,14 +49,8 @@ def test_random_equations(tessera, seed, is_fixed):
         names = [f"x{index}" for index in range(len(operands))]
         dims = [list(x.shape) if is_fixed else [f"{name}_{axis}" for axis in range(x.ndim)]
                 for name, x in zip(names, operands, strict=True)]  # fmt: skip
-        graph = helper.make_graph(
-            [helper.make_node("Einsum", names, ["y"], equation=equation)],
-            "einsum",
-            [helper.make_tensor_value_info(name, TensorProto.FLOAT, dim)
-             for name, dim in zip(names, dims, strict=True)],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        )  # fmt: skip
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+        model = model_of([node("Einsum", names, "y", equation=equation)],
+                         dict(zip(names, dims, strict=True)), "y", opset=13)
         shapes = {name: x.shape for name, x in zip(names, operands, strict=True)}
         executor = tessera.load(model.SerializeToString()).bind(shapes)
         (found,) = executor.run(dict(zip(names, operands, strict=True)))
@@ -76,13 +70,8 @@ def test_random_equations(tessera, seed, is_fixed):
     ],
 )
 def test_says_what_is_wrong(tessera, equation, message):
-    graph = helper.make_graph(
-        [helper.make_node("Einsum", ["a", "b"], ["y"], name="sum", equation=equation)],
-        "einsum",
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 3]) for name in "ab"],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    model = model_of([node("Einsum", "a b", "y", "sum", equation=equation)],
+                     {"a": [3, 3], "b": [3, 3]}, "y", opset=13)
     with pytest.raises(tessera.InvalidModel) as caught:
         tessera.load(model.SerializeToString())
     assert "node 'sum' (Einsum)" in str(caught.value)

@@ -3,8 +3,8 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
+from small_models import model_of, node
 from value_comparison import differences, run_onnxruntime, run_tessera
 
 NODES = 12  # a model
@@ -32,15 +32,15 @@ class Pair:
         self.random = np.random.default_rng(seed)
         self.nodes = []
         self.peer_nodes = []
-        self.inputs = []
-        self.weights = []
+        self.inputs = {}
+        self.weights = {}
         self.outputs = []
 
     def whole(self, low: int, high: int) -> int:
         return int(self.random.integers(low, high + 1))
 
     def constant(self, name: str, array) -> str:
-        self.weights.append(numpy_helper.from_array(array, name))
+        self.weights[name] = array
         return name
 
     def normal(self, name: str, *shape) -> str:
@@ -65,7 +65,7 @@ class Pair:
     def transposed(self, name: str, order: list[int], back: bool = False) -> str:
         other = f"{name}_steps_first"
         ends = [other, name] if back else [name, other]
-        self.peer_nodes.append(helper.make_node("Transpose", ends[:1], ends[1:], perm=order))
+        self.peer_nodes.append(node("Transpose", ends[:1], ends[1:], perm=order))
         return other
 
     def add_node(self, index: int) -> None:
@@ -90,7 +90,7 @@ class Pair:
 
         x = f"x{index}"
         shape = order(steps, batch, features)
-        self.inputs.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, shape))
+        self.inputs[x] = shape
         width = GATES[op] * hidden
         state = order(directions, batch, hidden)
         names = [x, self.normal(f"w{index}", directions, width, features),
@@ -113,7 +113,7 @@ class Pair:
         results = ["" if place == dropped else name for place, name in enumerate(results)]
         self.outputs += [name for name in results if name]
         layout = {"layout": 1} if is_batched else {}
-        self.nodes.append(helper.make_node(op, names, results, **attributes, **layout))
+        self.nodes.append(node(op, names, results, **attributes, **layout))
         if is_batched:
             for place in (0, 5, 6):
                 if place < len(names) and names[place]:
@@ -125,15 +125,12 @@ class Pair:
                 if name:
                     ends.append((name, [2, 0, 1, 3] if place == 0 else [1, 0, 2]))
                     peer_results[place] = f"{name}_steps_first"
-        self.peer_nodes.append(helper.make_node(op, names, peer_results, **attributes))
+        self.peer_nodes.append(node(op, names, peer_results, **attributes))
         for name, axes in ends:
             self.transposed(name, axes, back=True)
 
     def model(self, nodes) -> onnx.ModelProto:
-        outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
-                   for name in self.outputs]  # fmt: skip
-        graph = helper.make_graph(nodes, "recurrences", self.inputs, outputs, self.weights)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+        return model_of(nodes, self.inputs, self.outputs, self.weights, opset=OPSET)
 
 
 @pytest.mark.parametrize("backends", ["reference", "native", "onednn,native"])

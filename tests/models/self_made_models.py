@@ -6,7 +6,8 @@ Standard deviations are chosen so that values stay near 1 and a mistake anywhere
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from small_models import model_of, node, tensor_type
 
 
 class Network:
@@ -16,18 +17,18 @@ class Network:
         self.name = name
         self.opset = opset
         self.nodes = []
-        self.weights = []
-        self.inputs = []
-        self.outputs = []
+        self.weights = {}
+        self.inputs = {}
+        self.outputs = {}
         self.random = np.random.default_rng(len(name) * 1000 + opset)
 
     def input(self, name, shape, element=TensorProto.FLOAT):
-        self.inputs.append(helper.make_tensor_value_info(name, element, shape))
+        self.inputs[name] = tensor_type(element, shape)
         return name
 
     def constant(self, array) -> str:
         name = f"weight_{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.asarray(array), name))
+        self.weights[name] = array
         return name
 
     def normal(self, *shape, deviation=1.0, mean=0.0) -> str:
@@ -39,7 +40,7 @@ class Network:
 
     def node(self, op, *inputs, outputs=1, **attributes):
         names = [f"value_{len(self.nodes)}_{index}" for index in range(outputs)]
-        self.nodes.append(helper.make_node(op, inputs, names, f"node_{len(self.nodes)}", **attributes))
+        self.nodes.append(node(op, inputs, names, f"node_{len(self.nodes)}", **attributes))
         return names[0] if outputs == 1 else names
 
     def convolution(self, source, inputs, outputs, kernel, group=1, bias=True, **attributes):
@@ -49,25 +50,20 @@ class Network:
         return self.node("Conv", source, weight, *biases, group=group, **attributes)
 
     def batch_normalization(self, source, channels, **attributes):
-        return self.node(
-            "BatchNormalization", source, self.positive(channels), self.normal(channels),
-            self.normal(channels), self.positive(channels), **attributes,
-        )
+        return self.node("BatchNormalization", source, self.positive(channels),
+                         self.normal(channels), self.normal(channels), self.positive(channels),
+                         **attributes)
 
     def linear(self, source, inputs, outputs):
-        product = self.node(
-            "MatMul", source, self.normal(inputs, outputs, deviation=inputs**-0.5)
-        )
+        product = self.node("MatMul", source, self.normal(inputs, outputs, deviation=inputs**-0.5))
         return self.node("Add", product, self.normal(outputs))
 
     def output(self, name, element=TensorProto.FLOAT):
-        self.outputs.append(helper.make_tensor_value_info(name, element, None))
+        self.outputs[name] = tensor_type(element, None)
 
     def model(self) -> onnx.ModelProto:
-        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.weights)
-        model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8
-        )
+        model = model_of(self.nodes, self.inputs, self.outputs, self.weights, opset=self.opset,
+                         name=self.name)
         return onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
 
 
@@ -133,9 +129,8 @@ def attention_network() -> onnx.ModelProto:
     shape = net.node("Shape", x)
     batch = net.node("Gather", shape, net.constant(np.array([0], np.int64)))
     length = net.node("Gather", shape, net.constant(np.array([1], np.int64)))
-    split_shape = net.node(
-        "Concat", batch, length, net.constant(np.array([heads, width // heads], np.int64)), axis=0
-    )
+    split_shape = net.node("Concat", batch, length,
+                           net.constant(np.array([heads, width // heads], np.int64)), axis=0)
     normalized = net.node("LayerNormalization", x, net.positive(width), net.normal(width))
 
     def by_head(permutation):
@@ -149,10 +144,9 @@ def attention_network() -> onnx.ModelProto:
     merged = net.node("Concat", batch, length, net.constant(np.array([width], np.int64)), axis=0)
     x = net.node("Add", x, net.node("Reshape", attended, merged))
     x = net.node("Add", x, net.linear(net.node("Gelu", net.linear(x, width, 32)), 32, width))
-    last = net.node(
-        "Slice", x, net.constant(np.array([-1], np.int64)),
-        net.constant(np.array([2**62], np.int64)), net.constant(np.array([1], np.int64)),
-    )
+    last = net.node("Slice", x, net.constant(np.array([-1], np.int64)),
+                    net.constant(np.array([2**62], np.int64)),
+                    net.constant(np.array([1], np.int64)))
     net.output(net.node("Squeeze", last, net.constant(np.array([1], np.int64))))
     return net.model()
 
@@ -164,10 +158,9 @@ def recurrent_network() -> onnx.ModelProto:
     x = net.node("Gather", net.normal(20, 5), tokens)
     weight = net.normal(2, 4 * hidden, 5, deviation=0.4)
     recurrence = net.normal(2, 4 * hidden, hidden, deviation=0.4)
-    every, last, _ = net.node(
-        "LSTM", x, weight, recurrence, net.normal(2, 8 * hidden, deviation=0.3),
-        outputs=3, hidden_size=hidden, direction="bidirectional",
-    )
+    every, last, _ = net.node("LSTM", x, weight, recurrence,
+                              net.normal(2, 8 * hidden, deviation=0.3), outputs=3,
+                              hidden_size=hidden, direction="bidirectional")
     x = net.node("Transpose", every, perm=[0, 2, 1, 3])
     x = net.node("Reshape", x, net.constant(np.array([0, 0, -1], np.int64)))
     net.output(net.node("Softmax", net.linear(x, 2 * hidden, 4), axis=-1))

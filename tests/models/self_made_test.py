@@ -2,12 +2,12 @@
 Conv, Gemm or MatMul kernel is detected."""
 
 import json
-import subprocess
 
 import onnx
 import pytest
 
 import self_made_models
+from programs import run_program
 from value_comparison import (
     differences,
     mutable_nodes,
@@ -48,7 +48,7 @@ def test_outputs_stay_the_same_when_passes_may_remove_values(
     inputs, _ = run_tessera(tessera_binary, model, 1, tmp_path, *shapes)
     command = [tessera_binary, "run", model, "--random", "1", "--output", tmp_path / "plain"]
     choice = choose_backends(backends)
-    subprocess.run([*command, *shapes, *choice], check=True, stdout=subprocess.DEVNULL)
+    run_program(*command, *shapes, *choice)
     outputs = read_folder(tmp_path / "plain", "outputs.json")
     expected = run_onnxruntime(model, inputs, tmp_path)
     assert not differences({name: expected[name] for name in outputs}, outputs)
@@ -59,7 +59,7 @@ def test_every_mutation_is_noticed(bin_dir, tessera_binary, model, tmp_path):
     expected = run_onnxruntime(model, inputs, tmp_path)
     entries = json.loads((tmp_path / "inputs" / "inputs.json").read_text())
     files = [f"{entry['name']}={tmp_path / 'inputs' / entry['file']}" for entry in entries]
-    subprocess.run([bin_dir / "mutated_runs", model, tmp_path / "mutated", *files], check=True)
+    run_program(bin_dir / "mutated_runs", model, tmp_path / "mutated", *files)
 
     mutated = sorted((tmp_path / "mutated").iterdir())
     # Two mutations for each node: all these models have at least two channels everywhere.

@@ -5,7 +5,8 @@ them too."""
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from small_models import model_of, node, normal, tensor_type
 
 LENGTH, BATCH, SIZE, HIDDEN = 7, 2, 5, 6
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -15,32 +16,25 @@ NUMPY_TYPES = {TensorProto.FLOAT: np.float32, TensorProto.INT64: np.int64}
 def recurrence(op: str, outputs: list, read: list) -> tuple:
     random = np.random.default_rng(0)
     lines = GATES[op] * HIDDEN
-
-    def weights(name, *shape):
-        return numpy_helper.from_array(random.normal(0, 0.5, shape).astype(np.float32), name)
-
-    node = helper.make_node(
-        op, ["x", "w", "r"], outputs, hidden_size=HIDDEN, direction="bidirectional"
-    )
-    constants = [weights("w", 2, lines, SIZE), weights("r", 2, lines, HIDDEN)]
-    return [node], {"x": [LENGTH, BATCH, SIZE]}, dict.fromkeys(read, TensorProto.FLOAT), constants
+    nodes = [node(op, "x w r", outputs, hidden_size=HIDDEN, direction="bidirectional")]
+    constants = {"w": 0.5 * normal(random, 2, lines, SIZE),
+                 "r": 0.5 * normal(random, 2, lines, HIDDEN)}
+    return nodes, {"x": [LENGTH, BATCH, SIZE]}, dict.fromkeys(read, TensorProto.FLOAT), constants
 
 
 def top(read: str) -> tuple:
-    node = helper.make_node("TopK", ["x", "k"], ["values", "indices"])
     kind = TensorProto.INT64 if read == "indices" else TensorProto.FLOAT
-    return [node], {"x": [4, 50]}, {read: kind}, [numpy_helper.from_array(np.array([3]), "k")]
+    return [node("TopK", "x k", "values indices")], {"x": [4, 50]}, {read: kind}, {"k": [3]}
 
 
 def split() -> tuple:
-    nodes = [helper.make_node("Split", ["x"], ["a", "b", "c"], axis=1),
-             helper.make_node("Relu", ["b"], ["y"])]  # fmt: skip
-    return nodes, {"x": [4, 30]}, {"y": TensorProto.FLOAT}, []
+    nodes = [node("Split", "x", "a b c", axis=1), node("Relu", "b")]
+    return nodes, {"x": [4, 30]}, {"y": TensorProto.FLOAT}, {}
 
 
 def pool() -> tuple:
-    node = helper.make_node("MaxPool", ["x"], ["y", "indices"], kernel_shape=[2, 2])
-    return [node], {"x": [1, 3, 8, 8]}, {"y": TensorProto.FLOAT}, []
+    nodes = [node("MaxPool", "x", "y indices", kernel_shape=[2, 2])]
+    return nodes, {"x": [1, 3, 8, 8]}, {"y": TensorProto.FLOAT}, {}
 
 
 MODELS = {
@@ -61,15 +55,8 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_measured_like_onnx_runtime(tessera, name, threads):
     nodes, inputs, outputs, constants = MODELS[name]
-    graph = helper.make_graph(
-        nodes,
-        "unread",
-        [helper.make_tensor_value_info(key, TensorProto.FLOAT, dims)
-         for key, dims in inputs.items()],
-        [helper.make_tensor_value_info(key, kind, None) for key, kind in outputs.items()],
-        constants,
-    )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+    types = {key: tensor_type(kind, None) for key, kind in outputs.items()}
+    model = model_of(nodes, inputs, types, constants, opset=14)
     random = np.random.default_rng(1)
     fed = {key: random.normal(0, 1, dims).astype(np.float32) for key, dims in inputs.items()}
     session = onnxruntime.InferenceSession(

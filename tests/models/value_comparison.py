@@ -4,12 +4,12 @@ ONNX Runtime runs the same model without optimisations and with every inner valu
 """
 
 import json
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import onnx
 import onnxruntime
+from programs import run_program
 
 RMS_FRACTION = 1e-4
 RTOL = 1e-3
@@ -50,11 +50,7 @@ def run_tessera(
 ) -> tuple[dict, dict]:
     """Runs `model` on random inputs; returns (inputs, the values of all nodes), by name."""
     files = ["--save-inputs", folder / "inputs", "--dump-values", folder / "values"]
-    subprocess.run(
-        [binary, "run", model, "--random", str(seed), *files, *arguments],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    run_program(binary, "run", model, "--random", seed, *files, *arguments)
     return read_folder(folder / "inputs", "inputs.json"), read_folder(
         folder / "values", "values.json"
     )

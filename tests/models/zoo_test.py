@@ -3,12 +3,12 @@ kernel would be detected. Skipped if that folder does not exist; self_made_test.
 the project's own small models. On native alone, only light networks run, with --long all."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from programs import run_program
 from value_comparison import (
     differences,
     read_folder,
@@ -37,11 +37,7 @@ def model_with_weights(zoo_folder: Path, name: str) -> Path:
     if not (zoo_folder / name / "weights.bin").exists():
         unfinished = zoo_folder / "unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
-        subprocess.run(
-            [sys.executable, ZOO / "make_weights.py", unfinished, name],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        run_program(sys.executable, ZOO / "make_weights.py", unfinished, name)
         shutil.rmtree(zoo_folder / name, ignore_errors=True)
         (unfinished / name).rename(zoo_folder / name)
     return model
@@ -49,11 +45,7 @@ def model_with_weights(zoo_folder: Path, name: str) -> Path:
 
 def values_of_steps(binary: Path, model: Path, seed: int, folder: Path, *arguments) -> dict:
     """The values that the steps of the plan compute if groups are fused, by name."""
-    subprocess.run(
-        [binary, "run", model, "--random", str(seed), "--fetch-steps", folder, *arguments],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    run_program(binary, "run", model, "--random", seed, "--fetch-steps", folder, *arguments)
     return read_folder(folder, "values.json")
 
 
@@ -82,11 +74,7 @@ def test_every_value_of_the_reference_equals_onnxruntime(
     assert_equal(expected, actual, "reference")
     if seed == 1:
         assert_mutations_noticed(model, expected, actual)
-    subprocess.run(
-        [tessera_binary, "run", model, "--random", str(seed), "--output", tmp_path / "plain"],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    run_program(tessera_binary, "run", model, "--random", seed, "--output", tmp_path / "plain")
     outputs = read_folder(tmp_path / "plain", "outputs.json")
     assert_equal({output: expected[output] for output in outputs}, outputs, "outputs")
     shutil.rmtree(tmp_path)  # hundreds of megabytes

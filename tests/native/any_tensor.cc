@@ -1,8 +1,6 @@
 #include "any_tensor.h"
 
-#include <cstring>
-
-#include "tessera/data_type.h"
+#include "ops/convert_elements.h"
 
 namespace tessera {
 
@@ -20,6 +18,15 @@ Tensor any_elements(Dice& dice, DataType type, std::vector<int64_t> dims) {
   for (int64_t index = 0; index < made.bytes(); ++index) {
     bytes[index] = static_cast<unsigned char>(dice.whole(0, type == DataType::Bool ? 1 : 255));
   }
+  return made;
+}
+
+Tensor whole_numbers(Dice& dice, DataType type, std::vector<int64_t> dims, int64_t largest) {
+  Tensor numbers(DataType::Int64, dims);
+  for (int64_t& number : numbers.mutable_as<int64_t>()) number = dice.whole(0, largest);
+  Tensor made(type, std::move(dims));
+  ops::convert_elements(DataType::Int64, numbers.data(), type, made.mutable_data(),
+                        made.elements());
   return made;
 }
 

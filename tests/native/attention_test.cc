@@ -1,11 +1,9 @@
-#include <gtest/gtest.h>
-
 #include <limits>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/tensors_test.h"
 #include "each_target.h"
 #include "random_elements.h"
 
@@ -78,16 +76,12 @@ class AttentionMaker {
     return order;
   }
 
-  static Attributes order_attribute(const Sizes& order) {
-    Attributes attributes;
-    attributes.set("perm", order);
-    return attributes;
-  }
+  static Attributes order_attribute(const Sizes& order) { return attributes_of({{"perm", order}}); }
 
   std::string scaled(const std::string& from) {
     const std::string factor = from + "_factor";
     const Sizes dims = dice_.one_in(2) ? Sizes{} : Sizes{1};
-    const Tensor number = Tensor::from<float>(DataType::Float32, dims, {{dice_.number(0.3F, 2)}});
+    const Tensor number = floats(dims, {dice_.number(0.3F, 2)});
     made_.constant(factor, number);
     const bool is_division = dice_.one_in(2);
     std::vector<std::string> inputs = {from, factor};
@@ -151,7 +145,7 @@ class AttentionMaker {
     if (is_scalable && dice_.one_in(4)) last = scaled(last);
     while (!steps.empty()) {
       const std::string next = last + "_turned";
-      made_.builder.node(next, "Transpose", {last}, {next}, order_attribute(steps.back().second));
+      made_.builder.node(next, "Transpose", {last}, order_attribute(steps.back().second));
       steps.pop_back();
       last = next;
     }
@@ -184,19 +178,16 @@ RandomGraph scaled_first(Dice& dice, const ops::Registry& registry) {
   made.input("q", dice.tensor({2, 9, 8}, -1e20F, 1e20F));
   made.input("k", dice.tensor({2, 8, 11}, -1e20F, 1e20F));
   made.input("v", dice.tensor({2, 11, 5}));
-  made.constant("factor", Tensor::from<float>(DataType::Float32, {}, {{1e-20F}}));
-  made.builder.node("scaling", "Mul", {"q", "factor"}, {"scaled"});
-  made.builder.node("scores", "MatMul", {"scaled", "k"}, {"s"});
-  made.builder.node("softmax", "Softmax", {"s"}, {"p"});
-  made.builder.node("product", "MatMul", {"p", "v"}, {"o"});
-  made.builder.output("o");
-  return made;
+  made.constant("factor", floats({}, {1e-20F}));
+  made.node("scaling", "Mul", {"q", "factor"}, {"scaled"});
+  made.node("scores", "MatMul", {"scaled", "k"}, {"s"});
+  made.node("softmax", "Softmax", {"s"}, {"p"});
+  made.node("product", "MatMul", {"p", "v"}, {"o"});
+  return made.ending_in("o");
 }
 
 TEST(NativeAttention, QueriesAreScaledWhereTheModelDoes) {
-  const Totals totals = check_each_target(212, 5, scaled_first);
-  EXPECT_GE(totals.answered, 5);
-  EXPECT_EQ(totals.largest, 3U);
+  expect_answers(check_each_target(212, 5, scaled_first), 5, 3);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // Elementwise functions of two and more operands, with broadcasting.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "base/tensors_test.h"
 #include "each_target.h"
 #include "random_elements.h"
 
@@ -44,14 +44,13 @@ RandomGraph pair(Dice& dice, const ops::Registry& registry, const std::string& o
   }
   if (dice.one_in(10) && first == second) {
     made.input("x", random_elements(dice, type, first, right));
-    made.builder.node("z", op, {"x", "x"}, {"z"}, std::move(attributes));
+    made.node("z", op, {"x", "x"}, std::move(attributes));
   } else {
     made.operand(dice, "x", random_elements(dice, type, first, left));
     made.operand(dice, "y", random_elements(dice, type, second, right));
-    made.builder.node("z", op, {"x", "y"}, {"z"}, std::move(attributes));
+    made.node("z", op, {"x", "y"}, std::move(attributes));
   }
-  made.builder.output("z");
-  return made;
+  return made.ending_in("z");
 }
 
 TEST(NativeBinary, Float32AsTheReference) {
@@ -69,9 +68,8 @@ TEST(NativeBinary, Float32AsTheReference) {
         made.input("x", random_elements(dice, DataType::Float32, dims, range));
         made.operand(dice, "s",
                      random_elements(dice, DataType::Float32, broadcastable(dice, dims)));
-        made.builder.node("y", "PRelu", {"x", "s"}, {"y"});
-        made.builder.output("y");
-        return made;
+        made.node("y", "PRelu", {"x", "s"});
+        return made.ending_in("y");
       },
       {.relative = 1e-6, .of_largest = 0});
   EXPECT_GE(totals.answered, 4000);
@@ -139,10 +137,9 @@ TEST(NativeBinary, Powers) {
         made.input(
             "x", random_elements(dice, DataType::Float32, random_dims(dice), {-5, 5, is_special}));
         const float exponent = dice.pick(kExponents);
-        made.constant("p", Tensor::from<float>(DataType::Float32, {}, std::span(&exponent, 1)));
-        made.builder.node("y", "Pow", {"x", "p"}, {"y"});
-        made.builder.output("y");
-        return made;
+        made.constant("p", floats({}, {exponent}));
+        made.node("y", "Pow", {"x", "p"});
+        return made.ending_in("y");
       },
       {.relative = 2e-6, .of_largest = 0});
   EXPECT_GE(totals.answered, 1500);
@@ -159,9 +156,8 @@ TEST(NativeBinary, WhereOfAllTypes) {
     made.operand(dice, "c", random_elements(dice, DataType::Bool, shape()));
     made.operand(dice, "x", random_elements(dice, type, shape()));
     made.operand(dice, "y", random_elements(dice, type, shape()));
-    made.builder.node("z", "Where", {"c", "x", "y"}, {"z"});
-    made.builder.output("z");
-    return made;
+    made.node("z", "Where", {"c", "x", "y"});
+    return made.ending_in("z");
   });
   EXPECT_GE(totals.answered, 2000);
 }
@@ -184,9 +180,8 @@ TEST(NativeBinary, OfManyOperands) {
                        random_elements(dice, type, broadcastable(dice, dims),
                                        {-3, 3, takes_all && dice.one_in(2)}));
         }
-        made.builder.node("y", op, names, {"y"});
-        made.builder.output("y");
-        return made;
+        made.node("y", op, names);
+        return made.ending_in("y");
       },
       // Sums of 16-bit types are rounded after each step; the reference rounds once.
       {.relative = 2e-2, .of_largest = 2e-6});
@@ -217,9 +212,8 @@ TEST(NativeBinary, ClipOfAllTypes) {
             inputs.push_back(name);
           }
         }
-        made.builder.node("y", "Clip", inputs, {"y"}, attributes);
-        made.builder.output("y");
-        return made;
+        made.node("y", "Clip", inputs, attributes);
+        return made.ending_in("y");
       },
       {.relative = 1e-6, .of_largest = 0});
   EXPECT_GE(totals.answered, 1500);
@@ -236,17 +230,15 @@ TEST(NativeBinary, BeforeOperandsBroadcast) {
     made.input("x", random_elements(dice, DataType::Float32, dims));
     if (dice.one_in(4)) {
       made.operand(dice, "y", random_elements(dice, DataType::Float32, {dims[1]}));
-      made.builder.node("z", "PRelu", {"x", "y"}, {"z"});
+      made.node("z", "PRelu", {"x", "y"});
     } else {
-      Attributes attributes;
-      attributes.set("broadcast", int64_t{1});
-      attributes.set("axis", dice.one_in(2) ? axis : axis - 4);
+      const Attributes attributes =
+          attributes_of({{"broadcast", 1}, {"axis", dice.one_in(2) ? axis : axis - 4}});
       made.operand(dice, "y", random_elements(dice, DataType::Float32, right));
       static const std::vector<std::string> kOps = {"Add", "Div", "Mul", "Sub"};
-      made.builder.node("z", dice.pick(kOps), {"x", "y"}, {"z"}, attributes);
+      made.node("z", dice.pick(kOps), {"x", "y"}, attributes);
     }
-    made.builder.output("z");
-    return made;
+    return made.ending_in("z");
   });
   EXPECT_GE(totals.answered, 1000);
 }

@@ -1,10 +1,9 @@
 // Conversions between element types, and ops that only copy.
-#include <gtest/gtest.h>
 
 #include <map>
-#include <string>
 #include <vector>
 
+#include "base/tensors_test.h"
 #include "each_target.h"
 #include "random_elements.h"
 
@@ -41,13 +40,12 @@ TEST(NativeCast, AllTypesToAllTypes) {
         const DataType to = castable_type(dice);
         if (dice.one_in(4)) {
           made.operand(dice, "like", random_elements(dice, to, {2}));
-          made.builder.node("y", "CastLike", {"x", "like"}, {"y"});
+          made.node("y", "CastLike", {"x", "like"});
         } else {
           attributes.set("to", kNumberOf.at(to));
-          made.builder.node("y", "Cast", {"x"}, {"y"}, attributes);
+          made.node("y", "Cast", {"x"}, attributes);
         }
-        made.builder.output("y");
-        return made;
+        return made.ending_in("y");
       },
       {.relative = 0, .of_largest = 0});
   EXPECT_GE(totals.answered, 4000);
@@ -60,14 +58,13 @@ TEST(NativeCast, CopiesOfAllTypes) {
     if (is_floating(type) && dice.one_in(2)) {
       made.input("x", random_elements(dice, type, random_dims(dice)));
       const float ratio = 0.5F;
-      made.constant("r", Tensor::from<float>(DataType::Float32, {}, std::span(&ratio, 1)));
-      made.builder.node("y", "Dropout", {"x", "r"}, {"y"});
+      made.constant("r", floats({}, {ratio}));
+      made.node("y", "Dropout", {"x", "r"});
     } else {
       made.input("x", random_elements(dice, type, random_dims(dice)));
-      made.builder.node("y", "Identity", {"x"}, {"y"});
+      made.node("y", "Identity", {"x"});
     }
-    made.builder.output("y");
-    return made;
+    return made.ending_in("y");
   });
   EXPECT_GE(totals.answered, 600);
 }

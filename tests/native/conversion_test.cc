@@ -1,6 +1,5 @@
 // Conversions between the shared layouts, for each instruction set: every element, the padding, and
 // the memory around the result.
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>

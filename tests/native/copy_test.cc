@@ -1,11 +1,11 @@
 // Ops that only copy elements: all element types, all layouts, strided inputs.
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "any_tensor.h"
 #include "each_target.h"
+#include "random_nodes.h"
 
 namespace tessera {
 namespace {
@@ -18,19 +18,7 @@ Tensor operand(Dice& dice, const std::vector<int64_t>& dims) {
 int64_t small_rank(Dice& dice, int64_t min_rank) { return dice.whole(min_rank, 5); }
 
 RandomGraph transpose(Dice& dice, const ops::Registry& registry) {
-  RandomGraph made(registry, 13);
-  const std::vector<int64_t> dims = any_dims(dice, small_rank(dice, 0), 19);
-  made.input("x", operand(dice, dims));
-  std::vector<int64_t> order;
-  for (size_t axis = 0; axis < dims.size(); ++axis) {
-    order.insert(order.begin() + dice.whole(0, static_cast<int64_t>(axis)),
-                 static_cast<int64_t>(axis));
-  }
-  Attributes attributes;
-  if (!dice.one_in(5)) attributes.set("perm", order);
-  made.builder.node("y", "Transpose", {"x"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  return random_transpose(dice, registry, operand(dice, any_dims(dice, small_rank(dice, 0), 19)));
 }
 
 RandomGraph concat(Dice& dice, const ops::Registry& registry) {
@@ -48,11 +36,8 @@ RandomGraph concat(Dice& dice, const ops::Registry& registry) {
     made.operand(dice, inputs.back(), any_elements(dice, type, dims));
   }
   if (dice.one_in(6)) inputs.push_back(inputs.front());
-  Attributes attributes;
-  attributes.set("axis", dice.one_in(2) ? axis : axis - rank);
-  made.builder.node("y", "Concat", inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "Concat", inputs, attributes_of({{"axis", dice.one_in(2) ? axis : axis - rank}}));
+  return made.ending_in("y");
 }
 
 RandomGraph split(Dice& dice, const ops::Registry& registry) {
@@ -70,8 +55,7 @@ RandomGraph split(Dice& dice, const ops::Registry& registry) {
   }
   dims[static_cast<size_t>(axis)] = sum;
   made.input("x", operand(dice, dims));
-  Attributes attributes;
-  attributes.set("axis", dice.one_in(2) ? axis : axis - rank);
+  Attributes attributes = attributes_of({{"axis", dice.one_in(2) ? axis : axis - rank}});
   std::vector<std::string> inputs = {"x"};
   if (is_old) {
     attributes.set("split", sizes);
@@ -81,7 +65,7 @@ RandomGraph split(Dice& dice, const ops::Registry& registry) {
   }
   std::vector<std::string> outputs;
   for (int64_t index = 0; index < count; ++index) outputs.push_back("y" + std::to_string(index));
-  made.builder.node("split", "Split", inputs, outputs, attributes);
+  made.node("split", "Split", inputs, outputs, attributes);
   for (const std::string& output : outputs) made.builder.output(output);
   return made;
 }
@@ -110,20 +94,16 @@ RandomGraph slice(Dice& dice, const ops::Registry& registry) {
     }
   }
   if (is_old) {
-    Attributes attributes;
-    attributes.set("starts", starts);
-    attributes.set("ends", ends);
-    attributes.set("axes", axes);
-    made.builder.node("y", "Slice", {"x"}, {"y"}, attributes);
+    made.node("y", "Slice", {"x"},
+              attributes_of({{"starts", starts}, {"ends", ends}, {"axes", axes}}));
   } else {
     made.constant("starts", integer_list(starts));
     made.constant("ends", integer_list(ends));
     made.constant("axes", integer_list(axes));
     made.constant("steps", integer_list(steps));
-    made.builder.node("y", "Slice", {"x", "starts", "ends", "axes", "steps"}, {"y"}, {});
+    made.node("y", "Slice", {"x", "starts", "ends", "axes", "steps"});
   }
-  made.builder.output("y");
-  return made;
+  return made.ending_in("y");
 }
 
 RandomGraph expand(Dice& dice, const ops::Registry& registry) {
@@ -137,9 +117,8 @@ RandomGraph expand(Dice& dice, const ops::Registry& registry) {
   if (dice.one_in(3)) wanted.insert(wanted.begin(), dice.whole(1, 5));
   made.input("x", operand(dice, dims));
   made.constant("shape", integer_list(wanted));
-  made.builder.node("y", "Expand", {"x", "shape"}, {"y"}, {});
-  made.builder.output("y");
-  return made;
+  made.node("y", "Expand", {"x", "shape"});
+  return made.ending_in("y");
 }
 
 RandomGraph tile(Dice& dice, const ops::Registry& registry) {
@@ -151,9 +130,8 @@ RandomGraph tile(Dice& dice, const ops::Registry& registry) {
   }
   made.input("x", operand(dice, dims));
   made.constant("repeats", integer_list(repeats));
-  made.builder.node("y", "Tile", {"x", "repeats"}, {"y"}, {});
-  made.builder.output("y");
-  return made;
+  made.node("y", "Tile", {"x", "repeats"});
+  return made.ending_in("y");
 }
 
 RandomGraph spatial_blocks(Dice& dice, const ops::Registry& registry) {
@@ -168,12 +146,10 @@ RandomGraph spatial_blocks(Dice& dice, const ops::Registry& registry) {
     dims[3] *= block;
   }
   made.input("x", operand(dice, dims));
-  Attributes attributes;
-  attributes.set("blocksize", block);
-  attributes.set("mode", std::string(dice.one_in(2) ? "DCR" : "CRD"));
-  made.builder.node("y", is_to_space ? "DepthToSpace" : "SpaceToDepth", {"x"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node(
+      "y", is_to_space ? "DepthToSpace" : "SpaceToDepth", {"x"},
+      attributes_of({{"blocksize", block}, {"mode", std::string(dice.one_in(2) ? "DCR" : "CRD")}}));
+  return made.ending_in("y");
 }
 
 RandomGraph reshape(Dice& dice, const ops::Registry& registry) {
@@ -185,18 +161,17 @@ RandomGraph reshape(Dice& dice, const ops::Registry& registry) {
   if (dice.one_in(2)) {
     made.constant("shape", integer_list({x.elements()}));
     attributes.set("allowzero", int64_t{1});
-    made.builder.node("y", "Reshape", {"x", "shape"}, {"y"}, attributes);
+    made.node("y", "Reshape", {"x", "shape"}, attributes);
   } else if (dice.one_in(2)) {
     attributes.set("axis", dice.whole(0, static_cast<int64_t>(dims.size())));
-    made.builder.node("y", "Flatten", {"x"}, {"y"}, attributes);
+    made.node("y", "Flatten", {"x"}, attributes);
   } else if (dice.one_in(2)) {
     made.constant("axes", integer_list({dice.whole(-1, 0)}));
-    made.builder.node("y", "Unsqueeze", {"x", "axes"}, {"y"}, {});
+    made.node("y", "Unsqueeze", {"x", "axes"});
   } else {
-    made.builder.node("y", "Identity", {"x"}, {"y"}, {});
+    made.node("y", "Identity", {"x"});
   }
-  made.builder.output("y");
-  return made;
+  return made.ending_in("y");
 }
 
 // Large enough for several threads, long rows, parts of rows, and streaming.
@@ -216,11 +191,8 @@ RandomGraph large_transpose(Dice& dice, const ops::Registry& registry) {
   std::vector<int64_t> order;
   for (size_t axis = dims.size(); axis-- > 0;) order.push_back(static_cast<int64_t>(axis));
   if (dims.size() > 2 && dice.one_in(2)) std::swap(order[0], order[1]);
-  Attributes attributes;
-  attributes.set("perm", order);
-  made.builder.node("y", "Transpose", {"x"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "Transpose", {"x"}, attributes_of({{"perm", order}}));
+  return made.ending_in("y");
 }
 
 // Outputs so large that they are streamed past the caches.
@@ -237,32 +209,31 @@ RandomGraph streamed(Dice& dice, const ops::Registry& registry) {
     case 1:
       made.input("x", counted({3, 700, 5, 256}));
       attributes.set("perm", std::vector<int64_t>{0, 2, 1, 3});
-      made.builder.node("y", "Transpose", {"x"}, {"y"}, attributes);
+      made.node("y", "Transpose", {"x"}, attributes);
       break;
     case 2:
       made.input("x", counted({1500, 1003})).input("z", counted({1500, dice.whole(990, 1030)}));
       attributes.set("axis", int64_t{1});
-      made.builder.node("y", "Concat", {"x", "z"}, {"y"}, attributes);
+      made.node("y", "Concat", {"x", "z"}, attributes);
       break;
     case 3:
       made.input("x", counted({3001, 1})).constant("shape", integer_list({3001, 1001}));
-      made.builder.node("y", "Expand", {"x", "shape"}, {"y"}, {});
+      made.node("y", "Expand", {"x", "shape"});
       break;
     case 4:
       made.input("x", counted({3000, 1500}));
       made.constant("starts", integer_list({7})).constant("ends", integer_list({1010}));
       made.constant("axes", integer_list({1}));
-      made.builder.node("y", "Slice", {"x", "starts", "ends", "axes"}, {"y"}, {});
+      made.node("y", "Slice", {"x", "starts", "ends", "axes"});
       break;
     default: {
       std::vector<int64_t> rows;
       for (int64_t row = 0; row < 40000; ++row) rows.push_back(row * 7919 % 40000);
       made.input("x", counted({40000, 64})).input("rows", integer_list(rows));
-      made.builder.node("y", "Gather", {"x", "rows"}, {"y"}, {});
+      made.node("y", "Gather", {"x", "rows"});
     }
   }
-  made.builder.output("y");
-  return made;
+  return made.ending_in("y");
 }
 
 TEST(NativeCopies, Streamed) { EXPECT_GE(check_each_target(10, 20, streamed).answered, 20); }

@@ -1,7 +1,5 @@
 #include "each_target.h"
 
-#include <gtest/gtest.h>
-
 #include <dlfcn.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // Groups of elementwise nodes in one pass.
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -25,7 +24,7 @@ RandomGraph some_nodes(Dice& dice, const ops::Registry& registry) {
     const std::string name = std::string("v") + std::to_string(number);
     const std::string& from = dice.one_in(3) ? dice.pick(values) : values.back();
     if (dice.one_in(2)) {
-      made.builder.node(name, dice.pick(kFunctions), {from}, {name});
+      made.node(name, dice.pick(kFunctions), {from});
     } else {
       std::string other = dice.pick(values);
       if (dice.one_in(2)) {
@@ -37,8 +36,7 @@ RandomGraph some_nodes(Dice& dice, const ops::Registry& registry) {
       const std::string& op = dice.pick(kPairs);
       if (op == "Div" && other[0] == 'v') other = values.front();
       const bool is_left = op != "Div" && dice.one_in(3);
-      made.builder.node(name, op, is_left ? std::vector{other, from} : std::vector{from, other},
-                        {name});
+      made.node(name, op, is_left ? std::vector{other, from} : std::vector{from, other}, {name});
     }
     values.push_back(name);
   }
@@ -64,14 +62,13 @@ TEST(NativeElementGroups, LargeResults) {
     const std::vector<int64_t>& other = dice.pick(others);
     made.input("y", random_elements(dice, DataType::Float32, other, {0.5F, 2}));
     if (dice.one_in(3)) {
-      made.builder.node("c", "Greater", {"x", "y"}, {"c"});
-      made.builder.node("z", "Where", {"c", "x", "y"}, {"z"});
+      made.node("c", "Greater", {"x", "y"});
+      made.node("z", "Where", {"c", "x", "y"});
     } else {
-      made.builder.node("m", "Mul", {"x", "y"}, {"m"});
-      made.builder.node("z", "Tanh", {"m"}, {"z"});
+      made.node("m", "Mul", {"x", "y"});
+      made.node("z", "Tanh", {"m"});
     }
-    made.builder.output("z");
-    return made;
+    return made.ending_in("z");
   });
   EXPECT_GE(totals.answered, 10);
 }
@@ -80,15 +77,13 @@ TEST(NativeElementGroups, SwishWrittenOut) {
   const Totals totals = check_each_target(33, 200, [](Dice& dice, const ops::Registry& registry) {
     RandomGraph made(registry, 19);
     made.input("x", random_elements(dice, DataType::Float32, random_dims(dice), {-9, 9}));
-    made.builder.node("s", "Sigmoid", {"x"}, {"s"});
+    made.node("s", "Sigmoid", {"x"});
     const bool is_left = dice.one_in(2);
-    made.builder.node(
-        "y", "Mul",
-        is_left ? std::vector<std::string>{"s", "x"} : std::vector<std::string>{"x", "s"}, {"y"});
+    made.node("y", "Mul",
+              is_left ? std::vector<std::string>{"s", "x"} : std::vector<std::string>{"x", "s"});
     // If another node reads it, it is still computed.
     if (dice.one_in(3)) made.builder.output("s");
-    made.builder.output("y");
-    return made;
+    return made.ending_in("y");
   });
   EXPECT_GE(totals.answered, 200);
 }
@@ -103,15 +98,12 @@ TEST(NativeElementGroups, TypesChangeOnTheWay) {
         made.input("x", random_elements(dice, half, dims));
         made.operand(dice, "limit", random_elements(dice, half, broadcastable(dice, dims)));
         made.operand(dice, "other", random_elements(dice, half, broadcastable(dice, dims)));
-        made.builder.node("big", "Greater", {"x", "limit"}, {"big"});
-        made.builder.node("small", "Not", {"big"}, {"small"});
-        made.builder.node("chosen", "Where", {"small", "x", "other"}, {"chosen"});
-        made.builder.node("twice", "Add", {"chosen", "chosen"}, {"twice"});
-        Attributes attributes;
-        attributes.set("to", int64_t{11});
-        made.builder.node("wide", "Cast", {"twice"}, {"wide"}, attributes);
-        made.builder.output("wide");
-        return made;
+        made.node("big", "Greater", {"x", "limit"});
+        made.node("small", "Not", {"big"});
+        made.node("chosen", "Where", {"small", "x", "other"});
+        made.node("twice", "Add", {"chosen", "chosen"});
+        made.node("wide", "Cast", {"twice"}, attributes_of({{"to", 11}}));
+        return made.ending_in("wide");
       },
       {.relative = 2e-3, .of_largest = 1e-6});
   EXPECT_GE(totals.answered, 1000);

@@ -1,5 +1,4 @@
 // Unary functions, in every dense layout.
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -48,9 +47,8 @@ RandomGraph function_of(Dice& dice, const ops::Registry& registry, DataType type
   // Shrink takes no bfloat16.
   if (op == "Shrink" && type == DataType::BFloat16) op = "Relu";
   made.input("x", random_elements(dice, type, random_dims(dice), range));
-  made.builder.node("y", op, {"x"}, {"y"}, attributes_of(dice, op));
-  made.builder.output("y");
-  return made;
+  made.node("y", op, {"x"}, attributes_of(dice, op));
+  return made.ending_in("y");
 }
 
 TEST(NativeElementwise, FunctionsAsTheReference) {
@@ -77,9 +75,8 @@ TEST(NativeElementwise, NearZeroAndFarFromItAsExact) {
         RandomGraph made(registry, 25);
         made.input("x",
                    random_elements(dice, DataType::Float32, {dice.whole(1, 60)}, {-size, size}));
-        made.builder.node("y", dice.pick(functions), {"x"}, {"y"});
-        made.builder.output("y");
-        return made;
+        made.node("y", dice.pick(functions), {"x"});
+        return made.ending_in("y");
       },
       {.relative = 1e-6, .of_largest = 0});
   EXPECT_GE(totals.answered, 1500);
@@ -118,9 +115,8 @@ TEST(NativeElementwise, IntegersAndBools) {
     DataType type = dice.pick(op == "Neg" || op == "Relu" ? kSigned : kTypes);
     if (op == "Not") type = DataType::Bool;
     made.input("x", random_elements(dice, type, random_dims(dice), {-100, 100, dice.one_in(2)}));
-    made.builder.node("y", op, {"x"}, {"y"});
-    made.builder.output("y");
-    return made;
+    made.node("y", op, {"x"});
+    return made.ending_in("y");
   });
   EXPECT_GE(totals.answered, 1000);
 }
@@ -136,9 +132,8 @@ TEST(NativeElementwise, LargeAngles) {
         RandomGraph made(registry, 22);
         made.input("x",
                    random_elements(dice, DataType::Float32, {dice.whole(1, 40)}, {-size, size}));
-        made.builder.node("y", dice.pick(kOps), {"x"}, {"y"});
-        made.builder.output("y");
-        return made;
+        made.node("y", dice.pick(kOps), {"x"});
+        return made.ending_in("y");
       },
       {.relative = 1e-6, .of_largest = 2e-7});
   EXPECT_GE(totals.answered, 300);

@@ -14,7 +14,6 @@
 #include <ostream>
 #include <string>
 #include <thread>
-#include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "float_functions_test.cc"
@@ -23,6 +22,7 @@
 // After highway.h, and once for each instruction set too.
 #include "base/exponential.h"
 #include "base/float_functions.h"
+#include "base/threads_test.h"
 
 #ifndef TESSERA_FLOAT_FUNCTION_LOOPS
 #define TESSERA_FLOAT_FUNCTION_LOOPS
@@ -104,7 +104,7 @@ const Function kFunctions[] = {
 
 // The error of `got` in units in the last place of float32; infinite if it is not even of the right
 // kind.
-double error_of(const Function& function, double got, double exact) {
+double ulp_error_of(const Function& function, double got, double exact) {
   const auto nearest = static_cast<float>(exact);
   if (std::isnan(exact) || std::isinf(nearest) || exact == 0) {
     const bool is_right = std::isnan(exact) ? std::isnan(got) : got == static_cast<double>(nearest);
@@ -147,7 +147,7 @@ Worst worst_of(const Function& function, Loop loop, uint64_t first, uint64_t ste
     loop(from.data(), to.data(), from.size());
     for (size_t index = 0; index < from.size(); ++index) {
       const double exact = function.exact(static_cast<double>(from[index]));
-      worst.add(error_of(function, static_cast<double>(to[index]), exact), from[index]);
+      worst.add(ulp_error_of(function, static_cast<double>(to[index]), exact), from[index]);
     }
   }
   return worst;
@@ -188,7 +188,7 @@ TEST_P(NativeFunction, KeepsSpecialValues) {
         from.fill(x);
         (loops.*function.loop)(from.data(), to.data(), from.size());
         const double exact = function.exact(static_cast<double>(x));
-        EXPECT_LE(error_of(function, static_cast<double>(to[3]), exact), function.bound)
+        EXPECT_LE(ulp_error_of(function, static_cast<double>(to[3]), exact), function.bound)
             << "of " << x << ": " << to[3];
       }
     }
@@ -202,15 +202,11 @@ TEST_P(NativeFunction, DISABLED_IsWithinItsBoundForAllFloats) {
     const uint64_t count = std::max(1U, std::thread::hardware_concurrency());
     std::mutex mutex;
     Worst worst;
-    std::vector<std::thread> workers;
-    for (uint64_t worker = 0; worker < count; ++worker) {
-      workers.emplace_back([&, worker] {
-        const Worst own = worst_of(function, loops.*function.loop, worker, count);
-        const std::lock_guard lock(mutex);
-        worst.add(own.error, own.x);
-      });
-    }
-    for (std::thread& thread : workers) thread.join();
+    run_at_once(count, [&](uint64_t worker) {
+      const Worst own = worst_of(function, loops.*function.loop, worker, count);
+      const std::lock_guard lock(mutex);
+      worst.add(own.error, own.x);
+    });
     EXPECT_LE(worst.error, function.bound) << "of " << worst.x;
     std::printf("%s: %.3f units in the last place, at %.9g\n", function.name, worst.error,
                 static_cast<double>(worst.x));

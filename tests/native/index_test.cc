@@ -1,5 +1,4 @@
 // Ops that read and write elements by index.
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -41,11 +40,9 @@ RandomGraph gather(Dice& dice, const ops::Registry& registry) {
   made.operand(dice, "x", any_elements(dice, any_type(dice), dims));
   std::vector<int64_t> shape = any_dims(dice, dice.whole(0, 2), 9);
   made.operand(dice, "indices", indices(dice, shape, dims[static_cast<size_t>(axis)]));
-  Attributes attributes;
-  attributes.set("axis", dice.one_in(2) ? axis : axis - rank);
-  made.builder.node("y", "Gather", {"x", "indices"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "Gather", {"x", "indices"},
+            attributes_of({{"axis", dice.one_in(2) ? axis : axis - rank}}));
+  return made.ending_in("y");
 }
 
 // Constant indices at equal distances become slices.
@@ -64,11 +61,8 @@ RandomGraph gather_range(Dice& dice, const ops::Registry& registry) {
   }
   for (int64_t& index : list) index -= dice.one_in(2) ? dim : 0;
   made.constant("indices", integer_list(list, index_type(dice)));
-  Attributes attributes;
-  attributes.set("axis", axis);
-  made.builder.node("y", "Gather", {"x", "indices"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "Gather", {"x", "indices"}, attributes_of({{"axis", axis}}));
+  return made.ending_in("y");
 }
 
 RandomGraph gather_nd(Dice& dice, const ops::Registry& registry) {
@@ -87,11 +81,8 @@ RandomGraph gather_nd(Dice& dice, const ops::Registry& registry) {
   }
   made.input("x", any_elements(dice, any_type(dice), dims));
   made.operand(dice, "indices", list);
-  Attributes attributes;
-  attributes.set("batch_dims", batch);
-  made.builder.node("y", "GatherND", {"x", "indices"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "GatherND", {"x", "indices"}, attributes_of({{"batch_dims", batch}}));
+  return made.ending_in("y");
 }
 
 // Data, and sizes of indices that outside of `axis` are at most those of the data.
@@ -116,11 +107,8 @@ RandomGraph gather_elements(Dice& dice, const ops::Registry& registry) {
   made.input("x", any_elements(dice, any_type(dice), drawn.dims));
   made.operand(dice, "indices",
                indices(dice, drawn.shape, drawn.dims[static_cast<size_t>(drawn.axis)]));
-  Attributes attributes;
-  attributes.set("axis", drawn.axis);
-  made.builder.node("y", "GatherElements", {"x", "indices"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "GatherElements", {"x", "indices"}, attributes_of({{"axis", drawn.axis}}));
+  return made.ending_in("y");
 }
 
 const std::vector<std::string> kReductions = {"none", "none", "add", "mul", "max", "min"};
@@ -141,12 +129,9 @@ RandomGraph scatter_elements(Dice& dice, const ops::Registry& registry) {
   made.operand(dice, "indices",
                indices(dice, drawn.shape, drawn.dims[static_cast<size_t>(drawn.axis)]));
   made.operand(dice, "updates", any_elements(dice, type, drawn.shape));
-  Attributes attributes;
-  attributes.set("axis", drawn.axis);
-  attributes.set("reduction", reduction);
-  made.builder.node("y", "ScatterElements", {"x", "indices", "updates"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "ScatterElements", {"x", "indices", "updates"},
+            attributes_of({{"axis", drawn.axis}, {"reduction", reduction}}));
+  return made.ending_in("y");
 }
 
 RandomGraph scatter_nd(Dice& dice, const ops::Registry& registry) {
@@ -167,11 +152,9 @@ RandomGraph scatter_nd(Dice& dice, const ops::Registry& registry) {
   made.input("x", any_elements(dice, type, dims));
   made.operand(dice, "indices", list);
   made.input("updates", any_elements(dice, type, updates));
-  Attributes attributes;
-  attributes.set("reduction", reduction);
-  made.builder.node("y", "ScatterND", {"x", "indices", "updates"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "ScatterND", {"x", "indices", "updates"},
+            attributes_of({{"reduction", reduction}}));
+  return made.ending_in("y");
 }
 
 RandomGraph one_hot(Dice& dice, const ops::Registry& registry) {
@@ -190,9 +173,8 @@ RandomGraph one_hot(Dice& dice, const ops::Registry& registry) {
   Attributes attributes;
   const auto rank = static_cast<int64_t>(dims.size());
   attributes.set("axis", dice.whole(-rank - 1, rank));
-  made.builder.node("y", "OneHot", {"indices", "depth", "values"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "OneHot", {"indices", "depth", "values"}, attributes);
+  return made.ending_in("y");
 }
 
 TEST(NativeIndices, Gather) { EXPECT_GE(check_each_target(31, 700, gather).answered, 700); }

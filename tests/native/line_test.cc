@@ -1,5 +1,4 @@
 // Ops that generate tensors from a few numbers, and ops along an axis.
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
@@ -36,9 +35,8 @@ RandomGraph range(Dice& dice, const ops::Registry& registry) {
   if (kind == 3) add_numbers<int64_t>(dice, made, DataType::Int64);
   if (kind == 4) add_numbers<float>(dice, made, DataType::Float32);
   if (kind == 5) add_numbers<double>(dice, made, DataType::Float64);
-  made.builder.node("y", "Range", {"start", "limit", "delta"}, {"y"}, {});
-  made.builder.output("y");
-  return made;
+  made.node("y", "Range", {"start", "limit", "delta"});
+  return made.ending_in("y");
 }
 
 RandomGraph constant(Dice& dice, const ops::Registry& registry) {
@@ -46,9 +44,8 @@ RandomGraph constant(Dice& dice, const ops::Registry& registry) {
   made.operand(dice, "dims", integer_list(any_dims(dice, dice.whole(1, 4), 12)));
   Attributes attributes;
   if (!dice.one_in(4)) attributes.set("value", any_elements(dice, any_type(dice), {1}));
-  made.builder.node("y", "ConstantOfShape", {"dims"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "ConstantOfShape", {"dims"}, attributes);
+  return made.ending_in("y");
 }
 
 RandomGraph shape(Dice& dice, const ops::Registry& registry) {
@@ -59,9 +56,8 @@ RandomGraph shape(Dice& dice, const ops::Registry& registry) {
   const bool is_size = dice.one_in(3);
   if (!is_size && dice.one_in(2)) attributes.set("start", dice.whole(-6, 6));
   if (!is_size && dice.one_in(2)) attributes.set("end", dice.whole(-6, 6));
-  made.builder.node("y", is_size ? "Size" : "Shape", {"x"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", is_size ? "Size" : "Shape", {"x"}, attributes);
+  return made.ending_in("y");
 }
 
 RandomGraph trilu(Dice& dice, const ops::Registry& registry) {
@@ -72,11 +68,8 @@ RandomGraph trilu(Dice& dice, const ops::Registry& registry) {
     made.operand(dice, "k", scalar<int64_t>(DataType::Int64, dice.whole(-15, 15)));
     inputs.emplace_back("k");
   }
-  Attributes attributes;
-  attributes.set("upper", int64_t{dice.one_in(2)});
-  made.builder.node("y", "Trilu", inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "Trilu", inputs, attributes_of({{"upper", int64_t{dice.one_in(2)}}}));
+  return made.ending_in("y");
 }
 
 RandomGraph cum_sum(Dice& dice, const ops::Registry& registry) {
@@ -87,12 +80,10 @@ RandomGraph cum_sum(Dice& dice, const ops::Registry& registry) {
                                        DataType::UInt64};
   made.input("x", dice.one_in(2) ? dice.tensor(dims) : any_elements(dice, dice.pick(types), dims));
   made.operand(dice, "axis", scalar<int64_t>(DataType::Int64, dice.whole(-rank, rank - 1)));
-  Attributes attributes;
-  attributes.set("exclusive", int64_t{dice.one_in(2)});
-  attributes.set("reverse", int64_t{dice.one_in(2)});
-  made.builder.node("y", "CumSum", {"x", "axis"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "CumSum", {"x", "axis"},
+            attributes_of(
+                {{"exclusive", int64_t{dice.one_in(2)}}, {"reverse", int64_t{dice.one_in(2)}}}));
+  return made.ending_in("y");
 }
 
 // Few different numbers, so that some are equal; zeros of both signs, infinities and NaN.
@@ -119,13 +110,11 @@ RandomGraph arg_max(Dice& dice, const ops::Registry& registry) {
                                        DataType::Int32, DataType::Float64};
   made.input(
       "x", dice.whole(1, 3) > 1 ? coarse(dice, dims) : any_elements(dice, dice.pick(types), dims));
-  Attributes attributes;
-  attributes.set("axis", dice.whole(-rank, rank - 1));
-  attributes.set("keepdims", int64_t{dice.one_in(2)});
-  attributes.set("select_last_index", int64_t{dice.one_in(2)});
-  made.builder.node("y", dice.one_in(2) ? "ArgMax" : "ArgMin", {"x"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  const Attributes attributes = attributes_of({{"axis", dice.whole(-rank, rank - 1)},
+                                               {"keepdims", int64_t{dice.one_in(2)}},
+                                               {"select_last_index", int64_t{dice.one_in(2)}}});
+  made.node("y", dice.one_in(2) ? "ArgMax" : "ArgMin", {"x"}, attributes);
+  return made.ending_in("y");
 }
 
 TEST(NativeLines, Range) { EXPECT_GE(check_each_target(41, 500, range).answered, 500); }

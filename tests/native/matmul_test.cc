@@ -1,12 +1,12 @@
 // MatMul and Gemm of odd sizes, alone and with a following sum and activation.
-#include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "any_tensor.h"
 #include "each_target.h"
-#include "random_elements.h"
+#include "random_nodes.h"
 
 namespace tessera {
 namespace {
@@ -33,22 +33,22 @@ std::string append_gelu(Dice& dice, RandomGraph& made, const std::string& x) {
   if (dice.one_in(2)) {
     const bool divides = dice.one_in(2);
     const std::string root = number(made, "root", divides ? 1.41421356F : 0.70710678F);
-    builder.node("scaled", divides ? "Div" : "Mul", {x, root}, {"scaled"});
+    builder.node("scaled", divides ? "Div" : "Mul", {x, root});
     builder.node("erf", "Erf", {"scaled"}, {"inner"});
   } else {
-    builder.node("power", "Pow", {x, number(made, "three", 3)}, {"power"});
-    builder.node("small", "Mul", {"power", number(made, "cube", 0.044715F)}, {"small"});
-    builder.node("both", "Add", {x, "small"}, {"both"});
-    builder.node("scaled", "Mul", {"both", number(made, "factor", 0.79788456F)}, {"scaled"});
+    builder.node("power", "Pow", {x, number(made, "three", 3)});
+    builder.node("small", "Mul", {"power", number(made, "cube", 0.044715F)});
+    builder.node("both", "Add", {x, "small"});
+    builder.node("scaled", "Mul", {"both", number(made, "factor", 0.79788456F)});
     builder.node("tanh", "Tanh", {"scaled"}, {"inner"});
   }
-  builder.node("above", "Add", {"inner", one}, {"above"});
+  builder.node("above", "Add", {"inner", one});
   if (dice.one_in(2)) {
-    builder.node("whole", "Mul", {x, "above"}, {"whole"});
-    builder.node("gelu", "Mul", {"whole", half}, {"gelu"});
+    builder.node("whole", "Mul", {x, "above"});
+    builder.node("gelu", "Mul", {"whole", half});
   } else {
-    builder.node("halved", "Mul", {x, half}, {"halved"});
-    builder.node("gelu", "Mul", {"halved", "above"}, {"gelu"});
+    builder.node("halved", "Mul", {x, half});
+    builder.node("gelu", "Mul", {"halved", "above"});
   }
   return "gelu";
 }
@@ -64,20 +64,19 @@ std::string append_tail(Dice& dice, RandomGraph& made, std::string last, const S
       for (int64_t& dim : operand) dim = dice.one_in(2) ? 1 : dim;
     }
     made.operand(dice, "o", dice.tensor(operand));
-    made.builder.node(
+    made.node(
         "sum", "Add",
-        dice.one_in(2) ? std::vector<std::string>{"o", last} : std::vector<std::string>{last, "o"},
-        {"sum"});
+        dice.one_in(2) ? std::vector<std::string>{"o", last} : std::vector<std::string>{last, "o"});
     last = "sum";
   }
   switch (dice.whole(0, 5)) {
     case 0:
     case 1:
-      made.builder.node("relu", "Relu", {last}, {"relu"});
+      made.node("relu", "Relu", {last});
       return "relu";
     case 2:
-      made.builder.node("sigmoid", "Sigmoid", {last}, {"sigmoid"});
-      made.builder.node("silu", "Mul", {last, "sigmoid"}, {"silu"});
+      made.node("sigmoid", "Sigmoid", {last});
+      made.node("silu", "Mul", {last, "sigmoid"});
       return "silu";
     case 3:
       return append_gelu(dice, made, last);
@@ -91,32 +90,14 @@ RandomGraph mat_mul(Dice& dice, const ops::Registry& registry) {
   const int64_t rows = size(dice);
   const int64_t depth = dice.one_in(40) ? 0 : dice.one_in(12) ? dice.whole(500, 3000) : size(dice);
   const int64_t columns = size(dice);
-  Sizes left;
-  Sizes right;
-  Sizes result;
   const int64_t batch_axes = dice.one_in(2) ? 0 : dice.whole(1, 3);
-  const int64_t right_axes = dice.whole(0, batch_axes);
-  for (int64_t axis = 0; axis < batch_axes; ++axis) {
-    const int64_t dim = dice.whole(1, 3);
-    left.push_back(dice.one_in(4) ? 1 : dim);
-    const bool is_right = axis >= batch_axes - right_axes;
-    if (is_right) right.push_back(dice.one_in(4) ? 1 : dim);
-    result.push_back(std::max(left.back(), is_right ? right.back() : 1));
-  }
-  const bool is_left_vector = batch_axes == 0 && dice.one_in(5);
-  const bool is_right_vector = right_axes == 0 && dice.one_in(5);
-  if (!is_left_vector) left.push_back(rows);
-  left.push_back(depth);
-  right.push_back(depth);
-  if (!is_right_vector) right.push_back(columns);
-  if (!is_left_vector) result.push_back(rows);
-  if (!is_right_vector) result.push_back(columns);
+  const auto [left, right, result] =
+      random_mat_mul_shapes(dice, rows, depth, columns, batch_axes, 3);
   // Sums near zero have few significant digits.
   made.input("a", dice.tensor(left, -0.5F, 1));
   made.operand(dice, "b", dice.tensor(right, -0.5F, 1));
-  made.builder.node("product", "MatMul", {"a", "b"}, {"product"});
-  made.builder.output(append_tail(dice, made, "product", result));
-  return made;
+  made.node("product", "MatMul", {"a", "b"});
+  return made.ending_in(append_tail(dice, made, "product", result));
 }
 
 // Large enough for products of quarters: even and odd halves of rows and columns.
@@ -130,19 +111,17 @@ RandomGraph large_matmul(Dice& dice, const ops::Registry& registry) {
   const Sizes right = is_turned ? Sizes{columns, depth} : Sizes{depth, columns};
   made.constant("b", dice.tensor(right, -0.5F, 1));
   if (is_turned) {
-    Attributes attributes;
-    attributes.set("transB", int64_t{1});
+    const Attributes attributes = attributes_of({{"transB", 1}});
     std::vector<std::string> inputs = {"a", "b"};
     if (dice.one_in(2)) {
       made.operand(dice, "c", dice.tensor({columns}));
       inputs.emplace_back("c");
     }
-    made.builder.node("product", "Gemm", inputs, {"product"}, attributes);
+    made.node("product", "Gemm", inputs, attributes);
   } else {
-    made.builder.node("product", "MatMul", {"a", "b"}, {"product"});
+    made.node("product", "MatMul", {"a", "b"});
   }
-  made.builder.output(append_tail(dice, made, "product", {rows, columns}));
-  return made;
+  return made.ending_in(append_tail(dice, made, "product", {rows, columns}));
 }
 
 RandomGraph gemm(Dice& dice, const ops::Registry& registry) {
@@ -152,9 +131,7 @@ RandomGraph gemm(Dice& dice, const ops::Registry& registry) {
   const int64_t columns = size(dice);
   const bool is_left_turned = dice.one_in(3);
   const bool is_right_turned = dice.one_in(2);
-  Attributes attributes;
-  attributes.set("transA", int64_t{is_left_turned});
-  attributes.set("transB", int64_t{is_right_turned});
+  Attributes attributes = attributes_of({{"transA", is_left_turned}, {"transB", is_right_turned}});
   if (dice.one_in(3)) attributes.set("alpha", dice.number(0.25F, 2));
   if (dice.one_in(3)) attributes.set("beta", dice.one_in(4) ? 0.0F : dice.number(0.25F, 2));
   made.input("a", dice.tensor(is_left_turned ? Sizes{depth, rows} : Sizes{rows, depth}));
@@ -162,9 +139,8 @@ RandomGraph gemm(Dice& dice, const ops::Registry& registry) {
                dice.tensor(is_right_turned ? Sizes{columns, depth} : Sizes{depth, columns}));
   const std::vector<Sizes> shapes = {{columns}, {1, columns}, {rows, columns}, {rows, 1}, {1}, {}};
   made.operand(dice, "c", dice.tensor(dice.pick(shapes)));
-  made.builder.node("gemm", "Gemm", {"a", "b", "c"}, {"gemm"}, attributes);
-  made.builder.output(append_tail(dice, made, "gemm", {rows, columns}));
-  return made;
+  made.node("gemm", "Gemm", {"a", "b", "c"}, attributes);
+  return made.ending_in(append_tail(dice, made, "gemm", {rows, columns}));
 }
 
 // One value as both operands.
@@ -172,12 +148,9 @@ RandomGraph squares(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
   const int64_t rows = size(dice);
   made.input("a", dice.tensor({rows, rows}));
-  Attributes attributes;
-  attributes.set("transA", dice.whole(0, 1));
-  attributes.set("transB", dice.whole(0, 1));
-  made.builder.node("y", "Gemm", {"a", "a", "a"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "Gemm", {"a", "a", "a"},
+            attributes_of({{"transA", dice.whole(0, 1)}, {"transB", dice.whole(0, 1)}}));
+  return made.ending_in("y");
 }
 
 RandomGraph matmul_of_other_types(Dice& dice, const ops::Registry& registry) {
@@ -187,22 +160,19 @@ RandomGraph matmul_of_other_types(Dice& dice, const ops::Registry& registry) {
   const int64_t columns = size(dice);
   const int64_t kind = dice.whole(0, 2);
   const auto matrix = [&](const Sizes& dims) {
-    if (kind == 0) return whole_numbers<int32_t>(dice, DataType::Int32, dims, 1000000);
-    if (kind == 1) return whole_numbers<int64_t>(dice, DataType::Int64, dims, 1000000);
-    return whole_numbers<double>(dice, DataType::Float64, dims, 1000000);
+    const DataType types[] = {DataType::Int32, DataType::Int64, DataType::Float64};
+    return whole_numbers(dice, types[kind], dims, 1000000);
   };
   if (dice.one_in(2)) {
     made.input("a", matrix({2, rows, depth})).input("b", matrix({2, depth, columns}));
-    made.builder.node("y", "MatMul", {"a", "b"}, {"y"});
+    made.node("y", "MatMul", {"a", "b"});
   } else {
-    Attributes attributes;
-    attributes.set("transB", int64_t{1});
+    const Attributes attributes = attributes_of({{"transB", 1}});
     made.input("a", matrix({rows, depth})).input("b", matrix({columns, depth}));
     made.input("c", matrix({columns}));
-    made.builder.node("y", "Gemm", {"a", "b", "c"}, {"y"}, attributes);
+    made.node("y", "Gemm", {"a", "b", "c"}, attributes);
   }
-  made.builder.output("y");
-  return made;
+  return made.ending_in("y");
 }
 
 TEST(NativeMatMul, MatMul) {

@@ -1,11 +1,12 @@
 // Normalization of rows and channels, in every layout, and as decomposed by exporters.
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "any_tensor.h"
+#include "base/tensors_test.h"
 #include "each_target.h"
+#include "random_nodes.h"
 
 namespace tessera {
 namespace {
@@ -25,22 +26,9 @@ Sizes picture(Dice& dice, int64_t min_axes) {
 }
 
 RandomGraph batch_normalization(Dice& dice, const ops::Registry& registry) {
-  RandomGraph made(registry, dice.one_in(2) ? 9 : 15);
   const Sizes dims = picture(dice, 0);
-  made.input("x", dice.tensor(dims, -3, 3));
-  made.operand(dice, "scale", dice.tensor({dims[1]}, 0.5F, 2));
-  made.operand(dice, "shift", dice.tensor({dims[1]}));
-  made.operand(dice, "mean", dice.tensor({dims[1]}));
-  made.operand(dice, "variance", dice.tensor({dims[1]}, 0.1F, 4));
-  Attributes attributes;
-  if (dice.one_in(2)) attributes.set("epsilon", dice.number(1e-6F, 1e-2F));
   const std::string variance = dice.one_in(8) ? "scale" : "variance";
-  made.builder.node("y", "BatchNormalization", {"x", "scale", "shift", "mean", variance}, {"y"},
-                    attributes);
-  const bool has_relu = dice.one_in(2);
-  if (has_relu) made.builder.node("z", "Relu", {"y"}, {"z"});
-  made.builder.output(has_relu ? "z" : "y");
-  return made;
+  return random_batch_normalization(dice, registry, dims, variance);
 }
 
 RandomGraph layer_normalization(Dice& dice, const ops::Registry& registry) {
@@ -59,13 +47,11 @@ RandomGraph layer_normalization(Dice& dice, const ops::Registry& registry) {
   made.operand(dice, "scale", dice.tensor(row, 0.5F, 2));
   const bool has_shift = !dice.one_in(3);
   if (has_shift) made.operand(dice, "shift", dice.tensor(row));
-  Attributes attributes;
-  attributes.set("axis", dice.one_in(2) ? axis : axis - rank);
+  const Attributes attributes = attributes_of({{"axis", dice.one_in(2) ? axis : axis - rank}});
   Names outputs = {"y"};
   if (dice.one_in(4) && size == 1) outputs.insert(outputs.end(), {"mean", "inverse"});
-  made.builder.node("y", "LayerNormalization",
-                    has_shift ? Names{"x", "scale", "shift"} : Names{"x", "scale"}, outputs,
-                    attributes);
+  made.node("y", "LayerNormalization",
+            has_shift ? Names{"x", "scale", "shift"} : Names{"x", "scale"}, outputs, attributes);
   for (const std::string& output : outputs) made.builder.output(output);
   return made;
 }
@@ -75,9 +61,7 @@ void append_mean(RandomGraph& made, const std::string& name, const std::string& 
                  int64_t axes) {
   Sizes named;
   for (int64_t axis = 1; axis <= axes; ++axis) named.push_back(-axis);
-  Attributes attributes;
-  attributes.set("axes", named);
-  made.builder.node(name, "ReduceMean", {from}, {name}, attributes);
+  made.node(name, "ReduceMean", {from}, attributes_of({{"axes", named}}));
 }
 
 Names either_way(Dice& dice, const std::string& left, const std::string& right) {
@@ -90,7 +74,7 @@ RandomGraph written_out(Dice& dice, const ops::Registry& registry) {
   const int64_t axes = dice.whole(1, static_cast<int64_t>(dims.size()) - 1);
   const Sizes row(dims.end() - axes, dims.end());
   const auto number = [&](const std::string& name, float value) {
-    made.constant(name, Tensor::from<float>(DataType::Float32, {}, {{value}}));
+    made.constant(name, floats({}, {value}));
   };
   number("two", 2);
   number("one", 1);
@@ -100,43 +84,42 @@ RandomGraph written_out(Dice& dice, const ops::Registry& registry) {
   std::string squared = "x";
   if (!dice.one_in(3)) {
     append_mean(made, "m", "x", axes);
-    made.builder.node("d", "Sub", {"x", "m"}, {centred = squared = "d"});
-    if (dice.one_in(2)) made.builder.node("c", "Sub", {"x", "m"}, {squared = "c"});
+    made.node("d", "Sub", {"x", "m"}, {centred = squared = "d"});
+    if (dice.one_in(2)) made.node("c", "Sub", {"x", "m"}, {squared = "c"});
   }
   const bool is_power = dice.one_in(2);
-  made.builder.node("p", is_power ? "Pow" : "Mul", {squared, is_power ? "two" : squared}, {"p"});
+  made.node("p", is_power ? "Pow" : "Mul", {squared, is_power ? "two" : squared});
   append_mean(made, "v", "p", axes);
-  made.builder.node("e", "Add", either_way(dice, "v", "epsilon"), {"e"});
-  made.builder.node("s", "Sqrt", {"e"}, {"s"});
+  made.node("e", "Add", either_way(dice, "v", "epsilon"));
+  made.node("s", "Sqrt", {"e"});
   const int64_t division = dice.whole(0, 2);
   if (division == 0) {
-    made.builder.node("q", "Div", {centred, "s"}, {"q"});
+    made.node("q", "Div", {centred, "s"});
   } else {
-    made.builder.node("r", division == 1 ? "Reciprocal" : "Div",
-                      division == 1 ? Names{"s"} : Names{"one", "s"}, {"r"});
-    made.builder.node("q", "Mul", either_way(dice, centred, "r"), {"q"});
+    made.node("r", division == 1 ? "Reciprocal" : "Div",
+              division == 1 ? Names{"s"} : Names{"one", "s"});
+    made.node("q", "Mul", either_way(dice, centred, "r"));
   }
   std::string last = "q";
   const int64_t tail = dice.whole(0, 2);
   if (tail > 0) {
     made.operand(dice, "scale", dice.tensor(row, 0.5F, 2));
-    made.builder.node("g", "Mul", either_way(dice, "q", "scale"), {last = "g"});
+    made.node("g", "Mul", either_way(dice, "q", "scale"), {last = "g"});
   }
   if (tail > 1) {
     made.operand(dice, "shift", dice.tensor(row));
-    made.builder.node("y", "Add", either_way(dice, "g", "shift"), {last = "y"});
+    made.node("y", "Add", either_way(dice, "g", "shift"), {last = "y"});
   }
-  made.builder.output(last);
-  return made;
+  return made.ending_in(last);
 }
 
 // Relu, SiLU or nothing after "y".
 void append_activation(Dice& dice, RandomGraph& made) {
   const int64_t kind = dice.whole(0, 2);
-  if (kind == 1) made.builder.node("z", "Relu", {"y"}, {"z"});
+  if (kind == 1) made.node("z", "Relu", {"y"});
   if (kind == 2) {
-    made.builder.node("g", "Sigmoid", {"y"}, {"g"});
-    made.builder.node("z", "Mul", {"y", "g"}, {"z"});
+    made.node("g", "Sigmoid", {"y"});
+    made.node("z", "Mul", {"y", "g"});
   }
   made.builder.output(kind == 0 ? "y" : "z");
 }
@@ -160,8 +143,8 @@ RandomGraph groups(Dice& dice, const ops::Registry& registry) {
   made.input("x", dice.tensor(dims, -3, 5));
   made.operand(dice, "scale", dice.tensor({parameters}, 0.5F, 2));
   made.operand(dice, "shift", dice.tensor({parameters}));
-  made.builder.node("y", is_instance ? "InstanceNormalization" : "GroupNormalization",
-                    {"x", "scale", "shift"}, {"y"}, attributes);
+  made.node("y", is_instance ? "InstanceNormalization" : "GroupNormalization",
+            {"x", "scale", "shift"}, attributes);
   append_activation(dice, made);
   return made;
 }
@@ -181,11 +164,11 @@ RandomGraph written_groups(Dice& dice, const ops::Registry& registry) {
   const Sizes parameters = dice.one_in(3) ? Sizes{1, channels, 1, 1} : Sizes{channels, 1, 1};
   made.operand(dice, "scale", dice.tensor(parameters, 0.5F, 2));
   made.operand(dice, "shift", dice.tensor(parameters));
-  made.builder.node("r", "Reshape", {"x", "grouped"}, {"r"});
-  made.builder.node("n", "InstanceNormalization", {"r", "s", "t"}, {"n"});
-  made.builder.node("b", "Reshape", {"n", "dims"}, {"b"});
-  made.builder.node("m", "Mul", {"b", "scale"}, {"m"});
-  made.builder.node("y", "Add", dice.one_in(2) ? Names{"m", "shift"} : Names{"shift", "m"}, {"y"});
+  made.node("r", "Reshape", {"x", "grouped"});
+  made.node("n", "InstanceNormalization", {"r", "s", "t"});
+  made.node("b", "Reshape", {"n", "dims"});
+  made.node("m", "Mul", {"b", "scale"});
+  made.node("y", "Add", dice.one_in(2) ? Names{"m", "shift"} : Names{"shift", "m"});
   append_activation(dice, made);
   return made;
 }
@@ -193,15 +176,13 @@ RandomGraph written_groups(Dice& dice, const ops::Registry& registry) {
 RandomGraph local_response(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
   made.input("x", dice.tensor(picture(dice, 0), -3, 3));
-  Attributes attributes;
-  attributes.set("size", dice.whole(1, 8));
-  attributes.set("alpha", dice.number(1e-4F, 0.5F));
+  Attributes attributes =
+      attributes_of({{"size", dice.whole(1, 8)}, {"alpha", dice.number(1e-4F, 0.5F)}});
   const std::vector<float> exponents = {0.5F, 0.75F, 1, 0.6F};
   if (dice.one_in(2)) attributes.set("beta", dice.pick(exponents));
   if (dice.one_in(2)) attributes.set("bias", dice.number(0.5F, 2));
-  made.builder.node("y", "LRN", {"x"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "LRN", {"x"}, attributes);
+  return made.ending_in("y");
 }
 
 // Results of more than 8 MiB are streamed past the caches, in pieces of whole rows, parts of long
@@ -225,34 +206,27 @@ RandomGraph large_normalization(Dice& dice, const ops::Registry& registry) {
     made.operand(dice, "variance", dice.tensor({channels}, 0.1F, 4));
     inputs.insert(inputs.end(), {"mean", "variance"});
   }
-  made.builder.node("y", op, inputs, {"y"});
-  made.builder.output("y");
-  return made;
+  made.node("y", op, inputs);
+  return made.ending_in("y");
 }
 
 TEST(NativeNormalization, PastTheCaches) {
   EXPECT_GE(check_each_target(126, 30, large_normalization, kRowTolerance).answered, 30);
 }
 TEST(NativeNormalization, BatchNormalization) {
-  const Totals totals = check_each_target(121, 1000, batch_normalization);
-  EXPECT_GE(totals.answered, 1000);
-  EXPECT_EQ(totals.largest, 2U);
+  expect_answers(check_each_target(121, 1000, batch_normalization), 1000, 2);
 }
 TEST(NativeNormalization, LayerNormalization) {
   EXPECT_GE(check_each_target(122, 1200, layer_normalization, kRowTolerance).answered, 1200);
 }
 TEST(NativeNormalization, AsExportersWriteIt) {
-  const Totals totals = check_each_target(123, 1200, written_out, kRowTolerance);
-  EXPECT_GE(totals.answered, 1200);
-  EXPECT_EQ(totals.largest, 11U);
+  expect_answers(check_each_target(123, 1200, written_out, kRowTolerance), 1200, 11);
 }
 TEST(NativeNormalization, InstancesAndGroups) {
   EXPECT_GE(check_each_target(124, 800, groups, kRowTolerance).answered, 800);
 }
 TEST(NativeNormalization, GroupsAsExportersWriteThem) {
-  const Totals totals = check_each_target(127, 400, written_groups, kRowTolerance);
-  EXPECT_GE(totals.answered, 400);
-  EXPECT_EQ(totals.largest, 7U);
+  expect_answers(check_each_target(127, 400, written_groups, kRowTolerance), 400, 7);
 }
 TEST(NativeNormalization, LocalResponse) {
   EXPECT_GE(check_each_target(125, 600, local_response).answered, 600);

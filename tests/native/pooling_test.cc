@@ -1,11 +1,11 @@
 // Poolings of odd sizes in every layout.
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "each_target.h"
+#include "random_nodes.h"
 
 namespace tessera {
 namespace {
@@ -47,10 +47,8 @@ RandomGraph pooling(Dice& dice, const ops::Registry& registry) {
     }
   }
   made.input("x", std::move(numbers));
-  Attributes attributes;
-  attributes.set("kernel_shape", kernel);
-  attributes.set("strides", strides);
-  attributes.set("dilations", dilations);
+  Attributes attributes =
+      attributes_of({{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}});
   if (dice.one_in(3)) attributes.set("ceil_mode", int64_t{1});
   if (!is_largest && dice.one_in(2)) attributes.set("count_include_pad", int64_t{1});
   if (dice.one_in(4)) {
@@ -59,39 +57,27 @@ RandomGraph pooling(Dice& dice, const ops::Registry& registry) {
   } else if (dice.one_in(2) || is_generous) {
     attributes.set("pads", pads);
   }
-  made.builder.node("pool", is_largest ? "MaxPool" : "AveragePool", {"x"}, {"pool"}, attributes);
-  made.builder.output("pool");
-  return made;
+  made.node("pool", is_largest ? "MaxPool" : "AveragePool", {"x"}, attributes);
+  return made.ending_in("pool");
 }
 
 // Rows and windows longer than those that are processed at a time.
 RandomGraph long_rows(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 20);
   made.input("x", dice.tensor({1, 2, dice.whole(3000, 9000)}, -1, 2));
-  Attributes attributes;
-  attributes.set("kernel_shape", Sizes{dice.one_in(2) ? dice.whole(1, 9) : dice.whole(1500, 2600)});
-  attributes.set("strides", Sizes{dice.one_in(2) ? dice.whole(1, 3) : dice.whole(1000, 2500)});
-  attributes.set("pads", Sizes{dice.whole(0, 1), dice.whole(0, 1)});
-  made.builder.node("pool", dice.one_in(2) ? "MaxPool" : "AveragePool", {"x"}, {"pool"},
-                    attributes);
-  made.builder.output("pool");
-  return made;
+  const Attributes attributes =
+      attributes_of({{"kernel_shape", {dice.one_in(2) ? dice.whole(1, 9) : dice.whole(1500, 2600)}},
+                     {"strides", {dice.one_in(2) ? dice.whole(1, 3) : dice.whole(1000, 2500)}},
+                     {"pads", {dice.whole(0, 1), dice.whole(0, 1)}}});
+  made.node("pool", dice.one_in(2) ? "MaxPool" : "AveragePool", {"x"}, attributes);
+  return made.ending_in("pool");
 }
 
 TEST(NativePooling, OddSizes) { EXPECT_GE(check_each_target(131, 3000, pooling).answered, 3000); }
 TEST(NativePooling, LongRows) { EXPECT_GE(check_each_target(132, 60, long_rows).answered, 60); }
 
 TEST(NativePooling, IndicesAreRefused) {
-  const Totals totals =
-      check_cases("native", 133, 1, [](Dice& dice, const ops::Registry& registry) {
-        RandomGraph made(registry, 20);
-        made.input("x", dice.tensor({1, 2, 6, 6}));
-        Attributes attributes;
-        attributes.set("kernel_shape", Sizes{2, 2});
-        made.builder.node("pool", "MaxPool", {"x"}, {"y", "indices"}, attributes);
-        made.builder.output("y").output("indices");
-        return made;
-      });
+  const Totals totals = check_cases("native", 133, 1, max_pool_with_indices);
   EXPECT_EQ(totals.answered, 0);
   EXPECT_EQ(totals.refusals.begin()->first, "MaxPool: does not return the indices of maxima");
 }

@@ -23,14 +23,6 @@ struct ElementRange {
 Tensor random_elements(Dice& dice, DataType type, std::vector<int64_t> dims,
                        const ElementRange& range = {});
 
-// Elements of `type`, whose elements are a T: whole numbers from 0 to `max`.
-template <class T>
-Tensor whole_numbers(Dice& dice, DataType type, const std::vector<int64_t>& dims, int64_t max) {
-  Tensor made(type, dims);
-  for (T& value : made.mutable_as<T>()) value = static_cast<T>(dice.whole(0, max));
-  return made;
-}
-
 // Sizes that are difficult for loops: odd ones, none at all, sometimes a zero or so many elements
 // that there are several blocks.
 std::vector<int64_t> random_dims(Dice& dice);

@@ -2,12 +2,11 @@
 // their reasons.
 #include "random_recurrence.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
 #include "each_target.h"
+#include "random_nodes.h"
 
 namespace tessera {
 namespace {
@@ -16,8 +15,7 @@ TEST(NativeRecurrence, LstmIsThatOfTheReference) {
   const Totals totals = check_each_target(61, 600, [](Dice& dice, const ops::Registry& registry) {
     return random_recurrence(dice, registry, kLstm);
   });
-  EXPECT_GE(totals.answered, 600);
-  EXPECT_EQ(totals.largest, 2U);
+  expect_answers(totals, 600, 2);
 }
 
 // More rows than one block of the matrix product, enough that their sums are computed in chunks.
@@ -37,20 +35,12 @@ TEST(NativeRecurrence, SharedSteps) {
     made.input("x", dice.tensor({3, 1, 5}));
     made.constant("w", dice.tensor({1, 4 * hidden, 5}, -0.5F, 0.5F));
     made.constant("r", dice.tensor({1, 4 * hidden, hidden}, -0.05F, 0.05F));
-    Attributes attributes;
-    attributes.set("hidden_size", hidden);
-    attributes.set("direction", dice.one_in(2) ? "reverse" : "forward");
-    made.builder.node("node", "LSTM", {"x", "w", "r"}, {"y", "", "y_c"}, attributes);
-    made.builder.output("y").output("y_c");
-    return made;
+    made.node("node", "LSTM", {"x", "w", "r"}, {"y", "", "y_c"},
+              attributes_of({{"hidden_size", hidden},
+                             {"direction", dice.one_in(2) ? "reverse" : "forward"}}));
+    return made.ending_in("y", "y_c");
   });
   EXPECT_GE(totals.answered, 8);
-}
-
-Attributes one(const char* name, const Attribute& value) {
-  Attributes attributes;
-  attributes.set(name, value);
-  return attributes;
 }
 
 TEST(NativeRecurrence, Refusals) {
@@ -61,32 +51,20 @@ TEST(NativeRecurrence, Refusals) {
     InputNames inputs;
     const char* reason;
   } kRefused[] = {
-      {one("clip", 2.0F), plain, "clip"},
-      {one("layout", int64_t{1}), plain, "layout"},
-      {one("input_forget", int64_t{1}), plain, "forget gate"},
-      {one("activations", InputNames{"Tanh", "Tanh", "Tanh"}), plain, "Sigmoid, Tanh and Tanh"},
+      {attributes_of({{"clip", 2.0F}}), plain, "clip"},
+      {attributes_of({{"layout", 1}}), plain, "layout"},
+      {attributes_of({{"input_forget", 1}}), plain, "forget gate"},
+      {attributes_of({{"activations", InputNames{"Tanh", "Tanh", "Tanh"}}}), plain,
+       "Sigmoid, Tanh and Tanh"},
       {{}, {"x", "fed", "r"}, "'fed'"},
       {{}, {"x", "w", "r", "", "lengths"}, "sequence_lens"},
       {{}, {"x", "w", "r", "", "", "", "", "holes"}, "peephole"},
   };
   for (const auto& [attributes, inputs, reason] : kRefused) {
     const Totals totals = check_each_target(1, 1, [&](Dice& dice, const ops::Registry& registry) {
-      RandomGraph made(registry, 14);
-      made.input("x", dice.tensor({2, 2, 1}));
-      made.input("fed", dice.tensor({1, 4, 1}));
-      made.constant("w", dice.tensor({1, 4, 1}));
-      made.constant("r", dice.tensor({1, 4, 1}));
-      made.constant("holes", dice.tensor({1, 3}));
-      made.constant("lengths",
-                    Tensor::from<int32_t>(DataType::Int32, {2}, std::vector<int32_t>{2, 1}));
-      made.builder.node("node", "LSTM", inputs, {"y"}, attributes);
-      made.builder.output("y");
-      return made;
+      return small_recurrence(dice, registry, kLstm, attributes, inputs);
     });
-    EXPECT_EQ(totals.answered, 0) << reason;
-    ASSERT_EQ(totals.refusals.size(), 1U) << reason;
-    EXPECT_NE(totals.refusals.begin()->first.find(reason), std::string::npos)
-        << totals.refusals.begin()->first;
+    expect_refusal(totals, reason);
   }
 }
 

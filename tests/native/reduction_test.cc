@@ -1,10 +1,10 @@
 // The Reduce family and the global poolings: all axes, all layouts, special values.
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "any_tensor.h"
 #include "each_target.h"
 #include "random_elements.h"
 
@@ -59,8 +59,7 @@ Sizes some_axes(Dice& dice, int64_t rank) {
 }
 
 void append_reduction(Dice& dice, RandomGraph& made, const std::string& op, const Sizes& axes) {
-  Attributes attributes;
-  attributes.set("keepdims", dice.whole(0, 1));
+  Attributes attributes = attributes_of({{"keepdims", dice.whole(0, 1)}});
   std::vector<std::string> inputs = {"x"};
   if (!axes.empty() || dice.one_in(2)) {
     made.constant(
@@ -68,7 +67,7 @@ void append_reduction(Dice& dice, RandomGraph& made, const std::string& op, cons
     inputs.emplace_back("axes");
     if (dice.one_in(3)) attributes.set("noop_with_empty_axes", int64_t{1});
   }
-  made.builder.node("y", op, inputs, {"y"}, attributes);
+  made.node("y", op, inputs, attributes);
   made.builder.output("y");
 }
 
@@ -92,9 +91,8 @@ RandomGraph feature_map(Dice& dice, const ops::Registry& registry) {
   const std::vector<std::string> pools = {"GlobalAveragePool", "GlobalMaxPool"};
   if (dice.one_in(3)) {
     made.input("x", dice.tensor(dims, -2, 5));
-    made.builder.node("y", dice.pick(pools), {"x"}, {"y"});
-    made.builder.output("y");
-    return made;
+    made.node("y", dice.pick(pools), {"x"});
+    return made.ending_in("y");
   }
   const std::string op = dice.pick(kReduceOps);
   made.input("x", numbers_for(dice, op, dims));
@@ -111,24 +109,11 @@ RandomGraph reduction_of_other_types(Dice& dice, const ops::Registry& registry) 
                                           "ReduceSum", "ReduceProd", "ReduceSumSquare"};
   const std::vector<std::string> ordered = {"ReduceMax", "ReduceMin"};
   std::string op = dice.pick(exact);
-  switch (dice.whole(0, 4)) {
-    case 0:
-      made.input("x", whole_numbers<int32_t>(dice, DataType::Int32, dims, 250));
-      break;
-    case 1:
-      made.input("x", whole_numbers<int64_t>(dice, DataType::Int64, dims, 250));
-      break;
-    case 2:
-      made.input("x", whole_numbers<double>(dice, DataType::Float64, dims, 250));
-      break;
-    case 3:
-      op = dice.pick(ordered);
-      made.input("x", whole_numbers<int8_t>(dice, DataType::Int8, dims, 250));
-      break;
-    default:
-      op = dice.pick(ordered);
-      made.input("x", whole_numbers<uint8_t>(dice, DataType::UInt8, dims, 250));
-  }
+  const DataType types[] = {DataType::Int32, DataType::Int64, DataType::Float64, DataType::Int8,
+                            DataType::UInt8};
+  const int64_t kind = dice.whole(0, 4);
+  if (kind >= 3) op = dice.pick(ordered);
+  made.input("x", whole_numbers(dice, types[kind], dims, 250));
   append_reduction(dice, made, op, some_axes(dice, static_cast<int64_t>(dims.size())));
   return made;
 }

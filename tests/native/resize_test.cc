@@ -1,10 +1,10 @@
 // Padding and resizing: tables of sources, in every layout.
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "any_tensor.h"
+#include "base/tensors_test.h"
 #include "each_target.h"
 
 namespace tessera {
@@ -34,11 +34,8 @@ RandomGraph pad(Dice& dice, const ops::Registry& registry) {
     made.operand(dice, "value", any_elements(dice, type, {}));
     inputs.emplace_back("value");
   }
-  Attributes attributes;
-  attributes.set("mode", mode);
-  made.builder.node("y", "Pad", inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "Pad", inputs, attributes_of({{"mode", mode}}));
+  return made.ending_in("y");
 }
 
 RandomGraph wrap(Dice& dice, const ops::Registry& registry) {
@@ -49,15 +46,9 @@ RandomGraph wrap(Dice& dice, const ops::Registry& registry) {
   made.constant("pads", integer_list({dice.whole(0, 50), dice.whole(-1, 50), dice.whole(0, 9),
                                       dice.whole(0, 50)}));
   made.constant("axes", integer_list({dice.one_in(2) ? 3 : -1, 2}));
-  Attributes attributes;
-  attributes.set("mode", std::string(dice.one_in(2) ? "wrap" : "reflect"));
-  made.builder.node("y", "Pad", {"x", "pads", "", "axes"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
-}
-
-Tensor floats(const std::vector<float>& values) {
-  return Tensor::from<float>(DataType::Float32, {static_cast<int64_t>(values.size())}, values);
+  made.node("y", "Pad", {"x", "pads", "", "axes"},
+            attributes_of({{"mode", std::string(dice.one_in(2) ? "wrap" : "reflect")}}));
+  return made.ending_in("y");
 }
 
 // Elements of float32 are ordinary numbers, because they are computed with.
@@ -126,9 +117,8 @@ RandomGraph resize(Dice& dice, const ops::Registry& registry) {
     }
   }
   made.input("x", picture(dice, type, dims));
-  made.builder.node("y", "Resize", inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "Resize", inputs, attributes);
+  return made.ending_in("y");
 }
 
 RandomGraph old_resize(Dice& dice, const ops::Registry& registry) {
@@ -139,8 +129,8 @@ RandomGraph old_resize(Dice& dice, const ops::Registry& registry) {
   made.input("x", picture(dice, DataType::Float32, dims));
   const std::vector<float> scales = {1, 1, dice.pick<float>({1, 2, 3.4F}),
                                      dice.pick<float>({1, 2, 4, 1.7F})};
-  Attributes attributes;
-  attributes.set("mode", std::string(dice.one_in(2) ? "nearest" : "linear"));
+  Attributes attributes =
+      attributes_of({{"mode", std::string(dice.one_in(2) ? "nearest" : "linear")}});
   std::vector<std::string> inputs = {"x"};
   if (opset == 7) {
     attributes.set("scales", scales);
@@ -152,9 +142,8 @@ RandomGraph old_resize(Dice& dice, const ops::Registry& registry) {
     }
     inputs.emplace_back("scales");
   }
-  made.builder.node("y", opset < 10 ? "Upsample" : "Resize", inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", opset < 10 ? "Upsample" : "Resize", inputs, attributes);
+  return made.ending_in("y");
 }
 
 TEST(NativeResize, Pad) { EXPECT_GE(check_each_target(21, 1200, pad).answered, 1200); }

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import model_bytes, node
 
 ROWS, SIZE = 128, 384
 
@@ -10,16 +10,11 @@ ROWS, SIZE = 128, 384
 def product(kind, weights):
     """y = x by weights, of rows or, for a Conv, of pixels."""
     if kind == "Conv":
-        node = helper.make_node("Conv", ["x", "w"], ["y"])
         weights, shape = weights.T.reshape(SIZE, SIZE, 1, 1), [1, SIZE, 8, ROWS // 8]
     else:
-        node, shape = helper.make_node(kind, ["x", "w"], ["y"]), [ROWS, SIZE]
-    graph = helper.make_graph(
-        [node], "product", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(np.ascontiguousarray(weights), "w")])
-    return shape, helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
-                                    ir_version=8).SerializeToString()
+        shape = [ROWS, SIZE]
+    return shape, model_bytes([node(kind, "x w")], {"x": shape}, "y",
+                              {"w": np.ascontiguousarray(weights)})
 
 
 @pytest.mark.parametrize("optimize", ["off", "on"])
@@ -40,9 +35,7 @@ def test_a_row_of_large_numbers_changes_no_other(tessera, kind, optimize):
 
 
 @pytest.mark.parametrize("kind", ["MatMul", "Conv"])
-def test_strassens_algorithm_needs_a_lower_precision(tessera, why_unusable, kind):
-    if why_unusable.get("native"):
-        pytest.skip(f"native is {why_unusable['native']}")
+def test_strassens_algorithm_needs_a_lower_precision(tessera, needs_native, kind):
     _, model = product(kind, np.ones((SIZE, SIZE), np.float32))
     pins = [tessera.Pin("*", "native", "strassen")]
     tessera.load(model).bind(optimize=False, pins=pins, precision="bfloat16")

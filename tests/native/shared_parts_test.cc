@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <thread>
 #include <vector>
+
+#include "base/threads_test.h"
 
 namespace tessera::native {
 namespace {
@@ -14,13 +15,9 @@ namespace {
 std::vector<int> take_all(int64_t count, int64_t slots) {
   std::vector<std::atomic<int>> taken(static_cast<size_t>(count));
   SharedParts parts(count, slots);
-  std::vector<std::thread> threads;
-  for (int64_t slot = 0; slot < slots; ++slot) {
-    threads.emplace_back([&, slot] {
-      parts.for_each(slot, [&](int64_t part) { ++taken[static_cast<size_t>(part)]; });
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  run_at_once(slots, [&](int64_t slot) {
+    parts.for_each(slot, [&](int64_t part) { ++taken[static_cast<size_t>(part)]; });
+  });
   return {taken.begin(), taken.end()};
 }
 

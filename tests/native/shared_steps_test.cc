@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/threads_test.h"
+
 namespace tessera::native {
 namespace {
 
@@ -22,20 +24,16 @@ TEST(SharedSteps, AStepSeesAllOfTheStepBefore) {
     std::atomic<int64_t> calls = 0;
     std::atomic<int64_t> wrong = 0;
     SharedSteps steps(shares);
-    std::vector<std::thread> threads;
-    for (int64_t own = 0; own < shares; ++own) {
-      threads.emplace_back([&, own] {
-        steps.run(own, kSteps, [&](int64_t step, int64_t share) {
-          const int64_t from = step % 2 * shares;
-          for (int64_t index = 0; index < shares; ++index) {
-            wrong += values[static_cast<size_t>(from + index)] == step + 1 ? 0 : 1;
-          }
-          values[static_cast<size_t>((step + 1) % 2 * shares + share)] = step + 2;
-          ++calls;
-        });
+    run_at_once(shares, [&](int64_t own) {
+      steps.run(own, kSteps, [&](int64_t step, int64_t share) {
+        const int64_t from = step % 2 * shares;
+        for (int64_t index = 0; index < shares; ++index) {
+          wrong += values[static_cast<size_t>(from + index)] == step + 1 ? 0 : 1;
+        }
+        values[static_cast<size_t>((step + 1) % 2 * shares + share)] = step + 2;
+        ++calls;
       });
-    }
-    for (std::thread& thread : threads) thread.join();
+    });
     EXPECT_EQ(calls, kSteps * shares) << shares << " shares";
     EXPECT_EQ(wrong, 0) << shares << " shares";
   }

@@ -1,10 +1,11 @@
 // Kernels on sparse values, compared with the reference on the dense tensors.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "any_tensor.h"
+#include "base/tensors_test.h"
 #include "each_target.h"
 
 namespace tessera {
@@ -14,12 +15,6 @@ const std::vector<SparseFormat> kFormats = {SparseFormat::Csr, SparseFormat::Row
 
 // Mostly a few elements, sometimes none, sometimes all.
 int64_t rarity(Dice& dice) { return dice.one_in(8) ? 1 : dice.whole(2, 40); }
-
-Tensor list_of(DataType type, std::vector<int64_t> dims, const std::vector<int64_t>& numbers) {
-  if (type == DataType::Int64) return Tensor::from<int64_t>(type, std::move(dims), numbers);
-  const std::vector<int32_t> narrow(numbers.begin(), numbers.end());
-  return Tensor::from<int32_t>(type, std::move(dims), narrow);
-}
 
 RandomGraph product(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 19);
@@ -54,9 +49,8 @@ RandomGraph product(Dice& dice, const ops::Registry& registry) {
       inputs.push_back("c");
     }
   }
-  made.builder.node("y", is_gemm ? "Gemm" : "MatMul", inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", is_gemm ? "Gemm" : "MatMul", inputs, attributes);
+  return made.ending_in("y");
 }
 
 std::vector<int64_t> sparse_dims(Dice& dice, SparseFormat format) {
@@ -81,9 +75,8 @@ RandomGraph function(Dice& dice, const ops::Registry& registry) {
     inputs.push_back("n");
     if (op == "Mul" && dice.one_in(2)) std::swap(inputs[0], inputs[1]);
   }
-  made.builder.node("y", op, inputs, {"y"});
-  made.builder.output("y");
-  return made;
+  made.node("y", op, inputs);
+  return made.ending_in("y");
 }
 
 RandomGraph sum(Dice& dice, const ops::Registry& registry) {
@@ -97,14 +90,12 @@ RandomGraph sum(Dice& dice, const ops::Registry& registry) {
   std::vector<std::string> inputs = {"x"};
   if (!dice.one_in(4)) {
     const std::vector<int64_t> axes = dice.pick(choices);
-    made.constant("axes", list_of(DataType::Int64, {static_cast<int64_t>(axes.size())}, axes));
+    made.constant("axes", ints(axes));
     inputs.push_back("axes");
   }
-  Attributes attributes;
-  attributes.set("keepdims", dice.whole(0, 1));
-  made.builder.node("y", dice.pick(kOps), inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  const Attributes attributes = attributes_of({{"keepdims", dice.whole(0, 1)}});
+  made.node("y", dice.pick(kOps), inputs, attributes);
+  return made.ending_in("y");
 }
 
 RandomGraph sparse_gather(Dice& dice, const ops::Registry& registry) {
@@ -117,10 +108,9 @@ RandomGraph sparse_gather(Dice& dice, const ops::Registry& registry) {
     numbers.push_back(dice.whole(-dims[0], dims[0] - 1));
   }
   const DataType type = dice.one_in(2) ? DataType::Int64 : DataType::Int32;
-  made.constant("i", list_of(type, {static_cast<int64_t>(numbers.size())}, numbers));
-  made.builder.node("y", "Gather", {"x", "i"}, {"y"});
-  made.builder.output("y");
-  return made;
+  made.constant("i", integer_list(numbers, type));
+  made.node("y", "Gather", {"x", "i"});
+  return made.ending_in("y");
 }
 
 RandomGraph scatter(Dice& dice, const ops::Registry& registry) {
@@ -133,15 +123,12 @@ RandomGraph scatter(Dice& dice, const ops::Registry& registry) {
     numbers.push_back(dice.whole(-dims[0], dims[0] - 1));
   }
   const auto count = static_cast<int64_t>(numbers.size());
-  made.constant("i", list_of(DataType::Int64, {count, 1}, numbers));
+  made.constant("i", ints({count, 1}, numbers));
   std::vector<int64_t> updates = dims;
   updates[0] = count;
   made.operand(dice, "u", dice.tensor(updates));
-  Attributes attributes;
-  attributes.set("reduction", std::string("add"));
-  made.builder.node("y", "ScatterND", {"x", "i", "u"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "ScatterND", {"x", "i", "u"}, attributes_of({{"reduction", "add"}}));
+  return made.ending_in("y");
 }
 
 RandomGraph addition(Dice& dice, const ops::Registry& registry) {
@@ -151,9 +138,8 @@ RandomGraph addition(Dice& dice, const ops::Registry& registry) {
   made.sparse_input("x", format, dice.sparse_tensor(format, dims, rarity(dice)));
   made.input("d", dice.tensor(dims));
   const bool is_first = dice.one_in(2);
-  made.builder.node("y", "Add", {is_first ? "x" : "d", is_first ? "d" : "x"}, {"y"});
-  made.builder.output("y");
-  return made;
+  made.node("y", "Add", {is_first ? "x" : "d", is_first ? "d" : "x"});
+  return made.ending_in("y");
 }
 
 // Values without a sparse form get no sparse candidates, and no illegal ones.

@@ -1,7 +1,7 @@
 // Views and joint values: in each layout, the parts of every candidate are where the candidate
 // says.
-#include <gtest/gtest.h>
 
+#include "base/tensors_test.h"
 #include "candidate_check.h"
 
 namespace tessera {
@@ -14,16 +14,6 @@ std::vector<int64_t> view_dims(Dice& dice, size_t min_rank = 1) {
   // Sometimes channels in whole blocks.
   if (rank >= 3 && dice.one_in(2)) dims[1] = 8 * dice.whole(1, 4);
   return dims;
-}
-
-Attributes with(const std::string& name, Attribute value) {
-  Attributes attributes;
-  attributes.set(name, std::move(value));
-  return attributes;
-}
-
-Tensor integers(const std::vector<int64_t>& values) {
-  return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values.size())}, values);
 }
 
 // The sizes with ones inserted and removed, or neighbours merged.
@@ -44,9 +34,9 @@ TEST(NativeViews, OfReshapes) {
     RandomGraph graph(registry, 17);
     const std::vector<int64_t> dims = view_dims(dice);
     graph.operand(dice, "x", dice.tensor(dims));
-    graph.constant("shape", integers(reshaped(dice, dims)));
-    graph.builder.node("reshape", "Reshape", {"x", "shape"}, {"y"}).output("y");
-    return graph;
+    graph.constant("shape", ints(reshaped(dice, dims)));
+    graph.node("reshape", "Reshape", {"x", "shape"}, {"y"});
+    return graph.ending_in("y");
   });
   EXPECT_GT(totals.answered, 100);
 }
@@ -62,8 +52,8 @@ TEST(NativeViews, OfTransposesThatMoveNothing) {
     }
     if (dims.size() == 4 && dice.one_in(2)) order = {0, 2, 3, 1};
     graph.input("x", dice.tensor(dims));
-    graph.builder.node("transpose", "Transpose", {"x"}, {"y"}, with("perm", order)).output("y");
-    return graph;
+    graph.node("transpose", "Transpose", {"x"}, {"y"}, attributes_of({{"perm", order}}));
+    return graph.ending_in("y");
   });
   EXPECT_GT(totals.answered, 20);
 }
@@ -82,10 +72,10 @@ TEST(NativeViews, OfSplits) {
       names.push_back("y" + std::to_string(part));
     }
     graph.operand(dice, "x", dice.tensor(dims));
-    graph.constant("sizes", integers(sizes));
-    graph.builder.node(
-        "split", "Split", {"x", "sizes"}, names,
-        with("axis", dice.one_in(2) ? axis : axis - static_cast<int64_t>(dims.size())));
+    graph.constant("sizes", ints(sizes));
+    graph.node("split", "Split", {"x", "sizes"}, names,
+               attributes_of(
+                   {{"axis", dice.one_in(2) ? axis : axis - static_cast<int64_t>(dims.size())}}));
     for (const std::string& name : names) graph.builder.output(name);
     return graph;
   });
@@ -111,11 +101,10 @@ TEST(NativeViews, OfSlices) {
       steps.push_back(dice.one_in(2) ? 1 : dice.whole(1, 9));
     }
     graph.operand(dice, "x", dice.tensor(dims));
-    graph.constant("starts", integers(starts)).constant("ends", integers(ends));
-    graph.constant("axes", integers(axes)).constant("steps", integers(steps));
-    graph.builder.node("slice", "Slice", {"x", "starts", "ends", "axes", "steps"}, {"y"})
-        .output("y");
-    return graph;
+    graph.constant("starts", ints(starts)).constant("ends", ints(ends));
+    graph.constant("axes", ints(axes)).constant("steps", ints(steps));
+    graph.node("slice", "Slice", {"x", "starts", "ends", "axes", "steps"}, {"y"});
+    return graph.ending_in("y");
   });
   EXPECT_GT(totals.answered, 150);
 }
@@ -131,8 +120,8 @@ TEST(NativeViews, OfConcats) {
       dims[static_cast<size_t>(axis)] = dice.one_in(2) ? 8 * dice.whole(1, 2) : dice.whole(1, 5);
       graph.operand(dice, names.back(), dice.tensor(dims));
     }
-    graph.builder.node("concat", "Concat", names, {"y"}, with("axis", axis)).output("y");
-    return graph;
+    graph.node("concat", "Concat", names, {"y"}, attributes_of({{"axis", axis}}));
+    return graph.ending_in("y");
   });
   EXPECT_GT(totals.answered, 140);
 }

@@ -1,9 +1,7 @@
 // Convolutions by Winograd's algorithm keep the digits of every output, with any elements beside
 // those that it reads: errors are compared with a bound for each output, which depends only on the
 // elements that the output reads.
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -116,17 +114,15 @@ void check_layer(uint64_t seed, const Layer& layer, double factor, const Change&
     made.constant("b", dice.tensor({layer.out_channels}));
     inputs.emplace_back("b");
   }
-  Attributes attributes;
-  attributes.set("pads", layer.pads);
-  made.builder.node("y", "Conv", inputs, {"y"}, attributes);
+  made.node("y", "Conv", inputs, attributes_of({{"pads", layer.pads}}));
   std::string last = "y";
   if (layer.has_addend) {
     made.input("r", dice.tensor(layer.output()));
-    made.builder.node("s", "Add", {"y", "r"}, {"s"});
+    made.node("s", "Add", {"y", "r"});
     last = "s";
   }
   if (layer.has_relu) {
-    made.builder.node("z", "Relu", {last}, {"z"});
+    made.node("z", "Relu", {last});
     last = "z";
   }
   made.builder.output(last);

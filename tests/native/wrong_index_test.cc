@@ -1,6 +1,4 @@
 // Indices out of range end a run with an error that names them.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
@@ -11,8 +9,9 @@
 #include "backend/graph_view.h"
 #include "backend/host.h"
 #include "backend/run_context.h"
+#include "base/error_test.h"
+#include "base/tensors_test.h"
 #include "infer/infer.h"
-#include "tessera/error.h"
 
 namespace tessera {
 namespace {
@@ -29,25 +28,24 @@ tessera_buffer buffer_of(Tensor& tensor) {
 }
 
 // The error of the native kernel of `op` for these inputs; "" if it runs.
-std::string error_of(const std::string& op, std::vector<Tensor> inputs,
-                     const std::vector<int64_t>& output) {
-  const ops::Registry registry = ops::make_registry();
-  RandomGraph made(registry, 18);
+std::string run_error_of(const std::string& op, std::vector<Tensor> inputs,
+                         const std::vector<int64_t>& output) {
+  RandomGraph made(all_ops(), 18);
   std::vector<std::string> names;
   for (size_t index = 0; index < inputs.size(); ++index) {
     names.push_back("x" + std::to_string(index));
     made.input(names.back(), inputs[index]);
   }
-  made.builder.node("y", op, names, {"y"}, {});
+  made.node("y", op, names);
   made.builder.output("y");
-  const Graph typed = infer_types(made.builder.graph(), registry, Log());
+  const Graph typed = infer_types(made.builder.graph(), all_ops(), Log());
   const std::string file = std::string(TESSERA_PLUGIN_FOLDER) + "/backend_native.so";
   const std::vector<std::shared_ptr<const Plugin>> plugins = {
       Plugin::open(file, std::make_shared<HostServices>())};
   const LayoutTable layouts(plugins);
   OfferOptions options;
   options.threads = 2;
-  const Offers offers = collect_offers(tessera_graph(typed, registry), plugins, layouts, options);
+  const Offers offers = collect_offers(tessera_graph(typed, all_ops()), plugins, layouts, options);
   if (offers.candidates.empty()) return "no candidate";
   const Kernel kernel = offers.candidates.front().build(2);
   std::vector<tessera_buffer> from;
@@ -56,17 +54,9 @@ std::string error_of(const std::string& op, std::vector<Tensor> inputs,
   const tessera_buffer to = buffer_of(result);
   ThreadPool pool(2);
   RunContext context(pool);
-  try {
+  return error_of(ErrorKind::InvalidArgument, [&] {
     pool.execute([&] { kernel.run("node 'y'", context, from.data(), &to); });
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-    return error.what();
-  }
-  return "";
-}
-
-Tensor indices(std::vector<int64_t> dims, std::vector<int64_t> values) {
-  return Tensor::from<int64_t>(DataType::Int64, std::move(dims), values);
+  });
 }
 
 TEST(NativeWrongIndices, EndTheRunAndAreNamed) {
@@ -74,16 +64,16 @@ TEST(NativeWrongIndices, EndTheRunAndAreNamed) {
   const Tensor two(DataType::Float32, {2, 4});
   const Tensor pair(DataType::Float32, {1, 2});
   const auto names = [](const std::string& found) {
-    return testing::HasSubstr("expected an index in [-3, 3), found " + found);
+    return HasSubstr("expected an index in [-3, 3), found " + found);
   };
-  EXPECT_THAT(error_of("Gather", {data, indices({2}, {1, 3})}, {2, 4}), names("3"));
-  EXPECT_THAT(error_of("Gather", {data, indices({2}, {-4, 1})}, {2, 4}), names("-4"));
-  EXPECT_THAT(error_of("GatherND", {data, indices({1, 2}, {7, 0})}, {1}), names("7"));
-  EXPECT_THAT(error_of("GatherElements", {data, indices({1, 2}, {0, 5})}, {1, 2}), names("5"));
-  EXPECT_THAT(error_of("ScatterND", {data, indices({2, 1}, {0, 9}), two}, {3, 4}), names("9"));
-  EXPECT_THAT(error_of("ScatterElements", {data, indices({1, 2}, {0, -9}), pair}, {3, 4}),
+  EXPECT_THAT(run_error_of("Gather", {data, ints({2}, {1, 3})}, {2, 4}), names("3"));
+  EXPECT_THAT(run_error_of("Gather", {data, ints({2}, {-4, 1})}, {2, 4}), names("-4"));
+  EXPECT_THAT(run_error_of("GatherND", {data, ints({1, 2}, {7, 0})}, {1}), names("7"));
+  EXPECT_THAT(run_error_of("GatherElements", {data, ints({1, 2}, {0, 5})}, {1, 2}), names("5"));
+  EXPECT_THAT(run_error_of("ScatterND", {data, ints({2, 1}, {0, 9}), two}, {3, 4}), names("9"));
+  EXPECT_THAT(run_error_of("ScatterElements", {data, ints({1, 2}, {0, -9}), pair}, {3, 4}),
               names("-9"));
-  EXPECT_EQ(error_of("Gather", {data, indices({2}, {-3, 2})}, {2, 4}), "");
+  EXPECT_EQ(run_error_of("Gather", {data, ints({2}, {-3, 2})}, {2, 4}), "");
 }
 
 }  // namespace

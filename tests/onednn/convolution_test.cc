@@ -1,6 +1,7 @@
 // Convolutions and deconvolutions of odd sizes, alone and with following nodes.
 #include <algorithm>
 
+#include "base/tensors_test.h"
 #include "candidate_check.h"
 #include "infer/infer.h"
 
@@ -61,61 +62,31 @@ Sizes with_spatial(Sizes leading, const Sizes& spatial) {
 
 std::string random_activation(Dice& dice, RandomGraph& made, const std::string& last,
                               const std::string& name) {
-  GraphBuilder& builder = made.builder;
-  Attributes attributes;
-  switch (dice.whole(0, 10)) {
-    case 0:
-      builder.node(name, "Relu", {last}, {name});
-      break;
-    case 1:
-      builder.node(name, "Sigmoid", {last}, {name});
-      break;
-    case 2:
-      builder.node(name, "Tanh", {last}, {name});
-      break;
-    case 3:
-      builder.node(name, "Gelu", {last}, {name});
-      break;
-    case 4:
-      builder.node(name, "HardSwish", {last}, {name});
-      break;
-    case 5:
-      attributes.set("alpha", dice.number(0.01F, 0.3F));
-      builder.node(name, "LeakyRelu", {last}, {name}, attributes);
-      break;
-    case 6:
-      attributes.set("alpha", dice.number(0.5F, 1.5F));
-      builder.node(name, "Elu", {last}, {name}, attributes);
-      break;
-    case 7:
-      made.constant(name + "_low", Tensor(DataType::Float32, {}));
-      made.constant(name + "_high", dice.tensor({}, 1, 6));
-      builder.node(name, "Clip", {last, name + "_low", name + "_high"}, {name});
-      break;
-    case 8:
-      builder.node(name + "_gate", "Sigmoid", {last}, {name + "_gate"});
-      builder.node(name, "Mul", {last, name + "_gate"}, {name});
-      break;
-    case 9:
-      attributes.set("alpha", 1.0F / 6);
-      attributes.set("beta", 0.5F);
-      builder.node(name + "_gate", "HardSigmoid", {last}, {name + "_gate"}, attributes);
-      builder.node(name, "Mul", {name + "_gate", last}, {name});
-      break;
-    default: {
-      Tensor three(DataType::Float32, {});
-      Tensor six(DataType::Float32, {});
-      three.mutable_as<float>()[0] = 3;
-      six.mutable_as<float>()[0] = 6;
-      made.constant(name + "_zero", Tensor(DataType::Float32, {}));
-      made.constant(name + "_three", three);
-      made.constant(name + "_six", six);
-      builder.node(name + "_sum", "Add", {last, name + "_three"}, {name + "_sum"});
-      builder.node(name + "_clip", "Clip", {name + "_sum", name + "_zero", name + "_six"},
-                   {name + "_clip"});
-      builder.node(name + "_mul", "Mul", {last, name + "_clip"}, {name + "_mul"});
-      builder.node(name, "Div", {name + "_mul", name + "_six"}, {name});
-    }
+  const std::vector<std::string> plain = {"Relu", "Sigmoid", "Tanh", "Gelu", "HardSwish"};
+  const int64_t kind = dice.whole(0, 10);
+  if (kind < 5) {
+    made.node(name, plain[static_cast<size_t>(kind)], {last});
+  } else if (kind == 5) {
+    made.node(name, "LeakyRelu", {last}, attributes_of({{"alpha", dice.number(0.01F, 0.3F)}}));
+  } else if (kind == 6) {
+    made.node(name, "Elu", {last}, attributes_of({{"alpha", dice.number(0.5F, 1.5F)}}));
+  } else if (kind == 7) {
+    made.constant(name + "_low", Tensor(DataType::Float32, {}));
+    made.constant(name + "_high", dice.tensor({}, 1, 6));
+    made.node(name, "Clip", {last, name + "_low", name + "_high"});
+  } else if (kind == 8) {
+    made.node(name + "_gate", "Sigmoid", {last}).node(name, "Mul", {last, name + "_gate"});
+  } else if (kind == 9) {
+    made.node(name + "_gate", "HardSigmoid", {last},
+              attributes_of({{"alpha", 1.0F / 6}, {"beta", 0.5F}}));
+    made.node(name, "Mul", {name + "_gate", last});
+  } else {
+    made.constant(name + "_zero", Tensor(DataType::Float32, {}));
+    made.constant(name + "_three", floats({}, {3})).constant(name + "_six", floats({}, {6}));
+    made.node(name + "_sum", "Add", {last, name + "_three"})
+        .node(name + "_clip", "Clip", {name + "_sum", name + "_zero", name + "_six"})
+        .node(name + "_mul", "Mul", {last, name + "_clip"})
+        .node(name, "Div", {name + "_mul", name + "_six"});
   }
   return name;
 }
@@ -127,9 +98,9 @@ std::string append_convolution_tail(Dice& dice, RandomGraph& made, std::string l
   const auto sum = [&](const std::string& name) {
     made.input(name + "_other", dice.tensor(dims));
     const bool is_left = dice.one_in(2);
-    made.builder.node(
-        name, "Add",
-        is_left ? std::vector{name + "_other", last} : std::vector{last, name + "_other"}, {name});
+    made.node(name, "Add",
+              is_left ? std::vector{name + "_other", last} : std::vector{last, name + "_other"},
+              {name});
     return name;
   };
   if (kind == 1 || kind == 2) return random_activation(dice, made, last, "act");
@@ -147,8 +118,8 @@ std::string append_convolution_tail(Dice& dice, RandomGraph& made, std::string l
     channels[1] = dims[1];
     made.operand(dice, "scale", dice.tensor(channels, 0.5F, 2));
     made.operand(dice, "shift", dice.tensor(channels));
-    made.builder.node("scaled", "Mul", {last, "scale"}, {"scaled"});
-    made.builder.node("shifted", "Add", {"scaled", "shift"}, {"shifted"});
+    made.node("scaled", "Mul", {last, "scale"});
+    made.node("shifted", "Add", {"scaled", "shift"});
     return random_activation(dice, made, "shifted", "act");
   }
   return last;
@@ -164,8 +135,7 @@ Sizes result_dims(const RandomGraph& made, const ops::Registry& registry) {
 
 RandomGraph finish(Dice& dice, RandomGraph made, const ops::Registry& registry) {
   const Sizes dims = result_dims(made, registry);
-  made.builder.output(append_convolution_tail(dice, made, "conv", dims));
-  return made;
+  return made.ending_in(append_convolution_tail(dice, made, "conv", dims));
 }
 
 RandomGraph convolution(Dice& dice, const ops::Registry& registry) {
@@ -191,10 +161,9 @@ RandomGraph convolution(Dice& dice, const ops::Registry& registry) {
     made.constant("b", dice.tensor({groups * outputs}));
     names.emplace_back("b");
   }
-  Attributes attributes;
-  attributes.set("group", groups);
+  Attributes attributes = attributes_of({{"group", groups}});
   set_geometry(dice, axes, attributes);
-  made.builder.node("conv", "Conv", names, {"conv"}, attributes);
+  made.node("conv", "Conv", names, attributes);
   return finish(dice, std::move(made), registry);
 }
 
@@ -213,10 +182,8 @@ RandomGraph deconvolution(Dice& dice, const ops::Registry& registry) {
     made.constant("b", dice.tensor({groups * outputs}));
     names.emplace_back("b");
   }
-  Attributes attributes;
-  attributes.set("group", groups);
-  attributes.set("strides", axes.strides);
-  attributes.set("dilations", axes.dilations);
+  Attributes attributes =
+      attributes_of({{"group", groups}, {"strides", axes.strides}, {"dilations", axes.dilations}});
   Sizes padding;
   for (const int64_t stride : axes.strides) padding.push_back(dice.whole(0, stride - 1));
   if (dice.one_in(2)) attributes.set("output_padding", padding);
@@ -235,7 +202,7 @@ RandomGraph deconvolution(Dice& dice, const ops::Registry& registry) {
     }
     attributes.set("pads", pads);
   }
-  made.builder.node("conv", "ConvTranspose", names, {"conv"}, attributes);
+  made.node("conv", "ConvTranspose", names, attributes);
   return finish(dice, std::move(made), registry);
 }
 

@@ -1,6 +1,6 @@
 // Unary functions and arithmetic, in every layout, with broadcasting.
-#include <gmock/gmock.h>
 
+#include "base/tensors_test.h"
 #include "candidate_check.h"
 
 namespace tessera {
@@ -44,9 +44,8 @@ RandomGraph function(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 24);
   const Function& chosen = dice.pick(kFunctions);
   made.input("x", dice.tensor(dims_of_rank(dice, dice.whole(0, 5)), chosen.low, chosen.high));
-  made.builder.node("y", chosen.op, {"x"}, {"y"}, attributes_for(dice, chosen.op));
-  made.builder.output("y");
-  return made;
+  made.node("y", chosen.op, {"x"}, attributes_for(dice, chosen.op));
+  return made.ending_in("y");
 }
 
 RandomGraph clip(Dice& dice, const ops::Registry& registry) {
@@ -56,18 +55,16 @@ RandomGraph clip(Dice& dice, const ops::Registry& registry) {
   const float low = dice.number(-3, 1);
   const float high = dice.number(low, 3);
   if (is_old) {
-    Attributes attributes;
-    attributes.set("min", low);
+    Attributes attributes = attributes_of({{"min", low}});
     if (dice.one_in(2)) attributes.set("max", high);
-    made.builder.node("y", "Clip", {"x"}, {"y"}, attributes);
+    made.node("y", "Clip", {"x"}, attributes);
   } else {
     const bool has_low = !dice.one_in(3);
-    if (has_low) made.constant("low", Tensor::from<float>(DataType::Float32, {}, {{low}}));
-    made.constant("high", Tensor::from<float>(DataType::Float32, {}, {{high}}));
-    made.builder.node("y", "Clip", {"x", has_low ? "low" : "", "high"}, {"y"});
+    if (has_low) made.constant("low", floats({}, {low}));
+    made.constant("high", floats({}, {high}));
+    made.node("y", "Clip", {"x", has_low ? "low" : "", "high"});
   }
-  made.builder.output("y");
-  return made;
+  return made.ending_in("y");
 }
 
 RandomGraph with_number(Dice& dice, const ops::Registry& registry) {
@@ -78,14 +75,12 @@ RandomGraph with_number(Dice& dice, const ops::Registry& registry) {
   const std::vector<float> numbers = {2, 0.25F, 3, -1.5F, 1};
   const float number = dice.pick(numbers);
   const std::vector<int64_t> dims(static_cast<size_t>(dice.whole(0, 1)), 1);
-  made.constant("c", Tensor::from<float>(DataType::Float32, dims, {{number}}));
+  made.constant("c", floats(dims, {number}));
   // A quotient of a constant would need a product with reciprocals.
   const bool is_swapped = op != "Pow" && op != "Div" && dice.one_in(2);
-  made.builder.node(
-      "y", op, is_swapped ? std::vector<std::string>{"c", "x"} : std::vector<std::string>{"x", "c"},
-      {"y"});
-  made.builder.output("y");
-  return made;
+  made.node("y", op,
+            is_swapped ? std::vector<std::string>{"c", "x"} : std::vector<std::string>{"x", "c"});
+  return made.ending_in("y");
 }
 
 RandomGraph same_shape(Dice& dice, const ops::Registry& registry) {
@@ -101,18 +96,17 @@ RandomGraph same_shape(Dice& dice, const ops::Registry& registry) {
     made.operand(dice, inputs.back(), dice.tensor(dims, 0.5F, 2));
   }
   if (dice.one_in(8)) inputs.back() = inputs.front();
-  made.builder.node("y", op, inputs, {"y"});
+  made.node("y", op, inputs);
   std::string last = "y";
   if (dice.one_in(2)) {
-    made.builder.node("z", dice.one_in(2) ? "Relu" : "Sigmoid", {"y"}, {last = "z"});
+    made.node("z", dice.one_in(2) ? "Relu" : "Sigmoid", {"y"}, {last = "z"});
   }
   if (dice.one_in(3)) {
     made.input("w", dice.tensor(dims));
-    made.builder.node("v", "Mul", {last, "w"}, {"v"});
+    made.node("v", "Mul", {last, "w"});
     last = "v";
   }
-  made.builder.output(last);
-  return made;
+  return made.ending_in(last);
 }
 
 RandomGraph broadcast(Dice& dice, const ops::Registry& registry) {
@@ -136,15 +130,14 @@ RandomGraph broadcast(Dice& dice, const ops::Registry& registry) {
   const std::vector<int64_t> small = shrunk(dims);
   made.operand(dice, "a", dice.tensor(is_swapped ? small : dims, 0.5F, 2));
   made.operand(dice, "b", dice.tensor(is_swapped ? dims : small, 0.5F, 2));
-  made.builder.node("y", op, {"a", "b"}, {"y"});
+  made.node("y", op, {"a", "b"});
   std::string last = "y";
   if (dice.one_in(2)) {
     made.constant("c", dice.tensor(shrunk(dims), 0.5F, 2));
-    made.builder.node("z", dice.pick(kOps), {"y", "c"}, {last = "z"});
+    made.node("z", dice.pick(kOps), {"y", "c"}, {last = "z"});
   }
-  if (dice.one_in(2)) made.builder.node("w", "Relu", {last}, {"w"}), last = "w";
-  made.builder.output(last);
-  return made;
+  if (dice.one_in(2)) made.node("w", "Relu", {last}), last = "w";
+  return made.ending_in(last);
 }
 
 // Functions that models compose of several ops.
@@ -152,9 +145,9 @@ RandomGraph composite(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 17);
   made.input("x", dice.tensor(dims_of_rank(dice, dice.whole(1, 5)), -4, 4));
   GraphBuilder& builder = made.builder;
-  builder.node("a", "HardSigmoid", {"x"}, {"a"});
-  builder.node("y", "Mul", {"x", "a"}, {"y"});
-  builder.node("z", "Neg", {"y"}, {"z"}).output("z");
+  builder.node("a", "HardSigmoid", {"x"});
+  builder.node("y", "Mul", {"x", "a"});
+  builder.node("z", "Neg", {"y"}).output("z");
   return made;
 }
 
@@ -170,8 +163,8 @@ std::string refusal_of(const std::string& op, const Attributes& attributes,
           made.constant(name, value);
           inputs.push_back(name);
         }
-        made.builder.node("y", op, inputs, {"y"}, attributes).output("y");
-        return made;
+        made.node("y", op, inputs, attributes);
+        return made.ending_in("y");
       });
   return totals.refusals.empty() ? "" : totals.refusals.begin()->first;
 }
@@ -194,25 +187,21 @@ TEST(OnednnElementwise, Composites) {
 }
 
 TEST(OnednnElementwise, FunctionsThatLoseDigitsAreRefused) {
-  Attributes by_tanh;
-  by_tanh.set("approximate", std::string("tanh"));
-  Attributes steep;
-  steep.set("alpha", 1.702F);
+  const Attributes by_tanh = attributes_of({{"approximate", "tanh"}});
+  const Attributes steep = attributes_of({{"alpha", 1.702F}});
   const std::pair<const char*, Attributes> functions[] = {
       {"Celu", {}}, {"Elu", {}},      {"Gelu", {}},     {"Gelu", by_tanh}, {"Log", {}},
       {"Mish", {}}, {"Softplus", {}}, {"Swish", steep}, {"Swish", {}},     {"Sigmoid", {}}};
   for (const auto& [op, attributes] : functions) {
-    EXPECT_THAT(refusal_of(op, attributes, {}), testing::HasSubstr("is not exact enough")) << op;
+    EXPECT_THAT(refusal_of(op, attributes, {}), HasSubstr("is not exact enough")) << op;
   }
 }
 
 TEST(OnednnElementwise, PowersThatAreNoSquareRootsAreRefused) {
-  const auto number = [](float value) {
-    return Tensor::from<float>(DataType::Float32, {}, {{value}});
-  };
-  EXPECT_THAT(refusal_of("Pow", {}, {{"e", number(0.5F)}}), testing::HasSubstr("square root"));
-  const Tensor odd = Tensor::from<int64_t>(DataType::Int64, {}, {{16777217}});
-  EXPECT_THAT(refusal_of("Pow", {}, {{"e", odd}}), testing::HasSubstr("exponents of float32"));
+  const auto number = [](float value) { return floats({}, {value}); };
+  EXPECT_THAT(refusal_of("Pow", {}, {{"e", number(0.5F)}}), HasSubstr("square root"));
+  const Tensor odd = ints({}, {16777217});
+  EXPECT_THAT(refusal_of("Pow", {}, {{"e", odd}}), HasSubstr("exponents of float32"));
   EXPECT_EQ(refusal_of("Pow", {}, {{"e", number(3)}}), "");
 }
 

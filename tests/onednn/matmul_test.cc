@@ -1,5 +1,7 @@
 // Matrix products of odd sizes, alone and with following nodes.
+#include "base/tensors_test.h"
 #include "candidate_check.h"
+#include "random_nodes.h"
 
 namespace tessera {
 namespace {
@@ -28,11 +30,10 @@ std::string append_matmul_tail(Dice& dice, RandomGraph& made, std::string last,
       const std::vector<std::string> ops = {"Add", "Add", "Mul", "Sub", "Div", "Max", "Min"};
       const std::string op = dice.pick(ops);
       const bool is_swapped = dice.one_in(3) && op != "Div";
-      made.builder.node(next, op, is_swapped ? std::vector{other, last} : std::vector{last, other},
-                        {next});
+      made.node(next, op, is_swapped ? std::vector{other, last} : std::vector{last, other}, {next});
     } else {
       const std::vector<std::string> ops = {"Relu", "Gelu", "Tanh", "Sigmoid", "Elu", "HardSwish"};
-      made.builder.node(next, dice.pick(ops), {last}, {next});
+      made.node(next, dice.pick(ops), {last});
     }
     last = next;
   }
@@ -44,31 +45,13 @@ RandomGraph mat_mul(Dice& dice, const ops::Registry& registry) {
   const int64_t rows = size(dice);
   const int64_t depth = size(dice);
   const int64_t columns = size(dice);
-  std::vector<int64_t> left;
-  std::vector<int64_t> right;
-  std::vector<int64_t> result;
   const int64_t batch_axes = dice.whole(0, 3);
-  const int64_t right_axes = dice.whole(0, batch_axes);
-  for (int64_t axis = 0; axis < batch_axes; ++axis) {
-    const int64_t dim = dice.whole(1, 4);
-    left.push_back(dice.one_in(4) ? 1 : dim);
-    const bool is_right = axis >= batch_axes - right_axes;
-    if (is_right) right.push_back(dice.one_in(4) ? 1 : dim);
-    result.push_back(std::max(left.back(), is_right ? right.back() : 1));
-  }
-  const bool is_left_vector = batch_axes == 0 && dice.one_in(5);
-  const bool is_right_vector = right_axes == 0 && dice.one_in(5);
-  if (!is_left_vector) left.push_back(rows);
-  left.push_back(depth);
-  right.push_back(depth);
-  if (!is_right_vector) right.push_back(columns);
-  if (!is_left_vector) result.push_back(rows);
-  if (!is_right_vector) result.push_back(columns);
+  const auto [left, right, result] =
+      random_mat_mul_shapes(dice, rows, depth, columns, batch_axes, 4);
   made.input("a", dice.tensor(left));
   made.operand(dice, "b", dice.tensor(right));
-  made.builder.node("product", "MatMul", {"a", "b"}, {"product"});
-  made.builder.output(append_matmul_tail(dice, made, "product", result));
-  return made;
+  made.node("product", "MatMul", {"a", "b"});
+  return made.ending_in(append_matmul_tail(dice, made, "product", result));
 }
 
 RandomGraph gemm(Dice& dice, const ops::Registry& registry) {
@@ -78,9 +61,8 @@ RandomGraph gemm(Dice& dice, const ops::Registry& registry) {
   const int64_t columns = size(dice);
   const bool is_left_transposed = dice.one_in(3);
   const bool is_right_transposed = dice.one_in(2);
-  Attributes attributes;
-  attributes.set("transA", int64_t{is_left_transposed});
-  attributes.set("transB", int64_t{is_right_transposed});
+  Attributes attributes =
+      attributes_of({{"transA", is_left_transposed}, {"transB", is_right_transposed}});
   if (dice.one_in(3)) attributes.set("alpha", dice.number(0.25F, 2));
   if (dice.one_in(3)) attributes.set("beta", dice.one_in(4) ? 0.0F : dice.number(0.25F, 2));
   made.input("a",
@@ -95,17 +77,16 @@ RandomGraph gemm(Dice& dice, const ops::Registry& registry) {
     made.operand(dice, "c", dice.tensor(dice.pick(shapes)));
     inputs.emplace_back("c");
   }
-  made.builder.node("gemm", "Gemm", inputs, {"gemm"}, attributes);
+  made.node("gemm", "Gemm", inputs, attributes);
   // Gelu needs operator set 20; this graph has 13.
   const int64_t kind = dice.whole(0, 3);
   std::string last = "gemm";
-  if (kind == 1) made.builder.node("relu", "Relu", {"gemm"}, {last = "relu"});
+  if (kind == 1) made.node("relu", "Relu", {"gemm"}, {last = "relu"});
   if (kind == 2) {
     made.input("residual", dice.tensor({rows, columns}));
-    made.builder.node("sum", "Add", {"residual", "gemm"}, {last = "sum"});
+    made.node("sum", "Add", {"residual", "gemm"}, {last = "sum"});
   }
-  made.builder.output(last);
-  return made;
+  return made.ending_in(last);
 }
 
 // The two products of attention, with the Transposes and sums around them.
@@ -119,25 +100,22 @@ RandomGraph attention(Dice& dice, const ops::Registry& registry) {
   const int64_t depth = dice.pick(sizes);
   const auto turn = [&](const std::string& from, const std::string& to,
                         const std::vector<int64_t>& order) {
-    Attributes attributes;
-    attributes.set("perm", order);
-    made.builder.node(to, "Transpose", {from}, {to}, attributes);
+    made.node(to, "Transpose", {from}, attributes_of({{"perm", order}}));
   };
   made.input("q", dice.tensor({batch, rows, heads, depth}));
   made.input("k", dice.tensor({batch, columns, heads, depth}));
   turn("q", "qt", {0, 2, 1, 3});
   turn("k", "kt", {0, 2, 3, 1});
-  made.constant("factor", Tensor::from<float>(DataType::Float32, {}, {{0.125F}}));
+  made.constant("factor", floats({}, {0.125F}));
   made.input("mask", dice.tensor({batch, 1, dice.one_in(2) ? rows : 1, columns}));
-  made.builder.node("a", "MatMul", {"qt", "kt"}, {"a"});
-  made.builder.node("b", "Mul", {"a", "factor"}, {"b"}).node("c", "Add", {"b", "mask"}, {"c"});
-  made.builder.node("s", "Softmax", {"c"}, {"s"});
+  made.node("a", "MatMul", {"qt", "kt"});
+  made.node("b", "Mul", {"a", "factor"}).node("c", "Add", {"b", "mask"});
+  made.node("s", "Softmax", {"c"});
   made.input("v", dice.tensor({batch, columns, heads, depth}));
   turn("v", "vt", {0, 2, 1, 3});
-  made.builder.node("o", "MatMul", {"s", "vt"}, {"o"});
+  made.node("o", "MatMul", {"s", "vt"});
   turn("o", "y", {0, 2, 1, 3});
-  made.builder.output("y");
-  return made;
+  return made.ending_in("y");
 }
 
 // Matrices that are transposed first, in every possible way for two axes.
@@ -149,11 +127,10 @@ RandomGraph turned(Dice& dice, const ops::Registry& registry) {
   const int64_t depth = dice.pick(sizes);
   made.input("a", dice.tensor({depth, rows}));
   made.input("b", dice.tensor({columns, depth}));
-  made.builder.node("at", "Transpose", {"a"}, {"at"}).node("bt", "Transpose", {"b"}, {"bt"});
-  made.builder.node("p", dice.one_in(2) ? "MatMul" : "Gemm", {"at", "bt"}, {"p"});
-  made.builder.node("y", "Transpose", {"p"}, {"y"});
-  made.builder.output(dice.one_in(2) ? "y" : "p");
-  return made;
+  made.node("at", "Transpose", {"a"}).node("bt", "Transpose", {"b"});
+  made.node("p", dice.one_in(2) ? "MatMul" : "Gemm", {"at", "bt"});
+  made.node("y", "Transpose", {"p"});
+  return made.ending_in(dice.one_in(2) ? "y" : "p");
 }
 
 TEST(OnednnProducts, MatMul) {
@@ -162,17 +139,9 @@ TEST(OnednnProducts, MatMul) {
   EXPECT_GE(totals.largest, 5U);
 }
 
-TEST(OnednnProducts, Attention) {
-  const Totals totals = check_cases("onednn", 3, 60, attention);
-  EXPECT_EQ(totals.answered, 60);
-  EXPECT_EQ(totals.largest, 5U);
-}
+TEST(OnednnProducts, Attention) { expect_answers(check_cases("onednn", 3, 60, attention), 60, 5); }
 
-TEST(OnednnProducts, Turned) {
-  const Totals totals = check_cases("onednn", 4, 60, turned);
-  EXPECT_EQ(totals.answered, 60);
-  EXPECT_EQ(totals.largest, 4U);
-}
+TEST(OnednnProducts, Turned) { expect_answers(check_cases("onednn", 4, 60, turned), 60, 4); }
 
 TEST(OnednnProducts, Gemm) { EXPECT_EQ(check_cases("onednn", 2, 200, gemm).answered, 200); }
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import model_bytes, node, normal
 
 # With the pixels along each axis of its input.
 FIRSTS = {"Relu": 1, "Sigmoid": 1, "Add": 1, "Mul": 1, "Div": 1, "GlobalAveragePool": 5}
@@ -10,11 +10,9 @@ FIRSTS = {"Relu": 1, "Sigmoid": 1, "Add": 1, "Mul": 1, "Div": 1, "GlobalAverageP
 
 @pytest.mark.parametrize("tails", [("Add", "Mul"), ("Mul", "Add"), ("Sub", "Relu", "Add")])
 @pytest.mark.parametrize("first", FIRSTS)
-def test_elements_of_channels_fit_images_of_one_pixel(tessera, why_unusable, first, tails):
+def test_elements_of_channels_fit_images_of_one_pixel(tessera, needs_onednn, first, tails):
     """findings/onednn_one_pixel.sh: with several images of one pixel, oneDNN 3.2 takes a
     post-operation's elements from wrong places."""
-    if why_unusable.get("onednn", "unknown"):
-        pytest.skip(f"onednn is not usable: {why_unusable['onednn']}")
     random = np.random.default_rng(1)
     side = FIRSTS[first]
     for images, channels, rank in ((4, 16, 4), (33, 23, 3), (2, 7, 4), (5, 64, 5), (1, 23, 4)):
@@ -24,15 +22,10 @@ def test_elements_of_channels_fit_images_of_one_pixel(tessera, why_unusable, fir
         nodes, value = [], "x"
         for index, operator in enumerate((first, *tails)):
             has_operand = operator in ("Add", "Mul", "Sub", "Div")
-            nodes.append(helper.make_node(operator, [value, "k"] if has_operand else [value],
-                                          [f"v{index}"]))
+            nodes.append(node(operator, [value, "k"] if has_operand else [value], f"v{index}"))
             value = f"v{index}"
-        graph = helper.make_graph(
-            nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-            [helper.make_tensor_value_info(value, TensorProto.FLOAT, (images, channels, *pixels))],
-            [numpy_helper.from_array(constant, "k")])
-        model = tessera.load(helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+        model = tessera.load(model_bytes(nodes, {"x": shape}, {value: (images, channels, *pixels)},
+                                         {"k": constant}))
         x = random.standard_normal(shape).astype(np.float32)
         expected = model.bind(backends=["reference"]).run({"x": x})[0].copy()
         for backends in (["onednn", "reference"], None):
@@ -43,16 +36,13 @@ def test_elements_of_channels_fit_images_of_one_pixel(tessera, why_unusable, fir
 
 @pytest.mark.parametrize("alpha, bias", [(1e30, 1.5), (1e-4, 1e30), (0.5, 2.0)])
 @pytest.mark.parametrize("backend", ["onednn", "native", "openvino"])
-def test_lrn_of_large_factors_keeps_its_small_results(tessera, why_unusable, backend, alpha, bias):
+def test_lrn_of_large_factors_keeps_its_small_results(tessera, need_backend, backend, alpha, bias):
     """oneDNN computes the power 0.75 by the power 1.5, which leaves float32."""
-    if why_unusable.get(backend, "unknown"):
-        pytest.skip(f"{backend} is not usable: {why_unusable[backend]}")
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (2, 7, 3, 4)) for name in "xy"]
-    node = helper.make_node("LRN", ["x"], ["y"], size=5, alpha=alpha, bias=bias)
-    model = tessera.load(helper.make_model(
-        helper.make_graph([node], "g", values[:1], values[1:]),
-        opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString())
-    x = np.random.default_rng(1).standard_normal((2, 7, 3, 4)).astype(np.float32)
+    need_backend(backend)
+    shape = (2, 7, 3, 4)
+    model = tessera.load(model_bytes([node("LRN", size=5, alpha=alpha, bias=bias)], {"x": shape},
+                                     {"y": shape}, opset=13))
+    x = normal(np.random.default_rng(1), *shape)
     expected = model.bind(backends=["reference"]).run({"x": x})[0].copy()
     found = model.bind(backends=[backend, "reference"]).run({"x": x})[0]
     assert np.all(expected != 0)

@@ -1,5 +1,6 @@
 // Poolings of odd sizes.
 #include "candidate_check.h"
+#include "random_nodes.h"
 
 namespace tessera {
 namespace {
@@ -42,9 +43,8 @@ RandomGraph pooling(Dice& dice, const ops::Registry& registry) {
       attributes.set("pads", pads);
     }
   }
-  made.builder.node("pool", op, {"x"}, {"pool"}, attributes);
-  made.builder.output("pool");
-  return made;
+  made.node("pool", op, {"x"}, attributes);
+  return made.ending_in("pool");
 }
 
 TEST(OnednnPoolings, Pooling) {
@@ -60,23 +60,15 @@ TEST(OnednnPoolings, WideAveragesAreRefused) {
         check_cases("onednn", 23, 1, [&](Dice& dice, const ops::Registry& registry) {
           RandomGraph made(registry, 20);
           made.input("x", dice.tensor({1, 3, side, side}));
-          made.builder.node("y", "GlobalAveragePool", {"x"}, {"y"}).output("y");
-          return made;
+          made.node("y", "GlobalAveragePool", {"x"});
+          return made.ending_in("y");
         });
     EXPECT_EQ(totals.answered, side == 5 ? 1 : 0);
   }
 }
 
 TEST(OnednnPoolings, IndicesAreRefused) {
-  const Totals totals = check_cases("onednn", 22, 1, [](Dice& dice, const ops::Registry& registry) {
-    RandomGraph made(registry, 20);
-    made.input("x", dice.tensor({1, 2, 6, 6}));
-    Attributes attributes;
-    attributes.set("kernel_shape", Sizes{2, 2});
-    made.builder.node("pool", "MaxPool", {"x"}, {"y", "indices"}, attributes);
-    made.builder.output("y").output("indices");
-    return made;
-  });
+  const Totals totals = check_cases("onednn", 22, 1, max_pool_with_indices);
   EXPECT_EQ(totals.answered, 0);
   EXPECT_EQ(totals.refusals.begin()->first,
             "MaxPool: oneDNN does not return the indices of maxima");

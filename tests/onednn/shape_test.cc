@@ -1,6 +1,9 @@
 // Ops that change shapes: reductions, resizing and concatenation, in every layout.
 #include "candidate_check.h"
 
+#include "base/tensors_test.h"
+#include "random_nodes.h"
+
 namespace tessera {
 namespace {
 
@@ -11,10 +14,6 @@ std::vector<int64_t> picture(Dice& dice, int64_t min_axes, int64_t max_axes) {
   const int64_t axes = dice.whole(min_axes, max_axes);
   for (int64_t axis = 0; axis < axes; ++axis) dims.push_back(dice.whole(1, 9));
   return dims;
-}
-
-Tensor integers(const std::vector<int64_t>& values) {
-  return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values.size())}, values);
 }
 
 RandomGraph reduction(Dice& dice, const ops::Registry& registry) {
@@ -30,18 +29,16 @@ RandomGraph reduction(Dice& dice, const ops::Registry& registry) {
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (is_pixels ? axis >= 2 : dice.one_in(2)) axes.push_back(dice.one_in(2) ? axis : axis - rank);
   }
-  Attributes attributes;
-  attributes.set("keepdims", int64_t{dice.one_in(2)});
+  Attributes attributes = attributes_of({{"keepdims", int64_t{dice.one_in(2)}}});
   std::vector<std::string> inputs = {"x"};
   if (is_old) {
     if (!axes.empty()) attributes.set("axes", axes);
   } else {
-    made.constant("axes", integers(axes));
+    made.constant("axes", ints(axes));
     inputs.emplace_back("axes");
   }
-  made.builder.node("y", dice.pick(kOps), inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", dice.pick(kOps), inputs, attributes);
+  return made.ending_in("y");
 }
 
 RandomGraph resize(Dice& dice, const ops::Registry& registry) {
@@ -64,17 +61,15 @@ RandomGraph resize(Dice& dice, const ops::Registry& registry) {
       // No axis may become empty.
       scales.push_back(dims[axis] == 1 ? 2 : dice.pick(known));
     }
-    made.constant("scales", Tensor::from<float>(DataType::Float32,
-                                                {static_cast<int64_t>(scales.size())}, scales));
+    made.constant("scales", floats({static_cast<int64_t>(scales.size())}, scales));
   } else {
     std::vector<int64_t> sizes = {dims[0], dims[1]};
     for (size_t axis = 2; axis < dims.size(); ++axis) sizes.push_back(dice.whole(1, 17));
-    made.constant("sizes", integers(sizes));
+    made.constant("sizes", ints(sizes));
     inputs = {"x", "", "", "sizes"};
   }
-  made.builder.node("y", "Resize", inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "Resize", inputs, attributes);
+  return made.ending_in("y");
 }
 
 RandomGraph upsample(Dice& dice, const ops::Registry& registry) {
@@ -83,10 +78,9 @@ RandomGraph upsample(Dice& dice, const ops::Registry& registry) {
   made.input("x", dice.tensor(dims));
   const std::vector<float> scales = {1, 1, static_cast<float>(dice.whole(1, 4)),
                                      static_cast<float>(dice.whole(1, 4))};
-  made.constant("scales", Tensor::from<float>(DataType::Float32, {4}, scales));
-  made.builder.node("y", "Upsample", {"x", "scales"}, {"y"});
-  made.builder.output("y");
-  return made;
+  made.constant("scales", floats({4}, scales));
+  made.node("y", "Upsample", {"x", "scales"});
+  return made.ending_in("y");
 }
 
 RandomGraph concat(Dice& dice, const ops::Registry& registry) {
@@ -102,27 +96,12 @@ RandomGraph concat(Dice& dice, const ops::Registry& registry) {
     made.operand(dice, inputs.back(), dice.tensor(dims));
   }
   if (dice.one_in(6)) inputs.push_back(inputs.front());
-  Attributes attributes;
-  attributes.set("axis", dice.one_in(2) ? axis : axis - rank);
-  made.builder.node("y", "Concat", inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", "Concat", inputs, attributes_of({{"axis", dice.one_in(2) ? axis : axis - rank}}));
+  return made.ending_in("y");
 }
 
 RandomGraph transpose(Dice& dice, const ops::Registry& registry) {
-  RandomGraph made(registry, 13);
-  const std::vector<int64_t> dims = picture(dice, 0, 3);
-  made.input("x", dice.tensor(dims));
-  std::vector<int64_t> order;
-  for (size_t axis = 0; axis < dims.size(); ++axis) {
-    order.insert(order.begin() + dice.whole(0, static_cast<int64_t>(axis)),
-                 static_cast<int64_t>(axis));
-  }
-  Attributes attributes;
-  if (!dice.one_in(5)) attributes.set("perm", order);
-  made.builder.node("y", "Transpose", {"x"}, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  return random_transpose(dice, registry, dice.tensor(picture(dice, 0, 3)));
 }
 
 RandomGraph shuffle(Dice& dice, const ops::Registry& registry) {
@@ -134,15 +113,13 @@ RandomGraph shuffle(Dice& dice, const ops::Registry& registry) {
   const int64_t height = dice.whole(1, 5);
   const int64_t width = dice.whole(1, 5);
   made.input("x", dice.tensor({batch, groups * channels, height, width}));
-  made.constant("parted", integers({batch, groups, channels, height, width}));
-  made.constant("whole", integers({batch, groups * channels, height, width}));
-  Attributes attributes;
-  attributes.set("perm", std::vector<int64_t>{0, 2, 1, 3, 4});
-  made.builder.node("a", "Reshape", {"x", "parted"}, {"a"});
-  made.builder.node("b", "Transpose", {"a"}, {"b"}, attributes);
-  made.builder.node("y", "Reshape", {"b", "whole"}, {"y"});
-  made.builder.output("y");
-  return made;
+  made.constant("parted", ints({batch, groups, channels, height, width}));
+  made.constant("whole", ints({batch, groups * channels, height, width}));
+  const Attributes attributes = attributes_of({{"perm", {0, 2, 1, 3, 4}}});
+  made.node("a", "Reshape", {"x", "parted"});
+  made.node("b", "Transpose", {"a"}, attributes);
+  made.node("y", "Reshape", {"b", "whole"});
+  return made.ending_in("y");
 }
 
 TEST(OnednnShapes, Transpose) { EXPECT_EQ(check_cases("onednn", 35, 80, transpose).answered, 80); }
@@ -159,10 +136,8 @@ TEST(OnednnShapes, InexactReductionsAreRefused) {
                        [&](Dice& dice, const ops::Registry& registry) {
                          RandomGraph made(registry, 12);
                          made.input("x", dice.tensor({2, length}));
-                         Attributes attributes;
-                         attributes.set("axes", std::vector<int64_t>{1});
-                         made.builder.node("y", op, {"x"}, {"y"}, attributes).output("y");
-                         return made;
+                         made.node("y", op, {"x"}, attributes_of({{"axes", {1}}}));
+                         return made.ending_in("y");
                        })
         .answered;
   };

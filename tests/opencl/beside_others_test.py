@@ -3,14 +3,14 @@ steps while OpenCL idles. PoCL brings an LLVM and threads of its own. Skipped wi
 
 import os
 import statistics
-import subprocess
-import sys
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from programs import run_python
+from small_models import model_of, node, normal
 
+pytestmark = pytest.mark.usefixtures("needs_opencl")
 ROUNDS = 7
 ONE_FOR_EACH = ("opencl", "native", "onednn", "reference")
 
@@ -36,27 +36,17 @@ print(1e6 * sorted(times)[200])
 """
 
 
-@pytest.fixture(autouse=True)
-def needs_opencl(why_unusable):
-    if why_unusable.get("opencl"):
-        pytest.skip(f"opencl: {why_unusable['opencl']}")
-
-
 def small_network(steps):
     """A chain of convolutions and Relus from x to y."""
     generator = np.random.default_rng(1)
-    nodes, weights, value = [], [], "x"
+    nodes, weights, value = [], {}, "x"
     for index in range(steps):
-        weight = 0.1 * generator.standard_normal((8, 8, 3, 3)).astype(np.float32)
-        weights.append(onnx.numpy_helper.from_array(weight, f"w{index}"))
-        nodes.append(helper.make_node("Conv", [value, f"w{index}"], [f"c{index}"],
-                                      name=f"conv{index}", pads=[1, 1, 1, 1]))
+        weights[f"w{index}"] = 0.1 * normal(generator, 8, 8, 3, 3)
+        nodes.append(node("Conv", [value, f"w{index}"], f"c{index}", f"conv{index}",
+                          pads=[1, 1, 1, 1]))
         value = "y" if index == steps - 1 else f"r{index}"
-        nodes.append(helper.make_node("Relu", [f"c{index}"], [value], name=f"relu{index}"))
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8, 64, 64])
-            for name in "xy"]
-    graph = helper.make_graph(nodes, "small", ends[:1], ends[1:], weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        nodes.append(node("Relu", f"c{index}", [value], f"relu{index}"))
+    return model_of(nodes, {"x": [1, 8, 64, 64]}, {"y": [1, 8, 64, 64]}, weights)
 
 
 @pytest.fixture
@@ -114,15 +104,12 @@ def test_a_forked_child_runs_on_the_processor(tessera, x):
 
 
 @pytest.mark.alone
-def test_an_idle_device_takes_no_time_from_the_processor(bin_dir, tmp_path):
+def test_an_idle_device_takes_no_time_from_the_processor(tessera, tmp_path):
     onnx.save(small_network(6), tmp_path / "model.onnx")
-    environment = {**os.environ, "PYTHONPATH": str(bin_dir.parent / "python")}
     times = {"alone": [], "opencl": []}
     for _ in range(ROUNDS):
         for first, found in times.items():
-            done = subprocess.run(
-                [sys.executable, "-c", TIMED, tmp_path / "model.onnx", first], check=True,
-                env=environment, capture_output=True, text=True, timeout=300)
+            done = run_python(tessera, TIMED, tmp_path / "model.onnx", first)
             found.append(float(done.stdout))
     alone, beside = (statistics.median(times[first]) for first in ("alone", "opencl"))
     print(f"{alone:.0f} us a run, {beside:.0f} us while OpenCL idles")

@@ -2,12 +2,13 @@
 device."""
 
 import json
-import os
-import subprocess
 import sys
 
 import pytest
-from onnx import TensorProto, helper, save
+from programs import end_of, start_program
+from small_models import chain, save_model
+
+pytestmark = pytest.mark.usefixtures("needs_opencl")
 
 # Binds and runs a model on OpenCL. Prints how many programs this process has built from source, and
 # how many with those of the process that measures; whether PoCL was loaded just to describe the
@@ -31,12 +32,6 @@ print(json.dumps({"built": built(), "all_built": counts.compiled, "is_loaded": i
 """
 
 
-@pytest.fixture(autouse=True)
-def needs_opencl(why_unusable):
-    if why_unusable.get("opencl"):
-        pytest.skip(f"opencl: {why_unusable['opencl']}")
-
-
 @pytest.fixture
 def run(start):
     """Runs PROCESS with the user's folder in `tmp_path`."""
@@ -44,9 +39,7 @@ def run(start):
 
 
 def result_of(process):
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
-    return json.loads(out)
+    return json.loads(end_of(process, timeout=300)[0])
 
 
 @pytest.fixture
@@ -54,27 +47,19 @@ def start(bin_dir, tmp_path):
     """Starts PROCESS, or another text."""
 
     def call(model, optimize=True, rows=4, text=PROCESS):
-        environment = {**os.environ, "PYTHONPATH": str(bin_dir.parent / "python"),
-                       "XDG_CACHE_HOME": str(tmp_path / "user"),
-                       "TESSERA_CACHE_DIR": str(tmp_path / "project"),
-                       # PoCL's own cache must not help.
-                       "POCL_KERNEL_CACHE": "0"}
-        return subprocess.Popen([sys.executable, "-c", text, model, str(int(optimize)), str(rows)],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                env=environment)
+        variables = {"PYTHONPATH": bin_dir.parent / "python", "XDG_CACHE_HOME": tmp_path / "user",
+                     "TESSERA_CACHE_DIR": tmp_path / "project",
+                     # PoCL's own cache must not help.
+                     "POCL_KERNEL_CACHE": 0}
+        return start_program(sys.executable, "-c", text, model, int(optimize), rows,
+                             variables=variables)
 
     return call
 
 
 def save_chain(path, *ops, rows=4):
     """x -> each of `ops` -> y; a trailing op makes the model another one."""
-    names = ["x", *(f"v{index}" for index in range(len(ops) - 1)), "y"]
-    nodes = [helper.make_node(op, [names[index]], [names[index + 1]], name=f"{op}{index}")
-             for index, op in enumerate(ops)]
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, 8]) for name in "xy"]
-    graph = helper.make_graph(nodes, path.stem, ends[:1], ends[1:])
-    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return path
+    return save_model(path, chain(*ops), {"x": [rows, 8]}, {"y": [rows, 8]})
 
 
 def programs_in(folder):

@@ -8,13 +8,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/matchers_test.h"
 #include "opencl_fixture.h"
 
 namespace tessera::opencl {
 namespace {
-
-using testing::FloatNear;
-using testing::Pointwise;
 
 TEST_F(OpenclTest, LoadsProgramsThatAnEarlierHostKept) {
   const TestNode node = {"Cosh", 9, {random_tensor({10})}, {floats({10})}};
@@ -163,7 +161,7 @@ TEST_F(OpenclTest, SelectsDevicesByNameOrNumber) {
     const TestPlugin opened(blobs_);
     FAIL() << "expected a refusal";
   } catch (const NoDevice& reason) {
-    EXPECT_THAT(reason.what(), testing::HasSubstr("no such device"));
+    EXPECT_THAT(reason.what(), HasSubstr("no such device"));
   }
   unsetenv("TESSERA_OPENCL_DEVICE");
 }

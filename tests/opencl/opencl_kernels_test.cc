@@ -4,15 +4,13 @@
 #include <functional>
 #include <limits>
 
+#include "base/matchers_test.h"
 #include "opencl_fixture.h"
 
 namespace tessera::opencl {
 namespace {
 
 using plugin::Type;
-using testing::ElementsAre;
-using testing::FloatNear;
-using testing::Pointwise;
 
 using Dims = std::vector<int64_t>;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();

@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/matchers_test.h"
 #include "opencl_fixture.h"
 
 namespace tessera::opencl {
 namespace {
 
 using plugin::Type;
-using testing::FloatNear;
-using testing::Pointwise;
 
 using Dims = std::vector<int64_t>;
 

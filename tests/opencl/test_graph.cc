@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <deque>
 #include <stdexcept>
 
 #include "codegen/fuse_nodes.h"

@@ -4,9 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <map>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>

@@ -2,9 +2,7 @@
 rest on the processor, equal ONNX Runtime; and without pins, OpenCL on the processor is not used,
 because it does not pay. Skipped without that folder and without an OpenCL device."""
 
-import json
 import random
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,9 +10,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "models"))
 
+from programs import json_of, run_program
 from value_comparison import differences, read_folder, run_onnxruntime
 from zoo_test import NAMES, model_with_weights
 
+pytestmark = pytest.mark.usefixtures("needs_opencl")
 LIGHT = ("bert_mini", "shufflenet", "squeezenet")
 
 
@@ -23,16 +23,8 @@ def zoo_folder():
     return Path(__file__).resolve().parents[2] / "build" / "zoo"
 
 
-@pytest.fixture(autouse=True)
-def needs_opencl(why_unusable):
-    if why_unusable.get("opencl"):
-        pytest.skip(f"opencl: {why_unusable['opencl']}")
-
-
 def plan_of(tessera_binary, model, *options):
-    text = subprocess.run([tessera_binary, "explain", model, "--json", "--runs", "1", *options],
-                          check=True, capture_output=True, text=True).stdout
-    return json.loads(text)
+    return json_of(tessera_binary, "explain", model, "--json", "--runs", "1", *options)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,9 +50,8 @@ def test_a_third_of_the_nodes_on_opencl_equals_onnxruntime(
     # Each value crosses to each device at most once.
     crossings = [(step["inputs"][0]["value"], step["outputs"][0]["device"]) for step in copies]
     assert len(crossings) == len(set(crossings))
-    subprocess.run([tessera_binary, "run", model, "--random", "1", "--output", tmp_path / "out",
-                    "--save-inputs", tmp_path / "inputs", *chosen],
-                   check=True, stdout=subprocess.DEVNULL)
+    run_program(tessera_binary, "run", model, "--random", "1", "--output", tmp_path / "out",
+                "--save-inputs", tmp_path / "inputs", *chosen)
     inputs = read_folder(tmp_path / "inputs", "inputs.json")
     outputs = read_folder(tmp_path / "out", "outputs.json")
     expected = run_onnxruntime(model, inputs, tmp_path)

@@ -1,9 +1,7 @@
 // The kernel of a region: its threads, concurrent callers, and missing inputs or outputs.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
@@ -14,6 +12,7 @@
 #include "backend/graph_view.h"
 #include "backend/host.h"
 #include "backend/run_context.h"
+#include "base/threads_test.h"
 #include "candidate_check.h"
 #include "infer/infer.h"
 #include "tessera/error.h"
@@ -31,8 +30,7 @@ Graph two_convolutions(const ops::Registry& registry) {
   Dice dice(5);
   builder.input("x", Type::tensor(DataType::Float32, shape_from({1, kChannels, kSide, kSide})));
   builder.constant("w", dice.tensor({kChannels, kChannels, 3, 3}, -0.1F, 0.1F));
-  Attributes attributes;
-  attributes.set("pads", std::vector<int64_t>{1, 1, 1, 1});
+  const Attributes attributes = attributes_of({{"pads", {1, 1, 1, 1}}});
   builder.node("first", "Conv", {"x", "w"}, {"y"}, attributes);
   builder.node("relu", "Relu", {"y"}, {"z"});
   builder.node("second", "Conv", {"z", "w"}, {"out"}, attributes);
@@ -116,19 +114,15 @@ TEST_F(OpenvinoKernel, RunsForSeveralCallersAtOnce) {
     run(kernel, pool, expected.back());
   }
   std::vector<int> wrong(kCallers, 0);
-  std::vector<std::thread> callers;
-  for (uint64_t caller = 0; caller < kCallers; ++caller) {
-    callers.emplace_back([&, caller] {
-      ThreadPool own(1);
-      Run mine = make_run(caller);
-      for (int time = 0; time < 10; ++time) {
-        std::fill(mine.output.begin(), mine.output.end(), 0.0F);
-        run(kernel, own, mine);
-        if (mine.output != expected[caller].output) ++wrong[caller];
-      }
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
+  run_at_once(kCallers, [&](uint64_t caller) {
+    ThreadPool own(1);
+    Run mine = make_run(caller);
+    for (int time = 0; time < 10; ++time) {
+      std::fill(mine.output.begin(), mine.output.end(), 0.0F);
+      run(kernel, own, mine);
+      if (mine.output != expected[caller].output) ++wrong[caller];
+    }
+  });
   EXPECT_EQ(wrong, std::vector<int>(kCallers, 0));
 }
 

@@ -1,16 +1,13 @@
 """The backend openvino for users: when it is chosen, what it shares with the others, and that
 networks compute the same as elsewhere."""
 
+import concurrent.futures
 import json
-import subprocess
-import sys
-import textwrap
-import threading
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import json_of, run_program, run_python
+from small_models import model_bytes, model_of, node, save_model
 
 SIDE = 24
 CHANNELS = 40
@@ -19,9 +16,8 @@ LAYERS = 4
 
 @pytest.fixture(scope="module")
 def backends(tessera_binary):
-    done = subprocess.run([tessera_binary, "backends", "--json"], capture_output=True, text=True,
-                          check=True)
-    return {entry["backend"]: entry for entry in json.loads(done.stdout)["backends"]}
+    listing = json_of(tessera_binary, "backends", "--json")
+    return {entry["backend"]: entry for entry in listing["backends"]}
 
 
 @pytest.fixture(scope="module")
@@ -38,33 +34,25 @@ def openvino(backends):
 def network(tmp_path_factory):
     """Convolutions with 64 KiB of weights each, and a Tanh."""
     random = np.random.default_rng(3)
-    nodes, weights = [], []
+    nodes, weights = [], {}
     for layer in range(LAYERS):
         weight = random.standard_normal((CHANNELS, CHANNELS, 3, 3), dtype=np.float32) / 20
-        weights.append(numpy_helper.from_array(weight, f"w{layer}"))
-        nodes.append(helper.make_node("Conv", [f"x{layer}", f"w{layer}"], [f"y{layer}"],
-                                      f"conv{layer}", pads=[1, 1, 1, 1]))
-        nodes.append(helper.make_node("Relu", [f"y{layer}"], [f"x{layer + 1}"], f"relu{layer}"))
-    nodes.append(helper.make_node("Tanh", [f"x{LAYERS}"], ["y"], "tanh"))
+        weights[f"w{layer}"] = weight
+        nodes.append(node("Conv", f"x{layer} w{layer}", f"y{layer}", f"conv{layer}",
+                          pads=[1, 1, 1, 1]))
+        nodes.append(node("Relu", f"y{layer}", f"x{layer + 1}", f"relu{layer}"))
+    nodes.append(node("Tanh", f"x{LAYERS}", "y", "tanh"))
     shape = ["batch", CHANNELS, SIDE, SIDE]
-    graph = helper.make_graph(
-        nodes, "network",
-        [helper.make_tensor_value_info("x0", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    path = tmp_path_factory.mktemp("network") / "model.onnx"
-    onnx.save(model, path)
-    return path
+    return save_model(tmp_path_factory.mktemp("network") / "model.onnx", nodes, {"x0": shape},
+                      {"y": shape}, weights)
 
 
 SHAPE = [1, CHANNELS, SIDE, SIDE]
 
 
 def explain(tessera_binary, model, *arguments):
-    done = subprocess.run([tessera_binary, "explain", model, "--shape", "x0=1x40x24x24", "--json",
-                           "--runs", "1", *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json_of(tessera_binary, "explain", model, "--shape", "x0=1x40x24x24", "--json", "--runs",
+                   "1", *arguments)
 
 
 def users(explained):
@@ -94,15 +82,10 @@ def test_a_pin_forces_the_whole_model_into_one_region(tessera_binary, openvino, 
 
 
 def test_a_pin_that_cannot_be_served_says_why(tessera_binary, openvino, tmp_path):
-    graph = helper.make_graph(
-        [helper.make_node("Asinh", ["x0"], ["y"], "curve")], "curve",
-        [helper.make_tensor_value_info("x0", TensorProto.FLOAT, [1, 40, 24, 24])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 40, 24, 24])])
-    model = tmp_path / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              model)
-    done = subprocess.run([tessera_binary, "run", model, "--random", "1", "--pin",
-                           "curve=openvino"], capture_output=True, text=True, check=False)
+    model = save_model(tmp_path / "model.onnx", [node("Asinh", "x0", "y", "curve")],
+                       {"x0": [1, 40, 24, 24]}, {"y": [1, 40, 24, 24]})
+    done = run_program(tessera_binary, "run", model, "--random", "1", "--pin", "curve=openvino",
+                       code=None)
     assert done.returncode != 0
     assert "OpenVINO regions do not contain this op" in done.stderr
 
@@ -122,15 +105,10 @@ def test_is_measured_and_checked_where_prices_are_wanted(tessera_binary, openvin
 def test_a_tiny_graph_gets_no_region_unless_there_is_time_for_it(
         tessera_binary, openvino, needs_a_library, tmp_path):
     """The milliseconds of its tune budget are not enough to build a region."""
-    graph = helper.make_graph(
-        [helper.make_node("Relu", ["x0"], ["x1"], "first"),
-         helper.make_node("Conv", ["x1", "w"], ["y"], "second")], "tiny",
-        [helper.make_tensor_value_info("x0", TensorProto.FLOAT, SHAPE)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, SHAPE)],
-        [numpy_helper.from_array(np.eye(CHANNELS, dtype=np.float32)[..., None, None], "w")])
-    model = tmp_path / "tiny.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              model)
+    model = save_model(tmp_path / "tiny.onnx",
+                       [node("Relu", "x0", "x1", "first"), node("Conv", "x1 w", "y", "second")],
+                       {"x0": SHAPE}, {"y": SHAPE},
+                       {"w": np.eye(CHANNELS, dtype=np.float32)[..., None, None]})
 
     def offering(*options):
         explained = explain(tessera_binary, model, "--optimize", "--candidates", *options)
@@ -158,20 +136,14 @@ def test_executors_in_two_threads_give_what_the_reference_gives(tessera, openvin
             if not np.allclose(found, expected[index], rtol=1e-3, atol=1e-6):
                 failures.append(index)
 
-    threads = [threading.Thread(target=work, args=(index,)) for index in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        list(threads.map(work, range(2)))
     assert not failures
 
 
 def test_one_thread_runtime_serves_all_libraries(tessera, openvino, network):
-    folder = next(iter(tessera.__path__)).rsplit("/", 1)[0]
-    script = textwrap.dedent(f"""
-        import json, sys
-        sys.path.insert(0, {folder!r})
-        import numpy, tessera
+    script = f"""
+        import json, numpy, tessera
         model = tessera.load({str(network)!r}, threads=2, log=lambda message: None)
         x = {{"x0": numpy.ones({SHAPE}, numpy.float32)}}
         def libraries(name):
@@ -182,11 +154,8 @@ def test_one_thread_runtime_serves_all_libraries(tessera, openvino, network):
         model.bind({{"x0": {SHAPE}}}, threads=2, pins=[tessera.Pin("*", "openvino")]).run(x)
         print(json.dumps({{"before": before, "openvino": libraries("/libopenvino"),
                           "tbb": libraries("/libtbb.so")}}))
-        """)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
-                          check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+        """
+    found = json.loads(run_python(tessera, script).stdout)
     # OpenVINO is not loaded before a region is built.
     assert found["before"] == []
     assert found["openvino"]
@@ -195,9 +164,7 @@ def test_one_thread_runtime_serves_all_libraries(tessera, openvino, network):
 
 def test_verify_finds_nothing_wrong(bin_dir, tessera_binary, openvino):
     plugin = bin_dir.parent / "lib" / "tessera" / "backend_openvino.so"
-    done = subprocess.run([tessera_binary, "verify", "--backend", plugin, "--cases", "1"],
-                          capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_program(tessera_binary, "verify", "--backend", plugin, "--cases", "1")
 
 
 ZOO = ["squeezenet", "shufflenet", "mobilenet_v2"]
@@ -241,18 +208,15 @@ def test_slopes_lie_along_their_own_axis(tessera, openvino, first, shape, column
         shape = (*shape[:-1], columns)
     random = np.random.default_rng(6)
     weights = random.standard_normal((shape[-1], columns)).astype(np.float32)
-    constants = [numpy_helper.from_array(weights, "w")]
-    second = helper.make_node("Relu", ["m"], ["a"])
+    constants = {"w": weights}
+    second = node("Relu", "m", "a")
     if slopes is not None:
         factors = random.standard_normal(slopes).astype(np.float32)
-        constants.append(numpy_helper.from_array(factors, "s"))
-        second = helper.make_node("PRelu", ["m", "s"], ["a"])
-    graph = helper.make_graph(
-        [helper.make_node(first, ["x", "w"] if first == "MatMul" else ["x"], ["m"]), second,
-         helper.make_node("Add", ["a", "a"], ["y"])],
-        "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (*shape[:-1], columns))], constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        constants["s"] = factors
+        second = node("PRelu", "m s", "a")
+    model = model_of([node(first, ["x", "w"] if first == "MatMul" else ["x"], "m"), second,
+                      node("Add", "a a", "y")], {"x": shape}, {"y": (*shape[:-1], columns)},
+                     constants)
     x = random.standard_normal(shape).astype(np.float32)
     executor = tessera.load(model.SerializeToString()).bind(pins=[tessera.Pin("*", "openvino")])
     assert {step.backend for step in executor.plan().steps} == {"openvino"}
@@ -264,20 +228,14 @@ def test_slopes_lie_along_their_own_axis(tessera, openvino, first, shape, column
 
 def test_what_openvino_does_not_compute_is_refused(tessera, openvino):
     """Each is within what the op's version allows, and right elsewhere."""
-    ones = numpy_helper.from_array(np.ones((3, 1), np.float32), "w")
-    empty = numpy_helper.from_array(np.array([], np.int64), "s")
-    rows = (
-        ((1, 1, 5), [helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[3], strides=[4],
-                                      pads=[1, 0], ceil_mode=1, count_include_pad=1)], []),
-        ((1, 4, 3, 3), [helper.make_node("LRN", ["x"], ["y"], size=3, bias=1.5)], []),
-        ((1, 3), [helper.make_node("MatMul", ["x", "w"], ["p"]),
-                  helper.make_node("Reshape", ["p", "s"], ["y"])], [ones, empty]))
+    weights = {"w": np.ones((3, 1), np.float32), "s": np.array([], np.int64)}
+    rows = (((1, 1, 5),
+             [node("AveragePool", "x", "y", kernel_shape=[3], strides=[4], pads=[1, 0], ceil_mode=1,
+                   count_include_pad=1)], []),
+            ((1, 4, 3, 3), [node("LRN", "x", "y", size=3, bias=1.5)], []),
+            ((1, 3), [node("MatMul", "x w", "p"), node("Reshape", "p s", "y")], weights))
     for shape, nodes, constants in rows:
-        graph = helper.make_graph(
-            nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], constants)
-        model = tessera.load(helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+        model = tessera.load(model_bytes(nodes, {"x": shape}, "y", constants))
         with pytest.raises(tessera.Error, match="openvino"):
             model.bind(pins=[tessera.Pin("*", "openvino")])
         x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
@@ -288,12 +246,7 @@ def test_what_openvino_does_not_compute_is_refused(tessera, openvino):
 
 def load_nodes(tessera, nodes, shape, constants=(), opset=13):
     """A model of one input x and one output y."""
-    graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(value, name) for name, value in dict(constants).items()])
-    return tessera.load(helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8).SerializeToString())
+    return tessera.load(model_bytes(nodes, {"x": shape}, "y", dict(constants), opset=opset))
 
 
 def chain_of(ops, constants, shape):
@@ -306,7 +259,7 @@ def chain_of(ops, constants, shape):
             values[f"c{index}"] = np.full(shape, constant, np.float32)
             inputs.append(f"c{index}")
         at = "y" if index == len(ops) - 1 else f"v{index}"
-        nodes.append(helper.make_node(op, inputs, [at], f"{op}{index}"))
+        nodes.append(node(op, inputs, [at], f"{op}{index}"))
     return nodes, values
 
 
@@ -379,7 +332,7 @@ def test_factors_of_products_stay_finite(tessera, openvino, ops):
             values[f"c{index}"] = np.full(shapes[op], 1e30, np.float32)
             inputs.append(f"c{index}")
         at = "y" if index == len(ops) - 1 else f"v{index}"
-        nodes.append(helper.make_node(op, inputs, [at], f"{op}{index}"))
+        nodes.append(node(op, inputs, [at], f"{op}{index}"))
     x = np.full((1, 8, 6, 8), 1e-30, np.float32)
     model = load_nodes(tessera, nodes, x.shape, values)
     found = model.bind(backends=["openvino", "reference"], optimize="now").run({"x": x})[0]
@@ -395,7 +348,7 @@ def test_factors_of_products_stay_finite(tessera, openvino, ops):
 def test_a_sum_without_parts_is_short(tessera, openvino, shape, axes):
     """OpenVINO adds up what is not neighbouring in the last two axes one after the other."""
     for op in ("ReduceMean", "ReduceSumSquare"):
-        nodes = [helper.make_node("Abs", ["x"], ["a"]), helper.make_node(op, ["a"], ["y"], "sum", axes=axes)]
+        nodes = [node("Abs", "x", "a"), node(op, "a", "y", "sum", axes=axes)]
         model = load_nodes(tessera, nodes, shape, opset=11)
         with pytest.raises(tessera.Error, match="is not exact enough: it adds up"):
             model.bind(pins=[tessera.Pin("sum", "openvino")])
@@ -407,8 +360,7 @@ def test_a_sum_without_parts_is_short(tessera, openvino, shape, axes):
     ((32,), [0]), ((32, 4), [0]), ((2, 32, 3, 5), [1]), ((1, 32, 1, 1), [1]), ((8, 8, 8), [0, 1, 2])])
 def test_a_sum_of_rows_or_of_few_elements_is_within_its_bound(tessera, openvino, shape, axes):
     random = np.random.default_rng(8)
-    nodes = [helper.make_node("Abs", ["x"], ["a"]),
-             helper.make_node("ReduceMean", ["a"], ["y"], axes=axes)]
+    nodes = [node("Abs", "x", "a"), node("ReduceMean", "a", "y", axes=axes)]
     model = load_nodes(tessera, nodes, shape, opset=11)
     executor = model.bind(pins=[tessera.Pin("*", "openvino")])
     for turn in range(200):

@@ -1,5 +1,6 @@
 // Whole graphs and their parts as regions: networks on images and on sequences, with random ops and
 // odd shapes.
+#include "base/tensors_test.h"
 #include "candidate_check.h"
 
 namespace tessera {
@@ -35,8 +36,7 @@ class Growing {
 
   std::string integers(const std::vector<int64_t>& values) {
     const std::string called = "c" + std::to_string(++constants_);
-    made_.constant(called, Tensor::from<int64_t>(DataType::Int64,
-                                                 {static_cast<int64_t>(values.size())}, values));
+    made_.constant(called, ints({static_cast<int64_t>(values.size())}, values));
     return called;
   }
 
@@ -65,9 +65,8 @@ void add_convolution(Growing& net) {
   const int64_t from = dims[1];
   const bool is_by_channel = dice.one_in(4);
   const int64_t to = is_by_channel ? from : channels;
-  Attributes attributes;
-  attributes.set("pads", std::vector<int64_t>(4, kernel / 2));
-  attributes.set("group", is_by_channel ? from : int64_t{1});
+  const Attributes attributes = attributes_of({{"pads", std::vector<int64_t>(4, kernel / 2)},
+                                               {"group", is_by_channel ? from : int64_t{1}}});
   const std::string weight =
       net.constant({to, is_by_channel ? 1 : from, kernel, kernel}, -0.2F, 0.2F);
   std::vector<std::string> others = {weight};
@@ -78,9 +77,7 @@ void add_convolution(Growing& net) {
 }
 
 void add_pooling(Growing& net) {
-  Attributes attributes;
-  attributes.set("kernel_shape", std::vector<int64_t>{2, 3});
-  attributes.set("pads", std::vector<int64_t>{1, 1, 1, 1});
+  Attributes attributes = attributes_of({{"kernel_shape", {2, 3}}, {"pads", {1, 1, 1, 1}}});
   const bool is_largest = net.dice().one_in(2);
   if (!is_largest) attributes.set("count_include_pad", int64_t{net.dice().one_in(2)});
   net.add(is_largest ? "MaxPool" : "AveragePool", {}, attributes);
@@ -128,11 +125,7 @@ RandomGraph picture_network(Dice& dice, const ops::Registry& registry) {
         break;
       default:
         add_simple(net, {"Sigmoid", "Exp"});
-        net.add("Concat", {before}, [] {
-          Attributes attributes;
-          attributes.set("axis", int64_t{1});
-          return attributes;
-        }());
+        net.add("Concat", {before}, [] { return attributes_of({{"axis", 1}}); }());
         net.dims()[1] *= 2;
         // Repeated exponentials would overflow float32.
         net.add("Tanh");
@@ -158,8 +151,7 @@ void add_layer_normalization(Growing& net) {
 
 void add_attention(Growing& net) {
   const std::string value = net.name();
-  Attributes turn;
-  turn.set("perm", std::vector<int64_t>{0, 2, 1});
+  const Attributes turn = attributes_of({{"perm", {0, 2, 1}}});
   net.add("Transpose", {}, turn);
   // Attention: every row with every other row, then the values.
   net.add("MatMul", {value});

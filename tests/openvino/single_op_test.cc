@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <ostream>
 
+#include "base/tensors_test.h"
 #include "candidate_check.h"
 
 namespace tessera {
 namespace {
-
-Tensor integers(const std::vector<int64_t>& values) {
-  return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values.size())}, values);
-}
 
 std::vector<int64_t> any_dims(Dice& dice, int64_t min_rank, int64_t max_rank) {
   std::vector<int64_t> dims;
@@ -22,9 +19,8 @@ std::vector<int64_t> any_dims(Dice& dice, int64_t min_rank, int64_t max_rank) {
 
 RandomGraph finish(RandomGraph made, const std::string& op, const std::vector<std::string>& inputs,
                    const Attributes& attributes = {}) {
-  made.builder.node("y", op, inputs, {"y"}, attributes);
-  made.builder.output("y");
-  return made;
+  made.node("y", op, inputs, attributes);
+  return made.ending_in("y");
 }
 
 RandomGraph function(Dice& dice, const ops::Registry& registry) {
@@ -64,8 +60,8 @@ RandomGraph binary(Dice& dice, const ops::Registry& registry) {
 RandomGraph clip(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
   made.input("x", dice.tensor(any_dims(dice, 0, 4), -4, 4));
-  made.constant("low", Tensor::from<float>(DataType::Float32, {}, std::vector<float>{-1}));
-  made.constant("high", Tensor::from<float>(DataType::Float32, {}, std::vector<float>{2}));
+  made.constant("low", floats({}, {-1}));
+  made.constant("high", floats({}, {2}));
   if (dice.one_in(3)) return finish(std::move(made), "Clip", {"x", "low"});
   if (dice.one_in(3)) return finish(std::move(made), "Clip", {"x", "", "high"});
   return finish(std::move(made), "Clip", {"x", "low", "high"});
@@ -83,8 +79,7 @@ RandomGraph reduction(Dice& dice, const ops::Registry& registry) {
   for (int64_t axis = 0; axis < static_cast<int64_t>(dims.size()); ++axis) {
     if (dice.one_in(2)) axes.push_back(axis);
   }
-  Attributes attributes;
-  attributes.set("keepdims", int64_t{dice.one_in(2)});
+  Attributes attributes = attributes_of({{"keepdims", int64_t{dice.one_in(2)}}});
   std::string op = dice.pick(kOps);
   if (has_attribute) {
     if (!axes.empty()) attributes.set("axes", axes);
@@ -92,7 +87,7 @@ RandomGraph reduction(Dice& dice, const ops::Registry& registry) {
   }
   attributes.set("noop_with_empty_axes", int64_t{dice.one_in(2)});
   if (dice.one_in(4)) return finish(std::move(made), op, {"x"}, attributes);
-  made.constant("axes", integers(axes));
+  made.constant("axes", ints(axes));
   return finish(std::move(made), op, {"x", "axes"}, attributes);
 }
 
@@ -104,9 +99,8 @@ RandomGraph softmax(Dice& dice, const ops::Registry& registry) {
   // The older version normalizes over all following axes too.
   if (is_old) std::fill(dims.begin() + axis + 1, dims.end(), 1);
   made.input("x", dice.tensor(dims, -5, 5));
-  Attributes attributes;
-  attributes.set("axis", axis);
-  return finish(std::move(made), dice.one_in(2) ? "Softmax" : "LogSoftmax", {"x"}, attributes);
+  return finish(std::move(made), dice.one_in(2) ? "Softmax" : "LogSoftmax", {"x"},
+                attributes_of({{"axis", axis}}));
 }
 
 RandomGraph slice(Dice& dice, const ops::Registry& registry) {
@@ -115,10 +109,10 @@ RandomGraph slice(Dice& dice, const ops::Registry& registry) {
   made.input("x", dice.tensor(dims));
   const int64_t axis = dice.whole(0, 2);
   const int64_t step = dice.pick(std::vector<int64_t>{1, 2, -1, -2});
-  made.constant("starts", integers({step > 0 ? dice.whole(0, 1) : int64_t{-1}}));
-  made.constant("ends", integers({step > 0 ? int64_t{1000} : int64_t{-1000}}));
-  made.constant("axes", integers({axis}));
-  made.constant("steps", integers({step}));
+  made.constant("starts", ints({step > 0 ? dice.whole(0, 1) : int64_t{-1}}));
+  made.constant("ends", ints({step > 0 ? int64_t{1000} : int64_t{-1000}}));
+  made.constant("axes", ints({axis}));
+  made.constant("steps", ints({step}));
   return finish(std::move(made), "Slice", {"x", "starts", "ends", "axes", "steps"});
 }
 
@@ -126,11 +120,11 @@ RandomGraph pad(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
   const std::vector<int64_t> dims = {dice.whole(2, 5), dice.whole(2, 5), dice.whole(3, 9)};
   made.input("x", dice.tensor(dims));
-  Attributes attributes;
-  attributes.set("mode", dice.pick(std::vector<std::string>{"constant", "reflect", "edge"}));
+  const Attributes attributes =
+      attributes_of({{"mode", dice.pick(std::vector<std::string>{"constant", "reflect", "edge"})}});
   std::vector<int64_t> pads;
   for (int side = 0; side < 6; ++side) pads.push_back(dice.whole(0, 1));
-  made.constant("pads", integers(pads));
+  made.constant("pads", ints(pads));
   return finish(std::move(made), "Pad", {"x", "pads"}, attributes);
 }
 
@@ -152,19 +146,19 @@ RandomGraph move(Dice& dice, const ops::Registry& registry) {
       attributes.set("perm", std::vector<int64_t>{2, 0, 3, 1});
       return finish(std::move(made), "Transpose", {"x"}, attributes);
     case 3:
-      made.constant("repeats", integers({1, 2, 1, 3}));
+      made.constant("repeats", ints({1, 2, 1, 3}));
       return finish(std::move(made), "Tile", {"x", "repeats"});
     case 4:
-      made.constant("shape", integers({0, -1}));
+      made.constant("shape", ints({0, -1}));
       return finish(std::move(made), "Reshape", {"x", "shape"});
     case 5:
       attributes.set("axis", dice.whole(0, 4));
       return finish(std::move(made), "Flatten", {"x"}, attributes);
     case 6:
-      made.constant("axes", integers({0, -1}));
+      made.constant("axes", ints({0, -1}));
       return finish(std::move(made), "Unsqueeze", {"x", "axes"});
     default:
-      made.constant("shape", integers({3, dims[0], dims[1], dims[2], dims[3]}));
+      made.constant("shape", ints({3, dims[0], dims[1], dims[2], dims[3]}));
       return finish(std::move(made), "Expand", {"x", "shape"});
   }
 }
@@ -176,7 +170,7 @@ RandomGraph choice(Dice& dice, const ops::Registry& registry) {
     made.input("table", dice.tensor({7, dice.whole(1, 9)}));
     std::vector<int64_t> rows;
     for (int row = 0; row < 5; ++row) rows.push_back(dice.whole(-7, 6));
-    made.input("rows", integers(rows));
+    made.input("rows", ints(rows));
     return finish(std::move(made), "Gather", {"table", "rows"});
   }
   std::vector<char> answers;
@@ -244,8 +238,7 @@ RandomGraph recurrence(Dice& dice, const ops::Registry& registry) {
   const int64_t width = dice.whole(1, 20);
   const bool is_both = dice.one_in(3);
   const int64_t directions = is_both ? 2 : 1;
-  Attributes attributes;
-  attributes.set("hidden_size", hidden);
+  Attributes attributes = attributes_of({{"hidden_size", hidden}});
   if (is_both) attributes.set("direction", std::string("bidirectional"));
   if (!is_lstm) attributes.set("linear_before_reset", int64_t{dice.one_in(2)});
   made.input("x", dice.tensor({dice.whole(1, 6), dice.whole(1, 3), width}));
@@ -254,7 +247,7 @@ RandomGraph recurrence(Dice& dice, const ops::Registry& registry) {
   made.constant("b", dice.tensor({directions, 2 * gates * hidden}));
   std::vector<std::string> outputs = {"y", "h"};
   if (is_lstm) outputs.emplace_back("c");
-  made.builder.node("n", is_lstm ? "LSTM" : "GRU", {"x", "w", "r", "b"}, outputs, attributes);
+  made.node("n", is_lstm ? "LSTM" : "GRU", {"x", "w", "r", "b"}, outputs, attributes);
   for (const std::string& output : outputs) made.builder.output(output);
   return made;
 }
@@ -264,13 +257,10 @@ RandomGraph split(Dice& dice, const ops::Registry& registry) {
   const int64_t first = dice.whole(1, 5);
   const int64_t second = dice.whole(1, 5);
   made.input("x", dice.tensor({dice.whole(1, 3), first + second, dice.whole(1, 4)}));
-  made.constant("sizes", integers({first, second}));
-  Attributes attributes;
-  attributes.set("axis", int64_t{1});
-  made.builder.node("n", "Split", {"x", "sizes"}, {"y", "z"}, attributes);
+  made.constant("sizes", ints({first, second}));
+  made.node("n", "Split", {"x", "sizes"}, {"y", "z"}, attributes_of({{"axis", 1}}));
   made.builder.output("y");
-  made.builder.output("z");
-  return made;
+  return made.ending_in("z");
 }
 
 struct Family {
@@ -337,7 +327,7 @@ TEST(OpenvinoRefusals, SayWhy) {
       {"int64, which it computes as int32",
        [](Dice&, const ops::Registry& registry) {
          RandomGraph made(registry, 13);
-         made.input("x", integers({1}));
+         made.input("x", ints({1}));
          return finish(std::move(made), "Abs", {"x"});
        },
        "Abs: input 0 is not float32"},
@@ -345,9 +335,7 @@ TEST(OpenvinoRefusals, SayWhy) {
        [](Dice& dice, const ops::Registry& registry) {
          RandomGraph made(registry, 11);
          made.input("x", dice.tensor({2, 3}));
-         Attributes attributes;
-         attributes.set("axis", int64_t{0});
-         return finish(std::move(made), "Softmax", {"x"}, attributes);
+         return finish(std::move(made), "Softmax", {"x"}, attributes_of({{"axis", 0}}));
        },
        "Softmax: it computes no softmax over several axes"},
       {"a sum of magnitudes that it leaves out over axes of one element",
@@ -361,7 +349,7 @@ TEST(OpenvinoRefusals, SayWhy) {
        [](Dice& dice, const ops::Registry& registry) {
          RandomGraph made(registry, 13);
          made.input("x", dice.tensor({1, 3}));
-         made.input("shape", integers({3}));
+         made.input("shape", ints({3}));
          return finish(std::move(made), "Reshape", {"x", "shape"});
        },
        "Reshape: input 1 is not a constant"},

@@ -3,11 +3,11 @@ knows only what another one has saved."""
 
 import functools
 import shutil
-import subprocess
 
 import pytest
 
 from installed import ROOT, environment, needed
+from programs import run_program
 
 INVALID_ARGUMENT, UNSUPPORTED, CORRUPT, CACHE_MISS = 2, 3, 6, 9
 
@@ -16,12 +16,10 @@ INVALID_ARGUMENT, UNSUPPORTED, CORRUPT, CACHE_MISS = 2, 3, 6, 9
 def program(prefix, tmp_path_factory):
     file = tmp_path_factory.mktemp("caches") / "caches"
     library = prefix / "lib"
-    done = subprocess.run(
-        [needed("cc"), "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror",
-         "-Wno-missing-field-initializers", f"-I{prefix / 'include'}",
-         ROOT / "tests" / "package" / "caches.c", f"-L{library}", "-ltessera",
-         f"-Wl,-rpath,{library}", "-o", file], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_program(needed("cc"), "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror",
+                "-Wno-missing-field-initializers", f"-I{prefix / 'include'}",
+                ROOT / "tests" / "package" / "caches.c", f"-L{library}", "-ltessera",
+                f"-Wl,-rpath,{library}", "-o", file)
     return file
 
 
@@ -31,10 +29,8 @@ def call_in(folder, program, model, *words, code=0, user="user", cache_dir="work
     for name in (user, cache_dir):
         (folder / name).mkdir(exist_ok=True)
     fixed = ("set", "threads", "1", "set", "cache_dir", cache_dir)
-    done = subprocess.run([program, model, *fixed, *map(str, words)], text=True,
-                          capture_output=True, timeout=300, check=False, cwd=folder,
-                          env=environment(XDG_CACHE_HOME=folder / user))
-    assert done.returncode == code, done.stdout + done.stderr
+    done = run_program(program, model, *fixed, *words, code=code, cwd=folder,
+                       env=environment(XDG_CACHE_HOME=folder / user))
     return done.stdout, done.stderr
 
 

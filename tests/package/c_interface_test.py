@@ -1,16 +1,16 @@
 """The C interface from another language: Python's ctypes, which knows nothing but tessera_c.h."""
 
+import concurrent.futures
 import ctypes
 import pathlib
-import subprocess
 import sys
-import threading
 
 import numpy as np
 import onnx
 import pytest
 
 from installed import environment
+from programs import run_program
 
 OK, INVALID_MODEL, INVALID_ARGUMENT, CACHE_MISS = 0, 1, 2, 9
 TYPES = {np.dtype(np.float32): 12, np.dtype(np.int64): 5}
@@ -259,11 +259,8 @@ def test_threads_share_a_model(library, loaded):
         except BaseException as failure:  # raised by the test, not by the thread
             failures.append(failure)
 
-    threads = [threading.Thread(target=work, args=(rows,)) for rows in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        list(threads.map(work, range(1, 5)))
     assert failures == []
 
 
@@ -282,10 +279,9 @@ def test_it_finds_plug_ins_though_its_name_was_relative(prefix, model, needs_a_l
     proto = onnx.load(model)
     proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
     onnx.save(proto, static)
-    done = subprocess.run([sys.executable, "-c", RELATIVE, static], cwd=prefix / "lib",
-                          env=environment(), text=True, capture_output=True, check=False,
-                          timeout=100)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = run_program(sys.executable, "-c", RELATIVE, static, cwd=prefix / "lib",
+                       env=environment())
+    assert done.stderr == ""
 
 
 PROGRAM = """
@@ -300,8 +296,6 @@ print(library.tessera_version().decode(), tessera.load(sys.argv[2]).bind({"x": (
 def test_it_lives_beside_the_python_module(prefix, bin_dir, model):
     if not any((bin_dir.parent / "python").glob("tessera/_core*")):
         pytest.skip("this build has no Python module")
-    done = subprocess.run([sys.executable, "-c", PROGRAM, prefix / "lib" / "libtessera.so", model],
-                          env=environment(PYTHONPATH=bin_dir.parent / "python"), text=True,
-                          capture_output=True, check=False, timeout=100)
-    assert done.returncode == 0, done.stderr
+    done = run_program(sys.executable, "-c", PROGRAM, prefix / "lib" / "libtessera.so", model,
+                       env=environment(PYTHONPATH=bin_dir.parent / "python"))
     assert done.stdout.startswith("0.1.0 ")

@@ -1,11 +1,11 @@
 """An installed copy of this build, which was moved to another folder afterwards."""
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
 from installed import run
+from small_models import node, save_model, tensor_type
 
 
 @pytest.fixture(scope="session")
@@ -29,34 +29,19 @@ def prefix(build_dir, tmp_path_factory):
 def model(tmp_path_factory):
     """relu = max(x * w, 0), in which the first dimension of x is open; positions = NonZero(x)."""
     weights = np.array([[1, -1, 0.5], [2, 1, 0.25]], np.float32)
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["product"]),
-         helper.make_node("Relu", ["product"], ["relu"]),
-         helper.make_node("NonZero", ["x"], ["positions"])],
-        "small", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 2])],
-        [helper.make_tensor_value_info("relu", TensorProto.FLOAT, ["batch", 3]),
-         helper.make_tensor_value_info("positions", TensorProto.INT64, [2, None])],
-        [numpy_helper.from_array(weights, "w")])
-    file = tmp_path_factory.mktemp("model") / "small.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-              file)
-    return file
+    return save_model(tmp_path_factory.mktemp("model") / "small.onnx",
+                      [node("MatMul", "x w", "product"), node("Relu", "product", "relu"),
+                       node("NonZero", "x", "positions")], {"x": ["batch", 2]},
+                      {"relu": ["batch", 3],
+                       "positions": tensor_type(TensorProto.INT64, [2, None])}, {"w": weights})
 
 
 @pytest.fixture(scope="session")
 def measured_model(tmp_path_factory):
     """Large enough that several kernels could be fastest by more than noise."""
     weights = np.ones((64, 64, 3, 3), np.float32)
-    make = helper.make_node
-    nodes = [make("Conv", ["x", "w"], ["a"], pads=[1] * 4), make("Relu", ["a"], ["b"]),
-             make("Conv", ["b", "w"], ["c"], pads=[1] * 4),
-             make("MaxPool", ["c"], ["d"], kernel_shape=[2, 2]), make("Softmax", ["d"], ["y"])]
-    graph = helper.make_graph(
-        nodes, "convolutions",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 64, 56, 56])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(weights, "w")])
-    file = tmp_path_factory.mktemp("measured") / "convolutions.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-              file)
-    return file
+    nodes = [node("Conv", "x w", "a", pads=[1] * 4), node("Relu", "a", "b"),
+             node("Conv", "b w", "c", pads=[1] * 4), node("MaxPool", "c", "d", kernel_shape=[2, 2]),
+             node("Softmax", "d", "y")]
+    return save_model(tmp_path_factory.mktemp("measured") / "convolutions.onnx", nodes,
+                      {"x": [1, 64, 56, 56]}, "y", {"w": weights})

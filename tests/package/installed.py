@@ -3,9 +3,9 @@
 import os
 import pathlib
 import shutil
-import subprocess
 
 import pytest
+from programs import run_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -18,10 +18,7 @@ def environment(**more):
 
 
 def run(*command, returncode=0, cwd=None, **more):
-    done = subprocess.run([*map(str, command)], text=True, capture_output=True, check=False,
-                          timeout=300, cwd=cwd, env=environment(**more))
-    assert done.returncode == returncode, f"{command}: {done.stdout}{done.stderr}"
-    return done
+    return run_program(*command, code=returncode, cwd=cwd, env=environment(**more))
 
 
 def needed(program):

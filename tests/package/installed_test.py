@@ -5,12 +5,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from installed import ROOT, environment, needed, run
+from programs import run_program
 
 EXAMPLE = ROOT / "examples" / "06_installed"
 # x is 0, 0.01.
@@ -157,9 +157,7 @@ def test_a_plug_in_of_the_user_replaces_the_one_of_its_name(prefix, model, tmp_p
     assert done.stderr == ""
 
 
-def test_a_plug_in_without_its_library_says_what_is_missing(prefix, tmp_path, why_unusable):
-    if why_unusable.get("onednn"):
-        pytest.skip(f"onednn is {why_unusable['onednn']}")
+def test_a_plug_in_without_its_library_says_what_is_missing(prefix, tmp_path, needs_onednn):
     # A file that is no library comes first in the plug-in's search path.
     folder = shutil.copytree(prefix, tmp_path / "copy", symlinks=True)
     own = folder / "lib" / "tessera" / "onednn"
@@ -189,8 +187,7 @@ def test_cmake_checks_the_version(wanted, is_found, prefix, tmp_path):
         f"cmake_minimum_required(VERSION 3.20)\nproject(check LANGUAGES C)\n"
         f"find_package(tessera {wanted} REQUIRED)\nfile(WRITE found ${{TESSERA_PLUGIN_DIR}})\n")
     command = ["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}"]
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False,
-                          env=environment())
+    done = run_program(*command, code=None, env=environment())
     assert (done.returncode == 0) == is_found, done.stderr
     if is_found:
         assert os.path.samefile((tmp_path / "found").read_text(), prefix / "lib" / "tessera")

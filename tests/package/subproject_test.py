@@ -2,11 +2,11 @@
 With --long, one is built and run, which compiles the whole library."""
 
 import shutil
-import subprocess
 
 import pytest
 
 from installed import ROOT, environment, run
+from programs import run_program
 
 PROJECT = """
 cmake_minimum_required(VERSION 3.25)
@@ -85,10 +85,9 @@ def test_it_builds_and_runs(is_long, tmp_path, model):
               f"-DCMAKE_CXX_COMPILER_LAUNCHER={shutil.which('ccache') or ''}")
     example = ROOT / "examples" / "06_installed" / "run_model.cc"
     (tmp_path / "program.cc").write_text(example.read_text())
-    done = subprocess.run(["ninja", "-C", tmp_path / "build", "-j", "2", "all", "contained"],
-                          capture_output=True, text=True, check=False, timeout=60 * BUILD_MINUTES,
-                          env=environment(CCACHE_SLOPPINESS="pch_defines,time_macros"))
-    assert done.returncode == 0, done.stdout[-5000:]
+    run_program("ninja", "-C", tmp_path / "build", "-j", "2", "all", "contained",
+                timeout=60 * BUILD_MINUTES,
+                env=environment(CCACHE_SLOPPINESS="pch_defines,time_macros"))
     # The program that contains the library does not lie beside its plug-ins.
     plugins = {"TESSERA_BACKEND_PATH": tmp_path / "build/_deps/tessera-build/lib/tessera"}
     for name, settings in (("program", {}), ("contained", plugins)):

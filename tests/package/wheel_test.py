@@ -3,17 +3,16 @@ everything the first time, and pip installs it; otherwise its files come from th
 
 import importlib.metadata
 import json
-import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from installed import ROOT, needed, run
 from load_tool import load_tool
+from programs import run_program
 
 EXAMPLE = ROOT / "examples" / "05_onnxruntime" / "classify.py"
 BUILD_MINUTES = 90
@@ -47,10 +46,7 @@ class Environment:
 
 def build_wheel(folder, *options):
     pytest.importorskip("auditwheel", reason="auditwheel is not installed: tools/setup check")
-    done = subprocess.run(
-        [ROOT / "tools" / "wheel", "--output", folder, *options], text=True, capture_output=True,
-        check=False, timeout=60 * BUILD_MINUTES)
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
+    run_program(ROOT / "tools" / "wheel", "--output", folder, *options, timeout=60 * BUILD_MINUTES)
     wheel, = folder.glob("*.whl")
     return wheel
 
@@ -93,8 +89,8 @@ def test_it_is_the_installed_module_that_runs(environment, tmp_path):
 
 
 def test_import_loads_no_library_of_a_plug_in(environment, tmp_path):
-    mapped = run(environment.python, "-c", "import tessera; print(open('/proc/self/maps').read())",
-                 cwd=tmp_path).stdout
+    mapped = run(environment.python, "-c",
+                 "import tessera; print(open('/proc/self/maps').read())", cwd=tmp_path).stdout
     assert "_core" in mapped
     assert [name for name in HEAVY if name in mapped] == []
 
@@ -255,7 +251,7 @@ def newer_pythons():
     found = [shutil.which(f"python3.{minor}") for minor in range(12, 20)]
     # Some names only say that another tool would have to be told to use that version.
     return [python for python in filter(None, found)
-            if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0]
+            if run_program(python, "-c", "", code=None).returncode == 0]
 
 
 def test_one_wheel_serves_all_newer_versions_of_python(is_long, tmp_path):
@@ -292,9 +288,8 @@ def test_no_file_knows_the_folders_of_the_build(wheel, environment):
 
 @pytest.mark.parametrize("name, pattern", [("onednn", "lib/lib*.so*"),
                                            ("openvino", "lib/python3*/site-packages/openvino")])
-def test_a_package_is_found_where_pip_puts_it(name, pattern, wheel, tmp_path, model, why_unusable):
-    if why_unusable.get(name):
-        pytest.skip(f"{name} is {why_unusable[name]}")
+def test_a_package_is_found_where_pip_puts_it(name, pattern, wheel, tmp_path, model, need_backend):
+    need_backend(name)
     made = Environment(tmp_path / "here")
     made.pip("install", "--no-index", "--no-deps", wheel)
     entry = made.backends()[name]

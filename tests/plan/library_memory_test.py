@@ -1,14 +1,11 @@
 """Memory that libraries keep for their kernels counts as a plan's memory, though not reported."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import run_python
+from small_models import node, normal, save_model
 
 PRODUCTS = 700
 MEBI = 1 << 20
@@ -42,32 +39,22 @@ print(json.dumps({"grown": grown, "library": memory.library_bytes, "total": memo
 def model(tmp_path_factory):
     """Many small products, no two of one shape."""
     draw = np.random.default_rng(0)
-    nodes, weights, last, width = [], [], "x", 8
+    nodes, weights, last, width = [], {}, "x", 8
     for index in range(PRODUCTS):
         following = 8 + index % 61 if index % 2 else 9 + index // 61 + index % 7
-        weights.append(numpy_helper.from_array(
-            draw.standard_normal((width, following)).astype(np.float32) / width**0.5, f"w{index}"))
-        nodes.append(helper.make_node("MatMul", [last, f"w{index}"], [f"y{index}"], f"p{index}"))
+        weights[f"w{index}"] = normal(draw, width, following) / width**0.5
+        nodes.append(node("MatMul", [last, f"w{index}"], f"y{index}", f"p{index}"))
         last, width = f"y{index}", following
-    graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8])],
-        [helper.make_tensor_value_info(last, TensorProto.FLOAT, None)], weights)
-    path = tmp_path_factory.mktemp("products") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
-    return path
+    return save_model(tmp_path_factory.mktemp("products") / "model.onnx", nodes, {"x": [1, 8]},
+                      {last: None}, weights)
 
 
 @pytest.fixture
-def bind(bin_dir, tessera, model, why_unusable):
+def bind(bin_dir, tessera, model, need_backend):
     def call(**options):
         for name in options["backends"]:
-            if why_unusable.get(name, "unknown"):
-                pytest.skip(f"{name} is not usable")
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, model, json.dumps(options)], capture_output=True, text=True,
-            check=False, env={**os.environ, "PYTHONPATH": str(bin_dir.parent / "python")})
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+            need_backend(name)
+        return json.loads(run_python(tessera, PROGRAM, model, json.dumps(options)).stdout)
 
     return call
 

@@ -3,12 +3,11 @@ says so."""
 
 import json
 import re
-import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import run_program
+from small_models import node, save_model
 
 
 @pytest.fixture(scope="module")
@@ -17,18 +16,11 @@ def model(tmp_path_factory):
     """
     source = np.random.default_rng(1)
     weights = [source.standard_normal((32, 32, 3, 3), np.float32) / 16 for _ in range(2)]
-    nodes = [helper.make_node("Conv", ["x", "w0"], ["a"], name="conv0", pads=[1, 1, 1, 1]),
-             helper.make_node("Relu", ["a"], ["b"], name="relu"),
-             helper.make_node("Conv", ["b", "w1"], ["y"], name="conv1", pads=[1, 1, 1, 1])]
+    nodes = [node("Conv", "x w0", "a", "conv0", pads=[1, 1, 1, 1]), node("Relu", "a", "b", "relu"),
+             node("Conv", "b w1", "y", "conv1", pads=[1, 1, 1, 1])]
     shape = [1, 32, 20, 20]
-    graph = helper.make_graph(
-        nodes, "convolutions", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
-        [numpy_helper.from_array(weight, f"w{index}") for index, weight in enumerate(weights)])
-    path = tmp_path_factory.mktemp("budget") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    return save_model(tmp_path_factory.mktemp("budget") / "model.onnx", nodes, {"x": shape},
+                      {"y": shape}, {f"w{index}": weight for index, weight in enumerate(weights)})
 
 
 @pytest.fixture
@@ -37,9 +29,8 @@ def inspect(tessera_binary, model):
 
     def call(budget=None, *options):
         budgets = [] if budget is None else ["--memory-budget", str(budget)]
-        done = subprocess.run([tessera_binary, "inspect", model, "--memory", "--json", "--threads",
-                               "1", *budgets, *options],
-                              capture_output=True, text=True, timeout=120, check=False)
+        done = run_program(tessera_binary, "inspect", model, "--memory", "--json", "--threads", "1",
+                           *budgets, *options, code=None)
         assert done.returncode in (0, 3), done.stderr
         report = json.loads(done.stdout)
         assert ("error" in report) == (done.returncode == 3)
@@ -82,10 +73,8 @@ def test_it_runs_within_the_budget(tessera_binary, inspect, model, tmp_path):
     outputs = []
     for options in (["--backends", "reference"], ["--memory-budget", str(least)]):
         folder = tmp_path / str(len(outputs))
-        done = subprocess.run([tessera_binary, "run", model, "--random", "3", "--threads", "1",
-                               "--output", folder, *options],
-                              capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stderr
+        run_program(tessera_binary, "run", model, "--random", "3", "--threads", "1", "--output",
+                    folder, *options)
         outputs.append(np.load(next(folder.glob("*.npy"))))
     np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-3, atol=1e-4)
 
@@ -93,9 +82,7 @@ def test_it_runs_within_the_budget(tessera_binary, inspect, model, tmp_path):
 @pytest.mark.parametrize("text", ["0", "-1", "x", "1e6", "9223372036854775808"])
 def test_a_budget_that_is_none(tessera_binary, model, text):
     for command in (["run"], ["bench"], ["tune"], ["explain"], ["inspect", "--memory"]):
-        done = subprocess.run([tessera_binary, *command, model, f"--memory-budget={text}"],
-                              capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 2
+        done = run_program(tessera_binary, *command, model, f"--memory-budget={text}", code=2)
         assert "--memory-budget" in done.stderr
 
 

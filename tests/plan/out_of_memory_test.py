@@ -1,16 +1,11 @@
 """More memory than the machine has, with a real limit in a separate process."""
 
-import os
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import run_python
+from small_models import node, save_model
 
-PROGRAM = """
+LOAD = """
     import resource
     import sys
     import numpy as np
@@ -21,6 +16,8 @@ PROGRAM = """
             return int(file.read().split()[0]) * resource.getpagesize()
 
     model = tessera.load(sys.argv[1])
+"""
+PROGRAM = LOAD + """
     small = np.ones((2, 1024), np.float32)
     executor = model.bind({"x": small.shape}, threads=1)
     executor.run(small)
@@ -47,28 +44,15 @@ PROGRAM = """
 def model(tmp_path):
     """Its inner values need the memory of four rows of x at the same time, in addition to the
     output."""
-    nodes = [helper.make_node("Neg", ["x"], ["down"]), helper.make_node("Abs", ["down"], ["up"]),
-             helper.make_node("Concat", ["up", "down"], ["both"], axis=1),
-             helper.make_node("ReduceMax", ["both"], ["most"], axes=[1]),
-             helper.make_node("Mul", ["up", "most"], ["y"])]
-    graph = helper.make_graph(
-        nodes, "wide", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 1024])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", 1024])])
-    path = tmp_path / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
-              path)
-    return path
-
-
-def run_program(program, model):
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(program), model], text=True,
-                          capture_output=True,
-                          env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    nodes = [node("Neg", "x", "down"), node("Abs", "down", "up"),
+             node("Concat", "up down", "both", axis=1), node("ReduceMax", "both", "most", axes=[1]),
+             node("Mul", "up most", "y")]
+    return save_model(tmp_path / "model.onnx", nodes, {"x": ["rows", 1024]}, {"y": ["rows", 1024]},
+                      opset=13)
 
 
 def test_a_bind_beyond_the_limit_says_so_and_leaves_the_process_fit(tessera, model):
-    done = run_program(PROGRAM, model)
-    assert done.returncode == 0, done.stderr
+    done = run_python(tessera, PROGRAM, model)
     *errors, last = done.stdout.splitlines()
     assert last == "goes on (3, 1024)" and len(errors) == 6
     bytes_of_a_value = 50_000 * 1024 * 4
@@ -79,17 +63,7 @@ def test_a_bind_beyond_the_limit_says_so_and_leaves_the_process_fit(tessera, mod
         assert need >= 3 * bytes_of_a_value
 
 
-PACKING = """
-    import resource
-    import sys
-    import numpy as np
-    import tessera
-
-    def address_space():
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[0]) * resource.getpagesize()
-
-    model = tessera.load(sys.argv[1])
+PACKING = LOAD + """
     pins = [tessera.Pin("product", "native", "packed")]
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (address_space() + (40 << 20), most))
@@ -104,20 +78,11 @@ PACKING = """
 """
 
 
-def test_packing_beyond_the_limit_says_so_too(tessera, tmp_path, why_unusable):
-    if why_unusable.get("native"):
-        pytest.skip(why_unusable["native"])
+def test_packing_beyond_the_limit_says_so_too(tessera, tmp_path, needs_native):
     weight = np.full((4096, 4096), 0.5, np.float32)
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], "heavy",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4096])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4096])],
-        [numpy_helper.from_array(weight, "w")])
-    path = tmp_path / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
-              path)
-    done = run_program(PACKING, path)
-    assert done.returncode == 0, done.stderr
+    path = save_model(tmp_path / "model.onnx", [node("MatMul", "x w", "y", "product")],
+                      {"x": [1, 4096]}, {"y": [1, 4096]}, {"w": weight}, opset=13)
+    done = run_python(tessera, PACKING, path)
     error, last = done.stdout.splitlines()
     assert last == "goes on 2048.0"
     assert "weight 'w'" in error and f"could not allocate {weight.nbytes} bytes" in error

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cut_rectangle import csv_text, cut_rectangle
+from programs import end_of, run_program, start_program
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTANCES = sorted((ROOT.parent / "shared" / "instances").glob("*.csv"))
@@ -17,9 +17,8 @@ INSTANCES = sorted((ROOT.parent / "shared" / "instances").glob("*.csv"))
 HARD = csv_text(cut_rectangle(2000, steps=200, size=5000, seed=1))
 
 
-def plan_memory(binary, *arguments):
-    return subprocess.run([binary, "plan-memory", *arguments], capture_output=True, text=True,
-                          timeout=120)
+def plan_memory(binary, *arguments, code=0):
+    return run_program(binary, "plan-memory", *arguments, code=code)
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def planned(tessera_binary, tmp_path):
     def plan(text, *arguments):
         path = tmp_path / "buffers.csv"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return plan_memory(tessera_binary, path, *arguments)
+        return plan_memory(tessera_binary, path, *arguments, code=None)
 
     return plan
 
@@ -52,7 +51,6 @@ def test_the_instances_of_others_fit(tessera_binary):
     seconds = 0
     for path in INSTANCES:
         done = plan_memory(tessera_binary, path, "--capacity", "1048576", "--json")
-        assert done.returncode == 0, f"{path.name}: {done.stdout}{done.stderr}"
         report = json.loads(done.stdout)
         print(path.name, report)
         assert report["lower_bound_bytes"] <= report["arena_bytes"] <= 1048576
@@ -61,11 +59,8 @@ def test_the_instances_of_others_fit(tessera_binary):
 
 
 def test_generated_problems_are_solved_or_proven_impossible(tessera_binary):
-    done = subprocess.run(
-        [sys.executable, ROOT / "bench" / "memory_instances.py", "--count", "18", "--time-limit",
-         "20", "--published", "", "--tessera", tessera_binary],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_program(sys.executable, ROOT / "bench" / "memory_instances.py", "--count", "18",
+                       "--time-limit", "20", "--published", "", "--tessera", tessera_binary)
     [*_, last] = done.stdout.splitlines()
     kind, problems, solved, impossible, neither, *_ = last.split()
     assert (kind, problems, solved, impossible, neither) == ("all", "18", "15", "3", "0")
@@ -88,8 +83,7 @@ def test_the_search_ends_at_its_time_limit(planned):
 def start_search(tessera_binary, path):
     """A process that has begun to search."""
     path.write_text(HARD)
-    process = subprocess.Popen([tessera_binary, "plan-memory", path, "--json"],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = start_program(tessera_binary, "plan-memory", path, "--json")
     time.sleep(1)
     return process
 
@@ -97,9 +91,7 @@ def start_search(tessera_binary, path):
 @pytest.mark.alone
 def test_ctrl_c_gives_the_best_so_far(tessera_binary, tmp_path):
     process = start_search(tessera_binary, tmp_path / "buffers.csv")
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=5)
-    assert process.returncode == 0
+    output, errors = end_of(process, 0, signal.SIGINT, timeout=5)
     assert errors == "stopped early; this is the best so far\n"
     report = json.loads(output)
     assert report["is_stopped"] is True and report["is_out_of_time"] is False
@@ -109,9 +101,7 @@ def test_ctrl_c_gives_the_best_so_far(tessera_binary, tmp_path):
 @pytest.mark.alone
 def test_a_request_to_end_ends_the_search(tessera_binary, tmp_path):
     process = start_search(tessera_binary, tmp_path / "buffers.csv")
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=5)
-    assert process.returncode == -signal.SIGTERM
+    end_of(process, -signal.SIGTERM, signal.SIGTERM, timeout=5)
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf", "x", "1e9"])
@@ -157,14 +147,12 @@ def test_bad_input_names_the_place(planned, text, expected):
 
 def test_a_file_that_is_none(tessera_binary, tmp_path):
     for path in (tmp_path, tmp_path / "missing.csv"):
-        done = plan_memory(tessera_binary, path)
-        assert done.returncode == 2
+        done = plan_memory(tessera_binary, path, code=2)
         assert str(path) in done.stderr
     huge = tmp_path / "huge.csv"
     with huge.open("wb") as file:
         file.truncate(65 << 20)
-    done = plan_memory(tessera_binary, huge)
-    assert done.returncode == 2
+    done = plan_memory(tessera_binary, huge, code=2)
     assert "67108864 bytes" in done.stderr
 
 

@@ -2,31 +2,24 @@
 one executor returns different sizes for different inputs."""
 
 import json
-import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto
+from programs import run_program
+from small_models import node, save_model, tensor_type
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """Doubles its input, finds the elements above 0, and returns the sum of each row of indices."""
-    nodes = [helper.make_node("Add", ["x", "x"], ["double"], name="doubling"),
-             helper.make_node("Relu", ["double"], ["positive"], name="relu"),
-             helper.make_node("NonZero", ["positive"], ["indices"], name="finding"),
-             helper.make_node("ReduceSum", ["indices", "axes"], ["sums"], name="adding", keepdims=0),
-             helper.make_node("Identity", ["indices"], ["found"], name="giving")]
-    graph = helper.make_graph(
-        nodes, "unknown", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 4])],
-        [helper.make_tensor_value_info("sums", TensorProto.INT64, [2]),
-         helper.make_tensor_value_info("found", TensorProto.INT64, [2, "count"])],
-        [helper.make_tensor("axes", TensorProto.INT64, [1], [1])])
-    path = tmp_path_factory.mktemp("unknown") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    nodes = [node("Add", "x x", "double", "doubling"), node("Relu", "double", "positive", "relu"),
+             node("NonZero", "positive", "indices", "finding"),
+             node("ReduceSum", "indices axes", "sums", "adding", keepdims=0),
+             node("Identity", "indices", "found", "giving")]
+    return save_model(tmp_path_factory.mktemp("unknown") / "model.onnx", nodes, {"x": ["rows", 4]},
+                      {"sums": tensor_type(TensorProto.INT64, [2]),
+                       "found": tensor_type(TensorProto.INT64, [2, "count"])}, {"axes": [1]})
 
 
 def scattered(density, rows=3):
@@ -72,9 +65,8 @@ def test_such_an_output_cannot_be_bound(tessera, model):
 def test_the_program_writes_what_was_found(tessera_binary, model, tmp_path, density):
     x = scattered(density, rows=6)
     np.save(tmp_path / "x.npy", x)
-    done = subprocess.run(
-        [tessera_binary, "run", model, "--input", f"x={tmp_path / 'x.npy'}", "--output",
-         tmp_path / "out", "--json"], capture_output=True, text=True, timeout=60, check=True)
+    done = run_program(tessera_binary, "run", model, "--input", f"x={tmp_path / 'x.npy'}",
+                       "--output", tmp_path / "out", "--json")
     outputs = json.loads((tmp_path / "out/outputs.json").read_text())
     assert json.loads(done.stdout)["outputs"] and outputs
     check(x, np.load(tmp_path / "out/output_0.npy"), np.load(tmp_path / "out/output_1.npy"))

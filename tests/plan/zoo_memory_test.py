@@ -1,12 +1,11 @@
 """The memory of every network's plan is close to the maximum that is live at one time. Skipped if
 the networks of ../shared/zoo have no weights yet, as tests/models/zoo_test.py does."""
 
-import json
-import subprocess
 import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
+from programs import json_of
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = sorted((ROOT / "build" / "zoo").glob("*/weights.bin"))
@@ -18,11 +17,7 @@ if not MODELS:
 
 
 def inspect(binary, model, *options):
-    done = subprocess.run(
-        [binary, "inspect", model, "--memory", "--json", "--threads", "1", *options],
-        capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json_of(binary, "inspect", model, "--memory", "--json", "--threads", "1", *options)
 
 
 def explain_overlap(blocks, arena_bytes):
@@ -78,11 +73,8 @@ def test_sums_and_concats_take_no_memory_of_their_own(tessera_binary, name, op, 
     model = ROOT / "build" / "zoo" / name / "model.onnx"
     if not model.exists():
         pytest.skip(f"no {name}")
-    done = subprocess.run(
-        [tessera_binary, "explain", model, "--json", "--threads", "1", "--runs", "1"],
-        capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    steps = json.loads(done.stdout)["steps"]
+    steps = json_of(tessera_binary, "explain", model, "--json", "--threads", "1",
+                    "--runs", "1")["steps"]
     found = [step for step in steps if step["op"].split("+")[-1] == op]
     assert found
     assert [step["name"] for step in steps if step["op"] == "copy"] == []

@@ -1,31 +1,21 @@
 """bfloat16 through the interface of onnxruntime: OrtValues, arrays of ml_dtypes, bound memory."""
 
-import importlib
-
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto
+from small_models import model_of, node, tensor_type
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 BITS = np.array([[0x3F80, 0x4000, 0xC040], [0x0000, 0x8000, 0x7F80]], np.uint16)
 VALUES = BITS.view(ml_dtypes.bfloat16)
 
 
-@pytest.fixture(scope="session")
-def ort(tessera):
-    return importlib.import_module("tessera.onnxruntime")
-
-
 @pytest.fixture
 def session(ort):
     """y = x + x in bfloat16, z = x in float32."""
-    graph = helper.make_graph(
-        [helper.make_node("Add", ["x", "x"], ["y"]),
-         helper.make_node("Cast", ["x"], ["z"], to=TensorProto.FLOAT)], "doubled",
-        [helper.make_tensor_value_info("x", TensorProto.BFLOAT16, ["rows", 3])],
-        [helper.make_tensor_value_info("y", TensorProto.BFLOAT16, ["rows", 3]),
-         helper.make_tensor_value_info("z", TensorProto.FLOAT, ["rows", 3])])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of([node("Add", "x x", "y"), node("Cast", "x", "z", to=TensorProto.FLOAT)],
+                     {"x": tensor_type(TensorProto.BFLOAT16, ["rows", 3])},
+                     {"y": tensor_type(TensorProto.BFLOAT16, ["rows", 3]), "z": ["rows", 3]})
     return ort.InferenceSession(model.SerializeToString())
 
 

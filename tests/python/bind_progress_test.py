@@ -7,7 +7,7 @@ import weakref
 
 import numpy
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from small_models import node
 
 # These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
@@ -17,14 +17,12 @@ SHAPE = [1, 16, 32, 32]
 
 @pytest.fixture
 def path(save_model):
-    nodes, weights = [], []
+    nodes, weights = [], {}
     for at in range(3):
         weight = numpy.full((16, 16, 3, 3), 0.01, numpy.float32)
-        weights.append(numpy_helper.from_array(weight, f"w{at}"))
-        nodes.append(helper.make_node("Conv", [f"x{at}", f"w{at}"], [f"x{at + 1}"],
-                                      pads=[1, 1, 1, 1]))
-    return save_model(nodes, [("x0", TensorProto.FLOAT, SHAPE)], [("x3", TensorProto.FLOAT, SHAPE)],
-                      weights)
+        weights[f"w{at}"] = weight
+        nodes.append(node("Conv", f"x{at} w{at}", f"x{at + 1}", pads=[1, 1, 1, 1]))
+    return save_model(nodes, {"x0": SHAPE}, {"x3": SHAPE}, weights)
 
 
 def test_a_callback_is_told_of_phases(tessera, path):

@@ -4,7 +4,8 @@ import threading
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto
+from small_models import node
 
 FLOAT = TensorProto.FLOAT
 
@@ -17,14 +18,8 @@ def doubling(tessera, doubling_model):
 @pytest.fixture
 def counter(tessera, save_model):
     """total = past + x, and mean = past / 2, which reads the past too."""
-    path = save_model(
-        [
-            helper.make_node("Add", ["past", "x"], ["total"]),
-            helper.make_node("Mul", ["past", "past"], ["square"]),
-        ],
-        [("past", FLOAT, [4]), ("x", FLOAT, [4])],
-        [("total", FLOAT, [4]), ("square", FLOAT, [4])],
-    )
+    path = save_model([node("Add", "past x", "total"), node("Mul", "past past", "square")],
+                      {"past": [4], "x": [4]}, {"total": [4], "square": [4]})
     model = tessera.load(path)
     return lambda **options: model.bind(threads=1, **options)
 
@@ -166,11 +161,8 @@ def test_a_run_has_a_time_limit(tessera, doubling):
 def test_a_run_is_cancelled_from_another_thread(tessera, save_model):
     # About a second of matrix products on the reference.
     size, steps = 96, 400
-    path = save_model(
-        [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(steps)],
-        [("v0", FLOAT, [size, size])],
-        [(f"v{steps}", FLOAT, [size, size])],
-    )
+    path = save_model([node("MatMul", f"v{at} v0", f"v{at + 1}") for at in range(steps)],
+                      {"v0": [size, size]}, {f"v{steps}": [size, size]})
     executor = tessera.load(path).bind(threads=1, backends=["reference"])
     outcome = []
 

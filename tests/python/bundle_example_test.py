@@ -1,18 +1,14 @@
 """examples/08_bundle runs and prints the expected output."""
 
-import os
 import pathlib
-import subprocess
-import sys
+
+from programs import run_python
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "08_bundle" / "bundle.py"
 
 
 def test_example_starts_from_one_file(tessera, tmp_path):
-    folder = pathlib.Path(tessera.__file__).parents[1]
-    result = subprocess.run([sys.executable, EXAMPLE], env={**os.environ, "PYTHONPATH": str(folder)},
-                            text=True, cwd=tmp_path, capture_output=True, timeout=240, check=False)
-    assert result.returncode == 0, result.stderr
+    result = run_python(tessera, EXAMPLE, cwd=tmp_path)
     lines = result.stdout.splitlines()
     with_key = lines.index("from the bundle, with the key:")
     stranger = lines.index("from the bundle, somebody else:")

@@ -2,42 +2,30 @@
 detected, and the process is terminated only if the option allows that."""
 
 import json
-import os
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import run_python
+from small_models import node, save_model
 
 WIDTH = 192  # of weights that are mapped, and released as soon as they are packed
 
 
 def write_model(folder, *, op="Relu", seed=0, external=True):
     weight = np.random.default_rng(seed).standard_normal((WIDTH, WIDTH)).astype(np.float32)
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node(op, ["h"], ["y"])], "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", WIDTH])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", WIDTH])],
-        [numpy_helper.from_array(weight, "w")])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    path = folder / "model.onnx"
-    onnx.save(model, path, save_as_external_data=external, location="weights.bin",
-              size_threshold=0)
+    path = save_model(folder / "model.onnx", [node("MatMul", "x w", "h"), node(op, "h", "y")],
+                      {"x": ["rows", WIDTH]}, {"y": ["rows", WIDTH]}, {"w": weight},
+                      is_external=external)
     return path, weight
 
 
 @pytest.fixture
 def script(tessera):
     """Runs a text as a separate program, because the operating system may terminate it."""
-    folder = str(next(iter(tessera.__path__))).rsplit("/", 1)[0]
-
     def run(text, *arguments):
         prelude = f"""
             import json, os, sys
-            sys.path.insert(0, {folder!r})
             import numpy as np
             import tessera
             x = np.ones((3, {WIDTH}), np.float32)
@@ -47,11 +35,8 @@ def script(tessera):
                 except tessera.Error as error:
                     return [type(error).__name__, str(error)]
         """
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(prelude) + textwrap.dedent(text),
-             *map(str, arguments)], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (done.returncode, done.stderr)
-        return json.loads(done.stdout)
+        program = textwrap.dedent(prelude) + textwrap.dedent(text)
+        return json.loads(run_python(tessera, program, *arguments).stdout)
 
     return run
 

@@ -2,14 +2,13 @@
 threads, and runtime; with the network of the zoo, too, if it is here."""
 
 import json
-import os
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
-import onnx
 import pytest
+from programs import run_program
+from small_models import node, save_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "07_chess"
@@ -17,10 +16,7 @@ ZOO = ROOT / "build" / "zoo" / "chess" / "model.onnx"
 
 
 def call(*command, code=0, **environment):
-    done = subprocess.run(list(map(str, command)), text=True, capture_output=True, timeout=300,
-                          env={**os.environ, **environment}, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
+    return run_program(*command, code=code, variables=environment)
 
 
 @pytest.fixture(scope="module")
@@ -83,20 +79,12 @@ def test_a_batch_of_one_searches_too(small, search):
 
 def test_an_open_batch_computes_the_same(tessera, tmp_path):
     """make_network.py opens the batch of a network with Reshapes to [1, N]."""
-    from onnx import TensorProto, helper, numpy_helper
-
-    weight = numpy_helper.from_array(
-        np.random.default_rng(0).standard_normal((12, 3)).astype(np.float32), "weight")
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        [helper.make_node("Reshape", ["x", "flat_shape"], ["flat"], allowzero=1),
-         helper.make_node("MatMul", ["flat", "weight"], ["y"])], "fixed",
-        [value("x", TensorProto.FLOAT, [1, 3, 2, 2])], [value("y", TensorProto.FLOAT, [1, 3])],
-        [weight, numpy_helper.from_array(np.array([1, 12]), "flat_shape")],
-        value_info=[value("flat", TensorProto.FLOAT, [1, 12])])
-    fixed = tmp_path / "fixed.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              fixed, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    weight = np.random.default_rng(0).standard_normal((12, 3)).astype(np.float32)
+    fixed = save_model(tmp_path / "fixed.onnx",
+                       [node("Reshape", "x flat_shape", "flat", allowzero=1),
+                        node("MatMul", "flat weight", "y")], {"x": [1, 3, 2, 2]}, {"y": [1, 3]},
+                       {"weight": weight, "flat_shape": np.array([1, 12])},
+                       value_info={"flat": [1, 12]}, is_external=True)
     opened = tmp_path / "opened" / "model.onnx"
     call(sys.executable, EXAMPLE / "make_network.py", "--from", fixed, opened)
     x = np.random.default_rng(1).standard_normal((5, 3, 2, 2)).astype(np.float32)
@@ -141,12 +129,8 @@ WRONG = [
 def test_a_wrong_request_says_what_is_expected(bin_dir, small, tmp_path, arguments, message):
     from onnx import TensorProto, helper
 
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "other",
-                              [value("x", TensorProto.FLOAT, [1, 5])],
-                              [value("y", TensorProto.FLOAT, [1, 5])])
-    other = tmp_path / "other.onnx"
-    onnx.save(helper.make_model(graph, ir_version=8), other)
+    other = save_model(tmp_path / "other.onnx", [node("Relu", "x", "y")], {"x": [1, 5]},
+                       {"y": [1, 5]})
     names = {"MODEL": small, "other.onnx": other}
     done = call(bin_dir / "chess_evaluator", *(names.get(word, word) for word in arguments), code=1)
     assert message in done.stderr and not done.stdout

@@ -2,12 +2,12 @@
 
 import dataclasses
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from programs import run_python
+from small_models import node, tensor_type
 
 
 def test_a_model_describes_itself(tessera, doubling_model):
@@ -34,12 +34,9 @@ def test_a_model_describes_itself(tessera, doubling_model):
 
 
 def test_indices_have_a_limit(tessera, save_model):
-    path = save_model(
-        [helper.make_node("Gather", ["table", "tokens"], ["y"])],
-        [("tokens", TensorProto.INT64, [4])],
-        [("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(np.zeros((50, 2), np.float32), "table")],
-    )
+    path = save_model([node("Gather", "table tokens", "y")],
+                      {"tokens": tensor_type(TensorProto.INT64, [4])}, "y",
+                      {"table": np.zeros((50, 2), np.float32)})
     assert tessera.load(path).inputs[0].index_limit == 50
 
 
@@ -102,10 +99,7 @@ def test_the_module_says_what_it_has(tessera):
 def test_importing_is_light(tessera):
     """Importing loads neither NumPy nor a plug-in before it is needed."""
     program = "import sys, tessera; print('numpy' in sys.modules)"
-    folder = tessera.__path__[0].rpartition("/")[0]
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={"PYTHONPATH": folder}, capture_output=True, text=True
-    )
+    done = run_python(tessera, program, env={})
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 

@@ -2,38 +2,21 @@
 contradicts them. onnxruntime runs the same models on the same arrays."""
 
 import os
-import subprocess
 import sys
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from programs import run_program
+from small_models import model_bytes, node, tensor_type
 
 FLOAT = TensorProto.FLOAT
 
 
 def ones(*shape, dtype=np.float32):
     return np.arange(1, 1 + np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
-
-
-def make_model(nodes, inputs, outputs, constants=(), value_info=()):
-    """inputs, outputs, value_info: (name, shape) of float32, or (name, shape, element type)."""
-
-    def info(name, shape, element=FLOAT):
-        return helper.make_tensor_value_info(name, element, shape)
-
-    graph = helper.make_graph(
-        nodes, "g", [info(*value) for value in inputs], [info(*value) for value in outputs],
-        [numpy_helper.from_array(np.array(array), name) for name, array in constants],
-        value_info=[info(*value) for value in value_info])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
-                             ir_version=8).SerializeToString()
-
-
-def node(op, inputs, outputs, **attributes):
-    return helper.make_node(op, inputs, outputs, **attributes)
 
 
 def expected_of(model, inputs):
@@ -51,22 +34,22 @@ def check(results, expected):
 
 # --- Inputs that nobody reads -------------------------------------------------------------------------
 
-TWO = (("ids", ["B", "S"]), ("mask", ["B", "S"]))
-IDS = [node("Neg", ["ids"], ["y"])]
+TWO = {"ids": ["B", "S"], "mask": ["B", "S"]}
+IDS = [node("Neg", "ids", "y")]
 # Models in which nothing reads `mask`, which shares its dimensions with `ids`.
 UNREAD = {
-    "no node": make_model(IDS, TWO, [("y", None)]),
-    "a dead node": make_model([*IDS, node("Exp", ["mask"], ["dead"])], TWO, [("y", None)]),
-    "nodes whose results cancel out": make_model(
-        [node("Shape", ["mask"], ["s"]), node("Sub", ["s", "s"], ["none"]),
-         node("ReduceSum", ["none"], ["zero"], keepdims=0),
-         node("Cast", ["zero"], ["float"], to=FLOAT), node("Neg", ["ids"], ["n"]),
-         node("Add", ["n", "float"], ["y"])], TWO, [("y", None)]),
-    "the first input": make_model(IDS, TWO[::-1], [("y", ["B", "S"])]),
-    "one name for everything": make_model(
-        IDS, (("ids", ["N", "N"]), ("mask", ["N", "N"])), [("y", ["N", "N"])]),
-    "an unread input of another type": make_model(
-        IDS, (TWO[0], ("mask", ["B", "S"], TensorProto.INT64)), [("y", None)]),
+    "no node": model_bytes(IDS, TWO, "y"),
+    "a dead node": model_bytes([*IDS, node("Exp", "mask", "dead")], TWO, "y"),
+    "nodes whose results cancel out": model_bytes(
+        [node("Shape", "mask", "s"), node("Sub", "s s", "none"),
+         node("ReduceSum", "none", "zero", keepdims=0),
+         node("Cast", "zero", "float", to=FLOAT), node("Neg", "ids", "n"),
+         node("Add", "n float", "y")], TWO, "y"),
+    "the first input": model_bytes(IDS, dict(reversed(TWO.items())), {"y": ["B", "S"]}),
+    "one name for everything": model_bytes(
+        IDS, {"ids": ["N", "N"], "mask": ["N", "N"]}, {"y": ["N", "N"]}),
+    "an unread input of another type": model_bytes(
+        IDS, {**TWO, "mask": tensor_type(TensorProto.INT64, ["B", "S"])}, "y"),
 }
 
 
@@ -127,7 +110,7 @@ def test_bound_memory_of_unread_inputs(tessera, unread):
 
 def test_memory_of_unread_inputs_beside_fixed_ones(tessera):
     """`ids` has one shape, so there is one plan."""
-    model = make_model(IDS, (("ids", [2, 3]), ("mask", ["B", 3])), [("y", None)])
+    model = model_bytes(IDS, {"ids": [2, 3], "mask": ["B", 3]}, "y")
     executor = tessera.load(model).bind(threads=1)
     executor.bind_input("ids", ones(2, 3))
     for rows in (2, 5, 0):
@@ -161,7 +144,7 @@ def test_the_backend_of_onnx_with_unread_inputs(unread):
 
 def test_what_is_declared_of_an_unread_input_still_holds(tessera):
     """As in onnxruntime: its element type, its rank, and dimensions that are numbers."""
-    model = make_model(IDS, (("ids", ["B", "S"]), ("mask", ["B", 4])), [("y", None)])
+    model = model_bytes(IDS, {"ids": ["B", "S"], "mask": ["B", 4]}, "y")
     executor = tessera.load(model).bind({"ids": (1, 6)}, threads=1)
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     for wrong in (ones(4), ones(1, 4, 1), ones(1, 5), ones(1, 4, dtype=np.int64)):
@@ -178,8 +161,8 @@ def test_what_is_declared_of_an_unread_input_still_holds(tessera):
 
 def test_sizes_that_are_used_do_count(tessera):
     """Nothing reads the elements of `mask`, but the result has its shape."""
-    nodes = [node("Shape", ["mask"], ["s"]), node("Expand", ["ids", "s"], ["y"])]
-    model = make_model(nodes, TWO, [("y", ["B", "S"])])
+    nodes = [node("Shape", "mask", "s"), node("Expand", "ids s", "y")]
+    model = model_bytes(nodes, TWO, {"y": ["B", "S"]})
     executor = tessera.load(model).bind({"ids": (1, 1), "mask": (2, 6)}, threads=1)
     for ids, mask in (((1, 1), (2, 6)), ((1, 1), (3, 4)), ((3, 1), (1, 5)), ((2, 3), (2, 3))):
         inputs = {"ids": ones(*ids), "mask": ones(*mask)}
@@ -193,13 +176,12 @@ def test_the_program_with_unread_inputs(tessera_binary, tmp_path):
     for inputs in (["--input", "ids=ids.npy", "--input", "mask=mask.npy"],
                    ["--shape", "ids=1x6", "--shape", "mask=5x2", "--random", "1"],
                    ["--shape", "ids=1x6", "--random", "1"]):
-        subprocess.run([tessera_binary, "run", "model.onnx", *inputs], cwd=tmp_path, check=True,
-                       capture_output=True, timeout=60)
+        run_program(tessera_binary, "run", "model.onnx", *inputs, cwd=tmp_path)
 
 
 # --- Names that are none, and names that are wrong ----------------------------------------------------
 
-RELU = [node("Relu", ["x"], ["y"])]
+RELU = [node("Relu", "x", "y")]
 NO_NAMES = ("?", "-1", "*", " ", " N", "N ", "a b", "batch-size", "3", "0", "N+1", "(N*2)", "max(N,4)",
             "x.y", "it's", "N'2", "~0", "", "a\nb")
 NAMES = ("N", "None", "unk", "unk__123", "batch", "_", "dynamic_axes_1", "\u6279\u6b21")
@@ -208,7 +190,7 @@ NAMES = ("N", "None", "unk", "unk__123", "batch", "_", "dynamic_axes_1", "\u6279
 @pytest.mark.parametrize("name", (*NO_NAMES, *NAMES))
 def test_one_name_in_one_input(tessera, name):
     messages = []
-    model = make_model(RELU, [("x", [1, 1, name, name])], [("y", [1, 1, name, name])])
+    model = model_bytes(RELU, {"x": [1, 1, name, name]}, {"y": [1, 1, name, name]})
     executor = tessera.load(model, log=messages.append).bind({"x": (1, 1, 3, 4)}, threads=1)
     for shape in ((1, 1, 3, 4), (1, 1, 5, 5), (1, 1, 0, 4), (1, 1, 2, 1)):
         inputs = {"x": ones(*shape)}
@@ -221,8 +203,8 @@ def test_one_name_in_one_input(tessera, name):
 
 
 def two_inputs(op, name):
-    return make_model([node(op, ["a", "b"], ["y"])], [("a", [name, name]), ("b", [name, name])],
-                      [("y", [name, name])])
+    return model_bytes([node(op, ["a", "b"], ["y"])], {"a": [name, name], "b": [name, name]},
+                       {"y": [name, name]})
 
 
 @pytest.mark.parametrize("name", ("?", "N", "None"))
@@ -260,8 +242,8 @@ def test_one_name_in_several_inputs(tessera, name):
 def test_an_op_that_needs_equal_dimensions(tessera, op, shapes, sizes):
     nodes = [node(op, ["a", "b"], ["y"], name="join")]
     if op == "Where":
-        nodes = [node("Less", ["a", "b"], ["c"], name="join"), node("Where", ["c", "a", "b"], ["y"])]
-    model = make_model(nodes, [("a", ["N", "N"]), ("b", ["N", "N"])], [("y", None)])
+        nodes = [node("Less", "a b", "c", name="join"), node("Where", "c a b", "y")]
+    model = model_bytes(nodes, {"a": ["N", "N"], "b": ["N", "N"]}, "y")
     with pytest.raises(tessera.InvalidArgument) as failed:
         tessera.load(model).bind(dict(zip("ab", shapes)))
     text = str(failed.value)
@@ -278,44 +260,45 @@ def test_an_op_that_needs_equal_dimensions(tessera, op, shapes, sizes):
 
 
 def test_a_name_gives_sizes_that_are_not_given(tessera):
-    model = tessera.load(make_model([node("Add", ["a", "b"], ["y"])],
-                                    [("a", ["N", 3]), ("b", ["N", 3])], [("y", ["N", 3])]))
+    model = tessera.load(model_bytes([node("Add", "a b", "y")], {"a": ["N", 3], "b": ["N", 3]},
+                                     {"y": ["N", 3]}))
     assert [value.text for value in (*model.inputs, *model.outputs)] == ["float32 Nx3"] * 3
     assert model.bind({"a": (2, 3)}).inputs[1].shape == (2, 3)
     assert model.describe({"b": (4, 3)}).outputs[0].shape == (4, 3)
-    three = tessera.load(make_model([node("Sum", ["a", "b", "c"], ["y"])],
-                                    [(key, ["N"]) for key in "abc"], [("y", ["N"])]))
+    three = tessera.load(model_bytes([node("Sum", "a b c", "y")], {key: ["N"] for key in "abc"},
+                                     {"y": ["N"]}))
     with pytest.raises(tessera.InvalidArgument, match=r"input 'c': dimension 0 \('N'\)"):
         three.bind({"a": (1,), "b": (4,)})
     check(three.bind({"a": (1,), "b": (4,), "c": (1,)}).run(
-        {"a": ones(1), "b": ones(4), "c": ones(1)}), [ones(4) + 2])
+              {"a": ones(1), "b": ones(4), "c": ones(1)}), [ones(4) + 2])
 
 
 # Models whose meaning changes if a name is believed when they are loaded.
 BELIEVED = {
-    "equal sizes decide": make_model(
-        [node("Shape", ["a"], ["sa"]), node("Shape", ["b"], ["sb"]),
-         node("Equal", ["sa", "sb"], ["same"]), node("Cast", ["same"], ["y"], to=FLOAT)],
-        [("a", ["N"]), ("b", ["N"])], [("y", None)]),
-    "a quotient of sizes": make_model(
-        [node("Shape", ["a"], ["sa"]), node("Shape", ["b"], ["sb"]), node("Div", ["sa", "sb"], ["y"])],
-        [("a", ["N"]), ("b", ["N"])], [("y", None, TensorProto.INT64)]),
-    "an Expand that seems to change nothing": make_model(
-        [node("Shape", ["b"], ["s"]), node("Expand", ["a", "s"], ["y"])],
-        [("a", ["N"]), ("b", ["N"])], [("y", ["N"])]),
-    "a difference of sizes": make_model(
-        [node("Shape", ["a"], ["sa"]), node("Shape", ["b"], ["sb"]), node("Sub", ["sa", "sb"], ["y"])],
-        [("a", ["N"]), ("b", ["N"])], [("y", None, TensorProto.INT64)]),
-    "a Reshape to what value_info calls the same": make_model(
-        [node("Reshape", ["a", "s"], ["r"]), node("Shape", ["r"], ["sr"]),
-         node("Shape", ["a"], ["sa"]), node("Sub", ["sr", "sa"], ["y"])],
-        [("a", ["N", "N"]), ("b", ["N"]), ("s", [2], TensorProto.INT64)],
-        [("y", None, TensorProto.INT64)], value_info=[("r", ["N", "N"])]),
-    "an output that repeats a name": make_model(
-        [node("NonZero", ["a"], ["i"]), node("Shape", ["i"], ["si"]),
-         node("Shape", ["a"], ["sa"]), node("Concat", ["si", "sa"], ["y"], axis=0)],
-        [("a", ["N"]), ("b", ["N"])],
-        [("y", ["N"], TensorProto.INT64), ("i", ["N", "N"], TensorProto.INT64)]),
+    "equal sizes decide": model_bytes(
+        [node("Shape", "a", "sa"), node("Shape", "b", "sb"),
+         node("Equal", "sa sb", "same"), node("Cast", "same", "y", to=FLOAT)],
+        {"a": ["N"], "b": ["N"]}, "y"),
+    "a quotient of sizes": model_bytes(
+        [node("Shape", "a", "sa"), node("Shape", "b", "sb"), node("Div", "sa sb", "y")],
+        {"a": ["N"], "b": ["N"]}, {"y": tensor_type(TensorProto.INT64, None)}),
+    "an Expand that seems to change nothing": model_bytes(
+        [node("Shape", "b", "s"), node("Expand", "a s", "y")],
+        {"a": ["N"], "b": ["N"]}, {"y": ["N"]}),
+    "a difference of sizes": model_bytes(
+        [node("Shape", "a", "sa"), node("Shape", "b", "sb"), node("Sub", "sa sb", "y")],
+        {"a": ["N"], "b": ["N"]}, {"y": tensor_type(TensorProto.INT64, None)}),
+    "a Reshape to what value_info calls the same": model_bytes(
+        [node("Reshape", "a s", "r"), node("Shape", "r", "sr"),
+         node("Shape", "a", "sa"), node("Sub", "sr sa", "y")],
+        {"a": ["N", "N"], "b": ["N"], "s": tensor_type(TensorProto.INT64, [2])},
+        {"y": tensor_type(TensorProto.INT64, None)}, value_info={"r": ["N", "N"]}),
+    "an output that repeats a name": model_bytes(
+        [node("NonZero", "a", "i"), node("Shape", "i", "si"),
+         node("Shape", "a", "sa"), node("Concat", "si sa", "y", axis=0)],
+        {"a": ["N"], "b": ["N"]},
+        {"y": tensor_type(TensorProto.INT64, ["N"]),
+         "i": tensor_type(TensorProto.INT64, ["N", "N"])}),
 }
 
 
@@ -341,8 +324,8 @@ def test_nothing_relies_on_names(tessera, case, keeps):
 
 def test_symbols_that_no_input_has(tessera):
     """Outputs and inner values may declare any names; sizes come from the inputs."""
-    model = make_model([node("Relu", ["x"], ["h"]), node("Neg", ["h"], ["y"])], [("x", ["A", "?"])],
-                       [("y", ["B", "C"])], value_info=[("h", ["B", "B"])])
+    model = model_bytes([node("Relu", "x", "h"), node("Neg", "h", "y")], {"x": ["A", "?"]},
+                        {"y": ["B", "C"]}, value_info={"h": ["B", "B"]})
     executor = tessera.load(model).bind({"x": (2, 3)}, threads=1)
     for shape in ((2, 3), (3, 2), (0, 1)):
         inputs = {"x": ones(*shape)}
@@ -376,8 +359,7 @@ def test_caches_and_bundles_know_sizes_of_one_name(tessera, tmp_path):
         bundle, [{"a": (3, 4), "b": (4, 5)}, {"a": (2, 2)}], threads=1)
     told = []
     for source in (path, path, path, bundle, bundle):
-        done = subprocess.run([sys.executable, script, source], env=environment, check=True,
-                              capture_output=True, text=True, timeout=300)
+        done = run_program(sys.executable, script, source, env=environment)
         lines = done.stdout.splitlines()
         assert sum("gives one name, 'N'" in line for line in lines) == 1, done.stdout
         told.append(lines[-1])

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from small_models import node
 
 CLASSES = {
     "InvalidModel": ValueError,
@@ -51,11 +52,7 @@ def test_a_damaged_file(tessera, tmp_path):
 
 
 def test_an_unknown_op(tessera, save_model):
-    path = save_model(
-        [helper.make_node("Frobnicate", ["x"], ["y"], "strange")],
-        [("x", TensorProto.FLOAT, [1])],
-        [("y", TensorProto.FLOAT, [1])],
-    )
+    path = save_model([node("Frobnicate", "x", "y", "strange")], {"x": [1]}, {"y": [1]})
     with pytest.raises(NotImplementedError) as caught:
         tessera.load(path)
     assert isinstance(caught.value, tessera.Unsupported)
@@ -146,11 +143,8 @@ def test_a_type_error_names_the_keyword(tessera, doubling_model):
 
 def warning_model(save_model):
     """Declares an impossible shape for an inner value, which causes a warning."""
-    path = save_model(
-        [helper.make_node("Neg", ["x"], ["inner"]), helper.make_node("Neg", ["inner"], ["y"])],
-        [("x", TensorProto.FLOAT, [2])],
-        [("y", TensorProto.FLOAT, [2])],
-    )
+    path = save_model([node("Neg", "x", "inner"), node("Neg", "inner", "y")], {"x": [2]},
+                      {"y": [2]})
     model = onnx.load(path)
     model.graph.value_info.append(helper.make_tensor_value_info("inner", TensorProto.FLOAT, [3]))
     onnx.save(model, path)

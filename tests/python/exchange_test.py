@@ -5,7 +5,7 @@ import enum
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from small_models import node
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -108,8 +108,7 @@ def test_results_are_given_by_dlpack(executor):
 
 def test_contiguous_arrays_are_used_in_place(tessera, save_model):
     """A view as the only step: the output would have another address if the input were copied."""
-    path = save_model([helper.make_node("Add", ["x", "x"], ["y"])],
-                      [("x", TensorProto.FLOAT, [64])], [("y", TensorProto.FLOAT, [64])])
+    path = save_model([node("Add", "x x", "y")], {"x": [64]}, {"y": [64]})
     executor = tessera.load(path).bind()
     x, y = aligned(64), aligned(64)
     executor.bind_input("x", x)
@@ -165,11 +164,9 @@ def test_what_numpy_does_not_convert_is_named(tessera, executor):
 
 @pytest.fixture
 def pair(tessera, save_model):
-    path = save_model([helper.make_node("Add", ["x", "x"], ["double"]),
-                       helper.make_node("Neg", ["x"], ["negative"])],
-                      [("x", TensorProto.FLOAT, ["rows", 3])],
-                      [("double", TensorProto.FLOAT, ["rows", 3]),
-                       ("negative", TensorProto.FLOAT, ["rows", 3])], name="pair")
+    path = save_model([node("Add", "x x", "double"), node("Neg", "x", "negative")],
+                      {"x": ["rows", 3]}, {"double": ["rows", 3], "negative": ["rows", 3]},
+                      name="pair")
     return tessera.load(path).bind({"x": (2, 3)})
 
 

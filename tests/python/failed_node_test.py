@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto
+from small_models import node, tensor_type
 
 FEED = {"x": np.array([[6, 7, -8], [9, 10, 11]]), "good": np.array([[1, 2, 3], [-1, 5, 1]]),
         "bad": np.array([[1, 2, 3], [4, 0, 6]])}
@@ -14,49 +15,43 @@ def chain(*steps):
     for at, (name, op, other, *attributes) in enumerate(steps):
         output = "y" if at == len(steps) - 1 else f"v{at}"
         inputs = [last] if other is None else [last, other]
-        nodes.append(helper.make_node(op, inputs, [output], name, **(attributes or [{}])[0]))
+        nodes.append(node(op, inputs, [output], name, **(attributes or [{}])[0]))
         last = output
     return nodes
 
 
-CASES = {
-    "the first node": (chain(("wrong", "Div", "bad"), ("b", "Add", "x"), ("c", "Neg", None)), "Div"),
-    "in the middle": (chain(("a", "Add", "good"), ("wrong", "Div", "bad"), ("c", "Mul", "x")), "Div"),
-    "the last node": (chain(("a", "Add", "good"), ("b", "Neg", None), ("wrong", "Div", "bad")), "Div"),
-    "Mod": (chain(("a", "Add", "good"), ("wrong", "Mod", "bad"), ("c", "Mul", "x")), "Mod"),
-    "Mod that truncates": (
-        chain(("a", "Add", "good"), ("wrong", "Mod", "bad", {"fmod": 1}), ("c", "Mul", "x")), "Mod"),
-    "the second of three": (
-        chain(("a", "Div", "good"), ("wrong", "Div", "bad"), ("c", "Div", "good")), "Div"),
-    "Div before Mod": (
-        chain(("wrong", "Div", "bad"), ("b", "Mod", "good"), ("c", "Abs", None)), "Div"),
-    "Mod behind Div": (
-        chain(("a", "Div", "good"), ("wrong", "Mod", "bad"), ("c", "Abs", None)), "Mod"),
-    "two branches": ([
-        helper.make_node("Div", ["x", "good"], ["p"], "a"),
-        helper.make_node("Mod", ["x", "bad"], ["q"], "wrong"),
-        helper.make_node("Sub", ["p", "q"], ["y"], "c")], "Mod"),
-    "nodes that the rewriter drops": ([
-        helper.make_node("Identity", ["x"], ["i"], "i"),
-        helper.make_node("Neg", ["i"], ["n"], "n"),
-        helper.make_node("Identity", ["n"], ["j"], "j"),
-        helper.make_node("Div", ["j", "bad"], ["d"], "wrong"),
-        helper.make_node("Identity", ["d"], ["k"], "k"),
-        helper.make_node("Add", ["k", "good"], ["y"], "c")], "Div"),
-    "the same twice": ([
-        helper.make_node("Div", ["x", "bad"], ["p"], "wrong"),
-        helper.make_node("Div", ["x", "bad"], ["q"], "again"),
-        helper.make_node("Add", ["p", "q"], ["y"], "c")], "Div"),
-    "a node without a name": ([
-        helper.make_node("Div", ["x", "bad"], ["wrong"]),
-        helper.make_node("Neg", ["wrong"], ["y"], "c")], "Div"),
-}
+CASES = {"the first node": (chain(("wrong", "Div", "bad"), ("b", "Add", "x"), ("c", "Neg", None)),
+                            "Div"),
+         "in the middle": (chain(("a", "Add", "good"), ("wrong", "Div", "bad"), ("c", "Mul", "x")),
+                           "Div"),
+         "the last node": (chain(("a", "Add", "good"), ("b", "Neg", None), ("wrong", "Div", "bad")),
+                           "Div"),
+         "Mod": (chain(("a", "Add", "good"), ("wrong", "Mod", "bad"), ("c", "Mul", "x")), "Mod"),
+         "Mod that truncates": (chain(("a", "Add", "good"), ("wrong", "Mod", "bad", {"fmod": 1}),
+                                      ("c", "Mul", "x")), "Mod"),
+         "the second of three": (chain(("a", "Div", "good"), ("wrong", "Div", "bad"),
+                                       ("c", "Div", "good")), "Div"),
+         "Div before Mod": (chain(("wrong", "Div", "bad"), ("b", "Mod", "good"),
+                                  ("c", "Abs", None)), "Div"),
+         "Mod behind Div": (chain(("a", "Div", "good"), ("wrong", "Mod", "bad"),
+                                  ("c", "Abs", None)), "Mod"),
+         "two branches": ([node("Div", "x good", "p", "a"), node("Mod", "x bad", "q", "wrong"),
+                           node("Sub", "p q", "y", "c")], "Mod"),
+         "nodes that the rewriter drops": (
+             [node("Identity", "x", "i", "i"), node("Neg", "i", "n", "n"),
+              node("Identity", "n", "j", "j"), node("Div", "j bad", "d", "wrong"),
+              node("Identity", "d", "k", "k"), node("Add", "k good", "y", "c")], "Div"),
+         "the same twice": ([node("Div", "x bad", "p", "wrong"), node("Div", "x bad", "q", "again"),
+                             node("Add", "p q", "y", "c")], "Div"),
+         "a node without a name": ([node("Div", "x bad", "wrong"), node("Neg", "wrong", "y", "c")],
+                                   "Div")}
 
 
 def save(save_model, nodes, element):
     dims = [2, 3]
     names = sorted({name for node in nodes for name in node.input} & set(FEED))
-    return save_model(nodes, [(name, element, dims) for name in names], [("y", element, dims)])
+    return save_model(nodes, {name: tensor_type(element, dims) for name in names},
+                      {"y": tensor_type(element, dims)})
 
 
 @pytest.mark.parametrize("backends", ["native,reference", "reference", "all"])

@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 import tessera
-from onnx import TensorProto, helper
+from small_models import model_bytes, node
 
 REQUESTERS = 3
 REQUESTS = 16
@@ -20,10 +20,8 @@ SECONDS_OF_A_PROCESS = 30  # far more than it takes on a busy machine
 
 
 def make_pool():
-    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy"]
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", info[:1], info[1:])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return tessera.Pool(tessera.load(model.SerializeToString()), {"x": (4,)}, executors=4)
+    model = tessera.load(model_bytes([node("Relu")], {"x": [4]}, {"y": [4]}))
+    return tessera.Pool(model, {"x": (4,)}, executors=4)
 
 
 def hangs():

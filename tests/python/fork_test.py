@@ -1,12 +1,10 @@
 """Processes that are forked while threads are at work: prefork.py tries the calls that are
 allowed."""
 
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
+from programs import end_of, run_python, start_python
 
 PREFORK = pathlib.Path(__file__).with_name("prefork.py")
 ACTIVITIES = ("nothing", "bind", "replan", "load", "measure", "behind", "run", "pool", "session",
@@ -14,15 +12,8 @@ ACTIVITIES = ("nothing", "bind", "replan", "load", "measure", "behind", "run", "
 
 
 def prefork(tessera, folder, *arguments):
-    result = subprocess.run([sys.executable, PREFORK, folder, *map(str, arguments)],
-                            capture_output=True, text=True, timeout=1200, check=False,
-                            env=environment(tessera))
-    assert result.returncode == 0, result.stderr[-5000:]
+    result = run_python(tessera, PREFORK, folder, *arguments, timeout=1200)
     assert "wrong: none" in result.stderr, result.stderr[-5000:]
-
-
-def environment(tessera):
-    return {**os.environ, "PYTHONPATH": str(pathlib.Path(tessera.__file__).parents[1])}
 
 
 @pytest.mark.parametrize("activity", ACTIVITIES)
@@ -36,12 +27,10 @@ def test_forks_while_threads_become_known_to_the_interpreter(tessera, pytestconf
     """Several processes at once, because a thread must be interrupted at one instruction: of 3,600
     forks on two cores, two met it."""
     forks = 2400 if pytestconfig.getoption("--long") else 100
-    running = [subprocess.Popen([sys.executable, PREFORK.with_name("fork_often.py"), str(forks)],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                env=environment(tessera)) for _ in range(6)]
+    running = [start_python(tessera, PREFORK.with_name("fork_often.py"), forks) for _ in range(6)]
     for process in running:
-        printed, errors = process.communicate(timeout=1200)
-        assert process.returncode == 0 and printed == "hung: 0\n", printed + errors[-2000:]
+        printed, errors = end_of(process, timeout=1200)
+        assert printed == "hung: 0\n", printed + errors[-2000:]
 
 
 @pytest.mark.parametrize("activity", ("bind", "pool"))
@@ -51,7 +40,6 @@ def test_workers_of_multiprocessing(tessera, tmp_path, activity):
 
 
 @pytest.mark.parametrize("backend", ("native", "onednn", "openvino", "jit"))
-def test_workers_that_use_a_library(tessera, tmp_path, backend, why_unusable):
-    if why_unusable.get(backend):
-        pytest.skip(why_unusable[backend])
+def test_workers_that_use_a_library(tessera, tmp_path, backend, need_backend):
+    need_backend(backend)
     prefork(tessera, tmp_path, "bind", "--rounds", 1, "--workers", 4, "--backends", backend)

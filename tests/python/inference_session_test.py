@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import pathlib
-import subprocess
 import sys
 import threading
 import warnings
@@ -16,13 +15,10 @@ import weakref
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 from onnxruntime_programs import classifier, rows, saved
-
-
-@pytest.fixture(scope="session")
-def ort(tessera):
-    return importlib.import_module("tessera.onnxruntime")
+from programs import run_python
+from small_models import model_of, node
 
 
 @pytest.fixture
@@ -424,14 +420,9 @@ def test_threads_share_a_session(ort, threads_of_a_run):
 
 def test_any_set_of_initializers_can_be_overridden(ort):
     defaults = {"scale": np.float32(2), "shift": np.float32(10)}
-    graph = helper.make_graph(
-        [helper.make_node("Mul", ["x", "scale"], ["product"]),
-         helper.make_node("Add", ["product", "shift"], ["y"])], "affine",
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])
-         for name in ("x", *defaults)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
-        [numpy_helper.from_array(value.reshape(1), name) for name, value in defaults.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of([node("Mul", "x scale", "product"), node("Add", "product shift", "y")],
+                     {name: [1] for name in ("x", *defaults)}, {"y": [1]},
+                     {name: value.reshape(1) for name, value in defaults.items()})
     session = ort.InferenceSession(model.SerializeToString())
     for _ in range(2):
         for given in ({}, {"scale": 3}, {"shift": 5}, {"scale": 4, "shift": 6}):
@@ -478,12 +469,9 @@ def test_a_pool_binds_as_many_executors_as_run_at_once(ort):
 def test_terminate_ends_a_run_of_another_thread(ort):
     """The run takes many seconds if nothing ends it."""
     size, count = 4_000_000, 500
-    nodes = [helper.make_node("Sin" if index % 2 else "Cos", [f"v{index}"], [f"v{index + 1}"])
+    nodes = [node("Sin" if index % 2 else "Cos", f"v{index}", f"v{index + 1}")
              for index in range(count)]
-    graph = helper.make_graph(
-        nodes, "long", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [size])],
-        [helper.make_tensor_value_info(f"v{count}", TensorProto.FLOAT, [size])])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of(nodes, {"v0": [size]}, {f"v{count}": [size]})
     options = ort.SessionOptions()
     options.add_session_config_entry("tessera.backends", '["reference"]')
     session = ort.InferenceSession(model.SerializeToString(), options)
@@ -506,22 +494,16 @@ def test_terminate_ends_a_run_of_another_thread(ort):
 
 
 def test_importing_tessera_loads_none_of_it(tessera):
-    folder = pathlib.Path(tessera.__file__).parents[1]
     code = ("import sys, tessera; tessera.__version__; dir(tessera); "
             "assert not {'tessera.onnxruntime', 'tessera.backend', 'onnx', 'numpy'} & set(sys.modules)"
             "; tessera.InferenceSession; assert 'tessera.onnxruntime' in sys.modules; "
             "assert 'numpy' not in sys.modules and 'onnx' not in sys.modules")
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
-                            env={**os.environ, "PYTHONPATH": str(folder)}, check=False)
-    assert result.returncode == 0, result.stderr
+    run_python(tessera, code)
 
 
 def test_model_without_inputs_and_text_of_a_session(ort, session):
-    graph = helper.make_graph(
-        [helper.make_node("Identity", ["w"], ["y"])], "constant", [],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
-        [numpy_helper.from_array(np.array([1, 2], np.float32), "w")])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of([node("Identity", "w", "y")], {}, {"y": [2]},
+                     {"w": np.array([1, 2], np.float32)})
     assert ort.InferenceSession(model.SerializeToString()).run(None, {})[0].tolist() == [1, 2]
     assert "x: tensor(float) ['batch', 4] -> probabilities, logits; CPU" in repr(session)
     assert repr(ort.SessionOptions()) == "<SessionOptions with the defaults>"

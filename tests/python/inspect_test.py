@@ -2,76 +2,69 @@
 """
 
 import json
-import subprocess
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from programs import run_program
+from small_models import model_bytes, model_of, node, tensor_type
 
-FLOAT, FLOAT8 = TensorProto.FLOAT, TensorProto.FLOAT8E4M3FN
-
-
-def info(name, element=FLOAT, shape=(2,)):
-    return helper.make_tensor_value_info(name, element, shape)
+FLOAT8 = TensorProto.FLOAT8E4M3FN
 
 
-def make_model(nodes, inputs=(), outputs=("y",), constants=(), functions=(), opsets=(("", 18),)):
-    graph = helper.make_graph(nodes, "g", [info("x"), *inputs], [info(name) for name in outputs],
-                              list(constants))
-    return helper.make_model(graph, functions=list(functions), ir_version=8, opset_imports=[
-        helper.make_opsetid(*entry) for entry in opsets]).SerializeToString()
+def of_two(element):
+    return tensor_type(element, (2,))
 
 
-def node(op, inputs=("x",), outputs=("y",), name=None, **attributes):
-    return helper.make_node(op, list(inputs), list(outputs), name, **attributes)
+def make_model(nodes, inputs=None, weights=None, opset=18, **options):
+    return model_bytes(nodes, {"x": [2], **(inputs or {})}, {"y": [2]}, weights, opset=opset,
+                       **options)
 
 
 def branch(*nodes):
-    return helper.make_graph(list(nodes), "branch", [], [info(nodes[-1].output[0])])
+    return model_of(nodes, {}, {nodes[-1].output[0]: [2]}).graph
 
 
 def quantised(count):
     """`count` pairs of operators that this build lacks."""
-    scale = numpy_helper.from_array(np.array(1, np.float32), "scale")
     nodes = []
     for index in range(count):
-        nodes.append(node("QuantizeLinear", ["x", "scale"], [f"q{index}"], f"quantize{index}"))
-        nodes.append(node("DequantizeLinear", [f"q{index}", "scale"], [f"d{index}"],
-                          f"dequantize{index}"))
-    return make_model([*nodes, node("Relu")], constants=[scale])
+        nodes.append(node("QuantizeLinear", "x scale", f"q{index}", f"quantize{index}"))
+        nodes.append(node("DequantizeLinear", f"q{index} scale", f"d{index}", f"dequantize{index}"))
+    return make_model([*nodes, node("Relu")], weights={"scale": np.float32(1)})
 
 
 def in_function():
-    inner = helper.make_function("local", "f", ["a"], ["b"], [node("Hardmax", ["a"], ["b"], "inner")],
+    inner = helper.make_function("local", "f", ["a"], ["b"], [node("Hardmax", "a", "b", "inner")],
                                  [helper.make_opsetid("", 18)])
-    return make_model([node("f", domain="local", name="call"), node("Det", outputs=["z"], name="det")],
-                      functions=[inner], opsets=(("", 18), ("local", 1)))
+    nodes = [node("f", domain="local", name="call"), node("Det", outputs="z", name="det")]
+    return make_model(nodes, functions=[inner], domains={"local": 1})
 
 
 # Models, and the (name, count) of the parts that they need.
 MODELS = {
     "operators": (quantised(3), {"QuantizeLinear": 3, "DequantizeLinear": 3}),
     "an If": (make_model([
-        node("If", ["c"], name="choose", then_branch=branch(node("Det", outputs=["t"], name="det")),
-             else_branch=branch(node("Hardmax", outputs=["e"], name="hardmax")))],
-        [info("c", TensorProto.BOOL, ())]), {"If": 1, "Det": 1, "Hardmax": 1}),
+        node("If", "c", name="choose", then_branch=branch(node("Det", outputs="t", name="det")),
+             else_branch=branch(node("Hardmax", outputs="e", name="hardmax")))],
+        {"c": tensor_type(TensorProto.BOOL, ())}), {"If": 1, "Det": 1, "Hardmax": 1}),
     "a function": (in_function(), {"Hardmax": 1, "Det": 1}),
-    "element types": (make_model([node("Relu")], [info("a", FLOAT8), info("b", FLOAT8),
-                                                  info("c", TensorProto.COMPLEX64)]),
+    "element types": (make_model([node("Relu")], {"a": of_two(FLOAT8), "b": of_two(FLOAT8),
+                                                  "c": of_two(TensorProto.COMPLEX64)}),
                       {"float8e4m3fn": 2, "complex64": 1}),
-    "strings": (make_model([node("Identity", ["s"]), node("Det", outputs=["z"], name="det")],
-                           [info("s", TensorProto.STRING)]), {"string": 1, "Det": 1}),
+    "strings": (make_model([node("Identity", "s"), node("Det", outputs="z", name="det")],
+                           {"s": of_two(TensorProto.STRING)}), {"string": 1, "Det": 1}),
     "a sequence": (make_model([
-        node("SequenceConstruct", ["x", "x"], ["s"], "make"),
-        node("SequenceAt", ["s", "zero"], name="take")],
-        constants=[numpy_helper.from_array(np.array(0), "zero")]),
+        node("SequenceConstruct", "x x", "s", "make"),
+        node("SequenceAt", "s zero", name="take")],
+        weights={"zero": 0}),
         {"SequenceConstruct": 1, "SequenceAt": 1}),
     "other domains": (make_model([node("MatMulNBits", domain="com.microsoft", name="product"),
-                                  node("Scaler", outputs=["z"], domain="ai.onnx.ml", name="scale")]),
+                                  node("Scaler", outputs="z", domain="ai.onnx.ml", name="scale")]),
                       {"MatMulNBits": 1, "Scaler": 1}),
-    "mistyped": (make_model([node("Reluu"), node("Det", outputs=["z"])]), {"Reluu": 1, "Det": 1}),
-    "a version": (make_model([node("Det")], opsets=(("", 99),)), {"version 99": 1, "Det": 1}),
+    "mistyped": (make_model([node("Reluu"), node("Det", outputs="z")]), {"Reluu": 1, "Det": 1}),
+    "a version": (make_model([node("Det")], opset=99), {"version 99": 1, "Det": 1}),
 }
 
 
@@ -110,24 +103,22 @@ def test_the_program_lists_the_same(tessera, tessera_binary, lacking, tmp_path):
     model, expected = lacking
     (tmp_path / "model.onnx").write_bytes(model)
     for source, given in (("model.onnx", b""), ("-", model)):
-        done = subprocess.run([tessera_binary, "inspect", source, "--json"], input=given,
-                              cwd=tmp_path, capture_output=True, check=False, timeout=60)
-        assert done.returncode == 2
+        done = run_program(tessera_binary, "inspect", source, "--json", code=2, input=given,
+                           cwd=tmp_path, text=False)
         printed = json.loads(done.stdout)
         assert {part["name"]: part["use_count"] for part in printed["missing"]} == counts(
             tessera.inspect(model, log=lambda message: None).missing)
         assert printed["error"]["kind"] == "unsupported" and printed["nodes"]
         assert b"tessera: Unsupported: " in done.stderr
-    done = subprocess.run([tessera_binary, "inspect", "model.onnx"], cwd=tmp_path,
-                          capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 2 and done.stderr.count("Unsupported") == 1
+    done = run_program(tessera_binary, "inspect", "model.onnx", code=2, cwd=tmp_path)
+    assert done.stderr.count("Unsupported") == 1
     for name in expected:
         assert name in done.stdout, done.stdout
 
 
 def test_texts(tessera):
     for opset in (10, 13, 18, 21):
-        model = make_model([node("DequantizeLinear", name="one")], opsets=(("", opset),))
+        model = make_model([node("DequantizeLinear", name="one")], opset=opset)
         with pytest.raises(tessera.Unsupported) as refused:
             tessera.load(model)
         assert str(refused.value) == ("node 'one' (DequantizeLinear): DequantizeLinear of ai.onnx is "
@@ -163,16 +154,15 @@ def lost_weight(name="w", read=True):
 
 def test_what_else_is_wrong_does_not_hide_what_is_missing(tessera, tessera_binary):
     """The file of a weight may be lost; a node's domain may not be imported."""
-    strange = make_model([node("Own", domain="com.example"), node("Hardmax", outputs=["h"])])
+    strange = make_model([node("Own", domain="com.example"), node("Hardmax", outputs="h")])
     for model, words in ((lost_weight(), "lost.bin"), (strange, "'com.example' is not among")):
         with pytest.raises(tessera.InvalidModel) as refused:
             tessera.load(model)
         assert words in str(refused.value)
         assert "besides" in str(refused.value) and "Hardmax of ai.onnx" in str(refused.value)
         assert "Hardmax" in counts(tessera.inspect(model).missing)
-        done = subprocess.run([tessera_binary, "inspect", "-"], input=model, capture_output=True,
-                              check=False, timeout=60)
-        assert done.returncode == 2 and b"InvalidModel" in done.stderr, done.stderr
+        done = run_program(tessera_binary, "inspect", "-", code=2, input=model)
+        assert b"InvalidModel" in done.stderr, done.stderr
         assert b"Hardmax" in done.stdout
 
 
@@ -183,7 +173,7 @@ def test_what_nothing_reads_is_not_needed(tessera):
 
 def test_many_missing_operators_fit_a_terminal(tessera):
     nodes = [node(f"Own{index}", outputs=[f"y{index}"], domain="com.example") for index in range(60)]
-    model = make_model([*nodes, node("Relu")], opsets=(("", 18), ("com.example", 1)))
+    model = make_model([*nodes, node("Relu")], domains={"com.example": 1})
     with pytest.raises(tessera.Unsupported) as refused:
         tessera.load(model)
     assert len(str(refused.value)) < 1500 and "and 52 more" in str(refused.value)
@@ -202,7 +192,7 @@ def test_a_model_that_can_be_loaded_lacks_nothing(tessera, doubling_model):
 def test_what_is_no_model_is_still_an_error(tessera, tmp_path):
     for model, kind in ((b"no model", tessera.InvalidModel), (b"", tessera.InvalidModel),
                         (tmp_path / "none.onnx", tessera.InvalidArgument),
-                        (make_model([node("Relu", ["nothing"])]), tessera.InvalidModel)):
+                        (make_model([node("Relu", "nothing")]), tessera.InvalidModel)):
         with pytest.raises(kind):
             tessera.inspect(model)
     with pytest.raises(TypeError, match=r"inspect\(\): model: expected"):

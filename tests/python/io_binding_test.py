@@ -1,28 +1,18 @@
 """IOBinding and OrtValue of tessera.onnxruntime, where they refuse or share memory."""
 
-import importlib
-
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto
 from onnxruntime_programs import classifier, rows
-
-
-@pytest.fixture(scope="session")
-def ort(tessera):
-    return importlib.import_module("tessera.onnxruntime")
+from small_models import model_bytes, node
 
 
 @pytest.fixture
 def session(ort):
     """c = a + b, d = a - b"""
-    values = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["rows", 3])
-              for name in "abcd"}
-    graph = helper.make_graph(
-        [helper.make_node("Add", ["a", "b"], ["c"]), helper.make_node("Sub", ["a", "b"], ["d"])],
-        "both", [values["a"], values["b"]], [values["c"], values["d"]])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return ort.InferenceSession(model.SerializeToString())
+    shape = ["rows", 3]
+    return ort.InferenceSession(model_bytes([node("Add", "a b", "c"), node("Sub", "a b", "d")],
+                                            {"a": shape, "b": shape}, {"c": shape, "d": shape}))
 
 
 @pytest.fixture

@@ -1,41 +1,28 @@
 """Which objects keep others alive, and which calls wait for others."""
 
+import concurrent.futures
 import gc
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import weakref
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from programs import end_of, start_python
+from small_models import node
 
 
 def slow_model(save_model, steps):
     """A chain of matrix products of 256 x 256 that does not change its values."""
-    nodes = [
-        helper.make_node("MatMul", [f"v{index}", "one"], [f"v{index + 1}"])
-        for index in range(steps)
-    ]
-    return save_model(
-        nodes,
-        [("v0", TensorProto.FLOAT, [256, 256])],
-        [(f"v{steps}", TensorProto.FLOAT, [256, 256])],
-        [numpy_helper.from_array(np.eye(256, dtype=np.float32), "one")],
-        name="slow",
-    )
+    nodes = [node("MatMul", f"v{index} one", f"v{index + 1}") for index in range(steps)]
+    return save_model(nodes, {"v0": [256, 256]}, {f"v{steps}": [256, 256]},
+                      {"one": np.eye(256, dtype=np.float32)}, name="slow")
 
 
 def test_an_executor_outlives_its_model_and_an_array_its_executor(tessera, save_model):
     weight = np.arange(300_000, dtype=np.float32)
-    path = save_model(
-        [helper.make_node("Add", ["x", "weight"], ["y"])],
-        [("x", TensorProto.FLOAT, [300_000])],
-        [("y", TensorProto.FLOAT, [300_000])],
-        [numpy_helper.from_array(weight, "weight")],
-    )
+    path = save_model([node("Add", "x weight", "y")], {"x": [300_000]}, {"y": [300_000]},
+                      {"weight": weight})
     model = tessera.load(path)
     executor = model.bind()
     del model
@@ -131,19 +118,15 @@ def test_one_executor_may_be_used_from_many_threads(tessera, save_model):
             if not np.array_equal(executor.run(values)[0], values):
                 wrong.append(value)
 
-    threads = [threading.Thread(target=run, args=(value,)) for value in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        list(threads.map(run, range(4)))
     assert not wrong
 
 
 def test_an_interrupt_ends_the_program_after_the_run(tessera, save_model):
     """Ctrl-C during a run raises KeyboardInterrupt as soon as the run has ended."""
     path = slow_model(save_model, 300)
-    program = textwrap.dedent(
-        f"""
+    program = f"""
         import numpy, tessera
         executor = tessera.load({str(path)!r}).bind(threads=1)
         try:
@@ -153,19 +136,10 @@ def test_an_interrupt_ends_the_program_after_the_run(tessera, save_model):
         except KeyboardInterrupt:
             print("interrupted", executor.run(numpy.ones((256, 256), numpy.float32))[0].sum())
         """
-    )
-    folder = os.path.dirname(os.path.dirname(tessera.__file__))
-    with subprocess.Popen(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": folder},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout.readline() == "started\n"
-        process.send_signal(signal.SIGINT)
+    with start_python(tessera, program) as process:
         try:
-            output, _ = process.communicate(timeout=60)
+            assert process.stdout.readline() == "started\n"
+            output, _ = end_of(process, 0, signal.SIGINT)
         finally:
             process.kill()
-    assert process.returncode == 0
     assert output == "interrupted 65536.0\n"

@@ -4,7 +4,8 @@ import logging
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from small_models import node
 
 
 @pytest.fixture
@@ -29,9 +30,9 @@ MEASURED = {"optimize": True, "tune_budget_seconds": 20}
 
 @pytest.fixture
 def path(save_model):
-    weight = numpy_helper.from_array(np.full((20, 20, 3, 3), 0.01, np.float32), "w")
-    return save_model([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
-                      [("x", TensorProto.FLOAT, SHAPE)], [("y", TensorProto.FLOAT, SHAPE)], [weight])
+    weight = np.full((20, 20, 3, 3), 0.01, np.float32)
+    return save_model([node("Conv", "x w", "y", pads=[1, 1, 1, 1])], {"x": SHAPE}, {"y": SHAPE},
+                      {"w": weight})
 
 
 def debug(taken):
@@ -80,9 +81,8 @@ def test_nothing_is_computed_if_nobody_listens(tessera, path, caplog):
 def test_warnings_have_the_level_of_warnings(tessera, save_model, messages):
     import onnx
 
-    path = save_model([helper.make_node("Add", ["x", "x"], ["t"]),
-                       helper.make_node("Add", ["t", "t"], ["y"])],
-                      [("x", TensorProto.FLOAT, [2, 3])], [("y", TensorProto.FLOAT, [2, 3])])
+    path = save_model([node("Add", "x x", "t"), node("Add", "t t", "y")], {"x": [2, 3]},
+                      {"y": [2, 3]})
     model = onnx.load(path)
     model.graph.value_info.append(helper.make_tensor_value_info("t", TensorProto.FLOAT, [7, 7]))
     onnx.save(model, path)

@@ -1,26 +1,16 @@
 """examples/05_onnxruntime runs, and prints the same with onnxruntime's import line."""
 
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
+from programs import run_python
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "05_onnxruntime" / "classify.py"
 IMPORT = "import tessera.onnxruntime as ort\n"
 
 
-def run(tessera, program):
-    folder = pathlib.Path(tessera.__file__).parents[1]
-    result = subprocess.run([sys.executable, program], text=True, capture_output=True, timeout=120,
-                            env={**os.environ, "PYTHONPATH": str(folder)}, check=False)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
 def test_it_prints_the_same_under_both_imports(tessera, tmp_path):
-    printed = run(tessera, EXAMPLE)
+    printed = run_python(tessera, EXAMPLE).stdout
     lines = printed.splitlines()
     assert lines[0] == ("input: points, tensor(float), ['batch', 2]; "
                         "providers: ['CPUExecutionProvider']")
@@ -32,4 +22,4 @@ def test_it_prints_the_same_under_both_imports(tessera, tmp_path):
     assert text.count("tessera") == 1, "only the import line names it"
     other = tmp_path / "classify.py"
     other.write_text(text.replace(IMPORT, "import onnxruntime as ort\n"))
-    assert run(tessera, other) == printed
+    assert run_python(tessera, other).stdout == printed

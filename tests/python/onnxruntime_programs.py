@@ -8,38 +8,23 @@ import types
 import warnings
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from small_models import model_bytes, model_of, node, tensor_type
 
 
 def classifier():
     """y = Softmax(x * weight + bias), with any number of rows; `bias` may be overridden."""
     random = np.random.default_rng(5)
     weight = random.standard_normal((4, 3)).astype(np.float32)
-    graph = helper.make_graph(
-        [
-            helper.make_node("MatMul", ["x", "weight"], ["product"], "multiply"),
-            helper.make_node("Add", ["product", "bias"], ["logits"], "add"),
-            helper.make_node("Softmax", ["logits"], ["probabilities"], "normalise", axis=1),
-        ],
-        "classifier",
-        [
-            helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4]),
-            helper.make_tensor_value_info("bias", TensorProto.FLOAT, [3]),
-        ],
-        [
-            helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["batch", 3]),
-            helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 3]),
-        ],
-        [
-            numpy_helper.from_array(weight, "weight"),
-            numpy_helper.from_array(np.array([0.5, -1, 2], np.float32), "bias"),
-        ],
-        doc_string="of the graph",
-    )
-    model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, producer_name="tests",
-        domain="ai.example", model_version=3, doc_string="of the model",
-    )
+    model = model_of(
+        [node("MatMul", "x weight", "product", "multiply"),
+         node("Add", "product bias", "logits", "add"),
+         node("Softmax", "logits", "probabilities", "normalise", axis=1)],
+        {"x": ["batch", 4], "bias": [3]}, {"probabilities": ["batch", 3], "logits": ["batch", 3]},
+        {"weight": weight, "bias": np.array([0.5, -1, 2], np.float32)}, name="classifier",
+        doc_string="of the graph")
+    model.producer_name, model.domain = "tests", "ai.example"
+    model.model_version, model.doc_string = 3, "of the model"
     helper.set_model_props(model, {"author": "somebody", "task": "classification"})
     return model
 
@@ -236,37 +221,24 @@ def other_ways_to_run(ort, folder):
             session.run(None, {"x": rows(6)[::2]}))
 
 
-def small_model(nodes, inputs, outputs, weights=()):
-    """The bytes of a model; inputs and outputs are (name, type, shape)."""
-    graph = helper.make_graph(
-        nodes, "small", [helper.make_tensor_value_info(*value) for value in inputs],
-        [helper.make_tensor_value_info(*value) for value in outputs],
-        [numpy_helper.from_array(array, name) for name, array in weights])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
-                             ir_version=8).SerializeToString()
-
-
 def copier(element_type, shape=("n",)):
     """y = x."""
-    return small_model([helper.make_node("Identity", ["x"], ["y"])], [("x", element_type, shape)],
-                       [("y", element_type, shape)])
+    kind = tensor_type(element_type, shape)
+    return model_bytes([node("Identity")], {"x": kind}, {"y": kind})
 
 
 def language_model():
     """The logits of the next token, from the sum of embeddings of all tokens that the mask keeps."""
     table = np.random.default_rng(7).standard_normal((11, 6)).astype(np.float32)
-    return small_model(
-        [helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),
-         helper.make_node("Cast", ["attention_mask"], ["kept"], to=TensorProto.FLOAT),
-         helper.make_node("Unsqueeze", ["kept", "last"], ["column"]),
-         helper.make_node("Mul", ["embedded", "column"], ["masked"]),
-         helper.make_node("ReduceSum", ["masked", "axis"], ["context"], keepdims=0),
-         helper.make_node("MatMul", ["context", "head"], ["logits"])],
-        [("input_ids", TensorProto.INT64, ["batch", "length"]),
-         ("attention_mask", TensorProto.INT64, ["batch", "length"])],
-        [("logits", TensorProto.FLOAT, ["batch", 11])],
-        [("table", table), ("head", table.T.copy()), ("last", np.array([-1])),
-         ("axis", np.array([1]))])
+    tokens = tensor_type(TensorProto.INT64, ["batch", "length"])
+    return model_bytes([node("Gather", "table input_ids", "embedded"),
+                        node("Cast", "attention_mask", "kept", to=TensorProto.FLOAT),
+                        node("Unsqueeze", "kept last", "column"),
+                        node("Mul", "embedded column", "masked"),
+                        node("ReduceSum", "masked axis", "context", keepdims=0),
+                        node("MatMul", "context head", "logits")],
+                       {"input_ids": tokens, "attention_mask": tokens}, {"logits": ["batch", 11]},
+                       {"table": table, "head": table.T.copy(), "last": [-1], "axis": [1]})
 
 
 def generation_loop(ort, folder):
@@ -333,8 +305,8 @@ def arrays_of_any_layout(ort, folder):
 
 
 def half_precision(ort, folder):
-    model = small_model([helper.make_node("Add", ["x", "x"], ["y"])],
-                        [("x", TensorProto.FLOAT16, ["n"])], [("y", TensorProto.FLOAT16, ["n"])])
+    kind = tensor_type(TensorProto.FLOAT16, ["n"])
+    model = model_bytes([node("Add", "x x")], {"x": kind}, {"y": kind})
     session = ort.InferenceSession(model)
     x = np.array([0.1, 1, 60000, -2], np.float16)
     value = ort.OrtValue.ortvalue_from_numpy(x)
@@ -349,9 +321,8 @@ def half_precision(ort, folder):
 
 def sizes_that_only_a_run_tells(ort, folder):
     """NonZero: empty outputs, and outputs of another size in each run, also with I/O binding."""
-    session = ort.InferenceSession(small_model(
-        [helper.make_node("NonZero", ["x"], ["y"])], [("x", TensorProto.FLOAT, ["n"])],
-        [("y", TensorProto.INT64, [1, None])]))
+    session = ort.InferenceSession(model_bytes([node("NonZero")], {"x": ["n"]}, {
+        "y": tensor_type(TensorProto.INT64, [1, None])}))
     results = [session.run(None, {"x": np.array(x, np.float32)})[0]
                for x in ([0, 0], [1, 0, 2], [], [3])]
     for x in ([1, 1, 0], [0], [5, 5, 5, 5]):
@@ -421,8 +392,8 @@ def errors_that_a_server_answers(ort, folder):
     }
     answers = [kind in caught(ort, call) for kind, calls in requests.items() for call in calls]
     assert all(answers), answers
-    return answers, numbers.run(None, {"x": [4]}), text.run(
-        None, {"input_ids": ids, "attention_mask": ids // ids})
+    return (answers, numbers.run(None, {"x": [4]}),
+            text.run(None, {"input_ids": ids, "attention_mask": ids // ids}))
 
 
 def feeds_of_several_kinds(ort, folder):

@@ -8,11 +8,7 @@ import onnxruntime_programs
 import pytest
 from onnx import TensorProto, helper
 from onnxruntime_programs import PROGRAMS, classifier, rows
-
-
-@pytest.fixture(scope="session")
-def ort(tessera):
-    return importlib.import_module("tessera.onnxruntime")
+from small_models import model_bytes, model_of, node, tensor_type
 
 
 @pytest.fixture(scope="session")
@@ -155,12 +151,8 @@ FAILING = {
 def test_a_node_that_fails_in_a_run_is_a_failure(tessera, ort, onnxruntime, op):
     x, second = FAILING[op]
     outputs = ["y", "i"] if op == "TopK" else ["y"]
-    graph = helper.make_graph(
-        [helper.make_node(op, ["x", "s"], outputs)], "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["a", "b"]),
-         helper.make_tensor_value_info("s", TensorProto.INT64, [len(second)])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of([node(op, "x s", outputs)],
+                     {"x": ["a", "b"], "s": tensor_type(TensorProto.INT64, [len(second)])}, "y")
     state = ort.capi.onnxruntime_pybind11_state
     session = ort.InferenceSession(model.SerializeToString())
     with pytest.raises(state.Fail, match=op) as caught:
@@ -179,13 +171,8 @@ def test_an_input_that_nothing_reads_may_be_anything(ort, kind, value):
              "sequence": helper.make_sequence_type_proto(floats),
              "map": helper.make_map_type_proto(TensorProto.STRING, floats),
              "optional": helper.make_optional_type_proto(floats)}
-    graph = helper.make_graph(
-        [helper.make_node("Relu", ["x"], ["y"])], "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"]),
-         helper.make_value_info("unread", types[kind])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    session = ort.InferenceSession(model.SerializeToString())
+    session = ort.InferenceSession(model_bytes(
+        [node("Relu", "x", "y")], {"x": ["n"], "unread": types[kind]}, {"y": ["n"]}))
     feed = {"x": np.ones(3, "f4")} | ({} if value is None else {"unread": value})
     assert session.run(None, feed)[0].tolist() == [1, 1, 1]
 

@@ -1,16 +1,12 @@
 """optimize="behind": bind() returns at once, measuring follows behind the runs, and the result is
 swapped in and kept."""
 
-import os
-import subprocess
-import sys
-import textwrap
 import time
 
 import numpy
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import run_program, run_python
+from small_models import node, normal, save_model
 
 SIZE = 384
 
@@ -19,20 +15,14 @@ SIZE = 384
 def model(tmp_path_factory):
     """Products that take some milliseconds, so that whole plans are measured."""
     random = numpy.random.default_rng(1)
-    nodes, weights, name = [], [], "x"
+    nodes, weights, name = [], {}, "x"
     for index in range(8):
-        weight = random.standard_normal((SIZE, SIZE)).astype(numpy.float32) / SIZE ** 0.5
-        weights.append(numpy_helper.from_array(weight, f"w{index}"))
-        nodes.append(helper.make_node("MatMul", [name, f"w{index}"], [f"m{index}"]))
-        nodes.append(helper.make_node("Relu", [f"m{index}"], [f"r{index}"]))
+        weights[f"w{index}"] = normal(random, SIZE, SIZE) / SIZE ** 0.5
+        nodes.append(node("MatMul", [name, f"w{index}"], f"m{index}"))
+        nodes.append(node("Relu", f"m{index}", f"r{index}"))
         name = f"r{index}"
-    values = [helper.make_tensor_value_info(of, TensorProto.FLOAT, [SIZE, SIZE])
-              for of in ("x", name)]
-    graph = helper.make_graph(nodes, "products", values[:1], values[1:], weights)
-    path = tmp_path_factory.mktemp("behind") / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
-                                ir_version=9), path)
-    return path
+    return save_model(tmp_path_factory.mktemp("behind") / "model.onnx", nodes, {"x": [SIZE, SIZE]},
+                      {name: [SIZE, SIZE]}, weights)
 
 
 @pytest.fixture
@@ -125,7 +115,7 @@ def test_other_words_are_refused(tessera, loaded, given, text):
 
 
 def test_nothing_is_left_when_the_process_ends_while_it_measures(tessera, model, folder):
-    program = textwrap.dedent("""
+    program = """
         import os, sys, time
         import numpy, tessera
         executor = tessera.load(sys.argv[1]).bind(threads=1, optimize="behind",
@@ -135,15 +125,13 @@ def test_nothing_is_left_when_the_process_ends_while_it_measures(tessera, model,
         executor.run(feeds)
         time.sleep(0.3)
         print(os.getpid(), flush=True)
-    """ % (SIZE, SIZE))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    """ % (SIZE, SIZE)
     start = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", program, model, folder], text=True, timeout=60,
-                          capture_output=True, env=environment, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = run_python(tessera, program, model, folder)
+    assert done.stderr == ""
     assert time.monotonic() - start < 30
     # The measuring process is called with the number of its parent.
-    listed = subprocess.run(["ps", "-eo", "stat,args"], text=True, capture_output=True, check=True)
+    listed = run_program("ps", "-eo", "stat,args")
     worker = "tessera-worker " + done.stdout.strip()
     assert not [line for line in listed.stdout.splitlines()
                 if line.rstrip().endswith(worker) and not line.startswith("Z")]

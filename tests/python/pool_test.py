@@ -3,18 +3,16 @@
 import asyncio
 import concurrent.futures
 import gc
-import os
 import pathlib
 import queue
-import subprocess
-import sys
 import textwrap
 import threading
 import time
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import run_python
+from small_models import node
 
 
 def rows(count, value=1.0):
@@ -57,11 +55,8 @@ def test_many_threads_get_their_own_results(tessera, model):
                 if not np.array_equal(found, 2 * array):
                     wrong.append((caller, count))
 
-        threads = [threading.Thread(target=call, args=(caller,)) for caller in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with concurrent.futures.ThreadPoolExecutor(6) as threads:
+            list(threads.map(call, range(6)))
     assert not wrong
 
 
@@ -231,12 +226,11 @@ def test_arrays_of_requests_are_let_go(tessera, model):
 
 def products(save_model, count, size):
     rng = np.random.default_rng(0)
-    weights = [numpy_helper.from_array(
-        (rng.standard_normal((size, size)) / np.sqrt(size)).astype(np.float32), f"w{at}")
-        for at in range(count)]
-    nodes = [helper.make_node("MatMul", [f"v{at}", f"w{at}"], [f"v{at + 1}"]) for at in range(count)]
-    return save_model(nodes, [("v0", TensorProto.FLOAT, ["rows", size])],
-                      [(f"v{count}", TensorProto.FLOAT, ["rows", size])], weights, name="products")
+    weights = {f"w{at}": (rng.standard_normal((size, size)) / np.sqrt(size)).astype(np.float32)
+               for at in range(count)}
+    nodes = [node("MatMul", f"v{at} w{at}", f"v{at + 1}") for at in range(count)]
+    return save_model(nodes, {"v0": ["rows", size]}, {f"v{count}": ["rows", size]}, weights,
+                      name="products")
 
 
 def test_executors_share_weights(tessera, save_model):
@@ -261,9 +255,7 @@ def test_executors_share_weights(tessera, save_model):
         print(resident_bytes() - before)
         """)
     path = products(save_model, 16, 1024)
-    folder = pathlib.Path(tessera.__file__).parents[1]
-    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True,
-                          timeout=120, check=True, env={**os.environ, "PYTHONPATH": str(folder)})
+    done = run_python(tessera, program, path)
     assert int(done.stdout) < 25e6, "67 MB would be one more copy"
 
 
@@ -318,39 +310,31 @@ ENDS = {
 }
 
 
+# The beginning of a program: a pool with many requests.
+BUSY = """\
+import os, sys, threading, time
+import numpy as np
+import tessera
+
+model = tessera.load(sys.argv[1])
+x = np.ones((64, 256), np.float32)
+pool = tessera.Pool(model, {"v0": x.shape}, executors=2, max_waiting=1000)
+futures = [pool.submit(x) for _ in range(200)]
+"""
+
+
 @pytest.mark.parametrize("end", ENDS)
 def test_the_interpreter_ends_with_work_in_flight(tessera, save_model, end):
     path = products(save_model, 4, 256)
-    program = textwrap.dedent("""\
-        import sys, threading, time
-        import numpy as np
-        import tessera
-
-        model = tessera.load(sys.argv[1])
-        x = np.ones((64, 256), np.float32)
-        pool = tessera.Pool(model, {"v0": x.shape}, executors=2, max_waiting=1000)
-        futures = [pool.submit(x) for _ in range(200)]
-        """) + textwrap.dedent(ENDS[end])
-    folder = pathlib.Path(tessera.__file__).parents[1]
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", program, path], capture_output=True, text=True, timeout=60,
-            check=False, env={**os.environ, "PYTHONPATH": str(folder)})
+        done = run_python(tessera, BUSY + textwrap.dedent(ENDS[end]), path, code=None)
         assert done.stderr == "" and done.returncode == (1 if end == "an exception" else 0)
 
 
 def test_a_forked_process_is_told_why(tessera, save_model):
     """And it ends, also if it destroys the pool; a pool of its own works there."""
     path = products(save_model, 4, 256)
-    program = textwrap.dedent("""\
-        import os, sys
-        import numpy as np
-        import tessera
-
-        model = tessera.load(sys.argv[1])
-        x = np.ones((64, 256), np.float32)
-        pool = tessera.Pool(model, {"v0": x.shape}, executors=2, max_waiting=1000)
-        futures = [pool.submit(x) for _ in range(200)]
+    program = BUSY + textwrap.dedent("""\
         expected = futures[0].result()[0]
 
         def explain(action):
@@ -379,9 +363,6 @@ def test_a_forked_process_is_told_why(tessera, save_model):
         assert os.waitstatus_to_exitcode(status) == 5, status
         assert all(np.array_equal(future.result()[0], expected) for future in futures)
         """)
-    folder = pathlib.Path(tessera.__file__).parents[1]
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", program, path], capture_output=True, text=True, timeout=60,
-            check=False, env={**os.environ, "PYTHONPATH": str(folder)})
-        assert (done.returncode, done.stderr) == (0, "")
+        done = run_python(tessera, program, path)
+        assert done.stderr == ""

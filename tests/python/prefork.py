@@ -17,27 +17,19 @@ import time
 import numpy as np
 import tessera
 import tessera.onnxruntime as ort
-from onnx import TensorProto, helper, numpy_helper
+from small_models import model_bytes, node, normal
 
 SECONDS_OF_A_WORKER = 240  # far more than it takes on a busy machine: then it hangs
 
 
 def network(seed, width=32):
     random = np.random.default_rng(seed)
-    weights = [numpy_helper.from_array(
-        random.standard_normal(shape).astype(np.float32) / 8, name)
-        for name, shape in (("w", (8, 3, 3, 3)), ("m", (8 * 14 * 14, width)))]
-    graph = helper.make_graph(
-        [helper.make_node("Conv", ["x", "w"], ["c"], "conv"),
-         helper.make_node("Relu", ["c"], ["r"], "relu"),
-         helper.make_node("Mul", ["r", "r"], ["q"]), helper.make_node("Tanh", ["q"], ["t"]),
-         helper.make_node("Flatten", ["t"], ["f"]),
-         helper.make_node("MatMul", ["f", "m"], ["s"], "product"),
-         helper.make_node("Softmax", ["s"], ["y"])],
-        f"net{seed}", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, 16, 16])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", width])], weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
-                             ir_version=8).SerializeToString()
+    weights = {"w": normal(random, 8, 3, 3, 3) / 8, "m": normal(random, 8 * 14 * 14, width) / 8}
+    return model_bytes(
+        [node("Conv", "x w", "c", "conv"), node("Relu", "c", "r", "relu"), node("Mul", "r r", "q"),
+         node("Tanh", "q", "t"), node("Flatten", "t", "f"), node("MatMul", "f m", "s", "product"),
+         node("Softmax", "s")],
+        {"x": ["batch", 3, 16, 16]}, {"y": ["batch", width]}, weights, name=f"net{seed}")
 
 
 def rows(count):

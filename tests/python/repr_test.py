@@ -4,7 +4,7 @@ import html.parser
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from small_models import node
 
 MAX_LETTERS = 600
 STEPS = 400
@@ -12,12 +12,10 @@ STEPS = 400
 
 @pytest.fixture
 def long_chain(tessera, save_model):
-    nodes = [helper.make_node("Sin" if index % 2 else "Cos", [f"v{index}"], [f"v{index + 1}"],
-                              f"<b>node{index}</b>")
-             for index in range(STEPS)]
-    inputs = [("v0", TensorProto.FLOAT, [2, 3])]
-    inputs += [(f"unread{index}", TensorProto.FLOAT, [1]) for index in range(40)]
-    return tessera.load(save_model(nodes, inputs, [(f"v{STEPS}", TensorProto.FLOAT, [2, 3])]))
+    nodes = [node("Sin" if index % 2 else "Cos", f"v{index}", f"v{index + 1}",
+                  f"<b>node{index}</b>") for index in range(STEPS)]
+    inputs = {"v0": [2, 3]} | {f"unread{index}": [1] for index in range(40)}
+    return tessera.load(save_model(nodes, inputs, {f"v{STEPS}": [2, 3]}))
 
 
 def test_a_large_model_has_short_texts(tessera, long_chain):

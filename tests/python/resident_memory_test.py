@@ -2,14 +2,11 @@
 several libraries compute in turns, there are still no more threads than requested."""
 
 import json
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import run_python
+from small_models import node, save_model
 
 LAYERS = 16
 WIDTH = 1024
@@ -20,34 +17,21 @@ WEIGHTS_MIB = LAYERS * WIDTH * WIDTH * 4 / 2**20
 def wide_model(request, tmp_path_factory):
     """Matrix products with 64 MiB of weights in total, separated by an op that only the reference
     supports."""
-    nodes, weights = [], []
+    nodes, weights = [], {}
     random = np.random.default_rng(1)
     for layer in range(LAYERS):
         weight = random.standard_normal((WIDTH, WIDTH), dtype=np.float32) / np.sqrt(WIDTH)
-        weights.append(numpy_helper.from_array(weight.astype(np.float32), f"w{layer}"))
-        nodes.append(helper.make_node("MatMul", [f"x{layer}", f"w{layer}"], [f"y{layer}"]))
-        nodes.append(helper.make_node("Asinh", [f"y{layer}"], [f"x{layer + 1}"]))
-    graph = helper.make_graph(
-        nodes,
-        "wide",
-        [helper.make_tensor_value_info("x0", TensorProto.FLOAT, ["rows", WIDTH])],
-        [helper.make_tensor_value_info(f"x{LAYERS}", TensorProto.FLOAT, ["rows", WIDTH])],
-        weights,
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
-    path = tmp_path_factory.mktemp("wide") / "model.onnx"
-    onnx.save(model, path, save_as_external_data=request.param, location="weights.bin")
-    return path
+        weights[f"w{layer}"] = weight.astype(np.float32)
+        nodes.append(node("MatMul", f"x{layer} w{layer}", f"y{layer}"))
+        nodes.append(node("Asinh", f"y{layer}", f"x{layer + 1}"))
+    return save_model(tmp_path_factory.mktemp("wide") / "model.onnx", nodes,
+                      {"x0": ["rows", WIDTH]}, {f"x{LAYERS}": ["rows", WIDTH]}, weights, opset=20,
+                      is_external=request.param)
 
 
 def run_script(tessera, text):
     """Runs `text` in a new Python process; returns its output, parsed as JSON."""
-    folder = str(next(iter(tessera.__path__)))
-    script = f"import sys\nsys.path.insert(0, {folder.rsplit('/', 1)[0]!r})\n"
-    script += textwrap.dedent(text)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(run_python(tessera, text).stdout)
 
 
 def has_library(tessera):

@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from small_models import node, tensor_type
 
 TYPES = {
     "bool": TensorProto.BOOL,
@@ -44,19 +45,10 @@ def test_a_network_equals_onnxruntime(tessera, save_model):
     random = np.random.default_rng(7)
     weight = random.standard_normal((8, 3, 3, 3)).astype(np.float32)
     matrix = random.standard_normal((8, 5)).astype(np.float32)
-    path = save_model(
-        [
-            helper.make_node("Conv", ["image", "weight"], ["a"], pads=[1, 1, 1, 1]),
-            helper.make_node("Relu", ["a"], ["b"]),
-            helper.make_node("GlobalAveragePool", ["b"], ["c"]),
-            helper.make_node("Flatten", ["c"], ["d"]),
-            helper.make_node("MatMul", ["d", "matrix"], ["e"]),
-            helper.make_node("Softmax", ["e"], ["f"]),
-        ],
-        [("image", TensorProto.FLOAT, [2, 3, 9, 7])],
-        [("f", TensorProto.FLOAT, None), ("e", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(weight, "weight"), numpy_helper.from_array(matrix, "matrix")],
-    )
+    path = save_model([node("Conv", "image weight", "a", pads=[1, 1, 1, 1]), node("Relu", "a", "b"),
+                       node("GlobalAveragePool", "b", "c"), node("Flatten", "c", "d"),
+                       node("MatMul", "d matrix", "e"), node("Softmax", "e", "f")],
+                      {"image": [2, 3, 9, 7]}, "f e", {"weight": weight, "matrix": matrix})
     image = random.standard_normal((2, 3, 9, 7)).astype(np.float32)
     executor = tessera.load(path).bind(threads=1)
     actual = executor.run({"image": image})
@@ -73,14 +65,9 @@ def test_a_network_equals_onnxruntime(tessera, save_model):
 @pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
 def test_every_type_goes_in_and_comes_out(tessera, save_model, name, shape):
     dtype = np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
-    path = save_model(
-        [helper.make_node("Concat", ["x", "x"], ["y"], axis=0)]
-        if shape
-        else [helper.make_node("Reshape", ["x", "one"], ["y"])],
-        [("x", TYPES[name], shape)],
-        [("y", TYPES[name], None)],
-        [numpy_helper.from_array(np.array([1], np.int64), "one")],
-    )
+    path = save_model([node("Concat", "x x", "y", axis=0)] if shape else [node("Reshape", "x one", "y")],
+                      {"x": tensor_type(TYPES[name], shape)}, {"y": tensor_type(TYPES[name], None)},
+                      {"one": np.array([1], np.int64)})
     values = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape) % 2 + 1
     values = values.astype(dtype)
     (actual,) = tessera.load(path).bind().run({"x": values})
@@ -143,12 +130,8 @@ def test_a_model_can_be_the_bytes_of_a_file(tessera, doubling_model):
 
 
 def test_an_input_with_a_value_in_the_file_can_be_fed(tessera, save_model, monkeypatch):
-    path = save_model(
-        [helper.make_node("Add", ["x", "w"], ["y"])],
-        [("x", TensorProto.FLOAT, [2]), ("w", TensorProto.FLOAT, [2])],
-        [("y", TensorProto.FLOAT, [2])],
-        [numpy_helper.from_array(np.array([10, 20], np.float32), "w")],
-    )
+    path = save_model([node("Add", "x w", "y")], {"x": [2], "w": [2]}, {"y": [2]},
+                      {"w": np.array([10, 20], np.float32)})
     x = np.array([1, 2], np.float32)
     # With an index of the model, which has the value of the file.
     monkeypatch.delenv("TESSERA_OPTIMIZE")
@@ -169,11 +152,7 @@ def test_an_input_with_a_value_in_the_file_can_be_fed(tessera, save_model, monke
 
 
 def test_names_that_are_not_unicode_are_shown_escaped(tessera, save_model):
-    path = save_model(
-        [helper.make_node("Add", ["x__", "x__"], ["y"], "n__")],
-        [("x__", TensorProto.FLOAT, ["d__"])],
-        [("y", TensorProto.FLOAT, ["d__"])],
-    )
+    path = save_model([node("Add", "x__ x__", "y", "n__")], {"x__": ["d__"]}, {"y": ["d__"]})
     content = path.read_bytes()
     for name in (b"x", b"n", b"d"):
         content = content.replace(name + b"__", name + b"\xff\xfe")
@@ -188,22 +167,15 @@ def test_names_that_are_not_unicode_are_shown_escaped(tessera, save_model):
 
 
 def test_lists_and_buffers_of_the_right_type_are_read(tessera, save_model):
-    path = save_model(
-        [helper.make_node("Add", ["x", "x"], ["y"])],
-        [("x", TensorProto.DOUBLE, [3])],
-        [("y", TensorProto.DOUBLE, [3])],
-    )
+    path = save_model([node("Add", "x x", "y")], {"x": tensor_type(TensorProto.DOUBLE, [3])},
+                      {"y": tensor_type(TensorProto.DOUBLE, [3])})
     executor = tessera.load(path).bind()
     for given in ([1.0, 2.0, 3.0], array.array("d", [1, 2, 3])):
         assert executor.run(given)[0].tolist() == [2, 4, 6]
 
 
 def test_inputs_by_position_or_by_name(tessera, save_model):
-    path = save_model(
-        [helper.make_node("Sub", ["a", "b"], ["y"])],
-        [("a", TensorProto.FLOAT, [2]), ("b", TensorProto.FLOAT, [2])],
-        [("y", TensorProto.FLOAT, [2])],
-    )
+    path = save_model([node("Sub", "a b", "y")], {"a": [2], "b": [2]}, {"y": [2]})
     executor = tessera.load(path).bind()
     a, b = np.array([5, 7], np.float32), np.array([1, 2], np.float32)
     assert executor.run(a, b)[0].tolist() == [4, 5]
@@ -225,17 +197,10 @@ def test_what_an_output_holds_stays_after_the_next_run(tessera, doubling_model):
 
 def test_outputs_share_no_memory_with_anything(tessera, save_model):
     """Also if an output is an input, a weight, or the same value as another output."""
-    path = save_model(
-        [
-            helper.make_node("Identity", ["x"], ["same"]),
-            helper.make_node("Identity", ["weight"], ["constant"]),
-            helper.make_node("Neg", ["x"], ["negative"]),
-            helper.make_node("Identity", ["negative"], ["again"]),
-        ],
-        [("x", TensorProto.FLOAT, [4])],
-        [(name, TensorProto.FLOAT, [4]) for name in ("same", "constant", "negative", "again")],
-        [numpy_helper.from_array(np.arange(4, dtype=np.float32), "weight")],
-    )
+    path = save_model([node("Identity", "x", "same"), node("Identity", "weight", "constant"),
+                       node("Neg", "x", "negative"), node("Identity", "negative", "again")],
+                      {"x": [4]}, {name: [4] for name in ("same", "constant", "negative", "again")},
+                      {"weight": np.arange(4, dtype=np.float32)})
     executor = tessera.load(path).bind()
     x = aligned((4,))
     x[:] = [1, 2, 3, 4]
@@ -251,14 +216,8 @@ def test_outputs_share_no_memory_with_anything(tessera, save_model):
 
 
 def test_fetched_values_follow_the_outputs(tessera, save_model):
-    path = save_model(
-        [
-            helper.make_node("Neg", ["x"], ["inner"]),
-            helper.make_node("Abs", ["inner"], ["y"]),
-        ],
-        [("x", TensorProto.FLOAT, [2])],
-        [("y", TensorProto.FLOAT, [2])],
-    )
+    path = save_model([node("Neg", "x", "inner"), node("Abs", "inner", "y")], {"x": [2]},
+                      {"y": [2]})
     executor = tessera.load(path, keep_all_values=True).bind(fetch=["inner"])
     outputs = executor.run(np.array([1, -2], np.float32))
     assert [value.name for value in executor.outputs] == ["y", "inner"]

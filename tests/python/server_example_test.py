@@ -5,20 +5,19 @@ import contextlib
 import http.client
 import importlib
 import json
-import os
 import pathlib
 import re
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from programs import end_of, start_python
+from small_models import model_of, node, save_model, tensor_type
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "09_server"
 
@@ -36,11 +35,7 @@ def modules():
 
 
 def start(tessera, *arguments):
-    folder = pathlib.Path(tessera.__file__).parents[1]
-    process = subprocess.Popen(
-        [sys.executable, EXAMPLE / "server.py", "--port", "0", *map(str, arguments)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(folder)})
+    process = start_python(tessera, EXAMPLE / "server.py", "--port", "0", *arguments)
     line = process.stdout.readline()
     found = re.fullmatch(r"serving on http://127\.0\.0\.1:(\d+)\n", line)
     assert found, line + process.stderr.read()
@@ -59,9 +54,7 @@ def serve(tessera):
 
     yield call
     for process in processes:
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
-        assert (process.returncode, errors) == (0, "")
+        assert end_of(process, 0, signal.SIGTERM)[1] == ""
 
 
 def post(connection, body, path="/predict"):
@@ -160,14 +153,9 @@ def test_wrong_input_is_refused_with_the_reason(serve):
 
 def lookup_model(path):
     """Rows of a table of three: another index is an error of the run."""
-    graph = helper.make_graph(
-        [helper.make_node("Gather", ["table", "index"], ["y"])], "lookup",
-        [helper.make_tensor_value_info("index", TensorProto.INT64, ["batch"])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 2])],
-        [numpy_helper.from_array(np.arange(6, dtype=np.float32).reshape(3, 2), "table")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    return save_model(path, [node("Gather", "table index", "y")],
+                      {"index": tensor_type(TensorProto.INT64, ["batch"])}, {"y": ["batch", 2]},
+                      {"table": np.arange(6, dtype=np.float32).reshape(3, 2)})
 
 
 def test_an_error_of_a_run_stays_with_its_request(serve, tmp_path):
@@ -216,8 +204,7 @@ def test_requests_are_answered_before_the_server_ends(tessera):
         assert has_answer.wait(60)
         process.send_signal(signal.SIGTERM)
         assert sum(one.result(60) for one in calls) > 0
-    _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, "")
+    assert end_of(process)[1] == ""
 
 
 class HeldPool:
@@ -264,13 +251,9 @@ def test_a_full_queue_is_503(tessera, modules):
 
 def row_model(path, element_type, row):
     """The rows that it is given."""
-    graph = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["y"])], "rows",
-        [helper.make_tensor_value_info("x", element_type, ["batch", *row])],
-        [helper.make_tensor_value_info("y", element_type, ["batch", *row])])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    return save_model(path, [node("Identity", "x", "y")],
+                      {"x": tensor_type(element_type, ["batch", *row])},
+                      {"y": tensor_type(element_type, ["batch", *row])})
 
 
 @pytest.mark.parametrize(("element_type", "row", "reason"), [
@@ -429,8 +412,8 @@ def test_slow_clients_are_not_waited_for(tessera, modules, monkeypatch, parts):
     service.end()
 
 
-IDENTITY = helper.make_node("Identity", ["x"], ["y"])
-MEAN = helper.make_node("ReduceMean", ["x"], ["y"], axes=[0], keepdims=0)
+IDENTITY = node("Identity", "x", "y")
+MEAN = node("ReduceMean", "x", "y", axes=[0], keepdims=0)
 
 
 @pytest.mark.parametrize(("node", "inputs", "reason"), [
@@ -442,11 +425,7 @@ MEAN = helper.make_node("ReduceMean", ["x"], ["y"], axes=[0], keepdims=0)
 ])
 def test_models_that_are_not_served(tessera, modules, node, inputs, reason):
     server, _ = modules
-    graph = helper.make_graph(
-        [node], "other", [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-                          for name, shape in inputs.items()],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of([node], {name: shape for name, shape in inputs.items()}, "y")
     loaded = tessera.load(model.SerializeToString())
     with pytest.raises(ValueError, match=reason):
         server.row_shapes(loaded)

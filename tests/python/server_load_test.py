@@ -3,18 +3,15 @@
 import concurrent.futures
 import http.client
 import json
-import os
 import pathlib
 import re
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from programs import end_of, start_python
+from small_models import node, save_model
 
 
 pytestmark = pytest.mark.alone
@@ -24,23 +21,15 @@ COUNT = 3_000_000
 @pytest.fixture
 def large_model(tmp_path):
     """A model with rows whose JSON has 60 MiB."""
-    graph = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["y"])], "rows",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", COUNT])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", COUNT])])
-    path = tmp_path / "large.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
-    return path
+    return save_model(tmp_path / "large.onnx", [node("Identity", "x", "y")],
+                      {"x": ["batch", COUNT]}, {"y": ["batch", COUNT]})
 
 
 def start(tessera, model):
     """The process of a server, and its port."""
     server = pathlib.Path(__file__).resolve().parents[2] / "examples" / "09_server" / "server.py"
-    process = subprocess.Popen(
-        [sys.executable, server, model, "--port", "0", "--executors", "1", "--max-batch", "1"],
-        stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(pathlib.Path(tessera.__file__).parents[1])})
+    process = start_python(tessera, server, model, "--port", "0", "--executors", "1", "--max-batch",
+                           "1")
     return process, int(process.stdout.readline().rsplit(":", 1)[1])
 
 
@@ -78,8 +67,7 @@ def test_a_large_body_holds_up_nobody(tessera, large_model):
             time.sleep(0.01)
         status, answer = large.result()
     grown = peak_mib(process) - before
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    end_of(process, None, signal.SIGTERM)
     found = np.array(json.loads(answer)["outputs"]["y"], np.float32)
     assert status == 200 and np.array_equal(found, numbers)
     print(f"longest {longest:.3f} s, {grown} MiB")

@@ -1,18 +1,16 @@
 """One executor with inputs of several shapes: in Python, and on networks of the zoo."""
 
-import os
 import pathlib
 import shutil
 import signal
-import subprocess
-import sys
-import textwrap
 import time
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
+from programs import end_of, start_python
+from small_models import node
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -61,10 +59,8 @@ def test_what_is_bound_decides_too(tessera, doubling_model):
 
 
 def test_state_pairs_hold_for_every_shape(tessera, save_model):
-    path = save_model(
-        [helper.make_node("Add", ["past", "x"], ["total"])],
-        [("past", TensorProto.FLOAT, ["n"]), ("x", TensorProto.FLOAT, ["n"])],
-        [("total", TensorProto.FLOAT, ["n"])])
+    path = save_model([node("Add", "past x", "total")], {"past": ["n"], "x": ["n"]},
+                      {"total": ["n"]})
     executor = tessera.load(path).bind({"past": (4,), "x": (4,)}, threads=1,
                                        state_pairs=[("past", "total")])
     for length in (6, 4, 6):
@@ -78,19 +74,14 @@ def test_state_pairs_hold_for_every_shape(tessera, save_model):
 
 
 @pytest.mark.parametrize("backend, least_reused", (("reference", 3), ("native", 2)))
-def test_kernels_serve_for_every_number_of_rows(tessera, save_model, why_unusable, backend,
+def test_kernels_serve_for_every_number_of_rows(tessera, save_model, need_backend, backend,
                                                 least_reused):
-    if why_unusable.get(backend):
-        pytest.skip(why_unusable[backend])
+    need_backend(backend)
     weight = np.random.default_rng(1).standard_normal((24, 40)).astype(np.float32)
     path = save_model(
-        [helper.make_node("MatMul", ["x", "w"], ["product"]),
-         helper.make_node("LayerNormalization", ["product", "scale"], ["normal"]),
-         helper.make_node("Tanh", ["normal"], ["y"])],
-        [("x", TensorProto.FLOAT, ["sequences", "tokens", 24])],
-        [("y", TensorProto.FLOAT, ["sequences", "tokens", 40])],
-        [numpy_helper.from_array(weight, "w"),
-         numpy_helper.from_array(np.arange(40, dtype=np.float32), "scale")])
+        [node("MatMul", "x w", "product"), node("LayerNormalization", "product scale", "normal"),
+         node("Tanh", "normal", "y")], {"x": ["sequences", "tokens", 24]},
+        {"y": ["sequences", "tokens", 40]}, {"w": weight, "scale": np.arange(40, dtype=np.float32)})
     model = tessera.load(path)
 
     def array(*shape):
@@ -137,27 +128,27 @@ def open_length(name, tables, folder):
         output.type.tensor_type.ClearField("shape")
     del graph.value_info[:]
     targets = set()
-    for node in graph.node:
-        if node.op_type != "Reshape":
+    for each in graph.node:
+        if each.op_type != "Reshape":
             continue
-        targets.add(node.input[1])
-        del node.attribute[:]  # removes allowzero, so that 0 copies a dimension
+        targets.add(each.input[1])
+        del each.attribute[:]  # removes allowzero, so that 0 copies a dimension
     for constant in graph.initializer:
         if constant.name in targets:
             opened = opened_target(numpy_helper.to_array(constant).tolist(), length)
             constant.CopyFrom(numpy_helper.from_array(np.array(opened, np.int64), constant.name))
-    front = [helper.make_node("Shape", [tokens.name], ["dims of tokens"]),
-             helper.make_node("Gather", ["dims of tokens", "one"], ["length"])]
+    front = [node("Shape", [tokens.name], ["dims of tokens"]),
+             node("Gather", ["dims of tokens", "one"], "length")]
     graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), "one"))
     for table, axes in tables.items():
-        for node in graph.node:
-            node.input[:] = [value + " so far" if value == table else value for value in node.input]
+        for each in graph.node:
+            each.input[:] = [value + " so far" if value == table else value for value in each.input]
         starts, along = np.zeros(len(axes), np.int64), np.array(axes, np.int64)
         graph.initializer.append(numpy_helper.from_array(starts, table + " starts"))
         graph.initializer.append(numpy_helper.from_array(along, table + " axes"))
-        front.append(helper.make_node("Concat", ["length"] * len(axes), [table + " ends"], axis=0))
-        front.append(helper.make_node("Slice", [table, table + " starts", table + " ends",
-                                                table + " axes"], [table + " so far"]))
+        front.append(node("Concat", ["length"] * len(axes), [table + " ends"], axis=0))
+        front.append(node("Slice", [table, table + " starts", table + " ends", table + " axes"],
+                          [table + " so far"]))
     nodes = [*front, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
@@ -242,25 +233,17 @@ INTERRUPTED = """
 def long_model(save_model):
     """Some seconds of matrix products on the reference."""
     size, steps = 192, 3000
-    return save_model(
-        [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(steps)],
-        [("v0", TensorProto.FLOAT, [size, size])],
-        [(f"v{steps}", TensorProto.FLOAT, [size, size])])
+    return save_model([node("MatMul", f"v{at} v0", f"v{at + 1}") for at in range(steps)],
+                      {"v0": [size, size]}, {f"v{steps}": [size, size]})
 
 
 @pytest.mark.alone
-def test_ctrl_c_ends_a_run(tessera, long_model, tmp_path):
-    source = tmp_path / "program.py"
-    source.write_text(textwrap.dedent(INTERRUPTED))
-    path = os.pathsep.join(sys.path)
-    process = subprocess.Popen([sys.executable, source, long_model], stdout=subprocess.PIPE, text=True,
-                               env=os.environ | {"PYTHONPATH": path})
+def test_ctrl_c_ends_a_run(tessera, long_model):
+    process = start_python(tessera, INTERRUPTED, long_model)
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
     start = time.monotonic()
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
+    output, _ = end_of(process, 0, signal.SIGINT)
     assert output.splitlines()[-2:] == ["interrupted", "Cancelled"]
     # It ends before its next step, not at the end of the run: a step takes milliseconds, a run
     # seconds.

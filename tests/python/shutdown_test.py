@@ -1,14 +1,12 @@
 """The interpreter ends while daemon threads load, bind and run: no crash, no hang, no complaint."""
 
 import os
-import pathlib
-import subprocess
 import sys
 import textwrap
 
 import pytest
+from programs import run_program
 
-FOLDER = pathlib.Path(__file__).resolve().parent
 
 WORK = {
     "run": "session.run(None, {'x': rows(1 + next(turns) % 3)})",
@@ -45,9 +43,7 @@ def test_threads_at_work_do_not_disturb_the_end(tessera, work, tmp_path):
             threading.Thread(target=repeat, daemon=True).start()
         time.sleep(0.2)
         """)
-    folders = [str(pathlib.Path(tessera.__file__).parents[1]), str(FOLDER)]
     for _ in range(3):
-        result = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False,
-            cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)})
-        assert (result.returncode, result.stderr) == (0, "")
+        result = run_program(sys.executable, "-c", program, cwd=tmp_path,
+                             variables={"PYTHONPATH": os.pathsep.join(sys.path)})
+        assert result.stderr == ""

@@ -2,18 +2,18 @@
 
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 import threading
 import time
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+import small_models
 
 from lifetime_test import slow_model
+from programs import run_program
+from small_models import node
 
 # These tests watch the clock and send SIGINT.
 pytestmark = pytest.mark.alone
@@ -54,13 +54,13 @@ def interrupt(call, after):
 @pytest.fixture
 def slow_to_load(save_model):
     """Products of constants, which load() computes by a reference kernel without a pause."""
-    square = numpy_helper.from_array(np.eye(SIZE, dtype=np.float32), "one")
+    square = np.eye(SIZE, dtype=np.float32)
     names = ["one"] + [f"product{index}" for index in range(PRODUCTS)]
-    nodes = [helper.make_node("MatMul", [factor, "one"], [product])
+    nodes = [node("MatMul", [factor, "one"], [product])
              for factor, product in zip(names, names[1:])]
-    nodes.append(helper.make_node("Add", ["x", names[-1]], ["y"]))
-    return save_model(nodes, [("x", TensorProto.FLOAT, [SIZE, SIZE])],
-                      [("y", TensorProto.FLOAT, [SIZE, SIZE])], [square], name="slow_to_load")
+    nodes.append(node("Add", ["x", names[-1]], "y"))
+    return save_model(nodes, {"x": [SIZE, SIZE]}, {"y": [SIZE, SIZE]}, {"one": square},
+                      name="slow_to_load")
 
 
 PROGRAM = """
@@ -79,12 +79,10 @@ PROGRAM = """
 
 def test_load(tessera, slow_to_load):
     """In a process of its own, because the work that is left goes on for some seconds."""
-    folders = [os.path.dirname(os.path.dirname(tessera.__file__)), os.path.dirname(__file__)]
-    program = PROGRAM.format(folders=folders, path=str(slow_to_load),
+    program = PROGRAM.format(folders=sys.path, path=str(slow_to_load),
                              other=str(doubling(slow_to_load)))
-    result = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True,
-                            text=True, timeout=120)
-    assert result.returncode == 0 and result.stderr == "", result.stderr
+    result = run_program(sys.executable, "-c", textwrap.dedent(program))
+    assert result.stderr == "", result.stderr
     times, outputs = result.stdout.splitlines()
     whole, seconds = map(float, times.split())
     assert outputs == "1"
@@ -110,13 +108,8 @@ def test_bind(tessera, slow_to_load):
 
 def doubling(path):
     """Another model, in the folder of `path`."""
-    graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "doubling",
-                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3])])
-    target = path.parent / "doubling.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8),
-              target)
-    return target
+    return small_models.save_model(path.parent / "doubling.onnx", [node("Add", "x x", "y")],
+                                   {"x": ["n", 3]}, {"y": ["n", 3]}, opset=20)
 
 
 def test_a_signal_at_any_moment_of_bind(tessera, slow_to_load):

@@ -2,12 +2,12 @@
 
 import inspect
 import pathlib
-import subprocess
 import sys
 import types
 
 import numpy as np
 import pytest
+from programs import run_program, run_python
 
 CLASSES = ("Backends", "DeviceArray", "Exclusion", "Executor", "Model", "Pin", "SparseArray")
 
@@ -124,12 +124,9 @@ def test_a_class_that_cannot_be_called_says_what_makes_its_objects(tessera, doub
 
 def test_the_package_can_be_reloaded(tessera, doubling_model):
     """In a process of its own, because other tests hold the old classes of errors."""
-    folder = str(pathlib.Path(tessera.__file__).parent.parent)
-    program = (f"import importlib, sys; sys.path.insert(0, {folder!r}); import tessera; "
-               "importlib.reload(tessera); tessera.Pin('a', 'b'); "
+    program = ("import importlib, tessera; importlib.reload(tessera); tessera.Pin('a', 'b'); "
                f"print(len(tessera.load({str(doubling_model)!r}).inputs))")
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True,
-                          text=True).stdout == "1\n"
+    assert run_python(tessera, program).stdout == "1\n"
 
 
 def test_odd_calls(tessera, doubling_model):
@@ -212,10 +209,9 @@ def test_a_type_checker_reads_the_package(tessera, tmp_path):
         programs.append(tmp_path / f"{name}.py")
         programs[-1].write_text(text)
     # Errors inside of the package are shown only if a program imports it from its own folder.
-    found = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--follow-imports", "silent", "--cache-dir",
-         tmp_path / "cache", *programs],
-        env={"MYPYPATH": str(folder), "PATH": "/usr/bin"}, capture_output=True, text=True).stdout
+    found = run_program(sys.executable, "-m", "mypy", "--strict", "--follow-imports", "silent",
+                        "--cache-dir", tmp_path / "cache", *programs, code=None,
+                        env={"MYPYPATH": str(folder), "PATH": "/usr/bin"}).stdout
     lines = {line.split(": ")[0].rpartition("/")[2] for line in found.splitlines()
              if ": error: " in line}
     assert lines == {f"mistakes.py:{number}" for number in (4, 5, 6, 7)}, found

@@ -9,9 +9,9 @@ import pathlib
 import pickle
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+import small_models
+from small_models import node
 
 X = np.ones((2, 3), np.float32)
 
@@ -59,15 +59,11 @@ def test_open_files(tessera, doubling_model):
 
 
 def test_external_data_of_an_open_file_is_beside_it(tessera, tmp_path, monkeypatch):
-    weight = numpy_helper.from_array(np.full((2, 3), 3, np.float32), "w")
-    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g",
-                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])],
-                              [weight])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
+    weight = np.full((2, 3), 3, np.float32)
     folder = tmp_path / "models"
     folder.mkdir()
-    onnx.save(model, folder / "m.onnx", save_as_external_data=True, size_threshold=0)
+    small_models.save_model(folder / "m.onnx", [node("Add", "x w", "y")], {"x": [2, 3]},
+                            {"y": [2, 3]}, {"w": weight}, opset=20, is_external=True)
     monkeypatch.chdir(tmp_path)
     with open("models/m.onnx", "rb") as file:
         (y,) = tessera.load(file).bind().run(X)
@@ -115,10 +111,9 @@ def test_a_model_from_a_file_is_pickled(tessera, doubling_model, tmp_path, monke
 
 
 def test_options_of_load_are_pickled(tessera, save_model):
-    weight = numpy_helper.from_array(np.ones((2, 3), np.float32), "w")
-    path = save_model([helper.make_node("Add", ["x", "w"], ["y"])],
-                      [("x", TensorProto.FLOAT, [2, 3]), ("w", TensorProto.FLOAT, [2, 3])],
-                      [("y", TensorProto.FLOAT, [2, 3])], [weight])
+    weight = np.ones((2, 3), np.float32)
+    path = save_model([node("Add", "x w", "y")], {"x": [2, 3], "w": [2, 3]}, {"y": [2, 3]},
+                      {"w": weight})
     model = tessera.load(path, free_inputs=["w"])
     again = pickle.loads(pickle.dumps(model))
     assert [value.name for value in again.inputs] == ["x", "w"]

@@ -3,9 +3,9 @@
 import re
 
 import numpy as np
-import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from small_models import node, tensor_type
 
 FLOAT = TensorProto.FLOAT
 GENERATOR = np.random.default_rng(3)
@@ -40,13 +40,8 @@ def linear(tessera, save_model):
     """y = x w + b, with any number of rows of x; returns the model, w and b."""
     weight = GENERATOR.standard_normal((40, 7)).astype(np.float32)
     bias = GENERATOR.standard_normal(7).astype(np.float32)
-    path = save_model(
-        [helper.make_node("MatMul", ["x", "w"], ["xw"], "product"),
-         helper.make_node("Add", ["xw", "b"], ["y"], "sum")],
-        [("x", FLOAT, ["rows", 40])],
-        [("y", FLOAT, ["rows", 7])],
-        [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(bias, "b")],
-    )
+    path = save_model([node("MatMul", "x w", "xw", "product"), node("Add", "xw b", "y", "sum")],
+                      {"x": ["rows", 40]}, {"y": ["rows", 7]}, {"w": weight, "b": bias})
     return tessera.load(path), weight, bias
 
 
@@ -149,8 +144,7 @@ def test_room_for_a_tenth_where_no_capacity_is_given(tessera, linear):
 
 
 def test_outputs_come_in_csr(tessera, save_model):
-    path = save_model([helper.make_node("Relu", ["x"], ["y"], "relu")],
-                      [("x", FLOAT, [20, 30])], [("y", FLOAT, [20, 30])])
+    path = save_model([node("Relu", "x", "y", "relu")], {"x": [20, 30]}, {"y": [20, 30]})
     model = tessera.load(path)
     dense = random_matrix(20, 30, 0.2)
     expected = np.maximum(dense, 0)
@@ -169,9 +163,8 @@ def test_outputs_come_in_csr(tessera, save_model):
 
 
 def test_what_no_kernel_takes_sparse_is_converted_and_told_once(tessera, save_model):
-    path = save_model([helper.make_node("Exp", ["x"], ["e"], "exp"),
-                       helper.make_node("Add", ["e", "x"], ["y"], "sum")],
-                      [("x", FLOAT, [20, 30])], [("y", FLOAT, [20, 30])])
+    path = save_model([node("Exp", "x", "e", "exp"), node("Add", "e x", "y", "sum")],
+                      {"x": [20, 30]}, {"y": [20, 30]})
     messages = []
     model = tessera.load(path, log=messages.append)
     dense = random_matrix(20, 30, 0.2)
@@ -200,9 +193,8 @@ def test_density_decides_between_sparse_and_dense_kernels(tessera, save_model, c
         pytest.skip("needs the backends native and onednn")
     depth = 1000
     weight = GENERATOR.standard_normal((depth, 512)).astype(np.float32)
-    path = save_model([helper.make_node("MatMul", ["x", "w"], ["y"], "product")],
-                      [("x", FLOAT, [rows, depth])], [("y", FLOAT, [rows, 512])],
-                      [numpy_helper.from_array(weight, "w")])
+    path = save_model([node("MatMul", "x w", "y", "product")], {"x": [rows, depth]},
+                      {"y": [rows, 512]}, {"w": weight})
     messages = []
     model = tessera.load(path, log=messages.append)
     layouts = {"x": f"csr:{capacity}"}
@@ -217,9 +209,10 @@ def test_density_decides_between_sparse_and_dense_kernels(tessera, save_model, c
 
 
 def test_type_decides_too(tessera, save_model):
-    path = save_model([helper.make_node("MatMul", ["x", "w"], ["y"], "product")],
-                      [("x", TensorProto.DOUBLE, [50, 40]), ("w", TensorProto.DOUBLE, [40, 3])],
-                      [("y", TensorProto.DOUBLE, [50, 3])])
+    path = save_model([node("MatMul", "x w", "y", "product")],
+                      {"x": tensor_type(TensorProto.DOUBLE, [50, 40]),
+                       "w": tensor_type(TensorProto.DOUBLE, [40, 3])},
+                      {"y": tensor_type(TensorProto.DOUBLE, [50, 3])})
     executor = tessera.load(path, log=lambda message: None).bind(layouts={"x": "csr"})
     assert [op for op, _ in steps(executor)] == ["convert", "MatMul"]
     dense = random_matrix(50, 40, 0.05).astype(np.float64)
@@ -230,23 +223,15 @@ def test_type_decides_too(tessera, save_model):
 
 @pytest.mark.parametrize("is_node", [False, True])
 @pytest.mark.parametrize("is_linear", [False, True])
-def test_sparse_constants(tessera, tmp_path, is_node, is_linear):
+def test_sparse_constants(tessera, save_model, is_node, is_linear):
     weight = random_matrix(60, 50, 0.03)
     indices = np.flatnonzero(weight) if is_linear else np.argwhere(weight)
     sparse = helper.make_sparse_tensor(
         numpy_helper.from_array(weight[weight != 0], "w"),
         numpy_helper.from_array(indices.astype(np.int64)), list(weight.shape))
-    nodes = [helper.make_node("Constant", [], ["w"], sparse_value=sparse)] if is_node else []
-    graph = helper.make_graph(
-        nodes + [helper.make_node("MatMul", ["x", "w"], ["y"], "product"),
-                 helper.make_node("Abs", ["w"], ["z"], "abs")], "g",
-        [helper.make_tensor_value_info("x", FLOAT, [9, 60])],
-        [helper.make_tensor_value_info(name, FLOAT, None) for name in "yz"])
-    if not is_node:
-        graph.sparse_initializer.append(sparse)
-    path = tmp_path / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
+    nodes = [node("Constant", [], "w", sparse_value=sparse)] if is_node else []
+    nodes += [node("MatMul", "x w", "y", "product"), node("Abs", "w", "z", "abs")]
+    path = save_model(nodes, {"x": [9, 60]}, "y z", sparse_initializer=[] if is_node else [sparse])
     executor = tessera.load(path, log=lambda message: None).bind()
     x = GENERATOR.standard_normal((9, 60)).astype(np.float32)
     y, z = executor.run(x)
@@ -258,21 +243,15 @@ def test_sparse_constants(tessera, tmp_path, is_node, is_linear):
         assert product.inputs[1].layout == f"csr:{(weight != 0).sum()}"
 
 
-def test_large_sparse_constant_is_never_dense(tessera, tmp_path):
+def test_large_sparse_constant_is_never_dense(tessera, save_model):
     """As a dense tensor it would need 4 TB."""
     if not has_backend(tessera, "native"):
         pytest.skip("needs the backend native")
     sparse = helper.make_sparse_tensor(
         numpy_helper.from_array(np.array([2, 3], np.float32), "w"),
         numpy_helper.from_array(np.array([[0, 1], [999_999, 2]], np.int64)), [1_000_000, 1_000_000])
-    graph = helper.make_graph(
-        [helper.make_node("ReduceSum", ["w", "axes"], ["y"], "sum", keepdims=0)], "g", [],
-        [helper.make_tensor_value_info("y", FLOAT, [1_000_000])],
-        [numpy_helper.from_array(np.array([1], np.int64), "axes")])
-    graph.sparse_initializer.append(sparse)
-    path = tmp_path / "model.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-              path)
+    path = save_model([node("ReduceSum", "w axes", "y", "sum", keepdims=0)], {},
+                      {"y": [1_000_000]}, {"axes": [1]}, sparse_initializer=[sparse])
     y, = tessera.load(path).bind().run({})
     assert (y[0], y[-1], np.abs(y).sum()) == (2, 3, 5)
 
@@ -280,12 +259,10 @@ def test_large_sparse_constant_is_never_dense(tessera, tmp_path):
 def test_rows_are_gathered_and_added_to(tessera, save_model):
     table = np.zeros((100, 8), np.float32)
     table[[3, 50, 99]] = GENERATOR.standard_normal((3, 8))
-    path = save_model(
-        [helper.make_node("ScatterND", ["t", "i", "u"], ["s"], "scatter", reduction="add"),
-         helper.make_node("Gather", ["s", "j"], ["y"], "gather")],
-        [("t", FLOAT, [100, 8]), ("i", TensorProto.INT64, [4, 1]), ("u", FLOAT, [4, 8]),
-         ("j", TensorProto.INT64, [3])],
-        [("y", FLOAT, [3, 8]), ("s", FLOAT, [100, 8])])
+    path = save_model([node("ScatterND", "t i u", "s", "scatter", reduction="add"),
+                       node("Gather", "s j", "y", "gather")],
+                      {"t": [100, 8], "i": tensor_type(TensorProto.INT64, [4, 1]), "u": [4, 8],
+                       "j": tensor_type(TensorProto.INT64, [3])}, {"y": [3, 8], "s": [100, 8]})
     executor = tessera.load(path).bind(layouts={"t": "row_sparse:3", "s": "row_sparse:7"})
     updates = GENERATOR.standard_normal((4, 8)).astype(np.float32)
     rows = tessera.row_sparse_array([3, 50, 99], table[[3, 50, 99]], table.shape)

@@ -2,13 +2,12 @@
 
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 import textwrap
 
 import numpy as np
 import pytest
+from programs import run_python
 
 TOO_MANY = (4097, 65_535, 65_536, 1_000_000, 2**31 - 1, -1)
 NOBODY = 65534
@@ -17,8 +16,8 @@ NOBODY = 65534
 @pytest.mark.parametrize("threads", TOO_MANY)
 def test_too_many_threads_are_refused(tessera, doubling_model, threads):
     model = tessera.load(doubling_model)
-    refused = pytest.raises(tessera.InvalidArgument, match="option 'threads': expected 0 .* to 4096, "
-                                                           f"found {threads}")
+    refused = pytest.raises(tessera.InvalidArgument,
+                            match="option 'threads': expected 0 .* to 4096, " f"found {threads}")
     with refused:
         model.bind({"x": (1, 3)}, threads=threads)
     with refused:
@@ -92,12 +91,8 @@ def test_a_system_that_starts_no_thread(tessera, doubling_model, request, progra
             print(type(error).__name__, error)
         """).replace("MOST", str(limit)).replace(
             "PROGRAM", textwrap.indent(textwrap.dedent(PROGRAMS[program]).strip(), "    "))
-    result = subprocess.run(
-        [sys.executable, "-c", code, path], capture_output=True, text=True, timeout=120, cwd=folder,
-        check=False, env={**os.environ, "PYTHONPATH": str(pathlib.Path(tessera.__file__).parents[1]),
-                          "OPENBLAS_NUM_THREADS": "1", "HOME": str(folder),
-                          "XDG_CACHE_HOME": str(folder)})
-    assert result.returncode == 0, result.stderr[-3000:]
+    result = run_python(tessera, code, path, cwd=folder, variables={
+        "OPENBLAS_NUM_THREADS": "1", "HOME": folder, "XDG_CACHE_HOME": folder})
     printed = result.stdout.strip()
     kind, _, message = printed.partition(" ")
     assert printed == "ok" or (kind in ("OutOfMemory", "RuntimeException")

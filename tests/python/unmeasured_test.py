@@ -2,31 +2,23 @@
 little beside the kernel."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+from programs import run_python
+from small_models import model_bytes, model_of, node, tensor_type
 
 
 def add_model(size, second=None):
     """z = x + y; with `second`, also w = a product of that size, which several threads share."""
-    value = helper.make_tensor_value_info
-    nodes = [helper.make_node("Add", ["x", "y"], ["z"], "add")]
-    inputs = [value(name, TensorProto.FLOAT, [1, size]) for name in "xy"]
-    outputs = [value("z", TensorProto.FLOAT, [1, size])]
-    weights = []
+    nodes = [node("Add", "x y", "z", "add")]
+    inputs, outputs, weights = {"x": [1, size], "y": [1, size]}, {"z": [1, size]}, {}
     if second:
-        nodes.append(helper.make_node("MatMul", ["v", "m"], ["w"], "product"))
-        inputs.append(value("v", TensorProto.FLOAT, [second, second]))
-        outputs.append(value("w", TensorProto.FLOAT, [second, second]))
-        weights.append(numpy_helper.from_array(np.ones((second, second), np.float32), "m"))
-    graph = helper.make_graph(nodes, "sums", inputs, outputs, weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
-                             ir_version=8).SerializeToString()
+        nodes.append(node("MatMul", "v m", "w", "product"))
+        inputs["v"] = outputs["w"] = [second, second]
+        weights["m"] = np.ones((second, second), np.float32)
+    return model_bytes(nodes, inputs, outputs, weights)
 
 
 def threads_of_steps(tessera, model, **options):
@@ -45,11 +37,8 @@ def test_one_large_node_gives_all_steps_all_threads(tessera):
 
 
 def test_unknown_work_gets_all_threads(tessera):
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph([helper.make_node("NonZero", ["x"], ["y"])], "unknown",
-                              [value("x", TensorProto.FLOAT, [3])],
-                              [value("y", TensorProto.INT64, [1, None])])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of([node("NonZero", "x", "y")], {"x": [3]},
+                     {"y": tensor_type(TensorProto.INT64, [1, None])})
     assert threads_of_steps(tessera, model.SerializeToString()) == [2]
 
 
@@ -88,16 +77,11 @@ print(ticks_of_others() - before)
 
 
 @pytest.mark.parametrize("backend", ["onednn", "native", "reference"])
-def test_a_session_wakes_no_other_thread_for_one_add(tessera, why_unusable, tmp_path, backend):
+def test_a_session_wakes_no_other_thread_for_one_add(tessera, need_backend, tmp_path, backend):
     """With measuring off: while it runs 20000 times, other threads take no processor time."""
-    if why_unusable.get(backend):
-        pytest.skip(f"{backend} is {why_unusable[backend]}")
+    need_backend(backend)
     model = tmp_path / "add.onnx"
     model.write_bytes(add_model(30000))
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, model, json.dumps([backend])], text=True,
-        capture_output=True, timeout=300, check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(tessera.__file__).parents[1]),
-             "TESSERA_OPTIMIZE": "0"})
-    assert done.returncode == 0, done.stderr
+    done = run_python(tessera, PROGRAM, model, json.dumps([backend]),
+                      variables={"TESSERA_OPTIMIZE": "0"})
     assert int(done.stdout) <= 2

@@ -1,15 +1,13 @@
 """Uses that are wrong or unusual: each ends with an error that helps, or works; none hangs."""
 
-import os
+import concurrent.futures
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 
 import numpy as np
 import pytest
+from programs import end_of, run_python, start_python
 
 X = np.ones((2, 3), np.float32)
 
@@ -60,11 +58,8 @@ def test_one_executor_on_many_threads(executor):
             if y.shape != x.shape or not (y == 2 * number).all():
                 wrong.append(number)
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(12) as threads:
+        list(threads.map(run, range(12)))
     assert wrong == []
 
 
@@ -90,16 +85,9 @@ def test_bindings_change_while_another_thread_runs(executor):
         other.join()
 
 
-def run_program(tessera, text, tmp_path, timeout=60):
-    folder = os.path.dirname(os.path.dirname(tessera.__file__))
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True,
-                          text=True, timeout=timeout, cwd=tmp_path,
-                          env={**os.environ, "PYTHONPATH": folder})
-
-
 def test_a_forked_process_loads_binds_and_runs(tessera, doubling_model, tmp_path):
     """With the executor of its parent, too, on each side of a fork."""
-    result = run_program(tessera, f"""
+    result = run_python(tessera, f"""
         import os, numpy as np, tessera
         model = tessera.load({str(doubling_model)!r})
         executor = model.bind({{"x": (2, 3)}})
@@ -112,13 +100,13 @@ def test_a_forked_process_loads_binds_and_runs(tessera, doubling_model, tmp_path
         if child == 0:
             os._exit(int(total))
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), int(total))
-        """, tmp_path)
+        """, cwd=tmp_path)
     assert (result.stdout, result.stderr, result.returncode) == ("42 42\n", "", 0)
 
 
 def test_an_executor_that_ran_during_a_fork_is_refused(tessera, doubling_model, tmp_path):
     """The thread that has its turn does not exist in the new process, and would be waited for."""
-    result = run_program(tessera, f"""
+    result = run_python(tessera, f"""
         import os, threading, numpy as np, tessera
         model = tessera.load({str(doubling_model)!r})
         executor = model.bind({{"x": (2, 3)}}, optimize=True, retune=True)
@@ -143,7 +131,7 @@ def test_an_executor_that_ran_during_a_fork_is_refused(tessera, doubling_model, 
         other.join()
         codes = {{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children}}
         print(codes <= {{12, 50}}, 50 in codes, int(executor.run(x)[0].sum()))
-        """, tmp_path)
+        """, cwd=tmp_path)
     assert (result.stdout, result.returncode) == ("True True 12\n", 0), result.stderr
 
 
@@ -151,28 +139,23 @@ def test_an_executor_that_ran_during_a_fork_is_refused(tessera, doubling_model, 
 def test_the_process_ends_after_ctrl_c(tessera, doubling_model, tmp_path):
     """With KeyboardInterrupt as the reason, and no crash while work that was left ends."""
     for wait in (0.0, 0.02, 0.05, 0.1, 0.2):
-        program = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(f"""
-                import tessera
-                print("begun", flush=True)
-                while True:
-                    tessera.load({str(doubling_model)!r}).bind(
-                        {{"x": (2, 3)}}, optimize=True, retune=True)
-                """)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(tessera.__file__))})
+        program = start_python(tessera, f"""
+            import tessera
+            print("begun", flush=True)
+            while True:
+                tessera.load({str(doubling_model)!r}).bind(
+                    {{"x": (2, 3)}}, optimize=True, retune=True)
+            """, cwd=tmp_path)
         assert program.stdout.readline() == "begun\n"
         time.sleep(wait)
-        program.send_signal(signal.SIGINT)
-        _, errors = program.communicate(timeout=30)
-        assert program.returncode == -signal.SIGINT
+        _, errors = end_of(program, -signal.SIGINT, signal.SIGINT)
         assert errors.splitlines()[-1] == "KeyboardInterrupt", errors
         assert "leaked" not in errors and "terminate" not in errors
 
 
 def test_a_bound_array_that_refers_to_the_executor(tessera, doubling_model, tmp_path):
     """No complaint about objects that the end of the process finds in use."""
-    result = run_program(tessera, f"""
+    result = run_python(tessera, f"""
         import numpy as np, tessera
         executor = tessera.load({str(doubling_model)!r}).bind({{"x": (2, 3)}})
 
@@ -187,7 +170,7 @@ def test_a_bound_array_that_refers_to_the_executor(tessera, doubling_model, tmp_
 
         executor.bind_output("y", Mine())
         print(executor.run(np.ones((2, 3), np.float32))[0].values.sum())
-        """, tmp_path)
+        """, cwd=tmp_path)
     assert (result.stdout, result.stderr, result.returncode) == ("12.0\n", "", 0)
 
 
@@ -196,7 +179,7 @@ def test_import_is_fast_and_loads_no_library(tessera, tmp_path):
     """In time of the processor, of which other processes take none."""
     seconds = []
     for _ in range(5):
-        printed = run_program(tessera, """
+        printed = run_python(tessera, """
             import time
             start = time.process_time()
             import tessera
@@ -204,7 +187,7 @@ def test_import_is_fast_and_loads_no_library(tessera, tmp_path):
             loaded = open("/proc/self/maps").read()
             print(took, *(name for name in ("LLVM", "openvino", "dnnl", "nvrtc", "OpenCL")
                           if name in loaded))
-            """, tmp_path).stdout.split()
+            """, cwd=tmp_path).stdout.split()
         assert printed[1:] == []
         seconds.append(float(printed[0]))
     assert min(seconds) < 0.06

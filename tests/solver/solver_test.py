@@ -3,9 +3,9 @@ networks. toulbar2 found the optimal costs."""
 
 import json
 import pathlib
-import subprocess
 
 import pytest
+from programs import run_program
 
 INSTANCES = pathlib.Path(__file__).parent / "instances"
 LEAST = json.loads((INSTANCES / "optima.json").read_text())["least"]
@@ -14,8 +14,7 @@ CLOSE = 1e-4
 
 
 def solved(bin_dir, files):
-    lines = subprocess.run([bin_dir / "solver_cases", "solve", *files], check=True, capture_output=True,
-                           text=True).stdout.splitlines()
+    lines = run_program(bin_dir / "solver_cases", "solve", *files).stdout.splitlines()
     return {one["name"]: one for one in map(json.loads, lines)}
 
 
@@ -30,7 +29,7 @@ def test_each_instance_is_solved_to_its_least(bin_dir):
 
 
 def test_what_is_written_is_read_again(bin_dir, tmp_path):
-    subprocess.run([bin_dir / "solver_cases", "write", tmp_path], check=True)
+    run_program(bin_dir / "solver_cases", "write", tmp_path)
     for name in LEAST:
         written = json.loads((tmp_path / f"{name}.cfn").read_text())
         assert written == json.loads((INSTANCES / f"{name}.cfn").read_text()), (
@@ -39,7 +38,7 @@ def test_what_is_written_is_read_again(bin_dir, tmp_path):
 
 def test_toulbar2_finds_the_same(bin_dir, tmp_path):
     toulbar2 = pytest.importorskip("pytoulbar2", reason="pip install pytoulbar2")
-    subprocess.run([bin_dir / "solver_cases", "write", tmp_path], check=True)
+    run_program(bin_dir / "solver_cases", "write", tmp_path)
     answers = solved(bin_dir, sorted(tmp_path.glob("*.cfn")))
     for name, answer in answers.items():
         network = toulbar2.CFN(resolution=3, verbose=-1)

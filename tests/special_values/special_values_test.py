@@ -4,13 +4,13 @@ The onnx wheel's reference evaluator defines the expected values. (a) If it retu
 result; if it returns an infinity, the result must not be finite. (b) Elements that depend on no
 special value are the same as without special values."""
 
-import subprocess
-
 import numpy as np
 import pytest
 from catalog import BACKENDS
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 from onnx.reference import ReferenceEvaluator
+from programs import run_program
+from small_models import model_of, node
 
 FLOAT = TensorProto.FLOAT
 RANDOM = np.random.default_rng(7)
@@ -116,14 +116,11 @@ CASES = {
 
 
 def make_model(nodes, shape, constants, opset=20):
-    graph = helper.make_graph(
-        [helper.make_node(name, inputs, [output], f"node{index}", **attributes)
-         for index, (name, inputs, output, attributes) in enumerate(nodes)],
-        "special", [helper.make_tensor_value_info("x", FLOAT, shape)],
-        [helper.make_tensor_value_info("y", FLOAT, None)],
-        [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()
-         if any(name in inputs for _, inputs, _, _ in nodes)])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    return model_of([node(name, inputs, [output], f"node{index}", **attributes)
+                     for index, (name, inputs, output, attributes) in enumerate(nodes)],
+                    {"x": shape}, "y",
+                    {name: np.asarray(array) for name, array in constants.items()
+                     if any(name in inputs for _, inputs, _, _ in nodes)}, opset=opset)
 
 
 def with_special(x, value):
@@ -183,9 +180,8 @@ def bind(tessera, backend, case, **options):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("case", CASES)
-def test_special_values_come_out(tessera, why_unusable, expected, backend, case):
-    if why_unusable.get(backend, "unknown"):
-        pytest.skip(f"{backend} is {why_unusable[backend]}")
+def test_special_values_come_out(tessera, need_backend, expected, backend, case):
+    need_backend(backend)
     try:
         executor = bind(tessera, backend, case)
     except tessera.Error as error:
@@ -217,8 +213,7 @@ def test_fast_offers_what_exact_withholds(tessera_binary, tmp_path, choose_backe
     path.write_bytes(make_model(nodes, shape, constants).SerializeToString())
 
     def explain(*options):
-        done = subprocess.run([tessera_binary, "explain", path, *choose_backends("onednn"),
-                               *options], capture_output=True, text=True, check=True)
+        done = run_program(tessera_binary, "explain", path, *choose_backends("onednn"), *options)
         return " ".join(done.stdout.split())
 
     assert "does not keep NaN, which only nan=fast allows" in explain()
@@ -232,9 +227,7 @@ def test_sums_that_overflow_are_no_error(tessera_binary, tmp_path, needs_native)
     path.write_bytes(make_model(nodes[:1] and [op("MatMul", ("x", "w"))], shape,
                                 {"w": floats(64, 48) * 1e20}).SerializeToString())
     np.save(tmp_path / "x.npy", floats(*shape) * 1e20)
-    done = subprocess.run([tessera_binary, "verify", path, "--input", f"x={tmp_path}/x.npy"],
-                          capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_program(tessera_binary, "verify", path, "--input", f"x={tmp_path}/x.npy")
 
 
 LARGEST = np.finfo(np.float32).max
@@ -249,11 +242,10 @@ LARGEST = np.finfo(np.float32).max
     ("given", [op("Clip", ("x", "lowest", "largest"))], 13, -LARGEST, LARGEST),
     ("given maximum", [op("Clip", ("x", "zero", "largest"))], 13, 0, LARGEST),
     ("Max, Min", [op("Max", ("x", "lowest"), "m"), op("Min", ("m", "largest"))], 13, -LARGEST, LARGEST)])
-def test_the_largest_number_bounds_infinity(tessera, why_unusable, backend, first, name, nodes, opset,
+def test_the_largest_number_bounds_infinity(tessera, need_backend, backend, first, name, nodes, opset,
                                             low, high):
     """The bounds of a Clip up to version 10 are finite where none is given."""
-    if why_unusable.get(backend, "unknown"):
-        pytest.skip(f"{backend} is {why_unusable[backend]}")
+    need_backend(backend)
     constants = {"lowest": -LARGEST, "largest": LARGEST, "zero": np.float32(0),
                  "w": 2 * np.eye(4, dtype=np.float32)}
     shape = (1, 4, 2, 2) if first == "Conv" else (4, 4)

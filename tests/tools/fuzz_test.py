@@ -1,25 +1,22 @@
 """tools/fuzz reports what it did; tests/fuzz tests its findings."""
 
 import re
-import subprocess
 
 import pytest
 
 from load_tool import ROOT
+from programs import run_program
 
 
 @pytest.fixture
 def fuzz(bin_dir, tmp_path):
-    def run(*arguments):
-        return subprocess.run([ROOT / "tools" / "fuzz", "--bin-dir", bin_dir, "--out", tmp_path,
-                               *arguments], capture_output=True, text=True, timeout=120, check=False)
-
-    return run
+    return lambda *arguments, code=0: run_program(
+        ROOT / "tools" / "fuzz", "--bin-dir", bin_dir, "--out", tmp_path, *arguments, code=code)
 
 
 def test_figures_stand_at_the_end(fuzz, tmp_path):
     done = fuzz("--minutes", "0.05", "--only", "models", "--only", "matrix", "--seed", "7",
-                "--backends", "reference")
+                "--backends", "reference", code=None)
     assert "seed: 7" in done.stdout, done.stderr
     assert int(re.search(r"^models: (\d+)$", done.stdout, re.MULTILINE)[1]) > 0
     for part in ("ops that ran to the end: ", "compared with ONNX Runtime: ",
@@ -30,5 +27,5 @@ def test_figures_stand_at_the_end(fuzz, tmp_path):
 
 
 def test_a_missing_build_is_said(fuzz, tmp_path):
-    done = fuzz("--bin-dir", str(tmp_path))
-    assert done.returncode == 2 and "tools/build fuzz fuzzers" in done.stderr
+    done = fuzz("--bin-dir", str(tmp_path), code=2)
+    assert "tools/build fuzz fuzzers" in done.stderr

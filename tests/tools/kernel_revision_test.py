@@ -1,15 +1,15 @@
 """The kernel revision that the build computes changes with sources and settings, and with nothing
 else: of the script on made-up inputs, of a made-up project that is built, and of this build."""
 
-import json
 import os
 import re
 import shutil
-import subprocess
 
 import pytest
 from catalog import PLUGINS
 from load_tool import ROOT
+from programs import json_of, run_program
+from small_models import node, save_model
 
 SCRIPT = ROOT / "cmake" / "write_kernel_revision.cmake"
 REVISION = re.compile(r'return "([0-9a-f]{16})";')
@@ -29,8 +29,8 @@ def revision_of(folder, flags="-O3", sources=("kernels/add.cc", "kernels/add.h")
     """Runs the script next to `folder`; returns the revision and the file that it wrote."""
     inputs, output = folder.parent / "inputs.txt", folder.parent / "revision.cc"
     inputs.write_text("".join([f"flags {flags}\n", *(f"source {name}\n" for name in sources)]))
-    subprocess.run([CMAKE, f"-DROOT={folder}", f"-DINPUTS={inputs}", "-DNAMESPACE=made::up",
-                    f"-DOUTPUT={output}", "-P", SCRIPT], check=True)
+    run_program(CMAKE, f"-DROOT={folder}", f"-DINPUTS={inputs}", "-DNAMESPACE=made::up",
+                f"-DOUTPUT={output}", "-P", SCRIPT)
     text = output.read_text()
     assert "namespace made::up {" in text
     return REVISION.search(text).group(1), output
@@ -56,7 +56,7 @@ def test_content_and_flags_count_and_nothing_else(tmp_path):
 
 
 def test_a_call_without_an_argument_is_refused():
-    done = subprocess.run([CMAKE, "-DROOT=.", "-P", SCRIPT], capture_output=True, text=True, check=False)
+    done = run_program(CMAKE, "-DROOT=.", "-P", SCRIPT, code=None)
     assert done.returncode != 0 and "expected -DINPUTS=..." in done.stderr
 
 
@@ -86,7 +86,7 @@ def project(tmp_path):
         if options or not configured:
             commands.insert(0, ["cmake", "-S", ".", "-B", "build", "-G", "Ninja", *options])
         for command in commands:
-            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            run_program(*command, cwd=folder)
         output = folder / "build" / "kernels_revision.cc"
         return REVISION.search(output.read_text()).group(1)
 
@@ -123,9 +123,7 @@ def test_the_program_tells_its_revisions(tessera_binary, tmp_path, why_unusable)
     environment = {**clean, "XDG_CACHE_HOME": str(tmp_path / "user")}
 
     def call(*arguments):
-        done = subprocess.run([tessera_binary, *map(str, arguments)], cwd=tmp_path, check=True,
-                              capture_output=True, text=True, env=environment)
-        return json.loads(done.stdout)
+        return json_of(tessera_binary, *arguments, cwd=tmp_path, env=environment)
 
     def revisions(ingredients, name):
         return [one["text"] for one in ingredients if one["ingredient"] == name]
@@ -146,11 +144,7 @@ def test_the_program_tells_its_revisions(tessera_binary, tmp_path, why_unusable)
 
 
 def write_model(path):
-    import onnx
-    value = onnx.helper.make_tensor_value_info
-    graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("MatMul", ["x", "x"], ["y"]), onnx.helper.make_node("Tanh", ["y"], ["z"])],
-        "products", [value("x", onnx.TensorProto.FLOAT, [64, 64])],
-        [value("z", onnx.TensorProto.FLOAT, [64, 64])])
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)],
-                                     ir_version=8), path)
+    # Imported only here: collecting the other tests needs no onnx.
+    from small_models import node, save_model
+    save_model(path, [node("MatMul", "x x", "y"), node("Tanh", "y", "z")], {"x": [64, 64]},
+               {"z": [64, 64]}, opset=13)

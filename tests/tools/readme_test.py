@@ -5,11 +5,11 @@ import json
 import os
 import re
 import shlex
-import subprocess
 
 import pytest
 from catalog import PLUGINS
 from load_tool import ROOT
+from programs import run_program
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 NETWORK = ROOT / "build" / "demo" / "squeezenet.onnx"
@@ -40,8 +40,8 @@ def place(bin_dir, why_unusable, tmp_path_factory):
     if reasons:
         pytest.skip(f"README is about a build that has all libraries: {reasons}")
     if not NETWORK.exists():
-        subprocess.run([ROOT / ".venv" / "bin" / "python", ROOT / "tools" / "demo_network.py",
-                        NETWORK.parent], check=True)
+        run_program(ROOT / ".venv" / "bin" / "python", ROOT / "tools" / "demo_network.py",
+                    NETWORK.parent)
     folder = tmp_path_factory.mktemp("newcomer")
     for name in ("build", ".venv"):
         (folder / name).symlink_to(ROOT / name)
@@ -53,9 +53,7 @@ def place(bin_dir, why_unusable, tmp_path_factory):
 
 def run(place, command, **more):
     folder, environment = place
-    done = subprocess.run(command, cwd=folder, env={**environment, **more}, text=True,
-                          stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+    done = run_program(*command, cwd=folder, env={**environment, **more})
     # No warning that could worry a new user.
     assert done.stderr == "", command
     return done.stdout

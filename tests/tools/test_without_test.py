@@ -1,10 +1,8 @@
 """tools/test_without detects a backend that is missing without a reason, or not missing at all."""
 
-import json
-import subprocess
-
 import pytest
 from load_tool import load_tool
+from programs import json_of
 
 test_without = load_tool("test_without")
 
@@ -26,8 +24,7 @@ def test_each_missing_backend_needs_its_reason(case):
 
 
 def test_it_reads_what_the_program_prints(tessera_binary):
-    listing = json.loads(subprocess.run([tessera_binary, "backends", "--json"], check=True,
-                                        capture_output=True).stdout)
+    listing = json_of(tessera_binary, "backends", "--json")
     wrong = test_without.missing_explanations(listing, test_without.OPTIONAL)
     assert not any("is not listed" in line for line in wrong), wrong
     assert test_without.switched_off("all") == test_without.OPTIONAL

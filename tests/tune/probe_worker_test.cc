@@ -1,17 +1,14 @@
 // `tessera doctor` reports workers that do not start, do not answer, or are of another build.
 #include "microbench/worker_bench.h"
 
-#include <gmock/gmock.h>
-
 #include <chrono>
 #include <cstdlib>
 
+#include "base/matchers_test.h"
 #include "base/module_folder.h"
 
 namespace tessera::tuning {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr double kPatienceSeconds = 60;
 

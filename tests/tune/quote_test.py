@@ -1,12 +1,11 @@
 """`tessera tune --dry-run`: prints the expected time and gain of tuning, and does nothing else."""
 
 import json
-import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import run_program
+from small_models import node, save_model
 
 # The last test measures for some seconds.
 pytestmark = pytest.mark.alone
@@ -17,14 +16,9 @@ SIDE = 768
 def write_model(path, op="Tanh"):
     """One run takes some milliseconds; faster models are measured in a tenth of a second."""
     weight = np.random.default_rng(1).standard_normal((SIDE, SIDE)).astype(np.float32) / SIDE
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node(op, ["h"], ["r"]),
-         helper.make_node("MatMul", ["r", "w"], ["y"])],
-        "products", [value("x", TensorProto.FLOAT, [SIDE, SIDE])],
-        [value("y", TensorProto.FLOAT, [SIDE, SIDE])], [numpy_helper.from_array(weight, "w")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return path
+    return save_model(path,
+                      [node("MatMul", "x w", "h"), node(op, "h", "r"), node("MatMul", "r w", "y")],
+                      {"x": [SIDE, SIDE]}, {"y": [SIDE, SIDE]}, {"w": weight})
 
 
 @pytest.fixture
@@ -39,10 +33,8 @@ def call(tessera_binary, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches" / "user"))
 
     def run(*arguments, code=0):
-        done = subprocess.run([tessera_binary, "tune", *map(str, arguments), "--threads", "1"],
-                              capture_output=True, text=True, timeout=300, cwd=tmp_path,
-                              stdin=subprocess.DEVNULL, check=False)
-        assert done.returncode == code, done.stdout + done.stderr
+        done = run_program(tessera_binary, "tune", *arguments, "--threads", "1", code=code,
+                           cwd=tmp_path)
         return done.stdout if code == 0 else done.stderr
 
     return run

@@ -4,9 +4,9 @@ respects its budget."""
 import json
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from programs import run_program
+from small_models import chain, node, normal, save_model
 
 # These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
@@ -20,34 +20,24 @@ LAYERS = 6
 def model(tmp_path_factory):
     """Convolutions with residual sums, which take several milliseconds."""
     rng = np.random.default_rng(2)
-    nodes, weights, at = [], [], "x"
+    nodes, weights, at = [], {}, "x"
     for layer in range(LAYERS):
         side = 3 if layer % 2 else 1
-        weight = rng.standard_normal((CHANNELS, CHANNELS, side, side)).astype(np.float32) * 0.1
-        weights.append(numpy_helper.from_array(weight, f"w{layer}"))
-        nodes.append(helper.make_node("Conv", [at, f"w{layer}"], [f"c{layer}"], name=f"conv{layer}",
-                                      pads=[side // 2] * 4))
-        nodes.append(helper.make_node("Relu", [f"c{layer}"], [f"r{layer}"], name=f"relu{layer}"))
-        nodes.append(helper.make_node("Add", [f"r{layer}", at], [f"a{layer}"], name=f"add{layer}"))
+        weights[f"w{layer}"] = normal(rng, CHANNELS, CHANNELS, side, side) * 0.1
+        nodes.append(node("Conv", [at, f"w{layer}"], f"c{layer}", f"conv{layer}",
+                          pads=[side // 2] * 4))
+        nodes.append(node("Relu", f"c{layer}", f"r{layer}", f"relu{layer}"))
+        nodes.append(node("Add", [f"r{layer}", at], f"a{layer}", f"add{layer}"))
         at = f"a{layer}"
     shape = [1, CHANNELS, SIDE, SIDE]
-    graph = helper.make_graph(
-        nodes, "stack", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info(at, TensorProto.FLOAT, shape)], weights)
-    path = tmp_path_factory.mktemp("stack") / "stack.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
-    return path
+    return save_model(tmp_path_factory.mktemp("stack") / "stack.onnx", nodes, {"x": shape},
+                      {at: shape}, weights)
 
 
 @pytest.fixture(scope="module")
 def call(tessera_binary):
-    import subprocess
-
     def run(*arguments):
-        done = subprocess.run([tessera_binary, *map(str, arguments)], capture_output=True, text=True,
-                              timeout=300, stdin=subprocess.DEVNULL, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return run_program(tessera_binary, *arguments).stdout
 
     return run
 
@@ -121,13 +111,9 @@ def test_a_budget_that_is_named_holds_for_short_graphs_too(needs_a_library, call
     """Without a budget, a graph that takes less than 0.2 ms gets half a second."""
     ops = ["Tanh", "Softmax", "Sigmoid", "Abs", "Erf", "Softplus", "Elu", "HardSigmoid", "Softsign",
            "LogSoftmax", "Selu", "LeakyRelu", "HardSwish", "Mish", "Ceil", "Exp"]
-    nodes = [helper.make_node(op, [f"v{index}"], [f"v{index + 1}"])
-             for index, op in enumerate(ops * 3 + ops[::-1] * 3)]
-    graph = helper.make_graph(
-        nodes, "short", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [1, 16, 7, 8])],
-        [helper.make_tensor_value_info(f"v{len(nodes)}", TensorProto.FLOAT, [1, 16, 7, 8])])
-    path = tmp_path / "short.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
+    shape = [1, 16, 7, 8]
+    path = save_model(tmp_path / "short.onnx", chain(*ops * 3, *ops[::-1] * 3), {"x": shape},
+                      {"y": shape}, opset=18)
     default, named = (json.loads(call("tune", path, "--threads", 1, "--json", *budget))
                       for budget in ((), ("--tune-budget", 60)))
     assert default["tuning"]["tuning_us"] < 1e6
@@ -136,12 +122,9 @@ def test_a_budget_that_is_named_holds_for_short_graphs_too(needs_a_library, call
 
 
 def test_wrong_budgets_are_refused(tessera_binary, model):
-    import subprocess
-
     for text in ("0", "-1", "soon"):
-        done = subprocess.run([tessera_binary, "tune", model, "--tune-budget", text],
-                              capture_output=True, text=True, check=False)
-        assert done.returncode == 2 and "--tune-budget" in done.stderr
+        done = run_program(tessera_binary, "tune", model, "--tune-budget", text, code=2)
+        assert "--tune-budget" in done.stderr
 
 
 def chosen_by(report):
@@ -175,12 +158,7 @@ def test_where_time_went_is_told(tuned):
 
 
 def small_model(path, *ops):
-    nodes = [helper.make_node(op, [f"v{at}"], [f"v{at + 1}"]) for at, op in enumerate(ops)]
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 64])
-              for name in ("v0", f"v{len(ops)}")]
-    graph = helper.make_graph(nodes, "small", values[:1], values[1:])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
-    return path
+    return save_model(path, chain(*ops), {"x": [4, 64]}, {"y": [4, 64]})
 
 
 def test_models_of_one_set_of_backends_share_what_was_measured(tessera, tmp_path):
@@ -216,8 +194,8 @@ def test_nodes_that_are_over_at_once_are_offered_for_one_thread(tessera, call, t
     tuning = executor.plan().tuning
     assert tuning.measured > 0
     values = np.linspace(-1, 1, 256, dtype=np.float32).reshape(4, 64)
-    tuned, = executor.run({"v0": values})
-    plain, = model.bind(threads=2, optimize=False).run({"v0": values})
+    tuned, = executor.run({"x": values})
+    plain, = model.bind(threads=2, optimize=False).run({"x": values})
     np.testing.assert_allclose(tuned, plain, rtol=1e-5, atol=1e-6)
     # A user who sets a budget wants more candidates.
     report = json.loads(call("tune", file, "--threads", 2, "--json", "--tune-budget", 5))

@@ -2,14 +2,10 @@
 // its candidate.
 #include "microbench/worker_bench.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/types.h>
 
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,16 +14,16 @@
 #include "backend/candidates.h"
 #include "backend/catalog.h"
 #include "backend/graph_view.h"
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 #include "base/parallel.h"
 #include "microbench/group_bench.h"
+#include "ops/all_ops_test.h"
 #include "verify/compare_tensors.h"
 #include "verify/op_case.h"
 
 namespace tessera::tuning {
 namespace {
-
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 constexpr int kThreads = 2;
 
@@ -57,10 +53,9 @@ struct Group {
 };
 
 Group make_group(const std::string& text, std::vector<std::shared_ptr<const Plugin>> plugins) {
-  const ops::Registry registry = ops::make_registry();
   ThreadPool pool(1);
-  const verification::OpCase op_case = verification::read_op_case(text, registry, 7);
-  const auto expected = verification::expected_values(op_case, registry, pool);
+  const verification::OpCase op_case = verification::read_op_case(text, all_ops(), 7);
+  const auto expected = verification::expected_values(op_case, all_ops(), pool);
   Group made;
   made.group = {.graph = op_case.graph, .inputs = op_case.inputs, .threads = kThreads};
   for (const ValueId output : op_case.graph.outputs) {
@@ -68,7 +63,7 @@ Group make_group(const std::string& text, std::vector<std::shared_ptr<const Plug
     made.group.magnitudes.push_back(expected.magnitudes[static_cast<size_t>(output.index)]);
   }
   const LayoutTable layouts(plugins);
-  const tessera_graph view(op_case.graph, registry);
+  const tessera_graph view(op_case.graph, all_ops());
   const Offers offers = collect_offers(view, plugins, layouts, {.threads = 1});
   for (const Candidate& candidate : offers.candidates) {
     made.ids.push_back(id_alone(candidate, op_case.graph, layouts, 1));
@@ -78,12 +73,31 @@ Group make_group(const std::string& text, std::vector<std::shared_ptr<const Plug
 
 WorkerOptions options() { return {.threads = kThreads, .candidate_timeout_seconds = 1}; }
 
+// Of which a build may take a second.
+WorkerOptions short_builds() {
+  WorkerOptions limited = options();
+  limited.build_timeout_seconds = 1;
+  return limited;
+}
+
+// A bench that has loaded a group.
+struct LoadedBench {
+  LoadedBench(const std::string& text, const std::vector<std::shared_ptr<const Plugin>>& plugins,
+              const WorkerOptions& given = options())
+      : group(make_group(text, plugins)), ids(group.ids), bench(plugins, given) {
+    bench.load(group.group);
+  }
+
+  const Group group;
+  const std::vector<CandidateId>& ids;
+  WorkerBench bench;
+};
+
 // --- As in this process --------------------------------------------------------------------------
 
 TEST(WorkerBench, FindsWhatTheBenchInThisProcessFinds) {
   const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
-  const ops::Registry registry = ops::make_registry();
-  GroupBench here(plugins, registry, kThreads);
+  GroupBench here(plugins, all_ops(), kThreads);
   WorkerBench there(plugins, options());
   for (const char* text : {"MatMul(33x50, #50x71)", "Conv(1x3x9x7, #4x3x3x3, #4) pads=1,1,1,1",
                            "Relu(3x4); Softmax(@)", "Reshape(2x6, {3,4})", "Cast(3x5) to=7"}) {
@@ -131,11 +145,9 @@ TEST(WorkerBench, CarriesEverythingOfAGraph) {
 }
 
 TEST(WorkerBench, TellsWhyACandidateIsNotOffered) {
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
-  Group group = make_group("Relu(3x4)", plugins);
-  WorkerBench bench(plugins, options());
-  bench.load(group.group);
-  CandidateId id = group.ids.at(0);
+  LoadedBench loaded("Relu(3x4)", {reference()});
+  auto& [group, ids, bench] = loaded;
+  CandidateId id = ids.at(0);
   id.algorithm = "winged";
   const Outcome built = bench.build(id);
   EXPECT_THAT(built.reason, HasSubstr("does not offer it"));
@@ -206,15 +218,11 @@ class WorkerMischief : public testing::TestWithParam<MischiefCase> {};
 TEST_P(WorkerMischief, CostsItsCandidateAndNothingElse) {
   const MischiefCase& given = GetParam();
   const Mischief mischief(given.name);
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
-  const Group group = make_group("Relu(3x4)", plugins);
-  ASSERT_EQ(group.ids.size(), 2U);
-  WorkerOptions with_limits = options();
-  with_limits.build_timeout_seconds = 1;
-  WorkerBench bench(plugins, with_limits);
-  bench.load(group.group);
-  const CandidateId& bad = group.ids[0];
-  const CandidateId& good = group.ids[1];
+  LoadedBench loaded("Relu(3x4)", {hostile(), reference()}, short_builds());
+  auto& [group, ids, bench] = loaded;
+  ASSERT_EQ(ids.size(), 2U);
+  const CandidateId& bad = ids[0];
+  const CandidateId& good = ids[1];
 
   // This process has built the good candidate before, which must not be blamed.
   ASSERT_THAT(bench.build(good).reason, IsEmpty());
@@ -237,13 +245,11 @@ INSTANTIATE_TEST_SUITE_P(All, WorkerMischief, testing::ValuesIn(kMischiefs),
 
 TEST(WorkerBench, DoesNotBlameACandidateForWhatAnotherLeftBehind) {
   const Mischief mischief("crashes_later");
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
-  const Group group = make_group("Relu(300x400)", plugins);
-  WorkerBench bench(plugins, options());
-  bench.load(group.group);
-  const CandidateId& good = group.ids.at(1);
-  ASSERT_THAT(bench.build(group.ids[0]).reason, IsEmpty());
-  EXPECT_THAT(bench.check(group.ids[0]).reason, IsEmpty());
+  LoadedBench loaded("Relu(300x400)", {hostile(), reference()});
+  auto& [group, ids, bench] = loaded;
+  const CandidateId& good = ids.at(1);
+  ASSERT_THAT(bench.build(ids[0]).reason, IsEmpty());
+  EXPECT_THAT(bench.check(ids[0]).reason, IsEmpty());
   const int process = bench.process_id();
   for (int round = 0; round < 10000 && bench.process_id() == process; ++round) {
     ASSERT_THAT(bench.check(good).reason, IsEmpty());
@@ -253,16 +259,12 @@ TEST(WorkerBench, DoesNotBlameACandidateForWhatAnotherLeftBehind) {
 
 TEST(WorkerBench, WaitsForABuilderThatAnnouncedItsTime) {
   const Mischief mischief("builds_slowly_as_announced");
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
-  const Group group = make_group("Relu(3x4)", plugins);
-  WorkerOptions with_limits = options();
-  with_limits.build_timeout_seconds = 1;
-  WorkerBench bench(plugins, with_limits);
-  bench.load(group.group);
-  const Outcome built = bench.build(group.ids.at(0));
+  LoadedBench loaded("Relu(3x4)", {hostile(), reference()}, short_builds());
+  auto& [group, ids, bench] = loaded;
+  const Outcome built = bench.build(ids.at(0));
   EXPECT_THAT(built.reason, IsEmpty());
   EXPECT_GT(built.seconds, 1.4);
-  EXPECT_THAT(bench.check(group.ids[0]).reason, IsEmpty());
+  EXPECT_THAT(bench.check(ids[0]).reason, IsEmpty());
 }
 
 TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
@@ -270,17 +272,15 @@ TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
   GTEST_SKIP() << "the sanitizer's allocator ends the process in a way of its own";
 #endif
   const Mischief mischief("allocates_everything");
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
-  const Group group = make_group("Relu(3x4)", plugins);
   WorkerOptions with_limits = options();
   with_limits.candidate_timeout_seconds = 60;
   with_limits.memory_bytes = int64_t{1} << 30;
-  WorkerBench bench(plugins, with_limits);
-  bench.load(group.group);
-  ASSERT_THAT(bench.build(group.ids.at(0)).reason, IsEmpty());
-  EXPECT_THAT(bench.check(group.ids[0]).reason, HasSubstr("memory"));
-  ASSERT_THAT(bench.build(group.ids.at(1)).reason, IsEmpty());
-  EXPECT_THAT(bench.check(group.ids[1]).reason, IsEmpty());
+  LoadedBench loaded("Relu(3x4)", {hostile(), reference()}, with_limits);
+  auto& [group, ids, bench] = loaded;
+  ASSERT_THAT(bench.build(ids.at(0)).reason, IsEmpty());
+  EXPECT_THAT(bench.check(ids[0]).reason, HasSubstr("memory"));
+  ASSERT_THAT(bench.build(ids.at(1)).reason, IsEmpty());
+  EXPECT_THAT(bench.check(ids[1]).reason, IsEmpty());
 }
 
 // --- What it compiles ----------------------------------------------------------------------------
@@ -290,8 +290,7 @@ class WorkerCompiler : public testing::Test {
   ~WorkerCompiler() override { ::unsetenv("TESSERA_TEST_COMPILER"); }
 
   WorkerOptions with_services() const {
-    WorkerOptions wanted = options();
-    wanted.build_timeout_seconds = 1;
+    WorkerOptions wanted = short_builds();
     wanted.services = services_;
     return wanted;
   }
@@ -338,41 +337,37 @@ TEST_F(WorkerCompiler, IsStoppedInTimeAndThenClaimsNothing) {
 pid_t wait_in_vain(pid_t /*id*/, int* /*status*/, int /*options*/) { return 0; }
 
 TEST(WorkerBench, LeavesAProcessBehindThatDoesNotEnd) {
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
-  const Group group = make_group("Relu(3x4)", plugins);
   std::vector<std::string> told;
   const Log log([&](const std::string& message) { told.push_back(message); });
   WorkerOptions stuck = options();
   stuck.log = &log;
   stuck.wait = wait_in_vain;
   stuck.kill_patience = std::chrono::milliseconds(50);
-  WorkerBench bench(plugins, stuck);
-  bench.load(group.group);
-  ASSERT_THAT(bench.build(group.ids.at(0)).reason, IsEmpty());
+  LoadedBench loaded("Relu(3x4)", {reference()}, stuck);
+  auto& [group, ids, bench] = loaded;
+  ASSERT_THAT(bench.build(ids.at(0)).reason, IsEmpty());
   const int first = bench.process_id();
   ASSERT_EQ(::kill(first, SIGKILL), 0);
-  bench.run(group.ids[0], Weights::Warm, 1);
+  bench.run(ids[0], Weights::Warm, 1);
   EXPECT_NE(bench.process_id(), first);
-  EXPECT_THAT(bench.run(group.ids[0], Weights::Warm, 1).reason, IsEmpty());
+  EXPECT_THAT(bench.run(ids[0], Weights::Warm, 1).reason, IsEmpty());
   ASSERT_EQ(told.size(), 1U);
   EXPECT_THAT(told[0], HasSubstr("process " + std::to_string(first)));
   EXPECT_THAT(told[0], HasSubstr("is left behind"));
 }
 
 TEST(WorkerBench, GoesOnWhenItsProcessWasEnded) {
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
-  const Group group = make_group("Relu(3x4)", plugins);
-  WorkerBench bench(plugins, options());
-  bench.load(group.group);
-  ASSERT_THAT(bench.build(group.ids.at(0)).reason, IsEmpty());
+  LoadedBench loaded("Relu(3x4)", {reference()});
+  auto& [group, ids, bench] = loaded;
+  ASSERT_THAT(bench.build(ids.at(0)).reason, IsEmpty());
   const int first = bench.process_id();
   ASSERT_EQ(::kill(first, SIGKILL), 0);
-  const Outcome run = bench.run(group.ids[0], Weights::Warm, 1);
+  const Outcome run = bench.run(ids[0], Weights::Warm, 1);
   // If the worker ended before the request, no candidate is blamed; if during the request, the
   // candidate is.
   EXPECT_TRUE(run.is_fine() || run.is_lost) << run.reason;
   EXPECT_NE(bench.process_id(), first);
-  EXPECT_THAT(bench.run(group.ids[0], Weights::Warm, 1).reason, IsEmpty());
+  EXPECT_THAT(bench.run(ids[0], Weights::Warm, 1).reason, IsEmpty());
 }
 
 TEST(WorkerBench, EndsItsProcessWithItself) {
@@ -388,25 +383,16 @@ TEST(WorkerBench, EndsItsProcessWithItself) {
 TEST(WorkerBench, SaysThatItsProgramIsMissing) {
   WorkerOptions missing = options();
   missing.program = "/nowhere/tessera-worker";
-  try {
-    const WorkerBench bench({}, missing);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::DeviceFailed);
-    EXPECT_THAT(error.what(), HasSubstr("/nowhere/tessera-worker"));
-  }
+  EXPECT_THAT(error_of(ErrorKind::DeviceFailed, [&] { const WorkerBench bench({}, missing); }),
+              HasSubstr("/nowhere/tessera-worker"));
 }
 
 TEST(WorkerBench, SaysThatAPlugInCannotBeOpenedThere) {
   const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile()};
   const Mischief mischief("open_throws");
-  try {
-    const WorkerBench bench(plugins, options());
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::DeviceFailed);
-    EXPECT_THAT(error.what(), HasSubstr("the moon is in the wrong phase"));
-  }
+  EXPECT_THAT(
+      error_of(ErrorKind::DeviceFailed, [&] { const WorkerBench bench(plugins, options()); }),
+      HasSubstr("the moon is in the wrong phase"));
 }
 
 TEST(WorkerBench, AMissingOneIsSaidOnce) {

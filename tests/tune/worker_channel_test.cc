@@ -1,18 +1,14 @@
 // Workers that send invalid answers: each causes an error and a new worker.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <string>
 
+#include "base/error_test.h"
+#include "base/matchers_test.h"
 #include "microbench/worker_bench.h"
-#include "tessera/error.h"
 
 namespace tessera::tuning {
 namespace {
-
-using testing::AnyOf;
-using testing::HasSubstr;
 
 WorkerOptions fake(const std::string& mode) {
   ::setenv("TESSERA_TEST_WORKER", mode.c_str(), 1);
@@ -62,23 +58,15 @@ TEST(WorkerAnswer, AnyBitMayFlip) {
 }
 
 TEST(WorkerStart, OneOfAnotherVersionIsRefused) {
-  try {
-    const WorkerBench bench({}, fake("other_version"));
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::DeviceFailed);
-    EXPECT_THAT(error.what(), HasSubstr("found another one"));
-  }
+  EXPECT_THAT(error_of(ErrorKind::DeviceFailed,
+                       [&] { const WorkerBench bench({}, fake("other_version")); }),
+              HasSubstr("found another one"));
 }
 
 TEST(WorkerStart, OneThatEndsAtOnceIsRefused) {
-  try {
-    const WorkerBench bench({}, fake("ends_at_once"));
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::DeviceFailed);
-    EXPECT_THAT(error.what(), HasSubstr("exit code 5"));
-  }
+  EXPECT_THAT(
+      error_of(ErrorKind::DeviceFailed, [&] { const WorkerBench bench({}, fake("ends_at_once")); }),
+      HasSubstr("exit code 5"));
 }
 
 }  // namespace

@@ -10,17 +10,9 @@ import subprocess
 import sys
 import time
 
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
-
-X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
-RELU = np.maximum(X, 0)
-Y = RELU + 1 / (1 + np.exp(-RELU))
-
-# The variables of Tessera that are passed on: whether tests measure, and where their caches are.
-KEPT = ("TESSERA_CACHE_DIR", "TESSERA_OPTIMIZE")
+from programs import plain_environment, run_program, start_program
+from small_models import save_relu_and_sigmoid
 
 FAULT = "its process ended by signal 11 (segmentation fault) while running"
 # Mischief -> why the hostile plug-in's Relu is refused.
@@ -47,44 +39,25 @@ KEEPS = ["builds_slowly_as_announced", "talks"]
 
 
 @pytest.fixture(scope="module")
-def hostile(bin_dir):
-    library = bin_dir.parent / "tests" / "backends" / "hostile.so"
-    assert library.exists(), f"{library} is not built: tools/build release"
-    return library
+def hostile(built_plugin):
+    return built_plugin("hostile")
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    value = helper.make_tensor_value_info
-    nodes = [
-        helper.make_node("Relu", ["x"], ["positive"], name="relu"),
-        helper.make_node("Sigmoid", ["positive"], ["squashed"], name="sigmoid"),
-        helper.make_node("Add", ["positive", "squashed"], ["y"], name="sum"),
-    ]
-    graph = helper.make_graph(nodes, "small", [value("x", TensorProto.FLOAT, X.shape)],
-                              [value("y", TensorProto.FLOAT, X.shape)])
-    folder = tmp_path_factory.mktemp("worker")
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
-              folder / "model.onnx")
-    np.save(folder / "x.npy", X)
-    np.save(folder / "y.npy", Y)
-    return folder / "model.onnx"
+    return save_relu_and_sigmoid(tmp_path_factory.mktemp("worker"))
 
 
 def environment(mischief=None, **others):
-    names = {name: text for name, text in os.environ.items()
-             if name in KEPT or not name.startswith("TESSERA_")}
-    if mischief:
-        names["TESSERA_TEST_MISCHIEF"] = mischief
-    return {**names, **others}
+    variables = {"TESSERA_TEST_MISCHIEF": mischief} if mischief else {}
+    return plain_environment(TESSERA_CACHE_DIR=os.environ["TESSERA_CACHE_DIR"], **variables, **others)
 
 
 @pytest.fixture
 def call(tessera_binary, model):
-    def run(*arguments, mischief=None, binary=tessera_binary, **others):
-        return subprocess.run([binary, *map(str, arguments)], text=True, timeout=120,
-                              cwd=model.parent, env=environment(mischief, **others),
-                              capture_output=True, check=False)
+    def run(*arguments, mischief=None, binary=tessera_binary, code=0, **others):
+        return run_program(binary, *arguments, code=code, cwd=model.parent,
+                           env=environment(mischief, **others))
 
     return run
 
@@ -103,7 +76,6 @@ def test_mischief_costs_its_candidate_and_nothing_else(call, model, hostile, tmp
     order = ("--backends", "native,hostile") if mischief == "talks" else ()
     result = call("tune", model, "--all", "--output", costs, "--backend-path", hostile, *order,
                   "--candidate-timeout", "1", "--threads", "1", mischief=mischief)
-    assert result.returncode == 0, result.stderr
     assert "hostile speaks" not in result.stdout + result.stderr
     reasons = refusals(costs)
     assert reasons
@@ -112,9 +84,8 @@ def test_mischief_costs_its_candidate_and_nothing_else(call, model, hostile, tmp
         return
     assert all(LOSES[mischief] in reason for reason in reasons), reasons
     # The candidate is not chosen, so the model runs and its result is right.
-    ran = call("run", model, "--input", "x=x.npy", "--expect", "y=y.npy", "--costs", costs,
-               "--backend-path", hostile, "--threads", "1", mischief=mischief)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    call("run", model, "--input", "x=x.npy", "--expect", "y=y.npy", "--costs", costs,
+         "--backend-path", hostile, "--threads", "1", mischief=mischief)
 
 
 # --- The worker's lifetime
@@ -141,8 +112,8 @@ def holder(bin_dir):
     started = []
 
     def start(*arguments, **options):
-        process = subprocess.Popen([bin_dir / "hold_worker", *arguments], text=True,
-                                   stdout=subprocess.PIPE, env=environment(), **options)
+        process = start_program(bin_dir / "hold_worker", *arguments, stderr=None, env=environment(),
+                                **options)
         started.append(process)
         line = process.stdout.readline()
         assert line.startswith("worker "), line
@@ -166,9 +137,8 @@ def test_the_worker_ends_with_its_parent(holder, end):
 @pytest.mark.alone
 def test_a_worker_that_is_busy_ends_with_its_parent(tessera_binary, model, hostile):
     """The worker is in a kernel that never returns."""
-    parent = subprocess.Popen([tessera_binary, "tune", model, "--all", "--backend-path", hostile,
-                               "--candidate-timeout", "100"], env=environment("hangs_running"),
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    parent = start_program(tessera_binary, "tune", model, "--all", "--backend-path", hostile,
+                           "--candidate-timeout", "100", env=environment("hangs_running"))
     children = pathlib.Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
     deadline = time.monotonic() + 120
     while not children.read_text().split():
@@ -199,12 +169,9 @@ def test_an_interrupt_of_the_terminal_is_not_the_workers(holder):
 
 
 def test_the_worker_is_of_no_use_by_hand(bin_dir):
-    result = subprocess.run([bin_dir / "tessera-worker"], capture_output=True, text=True,
-                            timeout=20, check=False, stdin=subprocess.DEVNULL)
-    assert result.returncode == 2 and "Tessera starts it" in result.stderr
-    result = subprocess.run([bin_dir / "tessera-worker", str(os.getpid())], capture_output=True,
-                            text=True, timeout=20, check=False, stdin=subprocess.DEVNULL)
-    assert result.returncode == 2
+    result = run_program(bin_dir / "tessera-worker", code=2, timeout=20)
+    assert "Tessera starts it" in result.stderr
+    run_program(bin_dir / "tessera-worker", os.getpid(), code=2, timeout=20)
 
 
 # --- The search for the worker's program
@@ -220,8 +187,8 @@ def test_a_missing_worker_is_said_once_and_not_searched_in_path(call, tessera_bi
     shutil.copy(tessera_binary, alone / "tessera")
     (trap / "tessera-worker").write_text(f"#!/bin/sh\ntouch {tmp_path}/trapped\n")
     (trap / "tessera-worker").chmod(0o755)
-    result = call("tune", model, "--all", binary=alone / "tessera", PATH=f"{trap}:{os.environ['PATH']}")
-    assert result.returncode == 0, result.stderr
+    result = call("tune", model, "--all", binary=alone / "tessera",
+                  PATH=f"{trap}:{os.environ['PATH']}")
     assert not (tmp_path / "trapped").exists()
     assert result.stderr.count("tessera-worker") == 1 and str(alone) in result.stderr
     assert "measured" in result.stdout
@@ -230,16 +197,15 @@ def test_a_missing_worker_is_said_once_and_not_searched_in_path(call, tessera_bi
 def test_in_process_starts_none(call, tessera_binary, model, tmp_path):
     shutil.copy(tessera_binary, tmp_path / "tessera")
     result = call("tune", model, "--all", "--in-process", binary=tmp_path / "tessera")
-    assert result.returncode == 0 and "tessera-worker" not in result.stderr
+    assert "tessera-worker" not in result.stderr
 
 
 def test_an_installed_program_finds_its_worker(call, bin_dir, model, tmp_path):
     build = bin_dir.parent
-    subprocess.run(["cmake", "--install", build, "--prefix", tmp_path], check=True,
-                   capture_output=True)
+    run_program("cmake", "--install", build, "--prefix", tmp_path)
     assert (tmp_path / "bin" / "tessera-worker").exists()
     result = call("tune", model, "--all", binary=tmp_path / "bin" / "tessera")
-    assert result.returncode == 0 and "tessera-worker" not in result.stderr
+    assert "tessera-worker" not in result.stderr
 
 
 HOST = """
@@ -254,8 +220,6 @@ def test_a_python_host_has_its_worker(bin_dir, model):
     folder = bin_dir.parent / "python"
     if not any(folder.glob("tessera/_core*")):
         pytest.skip("this build has no Python module")
-    result = subprocess.run([sys.executable, "-c", HOST, model], capture_output=True, text=True,
-                            env=environment(PYTHONPATH=str(folder)), timeout=120, check=False)
-    assert result.returncode == 0, result.stderr
+    result = run_program(sys.executable, "-c", HOST, model, env=environment(PYTHONPATH=str(folder)))
     assert result.stdout == "done" and "tessera-worker" not in result.stderr
     assert os.access(folder / "tessera" / "tessera-worker", os.X_OK)

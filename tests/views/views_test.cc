@@ -1,6 +1,5 @@
 // Random graphs of reshapes, splits, slices, concats and sums between kernels: plans that share
 // memory compute the same as the interpreter, on any backend.
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include "backend/host.h"
 #include "backend/plugin.h"
 #include "base/log.h"
+#include "base/tensors_test.h"
 #include "candidate_check.h"
 #include "compile/build_plan.h"
 #include "engine/interpreter.h"
@@ -24,16 +24,6 @@ namespace {
 
 constexpr int kThreads = 2;
 using Dims = std::vector<int64_t>;
-
-Attributes with(const std::string& name, Attribute value) {
-  Attributes attributes;
-  attributes.set(name, std::move(value));
-  return attributes;
-}
-
-Tensor integers(const Dims& values) {
-  return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values.size())}, values);
-}
 
 // Builds a graph node by node; later nodes may read the values of earlier ones.
 class GraphMaker {
@@ -146,7 +136,7 @@ class GraphMaker {
         constant(dice_.tensor({channels, last_[1], size, size}, -scale, scale));
     Dims dims = last_;
     dims[1] = channels;
-    node("Conv", {input, weight}, {dims}, with("pads", Dims{pad, pad, pad, pad}));
+    node("Conv", {input, weight}, {dims}, attributes_of({{"pads", {pad, pad, pad, pad}}}));
   }
 
   void sum() {
@@ -170,7 +160,8 @@ class GraphMaker {
     std::vector<Dims> parts(2, last_);
     parts[0][static_cast<size_t>(axis)] = first;
     parts[1][static_cast<size_t>(axis)] = length - first;
-    node("Split", {input, constant(integers({first, length - first}))}, parts, with("axis", axis));
+    node("Split", {input, constant(ints({first, length - first}))}, parts,
+         attributes_of({{"axis", axis}}));
   }
 
   void slice() {
@@ -179,9 +170,9 @@ class GraphMaker {
     int64_t& length = last_[static_cast<size_t>(axis)];
     const int64_t start = dice_.whole(0, length - 1);
     const int64_t step = dice_.one_in(3) ? 2 : 1;
-    const std::vector<std::string> inputs = {
-        input, constant(integers({start})), constant(integers({length})),
-        constant(integers({axis})), constant(integers({step}))};
+    const std::vector<std::string> inputs = {input, constant(ints({start})),
+                                             constant(ints({length})), constant(ints({axis})),
+                                             constant(ints({step}))};
     length = (length - start + step - 1) / step;
     node("Slice", inputs, {last_});
   }
@@ -202,7 +193,7 @@ class GraphMaker {
       dims[axis] += length;
       inputs.push_back(known_[index].name);
     }
-    node("Concat", inputs, {dims}, with("axis", static_cast<int64_t>(axis)));
+    node("Concat", inputs, {dims}, attributes_of({{"axis", static_cast<int64_t>(axis)}}));
   }
 
   void reshape() {
@@ -216,7 +207,7 @@ class GraphMaker {
       dims.back() /= 2;
       dims.push_back(2);
     }
-    node("Reshape", {input, constant(integers(dims))}, {dims});
+    node("Reshape", {input, constant(ints(dims))}, {dims});
   }
 
   void pool() {
@@ -225,7 +216,7 @@ class GraphMaker {
     Dims dims = last_;
     --dims[2];
     --dims[3];
-    node("MaxPool", {input}, {dims}, with("kernel_shape", Dims{2, 2}));
+    node("MaxPool", {input}, {dims}, attributes_of({{"kernel_shape", {2, 2}}}));
   }
 
   Dice& dice_;
@@ -340,24 +331,21 @@ TEST_F(Views, AtOddOffsetsFeedEveryBackend) {
       Dice dice(static_cast<uint64_t>(first));
       RandomGraph made(registry_, 17);
       made.input("x", dice.tensor({1, 20, 3, 3}));
-      made.constant("sizes", integers({first, 20 - first}));
-      made.constant("starts", integers({first}));
-      made.constant("ends", integers({20}));
-      made.constant("axes", integers({1}));
+      made.constant("sizes", ints({first, 20 - first}));
+      made.constant("starts", ints({first}));
+      made.constant("ends", ints({20}));
+      made.constant("axes", ints({1}));
       made.constant("weight", dice.tensor({4, 20 - first, 3, 3}, -0.1F, 0.1F));
-      made.builder.node("up", "Neg", {"x"}, {"up"})
-          .node("split", "Split", {"up", "sizes"}, {"low", "high"}, with("axis", int64_t{1}))
+      made.node("up", "Neg", {"x"})
+          .node("split", "Split", {"up", "sizes"}, {"low", "high"}, attributes_of({{"axis", 1}}))
           .node("slice", "Slice", {"up", "starts", "ends", "axes"}, {"cut"})
-          .node("abs_low", "Abs", {"low"}, {"abs_low"})
-          .node("abs_high", "Abs", {"high"}, {"abs_high"})
-          .node("sum", "Add", {"high", "cut"}, {"sum"})
-          .node("conv", "Conv", {"cut", "weight"}, {"conv"})
-          .node("pool", "MaxPool", {"high"}, {"pool"}, with("kernel_shape", Dims{2, 2}))
-          .node("join", "Concat", {"abs_low", "abs_high"}, {"join"}, with("axis", int64_t{1}))
-          .output("sum")
-          .output("conv")
-          .output("pool")
-          .output("join");
+          .node("abs_low", "Abs", {"low"})
+          .node("abs_high", "Abs", {"high"})
+          .node("sum", "Add", {"high", "cut"})
+          .node("conv", "Conv", {"cut", "weight"})
+          .node("pool", "MaxPool", {"high"}, attributes_of({{"kernel_shape", {2, 2}}}))
+          .node("join", "Concat", {"abs_low", "abs_high"}, attributes_of({{"axis", 1}}));
+      for (const char* name : {"sum", "conv", "pool", "join"}) made.builder.output(name);
       // Uses this plug-in's kernels for the nodes that it supports; the views are pinned to native.
       PlanOptions options;
       for (const char* view : {"split", "slice", "join"}) {

@@ -1,12 +1,10 @@
 #include "export/onnx/export.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <map>
 #include <utility>
 
 #include "base/error_test.h"
+#include "base/tensors_test.h"
 #include "graph/extract_group.h"
 #include "import/onnx/import.h"
 #include "infer/infer.h"
@@ -16,20 +14,11 @@
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
-
-Tensor floats(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return Tensor::from<float>(DataType::Float32, std::move(dims), values);
-}
-
 class ExportOnnx : public testing::Test {
  protected:
   ExportOnnx() {
     // Control flow can be represented here, although it cannot run.
-    const ops::Registry registry = ops::make_registry();
-    for (const ops::Op* op : registry.all()) {
+    for (const ops::Op* op : all_ops().all()) {
       ops::Op copy = *op;
       copy.unsupported_reason.clear();
       if (copy.name == "If") {
@@ -230,8 +219,8 @@ Graph with_branches(const GraphBuilder& around, const ops::Registry& registry) {
   Graph graph = around.graph();
   GraphBuilder then_graph(registry, 17);
   then_graph.capture(find_value(graph, "r"), "inside")
-      .node("x", "Neg", {"inside"}, {"x"})
-      .node("y", "Neg", {"x"}, {"y"})
+      .node("x", "Neg", {"inside"})
+      .node("y", "Neg", {"x"})
       .output("y");
   GraphBuilder else_graph(registry, 17);
   else_graph.capture(find_value(graph, "r"), "r").output("r");
@@ -297,7 +286,7 @@ TEST_F(ExportOnnx, AnOpenGroupHasItsConstantsAsFurtherInputs) {
   const Graph group = import_onnx_bytes(bytes, "/nonexistent", registry_, Log()).graph;
   std::vector<std::string> inputs;
   for (const ValueId id : group.inputs) inputs.push_back(group[id].name);
-  EXPECT_THAT(inputs, testing::ElementsAre("x", "bias", "w"));
+  EXPECT_THAT(inputs, ElementsAre("x", "bias", "w"));
   EXPECT_FALSE(group[find_value(group, "w")].is_constant());
   EXPECT_EQ(text(group[find_value(group, "w")].type), "float32 2x1x2x2");
   EXPECT_EQ(error_of([&] {

@@ -1,7 +1,6 @@
 #include "import/onnx/external_data.h"
 
 #include <atomic>
-#include <cstring>
 #include <thread>
 
 #include "import/onnx/test_models.h"

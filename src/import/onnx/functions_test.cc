@@ -5,8 +5,6 @@
 namespace tessera::onnx_import {
 namespace {
 
-using testing::ElementsAre;
-
 onnx::FunctionProto& add_function(onnx::ModelProto& model, const std::string& name,
                                   const std::vector<std::string>& inputs,
                                   const std::vector<std::string>& outputs) {

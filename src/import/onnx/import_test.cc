@@ -8,8 +8,6 @@
 namespace tessera::onnx_import {
 namespace {
 
-using testing::ElementsAre;
-
 TEST(Import, ReadsNodesValuesAndHeader) {
   onnx::ModelProto model = relu_model();
   model.set_producer_name("maker");

@@ -1,5 +1,6 @@
 #include "import/onnx/model_metadata.h"
 
+#include "base/error_test.h"
 #include "import/onnx/test_models.h"
 
 namespace tessera::onnx_import {
@@ -69,16 +70,9 @@ TEST(ModelMetadata, GivesWhatTheFileDeclares) {
 }
 
 TEST(ModelMetadata, RefusesWhatIsNoModel) {
-  const auto kind_of = [](const std::string& bytes) {
-    try {
-      read_metadata_bytes(bytes);
-    } catch (const Error& error) {
-      return error.kind();
-    }
-    return ErrorKind::Internal;
-  };
-  EXPECT_EQ(kind_of(""), ErrorKind::InvalidModel);
-  EXPECT_EQ(kind_of("no model"), ErrorKind::InvalidModel);
+  for (const char* bytes : {"", "no model"}) {
+    EXPECT_EQ(kind_of_error([&] { read_metadata_bytes(bytes); }), ErrorKind::InvalidModel);
+  }
   EXPECT_THROW(read_metadata("/no/such/file"), Error);
 }
 

@@ -1,6 +1,7 @@
 #include "import/onnx/op_lookup.h"
 
 #include "import/onnx/test_models.h"
+#include "ops/all_ops_test.h"
 
 namespace tessera::onnx_import {
 namespace {
@@ -96,8 +97,7 @@ TEST(OpLookup, KnowsTheOperatorsOfOnnx) {
   EXPECT_TRUE(is_onnx_domain("ai.onnx.ml"));
   EXPECT_FALSE(is_onnx_domain("com.microsoft"));
   // All of this build's ops are ONNX's.
-  const ops::Registry registry = ops::make_registry();
-  for (const ops::Op* op : registry.all()) {
+  for (const ops::Op* op : all_ops().all()) {
     EXPECT_NE(find_onnx_operator(op->domain, op->name), nullptr) << op->name;
   }
 }

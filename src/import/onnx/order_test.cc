@@ -1,12 +1,9 @@
 #include "import/onnx/graph_builder.h"
 
-#include <gmock/gmock.h>
+#include "base/matchers_test.h"
 
 namespace tessera::onnx_import {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 TEST(Order, KeepsAnOrderThatIsRight) {
   const Order order = order_nodes({{{"a"}, {"x"}}, {{"b"}, {"x"}}, {{"c"}, {"a", "b"}}});

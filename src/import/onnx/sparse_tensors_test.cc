@@ -9,9 +9,6 @@
 namespace tessera::onnx_import {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 // values [count] = 1, 2, ..., at `indices` with `tuple` numbers each (0: linear).
 onnx::SparseTensorProto sparse_proto(const std::vector<int64_t>& dims,
                                      const std::vector<int64_t>& indices, int64_t tuple = 0) {

@@ -5,10 +5,6 @@
 namespace tessera::onnx_import {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
 ModelInspection survey(const onnx::ModelProto& model) {
   return survey_onnx_bytes(model.SerializeAsString(), ops::make_registry());
 }

@@ -1,15 +1,14 @@
 // Shared by tests of import: small models built in code, ops for them, and checks of errors.
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/matchers_test.h"
+#include "base/temporary_folder_test.h"
 #include "graph/verify.h"
 #include "import/onnx/import.h"
 #include "onnx.pb.h"
@@ -89,6 +88,11 @@ inline void add_input(onnx::GraphProto& graph, const std::string& name,
   set_type(*graph.add_input(), name, dims);
 }
 
+inline void name_dimension(onnx::GraphProto& graph, int input, int axis, const std::string& name) {
+  auto& tensor = *graph.mutable_input(input)->mutable_type()->mutable_tensor_type();
+  tensor.mutable_shape()->mutable_dim(axis)->set_dim_param(name);
+}
+
 inline void add_output(onnx::GraphProto& graph, const std::string& name) {
   graph.add_output()->set_name(name);
 }
@@ -145,30 +149,5 @@ inline std::vector<std::string> node_names(const Graph& graph) {
   for (const Node& node : graph.nodes) names.push_back(node.name);
   return names;
 }
-
-// A folder of its own, removed with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = std::filesystem::temp_directory_path() / "tessera_import_XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path write(const std::string& name, std::string_view bytes) const {
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return path_ / name;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace tessera::onnx_import
