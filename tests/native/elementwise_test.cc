@@ -23,7 +23,7 @@ void set_number(Dice& dice, Attributes& attributes, const char* name) {
   if (dice.one_in(2)) attributes.set(name, dice.number(0.1F, 2));
 }
 
-Attributes attributes_of(Dice& dice, const std::string& op) {
+Attributes random_attributes(Dice& dice, const std::string& op) {
   Attributes attributes;
   if (op == "Gelu" && dice.one_in(2)) attributes.set("approximate", std::string("tanh"));
   if (op == "Celu" || op == "Elu" || op == "LeakyRelu" || op == "Selu" || op == "HardSigmoid" ||
@@ -47,7 +47,7 @@ RandomGraph function_of(Dice& dice, const ops::Registry& registry, DataType type
   // Shrink takes no bfloat16.
   if (op == "Shrink" && type == DataType::BFloat16) op = "Relu";
   made.input("x", random_elements(dice, type, random_dims(dice), range));
-  made.node("y", op, {"x"}, attributes_of(dice, op));
+  made.node("y", op, {"x"}, random_attributes(dice, op));
   return made.ending_in("y");
 }
 
