@@ -16,13 +16,13 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/backends_report.h"
-#include "cli/command.h"
-#include "cli/command_line.h"
-#include "cli/help_formatter.h"
-#include "cli/interrupt.h"
-#include "cli/json_output.h"
-#include "cli/text_table.h"
+#include "cli/arguments/command_line.h"
+#include "cli/arguments/help_formatter.h"
+#include "cli/commands/command.h"
+#include "cli/output/json_output.h"
+#include "cli/output/text_table.h"
+#include "cli/process/interrupt.h"
+#include "cli/reports/backends_report.h"
 #include "tessera/tessera.h"
 
 namespace tessera::cli {

@@ -31,9 +31,9 @@ function(tessera_catalog_names names_variable)
   set(${names_variable} ${names} PARENT_SCOPE)
 endfunction()
 
-# tessera_catalog(OUTPUT): generates a source file with the table of src/backend/catalog.h from
-# backends/catalog.json. Call it after backends/ was configured: plug-ins that are not built set
-# their reasons in the global properties TESSERA_BACKEND_REASON_<name> and
+# tessera_catalog(OUTPUT): generates a source file with the table of src/backend/catalog/catalog.h
+# from backends/catalog.json. Call it after backends/ was configured: plug-ins that are not built
+# set their reasons in the global properties TESSERA_BACKEND_REASON_<name> and
 # TESSERA_BACKEND_LACKS_LIBRARY_<name>. The global property TESSERA_PLUGIN_TARGETS has the targets
 # of plug-ins that are built.
 function(tessera_catalog output)
@@ -98,7 +98,7 @@ function(tessera_catalog output)
   endforeach()
   file(CONFIGURE OUTPUT ${output} CONTENT
 "// Generated from backends/catalog.json.
-#include \"backend/catalog.h\"
+#include \"backend/catalog/catalog.h\"
 
 #include <array>
 

@@ -8,7 +8,7 @@ set(runtime COMPONENT runtime)
 set(development COMPONENT development)
 
 # libtessera and the programs search for plug-ins here, relative to their own files
-# (src/api/backends.cc).
+# (src/api/options/backends.cc).
 set(TESSERA_PLUGIN_DIR lib/tessera)
 
 install(TARGETS tessera EXPORT tessera-targets

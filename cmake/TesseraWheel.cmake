@@ -9,7 +9,7 @@ add_custom_target(tessera_wheel DEPENDS
   tessera_python_package tessera_python_stub tessera_program tessera_worker ${plugins})
 
 # The module and the programs search for plug-ins in backends/ and for the worker in their own
-# folder (src/api/backends.cc, src/base/module_folder.h).
+# folder (src/api/options/backends.cc, src/base/process/module_folder.h).
 install(TARGETS tessera_python LIBRARY DESTINATION ${package} ${component})
 install(TARGETS tessera_program tessera_worker RUNTIME DESTINATION ${package} ${component})
 install(TARGETS ${plugins} LIBRARY DESTINATION ${package}/backends ${component})

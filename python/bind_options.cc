@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "api/option_table.h"
-#include "base/likely_name.h"
+#include "api/options/option_table.h"
+#include "base/errors/likely_name.h"
 #include "python/executor.h"
 #include "tessera/error.h"
 

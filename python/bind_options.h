@@ -1,4 +1,4 @@
-// The keywords of Model.bind(), as the table in api/option_table.h lists them.
+// The keywords of Model.bind(), as the table in api/options/option_table.h lists them.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "api/description_fields.h"
+#include "api/describe/description_fields.h"
 #include "python/text.h"
 
 namespace nb = nanobind;

@@ -1,5 +1,5 @@
 // Converts descriptions to objects of the Python classes in tessera/descriptions.py, by the lists
-// of api/description_fields.h.
+// of api/describe/description_fields.h.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/likely_name.h"
+#include "base/errors/likely_name.h"
 #include "python/arrays.h"
 #include "python/descriptions.h"
 #include "python/interrupt.h"

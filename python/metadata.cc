@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/likely_name.h"
+#include "base/errors/likely_name.h"
 #include "cache/bundle_file.h"
 #include "import/onnx/model_metadata.h"
 #include "python/interpreter_lock.h"

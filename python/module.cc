@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/background_task.h"
+#include "base/threads/background_task.h"
 #include "python/checked_calls.h"
 #include "python/descriptions.h"
 #include "python/device_arrays.h"

@@ -5,7 +5,7 @@
 #include <exception>
 #include <mutex>
 
-#include "base/background_task.h"
+#include "base/threads/background_task.h"
 #include "python/interpreter_lock.h"
 #include "python/interrupt.h"
 

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "accuracy.h"
-#include "chain.h"
-#include "families.h"
-#include "formats.h"
-#include "primitive.h"
+#include "base/accuracy.h"
+#include "base/chain.h"
+#include "base/families.h"
+#include "base/formats.h"
+#include "base/primitive.h"
 
 namespace tessera::onednn {
 

@@ -7,11 +7,11 @@
 #include <variant>
 #include <vector>
 
-#include "context.h"
+#include "base/context.h"
+#include "base/formats.h"
+#include "base/window.h"
 #include "dnnl.hpp"
-#include "formats.h"
 #include "tessera/backend.h"
-#include "window.h"
 
 namespace tessera::onednn {
 

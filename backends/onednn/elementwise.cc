@@ -4,12 +4,12 @@
 #include <optional>
 #include <vector>
 
-#include "accuracy.h"
-#include "chain.h"
-#include "context.h"
-#include "dense_kernel.h"
-#include "families.h"
-#include "formats.h"
+#include "base/accuracy.h"
+#include "base/chain.h"
+#include "base/context.h"
+#include "base/dense_kernel.h"
+#include "base/families.h"
+#include "base/formats.h"
 
 namespace tessera::onednn {
 

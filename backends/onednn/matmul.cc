@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "chain.h"
-#include "context.h"
-#include "families.h"
-#include "formats.h"
-#include "implementation.h"
+#include "base/chain.h"
+#include "base/context.h"
+#include "base/families.h"
+#include "base/formats.h"
+#include "base/implementation.h"
+#include "base/primitive.h"
 #include "matmul_problem.h"
-#include "primitive.h"
 
 namespace tessera::onednn {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "formats.h"
+#include "base/formats.h"
 #include "tessera/backend_ops.h"
 #include "transpose.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "chain.h"
+#include "base/chain.h"
 #include "dnnl.hpp"
 #include "tessera/backend.h"
 

@@ -3,9 +3,9 @@
 #include <exception>
 #include <string>
 
-#include "context.h"
-#include "families.h"
-#include "formats.h"
+#include "base/context.h"
+#include "base/families.h"
+#include "base/formats.h"
 
 namespace tessera::onednn {
 

@@ -4,12 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include "accuracy.h"
-#include "eltwise.h"
-#include "families.h"
-#include "formats.h"
-#include "primitive.h"
-#include "window.h"
+#include "base/accuracy.h"
+#include "base/eltwise.h"
+#include "base/families.h"
+#include "base/formats.h"
+#include "base/primitive.h"
+#include "base/window.h"
 
 namespace tessera::onednn {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "formats.h"
+#include "base/formats.h"
 #include "recurrence.h"
 
 namespace tessera::onednn {

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "accuracy.h"
-#include "chain.h"
-#include "context.h"
-#include "families.h"
-#include "formats.h"
-#include "implementation.h"
-#include "primitive.h"
+#include "base/accuracy.h"
+#include "base/chain.h"
+#include "base/context.h"
+#include "base/families.h"
+#include "base/formats.h"
+#include "base/implementation.h"
+#include "base/primitive.h"
 #include "tessera/backend_ops.h"
 
 namespace tessera::onednn {

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "accuracy.h"
-#include "context.h"
-#include "eltwise.h"
-#include "families.h"
-#include "formats.h"
+#include "base/accuracy.h"
+#include "base/context.h"
+#include "base/eltwise.h"
+#include "base/families.h"
+#include "base/formats.h"
 #include "recurrence.h"
 
 namespace tessera::onednn {

@@ -4,11 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "context.h"
-#include "families.h"
-#include "formats.h"
-#include "implementation.h"
-#include "primitive.h"
+#include "base/context.h"
+#include "base/families.h"
+#include "base/formats.h"
+#include "base/implementation.h"
+#include "base/primitive.h"
 #include "tessera/backend_ops.h"
 
 namespace tessera::onednn {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "codegen/fuse_nodes.h"
+#include "codegen/groups/fuse_nodes.h"
 #include "infer/infer.h"
 
 namespace tessera::bench {

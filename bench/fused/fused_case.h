@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "fused_kernel.h"
 #include "native_case.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "tessera/tensor.h"
 
 namespace tessera::bench {

@@ -2,7 +2,7 @@
 // compared.
 #pragma once
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 
 namespace tessera::bench {
 

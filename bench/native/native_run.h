@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "backend/candidates.h"
+#include "backend/contract/run_context.h"
 #include "backend/layouts.h"
 #include "backend/plugin.h"
-#include "backend/run_context.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "native_case.h"
 #include "ops/registry.h"
 

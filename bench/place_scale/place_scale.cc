@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/stopwatch.h"
+#include "base/threads/stopwatch.h"
 #include "large_problem.h"
 #include "place/explain_violation.h"
 #include "place/solve_placement.h"

@@ -1,5 +1,5 @@
 // The options of Model::bind(). docs/options.md lists them with their command-line flags and Python
-// keywords, which come from the table in src/api/option_table.cc.
+// keywords, which come from the table in src/api/options/option_table.cc.
 #pragma once
 
 #include <cstddef>

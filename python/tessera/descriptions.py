@@ -4,7 +4,7 @@ They compare by value, and `dataclasses.asdict` converts them to dictionaries th
 as JSON. repr() is short: it counts the elements of long lists and cuts long texts. The unit of a
 time is in its name: `_ns` or `seconds`.
 
-Printed by `print_descriptions` from src/api/description_fields.h; a test compares them.
+Printed by `print_descriptions` from src/api/describe/description_fields.h; a test compares them.
 """
 
 from dataclasses import dataclass

@@ -7,14 +7,14 @@
 #include <map>
 #include <utility>
 
-#include "api/backends_state.h"
-#include "api/bind_options.h"
-#include "api/cache_ingredients.h"
-#include "api/executor_state.h"
-#include "api/model_state.h"
-#include "api/planner.h"
-#include "base/processor.h"
-#include "base/writable_path.h"
+#include "api/bind/planner.h"
+#include "api/options/backends_state.h"
+#include "api/options/bind_options.h"
+#include "api/options/cache_ingredients.h"
+#include "api/state/executor_state.h"
+#include "api/state/model_state.h"
+#include "base/files/writable_path.h"
+#include "base/machine/processor.h"
 #include "cache/bundle_file.h"
 #include "cache/cache_folder.h"
 #include "cache/origin.h"

@@ -1,7 +1,7 @@
 // prune_caches(), export_caches(), import_caches().
 #include <algorithm>
 
-#include "base/writable_path.h"
+#include "base/files/writable_path.h"
 #include "cache/cache_folder.h"
 #include "cache/stored_file.h"
 #include "cache/user_folder.h"

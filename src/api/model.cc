@@ -3,14 +3,14 @@
 #include <optional>
 #include <utility>
 
-#include "api/backends_state.h"
-#include "api/bind_options.h"
-#include "api/cache_folders.h"
-#include "api/environment.h"
-#include "api/model_state.h"
-#include "api/planner.h"
-#include "api/stage_clock.h"
-#include "base/parallel.h"
+#include "api/bind/planner.h"
+#include "api/options/backends_state.h"
+#include "api/options/bind_options.h"
+#include "api/options/cache_folders.h"
+#include "api/options/environment.h"
+#include "api/state/model_state.h"
+#include "api/state/stage_clock.h"
+#include "base/threads/parallel.h"
 #include "export/onnx/export.h"
 
 namespace tessera {

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <thread>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
+#include "base/files/temporary_folder_test.h"
 #include "base/matchers_test.h"
-#include "base/temporary_folder_test.h"
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "import/onnx/test_models.h"
 
 namespace tessera {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend/hosted_kernel.h"
-#include "backend/run_context.h"
+#include "backend/contract/run_context.h"
+#include "backend/device_memory/hosted_kernel.h"
 #include "cache/fingerprint.h"
 #include "graph/extract_group.h"
 #include "ops/work.h"

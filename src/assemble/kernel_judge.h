@@ -8,9 +8,9 @@
 #include <string>
 
 #include "backend/candidates.h"
-#include "backend/kernel.h"
+#include "backend/contract/kernel.h"
 #include "backend/layouts.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backend/candidates.h"
-#include "backend/kernel.h"
+#include "backend/contract/kernel.h"
 #include "backend/layouts.h"
 #include "engine/built_plan.h"
 #include "graph/graph.h"

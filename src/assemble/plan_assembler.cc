@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "tessera/error.h"
 
 namespace tessera {

@@ -16,7 +16,7 @@
 #include "assemble/stored_kernels.h"
 #include "backend/candidates.h"
 #include "backend/packs.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "engine/built_plan.h"
 #include "graph/released_weight.h"
 #include "place/placement.h"

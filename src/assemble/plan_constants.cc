@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
-#include "backend/device_tensor.h"
-#include "base/check.h"
+#include "backend/device_memory/device_tensor.h"
+#include "base/errors/check.h"
 #include "engine/largest_buffers.h"
 #include "tessera/error.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/fork.h"
+#include "base/threads/fork.h"
 
 namespace tessera {
 

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "backend/candidates.h"
-#include "backend/kernel.h"
-#include "base/fork.h"
+#include "backend/contract/kernel.h"
+#include "base/threads/fork.h"
 
 namespace tessera {
 

@@ -7,11 +7,11 @@
 #include <span>
 #include <utility>
 
+#include "backend/contract/status.h"
 #include "backend/node_kernel.h"
 #include "backend/node_reads.h"
 #include "backend/plugin_call.h"
 #include "backend/read_offer.h"
-#include "backend/status.h"
 #include "tessera/backend.h"
 #include "tessera/backend_abi.h"
 #include "tessera/error.h"

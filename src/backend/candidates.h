@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "backend/candidate_id.h"
+#include "backend/contract/candidate_id.h"
+#include "backend/contract/kernel.h"
 #include "backend/graph_view.h"
-#include "backend/kernel.h"
 #include "backend/layouts.h"
 #include "backend/plugin.h"
 #include "backend/storage_part.h"

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "backend/test_plugins.h"
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "graph/released_weight.h"
 #include "ops/graph_test.h"
 

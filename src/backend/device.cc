@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/status.h"
+#include "backend/contract/status.h"
 #include "tessera/error.h"
 
 namespace tessera {

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/attribute_view.h"
+#include "backend/contract/attribute_view.h"
+#include "backend/contract/pattern.h"
 #include "backend/node_reads.h"
-#include "backend/pattern.h"
-#include "codegen/fuse_nodes.h"
+#include "codegen/groups/fuse_nodes.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
 #include "tessera/backend_abi.h"

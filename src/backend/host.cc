@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "backend/blob_bounds.h"
+#include "backend/contract/blob_bounds.h"
+#include "backend/contract/pattern.h"
+#include "backend/contract/status.h"
 #include "backend/graph_view.h"
 #include "backend/node_kernel.h"
-#include "backend/pattern.h"
-#include "backend/status.h"
-#include "base/fork.h"
-#include "base/parallel.h"
+#include "base/threads/fork.h"
+#include "base/threads/parallel.h"
 #include "export/onnx/export.h"
 #include "tessera/error.h"
 

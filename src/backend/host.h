@@ -11,7 +11,7 @@
 #include <set>
 #include <string>
 
-#include "base/log.h"
+#include "base/errors/log.h"
 #include "tessera/backend_abi.h"
 
 namespace tessera {

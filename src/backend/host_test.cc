@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "backend/blob_bounds.h"
-#include "backend/run_context.h"
+#include "backend/contract/blob_bounds.h"
+#include "backend/contract/run_context.h"
 #include "base/matchers_test.h"
-#include "base/threads_test.h"
+#include "base/threads/threads_test.h"
 
 namespace tessera {
 namespace {

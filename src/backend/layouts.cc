@@ -5,9 +5,9 @@
 #include <limits>
 #include <string_view>
 
-#include "backend/status.h"
-#include "base/check.h"
-#include "base/likely_name.h"
+#include "backend/contract/status.h"
+#include "base/errors/check.h"
+#include "base/errors/likely_name.h"
 #include "tessera/error.h"
 
 namespace tessera {

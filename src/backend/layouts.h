@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/contract/run_context.h"
+#include "backend/contract/status.h"
 #include "backend/device.h"
 #include "backend/plugin.h"
-#include "backend/run_context.h"
-#include "backend/status.h"
 #include "graph/graph.h"
 #include "graph/sparse_form.h"
 #include "tessera/backend_abi.h"

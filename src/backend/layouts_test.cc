@@ -1,7 +1,7 @@
 #include "backend/layouts.h"
 
 #include "backend/test_plugins.h"
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "base/matchers_test.h"
 
 namespace tessera {

@@ -8,7 +8,7 @@
 
 #include "backend/candidates.h"
 #include "backend/test_plugins.h"
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "graph/graph.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"

@@ -5,7 +5,7 @@
 #include <new>
 #include <span>
 
-#include "base/fork.h"
+#include "base/threads/fork.h"
 #include "tessera/error.h"
 
 namespace tessera {

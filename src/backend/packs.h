@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/fork.h"
-#include "base/parallel.h"
+#include "base/threads/fork.h"
+#include "base/threads/parallel.h"
 #include "cache/digest.h"
 #include "graph/graph.h"
 #include "tessera/tensor.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/tensors_test.h"
-#include "base/threads_test.h"
+#include "base/tensor/tensors_test.h"
+#include "base/threads/threads_test.h"
 #include "tessera/error.h"
 
 namespace tessera {

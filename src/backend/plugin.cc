@@ -10,11 +10,11 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/contract/status.h"
 #include "backend/device.h"
 #include "backend/layouts.h"
-#include "backend/plugin_ops.h"
-#include "backend/status.h"
-#include "base/fork.h"
+#include "backend/plugin_ops/plugin_ops.h"
+#include "base/threads/fork.h"
 #include "tessera/error.h"
 
 namespace tessera {

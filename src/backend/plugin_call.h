@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/plugin.h"
-#include "base/fork.h"
+#include "base/threads/fork.h"
 
 namespace tessera {
 

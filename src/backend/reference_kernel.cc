@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "backend/contract/run_context.h"
+#include "backend/contract/status.h"
 #include "backend/layouts.h"
-#include "backend/run_context.h"
-#include "backend/status.h"
-#include "base/check.h"
-#include "base/parallel.h"
-#include "base/small_vector.h"
+#include "base/containers/small_vector.h"
+#include "base/errors/check.h"
+#include "base/threads/parallel.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"
 

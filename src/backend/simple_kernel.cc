@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend/attribute_view.h"
-#include "backend/status.h"
+#include "backend/contract/attribute_view.h"
+#include "backend/contract/status.h"
 #include "tessera/error.h"
 
 namespace tessera {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "backend/run_context.h"
-#include "base/sparse_storage.h"
+#include "backend/contract/run_context.h"
+#include "base/tensor/sparse_storage.h"
 #include "tessera/backend_sparse.h"
 #include "tessera/tensor.h"
 

@@ -2,9 +2,9 @@
 #include <random>
 
 #include "backend/layouts.h"
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "base/matchers_test.h"
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 
 namespace tessera {
 namespace {

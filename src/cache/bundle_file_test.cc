@@ -1,8 +1,8 @@
 #include "cache/bundle_file.h"
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
+#include "base/files/temporary_folder_test.h"
 #include "base/matchers_test.h"
-#include "base/temporary_folder_test.h"
 
 namespace tessera::cache {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "base/check.h"
+#include "base/errors/check.h"
 #include "cache/stored_fields.h"
 #include "tessera/error.h"
 

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "base/matchers_test.h"
 
 namespace tessera::cache {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
+#include "base/files/temporary_folder_test.h"
 #include "base/matchers_test.h"
-#include "base/temporary_folder_test.h"
 
 namespace tessera::cache {
 namespace {

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "base/check.h"
+#include "base/errors/check.h"
 
 namespace tessera::cache {
 namespace {

@@ -14,7 +14,7 @@
 #include <set>
 #include <utility>
 
-#include "base/fork.h"
+#include "base/threads/fork.h"
 
 namespace tessera::cache {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "base/file_handle.h"
+#include "base/files/file_handle.h"
 
 namespace tessera::cache {
 

@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "base/temporary_folder_test.h"
-#include "base/threads_test.h"
+#include "base/files/temporary_folder_test.h"
+#include "base/threads/threads_test.h"
 
 namespace tessera::cache {
 namespace {

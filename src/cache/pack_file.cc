@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/check.h"
-#include "base/file_handle.h"
+#include "base/errors/check.h"
+#include "base/files/file_handle.h"
 #include "cache/digest.h"
 #include "cache/stored_fields.h"
 #include "cache/stored_file.h"

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/file_handle.h"
-#include "base/file_stamp.h"
+#include "base/files/file_handle.h"
+#include "base/files/file_stamp.h"
 #include "cache/digest.h"
 #include "cache/stored_file.h"
 #include "cache/user_key.h"

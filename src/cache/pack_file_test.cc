@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include "base/files/temporary_folder_test.h"
 #include "base/matchers_test.h"
-#include "base/temporary_folder_test.h"
 
 namespace tessera::cache {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/check.h"
+#include "base/errors/check.h"
 #include "tessera/error.h"
 
 namespace tessera::cache {

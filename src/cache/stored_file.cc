@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/fork.h"
+#include "base/threads/fork.h"
 
 namespace tessera::cache {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/file_handle.h"
-#include "base/file_stamp.h"
+#include "base/files/file_handle.h"
+#include "base/files/file_stamp.h"
 
 namespace tessera::cache {
 

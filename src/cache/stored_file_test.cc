@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/files/temporary_folder_test.h"
 #include "base/matchers_test.h"
-#include "base/temporary_folder_test.h"
-#include "base/threads_test.h"
+#include "base/threads/threads_test.h"
 
 namespace tessera::cache {
 namespace {

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/file_handle.h"
-#include "base/file_stamp.h"
+#include "base/files/file_handle.h"
+#include "base/files/file_stamp.h"
 #include "cache/cache_file.h"
 #include "cache/cache_folder.h"
 #include "cache/stored_file.h"

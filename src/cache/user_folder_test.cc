@@ -2,9 +2,9 @@
 
 #include <chrono>
 
-#include "base/file_stamp.h"
+#include "base/files/file_stamp.h"
+#include "base/files/temporary_folder_test.h"
 #include "base/matchers_test.h"
-#include "base/temporary_folder_test.h"
 #include "cache/cache_folder.h"
 #include "cache/file_lock.h"
 #include "cache/stored_file.h"

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/file_handle.h"
+#include "base/files/file_handle.h"
 #include "cache/stored_file.h"
 
 namespace tessera::cache {

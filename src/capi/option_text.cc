@@ -7,8 +7,8 @@
 #include <utility>
 #include <variant>
 
-#include "api/argument_text.h"
-#include "base/likely_name.h"
+#include "api/options/argument_text.h"
+#include "base/errors/likely_name.h"
 #include "tessera/error.h"
 
 namespace tessera::capi {

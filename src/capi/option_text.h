@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/option_table.h"
+#include "api/options/option_table.h"
 #include "tessera/bind_options.h"
 
 namespace tessera::capi {

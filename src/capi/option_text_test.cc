@@ -1,6 +1,6 @@
 #include "capi/option_text.h"
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "base/matchers_test.h"
 
 namespace tessera::capi {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/temporary_folder_test.h"
+#include "base/files/temporary_folder_test.h"
 #include "import/onnx/test_models.h"
 
 namespace tessera {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/at.h"
-#include "base/stopwatch.h"
+#include "base/containers/at.h"
+#include "base/threads/stopwatch.h"
 #include "choose/select_offers.h"
 #include "place/explain_violation.h"
 

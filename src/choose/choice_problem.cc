@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "choose/placement_problem.h"
 
 namespace tessera {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "choose/choice.h"
 #include "choose/fit_devices.h"
 #include "choose/placement_problem.h"

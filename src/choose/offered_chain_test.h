@@ -12,7 +12,7 @@
 #include "backend/layouts.h"
 #include "backend/plugin.h"
 #include "backend/test_plugins.h"
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "choose/choice_problem.h"
 #include "graph/graph.h"
 #include "ops/graph_test.h"

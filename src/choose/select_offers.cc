@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "backend/catalog.h"
-#include "base/likely_name.h"
+#include "backend/catalog/catalog.h"
+#include "base/errors/likely_name.h"
 #include "tessera/error.h"
 
 namespace tessera {

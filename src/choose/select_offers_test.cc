@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "choose/choice.h"
 #include "choose/offered_chain_test.h"
 

@@ -6,8 +6,8 @@
 
 #include "assemble/kernels_in_use.h"
 #include "assemble/plan_assembler.h"
-#include "base/check.h"
-#include "base/memory.h"
+#include "base/errors/check.h"
+#include "base/memory/memory.h"
 #include "choose/choice.h"
 #include "choose/choice_problem.h"
 #include "choose/fit_budget.h"

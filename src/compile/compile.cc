@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/likely_name.h"
+#include "base/errors/likely_name.h"
 #include "graph/dim_names.h"
 #include "graph/verify.h"
 #include "infer/infer.h"

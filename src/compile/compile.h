@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/log.h"
-#include "base/parallel.h"
+#include "base/errors/log.h"
+#include "base/threads/parallel.h"
 #include "graph/graph.h"
 #include "import/onnx/import.h"
 #include "ops/registry.h"

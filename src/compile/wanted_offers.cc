@@ -6,7 +6,7 @@
 #include <span>
 
 #include "backend/graph_view.h"
-#include "base/processor.h"
+#include "base/machine/processor.h"
 #include "ops/work.h"
 #include "price/bounds.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "infer/infer.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"

@@ -1,6 +1,6 @@
 #include "engine/argument_check.h"
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "engine/interpreter.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"

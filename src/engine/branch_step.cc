@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/at.h"
-#include "base/check.h"
+#include "base/containers/at.h"
+#include "base/errors/check.h"
 #include "plan/shared_memory.h"
 
 namespace tessera {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend/candidates.h"
-#include "backend/kernel.h"
+#include "backend/contract/kernel.h"
 #include "backend/layouts.h"
 #include "graph/graph.h"
 #include "ops/registry.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "engine/largest_buffers.h"
 #include "ops/work.h"
 #include "tessera/error.h"

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "backend/device.h"
-#include "base/denormals.h"
-#include "base/fork.h"
-#include "base/parallel.h"
-#include "base/reused_memory.h"
+#include "base/memory/reused_memory.h"
+#include "base/threads/denormals.h"
+#include "base/threads/fork.h"
+#include "base/threads/parallel.h"
 #include "engine/built_plan.h"
 
 namespace tessera {

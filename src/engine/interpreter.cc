@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
-#include "base/memory.h"
+#include "base/errors/check.h"
+#include "base/memory/memory.h"
 #include "engine/argument_check.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"

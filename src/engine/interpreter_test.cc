@@ -2,9 +2,9 @@
 
 #include <thread>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "base/matchers_test.h"
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "ops/all_ops_test.h"
 
 namespace tessera {

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "backend/owned_storage.h"
-#include "base/at.h"
-#include "base/check.h"
+#include "backend/device_memory/owned_storage.h"
+#include "base/containers/at.h"
+#include "base/errors/check.h"
 #include "plan/shared_memory.h"
 #include "tessera/error.h"
 

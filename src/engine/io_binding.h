@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/reused_memory.h"
+#include "base/memory/reused_memory.h"
 #include "engine/built_plan.h"
 #include "engine/execution_context.h"
 #include "engine/step_program.h"

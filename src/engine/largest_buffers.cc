@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "plan/arena_blocks.h"
 
 namespace tessera {

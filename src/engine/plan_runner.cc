@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "backend/status.h"
-#include "base/at.h"
-#include "base/check.h"
-#include "base/memory.h"
+#include "backend/contract/status.h"
+#include "base/containers/at.h"
+#include "base/errors/check.h"
+#include "base/memory/memory.h"
 #include "plan/shared_memory.h"
 #include "tessera/error.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend/run_context.h"
-#include "base/denormals.h"
+#include "backend/contract/run_context.h"
+#include "base/threads/denormals.h"
 #include "engine/built_plan.h"
 #include "engine/execution_context.h"
 #include "engine/io_binding.h"

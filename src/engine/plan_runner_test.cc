@@ -3,7 +3,7 @@
 #include "engine/plan_runner.h"
 
 #include "backend/test_plugins.h"
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "ops/graph_test.h"
 #include "place/placement.h"
 

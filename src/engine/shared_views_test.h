@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "backend/test_plugins.h"
-#include "base/log.h"
-#include "base/tensors_test.h"
+#include "base/errors/log.h"
+#include "base/tensor/tensors_test.h"
 #include "engine/plan_runner.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "backend/run_context.h"
-#include "backend/status.h"
-#include "base/at.h"
-#include "base/check.h"
+#include "backend/contract/run_context.h"
+#include "backend/contract/status.h"
+#include "base/containers/at.h"
+#include "base/errors/check.h"
 #include "plan/shared_memory.h"
 
 namespace tessera {

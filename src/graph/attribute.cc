@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "base/check.h"
+#include "base/errors/check.h"
 
 namespace tessera {
 namespace {

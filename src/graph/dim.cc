@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "base/check.h"
+#include "base/errors/check.h"
 #include "graph/dim_names.h"
 #include "tessera/error.h"
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "base/matchers_test.h"
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "graph/verify.h"
 
 namespace tessera {

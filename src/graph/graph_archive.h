@@ -1,5 +1,5 @@
-// Serialisation of graphs; see base/byte_archive.h. Sparse constants are written as dense ones. A
-// graph that was read is structurally complete but may be illegal (graph/verify.h).
+// Serialisation of graphs; see base/files/byte_archive.h. Sparse constants are written as dense
+// ones. A graph that was read is structurally complete but may be illegal (graph/verify.h).
 //
 // transfer() destructures structs into all of their fields, so that a new field does not compile
 // until it is transferred too.
@@ -10,7 +10,7 @@
 #include <utility>
 #include <variant>
 
-#include "base/byte_archive.h"
+#include "base/files/byte_archive.h"
 #include "graph/graph.h"
 
 namespace tessera {

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 
 namespace tessera {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
+#include "base/errors/check.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "base/log.h"
+#include "base/errors/log.h"
 #include "graph/graph.h"
 #include "graph/type.h"
 #include "ops/registry.h"

@@ -1,6 +1,6 @@
 #include "infer/infer.h"
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "ops/graph_test.h"
 
 namespace tessera {

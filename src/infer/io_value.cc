@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/likely_name.h"
+#include "base/errors/likely_name.h"
 #include "graph/type.h"
 #include "tessera/error.h"
 

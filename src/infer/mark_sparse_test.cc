@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/likely_name.h"
-#include "base/log.h"
+#include "base/errors/likely_name.h"
+#include "base/errors/log.h"
 #include "graph/dim_names.h"
 #include "infer/infer.h"
 #include "tessera/error.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "backend/layouts.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"
 #include "verify/compare_tensors.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/denormals.h"
-#include "base/parallel.h"
+#include "base/threads/denormals.h"
+#include "base/threads/parallel.h"
 #include "engine/interpreter.h"
 #include "graph/graph.h"
 #include "measure/measure_tuning.h"

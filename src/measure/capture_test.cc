@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "price/product_graph_test.h"
 
 namespace tessera::tuning {

@@ -6,7 +6,7 @@
 
 #include "backend/candidates.h"
 #include "backend/plugin.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "choose/select_offers.h"
 #include "graph/graph.h"
 #include "measure/tune.h"

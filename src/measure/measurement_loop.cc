@@ -4,8 +4,8 @@
 #include <numeric>
 #include <utility>
 
-#include "base/check.h"
-#include "base/stopwatch.h"
+#include "base/errors/check.h"
+#include "base/threads/stopwatch.h"
 
 namespace tessera {
 namespace {

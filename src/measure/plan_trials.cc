@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "base/check.h"
-#include "base/memory.h"
+#include "base/errors/check.h"
+#include "base/memory/memory.h"
 #include "measure/capture.h"
 #include "plan/memory_use.h"
 #include "tessera/error.h"

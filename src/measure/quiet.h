@@ -4,7 +4,7 @@
 #include <deque>
 #include <functional>
 
-#include "base/processor_load.h"
+#include "base/machine/processor_load.h"
 #include "measure/measure_tuning.h"
 
 namespace tessera::tuning {

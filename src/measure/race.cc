@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/check.h"
+#include "base/errors/check.h"
 
 namespace tessera::tuning {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "base/stopwatch.h"
+#include "base/threads/stopwatch.h"
 #include "choose/choice.h"
 #include "measure/contender_name.h"
 #include "measure/race.h"

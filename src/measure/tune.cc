@@ -13,8 +13,8 @@
 #include <string>
 #include <utility>
 
-#include "base/check.h"
-#include "base/memory.h"
+#include "base/errors/check.h"
+#include "base/memory/memory.h"
 #include "measure/capture.h"
 #include "measure/measure_group.h"
 #include "measure/phase_timer.h"

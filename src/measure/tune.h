@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "base/denormals.h"
-#include "base/log.h"
+#include "base/errors/log.h"
+#include "base/threads/denormals.h"
 #include "measure/measure_tuning.h"
 #include "measure/phase_timer.h"
 #include "microbench/bench.h"

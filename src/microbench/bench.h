@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "backend/candidate_id.h"
-#include "base/denormals.h"
+#include "backend/contract/candidate_id.h"
+#include "base/threads/denormals.h"
 #include "graph/graph.h"
 #include "tessera/data_type.h"
 #include "tessera/tensor.h"

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <utility>
 
-#include "base/byte_archive.h"
-#include "base/guard_pages.h"
+#include "base/files/byte_archive.h"
+#include "base/memory/guard_pages.h"
 #include "graph/graph_archive.h"
 
 namespace tessera {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/message_channel.h"
-#include "base/shared_bytes.h"
+#include "base/memory/shared_bytes.h"
+#include "base/process/message_channel.h"
 #include "microbench/group_bench.h"
 
 namespace tessera::tuning {

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "backend/device_tensor.h"
+#include "backend/device_memory/device_tensor.h"
 
 namespace tessera::tuning {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "backend/candidates.h"
-#include "backend/kernel.h"
+#include "backend/contract/kernel.h"
 #include "backend/layouts.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "tessera/tensor.h"
 
 namespace tessera::tuning {

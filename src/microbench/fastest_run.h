@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "microbench/bench.h"
 
 namespace tessera::tuning {

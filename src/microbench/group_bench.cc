@@ -9,14 +9,14 @@
 #include <optional>
 #include <utility>
 
+#include "backend/contract/run_context.h"
+#include "backend/contract/status.h"
+#include "backend/device_memory/hosted_kernel.h"
 #include "backend/graph_view.h"
-#include "backend/hosted_kernel.h"
-#include "backend/run_context.h"
-#include "backend/status.h"
-#include "base/cache.h"
-#include "base/check.h"
-#include "base/processor_load.h"
-#include "base/stopwatch.h"
+#include "base/errors/check.h"
+#include "base/machine/cache.h"
+#include "base/machine/processor_load.h"
+#include "base/threads/stopwatch.h"
 #include "microbench/device_bench.h"
 #include "microbench/fastest_run.h"
 #include "tessera/error.h"

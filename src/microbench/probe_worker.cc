@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "base/byte_archive.h"
-#include "base/child_process.h"
-#include "base/message_channel.h"
-#include "base/shared_bytes.h"
+#include "base/files/byte_archive.h"
+#include "base/memory/shared_bytes.h"
+#include "base/process/child_process.h"
+#include "base/process/message_channel.h"
 #include "microbench/bench_messages.h"
 #include "tessera/error.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/byte_archive.h"
+#include "base/files/byte_archive.h"
 #include "tessera/error.h"
 
 namespace tessera::tuning {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "backend/host.h"
-#include "base/message_channel.h"
+#include "base/process/message_channel.h"
 #include "microbench/bench_messages.h"
 
 namespace tessera::tuning {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/message_channel.h"
+#include "base/process/message_channel.h"
 
 namespace tessera::tuning {
 

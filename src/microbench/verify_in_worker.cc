@@ -10,11 +10,11 @@
 #include <string>
 #include <utility>
 
-#include "base/byte_archive.h"
-#include "base/child_process.h"
-#include "base/memory.h"
-#include "base/message_channel.h"
-#include "base/module_folder.h"
+#include "base/files/byte_archive.h"
+#include "base/memory/memory.h"
+#include "base/process/child_process.h"
+#include "base/process/message_channel.h"
+#include "base/process/module_folder.h"
 #include "microbench/bench_messages.h"
 #include "microbench/time_limits.h"
 #include "microbench/verify_messages.h"

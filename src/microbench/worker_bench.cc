@@ -8,13 +8,13 @@
 #include <string>
 #include <utility>
 
-#include "base/byte_archive.h"
-#include "base/check.h"
-#include "base/child_process.h"
-#include "base/memory.h"
-#include "base/message_channel.h"
-#include "base/module_folder.h"
-#include "base/shared_bytes.h"
+#include "base/errors/check.h"
+#include "base/files/byte_archive.h"
+#include "base/memory/memory.h"
+#include "base/memory/shared_bytes.h"
+#include "base/process/child_process.h"
+#include "base/process/message_channel.h"
+#include "base/process/module_folder.h"
 #include "microbench/bench_messages.h"
 #include "microbench/shared_blobs.h"
 #include "microbench/time_limits.h"

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "backend/plugin.h"
-#include "base/child_process.h"
-#include "base/log.h"
+#include "base/errors/log.h"
+#include "base/process/child_process.h"
 #include "microbench/bench.h"
 
 namespace tessera::tuning {

@@ -13,13 +13,13 @@
 #include <optional>
 #include <utility>
 
-#include "backend/catalog.h"
+#include "backend/catalog/catalog.h"
 #include "backend/plugin.h"
-#include "backend/plugin_ops.h"
-#include "base/byte_archive.h"
-#include "base/child_process.h"
-#include "base/message_channel.h"
-#include "base/shared_bytes.h"
+#include "backend/plugin_ops/plugin_ops.h"
+#include "base/files/byte_archive.h"
+#include "base/memory/shared_bytes.h"
+#include "base/process/child_process.h"
+#include "base/process/message_channel.h"
 #include "microbench/bench_messages.h"
 #include "microbench/group_bench.h"
 #include "microbench/shared_blobs.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "base/check.h"
-#include "base/small_vector.h"
+#include "base/containers/small_vector.h"
+#include "base/errors/check.h"
 
 namespace tessera::ops {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "base/function_ref.h"
+#include "base/threads/function_ref.h"
 #include "ops/op.h"
 
 namespace tessera::ops {

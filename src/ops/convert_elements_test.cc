@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/float16.h"
+#include "base/tensor/float16.h"
 #include "ops/op_test.h"
 
 namespace tessera::ops {

@@ -4,7 +4,7 @@
 #include <memory_resource>
 #include <utility>
 
-#include "base/check.h"
+#include "base/errors/check.h"
 #include "ops/schema.h"
 #include "tessera/error.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "base/matchers_test.h"
 #include "graph/attributes_test.h"
 #include "graph/graph.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/check.h"
+#include "base/errors/check.h"
 #include "ops/schema.h"
 #include "tessera/error.h"
 

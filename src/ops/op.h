@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "graph/graph.h"
 
 namespace tessera::ops {
@@ -201,8 +201,8 @@ struct MutableTensorView {
 //
 // Kernels must not allocate, so that a run never calls the system's allocator. Temporary memory
 // comes from `scratch`, as std::pmr::vector; it is thread-safe. The body of a parallel loop uses
-// SmallVector instead, or memory allocated before the loop (base/parallel_slots.h): otherwise the
-// amount of memory would depend on how many bodies run at once.
+// SmallVector instead, or memory allocated before the loop (base/threads/parallel_slots.h):
+// otherwise the amount of memory would depend on how many bodies run at once.
 struct KernelCall {
   const Node& node;
   std::span<const TensorView> inputs;

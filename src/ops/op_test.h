@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "base/matchers_test.h"
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "graph/attributes_test.h"
 #include "ops/all_ops_test.h"
 #include "ops/evaluate.h"

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "base/check.h"
-#include "base/likely_name.h"
+#include "base/errors/check.h"
+#include "base/errors/likely_name.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
 
-#define OP_FILE(file) std::vector<Op> file##_ops();
+#define OP_FILE(folder, file) std::vector<Op> file##_ops();
 #include "ops/op_list.inc"
 #undef OP_FILE
 
@@ -51,7 +51,7 @@ void Registry::add(Op op) {
 
 Registry make_registry() {
   Registry registry;
-#define OP_FILE(file) \
+#define OP_FILE(folder, file) \
   for (Op & op : file##_ops()) registry.add(with_error_bound(std::move(op)));
 #include "ops/op_list.inc"
 #undef OP_FILE

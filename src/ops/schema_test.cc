@@ -1,6 +1,6 @@
 #include "ops/schema.h"
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "ops/registry.h"
 
 namespace tessera::ops {

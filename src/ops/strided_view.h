@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/small_vector.h"
+#include "base/containers/small_vector.h"
 #include "ops/op.h"
 
 namespace tessera::ops {

@@ -1,8 +1,8 @@
 // Dispatch from an element type known at run time to a C++ type.
 #pragma once
 
-#include "base/check.h"
-#include "base/float16.h"
+#include "base/errors/check.h"
+#include "base/tensor/float16.h"
 #include "tessera/data_type.h"
 
 namespace tessera::ops {

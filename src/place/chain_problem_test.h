@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "base/random_below_test.h"
 #include "place/placement.h"
 

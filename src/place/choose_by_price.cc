@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "place/cover.h"
 #include "place/explain_violation.h"
 #include "place/placement.h"

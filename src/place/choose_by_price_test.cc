@@ -5,8 +5,8 @@
 #include <limits>
 #include <random>
 
-#include "base/at.h"
-#include "base/error_test.h"
+#include "base/containers/at.h"
+#include "base/errors/error_test.h"
 #include "place/chain_problem_test.h"
 #include "place/cover.h"
 #include "place/explain_violation.h"

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "place/cover.h"
 #include "place/explain_violation.h"
 #include "place/placement.h"

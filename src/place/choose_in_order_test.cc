@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "place/chain_problem_test.h"
 #include "place/explain_violation.h"
 #include "place/placement.h"

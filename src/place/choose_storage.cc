@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "place/placement.h"
 #include "solver/cost_network.h"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "place/chain_problem_test.h"
 #include "place/explain_violation.h"
 #include "place/placement.h"

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "tessera/error.h"
 
 namespace tessera {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 
 namespace tessera {
 namespace {

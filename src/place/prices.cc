@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "place/placement.h"
 #include "place/view_copies.h"
 

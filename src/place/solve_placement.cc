@@ -5,7 +5,7 @@
 #include <queue>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "place/explain_violation.h"
 #include "place/placement_network.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "place/explain_violation.h"
 
 namespace tessera {

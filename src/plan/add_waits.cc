@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "plan/shared_memory.h"
 
 namespace tessera {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/at.h"
-#include "base/check.h"
-#include "plan/memory_plan.h"
+#include "base/containers/at.h"
+#include "base/errors/check.h"
+#include "plan/packing/memory_plan.h"
 #include "plan/shared_memory.h"
 
 namespace tessera {

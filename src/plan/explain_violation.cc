@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/interval_index.h"
+#include "base/containers/interval_index.h"
 #include "plan/execution_plan.h"
 
 namespace tessera {

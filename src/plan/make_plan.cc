@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/at.h"
-#include "base/check.h"
+#include "base/containers/at.h"
+#include "base/errors/check.h"
 #include "plan/arena_blocks.h"
 #include "plan/execution_plan.h"
 #include "plan/order_steps.h"

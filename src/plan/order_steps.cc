@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/at.h"
-#include "base/check.h"
+#include "base/containers/at.h"
+#include "base/errors/check.h"
 
 namespace tessera {
 namespace {

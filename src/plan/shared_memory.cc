@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 
 namespace tessera {
 namespace {

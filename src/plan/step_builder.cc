@@ -4,8 +4,8 @@
 #include <optional>
 #include <set>
 
-#include "base/at.h"
-#include "base/check.h"
+#include "base/containers/at.h"
+#include "base/errors/check.h"
 
 namespace tessera {
 namespace {

@@ -1,7 +1,7 @@
 // A lower bound of a group's time: the roofline model (Williams, Waterman, Patterson, 2009).
 #pragma once
 
-#include "base/processor.h"
+#include "base/machine/processor.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
 #include "price/price_tuning.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "base/file_stamp.h"
+#include "base/files/file_stamp.h"
 #include "cache/origin.h"
 #include "tessera/error.h"
 

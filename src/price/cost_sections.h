@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/library_version.h"
+#include "backend/catalog/library_version.h"
 #include "backend/plugin.h"
 #include "cache/cache_file.h"
 #include "price/cost_table.h"

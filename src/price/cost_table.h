@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/candidate_id.h"
+#include "backend/contract/candidate_id.h"
 #include "price/statistics.h"
 #include "tessera/data_type.h"
 

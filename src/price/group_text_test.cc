@@ -1,6 +1,6 @@
 #include "price/group_text.h"
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "graph/extract_group.h"
 #include "ops/graph_test.h"
 #include "price/product_graph_test.h"

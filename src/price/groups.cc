@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
-#include "base/cache.h"
-#include "base/processor.h"
+#include "base/machine/cache.h"
+#include "base/machine/processor.h"
 #include "graph/extract_group.h"
 #include "tessera/error.h"
 

@@ -65,8 +65,8 @@ struct PriceTuning {
 
   // --- Times in plans (prices.h)
 
-  // The time to enter and leave an arena of one thread; see src/base/parallel_test.cc. It is added
-  // to the price of a candidate on one thread of several.
+  // The time to enter and leave an arena of one thread; see src/base/threads/parallel_test.cc. It
+  // is added to the price of a candidate on one thread of several.
   double arena_entry_seconds = 5e-7;
   // The range of the ratio of times in context to times alone. A wider range trusts extreme ratios,
   // which come from few kernels.

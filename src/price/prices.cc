@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/processor.h"
+#include "base/machine/processor.h"
 #include "price/bounds.h"
 
 namespace tessera::tuning {

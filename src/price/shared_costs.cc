@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/fork.h"
+#include "base/threads/fork.h"
 #include "cache/cache_file.h"
 #include "cache/cache_folder.h"
 #include "cache/stored_file.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/temporary_folder_test.h"
+#include "base/files/temporary_folder_test.h"
 
 namespace tessera::tuning {
 namespace {

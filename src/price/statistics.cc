@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "base/check.h"
+#include "base/errors/check.h"
 
 namespace tessera::tuning {
 namespace {

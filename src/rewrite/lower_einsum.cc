@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "ops/einsum_equation.h"
+#include "ops/matmul/einsum_equation.h"
 #include "ops/schema.h"
 #include "ops/shape_rules.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/check.h"
+#include "base/errors/check.h"
 
 namespace tessera {
 namespace {

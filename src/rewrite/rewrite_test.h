@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "graph/compact.h"
 #include "infer/infer.h"
 #include "ops/evaluate.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "solver/dominated_values.h"
 #include "solver/elimination_plan.h"
 #include "solver/explain_violation.h"

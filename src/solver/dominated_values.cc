@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 
 namespace tessera {
 namespace {

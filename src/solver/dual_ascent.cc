@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 
 namespace tessera {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "solver/elimination_plan.h"
 #include "solver/factor_sum.h"
 #include "solver/reduction.h"

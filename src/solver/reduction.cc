@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "solver/factor_sum.h"
 
 namespace tessera {

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "solver/dominated_values.h"
 #include "solver/dual_ascent.h"
 #include "solver/elimination_plan.h"

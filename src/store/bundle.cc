@@ -9,8 +9,8 @@
 #include <new>
 #include <utility>
 
-#include "base/file_handle.h"
-#include "base/processor.h"
+#include "base/files/file_handle.h"
+#include "base/machine/processor.h"
 #include "cache/origin.h"
 #include "cache/stored_file.h"
 #include "price/cost_sections.h"

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/backend_set.h"
-#include "base/file_stamp.h"
-#include "base/log.h"
+#include "backend/catalog/backend_set.h"
+#include "base/errors/log.h"
+#include "base/files/file_stamp.h"
 #include "cache/bundle_file.h"
 #include "cache/pack_file.h"
 #include "cache/user_key.h"

@@ -2,10 +2,10 @@
 
 #include <fstream>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
+#include "base/files/temporary_folder_test.h"
+#include "base/machine/processor.h"
 #include "base/matchers_test.h"
-#include "base/processor.h"
-#include "base/temporary_folder_test.h"
 #include "ops/all_ops_test.h"
 #include "store/stored_blobs.h"
 

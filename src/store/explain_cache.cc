@@ -9,8 +9,8 @@
 #include <tuple>
 #include <utility>
 
-#include "base/file_stamp.h"
-#include "base/processor.h"
+#include "base/files/file_stamp.h"
+#include "base/machine/processor.h"
 #include "cache/cache_folder.h"
 #include "cache/origin.h"
 #include "cache/pack_file.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "backend/packs.h"
-#include "base/byte_archive.h"
+#include "base/files/byte_archive.h"
 #include "cache/cache_file.h"
 #include "cache/origin.h"
 #include "cache/stored_file.h"

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend/library_version.h"
-#include "base/file_stamp.h"
+#include "backend/catalog/library_version.h"
+#include "base/files/file_stamp.h"
 #include "cache/fingerprint.h"
 #include "cache/user_key.h"
 #include "compile/compile.h"

@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "base/fork.h"
-#include "base/processor.h"
+#include "base/machine/processor.h"
+#include "base/threads/fork.h"
 #include "cache/cache_folder.h"
 #include "cache/digest.h"
 #include "cache/stored_file.h"

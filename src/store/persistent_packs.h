@@ -12,9 +12,9 @@
 
 #include "assemble/stored_kernels.h"
 #include "backend/packs.h"
-#include "base/file_stamp.h"
-#include "base/fork.h"
-#include "base/log.h"
+#include "base/errors/log.h"
+#include "base/files/file_stamp.h"
+#include "base/threads/fork.h"
 #include "cache/pack_file.h"
 #include "cache/user_key.h"
 #include "compile/compile.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/log.h"
+#include "base/errors/log.h"
 #include "cache/cache_file.h"
 #include "compile/build_plan.h"
 #include "price/cost_sections.h"

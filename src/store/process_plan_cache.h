@@ -13,9 +13,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/file_handle.h"
-#include "base/file_stamp.h"
-#include "base/fork.h"
+#include "base/files/file_handle.h"
+#include "base/files/file_stamp.h"
+#include "base/threads/fork.h"
 #include "cache/fingerprint.h"
 #include "cache/stored_file.h"
 

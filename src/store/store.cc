@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/file_stamp.h"
+#include "base/files/file_stamp.h"
 #include "cache/cache_folder.h"
 #include "cache/origin.h"
 #include "cache/stored_file.h"

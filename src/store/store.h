@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "assemble/shared_kernels.h"
-#include "base/log.h"
+#include "base/errors/log.h"
 #include "cache/file_lock.h"
 #include "compile/build_plan.h"
 #include "price/shared_costs.h"

@@ -3,10 +3,10 @@
 #include <atomic>
 #include <thread>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
+#include "base/files/temporary_folder_test.h"
 #include "base/matchers_test.h"
-#include "base/temporary_folder_test.h"
-#include "base/threads_test.h"
+#include "base/threads/threads_test.h"
 #include "cache/cache_folder.h"
 #include "cache/stored_file.h"
 #include "price/groups.h"

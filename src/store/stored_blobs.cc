@@ -3,8 +3,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/fork.h"
-#include "base/processor.h"
+#include "base/machine/processor.h"
+#include "base/threads/fork.h"
 #include "cache/file_lock.h"
 #include "cache/fingerprint.h"
 #include "cache/pack_file.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "base/temporary_folder_test.h"
-#include "base/threads_test.h"
+#include "base/files/temporary_folder_test.h"
+#include "base/threads/threads_test.h"
 
 namespace tessera {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/module_folder.h"
-#include "base/processor.h"
+#include "base/machine/processor.h"
+#include "base/process/module_folder.h"
 #include "cache/cache_folder.h"
 #include "cache/digest.h"
 #include "cache/stored_file.h"

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "assemble/stored_kernels.h"
-#include "backend/backend_set.h"
+#include "backend/catalog/backend_set.h"
 #include "backend/packs.h"
-#include "base/log.h"
+#include "base/errors/log.h"
 #include "cache/cache_file.h"
 #include "cache/pack_file.h"
 #include "compile/compile.h"

@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "backend/run_context.h"
-#include "backend/status.h"
+#include "backend/contract/run_context.h"
+#include "backend/contract/status.h"
 #include "verify/compare_tensors.h"
 
 namespace tessera::verification {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend/run_context.h"
-#include "backend/status.h"
+#include "backend/contract/run_context.h"
+#include "backend/contract/status.h"
 #include "tessera/error.h"
 #include "verify/candidate_inputs.h"
 #include "verify/stored_tensor.h"

@@ -9,7 +9,7 @@
 
 #include "backend/candidates.h"
 #include "backend/layouts.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "verify/compare_tensors.h"
 #include "verify/guarded_memory.h"
 #include "verify/op_case.h"

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/device_tensor.h"
+#include "backend/contract/run_context.h"
+#include "backend/contract/status.h"
+#include "backend/device_memory/device_tensor.h"
 #include "backend/layouts.h"
-#include "backend/run_context.h"
-#include "backend/status.h"
 #include "tessera/error.h"
 #include "verify/compare_tensors.h"
 #include "verify/random_tensor.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "tessera/backend_abi.h"
 #include "tessera/tensor.h"
 #include "verify/error_limits.h"

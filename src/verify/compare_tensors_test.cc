@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "ops/all_ops_test.h"
 #include "tessera/float16.h"
 #include "verify/op_case.h"

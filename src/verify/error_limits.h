@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
 #include "tessera/tensor.h"

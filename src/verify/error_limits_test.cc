@@ -7,7 +7,7 @@
 #include <cmath>
 #include <functional>
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "ops/all_ops_test.h"
 #include "tessera/float16.h"
 #include "verify/compare_tensors.h"

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/check.h"
-#include "base/file_handle.h"
+#include "base/errors/check.h"
+#include "base/files/file_handle.h"
 #include "tessera/error.h"
 
 namespace tessera::verification {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "base/guard_pages.h"
+#include "base/memory/guard_pages.h"
 
 namespace tessera::verification {
 

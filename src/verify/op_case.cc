@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/log.h"
+#include "base/errors/log.h"
 #include "infer/infer.h"
 #include "ops/schema.h"
 #include "tessera/error.h"

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "graph/verify.h"
 #include "ops/all_ops_test.h"
 

@@ -46,7 +46,7 @@ void transfer(Archive& archive, OpCount& op) {
   archive(op.op, op.cases, op.accepted, op.candidates, op.refusal);
 }
 
-// Serialisable for another process (base/byte_archive.h).
+// Serialisable for another process (base/files/byte_archive.h).
 class Report {
  public:
   // The number of failures that are described; further ones are only counted.

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/byte_archive.h"
+#include "base/files/byte_archive.h"
 
 namespace tessera::verification {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "backend/run_context.h"
+#include "backend/contract/run_context.h"
 #include "backend/storage_part.h"
-#include "base/check.h"
+#include "base/errors/check.h"
 
 namespace tessera::verification {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/layouts.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "tessera/backend_abi.h"
 #include "tessera/tensor.h"
 #include "verify/guarded_memory.h"

@@ -6,11 +6,11 @@
 #include <span>
 #include <utility>
 
+#include "backend/device_memory/hosted_kernel.h"
 #include "backend/graph_view.h"
-#include "backend/hosted_kernel.h"
 #include "backend/node_kernel.h"
 #include "backend/plugin.h"
-#include "backend/plugin_ops.h"
+#include "backend/plugin_ops/plugin_ops.h"
 #include "ops/registry.h"
 #include "tessera/error.h"
 #include "verify/check_candidate.h"

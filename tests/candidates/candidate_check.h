@@ -12,7 +12,7 @@
 #include "backend/candidates.h"
 #include "backend/layouts.h"
 #include "backend/plugin.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
 #include "random_graph.h"

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <utility>
 
-#include "backend/run_context.h"
+#include "backend/contract/run_context.h"
 #include "ops/convert_elements.h"
 #include "tessera/error.h"
 

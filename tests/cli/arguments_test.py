@@ -285,7 +285,7 @@ def test_every_command_has_help_with_an_example(call):
 
 
 def test_exit_codes_are_documented(call):
-    header = (ROOT / "cli" / "command.h").read_text()
+    header = (ROOT / "cli" / "commands" / "command.h").read_text()
     enumerators = re.search(r"enum ExitCode : int \{(.*?)\};", header, re.S)[1]
     codes = [int(code) for code in re.findall(r"= (\d+),", enumerators)]
     assert codes == [0, 1, 2, 3]

@@ -1,4 +1,4 @@
-// Prints the documents of descriptions from the rows in src/api/description_fields.h:
+// Prints the documents of descriptions from the rows in src/api/describe/description_fields.h:
 //   print_descriptions python        python/tessera/descriptions.py
 //   print_descriptions json < PAGE   PAGE, an older docs/formats/json.md, with the rows of today
 // tools/write_pages writes both files.
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/description_fields.h"
+#include "api/describe/description_fields.h"
 
 namespace tessera {
 namespace {
@@ -50,7 +50,7 @@ They compare by value, and `dataclasses.asdict` converts them to dictionaries th
 as JSON. repr() is short: it counts the elements of long lists and cuts long texts. The unit of a
 time is in its name: `_ns` or `seconds`.
 
-Printed by `print_descriptions` from src/api/description_fields.h; a test compares them.
+Printed by `print_descriptions` from src/api/describe/description_fields.h; a test compares them.
 """
 
 from dataclasses import dataclass

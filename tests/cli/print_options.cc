@@ -3,14 +3,14 @@
 #include <cstdio>
 #include <string>
 
-#include "api/option_table.h"
+#include "api/options/option_table.h"
 
 namespace tessera {
 namespace {
 
 constexpr const char* kHead = R"(# Options of bind
 
-Made by `print_options` from the table in `src/api/option_table.cc`; a test compares them.
+Made by `print_options` from the table in `src/api/options/option_table.cc`; a test compares them.
 `include/tessera/bind_options.h` has the whole contract of each option, `tessera COMMAND --help`
 explains the flags of a command. `--shape` and `--input` set `shapes` and `tuning_inputs`.
 `tessera_bind_options_set()` of C takes the name in the first column without its group:

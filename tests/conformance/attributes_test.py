@@ -20,14 +20,16 @@ from small_models import node
 
 # Attributes that decide only types or nothing, or whose ops no plug-in computes.
 WITHOUT_ROW = {
-    **{(op, name): "a nested graph or its ports, which the host runs: src/ops/control_flow_test.cc"
+    **{(op, name): "a nested graph or its ports, which the host runs: "
+                  "src/ops/control_flow/control_flow_test.cc"
        for op, names in (("If", ("then_branch", "else_branch")), ("Loop", ("body",)),
                          ("SequenceMap", ("body",)),
                          ("Scan", ("body", "directions", "num_scan_inputs", "scan_input_axes",
                                    "scan_output_axes", "scan_input_directions",
                                    "scan_output_directions")))
        for name in names},
-    **{(op, name): "sequences, which the reference alone computes: src/ops/sequence_test.cc"
+    **{(op, name): "sequences, which the reference alone computes: "
+                  "src/ops/control_flow/sequence_test.cc"
        for op, names in (("ConcatFromSequence", ("axis", "new_axis")),
                          ("SplitToSequence", ("axis", "keepdims", "split")),
                          ("SequenceEmpty", ("dtype",)), ("SequenceErase", ("position",)),

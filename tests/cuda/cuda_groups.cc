@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/expression_builder.h"
+#include "codegen/expression/expression_builder.h"
 #include "driver.h"
 #include "fused_groups/random_group.h"
 #include "nvrtc.h"

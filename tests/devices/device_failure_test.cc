@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "base/matchers_test.h"
 #include "fake_plugin.h"
 #include "graph/attributes_test.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "backend/owned_storage.h"
+#include "backend/device_memory/owned_storage.h"
 #include "base/matchers_test.h"
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "fake_plugin.h"
 
 namespace tessera {

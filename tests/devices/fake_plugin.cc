@@ -5,10 +5,10 @@
 #include <cstring>
 #include <variant>
 
-#include "backend/catalog.h"
+#include "backend/catalog/catalog.h"
+#include "backend/device_memory/owned_storage.h"
 #include "backend/host.h"
-#include "backend/owned_storage.h"
-#include "base/log.h"
+#include "base/errors/log.h"
 #include "infer/infer.h"
 
 namespace tessera {

@@ -8,8 +8,8 @@
 #include <random>
 #include <sstream>
 
-#include "codegen/evaluate.h"
-#include "codegen/expression_builder.h"
+#include "codegen/expression/evaluate.h"
+#include "codegen/expression/expression_builder.h"
 
 namespace tessera::codegen {
 

@@ -1,6 +1,7 @@
 // Random fused groups with inputs, for tests that compare compiled kernels with
-// src/codegen/evaluate.h. Results are defined to the bit, except for the bits of NaN: sums and
-// products of floats are exact in any order, and no reduction makes a zero of unknown sign.
+// src/codegen/expression/evaluate.h. Results are defined to the bit, except for the bits of NaN:
+// sums and products of floats are exact in any order, and no reduction makes a zero of unknown
+// sign.
 #pragma once
 
 #include <cstdint>

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "backend/candidates.h"
-#include "backend/hosted_kernel.h"
+#include "backend/device_memory/hosted_kernel.h"
 #include "backend/plugin.h"
-#include "base/guard_pages.h"
+#include "base/memory/guard_pages.h"
 #include "group_fuzz/random_case.h"
 #include "ops/registry.h"
 #include "tessera/error.h"

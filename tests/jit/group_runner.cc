@@ -7,8 +7,8 @@
 #include <functional>
 #include <stdexcept>
 
-#include "base/threads_test.h"
-#include "codegen/evaluate.h"
+#include "base/threads/threads_test.h"
+#include "codegen/expression/evaluate.h"
 
 namespace tessera::jit {
 

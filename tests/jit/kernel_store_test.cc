@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <map>
 
-#include "base/threads_test.h"
+#include "base/threads/threads_test.h"
 #include "group_runner.h"
 
 namespace tessera::jit {

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.h"
-#include "base/parallel.h"
+#include "base/errors/log.h"
+#include "base/threads/parallel.h"
 #include "export/onnx/export.h"
 #include "import/onnx/import.h"
 #include "infer/infer.h"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/log.h"
+#include "base/errors/log.h"
 #include "compile/compile.h"
 #include "engine/interpreter.h"
 #include "tessera/error.h"

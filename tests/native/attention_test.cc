@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "each_target.h"
 #include "random_elements.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "each_target.h"
 #include "random_elements.h"
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "backend/contract/run_context.h"
 #include "backend/host.h"
 #include "backend/layouts.h"
 #include "backend/plugin.h"
-#include "backend/run_context.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "each_target.h"
 #include "random_graph.h"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "backend/candidates.h"
+#include "backend/contract/run_context.h"
 #include "backend/graph_view.h"
 #include "backend/host.h"
-#include "backend/run_context.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"
 

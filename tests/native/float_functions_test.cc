@@ -22,7 +22,7 @@
 // After highway.h, and once for each instruction set too.
 #include "base/exponential.h"
 #include "base/float_functions.h"
-#include "base/threads_test.h"
+#include "base/threads/threads_test.h"
 
 #ifndef TESSERA_FLOAT_FUNCTION_LOOPS
 #define TESSERA_FLOAT_FUNCTION_LOOPS

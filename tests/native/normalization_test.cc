@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "any_tensor.h"
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "each_target.h"
 #include "random_nodes.h"
 

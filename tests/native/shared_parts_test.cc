@@ -6,7 +6,7 @@
 #include <atomic>
 #include <vector>
 
-#include "base/threads_test.h"
+#include "base/threads/threads_test.h"
 
 namespace tessera::native {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/threads_test.h"
+#include "base/threads/threads_test.h"
 
 namespace tessera::native {
 namespace {

@@ -1,7 +1,7 @@
 // Views and joint values: in each layout, the parts of every candidate are where the candidate
 // says.
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "candidate_check.h"
 
 namespace tessera {

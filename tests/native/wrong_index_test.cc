@@ -6,11 +6,11 @@
 
 #include "any_tensor.h"
 #include "backend/candidates.h"
+#include "backend/contract/run_context.h"
 #include "backend/graph_view.h"
 #include "backend/host.h"
-#include "backend/run_context.h"
-#include "base/error_test.h"
-#include "base/tensors_test.h"
+#include "base/errors/error_test.h"
+#include "base/tensor/tensors_test.h"
 #include "infer/infer.h"
 
 namespace tessera {

@@ -1,7 +1,7 @@
 // Convolutions and deconvolutions of odd sizes, alone and with following nodes.
 #include <algorithm>
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "candidate_check.h"
 #include "infer/infer.h"
 

@@ -1,6 +1,6 @@
 // Unary functions and arithmetic, in every layout, with broadcasting.
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "candidate_check.h"
 
 namespace tessera {

@@ -1,5 +1,5 @@
 // Matrix products of odd sizes, alone and with following nodes.
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "candidate_check.h"
 #include "random_nodes.h"
 

@@ -1,7 +1,7 @@
 // Ops that change shapes: reductions, resizing and concatenation, in every layout.
 #include "candidate_check.h"
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "random_nodes.h"
 
 namespace tessera {

@@ -1,7 +1,7 @@
 // Fused groups on the plug-in `opencl`, compared with the evaluator of src/codegen.
 #include <cmath>
 
-#include "codegen/expression_builder.h"
+#include "codegen/expression/expression_builder.h"
 #include "fused_groups/random_group.h"
 #include "opencl_fixture.h"
 

@@ -6,7 +6,7 @@
 #include <deque>
 #include <stdexcept>
 
-#include "codegen/fuse_nodes.h"
+#include "codegen/groups/fuse_nodes.h"
 
 namespace tessera::opencl {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "backend/candidates.h"
+#include "backend/contract/run_context.h"
 #include "backend/graph_view.h"
 #include "backend/host.h"
-#include "backend/run_context.h"
-#include "base/threads_test.h"
+#include "base/threads/threads_test.h"
 #include "candidate_check.h"
 #include "infer/infer.h"
 #include "tessera/error.h"

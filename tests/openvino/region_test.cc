@@ -1,6 +1,6 @@
 // Whole graphs and their parts as regions: networks on images and on sequences, with random ops and
 // odd shapes.
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "candidate_check.h"
 
 namespace tessera {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "base/tensors_test.h"
+#include "base/tensor/tensors_test.h"
 #include "candidate_check.h"
 
 namespace tessera {

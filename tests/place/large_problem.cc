@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 
 namespace tessera {
 namespace {

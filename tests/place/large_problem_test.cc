@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/stopwatch.h"
+#include "base/threads/stopwatch.h"
 #include "place/explain_violation.h"
 #include "place/solve_placement.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/at.h"
+#include "base/containers/at.h"
 #include "place/explain_violation.h"
 #include "place/margins.h"
 #include "place/solve_placement.h"

@@ -111,6 +111,12 @@ def test_an_offence_is_found(tmp_path, name):
     assert message in offences[0]
 
 
+def test_a_test_may_include_what_is_above_its_subfolder(tmp_path):
+    assert offences_of(tmp_path, {
+        "src/left/deep/deep.h": "", "src/left/deep/deep_test.cc": '#include "left/left.h"\n',
+        "src/left/left.h": '#include "left/deep/deep.h"\n'}) == []
+
+
 def test_a_cycle_between_layers_is_found_too(tmp_path):
     offences = offences_of(tmp_path, {"src/base/log.h": '#include "left/left.h"\n'})
     assert any("folders include each other" in offence and "src/left -> src/base" in offence

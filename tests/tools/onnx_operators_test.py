@@ -9,5 +9,6 @@ from programs import run_program
 def test_the_table_is_that_of_onnx():
     tool = ROOT / "tools" / "onnx_operators"
     printed = run_program(sys.executable, tool).stdout
-    table = ROOT / "src" / "import" / "onnx" / "onnx_operators.inc"
-    assert table.read_text() == printed, "run tools/onnx_operators > src/import/onnx/onnx_operators.inc"
+    table = ROOT / "src" / "import" / "onnx" / "names" / "onnx_operators.inc"
+    assert table.read_text() == printed, (
+        "run tools/onnx_operators > src/import/onnx/names/onnx_operators.inc")

@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "base/byte_archive.h"
-#include "base/child_process.h"
+#include "base/files/byte_archive.h"
+#include "base/process/child_process.h"
 #include "microbench/bench_messages.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/matchers_test.h"
-#include "base/module_folder.h"
+#include "base/process/module_folder.h"
 
 namespace tessera::tuning {
 namespace {

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "backend/candidates.h"
-#include "backend/catalog.h"
+#include "backend/catalog/catalog.h"
 #include "backend/graph_view.h"
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "base/matchers_test.h"
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 #include "microbench/group_bench.h"
 #include "ops/all_ops_test.h"
 #include "verify/compare_tensors.h"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "base/matchers_test.h"
 #include "microbench/worker_bench.h"
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "backend/catalog.h"
+#include "backend/catalog/catalog.h"
 #include "backend/host.h"
 #include "backend/plugin.h"
-#include "base/log.h"
-#include "base/tensors_test.h"
+#include "base/errors/log.h"
+#include "base/tensor/tensors_test.h"
 #include "candidate_check.h"
 #include "compile/build_plan.h"
 #include "engine/interpreter.h"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
-#include "base/log.h"
+#include "base/errors/check.h"
+#include "base/errors/log.h"
 #include "export/onnx/model_writer.h"
 #include "graph/extract_group.h"
 #include "import/onnx/import.h"

@@ -3,8 +3,8 @@
 #include <map>
 #include <utility>
 
-#include "base/error_test.h"
-#include "base/tensors_test.h"
+#include "base/errors/error_test.h"
+#include "base/tensor/tensors_test.h"
 #include "graph/extract_group.h"
 #include "import/onnx/import.h"
 #include "infer/infer.h"

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/check.h"
+#include "base/errors/check.h"
 #include "graph/dim_names.h"
 #include "tessera/error.h"
 

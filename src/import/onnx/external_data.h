@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "import/onnx/byte_source.h"
 #include "import/onnx/import.h"
+#include "import/onnx/wire/byte_source.h"
 #include "onnx.pb.h"
 
 namespace tessera::onnx_import {

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "graph/attribute.h"
-#include "import/onnx/scope.h"
+#include "import/onnx/names/scope.h"
+#include "import/onnx/names/used_names.h"
 #include "import/onnx/tensors.h"
 #include "import/onnx/types.h"
-#include "import/onnx/used_names.h"
-#include "import/onnx/wire_scan.h"
+#include "import/onnx/wire/wire_scan.h"
 #include "ops/schema.h"
 #include "tessera/error.h"
 

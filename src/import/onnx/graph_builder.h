@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/log.h"
+#include "base/errors/log.h"
 #include "graph/graph.h"
-#include "import/onnx/functions.h"
+#include "import/onnx/names/functions.h"
 #include "import/onnx/tensors.h"
 #include "onnx.pb.h"
 #include "ops/registry.h"

@@ -7,15 +7,15 @@
 #include <system_error>
 #include <utility>
 
-#include "base/likely_name.h"
+#include "base/errors/likely_name.h"
 #include "graph/verify.h"
-#include "import/onnx/byte_source.h"
 #include "import/onnx/external_data.h"
-#include "import/onnx/functions.h"
 #include "import/onnx/graph_builder.h"
-#include "import/onnx/op_lookup.h"
+#include "import/onnx/names/functions.h"
+#include "import/onnx/names/op_lookup.h"
 #include "import/onnx/tensors.h"
-#include "import/onnx/wire_scan.h"
+#include "import/onnx/wire/byte_source.h"
+#include "import/onnx/wire/wire_scan.h"
 #include "tessera/error.h"
 
 namespace tessera {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/file_stamp.h"
-#include "base/log.h"
+#include "base/errors/log.h"
+#include "base/files/file_stamp.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
 #include "tessera/tensor.h"
@@ -41,7 +41,7 @@ using EmbeddedFiles = std::map<std::string, std::span<const std::byte>>;
 struct ImportOptions {
   // Copy external weights instead of mapping them, as for those in the model's file.
   bool copies_weights = false;
-  // Hold read leases (base/file_stamp.h) on all files until they are read, to detect writers.
+  // Hold read leases (base/files/file_stamp.h) on all files until they are read, to detect writers.
   bool takes_leases = false;
   // Graph inputs that are fed although the file has a value for them, which is ignored.
   std::set<std::string> free_inputs = {};

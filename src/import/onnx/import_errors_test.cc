@@ -1,7 +1,7 @@
 // One row for each way in which a model can be invalid.
 #include "import/onnx/import.h"
 #include "import/onnx/test_models.h"
-#include "import/onnx/wire_scan.h"
+#include "import/onnx/wire/wire_scan.h"
 
 namespace tessera::onnx_import {
 namespace {

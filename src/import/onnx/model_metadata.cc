@@ -3,9 +3,9 @@
 #include <set>
 #include <utility>
 
-#include "import/onnx/byte_source.h"
 #include "import/onnx/types.h"
-#include "import/onnx/wire_scan.h"
+#include "import/onnx/wire/byte_source.h"
+#include "import/onnx/wire/wire_scan.h"
 #include "tessera/error.h"
 
 namespace tessera {

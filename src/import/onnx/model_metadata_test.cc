@@ -1,6 +1,6 @@
 #include "import/onnx/model_metadata.h"
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "import/onnx/test_models.h"
 
 namespace tessera::onnx_import {

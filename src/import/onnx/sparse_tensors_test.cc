@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "base/error_test.h"
+#include "base/errors/error_test.h"
 #include "import/onnx/test_models.h"
 
 namespace tessera::onnx_import {

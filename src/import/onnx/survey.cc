@@ -10,11 +10,11 @@
 #include <unordered_set>
 #include <utility>
 
-#include "import/onnx/byte_source.h"
-#include "import/onnx/op_lookup.h"
+#include "import/onnx/names/op_lookup.h"
+#include "import/onnx/names/used_names.h"
 #include "import/onnx/types.h"
-#include "import/onnx/used_names.h"
-#include "import/onnx/wire_scan.h"
+#include "import/onnx/wire/byte_source.h"
+#include "import/onnx/wire/wire_scan.h"
 #include "ops/schema.h"
 
 namespace tessera {

@@ -6,10 +6,10 @@
 #include <limits>
 #include <utility>
 
-#include "base/check.h"
-#include "base/memory.h"
+#include "base/errors/check.h"
+#include "base/memory/memory.h"
 #include "import/onnx/types.h"
-#include "import/onnx/wire_reader.h"
+#include "import/onnx/wire/wire_reader.h"
 #include "tessera/error.h"
 
 namespace tessera::onnx_import {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "import/onnx/byte_source.h"
 #include "import/onnx/external_data.h"
-#include "import/onnx/wire_scan.h"
+#include "import/onnx/wire/byte_source.h"
+#include "import/onnx/wire/wire_scan.h"
 #include "tessera/tensor.h"
 
 namespace tessera::onnx_import {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/files/temporary_folder_test.h"
 #include "base/matchers_test.h"
-#include "base/temporary_folder_test.h"
 #include "graph/verify.h"
 #include "import/onnx/import.h"
 #include "onnx.pb.h"

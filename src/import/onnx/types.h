@@ -6,11 +6,11 @@
 #include <string>
 #include <unordered_map>
 
-#include "base/log.h"
+#include "base/errors/log.h"
 #include "graph/dim_names.h"
 #include "graph/type.h"
-#include "import/onnx/functions.h"
-#include "import/onnx/scope.h"
+#include "import/onnx/names/functions.h"
+#include "import/onnx/names/scope.h"
 #include "onnx.pb.h"
 
 namespace tessera::onnx_import {

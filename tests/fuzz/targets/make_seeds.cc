@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/byte_archive.h"
-#include "base/message_channel.h"
-#include "base/processor.h"
+#include "base/files/byte_archive.h"
+#include "base/machine/processor.h"
+#include "base/process/message_channel.h"
 #include "cache/bundle_file.h"
 #include "cache/cache_file.h"
 #include "cache/pack_file.h"

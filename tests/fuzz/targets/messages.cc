@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/byte_archive.h"
-#include "base/message_channel.h"
+#include "base/files/byte_archive.h"
+#include "base/process/message_channel.h"
 #include "graph/graph_archive.h"
 #include "graph/verify.h"
 #include "microbench/bench_messages.h"
@@ -21,7 +21,7 @@ namespace {
 using tuning::BenchMessage;
 using tuning::VerifyMessage;
 
-// These constants equal those of base/message_channel.h.
+// These constants equal those of base/process/message_channel.h.
 constexpr size_t kFrameHeaderBytes = 32;
 constexpr uint64_t kMagic = 0x4D534D54;
 // Fits into a socket's buffer without a reader.

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/byte_archive.h"
+#include "base/files/byte_archive.h"
 #include "cache/cache_file.h"
 #include "targets.h"
 #include "tessera/error.h"

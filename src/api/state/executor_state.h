@@ -1,0 +1,89 @@
+// The implementation of Executor: its plans, the memory of the caller, and the results of bind().
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "api/state/bound_memory.h"
+#include "api/state/declared_shapes.h"
+#include "api/state/plan_swap.h"
+#include "api/state/shape_plan.h"
+#include "engine/execution_context.h"
+#include "ops/registry.h"
+#include "price/cost_table.h"
+#include "price/reused_choice.h"
+#include "store/cache_record.h"
+#include "tessera/tessera.h"
+
+namespace tessera {
+
+struct Executor::State {
+  // `first` is the plan that bind() of `bound_model` made with the options `bound`.
+  State(std::shared_ptr<Model::State> bound_model, const BindOptions& bound, PlanResult first);
+
+  // Shared with the model: reference kernels need it, and an executor may outlive its model.
+  std::shared_ptr<const ops::Registry> registry;
+  // For plans of other shapes.
+  std::shared_ptr<Model::State> model;
+  BindOptions options;
+  bool has_prices = false;      // the plan was chosen by `costs`, not in order
+  bool is_plan_cached = false;  // the plan and its costs are in the cache record
+  tuning::ReusedChoice reused;  // the choice of bind(), for other shapes
+  DeclaredShapes declared;
+  ExecutionContext context;
+  // The current plan, then the others, the most recently used first.
+  std::vector<std::unique_ptr<ShapePlan>> plans;
+  BoundMemory memory;
+  tuning::CostTable costs;
+  std::vector<StageRecord> stages;
+  std::chrono::steady_clock::time_point bound_at;  // start of bind(); `stages` count from it
+  std::shared_ptr<const CacheRecord> cache;        // null unless it was bound with optimize
+  bool is_recording = false;
+  std::vector<StepRecord> steps;
+  std::once_flag are_costs_written;
+  std::string costs_text;          // `costs` as text, written on first use
+  ShapePlan* swapped = nullptr;    // the plan that `swap` will replace; null if it was evicted
+  std::unique_ptr<PlanSwap> swap;  // builds a faster plan; null if none is to come
+
+  ShapePlan& plan() const { return *plans.front(); }
+
+  template <class AnyOrTensor>
+  std::vector<Tensor> run(const std::map<std::string, AnyOrTensor>& given);
+  void run_bound();
+
+  // Selects the plan for the dimensions of the inputs that are passed or bound, and attaches the
+  // bound memory. Throws InvalidArgument if an element type or storage differs.
+  template <class AnyOrTensor>
+  void select_plan(const std::map<std::string, AnyOrTensor>& given);
+  // `dims_of` returns an input's dimensions, or null for those of the current plan.
+  void select_plan(const std::function<const Dims*(size_t input)>& dims_of);
+  // Selects the plan for these dimensions, which are by input; makes a plan if there is none.
+  // Throws as Model::bind() does; then nothing has changed.
+  void switch_to(const std::vector<Dims>& dims);
+  std::unique_ptr<ShapePlan> make_plan(const std::vector<Dims>& dims);
+  template <class AnyOrTensor>
+  std::vector<Tensor> inputs_in_order(const std::map<std::string, AnyOrTensor>& given) const;
+
+  // Calls `build` in the background to make a faster plan for the current shapes, after so many
+  // runs.
+  void swap_to(PlanSwap::Build build, int64_t runs = 1);
+  // Swaps to the faster plan if it is ready.
+  void swap_before_run();
+  void take_swap();
+  void replace_swapped(PlanResult result);
+  // Writes the compiled kernels of a new plan to files if the environment asks for that.
+  void dump(const BuiltPlan& built) const;
+
+  // The index of the input or output of this name. Throws InvalidArgument, listing all, if there is
+  // none.
+  size_t input_named(const std::string& name) const;
+  size_t output_named(const std::string& name) const;
+  void record(const PlanEvent& event, std::chrono::steady_clock::time_point run_start);
+};
+
+}  // namespace tessera

@@ -1,0 +1,201 @@
+#include "api/tensor_files/npy_header.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+#include "base/errors/check.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+struct ElementCode {
+  std::string_view code;
+  DataType type;
+};
+
+// The first code of a type is used for writing. NumPy has no bfloat16: it writes the bfloat16 of
+// another package as a void of two bytes.
+constexpr std::array kElementCodes = {
+    ElementCode{"|b1", DataType::Bool},     ElementCode{"|i1", DataType::Int8},
+    ElementCode{"<i2", DataType::Int16},    ElementCode{"<i4", DataType::Int32},
+    ElementCode{"<i8", DataType::Int64},    ElementCode{"|u1", DataType::UInt8},
+    ElementCode{"<u2", DataType::UInt16},   ElementCode{"<u4", DataType::UInt32},
+    ElementCode{"<u8", DataType::UInt64},   ElementCode{"<f2", DataType::Float16},
+    ElementCode{"|V2", DataType::BFloat16}, ElementCode{"<f4", DataType::Float32},
+    ElementCode{"<f8", DataType::Float64},  ElementCode{"<b1", DataType::Bool},
+    ElementCode{"<i1", DataType::Int8},     ElementCode{"<u1", DataType::UInt8},
+    ElementCode{"<V2", DataType::BFloat16},
+};
+
+// More dimensions than NumPy supports mean that the file is damaged.
+constexpr size_t kMaxRank = 64;
+
+// Parses the subset of Python's literals that the format allows.
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const std::string& where) : text_(text), where_(where) {}
+
+  NpyHeader parse() {
+    NpyHeader header;
+    bool has_type = false;
+    bool has_order = false;
+    bool has_dims = false;
+    expect('{');
+    while (!accept('}')) {
+      const std::string key = parse_string();
+      expect(':');
+      if (key == "descr" && !std::exchange(has_type, true)) {
+        header.type = parse_type();
+      } else if (key == "fortran_order" && !std::exchange(has_order, true)) {
+        header.is_fortran_order = parse_bool();
+      } else if (key == "shape" && !std::exchange(has_dims, true)) {
+        header.dims = parse_dims();
+      } else {
+        refuse("the keys 'descr', 'fortran_order' and 'shape', once each", "'" + key + "'");
+      }
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    if (!at_end()) refuse("nothing after the closing brace", rest());
+    if (!has_type || !has_order || !has_dims) {
+      refuse("the keys 'descr', 'fortran_order' and 'shape'", "a header without one of them");
+    }
+    return header;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& expected, const std::string& found) const {
+    throw Error(ErrorKind::InvalidArgument, where_,
+                "the .npy header is damaged: expected " + expected + ", found " + found);
+  }
+
+  void skip_spaces() {
+    while (position_ < text_.size() &&
+           std::string_view(" \t\r\n").find(text_[position_]) != std::string_view::npos) {
+      ++position_;
+    }
+  }
+
+  bool at_end() {
+    skip_spaces();
+    return position_ == text_.size();
+  }
+
+  // The next characters, short enough for a message.
+  std::string rest() const {
+    if (position_ >= text_.size()) return "the end";
+    return "'" + std::string(text_.substr(position_, 20)) + "'";
+  }
+
+  bool accept(char wanted) {
+    if (at_end() || text_[position_] != wanted) return false;
+    ++position_;
+    return true;
+  }
+
+  void expect(char wanted) {
+    if (!accept(wanted)) refuse(std::string("'") + wanted + "'", rest());
+  }
+
+  std::string parse_string() {
+    const bool is_text = !at_end() && (text_[position_] == '\'' || text_[position_] == '"');
+    if (!is_text) refuse("a string", rest());
+    const char quote = text_[position_++];
+    const size_t end = text_.find(quote, position_);
+    if (end == std::string_view::npos) refuse("the end of a string", rest());
+    std::string result(text_.substr(position_, end - position_));
+    position_ = end + 1;
+    return result;
+  }
+
+  DataType parse_type() {
+    if (!at_end() && text_[position_] == '[') {
+      refuse_elements("a structured type, " + rest());
+    }
+    const std::string code = parse_string();
+    const auto* const found =
+        std::find_if(kElementCodes.begin(), kElementCodes.end(),
+                     [&](const ElementCode& element) { return element.code == code; });
+    if (found == kElementCodes.end()) {
+      refuse_elements("'" + code.substr(0, 40) + "'" + (code[0] == '>' ? ", big-endian" : ""));
+    }
+    return found->type;
+  }
+
+  [[noreturn]] void refuse_elements(const std::string& found) const {
+    throw Error(ErrorKind::InvalidArgument, where_,
+                "expected little-endian booleans, integers or floating-point numbers of 16 to 64 "
+                "bits, found elements of type " +
+                    found);
+  }
+
+  bool parse_bool() {
+    skip_spaces();
+    for (const bool value : {true, false}) {
+      const std::string_view word = value ? "True" : "False";
+      if (text_.substr(position_, word.size()) == word) {
+        position_ += word.size();
+        return value;
+      }
+    }
+    refuse("True or False", rest());
+  }
+
+  std::vector<int64_t> parse_dims() {
+    std::vector<int64_t> dims;
+    expect('(');
+    while (!accept(')')) {
+      if (dims.size() == kMaxRank) refuse("at most 64 dimensions", "more");
+      dims.push_back(parse_dim());
+      if (!accept(',')) {
+        expect(')');
+        break;
+      }
+    }
+    return dims;
+  }
+
+  int64_t parse_dim() {
+    skip_spaces();
+    int64_t value = 0;
+    const char* const begin = text_.data() + position_;
+    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
+    if (error != std::errc() || value < 0) refuse("a dimension of at most 63 bits", rest());
+    position_ += static_cast<size_t>(end - begin);
+    // Python 2 wrote long integers with the suffix L.
+    if (position_ < text_.size() && text_[position_] == 'L') ++position_;
+    return value;
+  }
+
+  std::string_view text_;
+  const std::string& where_;
+  size_t position_ = 0;
+};
+
+}  // namespace
+
+NpyHeader parse_npy_header(std::string_view text, const std::string& where) {
+  return HeaderParser(text, where).parse();
+}
+
+std::string npy_header_text(DataType type, const std::vector<int64_t>& dims) {
+  const auto* const element =
+      std::find_if(kElementCodes.begin(), kElementCodes.end(),
+                   [&](const ElementCode& candidate) { return candidate.type == type; });
+  TESSERA_CHECK(element != kElementCodes.end(), "only elements with a size can be in a file");
+  std::string shape;
+  for (const int64_t dim : dims) {
+    shape += (shape.empty() ? "" : ", ") + std::to_string(dim);
+  }
+  if (dims.size() == 1) shape += ",";
+  return "{'descr': '" + std::string(element->code) + "', 'fortran_order': False, 'shape': (" +
+         shape + "), }";
+}
+
+}  // namespace tessera

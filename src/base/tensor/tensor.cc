@@ -1,0 +1,148 @@
+#include "tessera/tensor.h"
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/errors/check.h"
+#include "base/memory/huge_pages.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+// The allocator returns blocks of this size to the system when they are freed, so the next use has
+// to touch their pages again.
+constexpr size_t kMinHugeBytes = size_t{32} << 20;
+
+}  // namespace
+
+int64_t element_count(std::span<const int64_t> dims) {
+  int64_t count = 1;
+  bool is_zero = false;
+  for (const int64_t dim : dims) {
+    if (dim < 0) {
+      throw Error(ErrorKind::InvalidArgument, "shape " + dims_text(dims),
+                  "expected dimensions of at least 0, found " + std::to_string(dim));
+    }
+    if (dim == 0) {
+      is_zero = true;
+    } else if (__builtin_mul_overflow(count, dim, &count)) {
+      throw Error(ErrorKind::InvalidArgument, "shape " + dims_text(dims),
+                  "the number of elements exceeds 64 bits");
+    }
+  }
+  return is_zero ? 0 : count;
+}
+
+int64_t tensor_bytes(DataType type, std::span<const int64_t> dims) {
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(element_count(dims), element_bytes(type), &bytes)) {
+    throw Error(ErrorKind::InvalidArgument, "shape " + dims_text(dims),
+                "the number of bytes exceeds 64 bits");
+  }
+  return bytes;
+}
+
+std::string dims_text(std::span<const int64_t> dims) {
+  if (dims.empty()) return "scalar";
+  std::string text;
+  for (const int64_t dim : dims) {
+    if (!text.empty()) text += "x";
+    text += std::to_string(dim);
+  }
+  return text;
+}
+
+Tensor::Tensor(DataType type, std::vector<int64_t> dims)
+    : type_(type), is_writable_(true), dims_(std::move(dims)), elements_(element_count(dims_)) {
+  // An empty tensor gets an address too, because a null pointer means "omitted".
+  const auto bytes = static_cast<size_t>(std::max<int64_t>(1, tensor_bytes(type, dims_)));
+  const std::align_val_t alignment{bytes < kMinHugeBytes ? kTensorAlignmentBytes : kHugePageBytes};
+  void* memory = ::operator new(bytes, alignment, std::nothrow);
+  if (memory == nullptr) {
+    throw Error(ErrorKind::OutOfMemory, "tensor " + dims_text(dims_),
+                "could not allocate " + std::to_string(bytes) + " bytes");
+  }
+  if (bytes >= kMinHugeBytes) ask_for_huge_pages(memory, bytes);
+  owner_ = std::shared_ptr<void>(
+      memory, [alignment](void* address) { ::operator delete(address, alignment); });
+  data_ = memory;
+}
+
+Tensor::Tensor(DataType type, std::vector<int64_t> dims, std::shared_ptr<const void> owner,
+               const void* data)
+    : type_(type),
+      dims_(std::move(dims)),
+      elements_(element_count(dims_)),
+      owner_(std::move(owner)),
+      data_(data) {}
+
+Tensor Tensor::owning(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
+                      void* data) {
+  Tensor tensor(type, std::move(dims), std::move(owner), data);
+  tensor.is_writable_ = true;
+  return tensor;
+}
+
+Tensor Tensor::over(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
+                    void* data) {
+  Tensor tensor = owning(type, std::move(dims), std::move(owner), data);
+  tensor.is_borrowed_ = true;
+  return tensor;
+}
+
+Tensor Tensor::on_device(DataType type, std::vector<int64_t> dims,
+                         std::shared_ptr<DeviceStorage> storage, int64_t offset_bytes) {
+  DeviceStorage& memory = *storage;
+  const int64_t bytes = tensor_bytes(type, dims);
+  if (offset_bytes < 0 || bytes > memory.bytes() || offset_bytes > memory.bytes() - bytes) {
+    throw Error(ErrorKind::InvalidArgument, "tensor " + dims_text(dims),
+                "expected memory of device '" + memory.device() + "' with " +
+                    std::to_string(bytes) + " bytes from offset " + std::to_string(offset_bytes) +
+                    " on, found " + std::to_string(memory.bytes()) + " bytes in all");
+  }
+  Tensor tensor(type, std::move(dims), std::move(storage), memory.handle());
+  tensor.device_storage_ = &memory;
+  tensor.offset_bytes_ = offset_bytes;
+  tensor.is_writable_ = true;
+  tensor.is_borrowed_ = true;
+  return tensor;
+}
+
+Tensor Tensor::to_host() const {
+  if (device_storage_ == nullptr) return *this;
+  Tensor copy(type_, dims_);
+  device_storage_->copy_to_host(offset_bytes_, copy.mutable_data(), bytes());
+  return copy;
+}
+
+void Tensor::refuse_address() const {
+  throw Error(ErrorKind::InvalidArgument,
+              "tensor " + std::string(name(type_)) + " " + dims_text(dims_),
+              "expected elements in the host's memory, found them in memory of device '" +
+                  device_storage_->device() + "'; to_host() copies them");
+}
+
+void* Tensor::mutable_data() {
+  if (device_storage_ != nullptr) refuse_address();
+  TESSERA_CHECK(is_writable_,
+                "only storage that a tensor allocated itself or lies over may be written");
+  return const_cast<void*>(data_);
+}
+
+Tensor Tensor::reshaped(std::vector<int64_t> dims) const {
+  TESSERA_CHECK(element_count(dims) == elements_, "reshaping keeps the number of elements");
+  Tensor result = *this;
+  result.dims_ = std::move(dims);
+  return result;
+}
+
+Tensor Tensor::copy_of(DataType type, std::vector<int64_t> dims, const void* data, size_t bytes) {
+  Tensor tensor(type, std::move(dims));
+  TESSERA_CHECK(static_cast<int64_t>(bytes) == tensor.bytes(), "one value for each element");
+  if (bytes > 0) std::memcpy(tensor.mutable_data(), data, bytes);
+  return tensor;
+}
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+// Shared by MaxPool and AveragePool: the shape rule, the work and the iteration over outputs.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "ops/convolution/window.h"
+#include "ops/op.h"
+
+namespace tessera::ops {
+
+// The shape of the pooled input; nullopt if the input's rank is unknown. Throws InvalidModel.
+std::optional<Shape> pooled_shape(const InferContext& context);
+
+Window pool_window(const KernelCall& call);
+
+// One operation per tap of each output.
+int64_t pool_flops(const Node& node, std::span<const Type> inputs, std::span<const Type> outputs);
+
+// The input position that `tap` of `output` reads; inside the input only for taps_inside().
+inline int64_t input_position(const WindowAxis& axis, int64_t output, int64_t tap) {
+  return output * axis.stride + tap * axis.dilation - axis.pad_begin;
+}
+
+// Calls visit(channel, index, output) for every output of `channels` channels (batch times
+// channels). `index` is the linear index of `output` in its channel.
+template <class Visit>
+void for_each_output(ThreadPool& pool, const Window& window, int64_t channels, const Visit& visit) {
+  const int64_t outputs = output_count(window);
+  pool.parallel_for(channels * outputs, 512, [&](int64_t begin, int64_t end) {
+    for (int64_t output_index = begin; output_index < end; ++output_index) {
+      const int64_t index = output_index % outputs;
+      const int64_t row = index / window[2].output;
+      visit(output_index / outputs, index,
+            std::array<int64_t, 3>{row / window[1].output, row % window[1].output,
+                                   index % window[2].output});
+    }
+  });
+}
+
+}  // namespace tessera::ops
