@@ -126,6 +126,16 @@ Op gelu_op() {
   return op;
 }
 
+Op keeping_zero(Op made) {
+  made.traits |= kKeepsZero;
+  return made;
+}
+
+Op non_expansive(Op made) {
+  made.traits |= kNonExpansive;
+  return made;
+}
+
 }  // namespace
 
 std::vector<Op> activation_ops() {
@@ -133,14 +143,6 @@ std::vector<Op> activation_ops() {
       kIntegerTypes | TypeSet{DataType::Float16, DataType::Float32, DataType::Float64};
   const auto op = [](const char* name, std::vector<int> versions, ReferenceKernel kernel) {
     return unary_op(name, "X", "Y", std::move(versions), kFloatTypes, kernel);
-  };
-  const auto keeping_zero = [](Op made) {
-    made.traits |= kKeepsZero;
-    return made;
-  };
-  const auto non_expansive = [](Op made) {
-    made.traits |= kNonExpansive;
-    return made;
   };
   return {
       with_floats(op("Celu", {12, 28}, run_celu), {{"alpha", 1.0F}}),
