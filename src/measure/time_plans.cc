@@ -88,6 +88,12 @@ StepTimes summary_of(std::vector<TimedRun> runs, size_t step_count, const Measur
   return times;
 }
 
+double race_seconds(const RunLimits& limits, size_t contenders) {
+  // Most contenders drop out early.
+  return limits.seconds *
+         static_cast<double>(std::min(contenders, limits.tuning.race_fully_timed_plans));
+}
+
 bool is_race_over(const tuning::Race& race, const RunLimits& limits, bool are_very_long,
                   bool is_time_over) {
   const auto rounds = static_cast<int>(race.rounds());
@@ -131,10 +137,7 @@ bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
               const RoundGuard& guard) {
   // The order is the same in every process; it must only not favour a contender.
   std::minstd_rand random(1);
-  // Most contenders drop out early.
-  const double seconds =
-      limits.seconds *
-      static_cast<double>(std::min(runners.size(), limits.tuning.race_fully_timed_plans));
+  const double seconds = race_seconds(limits, runners.size());
   size_t done = 0;
   size_t total = runners.size() * static_cast<size_t>(limits.min_runs);
   double spent = 0;  // for the rounds that count
