@@ -38,7 +38,7 @@ MemoryReport memory_report_of(const Executor& executor) {
 
 namespace {
 
-std::string largest_buffers_text(const MemoryDescription& memory, const TextStyle& style) {
+std::string memory_blocks_text(const MemoryDescription& memory, const TextStyle& style) {
   std::vector<size_t> order(memory.blocks.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
@@ -86,7 +86,7 @@ std::string memory_text(const MemoryReport& report, const TextStyle& style) {
                            exact_text(device.weight_bytes) + " of weights");
   }
   add("planning", time_text(report.plan_ms / 1000) + " for " + count_text(report.steps, "step"));
-  text += largest_buffers_text(memory, style);
+  text += memory_blocks_text(memory, style);
   return text;
 }
 

@@ -126,16 +126,6 @@ Op gelu_op() {
   return op;
 }
 
-Op keeping_zero(Op made) {
-  made.traits |= kKeepsZero;
-  return made;
-}
-
-Op non_expansive(Op made) {
-  made.traits |= kNonExpansive;
-  return made;
-}
-
 }  // namespace
 
 std::vector<Op> activation_ops() {
