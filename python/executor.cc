@@ -345,6 +345,17 @@ void bind_runs(ExecutorClass& binding) {
           "it.");
 }
 
+std::optional<std::string> kernel_text_of(SharedExecutor& shared, size_t step,
+                                          const std::string& form) {
+  const std::optional<KernelForm> wanted = kernel_form(form);
+  if (!wanted) {
+    throw nb::value_error(
+        ("form: expected 'expression', 'source' or 'assembly', found '" + form + "'").c_str());
+  }
+  return shared.exclusively(
+      [&](Executor& executor) { return executor.kernel_text(step, *wanted); });
+}
+
 void bind_plan(ExecutorClass& binding) {
   binding
       .def(
@@ -370,21 +381,9 @@ void bind_plan(ExecutorClass& binding) {
       .def_prop_ro("compiled", &listed<&Executor::compiled>,
                    nb::sig("def compiled(self) -> list[tessera.descriptions.CompileDescription]"),
                    "The compilations of each backend of the plan in this process.")
-      .def(
-          "kernel_text",
-          [](SharedExecutor& shared, size_t step, const std::string& form) {
-            const std::optional<KernelForm> wanted = kernel_form(form);
-            if (!wanted) {
-              throw nb::value_error(
-                  ("form: expected 'expression', 'source' or 'assembly', found '" + form + "'")
-                      .c_str());
-            }
-            return shared.exclusively(
-                [&](Executor& executor) { return executor.kernel_text(step, *wanted); });
-          },
-          "step"_a, "form"_a = "source",
-          "The code of a step of plan(): 'expression', 'source' or 'assembly'; None if its kernel "
-          "was not compiled here.");
+      .def("kernel_text", &kernel_text_of, "step"_a, "form"_a = "source",
+           "The code of a step of plan(): 'expression', 'source' or 'assembly'; None if its kernel "
+           "was not compiled here.");
 }
 
 void bind_records(ExecutorClass& binding) {

@@ -349,6 +349,26 @@ void load_cache(LoadedModel& self, const std::filesystem::path& filename, const 
   self.model.load_cache(filename, type);
 }
 
+void bind_model_properties(nb::class_<LoadedModel>& binding) {
+  binding
+      .def_prop_ro(
+          "inputs", [](LoadedModel& self) { return to_list(description_of(self).inputs); },
+          nb::sig("def inputs(self) -> list[tessera.descriptions.ValueDescription]"),
+          "The inputs of the model, without those that have a value in its file.")
+      .def_prop_ro(
+          "outputs", [](LoadedModel& self) { return to_list(description_of(self).outputs); },
+          nb::sig("def outputs(self) -> list[tessera.descriptions.ValueDescription]"),
+          "The outputs of the model.")
+      .def_prop_ro(
+          "stages", [](const LoadedModel& self) { return to_list(self.model.stages()); },
+          nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
+          "The stages of load(), in order.")
+      .def_prop_ro(
+          "_origin", [](const LoadedModel& self) { return self.origin; },
+          nb::sig("def _origin(self) -> tuple[str, dict[str, object]] | None"))
+      .def("__repr__", &model_text, nb::sig("def __repr__(self) -> str"));
+}
+
 void bind_functions(nb::module_& module) {
   constexpr const char* kLoad = "tessera.load() of a file with every argument given.";
   module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
@@ -380,8 +400,9 @@ void bind_model(nb::module_& module) {
   // As long as the module: the interpreter shows them.
   static const std::string kSignature = bind_signature();
   static const std::string kText = bind_text();
-  nb::class_<LoadedModel>(module, "Model", nb::type_slots(kModelSlots),
-                          "A loaded model. Made by tessera.load().")
+  nb::class_<LoadedModel> binding(module, "Model", nb::type_slots(kModelSlots),
+                                  "A loaded model. Made by tessera.load().");
+  binding
       .def("bind", &bind, "shapes"_a = nb::none(), "keywords"_a, nb::sig(kSignature.c_str()),
            kText.c_str())
       .def("save_cache", &save_cache, "filename"_a, "type"_a = "all", nb::kw_only(),
@@ -401,23 +422,8 @@ void bind_model(nb::module_& module) {
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "
                    "tessera.descriptions.ModelDescription"),
-           "Nodes, weights and sizes; with `shapes`, those of the model bound to these shapes.")
-      .def_prop_ro(
-          "inputs", [](LoadedModel& self) { return to_list(description_of(self).inputs); },
-          nb::sig("def inputs(self) -> list[tessera.descriptions.ValueDescription]"),
-          "The inputs of the model, without those that have a value in its file.")
-      .def_prop_ro(
-          "outputs", [](LoadedModel& self) { return to_list(description_of(self).outputs); },
-          nb::sig("def outputs(self) -> list[tessera.descriptions.ValueDescription]"),
-          "The outputs of the model.")
-      .def_prop_ro(
-          "stages", [](const LoadedModel& self) { return to_list(self.model.stages()); },
-          nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
-          "The stages of load(), in order.")
-      .def_prop_ro(
-          "_origin", [](const LoadedModel& self) { return self.origin; },
-          nb::sig("def _origin(self) -> tuple[str, dict[str, object]] | None"))
-      .def("__repr__", &model_text, nb::sig("def __repr__(self) -> str"));
+           "Nodes, weights and sizes; with `shapes`, those of the model bound to these shapes.");
+  bind_model_properties(binding);
   bind_functions(module);
 }
 

@@ -166,9 +166,20 @@ read in place if they are dense, row-major and start at a multiple of 64 bytes.
 If the queue is full, it waits for a place. Raises InvalidArgument if the pool is closed, or if a
 callback would have to wait; Cancelled if the interpreter is ending.)";
 
+void construct_pool(SharedPool* self, nb::handle model, const nb::object& shapes, int executors,
+                    int64_t max_waiting, const nb::kwargs& keywords) {
+  const auto pool = std::make_shared<std::shared_ptr<Pool>>();
+  const PoolOptions sizes{executors, max_waiting};
+  with_bind_options(model, shapes, keywords,
+                    [pool, sizes](const Model& of, const BindOptions& options) {
+                      *pool = std::make_shared<Pool>(of, sizes, options);
+                    });
+  new (self) SharedPool(std::move(*pool));
+}
+
 using PoolClass = nb::class_<SharedPool>;
 
-void bind_ends_and_properties(PoolClass& binding) {
+void bind_ends(PoolClass& binding) {
   binding
       .def("close", &close, nb::kw_only(), "wait"_a = true, "cancel_waiting"_a = false,
            "Later calls of submit() raise InvalidArgument. Requests that have not begun still run, "
@@ -182,7 +193,11 @@ void bind_ends_and_properties(PoolClass& binding) {
           [](SharedPool& self, const nb::args&) {
             close(self, /*wait=*/true, /*cancel_waiting=*/false);
           },
-          nb::sig("def __exit__(self, *exception: object) -> None"))
+          nb::sig("def __exit__(self, *exception: object) -> None"));
+}
+
+void bind_properties(PoolClass& binding) {
+  binding
       .def_prop_ro(
           "executors", [](const SharedPool& self) { return self.pool->executors(); },
           "The number of requests that run at the same time.")
@@ -225,20 +240,9 @@ void bind_pool(nb::module_& module) {
       .def("is_running", &PoolRequest::is_running);
   PoolClass binding(module, "Pool", kPoolText);
   binding
-      .def(
-          "__init__",
-          [](SharedPool* self, nb::handle model, const nb::object& shapes, int executors,
-             int64_t max_waiting, const nb::kwargs& keywords) {
-            const auto pool = std::make_shared<std::shared_ptr<Pool>>();
-            const PoolOptions sizes{executors, max_waiting};
-            with_bind_options(model, shapes, keywords,
-                              [pool, sizes](const Model& of, const BindOptions& options) {
-                                *pool = std::make_shared<Pool>(of, sizes, options);
-                              });
-            new (self) SharedPool(std::move(*pool));
-          },
-          "model"_a, "shapes"_a = nb::none(), nb::kw_only(), "executors"_a = 0,
-          "max_waiting"_a = PoolOptions{}.max_waiting, "keywords"_a, nb::sig(kSignature.c_str()))
+      .def("__init__", &construct_pool, "model"_a, "shapes"_a = nb::none(), nb::kw_only(),
+           "executors"_a = 0, "max_waiting"_a = PoolOptions{}.max_waiting, "keywords"_a,
+           nb::sig(kSignature.c_str()))
       .def(
           "submit",
           [](SharedPool& self, const nb::args& inputs) {
@@ -259,7 +263,8 @@ void bind_pool(nb::module_& module) {
                   "collections.abc.Mapping[str, numpy.typing.ArrayLike | SparseArray]) -> "
                   "concurrent.futures.Future[list[numpy.ndarray | SparseArray]] | None"),
           "submit(), but None if the queue is full. It never waits.");
-  bind_ends_and_properties(binding);
+  bind_ends(binding);
+  bind_properties(binding);
 }
 
 }  // namespace tessera::python

@@ -99,6 +99,21 @@ struct SignalWait::State {
     throw nb::python_error(std::move(error));
   }
 
+  void run(std::function<void()>& work) {
+    std::exception_ptr error;
+    try {
+      work();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    // The objects that the work owns are released before its end is reported.
+    work = {};
+    const std::scoped_lock lock(mutex);
+    failure = std::move(error);
+    is_done = true;
+    changed.notify_all();
+  }
+
   bool has_ended() {
     const std::scoped_lock lock(mutex);
     return is_done;
@@ -113,20 +128,8 @@ void SignalWait::run(std::function<void()> work) {
   if (is_main_thread()) {
     state_->is_waited_for = true;
     // The task gets a copy: if no thread can be started, `work` is called here.
-    task = start_or_null([state = state_, work](CancellationToken& /*end*/) mutable {
-      std::exception_ptr error;
-      try {
-        work();
-      } catch (...) {
-        error = std::current_exception();
-      }
-      // The objects that the work owns are released before its end is reported.
-      work = {};
-      const std::scoped_lock lock(state->mutex);
-      state->failure = std::move(error);
-      state->is_done = true;
-      state->changed.notify_all();
-    });
+    task = start_or_null(
+        [state = state_, work](CancellationToken& /*end*/) mutable { state->run(work); });
   }
   if (task == nullptr) {
     state_->is_waited_for = false;

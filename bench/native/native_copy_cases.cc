@@ -178,10 +178,8 @@ void cum_sum(CaseGraph& graph, int64_t bytes) {
   graph.node("CumSum", {"x", "axis"}, {"y"}).output("y");
 }
 
-}  // namespace
-
-std::vector<BandwidthCase> copy_cases() {
-  std::vector<BandwidthCase> cases = {
+std::vector<BandwidthCase> transpose_cases() {
+  return {
       square("square float32", kFloat, 64),
       square("square float32, odd", kFloat, 61),
       square("square int64", DataType::Int64, 64),
@@ -198,6 +196,12 @@ std::vector<BandwidthCase> copy_cases() {
       transpose("shuffle [N,2,58,28,28]", {2, 58, 28, 28}, {0, 2, 1, 3, 4}),
       transpose("int64 [N,3,16,16]", {3, 16, 16}, {0, 2, 3, 1}, DataType::Int64),
   };
+}
+
+}  // namespace
+
+std::vector<BandwidthCase> copy_cases() {
+  std::vector<BandwidthCase> cases = transpose_cases();
   for (const char* layout : {"row_major", "nhwc", "nchw16c"}) {
     cases.push_back(
         concat(std::string("channels [N,64,28,28] ") + layout, {64, 28, 28}, 1, layout));

@@ -83,6 +83,32 @@ void add_relu(CaseGraph& graph, int64_t bytes) {
   graph.node("Add", {"x", "y"}, {"s"}).node("Relu", {"s"}, {"z"}).output("z");
 }
 
+void add_broadcasts(std::vector<BandwidthCase>& cases) {
+  cases.push_back(pair("Mul by one number", "Mul", {}, {}));
+  cases.push_back(pair("Add to each row [R,768]+[768]", "Add", {768}, {768}));
+  cases.push_back(pair("Add to each row [R,3]+[3]", "Add", {3}, {3}));
+  cases.push_back(pair("Mul of each row [R,768]*[R,1]", "Mul", {768}, {-1, 1}));
+  cases.push_back(pair("Mul of each row [R,7]*[R,1]", "Mul", {7}, {-1, 1}));
+  for (const char* layout : {"row_major", "nhwc", "nchw16c"}) {
+    cases.push_back(pair(std::string("Mul by channels [N,64,28,28] ") + layout, "Mul", {64, 28, 28},
+                         {-1, 64, 1, 1}, layout));
+  }
+  cases.push_back(
+      pair("Mul by pixels [N,64,28,28] nhwc", "Mul", {64, 28, 28}, {-1, 1, 28, 28}, "nhwc"));
+}
+
+void add_casts(std::vector<BandwidthCase>& cases) {
+  cases.push_back(cast("Cast float32 to float16", kFloat, 10));
+  cases.push_back(cast("Cast float16 to float32", DataType::Float16, 1));
+  cases.push_back(cast("Cast float32 to bfloat16", kFloat, 16));
+  cases.push_back(cast("Cast float32 to int32", kFloat, 6));
+  cases.push_back(cast("Cast float32 to int64", kFloat, 7));
+  cases.push_back(cast("Cast int64 to float32", DataType::Int64, 1));
+  cases.push_back(cast("Cast int64 to int32", DataType::Int64, 6));
+  cases.push_back(cast("Cast uint8 to float32", DataType::UInt8, 1));
+  cases.push_back(cast("Cast bool to float32", DataType::Bool, 1));
+}
+
 }  // namespace
 
 std::vector<BandwidthCase> element_cases() {
@@ -109,28 +135,10 @@ std::vector<BandwidthCase> element_cases() {
   cases.push_back(same("Mul", DataType::Int64));
   cases.push_back(same("Equal", DataType::Int64));
   cases.push_back(same("Div", DataType::Int64));
-  cases.push_back(pair("Mul by one number", "Mul", {}, {}));
-  cases.push_back(pair("Add to each row [R,768]+[768]", "Add", {768}, {768}));
-  cases.push_back(pair("Add to each row [R,3]+[3]", "Add", {3}, {3}));
-  cases.push_back(pair("Mul of each row [R,768]*[R,1]", "Mul", {768}, {-1, 1}));
-  cases.push_back(pair("Mul of each row [R,7]*[R,1]", "Mul", {7}, {-1, 1}));
-  for (const char* layout : {"row_major", "nhwc", "nchw16c"}) {
-    cases.push_back(pair(std::string("Mul by channels [N,64,28,28] ") + layout, "Mul", {64, 28, 28},
-                         {-1, 64, 1, 1}, layout));
-  }
-  cases.push_back(
-      pair("Mul by pixels [N,64,28,28] nhwc", "Mul", {64, 28, 28}, {-1, 1, 28, 28}, "nhwc"));
+  add_broadcasts(cases);
   cases.push_back(where("Where(mask, x, number)", {}, {}));
   cases.push_back(where("Where([S,S], [H,S,S], number)", {256, 256}, {256, 256}));
-  cases.push_back(cast("Cast float32 to float16", kFloat, 10));
-  cases.push_back(cast("Cast float16 to float32", DataType::Float16, 1));
-  cases.push_back(cast("Cast float32 to bfloat16", kFloat, 16));
-  cases.push_back(cast("Cast float32 to int32", kFloat, 6));
-  cases.push_back(cast("Cast float32 to int64", kFloat, 7));
-  cases.push_back(cast("Cast int64 to float32", DataType::Int64, 1));
-  cases.push_back(cast("Cast int64 to int32", DataType::Int64, 6));
-  cases.push_back(cast("Cast uint8 to float32", DataType::UInt8, 1));
-  cases.push_back(cast("Cast bool to float32", DataType::Bool, 1));
+  add_casts(cases);
   cases.push_back({.name = "Add, Relu in one pass", .make = add_relu});
   cases.push_back({.name = "Sigmoid, Mul in one pass", .make = swish});
   cases.push_back({.name = "Add, Clip, Mul, Div in one pass", .make = hard_swish});

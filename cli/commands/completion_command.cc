@@ -267,6 +267,12 @@ std::string roff_command(const Path& path) {
   return text + roff_lines(command.footer);
 }
 
+// The words of the command that `words` is a subcommand of; "" for the program.
+std::string words_above(const std::string& words) {
+  const size_t last = words.rfind(' ');
+  return last == std::string::npos ? "" : words.substr(0, last);
+}
+
 // Scripts that complete commands, options, their values if a fixed set of them exists, and file
 // names. For bash: to be sourced, or put into share/bash-completion/completions/tessera.
 std::string bash_completion(const CommandDescription& program) {
@@ -275,9 +281,8 @@ std::string bash_completion(const CommandDescription& program) {
   std::string words = "    '') words='" + bash_words(program) + "' ;;\n";
   add_bash_values(program, "", values);
   for (const Path& path : paths_of(program)) {
-    const size_t last = path.words.rfind(' ');
-    const std::string above = last == std::string::npos ? "" : path.words.substr(0, last);
-    commands += (commands.empty() ? "'" : " | '") + above + ":" + path.command->name + "'";
+    commands += (commands.empty() ? "'" : " | '") + words_above(path.words) + ":" +
+                path.command->name + "'";
     words += "    '" + path.words + "') words='" + bash_words(*path.command) + "' ;;\n";
     add_bash_values(*path.command, path.words, values);
   }

@@ -1,5 +1,6 @@
 // `tessera diff`: which steps of two plans differ, and what that costs.
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <numeric>
 #include <string_view>
@@ -193,21 +194,25 @@ ExplainReport as_explained(const ExplainReport& report) {
   return read_explain_json(json_text(explain_json(report, steps)), report.model);
 }
 
-CommandResult diff(const DiffArguments& arguments) {
-  const RunLimit limit = parse_run_limit(arguments.runs);
+std::array<Side, 2> sides_of(const DiffArguments& arguments) {
   if (!arguments.second && !arguments.first_options && !arguments.second_options) {
     throw Error(ErrorKind::InvalidArgument, "B",
                 "expected a second plan, or --a or --b with other options for the first, found "
                 "neither");
   }
-  Side sides[] = {{.name = "A",
-                   .option = "--a",
-                   .source = arguments.first,
-                   .options = arguments.first_options.value_or("")},
-                  {.name = "B",
-                   .option = "--b",
-                   .source = arguments.second.value_or(arguments.first),
-                   .options = arguments.second_options.value_or("")}};
+  return {{{.name = "A",
+            .option = "--a",
+            .source = arguments.first,
+            .options = arguments.first_options.value_or("")},
+           {.name = "B",
+            .option = "--b",
+            .source = arguments.second.value_or(arguments.first),
+            .options = arguments.second_options.value_or("")}}};
+}
+
+CommandResult diff(const DiffArguments& arguments) {
+  const RunLimit limit = parse_run_limit(arguments.runs);
+  std::array<Side, 2> sides = sides_of(arguments);
   for (Side& side : sides) look_at(side);
   check_sides(sides, arguments);
   // Mistakes in options are reported before the first model is loaded.

@@ -67,6 +67,22 @@ CommandResult print_kernels(const ExplainArguments& arguments, const Executor& e
   return {kFine, arguments.is_json ? json_text({{"kernels", json}}) : texts};
 }
 
+// What `explain` prints about the chosen steps.
+std::string answer_text(const ExplainArguments& arguments, const ExplainReport& report,
+                        const std::vector<size_t>& steps, const CacheReport& caches) {
+  const TextStyle style = stdout_style();
+  std::string text =
+      arguments.node ? explain_steps_text(report, steps, style) : explain_text(report, style);
+  if (arguments.node || arguments.shows_candidates) {
+    text += explain_costs_text(report, steps, style);
+  }
+  if (!arguments.node) text += origins_text(caches, style);
+  for (const std::string& file : {arguments.onnx_file, arguments.page_file}) {
+    if (!file.empty()) text += wrapped("wrote " + file, style);
+  }
+  return text;
+}
+
 CommandResult explain(const ExplainArguments& arguments) {
   if (arguments.kernel) parse_form(arguments.form);
   const RunLimit limit = parse_run_limit(arguments.runs);
@@ -97,17 +113,7 @@ CommandResult explain(const ExplainArguments& arguments) {
     json["cache"] = cache_json(bound.executor.cache_report());
     return {kFine, json_text(json)};
   }
-  const TextStyle style = stdout_style();
-  std::string text =
-      arguments.node ? explain_steps_text(report, steps, style) : explain_text(report, style);
-  if (arguments.node || arguments.shows_candidates) {
-    text += explain_costs_text(report, steps, style);
-  }
-  if (!arguments.node) text += origins_text(bound.executor.cache_report(), style);
-  for (const std::string& file : {arguments.onnx_file, arguments.page_file}) {
-    if (!file.empty()) text += wrapped("wrote " + file, style);
-  }
-  return {kFine, text};
+  return {kFine, answer_text(arguments, report, steps, bound.executor.cache_report())};
 }
 
 }  // namespace

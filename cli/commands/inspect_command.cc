@@ -35,6 +35,10 @@ NamedShapes shapes_of(const InspectOptions& options, const ModelDescription& des
 
 // Binds the model, because backends and memory are known only after binding.
 CommandResult inspect_memory(const InspectOptions& options) {
+  if (options.parts.has_passes || options.parts.has_weights) {
+    throw Error(ErrorKind::InvalidArgument, "command line",
+                "expected --passes and --weights without --memory and --svg, found both");
+  }
   BindOptions bind = bind_options_of(options.bind);
   check_writable_file("--svg", options.svg_file);
   Progress progress;
@@ -73,13 +77,7 @@ void check_binds_nothing(BindArguments arguments) {
 }
 
 CommandResult inspect(const InspectOptions& options) {
-  if (options.shows_memory || !options.svg_file.empty()) {
-    if (options.parts.has_passes || options.parts.has_weights) {
-      throw Error(ErrorKind::InvalidArgument, "command line",
-                  "expected --passes and --weights without --memory and --svg, found both");
-    }
-    return inspect_memory(options);
-  }
+  if (options.shows_memory || !options.svg_file.empty()) return inspect_memory(options);
   check_binds_nothing(options.bind);
   // describe_bundle() verifies every byte.
   const std::optional<BundleDescription> bundle =

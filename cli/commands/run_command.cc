@@ -139,6 +139,15 @@ struct Session {
   RunReport report;
 };
 
+void note_stages(const LoadedModel& loaded, const BoundModel& bound, Trace& trace) {
+  trace.load = loaded.load;
+  trace.load_stages = loaded.model.stages();
+  trace.bind = bound.bind;
+  trace.bind_stages = bound.executor.stages();
+  trace.plan = bound.executor.plan();
+  trace.steps = bound.executor.steps();
+}
+
 Session run_model(const RunArguments& arguments, const Tolerance& tolerance) {
   const ModelRequest request(arguments.model, MissingInputs::AreErrors, BindOptions{},
                              Measuring::IfAsked);
@@ -159,12 +168,7 @@ Session run_model(const RunArguments& arguments, const Tolerance& tolerance) {
     const Interrupt interrupt(&executor);
     return executor.run_any(bound.feeds);
   }));
-  trace.load = loaded.load;
-  trace.load_stages = loaded.model.stages();
-  trace.bind = bound.bind;
-  trace.bind_stages = executor.stages();
-  trace.plan = executor.plan();
-  trace.steps = executor.steps();
+  note_stages(loaded, bound, trace);
   session.description = loaded.description;
   session.inputs = bound.inputs;
   session.bound_inputs = executor.inputs();

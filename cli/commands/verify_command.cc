@@ -42,8 +42,11 @@ std::string error_text(double error) {
   return error == 0 ? "0" : text.data();
 }
 
-std::string verification_text(const ModelVerification& verification, const TextStyle& style) {
-  std::map<std::pair<std::string, std::string>, VerdictCount> counts;
+// By backend and op.
+using VerdictCounts = std::map<std::pair<std::string, std::string>, VerdictCount>;
+
+VerdictCounts count_verdicts(const ModelVerification& verification) {
+  VerdictCounts counts;
   for (const CandidateDescription& candidate : verification.candidates) {
     if (candidate.backend == kReference) continue;
     VerdictCount& count = counts[{candidate.backend, candidate.op}];
@@ -57,6 +60,10 @@ std::string verification_text(const ModelVerification& verification, const TextS
       count.tolerance = candidate.tolerance;
     }
   }
+  return counts;
+}
+
+std::string verdict_table(const VerdictCounts& counts, const TextStyle& style) {
   TextTable table({{"backend"},
                    {"op", Align::Left, true},
                    {"passed", Align::Right},
@@ -71,7 +78,12 @@ std::string verification_text(const ModelVerification& verification, const TextS
                    is_checked ? error_text(count.error) : "-",
                    is_checked ? error_text(count.tolerance) : "-"});
   }
-  std::string text = table.text(style);
+  return table.text(style);
+}
+
+std::string verification_text(const ModelVerification& verification, const TextStyle& style) {
+  const VerdictCounts counts = count_verdicts(verification);
+  std::string text = verdict_table(counts, style);
   if (verification.tuning.is_stopped) text += "stopped early: not all candidates were checked\n";
   for (const std::string& note : verification.tuning.notes) text += wrapped("note: " + note, style);
   const std::string refused = refused_text(verification.candidates, style);
@@ -178,17 +190,7 @@ std::vector<std::string> cells(const verification::CheckCount& count) {
           std::to_string(count.skipped)};
 }
 
-std::string verify_text(const std::string& library, const verification::VerifiedBackend& verified,
-                        const TextStyle& style) {
-  const verification::Report& report = verified.report;
-  std::string text = verified.name.empty()
-                         ? wrapped(library, style)
-                         : wrapped("backend " + verified.name + " " + verified.version, style);
-  TextTable checks(
-      {{"check"}, {"passed", Align::Right}, {"failed", Align::Right}, {"skipped", Align::Right}});
-  for (const verification::CheckCount& count : report.checks()) checks.add_row(cells(count));
-  checks.add_row(cells(report.total()));
-  text += "\n" + checks.text(style);
+std::string ops_text(const verification::Report& report, const TextStyle& style) {
   TextTable ops(
       {{"op"}, {"cases", Align::Right}, {"accepted", Align::Right}, {"candidates", Align::Right}});
   bool has_ops = false;
@@ -202,8 +204,23 @@ std::string verify_text(const std::string& library, const verification::Verified
     ops.add_row({op.op, std::to_string(op.cases), std::to_string(op.accepted),
                  std::to_string(op.candidates)});
   }
-  if (has_ops) text += "\n" + ops.text(style);
+  std::string text = has_ops ? "\n" + ops.text(style) : "";
   if (!unsupported.empty()) text += "\n" + wrapped("not supported: " + unsupported, style);
+  return text;
+}
+
+std::string verify_text(const std::string& library, const verification::VerifiedBackend& verified,
+                        const TextStyle& style) {
+  const verification::Report& report = verified.report;
+  std::string text = verified.name.empty()
+                         ? wrapped(library, style)
+                         : wrapped("backend " + verified.name + " " + verified.version, style);
+  TextTable checks(
+      {{"check"}, {"passed", Align::Right}, {"failed", Align::Right}, {"skipped", Align::Right}});
+  for (const verification::CheckCount& count : report.checks()) checks.add_row(cells(count));
+  checks.add_row(cells(report.total()));
+  text += "\n" + checks.text(style);
+  text += ops_text(report, style);
   for (const verification::Failure& failure : report.failures()) {
     const std::string location = "FAILED " + failure.check + ": " + failure.location;
     text += "\n" + (failure.detail.empty()

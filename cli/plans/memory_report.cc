@@ -36,6 +36,34 @@ MemoryReport memory_report_of(const Executor& executor) {
   return report;
 }
 
+namespace {
+
+std::string memory_blocks_text(const MemoryDescription& memory, const TextStyle& style) {
+  std::vector<size_t> order(memory.blocks.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
+    return memory.blocks[left].bytes > memory.blocks[right].bytes;
+  });
+  TextTable table({{"largest buffers", Align::Left, true},
+                   {"type", Align::Left, true},
+                   {"steps", Align::Right},
+                   {"bytes", Align::Right},
+                   {"offset", Align::Right}});
+  for (size_t index = 0; index < std::min(order.size(), kShownBlocks); ++index) {
+    const MemoryBlock& block = memory.blocks[order[index]];
+    table.add_row({block.name, block.is_workspace ? "workspace" : block.text,
+                   std::to_string(block.lower) + "-" + std::to_string(block.upper - 1),
+                   std::to_string(block.bytes), std::to_string(block.offset)});
+  }
+  std::string text = order.empty() ? "" : "\n" + table.text(style);
+  if (order.size() > kShownBlocks) {
+    text += "and " + std::to_string(order.size() - kShownBlocks) + " more (--json, --svg FILE)\n";
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string memory_text(const MemoryReport& report, const TextStyle& style) {
   const MemoryDescription& memory = report.memory;
   std::string text;
@@ -58,26 +86,7 @@ std::string memory_text(const MemoryReport& report, const TextStyle& style) {
                            exact_text(device.weight_bytes) + " of weights");
   }
   add("planning", time_text(report.plan_ms / 1000) + " for " + count_text(report.steps, "step"));
-  std::vector<size_t> order(memory.blocks.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
-    return memory.blocks[left].bytes > memory.blocks[right].bytes;
-  });
-  TextTable table({{"largest buffers", Align::Left, true},
-                   {"type", Align::Left, true},
-                   {"steps", Align::Right},
-                   {"bytes", Align::Right},
-                   {"offset", Align::Right}});
-  for (size_t index = 0; index < std::min(order.size(), kShownBlocks); ++index) {
-    const MemoryBlock& block = memory.blocks[order[index]];
-    table.add_row({block.name, block.is_workspace ? "workspace" : block.text,
-                   std::to_string(block.lower) + "-" + std::to_string(block.upper - 1),
-                   std::to_string(block.bytes), std::to_string(block.offset)});
-  }
-  if (!order.empty()) text += "\n" + table.text(style);
-  if (order.size() > kShownBlocks) {
-    text += "and " + std::to_string(order.size() - kShownBlocks) + " more (--json, --svg FILE)\n";
-  }
+  text += memory_blocks_text(memory, style);
   return text;
 }
 

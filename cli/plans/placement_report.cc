@@ -161,27 +161,14 @@ std::string margin_text(const CandidateDescription& candidate) {
          decimal_text(100 * behind / candidate.price_seconds, 0) + " %) faster";
 }
 
-std::string closest_calls_text(const PlanDescription& plan, double margin_seconds,
-                               const TextStyle& style) {
-  struct Call {
-    const CandidateDescription* chosen;
-    const CandidateDescription* next;
-  };
-  std::vector<Call> calls;
-  int64_t missing = 0;
-  int64_t found = 0;
-  for (const CandidateDescription& candidate : plan.candidates) {
-    if (!is_measured(candidate)) continue;
-    ++(candidate.behind_seconds ? found : missing);
-    if (!candidate.is_chosen) continue;
-    if (const CandidateDescription* next = runner_up(plan, candidate)) {
-      calls.push_back({&candidate, next});
-    }
-  }
-  if (found == 0) return "";
-  std::stable_sort(calls.begin(), calls.end(), [](const Call& left, const Call& right) {
-    return *left.next->behind_seconds < *right.next->behind_seconds;
-  });
+namespace {
+
+struct CloseCall {
+  const CandidateDescription* chosen;
+  const CandidateDescription* next;
+};
+
+std::string closest_calls_table(const std::vector<CloseCall>& calls, const TextStyle& style) {
   TextTable table({{"node", Align::Left, true},
                    {"used", Align::Left, true},
                    {"other", Align::Left, true},
@@ -195,7 +182,29 @@ std::string closest_calls_text(const PlanDescription& plan, double margin_second
          op_text(next->op, style) + " " + name_of(*next), layouts_text(next->inputs, next->outputs),
          std::to_string(next->threads), margin_text(*next)});
   }
-  std::string text = calls.empty() ? "" : "\nclosest choices\n" + table.text(style);
+  return table.text(style);
+}
+
+}  // namespace
+
+std::string closest_calls_text(const PlanDescription& plan, double margin_seconds,
+                               const TextStyle& style) {
+  std::vector<CloseCall> calls;
+  int64_t missing = 0;
+  int64_t found = 0;
+  for (const CandidateDescription& candidate : plan.candidates) {
+    if (!is_measured(candidate)) continue;
+    ++(candidate.behind_seconds ? found : missing);
+    if (!candidate.is_chosen) continue;
+    if (const CandidateDescription* next = runner_up(plan, candidate)) {
+      calls.push_back({&candidate, next});
+    }
+  }
+  if (found == 0) return "";
+  std::stable_sort(calls.begin(), calls.end(), [](const CloseCall& left, const CloseCall& right) {
+    return *left.next->behind_seconds < *right.next->behind_seconds;
+  });
+  std::string text = calls.empty() ? "" : "\nclosest choices\n" + closest_calls_table(calls, style);
   if (missing > 0) {
     text +=
         wrapped(std::to_string(missing) + " of " + count_text(missing + found, "margin") +

@@ -258,6 +258,27 @@ void Model::save_bundle(const std::filesystem::path& file,
 
 bool is_bundle(const std::filesystem::path& file) { return Bundle::is_one(file); }
 
+namespace {
+
+void describe_caches(const cache::CacheFile& all, BundleDescription& description) {
+  description.ingredients = describe(all.ingredients);
+  description.unused = explain_other_machine(all.ingredients);
+  cache::Origin origin = cache::Origin::Signed;
+  for (const cache::Section& section : all.sections) {
+    if (!cache::trusts_results(section.origin)) origin = section.origin;
+    description.sections.push_back({.type = section.type,
+                                    .content = section.content,
+                                    .ingredients = describe(section.ingredients),
+                                    .origin = cache::origin_text(section.origin),
+                                    .seconds = section.seconds,
+                                    .bytes = static_cast<int64_t>(section.bytes.size()),
+                                    .made_ns = section.made_ns});
+  }
+  description.origin = cache::origin_text(origin);
+}
+
+}  // namespace
+
 BundleDescription describe_bundle(const std::filesystem::path& file) {
   const std::shared_ptr<const Bundle> bundle = Bundle::open(file);
   if (bundle == nullptr) {
@@ -286,20 +307,7 @@ BundleDescription describe_bundle(const std::filesystem::path& file) {
   }
   const cache::CacheFile all =
       cache::decode(*caches->bytes, key ? &*key : nullptr, bundle->location());
-  description.ingredients = describe(all.ingredients);
-  description.unused = explain_other_machine(all.ingredients);
-  cache::Origin origin = cache::Origin::Signed;
-  for (const cache::Section& section : all.sections) {
-    if (!cache::trusts_results(section.origin)) origin = section.origin;
-    description.sections.push_back({.type = section.type,
-                                    .content = section.content,
-                                    .ingredients = describe(section.ingredients),
-                                    .origin = cache::origin_text(section.origin),
-                                    .seconds = section.seconds,
-                                    .bytes = static_cast<int64_t>(section.bytes.size()),
-                                    .made_ns = section.made_ns});
-  }
-  description.origin = cache::origin_text(origin);
+  describe_caches(all, description);
   return description;
 }
 

@@ -77,6 +77,22 @@ std::string section_type(const std::string& type, BackendSet& set) {
 // all.
 using StoredSections = std::function<std::vector<cache::Section>(const std::string& backend)>;
 
+// Throws InvalidArgument for a file that cannot be written, or that is not a cache.
+void check_may_be_written(const std::filesystem::path& path) {
+  const std::string reason = explain_unwritable_file(path);
+  if (!reason.empty()) throw Error(ErrorKind::InvalidArgument, cache_location(path), reason);
+  const cache::FileText present =
+      cache::read_stored_file(path, cache::kMaxFileBytes, cache::Chosen::ByUser);
+  const bool is_foreign =
+      present.bytes && !present.bytes->empty() && !cache::is_cache(*present.bytes);
+  if (is_foreign || !present.refusal.empty()) {
+    throw Error(ErrorKind::InvalidArgument, cache_location(path),
+                "expected the name of a new file or of a cache, found " +
+                    (is_foreign ? "a file that is not a cache"
+                                : "a file that cannot be used: " + present.refusal));
+  }
+}
+
 void save(const CacheRecord* record, const std::filesystem::path& path, const std::string& type,
           BackendSet& set, const std::string& model_name, const StoredSections& stored) {
   const std::string wanted = section_type(type, set);
@@ -106,18 +122,7 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
             (wanted == tuning::kPlanSection ? "no plan was found"
                                             : "none of its kernels was measured for this model"));
   }
-  const std::string reason = explain_unwritable_file(path);
-  if (!reason.empty()) throw Error(ErrorKind::InvalidArgument, cache_location(path), reason);
-  const cache::FileText present =
-      cache::read_stored_file(path, cache::kMaxFileBytes, cache::Chosen::ByUser);
-  const bool is_foreign =
-      present.bytes && !present.bytes->empty() && !cache::is_cache(*present.bytes);
-  if (is_foreign || !present.refusal.empty()) {
-    throw Error(ErrorKind::InvalidArgument, cache_location(path),
-                "expected the name of a new file or of a cache, found " +
-                    (is_foreign ? "a file that is not a cache"
-                                : "a file that cannot be used: " + present.refusal));
-  }
+  check_may_be_written(path);
   const std::optional<cache::UserKey> key = cache::make_key(user_cache_folder());
   const std::string failure = cache::save_in_file(path, file, key ? &*key : nullptr);
   if (failure.empty()) return;

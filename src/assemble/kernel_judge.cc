@@ -191,6 +191,19 @@ class Trial {
     return "";
   }
 
+  // "" if no guard bytes are damaged. Inputs come first in `memory`.
+  static std::string damaged_guard_bytes(const std::vector<std::unique_ptr<RepeatedMemory>>& memory,
+                                         size_t input_count) {
+    for (size_t index = 0; index < memory.size(); ++index) {
+      const std::string damage = memory[index]->explain_damage();
+      if (damage.empty()) continue;
+      const bool is_input = index < input_count;
+      return std::string("guard bytes: ") + (is_input ? "input " : "output ") +
+             std::to_string(is_input ? index : index - input_count) + ": " + damage;
+    }
+    return "";
+  }
+
   // Runs on memory that only has the right size.
   Fault fault_in_bounds() const {
     std::vector<std::unique_ptr<RepeatedMemory>> memory;
@@ -228,14 +241,7 @@ class Trial {
     if (const std::string damage = workspace.explain_damage(); !damage.empty()) {
       return "workspace: " + damage;
     }
-    for (size_t index = 0; index < memory.size(); ++index) {
-      const std::string damage = memory[index]->explain_damage();
-      if (damage.empty()) continue;
-      const bool is_input = index < inputs.size();
-      return std::string("guard bytes: ") + (is_input ? "input " : "output ") +
-             std::to_string(is_input ? index : index - inputs.size()) + ": " + damage;
-    }
-    return "";
+    return damaged_guard_bytes(memory, inputs.size());
   }
 
   const Graph& graph_;

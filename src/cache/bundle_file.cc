@@ -119,6 +119,22 @@ bool is_bundle(std::span<const char> bytes) {
          std::equal(kBundleMagic.begin(), kBundleMagic.end(), bytes.begin());
 }
 
+namespace {
+
+void check_as_written(std::span<const char> bytes, std::span<const char> fields,
+                      std::span<const char> checksum, const std::string& location) {
+  const std::span<const char> unused =
+      bytes.subspan(kBundleHeaderBytesChecked + kChecksumBytes,
+                    kBundleHeaderBytes - kBundleHeaderBytesChecked - kChecksumBytes);
+  const Checksum found = checksum_of(bytes.first(kBundleHeaderBytesChecked), fields);
+  const bool is_clean = std::ranges::all_of(unused, [](char byte) { return byte == 0; });
+  if (!is_clean || !std::ranges::equal(found, checksum)) {
+    fail(location, "expected header and table as they were written, found others");
+  }
+}
+
+}  // namespace
+
 BundleTable read_bundle_table(std::span<const char> bytes, const std::string& location) {
   if (!is_bundle(bytes)) {
     throw Error(ErrorKind::InvalidArgument, location,
@@ -147,15 +163,8 @@ BundleTable read_bundle_table(std::span<const char> bytes, const std::string& lo
     fail(location, "expected a table of " + std::to_string(table_bytes) + " bytes, found " +
                        std::to_string(bytes.size() - kBundleHeaderBytes));
   }
-  const std::span<const char> unused =
-      bytes.subspan(kBundleHeaderBytesChecked + kChecksumBytes,
-                    kBundleHeaderBytes - kBundleHeaderBytesChecked - kChecksumBytes);
   const std::span<const char> fields = bytes.subspan(kBundleHeaderBytes, table_bytes);
-  const Checksum found = checksum_of(bytes.first(kBundleHeaderBytesChecked), fields);
-  const bool is_clean = std::ranges::all_of(unused, [](char byte) { return byte == 0; });
-  if (!is_clean || !std::ranges::equal(found, checksum)) {
-    fail(location, "expected header and table as they were written, found others");
-  }
+  check_as_written(bytes, fields, checksum, location);
   FieldReader reader(fields, location, kRemedy);
   BundleTable table;
   table.version = reader.text("a version");

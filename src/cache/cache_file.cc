@@ -78,6 +78,25 @@ StoredSection read_section_head(FieldReader& reader, const std::string& location
   return stored;
 }
 
+Table read_fields(std::span<const char> table, const std::string& location) {
+  FieldReader reader(table, location);
+  Table result;
+  const std::span<const char> fingerprint = reader.raw(sizeof(Fingerprint), "a fingerprint");
+  std::memcpy(result.fingerprint.bytes.data(), fingerprint.data(), fingerprint.size());
+  result.ingredients = reader.ingredients();
+  if (fingerprint_of(result.ingredients) != result.fingerprint) {
+    fail_damaged(location, "expected the fingerprint of its ingredients");
+  }
+  result.notes = reader.ingredients();
+  const size_t count = reader.count("sections", kMinSectionBytes);
+  for (size_t index = 0; index < count; ++index) {
+    result.sections.push_back(read_section_head(reader, location));
+  }
+  if (!reader.is_at_end())
+    fail_damaged(location, "expected its table to end with the last section");
+  return result;
+}
+
 // The table of a file. Throws if header or table are damaged.
 Table read_table(std::span<const char> bytes, const std::string& location) {
   FieldReader header(bytes, location);
@@ -108,22 +127,7 @@ Table read_table(std::span<const char> bytes, const std::string& location) {
   if (!is_clean || !std::equal(found.begin(), found.end(), checksum.begin())) {
     fail_damaged(location, "its header or table is not as it was written");
   }
-  FieldReader reader(table, location);
-  Table result;
-  const std::span<const char> fingerprint = reader.raw(sizeof(Fingerprint), "a fingerprint");
-  std::memcpy(result.fingerprint.bytes.data(), fingerprint.data(), fingerprint.size());
-  result.ingredients = reader.ingredients();
-  if (fingerprint_of(result.ingredients) != result.fingerprint) {
-    fail_damaged(location, "expected the fingerprint of its ingredients");
-  }
-  result.notes = reader.ingredients();
-  const size_t count = reader.count("sections", kMinSectionBytes);
-  for (size_t index = 0; index < count; ++index) {
-    result.sections.push_back(read_section_head(reader, location));
-  }
-  if (!reader.is_at_end())
-    fail_damaged(location, "expected its table to end with the last section");
-  return result;
+  return read_fields(table, location);
 }
 
 Fingerprint identity_of(const Section& section) {
@@ -211,15 +215,18 @@ void CacheFile::set_note(std::string_view name, std::string value) {
   notes.push_back({std::string(name), std::move(value)});
 }
 
-std::string encode(const CacheFile& file, const UserKey* key) {
+namespace {
+
+// The table with offsets of 0, and where they stand in it. Offsets depend on the table's length,
+// which does not depend on their values.
+FieldWriter write_fields(const CacheFile& file, const UserKey* key,
+                         std::vector<size_t>& offset_places) {
   const Fingerprint fingerprint = file.fingerprint();
   FieldWriter table;
   table.raw({reinterpret_cast<const char*>(fingerprint.bytes.data()), fingerprint.bytes.size()});
   table.ingredients(file.ingredients);
   table.ingredients(file.notes);
   table.number(static_cast<uint32_t>(file.sections.size()));
-  // Offsets depend on the table's length, which does not depend on their values.
-  std::vector<size_t> offset_places;
   for (const Section& section : file.sections) {
     table.text(section.type);
     table.text(section.content);
@@ -235,6 +242,14 @@ std::string encode(const CacheFile& file, const UserKey* key) {
         is_to_be_signed ? mac_of(section, section.bytes, fingerprint, *key) : section.mac;
     table.raw({reinterpret_cast<const char*>(mac.data()), mac.size()});
   }
+  return table;
+}
+
+}  // namespace
+
+std::string encode(const CacheFile& file, const UserKey* key) {
+  std::vector<size_t> offset_places;
+  FieldWriter table = write_fields(file, key, offset_places);
   size_t end = kCacheHeaderBytes + table.bytes.size();
   for (size_t index = 0; index < file.sections.size(); ++index) {
     FieldWriter offset;

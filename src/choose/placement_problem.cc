@@ -90,6 +90,38 @@ double assumed_conversion_seconds(int64_t bytes, const ChooseTuning& tuning) {
          2 * static_cast<double>(bytes) / tuning.conversion_bytes_per_second;
 }
 
+namespace {
+
+PlacementCandidate to_placement(const Candidate& candidate, const Graph& graph,
+                                const LayoutTable& layouts) {
+  PlacementCandidate made;
+  made.preference = candidate.preference;
+  made.is_one_pass = (candidate.flags & TESSERA_CANDIDATE_ONE_PASS) != 0;
+  made.seconds = candidate.optimistic_seconds;
+  for (const NodeId node : candidate.nodes) made.nodes.push_back(node.index);
+  if (candidate.is_view()) made.sharing = PlacementCandidate::Sharing::View;
+  if (candidate.is_joint()) made.sharing = PlacementCandidate::Sharing::Joint;
+  for (const CandidateInput& port : candidate.inputs) {
+    made.inputs.push_back({.value = port.value.index,
+                           .layout = port.layout.index,
+                           .alignment_bytes = port.alignment_bytes,
+                           .accepts_strides = port.accepts_strides,
+                           .offset_bytes = port.part.offset_bytes,
+                           .has_strides = !port.part.is_dense(),
+                           .bytes = stored_bytes(graph, layouts, port.value, port.layout)});
+  }
+  for (const CandidateOutput& port : candidate.outputs) {
+    made.outputs.push_back({.value = port.value.index,
+                            .layout = port.layout.index,
+                            .offset_bytes = port.part.offset_bytes,
+                            .has_strides = !port.part.is_dense(),
+                            .bytes = stored_bytes(graph, layouts, port.value, port.layout)});
+  }
+  return made;
+}
+
+}  // namespace
+
 PlacementProblem make_problem(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
                               const ChooseTuning& tuning) {
   PlacementProblem problem;
@@ -105,29 +137,7 @@ PlacementProblem make_problem(const Graph& graph, const Offers& offers, const La
     }
   }
   for (const Candidate& candidate : offers.candidates) {
-    PlacementCandidate& made = problem.candidates.emplace_back();
-    made.preference = candidate.preference;
-    made.is_one_pass = (candidate.flags & TESSERA_CANDIDATE_ONE_PASS) != 0;
-    made.seconds = candidate.optimistic_seconds;
-    for (const NodeId node : candidate.nodes) made.nodes.push_back(node.index);
-    if (candidate.is_view()) made.sharing = PlacementCandidate::Sharing::View;
-    if (candidate.is_joint()) made.sharing = PlacementCandidate::Sharing::Joint;
-    for (const CandidateInput& port : candidate.inputs) {
-      made.inputs.push_back({.value = port.value.index,
-                             .layout = port.layout.index,
-                             .alignment_bytes = port.alignment_bytes,
-                             .accepts_strides = port.accepts_strides,
-                             .offset_bytes = port.part.offset_bytes,
-                             .has_strides = !port.part.is_dense(),
-                             .bytes = stored_bytes(graph, layouts, port.value, port.layout)});
-    }
-    for (const CandidateOutput& port : candidate.outputs) {
-      made.outputs.push_back({.value = port.value.index,
-                              .layout = port.layout.index,
-                              .offset_bytes = port.part.offset_bytes,
-                              .has_strides = !port.part.is_dense(),
-                              .bytes = stored_bytes(graph, layouts, port.value, port.layout)});
-    }
+    problem.candidates.push_back(to_placement(candidate, graph, layouts));
   }
   prefer_views(problem);
   for (const Value& value : graph.values) {

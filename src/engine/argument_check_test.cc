@@ -126,6 +126,17 @@ TEST_F(ArgumentChecks, ASizeThatOnlyRunningShowsIsHeldAgainstTheOthers) {
   }
 }
 
+// Buffers without data that refer to `dims`.
+std::vector<tessera_buffer> matrices(const std::vector<std::vector<int64_t>>& dims) {
+  std::vector<tessera_buffer> buffers(dims.size());
+  for (size_t index = 0; index < dims.size(); ++index) {
+    buffers[index].data_type = static_cast<int32_t>(DataType::Float32);
+    buffers[index].rank = 2;
+    buffers[index].dims = dims[index].data();
+  }
+  return buffers;
+}
+
 TEST_F(ArgumentChecks, AGroupIsCheckedNodeByNode) {
   add_rows({4, 3});
   builder_.input("weight", float_type({3, 3})).input("shift", float_type({2, 3}));
@@ -154,13 +165,7 @@ TEST_F(ArgumentChecks, AGroupIsCheckedNodeByNode) {
   ASSERT_NE(check, nullptr);
   const auto run_with = [&](int64_t rows) {
     const std::vector<std::vector<int64_t>> dims = {{rows, 3}, {3, 3}, {2, 3}};
-    std::vector<tessera_buffer> buffers(3);
-    for (size_t index = 0; index < 3; ++index) {
-      buffers[index].data_type = static_cast<int32_t>(DataType::Float32);
-      buffers[index].rank = 2;
-      buffers[index].dims = dims[index].data();
-    }
-    check->run(buffers);
+    check->run(matrices(dims));
   };
   run_with(2);
   run_with(1);

@@ -145,22 +145,9 @@ void StepProgram::add_call(size_t step) {
   for (const PlanOutput& output : planned.outputs) buffers_.push_back(output.buffer);
 }
 
-void StepProgram::resolve_call(size_t index) {
+void StepProgram::set_function(size_t index) {
   const ExecutionStep& step = built_.plan.steps[steps_[index]];
   StepCall& call = calls_[index];
-  call.inputs = arguments_.data() + arguments_.size();
-  for (const int input : step.inputs) arguments_.push_back(make_argument(input, 0));
-  call.outputs = arguments_.data() + arguments_.size();
-  for (const PlanOutput& output : step.outputs) {
-    arguments_.push_back(make_argument(output.buffer, output.request));
-  }
-  call.workspace = in_arena(step.workspace_offset);
-  if (step.device != kHostDevice) {
-    tessera_device_position& workspace = positions_[buffers_.size() + index];
-    workspace.offset_bytes = step.workspace_offset;
-    call.workspace = &workspace;
-  }
-  call.workspace_bytes = step.workspace_bytes;
   StridedCopy& copy = copies_.emplace_back();
   switch (step.kind) {
     case ExecutionStep::Kind::Kernel: {
@@ -191,6 +178,25 @@ void StepProgram::resolve_call(size_t index) {
     case ExecutionStep::Kind::View:
       TESSERA_CHECK(false, "views are no calls");
   }
+}
+
+void StepProgram::resolve_call(size_t index) {
+  const ExecutionStep& step = built_.plan.steps[steps_[index]];
+  StepCall& call = calls_[index];
+  call.inputs = arguments_.data() + arguments_.size();
+  for (const int input : step.inputs) arguments_.push_back(make_argument(input, 0));
+  call.outputs = arguments_.data() + arguments_.size();
+  for (const PlanOutput& output : step.outputs) {
+    arguments_.push_back(make_argument(output.buffer, output.request));
+  }
+  call.workspace = in_arena(step.workspace_offset);
+  if (step.device != kHostDevice) {
+    tessera_device_position& workspace = positions_[buffers_.size() + index];
+    workspace.offset_bytes = step.workspace_offset;
+    call.workspace = &workspace;
+  }
+  call.workspace_bytes = step.workspace_bytes;
+  set_function(index);
 }
 
 // Of the argument that is added next.

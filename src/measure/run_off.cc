@@ -95,17 +95,33 @@ Placement RunOff::measured_in_order() {
 
 void RunOff::restrict_to_measured() { newest_ = loop_.restrict_to_measured(constraints_); }
 
-void RunOff::add_backends_alone() {
+namespace {
+
+// The backends that may have plans of their own, by preference. A backend that only fuses nodes
+// between other kernels has none.
+std::set<std::pair<int, std::string>> backends_with_plans(
+    const std::vector<Candidate>& candidates) {
   std::set<std::pair<int, std::string>> backends;
-  std::set<int> have_regions;
-  for (const Candidate& candidate : base_.offers.candidates) {
-    // A backend that only fuses nodes between other kernels has no plan of its own.
+  for (const Candidate& candidate : candidates) {
     const bool is_one_pass = (candidate.flags & TESSERA_CANDIDATE_ONE_PASS) != 0;
     if (candidate.has_kernel() && !is_one_pass) {
       backends.emplace(candidate.preference, candidate.backend());
     }
-    if (candidate.is_measured_only()) have_regions.insert(candidate.preference);
   }
+  return backends;
+}
+
+bool offers_regions(const std::vector<Candidate>& candidates, int preference) {
+  return std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    return candidate.preference == preference && candidate.is_measured_only();
+  });
+}
+
+}  // namespace
+
+void RunOff::add_backends_alone() {
+  const std::vector<Candidate>& candidates = base_.offers.candidates;
+  const std::set<std::pair<int, std::string>> backends = backends_with_plans(candidates);
   const MeasureTuning& tuning = tuner_.tuning();
   const double share = tuning.alone_share * tuner_.seconds();
   const double max_seconds = trials_.is_short() ? share : std::max(share, tuning.alone_seconds);
@@ -125,7 +141,7 @@ void RunOff::add_backends_alone() {
         preference);
   };
   for (const auto& [preference, backend] : backends) {
-    if (!have_regions.contains(preference)) continue;
+    if (!offers_regions(candidates, preference)) continue;
     const ContenderDescription unsplit{.kind = ContenderKind::Unsplit, .backend = backend};
     if (!tuner_.report(BindPhase::Choosing, contender_name(unsplit))) return;
     // Parts are measured alone, each with all caches for itself, so the whole may be faster.

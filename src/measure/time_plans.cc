@@ -66,6 +66,44 @@ tuning::Timing on_average(std::span<const double> samples) {
   return timing;
 }
 
+// From the fastest half of the runs.
+StepTimes summary_of(std::vector<TimedRun> runs, size_t step_count, const MeasureTuning& tuning) {
+  std::sort(runs.begin(), runs.end(), [](const TimedRun& left, const TimedRun& right) {
+    return left.seconds < right.seconds;
+  });
+  runs.resize(std::min(runs.size(), std::max(tuning.recording_min_fast_runs, runs.size() / 2)));
+  StepTimes times{.steps = std::vector<std::optional<tuning::Timing>>(step_count)};
+  for (const TimedRun& run : runs) times.overhead_seconds += run.seconds;
+  times.overhead_seconds /= static_cast<double>(runs.size());
+  for (size_t step = 0; step < step_count; ++step) {
+    std::vector<double> samples;
+    for (const TimedRun& run : runs) {
+      if (run.steps[step]) samples.push_back(*run.steps[step]);
+    }
+    if (samples.empty()) continue;
+    times.steps[step] = on_average(samples);
+    times.overhead_seconds -= times.steps[step]->seconds;
+  }
+  times.overhead_seconds = std::max(times.overhead_seconds, 0.0);
+  return times;
+}
+
+double race_seconds(const RunLimits& limits, size_t contenders) {
+  // Most contenders drop out early.
+  return limits.seconds *
+         static_cast<double>(std::min(contenders, limits.tuning.race_fully_timed_plans));
+}
+
+bool is_race_over(const tuning::Race& race, const RunLimits& limits, bool are_very_long,
+                  bool is_time_over) {
+  const auto rounds = static_cast<int>(race.rounds());
+  if (rounds == 0) return false;
+  if (rounds >= limits.max_runs) return true;
+  return rounds >=
+             (are_very_long ? limits.tuning.very_long_plan_runs : limits.tuning.race_min_rounds) &&
+         (race.is_decided() || is_time_over);
+}
+
 }  // namespace
 
 StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const RunLimits& limits,
@@ -91,25 +129,7 @@ StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const R
     });
     timed.seconds = seconds_since(run_start);
   }
-  std::sort(runs.begin(), runs.end(), [](const TimedRun& left, const TimedRun& right) {
-    return left.seconds < right.seconds;
-  });
-  runs.resize(
-      std::min(runs.size(), std::max(limits.tuning.recording_min_fast_runs, runs.size() / 2)));
-  StepTimes times{.steps = std::vector<std::optional<tuning::Timing>>(step_count)};
-  for (const TimedRun& run : runs) times.overhead_seconds += run.seconds;
-  times.overhead_seconds /= static_cast<double>(runs.size());
-  for (size_t step = 0; step < step_count; ++step) {
-    std::vector<double> samples;
-    for (const TimedRun& run : runs) {
-      if (run.steps[step]) samples.push_back(*run.steps[step]);
-    }
-    if (samples.empty()) continue;
-    times.steps[step] = on_average(samples);
-    times.overhead_seconds -= times.steps[step]->seconds;
-  }
-  times.overhead_seconds = std::max(times.overhead_seconds, 0.0);
-  return times;
+  return summary_of(std::move(runs), step_count, limits.tuning);
 }
 
 bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
@@ -117,25 +137,14 @@ bool run_race(tuning::Race& race, std::span<PlanRunner* const> runners,
               const RoundGuard& guard) {
   // The order is the same in every process; it must only not favour a contender.
   std::minstd_rand random(1);
-  // Most contenders drop out early.
-  const double seconds =
-      limits.seconds *
-      static_cast<double>(std::min(runners.size(), limits.tuning.race_fully_timed_plans));
+  const double seconds = race_seconds(limits, runners.size());
   size_t done = 0;
   size_t total = runners.size() * static_cast<size_t>(limits.min_runs);
   double spent = 0;  // for the rounds that count
   double round_seconds = 0;
-  const auto is_over = [&] {
-    const auto rounds = static_cast<int>(race.rounds());
-    if (rounds == 0) return false;
-    if (rounds >= limits.max_runs) return true;
-    const bool are_very_long =
-        round_seconds > limits.tuning.very_long_plan_seconds * static_cast<double>(runners.size());
-    return rounds >= (are_very_long ? limits.tuning.very_long_plan_runs
-                                    : limits.tuning.race_min_rounds) &&
-           (race.is_decided() || spent > seconds);
-  };
-  while (!is_over()) {
+  const double very_long_seconds =
+      limits.tuning.very_long_plan_seconds * static_cast<double>(runners.size());
+  while (!is_race_over(race, limits, round_seconds > very_long_seconds, spent > seconds)) {
     const std::vector<size_t> running = race.running();
     std::vector<size_t> order(running.size());
     std::iota(order.begin(), order.end(), size_t{0});

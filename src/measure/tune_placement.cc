@@ -65,15 +65,7 @@ class PlacementTuner {
     const double isolated_seconds = price(chosen.task, chosen.placement) -
                                     amortized_build_seconds(chosen.task, chosen.placement);
     std::vector<ContenderDescription> run_off;
-    if (is_worth_running()) {
-      has_run_ = true;
-      try {
-        refine_in_context(chosen);
-        run_off = compare_contenders(chosen);
-      } catch (const Error& error) {
-        note(error, "the whole plan could not be run on the inputs for tuning");
-      }
-    }
+    if (is_worth_running()) run_off = run_contenders(chosen);
     Placement best = std::move(chosen.placement);
     if (run_off.empty() && !has_time_for_race()) best = unraced(best);
     // Brings prices up to date. Results of the last rounds about other placements no longer change
@@ -92,17 +84,33 @@ class PlacementTuner {
       result.description.measured_seconds = run_off.front().seconds;
       result.description.contenders = std::move(run_off);
     }
-    result.tuning = tuning::describe(tuner_.report());
-    result.tuning.quote = quote_;
-    result.tuning.gain = gain_;
-    if (is_cut_short_) result.tuning.is_stopped = result.tuning.is_out_of_time = true;
-    if (is_short_ && shared_ != nullptr) shared_->spend(result.tuning.seconds);
-    result.tuning.offered = static_cast<int>(task_.offers.candidates.size());
-    for (std::string& note : notes_) result.tuning.notes.push_back(std::move(note));
+    describe_tuning(result.tuning);
     return result;
   }
 
  private:
+  // Empty if plans could not be run.
+  std::vector<ContenderDescription> run_contenders(BuiltChoice& chosen) {
+    has_run_ = true;
+    try {
+      refine_in_context(chosen);
+      return compare_contenders(chosen);
+    } catch (const Error& error) {
+      note(error, "the whole plan could not be run on the inputs for tuning");
+      return {};
+    }
+  }
+
+  void describe_tuning(TuningDescription& tuning) {
+    tuning = tessera::tuning::describe(tuner_.report());
+    tuning.quote = quote_;
+    tuning.gain = gain_;
+    if (is_cut_short_) tuning.is_stopped = tuning.is_out_of_time = true;
+    if (is_short_ && shared_ != nullptr) shared_->spend(tuning.seconds);
+    tuning.offered = static_cast<int>(task_.offers.candidates.size());
+    for (std::string& note : notes_) tuning.notes.push_back(std::move(note));
+  }
+
   // Memory that does not suffice for measuring may suffice for runs; the user can give more.
   void note(const Error& error, const std::string& what) {
     notes_.push_back(what + ": " + error.what());

@@ -75,6 +75,13 @@ constexpr double kFillFactor = 1.25;
 // Allocates `bytes` with the alignment that kernels are promised.
 Tensor allocate(int64_t bytes) { return {DataType::UInt8, {bytes + kSpareBytes}}; }
 
+// Touches the pages, too.
+Tensor zeros(int64_t bytes) {
+  Tensor memory = allocate(bytes);
+  std::memset(memory.mutable_data(), 0, static_cast<size_t>(memory.bytes()));
+  return memory;
+}
+
 // The buffers of one candidate for timing.
 struct Buffers {
   std::vector<Tensor> memory;     // of inputs and outputs, as far as it is their own
@@ -141,6 +148,8 @@ struct GroupBench::State {
 
   std::optional<Candidate> propose(const CandidateId& id);
   std::optional<Candidate> find(const CandidateId& id);
+  void set_special(const GroupCase& given);
+  void add_output(const CandidateOutput& port, Buffers& buffers);
   Buffers make_buffers(const Entry& entry, ThreadPool& pool);
   Tensor to_layout(const Tensor& tensor, LayoutId layout, ThreadPool& pool);
   Tensor pack(const tessera_pack& pack, const Tensor& tensor, ThreadPool& pool);
@@ -255,6 +264,26 @@ Tensor GroupBench::State::stored(const CandidateInput& port, ThreadPool& pool) {
   return to_layout(tensor, port.layout, pool);
 }
 
+void GroupBench::State::add_output(const CandidateOutput& port, Buffers& buffers) {
+  const Tensor& tensor = value(port.value);
+  TensorType& type = buffers.types.emplace_back(TensorType{tensor.type(), tensor.dims()});
+  if (port.is_size_unknown) {
+    buffers.memory.emplace_back();
+    tessera_buffer unknown = to_abi(type, nullptr, 0, TESSERA_REQUEST_WRITE);
+    unknown.rank = -1;
+    unknown.dims = nullptr;
+    buffers.outputs.push_back(unknown);
+    return;
+  }
+  const int64_t bytes = layouts.known_storage_bytes(port.layout, type);
+  // The contents only matter to kernels that accumulate.
+  Tensor& memory = buffers.memory.emplace_back(zeros(bytes));
+  const bool only_adds =
+      (port.requests & TESSERA_REQUEST_WRITE) == 0 && (port.requests & TESSERA_REQUEST_ADD) != 0;
+  buffers.outputs.push_back(to_abi(type, memory.mutable_data(), bytes,
+                                   only_adds ? TESSERA_REQUEST_ADD : TESSERA_REQUEST_WRITE));
+}
+
 Buffers GroupBench::State::make_buffers(const Entry& entry, ThreadPool& pool) {
   const Candidate& candidate = entry.candidate;
   Buffers buffers;
@@ -282,26 +311,7 @@ Buffers GroupBench::State::make_buffers(const Entry& entry, ThreadPool& pool) {
         port.pack != nullptr ? port.pack->bytes : layouts.known_storage_bytes(port.layout, type);
     buffers.inputs.push_back(to_abi(type, memory.mutable_data(), bytes, 0));
   }
-  for (const CandidateOutput& port : candidate.outputs) {
-    const Tensor& tensor = value(port.value);
-    TensorType& type = buffers.types.emplace_back(TensorType{tensor.type(), tensor.dims()});
-    if (port.is_size_unknown) {
-      buffers.memory.emplace_back();
-      tessera_buffer unknown = to_abi(type, nullptr, 0, TESSERA_REQUEST_WRITE);
-      unknown.rank = -1;
-      unknown.dims = nullptr;
-      buffers.outputs.push_back(unknown);
-      continue;
-    }
-    const int64_t bytes = layouts.known_storage_bytes(port.layout, type);
-    Tensor& memory = buffers.memory.emplace_back(allocate(bytes));
-    // Touches the pages. The contents only matter to kernels that accumulate.
-    std::memset(memory.mutable_data(), 0, static_cast<size_t>(memory.bytes()));
-    const bool only_adds =
-        (port.requests & TESSERA_REQUEST_WRITE) == 0 && (port.requests & TESSERA_REQUEST_ADD) != 0;
-    buffers.outputs.push_back(to_abi(type, memory.mutable_data(), bytes,
-                                     only_adds ? TESSERA_REQUEST_ADD : TESSERA_REQUEST_WRITE));
-  }
+  for (const CandidateOutput& port : candidate.outputs) add_output(port, buffers);
   buffers.dynamic.resize(candidate.outputs.size());
   buffers.workspace = allocate(entry.kernel->workspace_bytes());
   return buffers;
@@ -394,10 +404,8 @@ Outcome GroupBench::State::convert(const ConversionKey& key) {
   const int64_t from_bytes = layouts.known_storage_bytes(*from, type);
   const int64_t to_bytes = layouts.known_storage_bytes(*to, type);
   if (conversion != key) {
-    conversion_from = allocate(from_bytes);
-    conversion_to = allocate(to_bytes);
-    std::memset(conversion_from.mutable_data(), 0, static_cast<size_t>(conversion_from.bytes()));
-    std::memset(conversion_to.mutable_data(), 0, static_cast<size_t>(conversion_to.bytes()));
+    conversion_from = zeros(from_bytes);
+    conversion_to = zeros(to_bytes);
     conversion = key;
   }
   ThreadPool& pool = pool_of(key.threads);
@@ -426,6 +434,19 @@ GroupBench::GroupBench(std::vector<std::shared_ptr<const Plugin>> plugins,
 GroupBench::~GroupBench() = default;
 
 void GroupBench::guard(StageWatcher watcher) { state_->watcher = std::move(watcher); }
+
+// The values of the group if its inputs are special ones; none if the case has no such inputs.
+void GroupBench::State::set_special(const GroupCase& given) {
+  special.clear();
+  if (given.special_inputs.empty()) return;
+  special = expected.values;
+  for (size_t index = 0; index < given.special_inputs.size(); ++index) {
+    special[at(group.graph.inputs[index])] = given.special_inputs[index];
+  }
+  for (size_t index = 0; index < given.special_outputs.size(); ++index) {
+    special[at(group.graph.outputs[index])] = given.special_outputs[index];
+  }
+}
 
 void GroupBench::load(const GroupCase& group) {
   TESSERA_CHECK(group.inputs.size() == group.graph.inputs.size() &&
@@ -460,15 +481,7 @@ void GroupBench::load(const GroupCase& group) {
       expected.limits[at(graph.outputs[index])] = {group.exact[index], group.spreads[index]};
     }
   }
-  state_->special.clear();
-  if (group.special_inputs.empty()) return;
-  state_->special = expected.values;
-  for (size_t index = 0; index < group.special_inputs.size(); ++index) {
-    state_->special[at(graph.inputs[index])] = group.special_inputs[index];
-  }
-  for (size_t index = 0; index < group.special_outputs.size(); ++index) {
-    state_->special[at(graph.outputs[index])] = group.special_outputs[index];
-  }
+  state_->set_special(group);
 }
 
 void GroupBench::offer(const Candidate& candidate, const Graph& whole) {

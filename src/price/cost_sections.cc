@@ -177,11 +177,11 @@ std::vector<cache::Ingredient> versions_in_key(const std::vector<PricedLibrary>&
   return versions;
 }
 
-std::vector<cache::Section> to_sections(const FoundCosts& found, const FoundPlan& plan,
-                                        const std::vector<PricedLibrary>& libraries,
-                                        const Binding& binding) {
-  std::vector<cache::Section> sections;
-  const int64_t now_ns = system_time_ns();
+namespace {
+
+// Adds a section for each library that has prices. Returns the seconds that the plan took.
+double add_prices(const FoundCosts& found, const std::vector<PricedLibrary>& libraries,
+                  int64_t now_ns, std::vector<cache::Section>& sections) {
   double left = found.seconds;
   for (const PricedLibrary& library : libraries) {
     const CostTable part = part_of(found.costs, library.backend);
@@ -195,6 +195,17 @@ std::vector<cache::Section> to_sections(const FoundCosts& found, const FoundPlan
                         .made_ns = now_ns,
                         .bytes = write_cost_table(part)});
   }
+  return left;
+}
+
+}  // namespace
+
+std::vector<cache::Section> to_sections(const FoundCosts& found, const FoundPlan& plan,
+                                        const std::vector<PricedLibrary>& libraries,
+                                        const Binding& binding) {
+  std::vector<cache::Section> sections;
+  const int64_t now_ns = system_time_ns();
+  const double left = add_prices(found, libraries, now_ns, sections);
   for (const PricedLibrary& library : libraries) {
     if (!plan.plan || !plan.change.empty() || plan.interrupted_seconds) break;
     sections.push_back({.type = library.backend,

@@ -173,16 +173,31 @@ std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResu
   return record(lookup, std::move(plan), is_worth_saving, std::move(read));
 }
 
+struct SearchRecord {
+  LookupReport lookup;
+  tuning::FoundCosts found;
+  tuning::TakenCosts known;
+  tuning::FindLibraries find_libraries;
+  bool looked_up;
+  bool has_measured;
+};
+
+CacheRecord::Contents contents_of(const SearchRecord& finding, bool has_plan) {
+  CacheRecord::Contents contents{.libraries = finding.find_libraries({}),
+                                 .found = finding.found,
+                                 .report = finding.lookup.report()};
+  CacheReport& report = contents.report;
+  report.types = describe_types(contents.libraries, finding.known,
+                                finding.has_measured ? &finding.found.costs : nullptr);
+  if (has_plan) report.types.push_back({.type = tuning::kPlanSection, .measured = 1});
+  report.reason =
+      finding.looked_up ? finding.lookup.reason() : "it was asked to measure everything again";
+  report.not_saved = "measuring took less time than writing a file";
+  return contents;
+}
+
 std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanResult& result,
                                                 const tuning::CostTable& costs) {
-  struct SearchRecord {
-    LookupReport lookup;
-    tuning::FoundCosts found;
-    tuning::TakenCosts known;
-    tuning::FindLibraries find_libraries;
-    bool looked_up;
-    bool has_measured;
-  };
   const auto finding = std::make_shared<SearchRecord>(SearchRecord{
       .lookup = lookup.lookup_report(),
       .found = {.costs = costs, .seconds = result.tuning.seconds},
@@ -210,19 +225,8 @@ std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanRe
   const bool is_worth_saving =
       found.seconds >= kSecondsWorthSaving || !lookup.untrusted_rejection().empty();
   // Contents are read lazily: programs that meet new graphs all the time do not ask for them.
-  auto kept = record(lookup, std::move(plan), is_worth_saving, [finding, has_plan = !is_stopped] {
-    CacheRecord::Contents contents{.libraries = finding->find_libraries({}),
-                                   .found = finding->found,
-                                   .report = finding->lookup.report()};
-    CacheReport& report = contents.report;
-    report.types = describe_types(contents.libraries, finding->known,
-                                  finding->has_measured ? &finding->found.costs : nullptr);
-    if (has_plan) report.types.push_back({.type = tuning::kPlanSection, .measured = 1});
-    report.reason =
-        finding->looked_up ? finding->lookup.reason() : "it was asked to measure everything again";
-    report.not_saved = "measuring took less time than writing a file";
-    return contents;
-  });
+  auto kept = record(lookup, std::move(plan), is_worth_saving,
+                     [finding, has_plan = !is_stopped] { return contents_of(*finding, has_plan); });
   if (!is_stopped) lookup.plans().add(lookup.entry_fingerprint(), kept);
   return kept;
 }

@@ -239,6 +239,14 @@ class CandidateChecker {
     return buffers;
   }
 
+  static tessera_buffer buffer_of_unknown_size(DataType type, int32_t request) {
+    tessera_buffer buffer = {};
+    buffer.rank = -1;
+    buffer.request = request;
+    buffer.data_type = static_cast<int32_t>(type);
+    return buffer;
+  }
+
   // Calls the kernel; "" or the reason of its failure.
   std::string call(const Kernel& kernel, const Request& request, Buffers& buffers,
                    GuardedMemory& workspace) {
@@ -252,11 +260,8 @@ class CandidateChecker {
         outputs.push_back(buffers.outputs[index]->abi(kind));
         continue;
       }
-      tessera_buffer unknown = {};
-      unknown.rank = -1;
-      unknown.request = kind;
-      unknown.data_type = static_cast<int32_t>(expected(candidate_.outputs[index].value).type());
-      outputs.push_back(unknown);
+      outputs.push_back(
+          buffer_of_unknown_size(expected(candidate_.outputs[index].value).type(), kind));
     }
     RunContext context(pool_);
     context.set_workspace(workspace.data(), workspace.bytes());

@@ -201,12 +201,8 @@ void add_list(onnx::GraphProto& graph, const char* name, const std::vector<int64
   for (const int64_t number : numbers) tensor.add_int64_data(number);
 }
 
-// Ops whose attributes and index tensors decide which memory is accessed: windows, slices, pads,
-// gathers.
-onnx::ModelProto wide_model() {
-  onnx::ModelProto model = onnx_import::make_model();
-  onnx::GraphProto& graph = *model.mutable_graph();
-  add_input(graph, "x", {1, 4, 6, 6});
+// Of "x": "a", "c" and "d".
+void add_windows(onnx::GraphProto& graph) {
   auto& pool = add_node(graph, "MaxPool", {"x"}, {"a"}, "max");
   set_ints(pool, "kernel_shape", {2, 3});
   set_ints(pool, "strides", {1, 2});
@@ -221,6 +217,15 @@ onnx::ModelProto wide_model() {
   set_ints(transposed, "output_padding", {1, 0});
   set_int(transposed, "group", 4);
   set_int(add_node(graph, "LRN", {"b"}, {"d"}, "lrn"), "size", 3);
+}
+
+// Ops whose attributes and index tensors decide which memory is accessed: windows, slices, pads,
+// gathers.
+onnx::ModelProto wide_model() {
+  onnx::ModelProto model = onnx_import::make_model();
+  onnx::GraphProto& graph = *model.mutable_graph();
+  add_input(graph, "x", {1, 4, 6, 6});
+  add_windows(graph);
   add_list(graph, "starts", {1, -4});
   add_list(graph, "ends", {3, 9223372036854775807});
   add_list(graph, "axes", {1, 2});

@@ -160,6 +160,22 @@ class GroupChecker {
     return expected;
   }
 
+  Finding finding_of(const verification::OpCase& op_case, const Candidate& candidate,
+                     const verification::Report& report) const {
+    std::string what = candidate.algorithm + " of nodes";
+    for (const NodeId node : candidate.nodes) what += " " + op_case.graph[node].op;
+    for (const CandidateOutput& output : candidate.outputs) {
+      what += " -> " + layouts_.name(output.layout);
+    }
+    const bool is_number = std::ranges::all_of(
+        report.failures(),
+        [](const verification::Failure& failure) { return failure.check == "numbers"; });
+    for (const verification::Failure& failure : report.failures()) {
+      what += "\n  " + failure.check + ": " + failure.message;
+    }
+    return {what, is_number};
+  }
+
   void check_group(const verification::OpCase& op_case, const Candidate& candidate,
                    const verification::ExpectedValues& expected, ThreadPool& pool) {
     const bool is_on_host = candidate.device == kHostDevice;
@@ -194,18 +210,7 @@ class GroupChecker {
       progress_.elements += expected.values[static_cast<size_t>(output.value.index)].elements();
     }
     if (report.failures().empty()) return;
-    std::string what = candidate.algorithm + " of nodes";
-    for (const NodeId node : candidate.nodes) what += " " + op_case.graph[node].op;
-    for (const CandidateOutput& output : candidate.outputs) {
-      what += " -> " + layouts_.name(output.layout);
-    }
-    const bool is_number = std::ranges::all_of(
-        report.failures(),
-        [](const verification::Failure& failure) { return failure.check == "numbers"; });
-    for (const verification::Failure& failure : report.failures()) {
-      what += "\n  " + failure.check + ": " + failure.message;
-    }
-    findings_.push_back({what, is_number});
+    findings_.push_back(finding_of(op_case, candidate, report));
   }
 
   Progress& progress_;
@@ -265,6 +270,18 @@ void run_child(const Arguments& arguments, Progress& progress, Clock::time_point
   }
 }
 
+void print_summary(const Progress& progress, double seconds) {
+  std::printf(
+      "%lld groups of %lld cases (%.1f nodes a group, %lld elements) in %.0f s, %.0f groups/s; "
+      "%lld right with other elements; %lld findings\n",
+      static_cast<long long>(progress.groups), static_cast<long long>(progress.cases),
+      static_cast<double>(progress.nodes) /
+          static_cast<double>(std::max<int64_t>(progress.groups, 1)),
+      static_cast<long long>(progress.elements), seconds,
+      static_cast<double>(progress.groups) / seconds, static_cast<long long>(progress.repeated),
+      static_cast<long long>(progress.findings));
+}
+
 // Starts processes one after the other until everything is done.
 int run_all(const Arguments& arguments) {
   void* const shared =
@@ -302,15 +319,7 @@ int run_all(const Arguments& arguments) {
     ++progress.next;
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  std::printf(
-      "%lld groups of %lld cases (%.1f nodes a group, %lld elements) in %.0f s, %.0f groups/s; "
-      "%lld right with other elements; %lld findings\n",
-      static_cast<long long>(progress.groups), static_cast<long long>(progress.cases),
-      static_cast<double>(progress.nodes) /
-          static_cast<double>(std::max<int64_t>(progress.groups, 1)),
-      static_cast<long long>(progress.elements), seconds,
-      static_cast<double>(progress.groups) / seconds, static_cast<long long>(progress.repeated),
-      static_cast<long long>(progress.findings));
+  print_summary(progress, seconds);
   return progress.findings == 0 ? 0 : 1;
 }
 

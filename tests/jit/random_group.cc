@@ -168,13 +168,7 @@ class ExpressionMaker {
         return add_float_conversion(first, type);
       case 2:
         if (!is_clean(first)) return add_comparison(first, type);
-        note(builder_.append(TESSERA_EXPRESSION_BIT_CAST,
-                             type == TESSERA_FLOAT32
-                                 ? dice_.pick<int32_t>({TESSERA_INT32, TESSERA_UINT32})
-                                 : dice_.pick<int32_t>({TESSERA_INT64, TESSERA_UINT64}),
-                             {first}),
-             true);
-        return;
+        return add_bit_cast(first, type);
       case 3: {
         const int32_t second = other_of(type);
         const int32_t third = other_of(type);
@@ -202,6 +196,15 @@ class ExpressionMaker {
     }
   }
 
+  void add_bit_cast(int32_t first, int32_t type) {
+    note(builder_.append(TESSERA_EXPRESSION_BIT_CAST,
+                         type == TESSERA_FLOAT32
+                             ? dice_.pick<int32_t>({TESSERA_INT32, TESSERA_UINT32})
+                             : dice_.pick<int32_t>({TESSERA_INT64, TESSERA_UINT64}),
+                         {first}),
+         true);
+  }
+
   void add_float_conversion(int32_t first, int32_t type) {
     std::vector<int32_t> types = {TESSERA_INT32, TESSERA_INT64, TESSERA_UINT64,
                                   type == TESSERA_FLOAT32 ? TESSERA_FLOAT64 : TESSERA_FLOAT32};
@@ -223,28 +226,10 @@ class ExpressionMaker {
       }
       case 3:
         return add_integer_cast(first, type);
-      case 4: {
-        // A constant count and a count of data.
-        const int64_t bits = 8 * plugin::element_bytes(type);
-        int32_t count = builder_.number(type, static_cast<double>(dice_.below(bits)));
-        if (dice_.one_in(2)) {
-          const int32_t limit = builder_.number(type, static_cast<double>(bits - 1));
-          count = builder_.append(TESSERA_EXPRESSION_AND, type, {other_of(type), limit});
-        }
-        const int32_t operation =
-            dice_.one_in(2) ? TESSERA_EXPRESSION_SHIFT_LEFT : TESSERA_EXPRESSION_SHIFT_RIGHT;
-        note(builder_.append(operation, type, {first, count}), true);
-        return;
-      }
-      case 5: {
-        const double divisor = dice_.pick<double>({1, 2, 3, 7, 10, 100, 127});
-        const bool is_negative = is_signed(type) && divisor > 1 && dice_.one_in(3);
-        const int32_t second = builder_.number(type, is_negative ? -divisor : divisor);
-        const int32_t operation =
-            dice_.one_in(2) ? TESSERA_EXPRESSION_DIVIDE : TESSERA_EXPRESSION_REMAINDER;
-        note(builder_.append(operation, type, {first, second}), true);
-        return;
-      }
+      case 4:
+        return add_shift(first, type);
+      case 5:
+        return add_integer_division(first, type);
       case 6:
         note(builder_.append(TESSERA_EXPRESSION_NOT, type, {first}), true);
         return;
@@ -256,6 +241,28 @@ class ExpressionMaker {
         note(builder_.append(operation, type, {first, second}), true);
       }
     }
+  }
+
+  // By a constant count, and by one of data.
+  void add_shift(int32_t first, int32_t type) {
+    const int64_t bits = 8 * plugin::element_bytes(type);
+    int32_t count = builder_.number(type, static_cast<double>(dice_.below(bits)));
+    if (dice_.one_in(2)) {
+      const int32_t limit = builder_.number(type, static_cast<double>(bits - 1));
+      count = builder_.append(TESSERA_EXPRESSION_AND, type, {other_of(type), limit});
+    }
+    const int32_t operation =
+        dice_.one_in(2) ? TESSERA_EXPRESSION_SHIFT_LEFT : TESSERA_EXPRESSION_SHIFT_RIGHT;
+    note(builder_.append(operation, type, {first, count}), true);
+  }
+
+  void add_integer_division(int32_t first, int32_t type) {
+    const double divisor = dice_.pick<double>({1, 2, 3, 7, 10, 100, 127});
+    const bool is_negative = is_signed(type) && divisor > 1 && dice_.one_in(3);
+    const int32_t second = builder_.number(type, is_negative ? -divisor : divisor);
+    const int32_t operation =
+        dice_.one_in(2) ? TESSERA_EXPRESSION_DIVIDE : TESSERA_EXPRESSION_REMAINDER;
+    note(builder_.append(operation, type, {first, second}), true);
   }
 
   void add_integer_cast(int32_t first, int32_t type) {

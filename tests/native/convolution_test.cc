@@ -11,6 +11,15 @@ namespace {
 
 using Sizes = std::vector<int64_t>;
 
+void set_padding(Dice& dice, const Sizes& pads, Attributes& attributes) {
+  if (dice.one_in(4)) {
+    const std::vector<std::string> words = {"SAME_UPPER", "SAME_LOWER", "VALID"};
+    attributes.set("auto_pad", dice.pick(words));
+  } else {
+    attributes.set("pads", pads);
+  }
+}
+
 RandomGraph convolution(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
   const int64_t rank = dice.one_in(3) ? dice.pick(Sizes{1, 3}) : 2;
@@ -42,12 +51,7 @@ RandomGraph convolution(Dice& dice, const ops::Registry& registry) {
   }
   Attributes attributes =
       attributes_of({{"group", groups}, {"strides", strides}, {"dilations", dilations}});
-  if (dice.one_in(4)) {
-    const std::vector<std::string> words = {"SAME_UPPER", "SAME_LOWER", "VALID"};
-    attributes.set("auto_pad", dice.pick(words));
-  } else {
-    attributes.set("pads", pads);
-  }
+  set_padding(dice, pads, attributes);
   made.node("y", "Conv", inputs, attributes);
   const bool has_relu = dice.one_in(2);
   if (has_relu) made.node("z", "Relu", {"y"});

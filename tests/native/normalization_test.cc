@@ -68,6 +68,18 @@ Names either_way(Dice& dice, const std::string& left, const std::string& right) 
   return dice.one_in(2) ? Names{left, right} : Names{right, left};
 }
 
+// "q" as `centred` by "s", in one of three forms.
+void append_quotient(Dice& dice, RandomGraph& made, const std::string& centred) {
+  const int64_t division = dice.whole(0, 2);
+  if (division == 0) {
+    made.node("q", "Div", {centred, "s"});
+  } else {
+    made.node("r", division == 1 ? "Reciprocal" : "Div",
+              division == 1 ? Names{"s"} : Names{"one", "s"});
+    made.node("q", "Mul", either_way(dice, centred, "r"));
+  }
+}
+
 RandomGraph written_out(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
   const Sizes dims = picture(dice, 0);
@@ -92,14 +104,7 @@ RandomGraph written_out(Dice& dice, const ops::Registry& registry) {
   append_mean(made, "v", "p", axes);
   made.node("e", "Add", either_way(dice, "v", "epsilon"));
   made.node("s", "Sqrt", {"e"});
-  const int64_t division = dice.whole(0, 2);
-  if (division == 0) {
-    made.node("q", "Div", {centred, "s"});
-  } else {
-    made.node("r", division == 1 ? "Reciprocal" : "Div",
-              division == 1 ? Names{"s"} : Names{"one", "s"});
-    made.node("q", "Mul", either_way(dice, centred, "r"));
-  }
+  append_quotient(dice, made, centred);
   std::string last = "q";
   const int64_t tail = dice.whole(0, 2);
   if (tail > 0) {

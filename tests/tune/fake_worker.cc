@@ -62,9 +62,12 @@ std::string frame(const Message& message) {
   return bytes.substr(kHeaderBytes, static_cast<size_t>(size) - kHeaderBytes);
 }
 
+std::string outcome_frame(uint32_t kind, double seconds) {
+  return frame(make(kind, tessera::tuning::Outcome{.seconds = seconds}));
+}
+
 void answer_badly(const std::string& mode, uint32_t kind, uint64_t seed) {
-  const tessera::tuning::Outcome fine = {.seconds = 1e-3};
-  std::string good = frame(make(kind, fine));
+  std::string good = outcome_frame(kind, 1e-3);
   if (mode == "noise") write_raw(noise(seed, 100));
   if (mode == "flood") write_raw(noise(seed, size_t{1} << 24));
   if (mode == "truncated") write_raw(good.substr(0, 20));
@@ -81,15 +84,12 @@ void answer_badly(const std::string& mode, uint32_t kind, uint64_t seed) {
     good[16] ^= 1;
     write_raw(good);
   }
-  if (mode == "wrong_kind") write_raw(frame(make(kind - 1, fine)));
+  if (mode == "wrong_kind") write_raw(outcome_frame(kind - 1, 1e-3));
   if (mode == "foreign_content") write_raw(frame(make(kind, std::string("hello"))));
   if (mode == "not_a_number") {
-    write_raw(frame(
-        make(kind, tessera::tuning::Outcome{.seconds = std::numeric_limits<double>::quiet_NaN()})));
+    write_raw(outcome_frame(kind, std::numeric_limits<double>::quiet_NaN()));
   }
-  if (mode == "negative_time") {
-    write_raw(frame(make(kind, tessera::tuning::Outcome{.seconds = -1})));
-  }
+  if (mode == "negative_time") write_raw(outcome_frame(kind, -1));
   if (mode == "bad_failure") {
     write_raw(frame({.kind = static_cast<uint32_t>(BenchMessage::Failure), .payload = "x"}));
   }

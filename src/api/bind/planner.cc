@@ -115,6 +115,11 @@ PricingOptions pricing_options(const BindOptions& options, const PurposeRow& row
   return pricing;
 }
 
+bool needs_prices(const BindOptions& options, const PurposeRow& row) {
+  const bool is_asked = is_optimizing(options) || !options.tune.cost_table.empty();
+  return row.prices == Prices::Always || (row.prices == Prices::IfAsked && is_asked);
+}
+
 }  // namespace
 
 Model::State::Planner::Planner(State& model, const BindOptions& options, BuildPurpose purpose,
@@ -152,8 +157,7 @@ Model::State::Planner::Planner(State& model, const BindOptions& options, BuildPu
           model_.log);
     };
   }
-  const bool is_asked = is_optimizing(options_) || !options_.tune.cost_table.empty();
-  if (row.prices == Prices::Always || (row.prices == Prices::IfAsked && is_asked)) {
+  if (needs_prices(options_, row)) {
     costs_ = known_costs(options_.tune.cost_table);
     add_prices();
   }

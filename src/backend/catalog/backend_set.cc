@@ -314,12 +314,28 @@ Error BackendSet::unknown(const std::string& name) const {
       "expected one of " + list + ", found no backend of this name" + did_you_mean(name, likely)};
 }
 
+bool BackendSet::is_lost(const Entry& entry) {
+  return entry.plugin != nullptr && is_lost_by_fork(*entry.plugin);
+}
+
+BackendSet::Entry* BackendSet::usable(const std::string& name) {
+  Entry* const entry = find(name);
+  if (entry == nullptr) throw unknown(name);
+  if (!entry->remembered && !entry->plugin) {
+    throw Error(ErrorKind::Unsupported, "backend '" + name + "'",
+                "cannot be used: " + sentence_of(entry->unusable));
+  }
+  if (is_lost(*entry)) {
+    throw Error(ErrorKind::Unsupported, "backend '" + name + "'",
+                "cannot be used in this process: when it was forked, another thread was in a call "
+                "of the library; fork before, or leave the choice of backends to Tessera");
+  }
+  return entry;
+}
+
 // The usable entries, without duplicates.
 std::vector<BackendSet::Entry*> BackendSet::choose_entries(const std::vector<std::string>& names) {
   std::vector<Entry*> chosen;
-  const auto is_lost = [](const Entry& entry) {
-    return entry.plugin != nullptr && is_lost_by_fork(*entry.plugin);
-  };
   const auto add = [&](Entry* entry) {
     const bool is_usable = entry->remembered || entry->plugin != nullptr;
     if (!is_usable || is_lost(*entry) ||
@@ -328,19 +344,7 @@ std::vector<BackendSet::Entry*> BackendSet::choose_entries(const std::vector<std
     chosen.push_back(entry);
   };
   for (const std::string& name : names) {
-    Entry* const entry = find(name);
-    if (entry == nullptr) throw unknown(name);
-    if (!entry->remembered && !entry->plugin) {
-      throw Error(ErrorKind::Unsupported, "backend '" + name + "'",
-                  "cannot be used: " + sentence_of(entry->unusable));
-    }
-    if (is_lost(*entry)) {
-      throw Error(
-          ErrorKind::Unsupported, "backend '" + name + "'",
-          "cannot be used in this process: when it was forked, another thread was in a call "
-          "of the library; fork before, or leave the choice of backends to Tessera");
-    }
-    add(entry);
+    add(usable(name));
   }
   if (names.empty()) {
     const auto is_default = [](const Entry& entry) {

@@ -116,6 +116,9 @@ class BackendSet {
   static std::string name_of(const Entry& entry) {
     return entry.plugin ? entry.plugin->name() : std::string(entry.known->name);
   }
+  static bool is_lost(const Entry& entry);
+  // Throws if there is none of this name, or if it cannot be used.
+  Entry* usable(const std::string& name);
   std::vector<Entry*> choose_entries(const std::vector<std::string>& names);
   std::vector<std::string> known_names() const;
   // Unsupported for a backend that this version does not include; else InvalidArgument, listing all

@@ -222,6 +222,21 @@ SparseTensor SparseTensor::row_sparse(std::vector<int64_t> dims, const Tensor& r
   return made;
 }
 
+namespace {
+
+void compress_rows(const char* from, int64_t rows, int64_t width, int64_t size,
+                   const CsrTarget& target) {
+  target.offsets[0] = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t at = target.offsets[row];
+    const char* elements = from + row * width * size;
+    target.offsets[row + 1] = at + count_nonzero(elements, width, size);
+    compress_row(elements, width, size, target.columns + at, target.values_as<char>() + at * size);
+  }
+}
+
+}  // namespace
+
 SparseTensor SparseTensor::from_dense(SparseFormat format, const Tensor& tensor) {
   const std::vector<int64_t>& dims = tensor.dims();
   check_dims(format, tensor.type(), dims);
@@ -236,14 +251,7 @@ SparseTensor SparseTensor::from_dense(SparseFormat format, const Tensor& tensor)
     const int64_t stored = count_nonzero(from, tensor.elements(), size);
     made.storage_ = allocate(format, tensor.type(), dims, stored);
     const CsrTarget target(made.storage_.mutable_data(), dims[0], stored, size);
-    target.offsets[0] = 0;
-    for (int64_t row = 0; row < dims[0]; ++row) {
-      const int64_t at = target.offsets[row];
-      const char* elements = from + row * width * size;
-      target.offsets[row + 1] = at + count_nonzero(elements, width, size);
-      compress_row(elements, width, size, target.columns + at,
-                   target.values_as<char>() + at * size);
-    }
+    compress_rows(from, dims[0], width, size, target);
     target.header->stored = stored;
     return made;
   }

@@ -114,12 +114,39 @@ bool is_safe_divisor(const Instruction& divisor) {
   return !is_signed || divisor.bits != ones;
 }
 
+const Instruction& argument_of(const Instructions& instructions, const Instruction& instruction,
+                               int index) {
+  return instructions[static_cast<size_t>(instruction.arguments[static_cast<size_t>(index)])];
+}
+
+// explain_types() of an instruction whose arguments have one type.
+std::string explain_computation(const Instructions& instructions, const Instruction& instruction) {
+  const OperationRow& row = row_of(instruction.operation);
+  const auto argument = [&](int index) -> const Instruction& {
+    return argument_of(instructions, instruction, index);
+  };
+  if (!is_in(argument(0).type, row.types)) return "does not compute this type";
+  for (int index = 1; index < row.arguments; ++index) {
+    if (argument(index).type != argument(0).type) return "has arguments of different types";
+  }
+  const bool is_comparison =
+      instruction.operation >= Operation::Equal && instruction.operation <= Operation::LessOrEqual;
+  if (instruction.type != (is_comparison ? DataType::Bool : argument(0).type))
+    return "has a wrong type";
+  const bool is_division =
+      instruction.operation == Operation::Divide || instruction.operation == Operation::Remainder;
+  if (is_division && is_in(instruction.type, kIntegers) && !is_safe_divisor(argument(1))) {
+    return "divides integers by a value that may be 0 or -1";
+  }
+  return "";
+}
+
 // The reason why the types of one instruction, whose arguments exist, are illegal; "" if legal.
 std::string explain_types(const Instructions& instructions, const Instruction& instruction,
                           std::span<const DataType> operand_types) {
   const OperationRow& row = row_of(instruction.operation);
   const auto argument = [&](int index) -> const Instruction& {
-    return instructions[static_cast<size_t>(instruction.arguments[static_cast<size_t>(index)])];
+    return argument_of(instructions, instruction, index);
   };
   const auto has_result = [&](DataType type) { return instruction.type == type; };
   switch (instruction.operation) {
@@ -149,19 +176,7 @@ std::string explain_types(const Instructions& instructions, const Instruction& i
     default:
       break;
   }
-  if (!is_in(argument(0).type, row.types)) return "does not compute this type";
-  for (int index = 1; index < row.arguments; ++index) {
-    if (argument(index).type != argument(0).type) return "has arguments of different types";
-  }
-  const bool is_comparison =
-      instruction.operation >= Operation::Equal && instruction.operation <= Operation::LessOrEqual;
-  if (!has_result(is_comparison ? DataType::Bool : argument(0).type)) return "has a wrong type";
-  const bool is_division =
-      instruction.operation == Operation::Divide || instruction.operation == Operation::Remainder;
-  if (is_division && is_in(instruction.type, kIntegers) && !is_safe_divisor(argument(1))) {
-    return "divides integers by a value that may be 0 or -1";
-  }
-  return "";
+  return explain_computation(instructions, instruction);
 }
 
 std::string explain_instruction(const Instructions& instructions, size_t number,

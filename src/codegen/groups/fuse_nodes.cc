@@ -72,6 +72,14 @@ int64_t bytes_of(const FusionGraph& graph, const plugin::FusedGroup& group) {
   return bytes;
 }
 
+plugin::Instruction to_plugin(const Instruction& instruction) {
+  return {static_cast<int32_t>(instruction.operation),
+          static_cast<int32_t>(instruction.type),
+          {instruction.arguments[0], instruction.arguments[1], instruction.arguments[2]},
+          instruction.index,
+          instruction.bits};
+}
+
 // Fills in operands, results and instructions in their canonical order.
 void set_expression(const GroupLowering& lowering, const std::vector<ValueId>& results,
                     plugin::FusedGroup& group) {
@@ -105,12 +113,7 @@ void set_expression(const GroupLowering& lowering, const std::vector<ValueId>& r
     group.results.back().instruction = expression.results[index];
   }
   for (const Instruction& instruction : expression.instructions) {
-    group.instructions.push_back(
-        {static_cast<int32_t>(instruction.operation),
-         static_cast<int32_t>(instruction.type),
-         {instruction.arguments[0], instruction.arguments[1], instruction.arguments[2]},
-         instruction.index,
-         instruction.bits});
+    group.instructions.push_back(to_plugin(instruction));
   }
   group.text = text(expression.instructions, expression.results);
 }

@@ -238,6 +238,16 @@ inline TestPoints points_of(std::vector<int64_t> dims, const FusionRole& role) {
   return points;
 }
 
+// The elements of an input that is read with `dims`, by point.
+inline Column column_of(const Tensor& tensor, const std::vector<int64_t>& dims,
+                        const TestPoints& points) {
+  Column column;
+  for (int64_t point = 0; point < points.count; ++point) {
+    column.push_back(element_bits(tensor, points.element(dims, point)));
+  }
+  return column;
+}
+
 // The elements of the output by the node's expression, whose role is `role`.
 inline std::vector<uint64_t> compute_expression(const NodeUnderTest& test, const FusionRole& role) {
   const Node& node = test.node();
@@ -255,12 +265,8 @@ inline std::vector<uint64_t> compute_expression(const NodeUnderTest& test, const
     arguments.inputs.push_back(-1);
     if (dims.empty()) continue;
     const Tensor& tensor = test.inputs[index];
-    Column column;
-    for (int64_t point = 0; point < points.count; ++point) {
-      column.push_back(element_bits(tensor, points.element(dims, point)));
-    }
     arguments.inputs.back() = builder.operand(static_cast<int32_t>(operands.size()), tensor.type());
-    operands.push_back(std::move(column));
+    operands.push_back(column_of(tensor, dims, points));
     types.push_back(tensor.type());
   }
   const InstructionId result = lower_node(test.graph, node, arguments, builder);

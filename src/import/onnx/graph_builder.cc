@@ -52,6 +52,15 @@ AttributeProto::AttributeType attribute_type(const AttributeProto& proto,
   return found;
 }
 
+std::vector<Tensor> read_tensors(const AttributeProto& proto, TensorReader& tensors,
+                                 const std::string& where) {
+  std::vector<Tensor> list;
+  for (const onnx::TensorProto& tensor : proto.tensors()) {
+    list.push_back(tensors.read(tensor, where + "[" + std::to_string(list.size()) + "]"));
+  }
+  return list;
+}
+
 // Reads an attribute of any kind except nested graphs. Throws Unsupported for sparse tensors and
 // lists of types, and what TensorReader::read() throws.
 Attribute read_attribute(const AttributeProto& proto, TensorReader& tensors,
@@ -74,13 +83,8 @@ Attribute read_attribute(const AttributeProto& proto, TensorReader& tensors,
         throw Error(ErrorKind::InvalidModel, where, "expected a tensor, found none");
       }
       return tensors.read(proto.t(), where);
-    case AttributeProto::TENSORS: {
-      std::vector<Tensor> list;
-      for (const onnx::TensorProto& tensor : proto.tensors()) {
-        list.push_back(tensors.read(tensor, where + "[" + std::to_string(list.size()) + "]"));
-      }
-      return list;
-    }
+    case AttributeProto::TENSORS:
+      return read_tensors(proto, tensors, where);
     case AttributeProto::TYPE_PROTO: {
       DimNames names;
       return type_of(proto.tp(), where, where, names);

@@ -216,9 +216,10 @@ Tensor TensorReader::allocate(DataType type, std::vector<int64_t> dims, const st
   return Tensor(type, std::move(dims));
 }
 
-Tensor TensorReader::read_payload(const Payload& payload, DataType type, std::vector<int64_t> dims,
-                                  const std::string& where) {
-  const bool is_raw = payload.front().field == TensorProto::kRawDataFieldNumber;
+namespace {
+
+// The size of a payload. Throws InvalidModel if it lies in several fields.
+int64_t bytes_in_one_field(const Payload& payload, const std::string& where) {
   int64_t stored_bytes = 0;
   for (const Segment& segment : payload) {
     stored_bytes += segment.bytes;
@@ -228,6 +229,15 @@ Tensor TensorReader::read_payload(const Payload& payload, DataType type, std::ve
                       field_name(payload.front().field) + " and " + field_name(segment.field));
     }
   }
+  return stored_bytes;
+}
+
+}  // namespace
+
+Tensor TensorReader::read_payload(const Payload& payload, DataType type, std::vector<int64_t> dims,
+                                  const std::string& where) {
+  const bool is_raw = payload.front().field == TensorProto::kRawDataFieldNumber;
+  const int64_t stored_bytes = bytes_in_one_field(payload, where);
   if (is_raw) {
     const int64_t bytes = tensor_bytes(type, dims);
     if (stored_bytes != bytes) {

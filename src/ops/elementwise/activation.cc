@@ -134,14 +134,6 @@ std::vector<Op> activation_ops() {
   const auto op = [](const char* name, std::vector<int> versions, ReferenceKernel kernel) {
     return unary_op(name, "X", "Y", std::move(versions), kFloatTypes, kernel);
   };
-  const auto keeping_zero = [](Op made) {
-    made.traits |= kKeepsZero;
-    return made;
-  };
-  const auto non_expansive = [](Op made) {
-    made.traits |= kNonExpansive;
-    return made;
-  };
   return {
       with_floats(op("Celu", {12, 28}, run_celu), {{"alpha", 1.0F}}),
       non_expansive(keeping_zero(with_floats(op("Elu", {1, 6, 22}, run_elu), {{"alpha", 1.0F}}))),

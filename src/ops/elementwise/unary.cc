@@ -151,11 +151,6 @@ Op with_rule(Op op, InferRule rule) {
   return op;
 }
 
-Op keeping_zero(Op op) {
-  op.traits |= kKeepsZero;
-  return op;
-}
-
 Op question_op(const char* name, std::vector<int> versions, ReferenceKernel kernel) {
   Op op = unary_op(name, "X", "Y", std::move(versions), kFloatTypes, kernel);
   op.inputs = {{"X", "T1"}};
@@ -169,6 +164,16 @@ Op question_op(const char* name, std::vector<int> versions, ReferenceKernel kern
 
 void infer_same_as_input(InferContext& context) {
   context.set_output(0, context.element(0), context.input(0).type.shape);
+}
+
+Op keeping_zero(Op op) {
+  op.traits |= kKeepsZero;
+  return op;
+}
+
+Op non_expansive(Op op) {
+  op.traits |= kNonExpansive;
+  return op;
 }
 
 Op unary_op(const std::string& name, const std::string& input, const std::string& output,
@@ -209,10 +214,6 @@ std::vector<Op> unary_ops() {
   }
   const auto add_signed = [&](Op op, InferRule rule) {
     ops.push_back(keeping_zero(with_rule(std::move(op), std::move(rule))));
-  };
-  const auto non_expansive = [](Op op) {
-    op.traits |= kNonExpansive;
-    return op;
   };
   add_signed(non_expansive(
                  unary_op("Neg", "X", "Y", {1, 6, 13}, kFloatTypes | kSignedIntegerTypes, run_neg)),

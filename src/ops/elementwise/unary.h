@@ -18,6 +18,10 @@ void infer_same_as_input(InferContext& context);
 Op unary_op(const std::string& name, const std::string& input, const std::string& output,
             std::vector<int> versions, TypeSet types, ReferenceKernel kernel);
 
+// With the trait kKeepsZero or kNonExpansive.
+Op keeping_zero(Op op);
+Op non_expansive(Op op);
+
 // Computes in place on doubles: elements of any numeric type are converted block by block, and the
 // results rounded once.
 using DoubleFunction = void (*)(std::span<double> elements, const Attributes& attributes);
