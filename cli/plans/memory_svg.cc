@@ -75,12 +75,12 @@ std::string bytes_of_block_text(int64_t bytes) {
   return std::to_string(bytes) + " bytes (" + bytes_text(bytes) + ")";
 }
 
-std::string name_of(const MemoryBlock& block) {
+std::string block_name(const MemoryBlock& block) {
   return (block.is_workspace ? "workspace of " : "") + printable(block.name);
 }
 
 std::string title_of(const MemoryBlock& block) {
-  return name_of(block) + (block.text.empty() ? "" : "\n" + printable(block.text)) + "\n" +
+  return block_name(block) + (block.text.empty() ? "" : "\n" + printable(block.text)) + "\n" +
          bytes_of_block_text(block.bytes) + " at " + std::to_string(block.offset) + "\nsteps " +
          std::to_string(block.lower) + " to " + std::to_string(block.upper - 1);
 }
@@ -117,7 +117,7 @@ std::string label_svg(const MemoryBlock& block, double x, double y, double width
   if (columns < 4 || height < kLabelHeight) return "";
   std::string text = "<svg" + attribute("x", x) + attribute("y", y) + attribute("width", width) +
                      attribute("height", height) + " class=\"label\">";
-  text += text_at(4, 12, " class=\"label\"", shorten(name_of(block), columns));
+  text += text_at(4, 12, " class=\"label\"", shorten(block_name(block), columns));
   const std::string size = bytes_text(block.bytes);
   if (height >= 2 * kLabelHeight && size.size() <= columns) {
     text += text_at(4, 12 + kLabelHeight, " class=\"label\"", size);

@@ -7,8 +7,8 @@ namespace tessera {
 
 // All ops of this build.
 inline const ops::Registry& all_ops() {
-  static const ops::Registry registry = ops::make_registry();
-  return registry;
+  static const ops::Registry kRegistry = ops::make_registry();
+  return kRegistry;
 }
 
 }  // namespace tessera

@@ -96,12 +96,12 @@ class Model::State::BackgroundBuilder {
     std::optional<LookupResult> answer =
         wait_for_answer([&] { return store.try_look_up(planner.request(), model_.log); }, end_);
     if (!answer) return std::nullopt;
-    if (auto* const stored = std::get_if<StoredPlan>(&*answer)) {
-      auto built = planner.build_only(stored->plan());
+    if (auto* const found = std::get_if<StoredPlan>(&*answer)) {
+      auto built = planner.build_only(found->plan());
       auto* const result = std::get_if<PlanResult>(&built);
       if (result == nullptr) return std::nullopt;
       model_.loaded.check_weights();
-      auto record = std::move(*stored).keep(*result);
+      auto record = std::move(*found).keep(*result);
       return NextPlan{std::move(*result), std::move(record)};
     }
     auto& search = std::get<PlanSearch>(*answer);

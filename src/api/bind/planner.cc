@@ -273,9 +273,9 @@ ModelVerification Model::State::Planner::verify() {
   return {std::move(checked.candidates), std::move(checked.tuning)};
 }
 
-std::string Model::State::Planner::explain_wrong_kernel(StoredPlan& stored) {
+std::string Model::State::Planner::explain_wrong_kernel(StoredPlan& found) {
   clock_.begin("judge");
-  stored.fill(costs_, plan_.pricing);
+  found.fill(costs_, plan_.pricing);
   read_users_prices();
   const Graph graph = model_.loaded.bound_with_weights(options_, pool_);
   plan_.pricing.tune.inputs = tuning_inputs(graph, options_);
@@ -287,8 +287,8 @@ std::string Model::State::Planner::explain_wrong_kernel(StoredPlan& stored) {
     }
     return tessera::explain_wrong_kernel(graph, plan_, services_, plan, costs_);
   };
-  std::string wrong = explain(stored.plan());
-  for (const tuning::KnownPlan& other : stored.plan().startup_plan) {
+  std::string wrong = explain(found.plan());
+  for (const tuning::KnownPlan& other : found.plan().startup_plan) {
     if (wrong.empty()) wrong = explain(other);
   }
   // The choice cannot use kernels that were verified but never timed.

@@ -73,7 +73,7 @@ class Model::State::Planner {
 
   // Compares each kernel of an untrusted plan with the reference, unless it was verified here
   // before. Returns the reason why the plan cannot be used, or "".
-  std::string explain_wrong_kernel(StoredPlan& stored);
+  std::string explain_wrong_kernel(StoredPlan& found);
 
   // Reads and writes the prices that all models of the user share.
   void read_users_prices() const;

@@ -35,8 +35,6 @@ std::vector<tuning::PricedLibrary> priced_versions(BackendSet& set, const BindOp
 // what prices depend on.
 tuning::FindLibraries find_libraries(std::shared_ptr<BackendSet> set, const BindOptions& options);
 
-// TuningOptions::optimize, or else the environment's choice.
-Optimize optimize_of(const BindOptions& options);
 // Whether this bind measures what caches do not know.
 bool is_optimizing(const BindOptions& options);
 
