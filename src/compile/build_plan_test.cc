@@ -119,12 +119,13 @@ TEST_F(WantedOffers, AreForOneThreadIfEveryNodeIsAsShortAsTheTuningSays) {
       .registry = registry_, .packs = packs_, .pool = two, .plugins = services_.plugins};
   const auto threads = [&](double min_shared_seconds) {
     PlanOptions options;
+    options.notes_plan = true;
     options.compile_tuning.min_shared_seconds_unpriced = min_shared_seconds;
     const auto result = std::get<PlanResult>(build_plan(graph_, options, services));
-    return result.built.offers.candidates.front().threads;
+    return result.plan.steps.at(0).threads;
   };
   EXPECT_EQ(threads(CompileTuning().min_shared_seconds_unpriced), 1);
-  EXPECT_EQ(threads(0), 0) << "for all threads of the pool";
+  EXPECT_EQ(threads(0), 2);
 }
 
 }  // namespace
