@@ -38,6 +38,18 @@ def test_the_second_process_measures_nothing(python, model, needs_a_library):
     assert sum(seconds for *_, seconds in second["types"].values()) > 0
 
 
+def test_an_interrupted_search_goes_on_after_its_plan_was_found_and_saved(python, model, work,
+                                                                          needs_a_library):
+    """A process with a longer budget measures what an earlier one had no time for."""
+    short = BIND % ", tune_budget_seconds=0.01"
+    assert not python(LOAD + short + PRINT_REPORT, model)["is_hit"]
+    assert python(LOAD + short + "executor.save_cache('saved.cache')" + PRINT_REPORT, model)["is_hit"]
+    shutil.rmtree(work.parent / "user")
+    longer = python(LOAD + "model.load_cache('saved.cache')\n" + BIND % ", tune_budget_seconds=60" +
+                    PRINT_REPORT, model)
+    assert not longer["is_hit"] and longer["measured"] > 0 and "interrupted" in longer["reason"]
+
+
 @pytest.mark.parametrize("options, variable, is_optimized", [
     ("", None, True), ("", "0", False), ("", "1", True), ("optimize=True", "0", True),
     ("optimize=False", None, False)])
