@@ -20,7 +20,7 @@ BUDGET = 3
 PHASES = ["computing expected values", "measuring candidates", "comparing whole plans"]
 OTHERS = ["loading", "preparing the model", "starting to measure", "choosing a plan",
           "building kernels", "packing weights", "timing the steps of a plan", "computing margins",
-          "storing what was found", "preparing inputs"]
+          "storing what was found", "preparing inputs", "waiting until other processes"]
 
 
 @pytest.fixture(scope="module")
