@@ -9,6 +9,9 @@ import sys
 import textwrap
 import time
 
+# The default limit of a program: far beyond what any takes, also with --long or under sanitizers.
+MOST_SECONDS = 1500
+
 
 def plain_environment(**variables):
     """The environment without Tessera's variables except TESSERA_OPTIMIZE, and with `variables`."""
@@ -32,7 +35,7 @@ def run_program(*command, code=0, variables=None, **options):
     None allows each. `variables` are added to the environment; `options` are those of
     subprocess.run()."""
     is_text = not isinstance(options.get("input"), bytes)
-    words, options = prepared(command, variables, {"text": is_text, "timeout": 300} | options)
+    words, options = prepared(command, variables, {"text": is_text, "timeout": MOST_SECONDS} | options)
     if "input" not in options:
         options.setdefault("stdin", subprocess.DEVNULL)
     done = subprocess.run(words, check=False, **options)

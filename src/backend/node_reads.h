@@ -52,8 +52,8 @@ class NodeReads {
   std::unordered_set<const tessera_attribute*> attributes_;
 };
 
-// The attributes of the node that can change its elements and that nobody asked for since
-// graph.reads was cleared.
+// The attributes of the node that can change its elements and were not read since graph.reads was
+// cleared.
 std::vector<std::string> unread_attributes(const tessera_graph& graph, NodeId node);
 
 // Which attribute or optional input of its nodes a candidate ignores, as the end of a sentence

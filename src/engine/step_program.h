@@ -127,7 +127,6 @@ class StepProgram {
   void prepare_devices();
   void add_slots();
   void add_call(size_t step);
-  void add_argument(int buffer, int32_t request);
   void resolve_call(size_t call);
   void set_function(size_t call);
   void add_to_segment(size_t call, bool has_several_threads);

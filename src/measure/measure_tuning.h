@@ -116,7 +116,7 @@ struct MeasureTuning {
   // --- Who wins a race (race.h)
 
   // Plans that differ by less than this share count as equally fast, and the first one wins. A
-  // smaller share takes more rounds for a gain that nobody notices.
+  // smaller share takes more rounds, for a gain that is too small to matter.
   double equal_share = 0.005;
   // By number of rounds so far: a plan that was slower than the leader by this factor in each of
   // them drops out. Later, the interval decides. Smaller factors save rounds, and may drop a plan

@@ -47,7 +47,6 @@ class Search {
   }
 
   const std::vector<int>& best() const { return best_; }
-  bool has_found() const { return has_found_; }
   double work_cells() const { return work_cells_; }
 
  private:

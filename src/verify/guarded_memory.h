@@ -69,9 +69,9 @@ class GuardedMemory {
   int64_t guard_bytes_after_ = kGuardBytes;
 };
 
-// Memory of any size that takes a few pages, to run a kernel on tensors that nobody has memory for:
-// `bytes` of memory with guard bytes on both sides, which are checked later. All pieces of
-// kPieceBytes but the last one are the same pages: what is written to one is written to all.
+// `bytes` of memory that take only a few pages of the machine, for kernels on tensors that are
+// larger than its memory. All pieces of kPieceBytes but the last one are the same pages: what is
+// written to one is written to all. On both sides are guard bytes, which are checked later.
 class RepeatedMemory {
  public:
   static constexpr int64_t kPieceBytes = int64_t{1} << 20;

@@ -134,8 +134,8 @@ void check_layer(uint64_t seed, const Layer& layer, double factor, const Change&
     ADD_FAILURE() << "seed " << seed << ": " << failure;
 }
 
-void check_each_target(uint64_t seed, const Layer& layer, const Change& change,
-                       double factor = kStated) {
+void check_layer_on_each_target(uint64_t seed, const Layer& layer, const Change& change,
+                                double factor = kStated) {
   for_each_target([&] { check_layer(seed, layer, factor, change); });
 }
 
@@ -149,7 +149,7 @@ void for_each_pixel_of_a_tile(const Body& body) {
 
 TEST(NativeWinograd, KeepsTheDigitsOfOrdinaryInputs) {
   for (const int64_t channels : {16, 64, 80, 144, 272}) {
-    check_each_target(1, {.in_channels = channels}, [](const FeatureMaps&) {}, kOrdinary);
+    check_layer_on_each_target(1, {.in_channels = channels}, [](const FeatureMaps&) {}, kOrdinary);
   }
 }
 
@@ -157,10 +157,10 @@ TEST(NativeWinograd, OneLargeElementSpoilsNoOutputThatDoesNotReadIt) {
   const std::vector<float> sizes = {30, -100, 300, 1e3, -1e4, 1e6, 1e10, -1e18, 1e25, 1e30};
   for_each_pixel_of_a_tile([&](int64_t row, int64_t column) {
     const auto number = static_cast<size_t>(row * 7 + column);
-    check_each_target(number, {.in_channels = number % 2 == 0 ? 16 : 48},
-                      [&](const FeatureMaps& input) {
-                        input.at(0, row + column - 6, row, column) = sizes[number % sizes.size()];
-                      });
+    check_layer_on_each_target(
+        number, {.in_channels = number % 2 == 0 ? 16 : 48}, [&](const FeatureMaps& input) {
+          input.at(0, row + column - 6, row, column) = sizes[number % sizes.size()];
+        });
   });
 }
 
@@ -168,9 +168,10 @@ TEST(NativeWinograd, NanAndInfinitiesReachOnlyWhatReadsThem) {
   const std::vector<float> values = {kNan, kInfinity, -kInfinity};
   for_each_pixel_of_a_tile([&](int64_t row, int64_t column) {
     const auto number = static_cast<size_t>(row * 7 + column);
-    check_each_target(number, {.has_relu = number % 2 == 0}, [&](const FeatureMaps& input) {
-      input.at(0, row, row, column) = values[number % values.size()];
-    });
+    check_layer_on_each_target(number, {.has_relu = number % 2 == 0},
+                               [&](const FeatureMaps& input) {
+                                 input.at(0, row, row, column) = values[number % values.size()];
+                               });
   });
 }
 
@@ -191,13 +192,13 @@ void scale(const FeatureMaps& input, int64_t first_row, int64_t end_row, int64_t
 TEST(NativeWinograd, DarkRegionsBesideBrightOnesKeepTheirDigits) {
   for (const float factor : {0.0F, 1e-30F, 1e-6F, 1e-3F, 0.03F, 0.2F, 8.0F, 1e4F}) {
     for (const int64_t edge : {1, 3, 4, 6}) {
-      check_each_target(5, {}, [&](const FeatureMaps& input) {
+      check_layer_on_each_target(5, {}, [&](const FeatureMaps& input) {
         scale(input, 0, edge, 0, input.dims[3], factor);
       });
-      check_each_target(6, {}, [&](const FeatureMaps& input) {
+      check_layer_on_each_target(6, {}, [&](const FeatureMaps& input) {
         scale(input, 0, input.dims[2], edge, input.dims[3], factor);
       });
-      check_each_target(7, {}, [&](const FeatureMaps& input) {
+      check_layer_on_each_target(7, {}, [&](const FeatureMaps& input) {
         scale(input, edge, edge + 3, edge, edge + 3, factor);
       });
     }
@@ -206,21 +207,21 @@ TEST(NativeWinograd, DarkRegionsBesideBrightOnesKeepTheirDigits) {
 
 TEST(NativeWinograd, AllSizesOfNumbersKeepTheirDigits) {
   for (const float factor : {0.0F, 1e-30F, 1e-22F, 1e-17F, 1e-10F, 1e10F, 1e17F, 1e22F, 1e30F}) {
-    check_each_target(8, {}, [&](const FeatureMaps& input) {
+    check_layer_on_each_target(8, {}, [&](const FeatureMaps& input) {
       scale(input, 0, input.dims[2], 0, input.dims[3], factor);
     });
   }
 }
 
 TEST(NativeWinograd, AnotherImageOfTheBatchChangesNothing) {
-  check_each_target(9, {.images = 3, .in_channels = 32, .rows = 9, .columns = 7},
-                    [&](const FeatureMaps& input) {
-                      for (int64_t channel = 0; channel < 32; ++channel) {
-                        for (int64_t pixel = 0; pixel < 63; ++pixel) {
-                          input.at(1, channel, pixel / 7, pixel % 7) *= 1e6F;
-                        }
-                      }
-                    });
+  check_layer_on_each_target(9, {.images = 3, .in_channels = 32, .rows = 9, .columns = 7},
+                             [&](const FeatureMaps& input) {
+                               for (int64_t channel = 0; channel < 32; ++channel) {
+                                 for (int64_t pixel = 0; pixel < 63; ++pixel) {
+                                   input.at(1, channel, pixel / 7, pixel % 7) *= 1e6F;
+                                 }
+                               }
+                             });
 }
 
 // Some elements, pixels, or rectangles of another size, in layers of any shape.
@@ -236,7 +237,7 @@ TEST(NativeWinograd, AnyMixtureKeepsItsDigits) {
                    .has_bias = dice.one_in(2),
                    .has_addend = dice.one_in(2),
                    .has_relu = dice.one_in(2)};
-    check_each_target(seed, layer, [&](const FeatureMaps& input) {
+    check_layer_on_each_target(seed, layer, [&](const FeatureMaps& input) {
       for (int64_t count = dice.whole(0, 3); count > 0; --count) {
         const int64_t row = dice.whole(0, layer.rows - 1);
         const int64_t column = dice.whole(0, layer.columns - 1);

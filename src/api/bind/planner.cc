@@ -11,6 +11,7 @@
 #include "api/options/cache_folders.h"
 #include "api/options/cache_ingredients.h"
 #include "api/options/option_table.h"
+#include "base/errors/check.h"
 #include "base/threads/fork.h"
 #include "compile/known_plan.h"
 #include "measure/check_offers.h"
@@ -52,14 +53,15 @@ constexpr std::array kPurposes = {
 };
 
 const PurposeRow& row_of(BuildPurpose purpose) {
-  return *std::ranges::find(kPurposes, purpose, &PurposeRow::purpose);
+  const auto* const row = std::ranges::find(kPurposes, purpose, &PurposeRow::purpose);
+  TESSERA_CHECK(row != kPurposes.end(), "each purpose has a row");
+  return *row;
 }
 
 // The options as this purpose needs them.
 BindOptions options_for(BuildPurpose purpose, const BindOptions& given) {
   BindOptions options = with_lasting_stop(given);
-  const bool measures = purpose == BuildPurpose::Measure || purpose == BuildPurpose::Quote;
-  if (measures) options.optimize = Optimize::Now;
+  if (row_of(purpose).prices == Prices::Always) options.optimize = Optimize::Now;
   return options;
 }
 

@@ -107,6 +107,7 @@ TEST(CacheIngredients, EachOptionChangesOne) {
   expect_changes("denormals", {.run = {.keeps_denormals = true}});
   expect_changes("precision", {.run = {.precision = Precision::BFloat16}});
   expect_changes("nan", {.run = {.nan = NanMode::Fast}});
+  expect_changes("fuse", {.run = {.fuse = false}});
   expect_changes("accuracy", {.run = {.accuracy = Accuracy::Fast}});
   EXPECT_THAT(cache::different_names(plain, ingredients_of({}, {"native", "reference"})),
               ElementsAre("backends"));

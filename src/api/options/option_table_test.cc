@@ -38,6 +38,22 @@ TEST(OptionTable, HasEachField) {
   }
 }
 
+// A bind finds plans that were stored for other values of these. An option that changes plans and
+// stands here makes binds use a plan of other options.
+TEST(OptionTable, StoredPlansDependOnAllButThese) {
+  std::vector<std::string_view> others;
+  for (const BindOption& option : bind_options()) {
+    if (option.ingredient.position == 0) others.push_back(option.name);
+  }
+  EXPECT_THAT(
+      others,
+      testing::UnorderedElementsAre(
+          "max_bulk_steps", "fetches_step_outputs", "fixed_shapes", "most_shapes", "optimize",
+          "frozen", "cache_dir", "cost_table", "candidate_timeout_seconds", "tune_budget_seconds",
+          "solve_budget_seconds", "in_process", "swap", "retune", "tune_all", "tuning_inputs",
+          "margin_search_seconds", "describes_candidates", "on_progress"));
+}
+
 TEST(OptionTable, HasEachNameOnce) {
   const std::string_view no_name;
   std::set<std::string_view> names;

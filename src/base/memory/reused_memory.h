@@ -107,9 +107,9 @@ class RecycledMemory {
   // `available` gives the bytes that the process could still allocate; tests substitute it.
   explicit RecycledMemory(int64_t (*available)() = available_memory_bytes);
 
-  // A tensor whose elements nobody else refers to, with any values. Small tensors, and those of
-  // another type or size than the one before, are new. Throws OutOfMemory, for large tensors before
-  // the system has to end the process.
+  // The only reference to a tensor, whose values are arbitrary. Small tensors, and those of another
+  // type or size than the one before, are new. Throws OutOfMemory, for large tensors before the
+  // system has to end the process.
   Tensor take(DataType type, const std::vector<int64_t>& dims);
 
  private:

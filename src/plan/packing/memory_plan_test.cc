@@ -247,7 +247,8 @@ TEST(PlanMemory, EndsWhenItIsOver) {
 }
 
 TEST(PlanMemory, ProvesThatAKnotAmongOtherBuffersNeedsMore) {
-  // At most 500 bytes of it are live, but it needs 600.
+  // The buffers of the knot have at most 500 bytes at any step, but no placement of them takes less
+  // than 600.
   std::vector<BufferRequest> tied;
   for (const GridBuffer& buffer : knot()) {
     tied.push_back({buffer.first, buffer.end, 100 * buffer.units});
