@@ -328,7 +328,7 @@ class PlanBuilder {
     }
     const std::optional<std::vector<int>> chosen = tuning::find_candidates(task_, plan.steps);
     if (!chosen) return refuse_only_plan(tuning::explain_missing(task_, plan.steps));
-    const Placement placement{.chosen = *chosen};
+    Placement placement{.chosen = *chosen};
     const std::string violation =
         explain_violation(make_problem(base_.graph, base_.offers, *base_.layouts), placement);
     if (!violation.empty()) return refuse_only_plan("it is no plan of this graph: " + violation);
@@ -348,8 +348,9 @@ class PlanBuilder {
     // Whether `placement` needs too much memory. If so, forbids some of its candidates in `task`.
     const auto is_restricted = [&](const Placement& placement) {
       std::optional<Constraints> restricted = fitter_->restrict_to_budget(placement, task, known_);
-      if (restricted) task = task.with(*std::move(restricted));
-      return restricted.has_value();
+      if (!restricted) return false;
+      task = task.with(*std::move(restricted));
+      return true;
     };
     while (true) {
       begin("place");

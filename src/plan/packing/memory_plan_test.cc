@@ -257,7 +257,7 @@ TEST(PlanMemory, ProvesThatAKnotAmongOtherBuffersNeedsMore) {
   for (int round = 0; round < 20; ++round) {
     // Rectangles of 500 bytes before and after it, and buffers that are live all the time.
     std::vector<BufferRequest> requests;
-    for (int place = 0; place < 6; ++place) {
+    for (int64_t place = 0; place < 6; ++place) {
       const std::vector<BufferRequest> some =
           place == round % 6 ? tied : cut_rectangle(random, 12, 6, 500);
       for (const BufferRequest& one : some) {
