@@ -4,6 +4,7 @@
   more_networks       of kinds that the zoo does not have: what users bring
   even_more_networks  of other kinds: speech, sequences, video, style transfer, windows of attention
   attention_networks  one attention each, in the sizes of real networks
+  open_networks       with open dimensions: lengths of texts and sounds, sides of images, batches
 
 networks/SET.py has them, a function each."""
 
@@ -16,7 +17,7 @@ from networks.network_writer import NetworkWriter
 
 import onnx
 
-SETS = ("more_networks", "even_more_networks", "attention_networks")
+SETS = ("more_networks", "even_more_networks", "attention_networks", "open_networks")
 
 
 def write_network(build, path, seed=0):
@@ -24,7 +25,8 @@ def write_network(build, path, seed=0):
     writer = NetworkWriter(seed)
     output = build(writer)
     path.parent.mkdir(parents=True, exist_ok=True)
-    onnx.save(writer.model(writer.inputs, output, opset=14), path)
+    onnx.save(writer.model(writer.inputs, output, opset=14, input_elements=writer.input_elements),
+              path)
 
 
 def main():

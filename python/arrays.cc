@@ -159,6 +159,11 @@ nb::dlpack::dtype storage_type(DataType type) {
 
 nb::object to_array(Tensor tensor) {
   if (tensor.is_empty()) return nb::none();
+  if (tensor.is_sequence()) {
+    nb::list arrays;
+    for (const Tensor& element : tensor.list()) arrays.append(to_array(element));
+    return arrays;
+  }
   if (tensor.device_storage() != nullptr) return nb::cast(std::move(tensor));
   if (!tensor.is_sole_owner()) {
     tensor = Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
@@ -206,6 +211,27 @@ Tensor to_tensor(nb::handle value, const std::string& location) {
               "expected an array of numbers or bools, found " +
                   nb::cast<std::string>(nb::str(nb::type_name(value.type()))) + " of dtype " +
                   type_name);
+}
+
+Tensor to_list(nb::handle value, const std::string& location) {
+  if (!nb::isinstance<nb::list>(value) && !nb::isinstance<nb::tuple>(value)) {
+    throw Error(ErrorKind::InvalidArgument, location,
+                "expected a list of arrays, found " +
+                    nb::cast<std::string>(nb::str(nb::type_name(value.type()))));
+  }
+  std::vector<Tensor> elements;
+  for (const nb::handle element : value) {
+    const std::string place = location + "[" + std::to_string(elements.size()) + "]";
+    if (nb::isinstance<nb::list>(element) || nb::isinstance<nb::tuple>(element)) {
+      elements.push_back(to_list(element, place));
+      continue;
+    }
+    // The caller may write to the array after the run, to which a result may refer.
+    const Tensor given = to_tensor(element, place);
+    elements.push_back(Tensor::copy_of(given.type(), given.dims(), given.data(),
+                                       static_cast<size_t>(given.bytes())));
+  }
+  return Tensor::sequence(std::move(elements));
 }
 
 Tensor to_shared_tensor(nb::handle value, const std::string& location) {

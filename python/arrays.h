@@ -17,6 +17,10 @@ namespace tessera::python {
 // element type. Requires the interpreter's lock.
 Tensor to_tensor(nanobind::handle value, const std::string& location);
 
+// Converts a list or tuple of arrays, or of such lists, to Tensor::sequence(), with copies of the
+// elements. Throws InvalidArgument.
+Tensor to_list(nanobind::handle value, const std::string& location);
+
 // Same as to_tensor(), but never copy: the tensor shows later changes of the array. Both throw
 // InvalidArgument if `value` is not a dense row-major array; to_writable_tensor() also if it is
 // read-only.

@@ -34,6 +34,8 @@ std::string shortened(std::string text) {
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 using Layouts = std::map<std::string, std::string>;
+using Ranges = std::map<std::string, std::vector<SizeRange>>;
+using ShapeSets = std::vector<Shapes>;
 using Progress = std::function<bool(const TuneProgress&)>;
 
 // Columns of the lines of help(Model.bind).
@@ -65,8 +67,13 @@ const char* type_text(const Field<Layouts>& /*field*/) {
   return "collections.abc.Mapping[str, str] | None";
 }
 const char* type_text(const Field<Shapes>& /*field*/) {
-  return "collections.abc.Mapping[str, collections.abc.Sequence[int]] | None";
+  return "collections.abc.Mapping[str, collections.abc.Sequence[int | range]] | "
+         "collections.abc.Sequence[collections.abc.Mapping[str, collections.abc.Sequence[int]]] | "
+         "None";
 }
+// No keyword of Python: `shapes` has what these say.
+const char* type_text(const Field<Ranges>& /*field*/) { return ""; }
+const char* type_text(const Field<ShapeSets>& /*field*/) { return ""; }
 const char* type_text(const Field<std::map<std::string, Tensor>>& /*field*/) {
   return "collections.abc.Mapping[str, numpy.typing.ArrayLike]";
 }
@@ -107,6 +114,59 @@ bool read(const BindOption& /*option*/, nb::handle given, std::vector<StatePair>
   return true;
 }
 
+// A size, or a range of sizes. Throws InvalidArgument for a range that has no sizes, or negative
+// ones.
+bool read_sizes(nb::handle given, SizeRange& sizes) {
+  if (nb::try_cast(given, sizes.low)) {
+    sizes.high = sizes.low;
+    return true;
+  }
+  if (!PyRange_Check(given.ptr())) return false;
+  int64_t stop = 0;
+  if (!nb::try_cast(given.attr("start"), sizes.low) || !nb::try_cast(given.attr("stop"), stop) ||
+      !nb::try_cast(given.attr("step"), sizes.step)) {
+    throw Error(ErrorKind::InvalidArgument, "shapes",
+                "expected a range whose numbers fit 64 bits, found " +
+                    nb::cast<std::string>(nb::repr(given)));
+  }
+  if (sizes.step < 1 || stop <= sizes.low || sizes.low < 0) {
+    throw Error(ErrorKind::InvalidArgument, "shapes",
+                "expected a range of at least one size, upwards from 0 or more, such as range(1, "
+                "513), found " +
+                    nb::cast<std::string>(nb::repr(given)));
+  }
+  sizes.high = stop - 1 - (stop - 1 - sizes.low) % sizes.step;
+  return true;
+}
+
+bool read(const BindOption& /*option*/, nb::handle /*given*/, Ranges& /*ranges*/) { return false; }
+bool read(const BindOption& /*option*/, nb::handle /*given*/, ShapeSets& /*sets*/) { return false; }
+
+// Reads what `shapes` of Python says into three options: shapes, ranges of sizes, or a list of
+// shapes. False if it has another type.
+bool read_shapes(nb::handle given, BindOptions& options) {
+  if (given.is_none() || nb::try_cast(given, options.shapes)) return true;
+  if (nb::isinstance<nb::list>(given) || nb::isinstance<nb::tuple>(given)) {
+    if (!nb::try_cast(given, options.more_shapes) || options.more_shapes.empty()) return false;
+    options.shapes = options.more_shapes.front();
+    options.more_shapes.erase(options.more_shapes.begin());
+    return true;
+  }
+  std::map<std::string, nb::object> by_name;
+  if (!nb::try_cast(given, by_name)) return false;
+  for (const auto& [name, sizes] : by_name) {
+    if (nb::try_cast(sizes, options.shapes[name])) continue;
+    options.shapes.erase(name);
+    std::vector<nb::object> each;
+    if (!nb::try_cast(sizes, each)) return false;
+    std::vector<SizeRange>& ranges = options.shape_ranges[name];
+    for (const nb::object& one : each) {
+      if (!read_sizes(one, ranges.emplace_back())) return false;
+    }
+  }
+  return true;
+}
+
 // bind() calls it through PythonProgress.
 bool read(const BindOption& /*option*/, nb::handle given, Progress& /*callable*/) {
   return given.is_none() || PyCallable_Check(given.ptr()) != 0;
@@ -142,8 +202,10 @@ bool read(const BindOption& option, nb::handle given, std::optional<Optimize>& v
 
 void read_option(const BindOption& option, nb::handle given, BindOptions& options) {
   const bool is_read =
-      std::visit([&](const auto& field) { return read(option, given, field.edit(options)); },
-                 option.field.typed);
+      option.name == "shapes"
+          ? read_shapes(given, options)
+          : std::visit([&](const auto& field) { return read(option, given, field.edit(options)); },
+                       option.field.typed);
   if (is_read) return;
   const std::string type = type_text_of(option);
   const bool is_too_large = type == "int" && PyLong_Check(given.ptr()) != 0;
@@ -210,8 +272,9 @@ std::string bind_text() {
     text += wrapped(std::string(option.keyword) + ": " + std::string(option.help));
   }
   return text + R"(
-Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
-still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
+If shapes that the model leaves open are not given, the first run decides, and plans for its inputs.
+
+Raises InvalidArgument (an unknown name, a shape that contradicts the model), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
 is allocated, or no plan fits into memory_budget_bytes).
 
     pins = [tessera.Pin("conv1", "reference")]

@@ -57,7 +57,20 @@ std::string values_text(const std::vector<ValueDescription>& values) {
   return text;
 }
 
-NamedTensors by_name(const nb::handle mapping) {
+namespace {
+
+// Adds the value of an input: an array, a list of arrays, or None for an optional without content.
+void add_input(NamedTensors& tensors, std::string input, nb::handle value,
+               const NamedInputs& inputs) {
+  if (value.is_none() && inputs.optionals.contains(input)) return;
+  AnyTensor tensor = inputs.lists.contains(input) ? AnyTensor(to_list(value, location_of(input)))
+                                                  : to_any_tensor(value, location_of(input));
+  tensors.emplace(std::move(input), std::move(tensor));
+}
+
+}  // namespace
+
+NamedTensors by_name(const nb::handle mapping, const NamedInputs& inputs) {
   NamedTensors tensors;
   for (const nb::handle key : nb::iter(mapping)) {
     if (!nb::isinstance<nb::str>(key)) {
@@ -71,8 +84,8 @@ NamedTensors by_name(const nb::handle mapping) {
                   "expected the names of inputs as keys, found text that is not Unicode: " +
                       nb::cast<std::string>(nb::steal(PyObject_ASCII(key.ptr()))));
     }
-    AnyTensor tensor = to_any_tensor(mapping[key], location_of(input));
-    tensors.emplace(std::move(input), std::move(tensor));
+    const nb::object value = mapping[key];
+    add_input(tensors, std::move(input), value, inputs);
   }
   return tensors;
 }
@@ -91,7 +104,8 @@ std::map<std::string, Tensor> dense_by_name(const nb::handle mapping) {
 
 namespace {
 
-NamedTensors in_order(const nb::args& arrays, const std::vector<std::string>& inputs) {
+NamedTensors in_order(const nb::args& arrays, const NamedInputs& named) {
+  const std::vector<std::string>& inputs = named.names;
   if (arrays.size() != inputs.size()) {
     std::string names;
     for (const std::string& input : inputs) names += (names.empty() ? "" : ", ") + input;
@@ -102,8 +116,7 @@ NamedTensors in_order(const nb::args& arrays, const std::vector<std::string>& in
   }
   NamedTensors tensors;
   for (size_t index = 0; index < inputs.size(); ++index) {
-    const std::string& input = inputs[index];
-    tensors.emplace(input, to_any_tensor(arrays[index], location_of(input)));
+    add_input(tensors, inputs[index], arrays[index], named);
   }
   return tensors;
 }
@@ -115,10 +128,9 @@ bool is_mapping(nb::handle value) {
 
 }  // namespace
 
-NamedTensors by_name_or_in_order(const nb::args& inputs,
-                                 const std::vector<std::string>& input_names) {
-  if (inputs.size() == 1 && is_mapping(inputs[0])) return by_name(inputs[0]);
-  return in_order(inputs, input_names);
+NamedTensors by_name_or_in_order(const nb::args& inputs, const NamedInputs& named_inputs) {
+  if (inputs.size() == 1 && is_mapping(inputs[0])) return by_name(inputs[0], named_inputs);
+  return in_order(inputs, named_inputs);
 }
 
 namespace {
@@ -168,7 +180,7 @@ nb::list run(SharedExecutor& shared, const nb::args& inputs,
              const std::optional<std::vector<std::string>>& outputs) {
   NamedTensors tensors;
   if (!inputs.empty() || !shared.has_bound_input) {
-    tensors = by_name_or_in_order(inputs, shared.input_names);
+    tensors = by_name_or_in_order(inputs, shared.named_inputs);
   }
   std::vector<std::string> names;
   std::vector<nb::object> bound;  // by output; empty for outputs that are not bound
@@ -251,8 +263,9 @@ that the argument `outputs` names, in its order. All are computed in any case. T
 the caller; later runs do not change them, except those that were passed to bind_output().
 
 If the model leaves shapes open, and arrays have other shapes than in the previous run, the executor
-switches to a plan for these shapes. That takes microseconds if it has such a plan (it keeps the
-most recently used `most_shapes`); otherwise it plans, but measures nothing. Afterwards `inputs`,
+switches to these shapes. That takes microseconds if it has a plan for them, or for a family of shapes
+to which they belong; otherwise it plans, but measures nothing. If bind() did not know all shapes, the
+first run does what bind() does otherwise. Afterwards `inputs`,
 `outputs` and plan() describe the new shapes.
 
 An input is read in place if it is dense, row-major and starts at a multiple of 64 bytes, and copied
@@ -374,6 +387,9 @@ void bind_plan(ExecutorClass& binding) {
       .def_prop_ro(
           "threads", [](const SharedExecutor& shared) { return shared.executor().threads(); },
           "The number of threads that run() uses.")
+      .def_prop_ro(
+          "has_shapes", [](const SharedExecutor& shared) { return shared.executor().has_shapes(); },
+          "False before the first run if bind() did not know all shapes: that run decides.")
       .def("plan", &described<&Executor::plan>,
            nb::sig("def plan(self) -> tessera.descriptions.PlanDescription"),
            "The steps of run() for the shapes of the newest run, which backend runs each, and "

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,12 +18,28 @@
 
 namespace tessera::python {
 
+// The inputs of a model, in their order.
+struct NamedInputs {
+  NamedInputs() = default;
+  explicit NamedInputs(const std::vector<ValueDescription>& inputs) {
+    for (const ValueDescription& input : inputs) {
+      names.push_back(input.name);
+      if (input.type == DataType::Sequence) lists.insert(input.name);
+      if (input.text.starts_with("optional(")) optionals.insert(input.name);
+    }
+  }
+
+  std::vector<std::string> names;
+  std::set<std::string> lists;      // those that take lists of arrays
+  std::set<std::string> optionals;  // those that take None, too
+};
+
 // An executor that several threads may use. The interpreter's lock is released during a run, so a
 // mutex makes the threads take turns.
 class SharedExecutor {
  public:
   explicit SharedExecutor(Executor executor) : executor_(std::move(executor)) {
-    for (const ValueDescription& input : executor_->inputs()) input_names.push_back(input.name);
+    named_inputs = NamedInputs(executor_->inputs());
   }
   // The destructor may wait, for example for a plan that is being built. That work may write to the
   // log, which needs the interpreter's lock.
@@ -54,7 +71,7 @@ class SharedExecutor {
   // May be called from any thread, also during a run.
   void cancel() { executor_->cancel(); }
 
-  std::vector<std::string> input_names;
+  NamedInputs named_inputs;
   // The arrays to which outputs are bound, by name. Changes with the executor's bindings, in one
   // turn (exclusively()); copying or destroying an array also requires the interpreter's lock.
   std::map<std::string, nanobind::object> bound_outputs;
@@ -78,11 +95,10 @@ using NamedTensors = std::map<std::string, AnyTensor>;
 
 // Converts a dictionary of arrays. Throws InvalidArgument if a key is not a string. Requires the
 // interpreter's lock.
-NamedTensors by_name(nanobind::handle mapping);
-// Converts the arguments of run(): a dictionary, or one array for each of `input_names`, in order.
+NamedTensors by_name(nanobind::handle mapping, const NamedInputs& inputs = {});
+// Converts the arguments of run(): a dictionary, or one array for each of `named_inputs`, in order.
 // Throws InvalidArgument if there are more or fewer arrays. Requires the interpreter's lock.
-NamedTensors by_name_or_in_order(const nanobind::args& inputs,
-                                 const std::vector<std::string>& input_names);
+NamedTensors by_name_or_in_order(const nanobind::args& inputs, const NamedInputs& named_inputs);
 // Same as by_name(), for dense arrays only. Throws InvalidArgument if an array is sparse.
 std::map<std::string, Tensor> dense_by_name(nanobind::handle mapping);
 

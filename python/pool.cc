@@ -31,10 +31,10 @@ constexpr std::chrono::milliseconds kSignalPoll{50};
 // `Pool(model).submit(x)` gives a future that ends.
 struct SharedPool {
   std::shared_ptr<Pool> pool;
-  std::vector<std::string> input_names;
+  NamedInputs named_inputs;
 
   explicit SharedPool(std::shared_ptr<Pool> of) : pool(std::move(of)) {
-    for (const ValueDescription& input : pool->inputs()) input_names.push_back(input.name);
+    named_inputs = NamedInputs(pool->inputs());
   }
   ~SharedPool() {
     if (PyGILState_Check() == 0) return;
@@ -96,7 +96,7 @@ void settle(PendingFuture& pending, PoolResult result) {
 }
 
 nb::object submit(SharedPool& shared, const nb::args& arrays, bool waits) {
-  const NamedTensors inputs = by_name_or_in_order(arrays, shared.input_names);
+  const NamedTensors inputs = by_name_or_in_order(arrays, shared.named_inputs);
   nb::object future = nb::module_::import_("tessera.pool_future").attr("PoolFuture")();
   const auto pending = std::make_shared<PendingFuture>(future, shared.pool);
   const auto add = [&](std::chrono::nanoseconds max_wait) {

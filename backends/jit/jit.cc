@@ -96,6 +96,7 @@ void Jit::offer(plugin::ProposeContext& context, const FusedGroup& given) const 
 
 void Jit::propose(const plugin::Graph& graph, const plugin::ProposeOptions& options,
                   plugin::Proposals& proposals) {
+  if (options.takes_sizes) return;
   plugin::ProposeContext context(graph, options, proposals);
   for (const FusedGroup& group : groups_of(context)) {
     try {

@@ -25,7 +25,7 @@ constexpr Propose kFamilies[] = {
     propose_gathers,
     propose_group_normalizations,
     propose_layer_normalizations,
-    propose_lstms,
+    propose_recurrences,
     propose_one_hots,
     propose_pads,
     propose_poolings,

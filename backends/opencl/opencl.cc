@@ -56,6 +56,7 @@ plugin::Description Opencl::describe() {
 
 void Opencl::propose(const plugin::Graph& graph, const plugin::ProposeOptions& options,
                      plugin::Proposals& proposals) {
+  if (options.takes_sizes) return;
   plugin::ProposeContext context(graph, options, proposals);
   for (const std::shared_ptr<Device>& device : devices_) {
     const Offers offers(context, device);

@@ -117,6 +117,7 @@ plugin::Description Openvino::describe() {
 
 void Openvino::propose(const plugin::Graph& graph, const plugin::ProposeOptions& options,
                        plugin::Proposals& proposals) {
+  if (options.takes_sizes) return;
   const std::string useless = explain_useless(options);
   if (!useless.empty()) {
     for (int32_t node = 0; node < graph.node_count(); ++node) proposals.refuse(node, useless);

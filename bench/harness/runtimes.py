@@ -12,16 +12,25 @@ from harness.turns import take_turns, timer_of
 OWN = "tessera"
 NAN_FAST_ROW = "tessera:nan=fast"
 UNFUSED_ROW = "tessera:fuse=off"
+PLANS_ROW = "tessera:plans"  # a plan for each set of input shapes
 
 
 def bind_options_of(row):
     """Tessera's bind options for the row of this name, in addition to those of all rows. Omits an
     option that an earlier build (bench/builds.py) does not have."""
-    return {NAN_FAST_ROW: {"nan": "fast"}, UNFUSED_ROW: {"fuse": False}}.get(row, {})
+    return {NAN_FAST_ROW: {"nan": "fast"}, UNFUSED_ROW: {"fuse": False},
+            PLANS_ROW: {"families": False}}.get(row, {})
 
 
 def shapes_of(inputs):
     return {name: array.shape for name, array in inputs.items()}
+
+
+def ranges_of(task):
+    """The shapes of `task["ranges"]`, in which a size may be its lowest and its highest number, as
+    Model.bind() takes them; None without any."""
+    return {name: tuple(range(dim[0], dim[1] + 1) if isinstance(dim, list) else dim for dim in dims)
+            for name, dims in task.get("ranges", {}).items()} or None
 
 
 def load_tessera(model, threads=None):
@@ -35,10 +44,10 @@ def load_tessera(model, threads=None):
 class Tessera:
     """Tessera on all its backends, or on the named ones."""
 
-    def __init__(self, model, inputs, threads, backends=(), costs="", **options):
+    def __init__(self, model, inputs, threads, backends=(), costs="", shapes=None, **options):
         self.inputs = inputs
         self.executor = load_tessera(model, threads).bind(
-            shapes_of(inputs), threads=threads, backends=backends, cost_table=costs,
+            shapes or shapes_of(inputs), threads=threads, backends=backends, cost_table=costs,
             **{"optimize": False, **options})
 
     def run(self):
@@ -106,8 +115,7 @@ class OpenVino:
 
         core = openvino.Core()
         network = core.read_model(model)
-        if any(port.partial_shape.is_dynamic for port in network.inputs):
-            network.reshape(shapes_of(inputs))
+        self.fix_shapes(network, inputs)
         self.compiled = core.compile_model(network, "CPU", {
             **self.SETTINGS, "INFERENCE_NUM_THREADS": threads, **settings})
         # The inputs that the compiled network kept; inputs that nothing reads are removed.
@@ -116,12 +124,25 @@ class OpenVino:
         self.outputs = self.compiled.outputs
         self.request = self.compiled.create_infer_request()
 
+    def fix_shapes(self, network, inputs):
+        if any(port.partial_shape.is_dynamic for port in network.inputs):
+            network.reshape(shapes_of(inputs))
+
     def run(self, **options):
         results = self.request.infer(self.inputs, share_inputs=True, **options)
         return [results[port] for port in self.outputs]
 
 
+class OpenOpenVino(OpenVino):
+    """OpenVINO with the dimensions that the model leaves open, as the other runtimes have them."""
+
+    def fix_shapes(self, network, inputs):
+        pass
+
+
 PEERS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}
+# The same for runs on inputs of several shapes.
+OPEN_PEERS = {**PEERS, "openvino": OpenOpenVino}
 
 
 def random_inputs(model, shapes):
@@ -172,10 +193,18 @@ def differences(expected, outputs):
     return {name: text for name, text in found.items() if text}
 
 
+def check_agreement(outputs):
+    """Ends the process if a runtime's outputs, by its name, differ from the first peer's."""
+    standard = next((name for name in outputs if name in PEERS), next(iter(outputs)))
+    wrong = differences(outputs[standard], outputs)
+    if wrong:
+        raise SystemExit("; ".join(f"{name}: {text}" for name, text in wrong.items()))
+
+
 # --- One process with all runtimes ---
 
 
-def load_all(task):
+def load_all(task, peers=PEERS):
     """The runtimes of `task["runtimes"]`, by name, and the milliseconds that each took to load."""
     # OpenVINO's copy of oneTBB is the newest, so it is loaded first and used by all.
     if "openvino" in task["runtimes"]:
@@ -184,26 +213,27 @@ def load_all(task):
     loaded, load_ms = {}, {}
     for name, backends in task["runtimes"].items():
         started = time.perf_counter()
-        if name in PEERS:
-            loaded[name] = PEERS[name](task["model"], inputs, task["threads"])
+        if name in peers:
+            loaded[name] = peers[name](task["model"], inputs, task["threads"])
         else:
             loaded[name] = Tessera(task["model"], inputs, task["threads"], backends,
-                                   task.get("costs", {}).get(name, ""), **bind_options_of(name))
+                                   task.get("costs", {}).get(name, ""), ranges_of(task),
+                                   **bind_options_of(name))
         load_ms[name] = (time.perf_counter() - started) * 1e3
     return loaded, load_ms
+
+
+def versions_of(loaded):
+    """Name of a runtime that is loaded -> its version."""
+    return {name: sys.modules[name].__version__.partition("-")[0]
+            for name in loaded if ":" not in name}
 
 
 def compare_runtimes(task):
     """For run_process(): loads one model in the runtimes `task["runtimes"]`, name -> backends of
     Tessera; checks that their outputs agree with the first peer's, and times them in turns."""
     loaded, load_ms = load_all(task)
-    standard = next((name for name in loaded if name in PEERS), next(iter(loaded)))
-    expected = loaded[standard].run()
-    wrong = differences(expected, {name: runtime.run() for name, runtime in loaded.items()})
-    if wrong:
-        raise SystemExit("; ".join(f"{name}: {text}" for name, text in wrong.items()))
-    versions = {name: sys.modules[name].__version__.partition("-")[0]
-                for name in loaded if ":" not in name}
+    check_agreement({name: runtime.run() for name, runtime in loaded.items()})
     timers = {name: timer_of(runtime.run) for name, runtime in loaded.items()}
-    return {"load_ms": load_ms, "versions": versions,
+    return {"load_ms": load_ms, "versions": versions_of(loaded),
             "times": take_turns(timers, task["seconds"], seed=task["seed"])}

@@ -26,11 +26,15 @@ class NetworkWriter(GraphWriter):
     def __init__(self, seed=0, element=np.float32):
         super().__init__(element)
         self.random = np.random.default_rng(seed)
-        self.inputs = {}
+        self.inputs, self.input_elements = {}, {}
 
-    def input(self, *shape, name="x", features=0):
-        """An input; its features are the channels of a feature map, otherwise the last axis."""
+    def input(self, *shape, name="x", features=0, element=None):
+        """An input; its features are the channels of a feature map, otherwise the last axis. A text
+        among its sizes is the name of a dimension that stays open; `element` is its type, if that
+        is not the writer's."""
         self.inputs[name] = list(shape)
+        if element:
+            self.input_elements[name] = element
         return with_features(name, features or shape[1 if len(shape) > 3 else -1])
 
     def op(self, name, *inputs, **attributes):

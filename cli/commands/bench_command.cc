@@ -7,6 +7,7 @@
 #include <exception>
 #include <latch>
 #include <mutex>
+#include <set>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "cli/arguments/bind_arguments.h"
 #include "cli/commands/bound_model.h"
 #include "cli/commands/command.h"
+#include "cli/inputs/shape_ranges.h"
 #include "cli/output/quantities.h"
 #include "cli/output/staged_files.h"
 #include "cli/plans/trace_file.h"
@@ -190,13 +192,15 @@ constexpr double kMaxBenchSeconds = 86400;
 constexpr uint64_t kMaxWarmupRuns = 1'000'000;
 constexpr uint64_t kMaxStreams = 1024;
 constexpr uint64_t kMaxThreads = 1'000'000;
+constexpr uint64_t kMaxRequests = 1'000'000;
 
 struct BenchArguments {
   ModelArguments model;
-  std::string seconds = "2";
+  std::optional<std::string> seconds;
   std::string warmup = "1";
   std::string trace_file;
   std::optional<std::string> streams;
+  std::optional<std::string> requests;
   bool is_json = false;
 };
 
@@ -205,9 +209,13 @@ struct Effort {
   uint64_t warmup_runs = 0;
 };
 
+uint64_t parse_warmup_runs(const BenchArguments& arguments) {
+  return parse_whole_number("--warmup", arguments.warmup, 0, kMaxWarmupRuns);
+}
+
 Effort parse_effort(const BenchArguments& arguments) {
-  return {parse_positive_number("--seconds", arguments.seconds, kMaxBenchSeconds),
-          parse_whole_number("--warmup", arguments.warmup, 0, kMaxWarmupRuns)};
+  return {parse_positive_number("--seconds", arguments.seconds.value_or("2"), kMaxBenchSeconds),
+          parse_warmup_runs(arguments)};
 }
 
 std::string measuring_text(double elapsed_seconds, const Effort& effort, size_t runs) {
@@ -222,16 +230,23 @@ double run_once(BoundModel& bound) {
   return milliseconds(Clock::now() - start);
 }
 
+// The time of the first run; then runs that are not measured.
+double run_first(BoundModel& bound, uint64_t warmup_runs, const Interrupt& interrupt,
+                 Progress& progress) {
+  progress.show("running for the first time");
+  const double first_ms = run_once(bound);
+  for (uint64_t run = 0; run < warmup_runs && !interrupt.is_interrupted(); ++run) {
+    progress.show("warming up, run " + std::to_string(run + 1) + " of " +
+                  std::to_string(warmup_runs));
+    run_once(bound);
+  }
+  return first_ms;
+}
+
 // Runs until the time is up, at least once.
 void measure_runs(BoundModel& bound, const Effort& effort, const Interrupt& interrupt,
                   Progress& progress, BenchReport& report) {
-  progress.show("running for the first time");
-  report.first_ms = run_once(bound);
-  for (uint64_t run = 0; run < effort.warmup_runs && !interrupt.is_interrupted(); ++run) {
-    progress.show("warming up, run " + std::to_string(run + 1) + " of " +
-                  std::to_string(effort.warmup_runs));
-    run_once(bound);
-  }
+  report.first_ms = run_first(bound, effort.warmup_runs, interrupt, progress);
   const Clock::time_point start = Clock::now();
   double elapsed_seconds = 0;
   while (!interrupt.is_interrupted() &&
@@ -244,13 +259,15 @@ void measure_runs(BoundModel& bound, const Effort& effort, const Interrupt& inte
   }
 }
 
-// An interruption also cancels the current run; the report then has fewer runs.
-void measure(BoundModel& bound, const Effort& effort, Progress& progress, BenchReport& report) {
-  const Interrupt interrupt(&bound.executor);
+// Calls `runs`, which measures runs of `executor` and adds their times to `run_ms`. An interruption
+// also cancels the current run; there are fewer times then.
+template <class Runs>
+void measure(Executor& executor, const std::vector<double>& run_ms, const Runs& runs) {
+  const Interrupt interrupt(&executor);
   try {
-    measure_runs(bound, effort, interrupt, progress, report);
+    runs(interrupt);
   } catch (const Error& error) {
-    const bool is_enough = interrupt.is_interrupted() && !report.run_ms.empty();
+    const bool is_enough = interrupt.is_interrupted() && !run_ms.empty();
     if (error.kind() != ErrorKind::Cancelled || !is_enough) throw;
   }
 }
@@ -329,7 +346,101 @@ CommandResult bench_streams(const BenchArguments& given) {
                                    : streams_text(report, stdout_style())};
 }
 
+// Calls `call`; an error that it throws also says which shapes the request has.
+template <class Call>
+auto naming_shapes(const NamedShapes& shapes, const Call& call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Cancelled) throw;
+    std::string message = error.message() + "; the shapes of this request:";
+    for (const auto& [input, dims] : shapes) message += " '" + input + "' " + dims_text(dims);
+    throw Error(error.kind(), error.where(), message);
+  }
+}
+
+// Runs requests one after the other. Drawing their shapes and making their inputs is not measured.
+void measure_requests(const ModelRequest& request, const LoadedModel& loaded, ShapeDraw& draw,
+                      uint64_t requests, const Interrupt& interrupt, BoundModel& bound,
+                      RequestsReport& report) {
+  std::vector<ValueDescription> inputs = bound.executor.inputs();
+  std::set<NamedShapes> seen;
+  while (!interrupt.is_interrupted() && report.run_ms.size() < requests) {
+    const NamedShapes shapes = shapes_to_bind(draw.next(), loaded.inputs);
+    set_shapes(shapes, loaded.description.inputs, inputs);
+    report.run_ms.push_back(naming_shapes(shapes, [&] {
+      request.give_inputs(loaded, inputs, bound);
+      return run_once(bound);
+    }));
+    seen.insert(shapes);
+    report.shapes = std::ssize(seen);
+    request.progress().show_live([requests, done = report.run_ms.size()] {
+      return "measuring: " + std::to_string(done) + " of " +
+             count_text(static_cast<int64_t>(requests), "request") + " (Ctrl-C: stop)";
+    });
+  }
+}
+
+// Options that mean nothing for requests of random shapes are errors.
+void check_beside_ranges(const BenchArguments& arguments) {
+  const auto refuse_option = [](const char* option, const char* reason) {
+    throw Error(ErrorKind::InvalidArgument, option,
+                "expected no range of sizes in --shape beside it: " + std::string(reason));
+  };
+  if (arguments.streams) refuse_option("--streams", "requests run on one executor");
+  if (!arguments.trace_file.empty()) refuse_option("--trace", "a trace shows one plan");
+  if (arguments.seconds) refuse_option("--seconds", "--requests says how many runs are measured");
+}
+
+CommandResult bench_requests(const BenchArguments& given) {
+  check_beside_ranges(given);
+  const uint64_t requests =
+      parse_whole_number("--requests", given.requests.value_or("100"), 1, kMaxRequests);
+  const uint64_t warmup_runs = parse_warmup_runs(given);
+  ModelArguments arguments = given.model;
+  arguments.shapes.clear();
+  std::vector<RangedShape> ranged;
+  for (const std::string& shape : given.model.shapes) {
+    if (has_range(shape)) {
+      ranged.push_back(parse_ranged_shape(shape));
+    } else {
+      arguments.shapes.push_back(shape);
+    }
+  }
+  const ModelRequest request(arguments, MissingInputs::AreRandom, BindOptions{});
+  const Clock::time_point origin = Clock::now();
+  LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
+  ShapeDraw draw(ranged, loaded.description.inputs, loaded.shapes, loaded.inputs,
+                 request.seed().value_or(0));
+  loaded.shape_ranges = draw.ranges();
+  const NamedShapes first =
+      with_middle_shapes({.shapes = loaded.shapes, .shape_ranges = loaded.shape_ranges}).shapes;
+  BoundModel bound = naming_shapes(first, [&] { return request.bind(loaded, origin); });
+  request.progress().show("building the final plan");
+  bound.executor.wait_for_swap();
+  RequestsReport report;
+  report.model = loaded.description.file;
+  report.load_ms = milliseconds(loaded.load.duration);
+  report.bind_ms = milliseconds(bound.bind.duration);
+  report.threads = bound.executor.threads();
+  report.counts = count_steps(bound.executor.plan());
+  report.cache = bound.executor.cache_report();
+  measure(bound.executor, report.run_ms, [&](const Interrupt& interrupt) {
+    report.first_ms = naming_shapes(
+        first, [&] { return run_first(bound, warmup_runs, interrupt, request.progress()); });
+    measure_requests(request, loaded, draw, requests, interrupt, bound, report);
+  });
+  return {kFine,
+          given.is_json ? json_text(requests_json(report)) : requests_text(report, stdout_style())};
+}
+
 CommandResult bench(const BenchArguments& arguments) {
+  if (std::ranges::any_of(arguments.model.shapes, has_range)) return bench_requests(arguments);
+  if (arguments.requests) {
+    throw Error(ErrorKind::InvalidArgument, "--requests '" + *arguments.requests + "'",
+                "expected a range of sizes in --shape beside it, such as tokens=1x8..128; "
+                "--seconds says how long to measure one shape");
+  }
   if (arguments.streams) return bench_streams(arguments);
   const Effort effort = parse_effort(arguments);
   check_writable_file("--trace", arguments.trace_file);
@@ -352,7 +463,9 @@ CommandResult bench(const BenchArguments& arguments) {
   report.compiled = bound.executor.compiled();
   report.memory = bound.executor.plan().memory;
   report.library_bytes = bound.executor.plan().library_bytes;
-  measure(bound, effort, request.progress(), report);
+  measure(bound.executor, report.run_ms, [&](const Interrupt& interrupt) {
+    measure_runs(bound, effort, interrupt, request.progress(), report);
+  });
   request.progress().show("writing the report");
   if (arguments.is_json) {
     report.dispatch_ns_per_step = bound.executor.measure_dispatch_ns();
@@ -372,6 +485,9 @@ Command make_bench_command(CommandOptions command) {
                      "SECONDS: how long to measure; at least one run (default 2)");
   command.add_option("--warmup", arguments->warmup,
                      "N: runs after the first that are not measured (default 1)");
+  command.add_option("--requests", arguments->requests,
+                     "N: if --shape has a range of sizes, such as tokens=1x8..128, how many "
+                     "requests to measure, each with sizes drawn from it (default 100)");
   command.add_option("--streams", arguments->streams,
                      "N: run N executors of the model at the same time, with a thread each "
                      "(--threads sets the threads of all together), and print requests per second");
@@ -383,7 +499,8 @@ Command make_bench_command(CommandOptions command) {
       "so far.\n\n"
       "Example:\n"
       "  tessera bench resnet50.onnx --threads 2 --seconds 5 --backends onednn\n"
-      "  tessera bench resnet50.onnx --streams 4 --seconds 5");
+      "  tessera bench resnet50.onnx --streams 4 --seconds 5\n"
+      "  tessera bench bert.onnx --shape tokens=1x8..128 --requests 200");
   return [arguments] { return bench(*arguments); };
 }
 

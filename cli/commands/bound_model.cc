@@ -71,8 +71,10 @@ void add_load_options(CommandOptions command, CommandBits of, ModelArguments& ar
                      missing == MissingInputs::AreErrors
                          ? "SEED: use random numbers for inputs without a file"
                          : "SEED: a seed of random numbers for inputs without a file (default 0)");
-  command.add_repeatable("--shape", arguments.shapes,
-                         "NAME=SHAPE: the shape of an input, e.g. 1x3x224x224 or scalar");
+  command.add_repeatable(
+      "--shape", arguments.shapes,
+      std::string("NAME=SHAPE: the shape of an input, e.g. 1x3x224x224 or scalar") +
+          (of == kBenchCommand ? "; 1x8..128 draws a size for each request" : ""));
   command.add_flag("--strict", arguments.is_strict,
                    "fail if a shape declared inside the model is wrong");
   command.add_flag("--copy-weights", arguments.copies_weights,
@@ -111,16 +113,20 @@ LoadedModel ModelRequest::load(Clock::time_point origin, bool keeps_all_values) 
                                          .copies_weights = arguments_.copies_weights});
   });
   ModelDescription description = model.describe();
-  const NamedShapes shapes = parse_shapes(arguments_.shapes, description.inputs);
+  NamedShapes shapes = parse_shapes(arguments_.shapes, description.inputs);
   NamedTensors inputs = read_inputs(arguments_.inputs, description.inputs, shapes);
   if (!seed_) check_all_given(description.inputs, inputs);
-  return {std::move(model), std::move(description), std::move(inputs), span};
+  return {.model = std::move(model),
+          .description = std::move(description),
+          .shapes = std::move(shapes),
+          .inputs = std::move(inputs),
+          .load = span};
 }
 
 BindOptions ModelRequest::options_for(const LoadedModel& loaded) const {
   BindOptions options = options_;
-  options.shapes =
-      shapes_to_bind(parse_shapes(arguments_.shapes, loaded.description.inputs), loaded.inputs);
+  options.shapes = shapes_to_bind(loaded.shapes, loaded.inputs);
+  options.shape_ranges = loaded.shape_ranges;
   options.tune.tuning_inputs = loaded.inputs;
   return options;
 }
@@ -147,6 +153,15 @@ std::string ModelRequest::to_onnx(
   return loaded.model.to_onnx(options_for(loaded), notes);
 }
 
+void ask_for_shapes(const Model& model, const BindOptions& options) {
+  try {
+    model.describe(with_middle_shapes(options).shapes);
+  } catch (const Error& error) {
+    throw Error(error.kind(), error.where(), error.message() + ", by --shape");
+  }
+  throw Error(ErrorKind::InvalidArgument, "option '--shape'", "expected shapes of all inputs");
+}
+
 void ModelRequest::save_bundle(const LoadedModel& loaded, const std::filesystem::path& file,
                                const std::vector<std::vector<std::string>>& shape_sets) const {
   BindOptions common = options_for(loaded);
@@ -169,14 +184,23 @@ BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origi
   Span span;
   Executor executor = timed(origin, span, [&] {
     const WatchedTuning watched(options, *progress_);
-    return loaded.model.bind(options);
+    Executor bound = loaded.model.bind(options);
+    if (!bound.has_shapes()) ask_for_shapes(loaded.model, options);
+    return bound;
   });
   if (exits_on_signal) Termination::check();
   progress_->show("preparing inputs");
-  NamedTensors inputs = loaded.inputs;
-  if (seed_) add_random(executor.inputs(), *seed_, inputs);
-  NamedFeeds feeds = feeds_of(executor.inputs(), inputs, backends_);
-  return {std::move(executor), std::move(inputs), std::move(feeds), span};
+  BoundModel bound{std::move(executor), {}, {}, span};
+  give_inputs(loaded, bound.executor.inputs(), bound);
+  return bound;
+}
+
+void ModelRequest::give_inputs(const LoadedModel& loaded,
+                               const std::vector<ValueDescription>& inputs,
+                               BoundModel& bound) const {
+  bound.inputs = loaded.inputs;
+  if (seed_) add_random(inputs, *seed_, bound.inputs);
+  bound.feeds = feeds_of(inputs, bound.inputs, backends_);
 }
 
 }  // namespace tessera::cli

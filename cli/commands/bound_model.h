@@ -75,9 +75,15 @@ class WatchedTuning {
 struct LoadedModel {
   Model model;
   ModelDescription description;
+  NamedShapes shapes;                                               // of the --shape arguments
+  std::map<std::string, std::vector<SizeRange>> shape_ranges = {};  // the same
   NamedTensors inputs;  // inputs that were read from files
   Span load;
 };
+
+// Throws InvalidArgument for an executor that was bound without all shapes: a command has no first
+// run that could decide.
+[[noreturn]] void ask_for_shapes(const Model& model, const BindOptions& options);
 
 // An executor with all its inputs.
 struct BoundModel {
@@ -117,12 +123,20 @@ class ModelRequest {
   void save_bundle(const LoadedModel& loaded, const std::filesystem::path& file,
                    const std::vector<std::vector<std::string>>& shape_sets) const;
 
-  // Binds to the shapes of the arguments and of the inputs' files; `fetch` and
+  // Binds to the shapes of `loaded` and of the inputs' files; `fetch` and
   // `fetches_step_outputs` are those of BindOptions. Throws Error; also Cancelled if SIGTERM or
   // SIGHUP came meanwhile, unless `exits_on_signal` is false.
   BoundModel bind(const LoadedModel& loaded, Clock::time_point origin,
                   const std::vector<std::string>& fetch = {}, bool fetches_step_outputs = false,
                   bool exits_on_signal = true) const;
+
+  // Gives `bound` the inputs of a run: those from files, and random ones with the shapes of
+  // `inputs`.
+  void give_inputs(const LoadedModel& loaded, const std::vector<ValueDescription>& inputs,
+                   BoundModel& bound) const;
+
+  // The seed of random inputs; nullopt: there are none.
+  std::optional<uint64_t> seed() const { return seed_; }
 
   // The backends that the model may run on.
   const Backends& backends() const { return backends_; }

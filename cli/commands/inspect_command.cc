@@ -52,6 +52,7 @@ CommandResult inspect_memory(const InspectOptions& options) {
   MemoryReport report = [&] {
     const WatchedTuning watched(bind, progress);
     const Executor executor = model.bind(bind);
+    if (!executor.has_shapes()) ask_for_shapes(model, bind);
     Termination::check();
     return memory_report_of(executor);
   }();

@@ -83,7 +83,9 @@ std::vector<NamedTensor> made_values(const ModelDescription& model,
   std::vector<NamedTensor> values;
   for (const std::string& name : model.fetchable) {
     const auto maker = makers.find(name);
-    values.push_back({name, tensors.at(name), maker == makers.end() ? "" : maker->second, ""});
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) continue;  // a list
+    values.push_back({name, found->second, maker == makers.end() ? "" : maker->second, ""});
   }
   return values;
 }
@@ -148,6 +150,18 @@ void note_stages(const LoadedModel& loaded, const BoundModel& bound, Trace& trac
   trace.steps = bound.executor.steps();
 }
 
+// Adds a result; a list as one result for each of its tensors, an empty optional as none.
+void add_result(const std::string& name, Tensor tensor, std::vector<NamedTensor>& results) {
+  if (tensor.is_empty()) return;
+  if (!tensor.is_sequence()) {
+    results.push_back({name, std::move(tensor), "", ""});
+    return;
+  }
+  for (size_t index = 0; index < tensor.list().size(); ++index) {
+    add_result(name + "[" + std::to_string(index) + "]", tensor.list()[index], results);
+  }
+}
+
 Session run_model(const RunArguments& arguments, const Tolerance& tolerance) {
   const ModelRequest request(arguments.model, MissingInputs::AreErrors, BindOptions{},
                              Measuring::IfAsked);
@@ -172,14 +186,13 @@ Session run_model(const RunArguments& arguments, const Tolerance& tolerance) {
   session.description = loaded.description;
   session.inputs = bound.inputs;
   session.bound_inputs = executor.inputs();
-  for (size_t index = 0; index < tensors.size(); ++index) {
-    session.results.push_back({executor.outputs()[index].name, std::move(tensors[index]), "", ""});
-  }
   RunReport& report = session.report;
   report.model = loaded.description.file;
-  report.outputs.assign(
-      session.results.begin(),
-      session.results.begin() + static_cast<std::ptrdiff_t>(loaded.description.outputs.size()));
+  for (size_t index = 0; index < tensors.size(); ++index) {
+    if (index == loaded.description.outputs.size()) report.outputs = session.results;
+    add_result(executor.outputs()[index].name, std::move(tensors[index]), session.results);
+  }
+  if (tensors.size() == loaded.description.outputs.size()) report.outputs = session.results;
   report.times = {trace.load, trace.bind, trace.run};
   report.threads = executor.threads();
   // Without measurements nothing was saved, so the report need not be read.

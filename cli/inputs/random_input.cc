@@ -199,6 +199,7 @@ Tensor random_tensor(DataType type, const std::vector<int64_t>& dims, uint64_t s
       break;
     case DataType::Undefined:
     case DataType::String:
+    case DataType::Sequence:
       break;
   }
   return tensor;

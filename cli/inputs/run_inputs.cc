@@ -4,6 +4,7 @@
 
 #include "api/options/argument_text.h"
 #include "cli/inputs/random_input.h"
+#include "cli/inputs/shape_ranges.h"
 #include "tessera/tensor_file.h"
 
 namespace tessera::cli {
@@ -96,6 +97,7 @@ NamedShapes parse_shapes(const std::vector<std::string>& arguments,
   for (const std::string& text : arguments) {
     const NamedArgument argument = split_named_argument("--shape", text);
     const ValueDescription& input = find_new_input("--shape", argument, inputs, shapes);
+    refuse_range(text);
     shapes[input.name] = parse_dims("--shape", argument.value);
   }
   return shapes;

@@ -15,7 +15,7 @@ using NamedTensors = std::map<std::string, Tensor>;
 using NamedShapes = std::map<std::string, std::vector<int64_t>>;
 
 // Parses --shape arguments. Throws InvalidArgument if a name is not an input or occurs twice, or if
-// a shape cannot be parsed.
+// a shape cannot be parsed or has a range of sizes (shape_ranges.h).
 NamedShapes parse_shapes(const std::vector<std::string>& arguments,
                          const std::vector<ValueDescription>& inputs);
 

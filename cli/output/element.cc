@@ -66,6 +66,7 @@ WideNumber element_at(const Tensor& tensor, int64_t index) {
       return read_as<double>(tensor, index);
     case DataType::Undefined:
     case DataType::String:
+    case DataType::Sequence:
       break;
   }
   throw Error(ErrorKind::Internal, "element_at", "a tensor without elements was read");

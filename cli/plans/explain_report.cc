@@ -62,6 +62,14 @@ std::string device_memory_text(const MemoryDescription& memory, const TextStyle&
   return text;
 }
 
+std::string sizes_text(const PlanDescription& plan, const TextStyle& style) {
+  const auto taken = std::ranges::count_if(
+      plan.steps, [](const PlanStep& step) { return step.built_for != "all"; });
+  return wrapped("sizes: " + std::to_string(taken) + " of " +
+                     count_text(std::ssize(plan.steps), "step") + " run with other sizes, too",
+                 style);
+}
+
 std::string header_text(const ExplainReport& report, const TextStyle& style) {
   const PlanDescription& plan = report.plan;
   const bool has_tuning = plan.tuning.measured > 0 || plan.tuning.offered > 0;
@@ -73,7 +81,7 @@ std::string header_text(const ExplainReport& report, const TextStyle& style) {
                      bytes_text(plan.pack_bytes) + " for packed weights, " +
                      bytes_text(plan.library_bytes) + " inside the libraries",
                  style) +
-         device_memory_text(plan.memory, style) +
+         device_memory_text(plan.memory, style) + sizes_text(plan, style) +
          (has_tuning ? tuning_text(plan.tuning, style) : "") +
          placement_text(plan.placement, report.run_us / 1000, style);
 }

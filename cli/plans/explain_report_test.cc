@@ -67,6 +67,7 @@ TEST(ExplainReport, ShowsStepsConversionsTotalsAndRefusals) {
   EXPECT_THAT(text, HasSubstr("model.onnx\n3 steps: 1 on fast, 1 on slow, 1 conversion; 2 threads\n"
                               "a run takes 1.234 ms, the median of 10 runs\n"
                               "memory: 2.00 KiB for intermediate values"));
+  EXPECT_THAT(text, HasSubstr("sizes: 3 of 3 steps run with other sizes, too\n"));
   EXPECT_THAT(
       text,
       HasSubstr(

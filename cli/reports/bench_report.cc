@@ -25,6 +25,10 @@ constexpr std::array kFigures = {Figure{"median", 50}, Figure{"min", 0}, Figure{
 constexpr std::array kStreamFigures = {Figure{"median", 50}, Figure{"p90", 90}, Figure{"p99", 99},
                                        Figure{"max", 100}};
 
+// With random shapes, a request with shapes that are new is the slowest.
+constexpr std::array kRequestFigures = {Figure{"median", 50}, Figure{"p99", 99},
+                                        Figure{"max", 100}};
+
 std::optional<double> figure_of(const std::vector<double>& run_ms, const Figure& figure) {
   if (run_ms.empty()) return std::nullopt;
   return percentile(run_ms, figure.percent);
@@ -97,6 +101,20 @@ std::string streams_text(const StreamsReport& report, const TextStyle& style) {
                                    style);
 }
 
+std::string requests_text(const RequestsReport& report, const TextStyle& style) {
+  FigureRow row;
+  row.add("load", ms_text(report.load_ms));
+  row.add("bind", ms_text(report.bind_ms));
+  row.add("first run", ms_text(report.first_ms));
+  for (const Figure& figure : kRequestFigures) {
+    row.add(figure.name, figure_text(report.run_ms, figure));
+  }
+  row.add("requests", std::to_string(report.run_ms.size()));
+  row.add("shapes", std::to_string(report.shapes));
+  return row.text(style) +
+         wrapped(steps_text(report.counts) + "; " + count_text(report.threads, "thread"), style);
+}
+
 Json bench_json(const BenchReport& report) {
   Json json = {{"model", report.model},
                {"load_us", 1000 * report.load_ms},
@@ -138,6 +156,23 @@ Json streams_json(const StreamsReport& report) {
     json[std::string(figure.name) + "_us"] = figure_us_json(report.run_ms, figure);
   }
   json["run_count"] = report.run_ms.size();
+  json["step_count"] = report.counts.steps;
+  json["conversion_count"] = report.counts.conversions;
+  json["cache"] = cache_json(report.cache);
+  return json;
+}
+
+Json requests_json(const RequestsReport& report) {
+  Json json = {{"model", report.model},
+               {"load_us", 1000 * report.load_ms},
+               {"bind_us", 1000 * report.bind_ms},
+               {"first_run_us", 1000 * report.first_ms}};
+  for (const Figure& figure : kRequestFigures) {
+    json[std::string(figure.name) + "_us"] = figure_us_json(report.run_ms, figure);
+  }
+  json["run_count"] = report.run_ms.size();
+  json["shape_count"] = report.shapes;
+  json["thread_count"] = report.threads;
   json["step_count"] = report.counts.steps;
   json["conversion_count"] = report.counts.conversions;
   json["cache"] = cache_json(report.cache);

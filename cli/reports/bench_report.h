@@ -42,12 +42,27 @@ struct StreamsReport {
   CacheReport cache;
 };
 
+// `tessera bench` with a range of sizes in --shape: requests of random shapes.
+struct RequestsReport {
+  std::string model;
+  double load_ms = 0;
+  double bind_ms = 0;          // for the shapes of the first run
+  double first_ms = 0;         // the first run, which is no measured request
+  std::vector<double> run_ms;  // every measured request; empty if stopped before the first
+  int64_t shapes = 0;          // different sets of input shapes among the measured requests
+  int threads = 0;
+  PlanCounts counts;  // of the plan for the shapes of the first run
+  CacheReport cache;
+};
+
 std::string bench_text(const BenchReport& report, const TextStyle& style);
 std::string streams_text(const StreamsReport& report, const TextStyle& style);
+std::string requests_text(const RequestsReport& report, const TextStyle& style);
 
-// The JSON that docs/formats/json.md documents for `tessera bench` and `tessera bench --streams`.
-// Statistics over no runs are null.
+// The JSON that docs/formats/json.md documents for `tessera bench`, `tessera bench --streams` and
+// `tessera bench --requests`. Statistics over no runs are null.
 Json bench_json(const BenchReport& report);
 Json streams_json(const StreamsReport& report);
+Json requests_json(const RequestsReport& report);
 
 }  // namespace tessera::cli

@@ -109,6 +109,46 @@ TEST(StreamsReport, WithoutARunThereAreNoFigures) {
   EXPECT_EQ(streams_json(report)["max_us"], nullptr);
 }
 
+RequestsReport small_requests_report() {
+  return {.model = "model.onnx",
+          .load_ms = 123.456,
+          .bind_ms = 45.6,
+          .first_ms = 9.8765,
+          .run_ms = {3, 1, 2, 4},
+          .shapes = 3,
+          .threads = 1,
+          .counts = {.steps = 8, .conversions = 1, .backends = {{"fast", 7}}},
+          .cache = {}};
+}
+
+TEST(RequestsReport, TheTableIsShort) {
+  EXPECT_EQ(requests_text(small_requests_report(), {}),
+            "    load      bind  first run    median       p99       max  requests  shapes\n"
+            "123.5 ms  45.60 ms   9.877 ms  2.500 ms  3.970 ms  4.000 ms         4       3\n"
+            "8 steps: 7 on fast, 1 conversion; 1 thread\n");
+}
+
+TEST(RequestsReport, JsonHasTheseKeysAndNoOthers) {
+  const Json json = requests_json(small_requests_report());
+  std::vector<std::string> keys;
+  for (const auto& entry : json.items()) keys.push_back(entry.key());
+  EXPECT_THAT(keys, ElementsAre("model", "load_us", "bind_us", "first_run_us", "median_us",
+                                "p99_us", "max_us", "run_count", "shape_count", "thread_count",
+                                "step_count", "conversion_count", "cache"));
+  EXPECT_EQ(json["median_us"], 2500.0);
+  EXPECT_EQ(json["max_us"], 4000.0);
+  EXPECT_EQ(json["run_count"], 4);
+  EXPECT_EQ(json["shape_count"], 3);
+}
+
+TEST(RequestsReport, WithoutARequestThereAreNoFigures) {
+  RequestsReport report = small_requests_report();
+  report.run_ms.clear();
+  report.shapes = 0;
+  EXPECT_THAT(requests_text(report, {}), HasSubstr("       -    -    -         0       0\n"));
+  EXPECT_EQ(requests_json(report)["p99_us"], nullptr);
+}
+
 TEST(BenchReport, FitsTheTerminal) {
   BenchReport report = small_bench();
   for (double* time : {&report.load_ms, &report.bind_ms, &report.first_ms}) *time = 123456.789;
@@ -118,7 +158,12 @@ TEST(BenchReport, FitsTheTerminal) {
   streams.load_ms = streams.bind_ms = 123456.789;
   streams.run_ms = report.run_ms;
   streams.counts = report.counts;
-  std::istringstream lines(bench_text(report, {}) + streams_text(streams, {}));
+  RequestsReport requests = small_requests_report();
+  requests.load_ms = requests.bind_ms = requests.first_ms = 123456.789;
+  requests.run_ms = report.run_ms;
+  requests.counts = report.counts;
+  std::istringstream lines(bench_text(report, {}) + streams_text(streams, {}) +
+                           requests_text(requests, {}));
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(character_count(line), kTextColumns) << line;
     EXPECT_EQ(line, printable(line));

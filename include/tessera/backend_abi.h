@@ -289,7 +289,10 @@ typedef struct tessera_output_port {
   const tessera_part* part;
 } tessera_output_port;
 
-/* A dimension of an input port that is a constant in the kernel; the others are arguments. */
+/* A dimension of an input port that is a constant in the kernel. It reads the others from its
+ * buffers in each run, and computes all sizes for which these constants are equal, as far as
+ * dimensions of its ports that were 0, 1, or more than 1 still are, and equal ones are still equal.
+ * The candidate's ports and workspace_bytes (unless it has workspace_for) hold for all of these. */
 typedef struct tessera_built_for {
   int32_t input_port;
   int32_t axis;
@@ -404,16 +407,10 @@ typedef struct tessera_candidate {
   const int32_t* absorbed;
   int32_t absorbed_count;
   int32_t reserved;
+  /* Null, or returns workspace_bytes for other sizes, those of these buffers, which have no data; a
+   * negative number if they are too large. */
+  int64_t (*workspace_for)(void* self, const tessera_buffer* inputs, const tessera_buffer* outputs);
 } tessera_candidate;
-
-enum { TESSERA_PRECISION_FLOAT32 = 0, TESSERA_PRECISION_BFLOAT16 = 1 };
-
-/* EXACT: if the op's reference returns NaN, a kernel does so too; if the reference returns an
- * infinity, a kernel returns no finite number. FAST: neither is required. */
-enum { TESSERA_NAN_EXACT = 0, TESSERA_NAN_FAST = 1 };
-
-/* BOUNDED: errors are within the op's bound (docs/accuracy.md). FAST: ROUGH candidates, too. */
-enum { TESSERA_ACCURACY_BOUNDED = 0, TESSERA_ACCURACY_FAST = 1 };
 
 /* A candidate that the host asks for: the nodes of its group, ascending; its algorithm; and its
  * ports as they were offered: the layouts of the inputs, each followed by ":" and the id of its
@@ -441,7 +438,9 @@ typedef struct tessera_propose_options {
   /* How candidates may treat NaN and infinities: TESSERA_NAN_. Older hosts do not send it (see
    * struct_size); assume EXACT for them. */
   int32_t nan;
-  int32_t accuracy; /* TESSERA_ACCURACY_; hosts that send `nan` but do not know it set it to 0 */
+  int32_t accuracy;    /* TESSERA_ACCURACY_; hosts that send `nan` but do not know it set it to 0 */
+  int32_t takes_sizes; /* 1: the host releases candidates with TESSERA_CANDIDATE_BUILT_FOR_ALL */
+  int32_t reserved;
 } tessera_propose_options;
 
 /* Receives the candidates and refusals of a backend; implemented by the host. */

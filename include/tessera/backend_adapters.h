@@ -146,6 +146,16 @@ struct CandidateAdapter {
     abi.release = [](void* self) { delete static_cast<CandidateAdapter*>(self); };
     abi.absorbed = candidate.absorbed.data();
     abi.absorbed_count = static_cast<int32_t>(candidate.absorbed.size());
+    if (!candidate.workspace_for) return;
+    abi.workspace_for = [](void* self, const tessera_buffer* from, const tessera_buffer* to) {
+      const CandidateAdapter& held = *static_cast<CandidateAdapter*>(self);
+      int64_t bytes = -1;
+      guarded(nullptr, [&] {
+        bytes = held.candidate.workspace_for(buffers(from, held.inputs.size()),
+                                             buffers(to, held.outputs.size()));
+      });
+      return bytes;
+    };
   }
 
   Candidate candidate;
@@ -406,9 +416,12 @@ class BackendAdapter {
           wanted.skips_measured_only = options->skips_measured_only != 0;
           wanted.wanted = wanted_of(*options);
         }
-        if (options->struct_size >= sizeof(*options)) {
+        if (options->struct_size >= offsetof(tessera_propose_options, takes_sizes)) {
           wanted.nan = options->nan;
           wanted.accuracy = options->accuracy;
+        }
+        if (options->struct_size >= sizeof(*options)) {
+          wanted.takes_sizes = options->takes_sizes != 0;
         }
         Proposals sink(proposals);
         held.backend_->propose(Graph(held.host_, graph), wanted, sink);

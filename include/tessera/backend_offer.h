@@ -105,8 +105,13 @@ struct Candidate {
   int64_t library_bytes = 0;
   int32_t threads = 0;
   int32_t pool = TESSERA_POOL_HOST;
-  // Pairs of input port and axis; nullopt: built for every dimension.
+  // Pairs of input port and axis; nullopt: built for every dimension. See tessera_built_for for
+  // what a list promises.
   std::optional<std::vector<tessera_built_for>> built_for = std::nullopt;
+  // If it depends on sizes that the kernel was not built for: workspace_bytes for those of these
+  // buffers, which have no data. Must not throw.
+  std::function<int64_t(std::span<const Buffer> inputs, std::span<const Buffer> outputs)>
+      workspace_for = {};
   double optimistic_seconds = 0;
   double build_seconds = 0;
   uint32_t flags = 0;  // TESSERA_CANDIDATE_
@@ -173,6 +178,7 @@ struct ProposeOptions {
   int32_t accuracy = TESSERA_ACCURACY_BOUNDED;  // whether errors may exceed the op's bound
   // If a plan is known: the only candidates that the host needs; nullopt: it considers all.
   std::optional<std::vector<Wanted>> wanted = {};
+  bool takes_sizes = false;  // only candidates with a list in `built_for`, views and joint ones
 };
 
 class Proposals {

@@ -88,6 +88,15 @@ enum {
   TESSERA_REQUEST_NONE = 8      /* nothing reads the output: data is null */
 };
 
+enum { TESSERA_PRECISION_FLOAT32 = 0, TESSERA_PRECISION_BFLOAT16 = 1 };
+
+/* EXACT: if the op's reference returns NaN, a kernel does so too; if the reference returns an
+ * infinity, a kernel returns no finite number. FAST: neither is required. */
+enum { TESSERA_NAN_EXACT = 0, TESSERA_NAN_FAST = 1 };
+
+/* BOUNDED: errors are within the op's bound (docs/accuracy.md). FAST: ROUGH candidates, too. */
+enum { TESSERA_ACCURACY_BOUNDED = 0, TESSERA_ACCURACY_FAST = 1 };
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

@@ -134,6 +134,10 @@ struct RunOptions {
   // Run only on inputs of the bound shapes; others are an error that names both. Otherwise a run on
   // other shapes switches to a plan for these.
   bool fixed_shapes = false;
+  // Run inputs of other shapes than the bound ones by one plan for all of them, if there can be
+  // one: its kernels take sizes when they run, so a new shape costs microseconds. False: by a plan
+  // for each set of shapes.
+  bool families = true;
 };
 
 // Options for measuring, and for the choice among candidates.
@@ -205,6 +209,9 @@ struct LimitOptions {
   // For how many sets of input shapes an executor keeps plans; at least 1. The least recently used
   // one is evicted.
   int most_shapes = 8;
+  // The most iterations of one execution of a Loop or Scan; one more is InvalidArgument. 0: no
+  // limit.
+  int64_t max_iterations = 0;
 };
 
 // Whether and when binding measures results that are not known yet: kernels that could win are
@@ -220,12 +227,35 @@ enum class Optimize : uint8_t {
   Behind,
 };
 
+// The sizes that a dimension of an input may have: `low`, and every `step` from there on up to
+// `high`, which is one of them.
+struct SizeRange {
+  int64_t low = 0;
+  int64_t high = 0;
+  int64_t step = 1;
+
+  bool is_single() const { return low == high; }
+  bool contains(int64_t size) const {
+    return low <= size && size <= high && (size - low) % step == 0;
+  }
+  bool operator==(const SizeRange&) const = default;
+};
+
 // The most frequently used options are at the top; the others are in groups:
 //   model.bind({.shapes = {{"x", {1, 3}}}, .threads = 1});
 //   model.bind({.threads = 1, .run = {.nan = NanMode::Fast}, .cache = {.frozen = true}});
 struct BindOptions {
-  // The shapes of inputs, by name. Needed for inputs whose declared shape has unknown dimensions.
+  // The shapes of inputs, by name. Without those of inputs whose declared shape has unknown
+  // dimensions, the first run decides.
   std::map<std::string, std::vector<int64_t>> shapes = {};
+  // Shapes of inputs whose sizes lie in ranges, by name; a single size is a range with equal ends.
+  // bind() makes a plan for the middle of the ranges (their geometric mean; the largest sizes if
+  // the model refuses those), and one for all other sizes, if there can be one, whose memory
+  // suffices for the largest ones. A run with a size outside of its range throws InvalidArgument.
+  // Dimensions to which the model gives one name have one range.
+  std::map<std::string, std::vector<SizeRange>> shape_ranges = {};
+  // More sets of shapes, each of which gets a plan in bind(), as `shapes` does.
+  std::vector<std::map<std::string, std::vector<int64_t>>> more_shapes = {};
   // Inner values to return after the outputs, by name. If a pass removed one, load with
   // keeps_all_values.
   std::vector<std::string> fetch = {};
@@ -243,7 +273,8 @@ struct BindOptions {
   CacheOptions cache = {};
   LimitOptions limits = {};
   // Called, on the thread that binds, when a phase begins and often while measuring. Return false
-  // to stop measuring: the results so far are used, and nothing more is measured.
+  // to stop measuring: the results so far are used, and nothing more is measured. Not called by a
+  // first run that binds: cancel() stops it.
   std::function<bool(const TuneProgress&)> on_progress = {};
 };
 

@@ -23,10 +23,11 @@ enum class DataType : uint8_t {
   BFloat16,
   Float32,
   Float64,
-  String,  // known to type inference; no kernel computes with it
+  String,    // known to type inference; no kernel computes with it
+  Sequence,  // a list of tensors (Tensor::sequence()); no tensor has such elements
 };
 
-// Bytes of one element; 0 for Undefined and String, which have no fixed size.
+// Bytes of one element; 0 for Undefined, String and Sequence, which have no fixed size.
 int64_t element_bytes(DataType type);
 
 // "float32", "int64", "bool", ...

@@ -135,6 +135,9 @@ struct PlanStep {
   int64_t bytes = 0;  // read and written, as stored
   int64_t workspace_bytes = 0;
   bool is_in_place = false;
+  // The dimensions for which its kernel was built, so that it runs with other sizes of all others:
+  // "x[1], w[0]"; "all" or, if it takes any sizes, "".
+  std::string built_for;
   // The price that the choice used; nullopt without costs.
   std::optional<double> predicted_seconds;
   // Of a kernel that computes two or more nodes (views do not count): what `bytes` would be if a

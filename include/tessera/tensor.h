@@ -69,6 +69,21 @@ class Tensor {
   std::string_view device() const {
     return device_storage_ == nullptr ? "cpu" : std::string_view(device_storage_->device());
   }
+  // A list of tensors, which may differ in their dimensions and be lists themselves: a value of
+  // ONNX's type "sequence". Its type() is Sequence, its only dimension is the length of the list. A
+  // copy shares the elements.
+  static Tensor sequence(std::vector<Tensor> elements);
+  bool is_sequence() const { return type_ == DataType::Sequence; }
+  // The elements of a list; anything else is a bug.
+  std::span<const Tensor> list() const;
+  // A list with one more element at its end. This list stays as it is; both share their elements,
+  // and, unless this one was appended to before, also their memory: to append costs nearly the same
+  // for lists of any length.
+  Tensor appended(Tensor element) const;
+
+  // This tensor if it keeps its elements alive, else a copy that does.
+  Tensor owned() const;
+
   // This tensor if it is in the host's memory, else a copy there. Waits until it is copied. Throws
   // DeviceFailed.
   Tensor to_host() const;
@@ -115,6 +130,9 @@ class Tensor {
   static Tensor copy_of(DataType type, std::vector<int64_t> dims, const void* data, size_t bytes);
 
  private:
+  struct ListStorage;
+
+  static Tensor list_of(std::shared_ptr<ListStorage> storage, int64_t length);
   [[noreturn]] void refuse_address() const;
 
   DataType type_ = DataType::Undefined;

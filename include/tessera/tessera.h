@@ -179,6 +179,10 @@ class Executor {
   // outputs(), plan() and steps() describe the newest run, and references that they returned before
   // are invalid. Throws as Model::bind() does if a shape contradicts the model; then the executor
   // is unchanged. Throws Unsupported in a forked process if a thread was in a run at the fork.
+  //
+  // If bind() did not know all shapes, the first run binds the model to the shapes of its inputs,
+  // with the options of bind(), and throws as bind() does; then nothing has changed. cancel() ends
+  // its measuring, too.
   std::vector<Tensor> run(const std::map<std::string, Tensor>& inputs);
 
   // Same as run(), but allows sparse RunOptions::layouts: inputs and outputs in these layouts are
@@ -243,6 +247,11 @@ class Executor {
 
   int threads() const;
 
+  // False before the first run if bind() did not know all shapes. There is no plan then: inputs()
+  // and outputs() are what the model declares, and what describes or stores a plan throws
+  // InvalidArgument.
+  bool has_shapes() const { return state_ != nullptr; }
+
   // The plan for the same shapes.
   const PlanDescription& plan() const;
   // Counts of kernels that backends of the plan have compiled; without those that compile none.
@@ -287,8 +296,15 @@ class Executor {
  private:
   friend class Model;
   struct State;
+  struct Deferred;
   explicit Executor(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit Executor(std::unique_ptr<Deferred> deferred);
+  State& state() const;
+  template <class AnyOrTensor>
+  void bind_first(const std::map<std::string, AnyOrTensor>& given);
+
+  std::unique_ptr<State> state_;        // null before the first run if there were no shapes
+  std::unique_ptr<Deferred> deferred_;  // what that run needs; null if there were shapes
 };
 
 class Model {
@@ -297,11 +313,12 @@ class Model {
   Model& operator=(Model&&) noexcept;
   ~Model();
 
-  // Plans for the given shapes. Throws InvalidArgument (unknown name, shape that contradicts the
-  // model, dimension still unknown), InvalidModel (shapes that do not match each other),
-  // OutOfMemory (the model needs more than the machine has, which is checked before anything is
-  // allocated) or DeviceFailed (a file of the model has changed since load(), and must be read
-  // again).
+  // Plans for the given shapes and ranges. If dimensions that inputs need are still unknown,
+  // nothing is planned before the first run (Executor::has_shapes()), which is then a bind, too.
+  // Throws InvalidArgument (unknown name, shape that contradicts the model), InvalidModel (shapes
+  // that do not match each other), OutOfMemory (the model needs more than the machine has, which is
+  // checked before anything is allocated) or DeviceFailed (a file of the model has changed since
+  // load(), and must be read again).
   Executor bind(const BindOptions& options = {}) const;
 
   // Estimates the duration and the gain of a bind with optimize. Measures and writes nothing.

@@ -147,7 +147,7 @@ void tessera_bind_options_destroy(tessera_bind_options* options);
  *   a bool             "true" or "false"
  *   one of several     "behind", as the option's text lists them
  *   a list of names    "native,reference"
- *   a shape or layout  "data_0=1x3x224x224", "x=csr:4000"
+ *   a shape or layout  "data_0=1x3x224x224", "x=csr:4000"; of "shape_ranges": "tokens=1x8..128"
  *   a pin, an exclusion, a state pair  "conv1=native:winograd", "native:Conv", "past=present"
  * A later call replaces a value. For shapes, layouts, pins, exclusions and state pairs, which are
  * several, it adds one; a shape or layout of the same name is replaced.
@@ -172,7 +172,8 @@ const char* tessera_bind_option_text(size_t index);
 typedef struct tessera_executor tessera_executor;
 
 /* Plans for the given shapes. `options` may be NULL; they are copied. The first bind of a model may
- * measure for some seconds (option "optimize"). Thread-safe. */
+ * measure for some seconds (option "optimize"). If shapes are missing that the model leaves open,
+ * the first run plans instead, for those of its inputs. Thread-safe. */
 int32_t tessera_bind(const tessera_model* model, const tessera_bind_options* options,
                      tessera_executor** executor, tessera_failure* failure);
 /* One thread at a time, and no run may be going on. */

@@ -220,6 +220,9 @@ class PlanStep(ShortRepr):
     bytes: int  # size of what it reads and writes, as stored; 0 for a view, which does nothing
     workspace_bytes: int  # scratch memory of its kernel, in the arena
     is_in_place: bool  # an output lies in the memory of an input
+    # the dimensions for which its kernel was built, such as `x[1]`; `all`; empty if it runs with
+    # other sizes
+    built_for: str
     predicted_seconds: float | None  # the price that the choice used; None without prices
     # what `bytes` would be if a kernel computed each of its nodes; None unless it computes two or
     # more nodes, without views

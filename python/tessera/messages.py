@@ -27,6 +27,9 @@ def tell_bound(executor) -> None:
     """Called by Model.bind() with a new executor."""
     if not _logger.isEnabledFor(logging.DEBUG):
         return
+    if not executor.has_shapes:
+        _logger.debug("bind: %r; the first run plans for the shapes of its inputs", executor)
+        return
     _logger.debug("bind: %r; %s", executor, _stages(executor.stages))
     report = executor.cache_report()
     if not report.fingerprint:

@@ -187,24 +187,24 @@ CacheReport Model::find_cache(const BindOptions& options) const {
 
 void Executor::save_cache(const std::filesystem::path& file, const std::string& type,
                           bool include_packs) const {
-  Model::State& model = *state_->model;
-  save(state_->cache.get(), file, type, model.backends.state_->set,
+  Model::State& model = *state().model;
+  save(state().cache.get(), file, type, model.backends.state_->set,
        model.loaded.source().file.filename().string(),
        [&](const std::string& backend) { return model.stored.sections(backend, include_packs); });
 }
 
 void Executor::load_cache(const std::filesystem::path& file, const std::string& type) {
-  BackendSet& set = state_->model->backends.state_->set;
-  BindOptions options = state_->options;
+  BackendSet& set = state().model->backends.state_->set;
+  BindOptions options = state().options;
   options.optimize = Optimize::Now;
-  const LoadedCache given = read_given(file, type, set, state_->model->loaded.ingredients());
-  check_has_plan(given, state_->model->stored.request(options, {}, threads()).binding);
-  state_->model->stored.take_packs(given);
-  *this = state_->model->bind(options, {given});
+  const LoadedCache given = read_given(file, type, set, state().model->loaded.ingredients());
+  check_has_plan(given, state().model->stored.request(options, {}, threads()).binding);
+  state().model->stored.take_packs(given);
+  *this = state().model->bind(options, {given});
 }
 
 CacheReport Executor::cache_report() const {
-  return state_->cache ? state_->cache->contents().report : CacheReport{};
+  return state().cache ? state().cache->contents().report : CacheReport{};
 }
 
 CacheFileDescription describe_cache(const std::filesystem::path& file) {

@@ -8,6 +8,9 @@
 #include "api/options/bind_options.h"
 #include "api/options/cache_folders.h"
 #include "api/options/environment.h"
+#include "api/options/option_table.h"
+#include "api/options/shape_ranges.h"
+#include "api/state/executor_state.h"
 #include "api/state/model_state.h"
 #include "api/state/stage_clock.h"
 #include "base/threads/parallel.h"
@@ -20,7 +23,41 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
-Executor Model::bind(const BindOptions& options) const { return state_->bind(options, {}); }
+// Binds to the middle of the ranges, or to the largest sizes if the model refuses those: networks
+// with several scales take only multiples of some size.
+Executor Model::State::bind_ranges(const BindOptions& options) {
+  try {
+    return bind(options, {});
+  } catch (const Error& error) {
+    const bool may_be_size =
+        error.kind() == ErrorKind::InvalidModel || error.kind() == ErrorKind::InvalidArgument;
+    if (options.shape_ranges.empty() || !may_be_size) throw;
+    const BindOptions largest = with_largest_shapes(options);
+    if (!loaded.explain_refusal(largest).empty()) {
+      std::string tried;
+      for (const auto& [input, dims] : with_middle_shapes(options).shapes) {
+        tried += " '" + input + "' " + dims_text(dims);
+      }
+      throw Error(error.kind(), error.where(),
+                  error.message() + "; in the middle of the ranges:" + tried +
+                      "; the model refuses the largest sizes, too. If it takes some sizes only, "
+                      "give ranges with steps");
+    }
+    return bind(largest, {});
+  }
+}
+
+Executor Model::bind(const BindOptions& options) const {
+  check_options(options);
+  state_->loaded.check_ranges(options);
+  state_->loaded.check_largest(options);
+  if (!state_->loaded.needs_shapes(with_middle_shapes(options))) {
+    return state_->bind_ranges(options);
+  }
+  // The first run must not be the one to tell that a library is unknown or cannot be used.
+  choose_plugins(state_->backends.state_->set, options);
+  return Executor(std::make_unique<Executor::Deferred>(state_, options));
+}
 
 ModelVerification Model::verify(const BindOptions& options) const {
   if (options.on_progress) options.on_progress({.phase = BindPhase::Preparing});

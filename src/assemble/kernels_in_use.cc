@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
-#include <type_traits>
-#include <variant>
 
 #include "backend/packs.h"
+#include "graph/same_operation.h"
 
 namespace tessera {
 namespace {
@@ -15,30 +15,6 @@ std::string key_of(const Candidate& candidate, const Graph& graph) {
   std::string key = candidate.backend() + "\n" + candidate.algorithm;
   for (const NodeId node : candidate.nodes) key += "\n" + graph[node].name;
   return key;
-}
-
-bool has_same_elements(const Tensor& left, const Tensor& right) {
-  if (left.type() != right.type() || left.dims() != right.dims()) return false;
-  if (left.data() == right.data()) return true;
-  return left.has_elements() && right.has_elements() &&
-         std::memcmp(left.data(), right.data(), static_cast<size_t>(left.bytes())) == 0;
-}
-
-bool is_same(const Attribute& left, const Attribute& right) {
-  if (left.index() != right.index()) return false;
-  return std::visit(
-      [&](const auto& one) {
-        using Kind = std::decay_t<decltype(one)>;
-        const auto& other = std::get<Kind>(right);
-        if constexpr (std::is_same_v<Kind, Tensor>) {
-          return has_same_elements(one, other);
-        } else if constexpr (std::is_same_v<Kind, std::vector<Tensor>>) {
-          return std::equal(one.begin(), one.end(), other.begin(), other.end(), has_same_elements);
-        } else {
-          return one == other;
-        }
-      },
-      left);
 }
 
 std::optional<Digest> digest_of(const Value& constant) {
@@ -55,7 +31,7 @@ bool is_same_constant(const Value& left, const Value& right) {
     return left.sparse_constant == right.sparse_constant;
   }
   if (left.constant.has_elements() && right.constant.has_elements()) {
-    return has_same_elements(left.constant, right.constant);
+    return have_same_elements(left.constant, right.constant);
   }
   // The elements of at least one of them were released.
   const std::optional<Digest> one = digest_of(left);
@@ -87,16 +63,7 @@ class KernelMatch {
     for (size_t index = 0; index < wanted_.nodes.size(); ++index) {
       const Node& before = old_graph_[old_.nodes[index]];
       const Node& now = graph_[wanted_.nodes[index]];
-      const auto& attributes = now.attributes.all();
-      const bool is_same_op = before.op == now.op && before.domain == now.domain &&
-                              before.version == now.version && before.bodies.empty() &&
-                              now.bodies.empty();
-      const bool has_same_attributes =
-          std::equal(attributes.begin(), attributes.end(), before.attributes.all().begin(),
-                     before.attributes.all().end(), [](const auto& left, const auto& right) {
-                       return left.first == right.first && is_same(left.second, right.second);
-                     });
-      if (!is_same_op || !has_same_attributes || !have_same_values(before.inputs, now.inputs) ||
+      if (!do_same_operation(before, now) || !have_same_values(before.inputs, now.inputs) ||
           !have_same_values(before.outputs, now.outputs)) {
         return false;
       }
@@ -157,19 +124,14 @@ class KernelMatch {
 
   bool have_same_dimensions() const {
     const tessera_candidate* const abi = wanted_.abi.get();
-    const bool is_for_all = abi == nullptr || (abi->flags & TESSERA_CANDIDATE_BUILT_FOR_ALL) != 0;
-    if (is_for_all) {
-      const auto have_same_types = [&](const auto& before, const auto& now) {
-        return std::equal(before.begin(), before.end(), now.begin(), now.end(),
-                          [&](const auto& left, const auto& right) {
-                            return old_graph_[left.value].type == graph_[right.value].type;
-                          });
-      };
-      return have_same_types(old_.inputs, wanted_.inputs) &&
-             have_same_types(old_.outputs, wanted_.outputs);
-    }
     const tessera_candidate* const before = old_.abi.get();
-    if (before == nullptr || before->built_for_count != abi->built_for_count) return false;
+    if (have_same_types()) return true;
+    if (!wanted_.takes_sizes() || !old_.takes_sizes() ||
+        before->built_for_count != abi->built_for_count) {
+      return false;
+    }
+    // The workspace that was announced for the wanted sizes is that of a kernel built for them.
+    if (old_.has_workspace_for() || !are_sizes_of_one_family()) return false;
     for (const auto& [input, axis] :
          std::span(abi->built_for, static_cast<size_t>(abi->built_for_count))) {
       const auto port = static_cast<size_t>(input);
@@ -177,6 +139,43 @@ class KernelMatch {
       const Type& right = graph_[wanted_.inputs[port].value].type;
       const auto at = static_cast<size_t>(axis);
       if ((*left.shape)[at] != (*right.shape)[at]) return false;
+    }
+    return true;
+  }
+
+  bool have_same_types() const {
+    const auto are_same = [&](const auto& before, const auto& now) {
+      return std::equal(before.begin(), before.end(), now.begin(), now.end(),
+                        [&](const auto& left, const auto& right) {
+                          return old_graph_[left.value].type == graph_[right.value].type;
+                        });
+    };
+    return are_same(old_.inputs, wanted_.inputs) && are_same(old_.outputs, wanted_.outputs);
+  }
+
+  // Whether dimensions of 0, 1 and more stay apart, and equal ones stay equal; see
+  // tessera_built_for.
+  bool are_sizes_of_one_family() const {
+    std::map<int64_t, int64_t> now_of;  // of dimensions above 1
+    const auto note = [&](ValueId before, ValueId now) {
+      const Shape& left = *old_graph_[before].type.shape;
+      const Shape& right = *graph_[now].type.shape;
+      for (size_t axis = 0; axis < left.size(); ++axis) {
+        if (!left[axis].is_known() || !right[axis].is_known()) return false;
+        const int64_t size = left[axis].value();
+        const int64_t wanted = right[axis].value();
+        const bool is_kept = size <= 1 || wanted <= 1
+                                 ? size == wanted
+                                 : now_of.try_emplace(size, wanted).first->second == wanted;
+        if (!is_kept) return false;
+      }
+      return true;
+    };
+    for (size_t index = 0; index < old_.inputs.size(); ++index) {
+      if (!note(old_.inputs[index].value, wanted_.inputs[index].value)) return false;
+    }
+    for (size_t index = 0; index < old_.outputs.size(); ++index) {
+      if (!note(old_.outputs[index].value, wanted_.outputs[index].value)) return false;
     }
     return true;
   }

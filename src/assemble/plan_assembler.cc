@@ -239,7 +239,8 @@ BuiltPlan PlanAssembler::part_of(const BuiltPlan& base, const Placement& placeme
   BuiltPlan part{.graph = base.graph,
                  .registry = base.registry,
                  .plugins = base.plugins,
-                 .layouts = base.layouts};
+                 .layouts = base.layouts,
+                 .max_iterations = base.max_iterations};
   part.offers.refusals = base.offers.refusals;
   part.offers.candidates.resize(base.offers.candidates.size());
   for (const int index : placement.chosen) {
@@ -249,13 +250,30 @@ BuiltPlan PlanAssembler::part_of(const BuiltPlan& base, const Placement& placeme
   return part;
 }
 
+std::shared_ptr<PlannedBodies> PlanAssembler::bodies_of(const Graph& graph, NodeId node) {
+  std::shared_ptr<PlannedBodies>& known = bodies_[node.index];
+  if (known == nullptr) {
+    if (!plan_bodies_) {
+      throw Error(ErrorKind::Unsupported, location_of(graph[node]),
+                  "its nested graphs cannot be planned here");
+    }
+    known = plan_bodies_(graph, graph[node]);
+  }
+  return known;
+}
+
 BuiltPlan PlanAssembler::lay_out(BuiltPlan base, const Placement& placement,
                                  std::span<const ValueId> also,
-                                 const std::vector<std::vector<double>>& conversion_prices) const {
+                                 const std::vector<std::vector<double>>& conversion_prices) {
   base.plan = make_plan(base.graph, base.offers, placement, *base.layouts, also, conversion_prices);
   for (const ExecutionStep& step : base.plan.steps) {
     const bool is_kernel = step.kind == ExecutionStep::Kind::Kernel;
     base.kernels.push_back(is_kernel ? kernels_.at(step.candidate) : nullptr);
+    if (step.kind != ExecutionStep::Kind::Values) continue;
+    const NodeId node = base.offers.candidates[static_cast<size_t>(step.candidate)].nodes.front();
+    if (base.graph[node].bodies.empty()) continue;
+    base.bodies.resize(base.plan.steps.size());
+    base.bodies[base.kernels.size() - 1] = bodies_of(base.graph, node);
   }
   drop_unused(base.offers, placement);
   return base;

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "assemble/kernel_judge.h"
@@ -73,13 +74,22 @@ struct AssembledKernels {
   std::optional<ReleasedWeight> released_weight;  // needed to build a kernel
 };
 
+// Plans the nested graphs of a node of `graph`. If it is null, nodes with nested graphs are
+// refused.
+using PlanBodies =
+    std::function<std::shared_ptr<PlannedBodies>(const Graph& graph, const Node& node)>;
+
 // Owns the kernels by candidate: placements that share a candidate share its kernel. `pool`,
 // `packs`, `in_use` and `stored` must outlive this.
 class PlanAssembler {
  public:
   PlanAssembler(ThreadPool& pool, PackStore& packs, const KernelsInUse& in_use,
-                const StoredKernels& stored)
-      : pool_(pool), packs_(packs), in_use_(in_use), stored_(stored) {}
+                const StoredKernels& stored, PlanBodies plan_bodies = {})
+      : pool_(pool),
+        packs_(packs),
+        in_use_(in_use),
+        stored_(stored),
+        plan_bodies_(std::move(plan_bodies)) {}
 
   // Builds or loads the kernels of `placement`, except those that it already has, that it finds in
   // `in_use`, or that another model of this process uses. Adds refusals for candidates that could
@@ -104,7 +114,7 @@ class PlanAssembler {
   // use are released, with what libraries keep for them. For `also` and `conversion_prices` see
   // make_plan().
   BuiltPlan lay_out(BuiltPlan base, const Placement& placement, std::span<const ValueId> also,
-                    const std::vector<std::vector<double>>& conversion_prices) const;
+                    const std::vector<std::vector<double>>& conversion_prices);
 
   // Fills in the constants, or returns a released weight that this needs. Throws the errors of
   // packing.
@@ -113,13 +123,17 @@ class PlanAssembler {
   }
 
  private:
+  std::shared_ptr<PlannedBodies> bodies_of(const Graph& graph, NodeId node);
+
   ThreadPool& pool_;
   PackStore& packs_;
   const KernelsInUse& in_use_;
   const StoredKernels& stored_;
+  PlanBodies plan_bodies_;
   std::map<int, std::shared_ptr<const Kernel>> kernels_;
-  std::set<int> reused_;  // candidates
-  std::set<int> loaded_;  // candidates
+  std::map<int, std::shared_ptr<PlannedBodies>> bodies_;  // by node
+  std::set<int> reused_;                                  // candidates
+  std::set<int> loaded_;                                  // candidates
 };
 
 // The number of steps that have a kernel.

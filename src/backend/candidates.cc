@@ -172,6 +172,7 @@ class Collector {
     wanted.nan = options.nan;
     wanted.accuracy = options.accuracy;
     wanted.skips_measured_only = options.skips_measured_only ? 1 : 0;
+    wanted.takes_sizes = options.takes_sizes ? 1 : 0;
     std::vector<tessera_wanted> candidates;
     if (wanted_) {
       for (const CandidateId* id : *wanted_) candidates.push_back(to_abi(*id));
@@ -304,6 +305,7 @@ class Collector {
 
   void accept(Candidate candidate, const std::string& dense_layout) {
     check_parts(candidate, graph_, layouts_);
+    note_values(candidate);
     for (const NodeId node : candidate.nodes)
       has_offer_or_refusal_[static_cast<size_t>(node.index)] = true;
     std::vector<Value> absorbed;
@@ -311,6 +313,14 @@ class Collector {
     candidate.build = kernel_builder(candidate.abi, plugin_, dense_layout, std::move(absorbed));
     candidate.load = kernel_loader(candidate.abi, plugin_);
     offers_.candidates.push_back(std::move(candidate));
+  }
+
+  // Such a node is computed alone. Its outputs are values that it makes, unless they have memory of
+  // known size.
+  void note_values(Candidate& candidate) const {
+    if (candidate.nodes.size() != 1) return;
+    const Node& node = graph_.graph[candidate.nodes.front()];
+    candidate.runs_on_values = ops::runs_on_values(graph_.registry.of(node), graph_.graph, node);
   }
 
   void add_refusal(int32_t node, const std::string& reason) {

@@ -1,6 +1,7 @@
 // Collects and checks the candidates that backends offer for a graph.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -42,6 +43,8 @@ struct Candidate {
   std::shared_ptr<const Plugin> plugin;
   std::shared_ptr<const tessera_candidate> abi;  // null for one made of a simple kernel
   int preference = 0;                            // index of its backend in the requested order
+  // Whether the engine runs its node itself, by the value kernel of the op (ops::ValueKernel).
+  bool runs_on_values = false;
   // Whether it was offered for any dense layout: with the same nodes, backend, algorithm and
   // threads there are candidates for the other dense layouts, which do the same.
   bool is_any_dense = false;
@@ -66,10 +69,20 @@ struct Candidate {
 
   const std::string& backend() const { return plugin->name(); }
   // Whether its outputs are parts of input 0 (view), or its inputs parts of output 0 (joint).
-  // Either has no kernel and costs nothing.
+  // Either has no kernel and costs nothing, like a candidate that runs on values.
   bool is_view() const { return (flags & TESSERA_CANDIDATE_VIEW) != 0; }
   bool is_joint() const { return (flags & TESSERA_CANDIDATE_JOINT) != 0; }
-  bool has_kernel() const { return !is_view() && !is_joint(); }
+  bool has_kernel() const { return !is_view() && !is_joint() && !runs_on_values; }
+  // Whether its kernel takes some sizes when it runs (tessera_built_for), and whether the workspace
+  // then depends on them (tessera_candidate::workspace_for).
+  bool takes_sizes() const {
+    return abi != nullptr && (abi->flags & TESSERA_CANDIDATE_BUILT_FOR_ALL) == 0;
+  }
+  bool has_workspace_for() const {
+    constexpr size_t kBytesWithIt =
+        offsetof(tessera_candidate, workspace_for) + sizeof(abi->workspace_for);
+    return abi != nullptr && abi->struct_size >= kBytesWithIt && abi->workspace_for != nullptr;
+  }
   // Whether it may be chosen only after its time was measured.
   bool is_measured_only() const { return (flags & TESSERA_CANDIDATE_MEASURED_ONLY) != 0; }
   // Whether its kernel is compiled once and then kept, and whether that is still to be done.
@@ -111,6 +124,8 @@ struct OfferOptions {
   int accuracy = TESSERA_ACCURACY_BOUNDED;  // TESSERA_ACCURACY_
   // Candidates that require a measurement need not be offered.
   bool skips_measured_only = false;
+  // Candidates whose kernels take no sizes when they run need not be offered.
+  bool takes_sizes = false;
   // Only those of these candidates that run on `threads` need to be offered, and refusals are not
   // needed; null: no restriction.
   const std::vector<CandidateId>* wanted = nullptr;

@@ -64,11 +64,6 @@ void tessera_graph::fill_values() {
   for (const ValueId id : graph.inputs) flag(id, TESSERA_VALUE_INPUT);
   for (const ValueId id : graph.outputs) flag(id, TESSERA_VALUE_NEEDED);
   for (const ValueId id : graph.kept) flag(id, TESSERA_VALUE_NEEDED);
-  for (const Node& node : graph.nodes) {
-    for (const Body& body : node.bodies) {
-      for (const Capture& capture : body.graph.captures) flag(capture.outer, TESSERA_VALUE_NEEDED);
-    }
-  }
 }
 
 void tessera_graph::fill_nodes() {
@@ -78,11 +73,16 @@ void tessera_graph::fill_nodes() {
   output_ids_.resize(count);
   for (size_t index = 0; index < count; ++index) {
     const Node& node = graph.nodes[index];
-    for (const ValueId id : node.inputs) {
+    const auto read = [&](ValueId id) {
       input_ids_[index].push_back(id.index);
       if (!id.is_none()) {
         consumers_[static_cast<size_t>(id.index)].push_back(static_cast<int32_t>(index));
       }
+    };
+    for (const ValueId id : node.inputs) read(id);
+    // A plug-in sees what nested graphs capture as further inputs.
+    for (const Body& body : node.bodies) {
+      for (const Capture& capture : body.graph.captures) read(capture.outer);
     }
     for (const ValueId id : node.outputs) {
       output_ids_[index].push_back(id.index);

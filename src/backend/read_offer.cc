@@ -13,6 +13,7 @@ namespace {
 
 // The size of the struct in the first version of the contract; later members were appended.
 constexpr size_t kMinCandidateBytes = offsetof(tessera_candidate, absorbed);
+constexpr size_t kBytesWithAbsorbed = offsetof(tessera_candidate, workspace_for);
 
 [[noreturn]] void refuse(const std::string& reason) { throw IllegalOffer{reason}; }
 
@@ -264,7 +265,7 @@ class OfferReader {
 
   void read_absorbed(const tessera_candidate& abi, const GroupBoundary& boundary,
                      Candidate& candidate) const {
-    if (abi.struct_size < sizeof(abi)) return;
+    if (abi.struct_size < kBytesWithAbsorbed) return;
     if (abi.absorbed_count < 0 || (abi.absorbed_count > 0 && abi.absorbed == nullptr)) {
       refuse("its list of absorbed constants is null");
     }
@@ -404,7 +405,7 @@ Candidate read_offer(const tessera_candidate& abi, const Plugin& plugin, const t
 }
 
 void check_parts(Candidate& candidate, const tessera_graph& graph, const LayoutTable& layouts) {
-  if (candidate.has_kernel()) return;
+  if (!candidate.is_view() && !candidate.is_joint()) return;
   if (candidate.is_view() && candidate.is_joint()) refuse("it is a view and joint at once");
   if (candidate.inputs.empty() || candidate.outputs.empty() ||
       (candidate.is_joint() && candidate.outputs.size() != 1)) {

@@ -102,10 +102,19 @@ void run(const ReferenceKernel& kernel, tessera_run_context* context, const tess
 
 tessera_kernel make_reference_kernel(const tessera_graph& graph, NodeId node) {
   const ops::Op& op = graph.registry.of(graph.graph[node]);
+  if (ops::runs_on_values(op, graph.graph, graph.graph[node])) {
+    tessera_kernel kernel = {};
+    kernel.struct_size = sizeof(kernel);
+    kernel.run = [](void*, tessera_run_context*, const tessera_buffer*, const tessera_buffer*,
+                    tessera_error* error) {
+      return report(error, TESSERA_INTERNAL, "the engine runs this node itself");
+    };
+    kernel.release = [](void*) {};
+    return kernel;
+  }
   if (op.kernel == nullptr) {
-    throw Error(
-        ErrorKind::Unsupported, location_of(graph.graph[node]),
-        op.unsupported_reason.empty() ? "the op has no reference kernel" : op.unsupported_reason);
+    throw Error(ErrorKind::Unsupported, location_of(graph.graph[node]),
+                "the op has no reference kernel");
   }
   tessera_kernel kernel = {};
   kernel.struct_size = sizeof(kernel);

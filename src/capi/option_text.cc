@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "api/options/argument_text.h"
+#include "api/options/shape_ranges.h"
 #include "base/errors/likely_name.h"
 #include "tessera/error.h"
 
@@ -99,6 +100,13 @@ void parse(const BindOption& option, const std::string& text,
   auto [name, dims] = split(option, text, "x=1x3x224x224");
   shapes.insert_or_assign(std::move(name),
                           parse_dims(title_of(option) + " of '" + name + "'", dims));
+}
+
+void parse(const BindOption& option, const std::string& text,
+           std::map<std::string, std::vector<SizeRange>>& ranges) {
+  auto [name, sizes] = split(option, text, "x=1x3x32..512x32..512");
+  ranges.insert_or_assign(std::move(name),
+                          parse_ranges(title_of(option) + " of '" + name + "'", sizes));
 }
 
 // Whether values of the field can be written as text; arrays and functions cannot.

@@ -29,6 +29,7 @@ TEST(OptionText, SetsEachTypeOfOption) {
   set_option(options, "memory_budget_bytes", "2K");
   set_option(options, "shapes", "x=1x3");
   set_option(options, "shapes", "a=b=scalar");
+  set_option(options, "shape_ranges", "a=b=1x8..128x32..100/32");
   set_option(options, "layouts", "x=csr:40");
   set_option(options, "pins", "conv*=native:winograd");
   set_option(options, "exclusions", "native:Conv");
@@ -45,6 +46,8 @@ TEST(OptionText, SetsEachTypeOfOption) {
   EXPECT_EQ(options.limits.memory_budget_bytes, 2048);
   EXPECT_THAT(options.shapes.at("x"), ElementsAre(1, 3));
   EXPECT_THAT(options.shapes.at("a=b"), ElementsAre());
+  EXPECT_THAT(options.shape_ranges.at("a=b"),
+              ElementsAre(SizeRange{1, 1}, SizeRange{8, 128}, SizeRange{32, 96, 32}));
   EXPECT_EQ(options.run.layouts.at("x"), "csr:40");
   ASSERT_EQ(options.run.pins.size(), 1U);
   EXPECT_EQ(options.run.pins[0].algorithm, "winograd");
@@ -97,6 +100,7 @@ const RefusalCase kRefusals[] = {
     {"backends", "native,,reference", "expected names with commas between"},
     {"shapes", "x", "option shapes 'x': expected two parts with '=' between"},
     {"shapes", "x=1xH", "option shapes of 'x' '1xH': expected dimensions"},
+    {"shape_ranges", "x=1x8..H", "option shape_ranges of 'x': expected sizes, or ranges LOW..HIGH"},
     {"pins", "conv1", "option pins 'conv1': expected NODES=BACKEND"},
     {"state_pairs", "past", "such as past=present"},
 };
@@ -108,7 +112,7 @@ TEST(OptionText, RefusesWhatIsNoValue) {
 }
 
 TEST(OptionText, HasAllOptionsExceptArraysAndFunctions) {
-  EXPECT_EQ(text_options().size(), bind_options().size() - 2);
+  EXPECT_EQ(text_options().size(), bind_options().size() - 3);
 }
 
 }  // namespace

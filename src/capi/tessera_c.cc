@@ -150,7 +150,7 @@ void copy_views_of_inputs(const tessera_executor& executor,
   for (size_t index = 0; index < results.size(); ++index) {
     tessera::Tensor& result = results[index];
     result = result.to_host();
-    if (result.is_empty() || result.type() == tessera::DataType::String) continue;
+    if (result.is_empty() || tessera::element_bytes(result.type()) == 0) continue;
     if (executor.bound_outputs.contains(executor.executor.outputs()[index].name)) continue;
     if (!overlaps_one(given, result) && !overlaps_one(executor.bound_inputs, result)) continue;
     result = tessera::Tensor::copy_of(result.type(), result.dims(), result.data(),
@@ -351,6 +351,11 @@ int32_t tessera_executor_result(tessera_executor* executor, size_t index, tesser
       throw tessera::Error(tessera::ErrorKind::Unsupported, "output '" + described.name + "'",
                            "expected numbers or bools, found strings, which the C interface does "
                            "not have");
+    }
+    if (tensor.is_sequence()) {
+      throw tessera::Error(tessera::ErrorKind::Unsupported, "output '" + described.name + "'",
+                           "expected a tensor, found a sequence, which the C interface does not "
+                           "have");
     }
     tessera_tensor view = {};
     view.name = described.name.c_str();

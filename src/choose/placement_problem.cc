@@ -132,6 +132,9 @@ PlacementProblem make_problem(const Graph& graph, const Offers& offers, const La
     for (const ValueId id : node.inputs) {
       if (!id.is_none()) made.inputs.push_back(id.index);
     }
+    for (const Body& body : node.bodies) {
+      for (const Capture& capture : body.graph.captures) made.inputs.push_back(capture.outer.index);
+    }
     for (const ValueId id : node.outputs) {
       if (!id.is_none()) made.outputs.push_back(id.index);
     }

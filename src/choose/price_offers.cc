@@ -242,7 +242,7 @@ std::vector<double> PricedOffers::step_seconds(const ExecutionPlan& plan) const 
   for (const ExecutionStep& step : plan.steps) {
     double& price = seconds.emplace_back(0);
     if (step.kind == ExecutionStep::Kind::View) continue;
-    if (step.kind == ExecutionStep::Kind::Kernel || step.kind == ExecutionStep::Kind::Branch) {
+    if (step.candidate >= 0) {
       price = prices_.candidates[static_cast<size_t>(step.candidate)].seconds;
       continue;
     }

@@ -43,9 +43,9 @@ void check_backend(const std::string& name, const std::string& where,
 
 // All valid values of NodePin::nodes: names and metadata properties or, if the pin ends with '*',
 // prefixes of names that end at a '/' or '.'.
-std::vector<std::string> possible_nodes(const NodePin& pin, const Graph& graph) {
-  std::set<std::string> possible;
+void add_possible_nodes(const NodePin& pin, const Graph& graph, std::set<std::string>& possible) {
   for (const Node& node : graph.nodes) {
+    for (const Body& body : node.bodies) add_possible_nodes(pin, body.graph, possible);
     if (!pin.nodes.ends_with('*')) {
       possible.insert(node.name);
       for (const auto& [key, value] : node.metadata) possible.insert(key + "=" + value);
@@ -56,6 +56,11 @@ std::vector<std::string> possible_nodes(const NodePin& pin, const Graph& graph) 
       possible.insert(node.name.substr(0, end + 1) + "*");
     }
   }
+}
+
+std::vector<std::string> possible_nodes(const NodePin& pin, const Graph& graph) {
+  std::set<std::string> possible;
+  add_possible_nodes(pin, graph, possible);
   return {possible.begin(), possible.end()};
 }
 
@@ -87,7 +92,7 @@ std::vector<const NodePin*> pins_by_node(const Graph& graph, const OfferSelectio
       }
       by_node[index] = &pin;
     }
-    if (is_used) continue;
+    if (is_used || concerns(pin, graph)) continue;
     throw Error(ErrorKind::InvalidArgument, pin_text(pin),
                 "expected the name of a node, a prefix with '*', or a metadata property "
                 "key=value; found none that fits (`tessera explain` lists the nodes; passes may "
@@ -217,6 +222,14 @@ void check_devices(const std::vector<std::string>& wanted,
 }
 
 }  // namespace
+
+bool concerns(const NodePin& pin, const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return fits(pin, node) || std::ranges::any_of(node.bodies, [&](const Body& body) {
+             return concerns(pin, body.graph);
+           });
+  });
+}
 
 void check_selected_names(const OfferSelection& selection, const ops::Registry& registry,
                           const std::vector<std::shared_ptr<const Plugin>>& plugins) {

@@ -33,6 +33,9 @@ struct OfferSelection {
   std::vector<std::string> devices = {};
 };
 
+// Whether the pin is for a node of `graph`, or of a graph nested in it.
+bool concerns(const NodePin& pin, const Graph& graph);
+
 // Throws InvalidArgument for a backend in `selection` that is not in `plugins`, for a device that
 // none of them has, and for an excluded op that neither `registry` nor a plug-in knows. An op that
 // the graph does not contain is allowed.

@@ -19,6 +19,7 @@
 #include "measure/tune_placement.h"
 #include "place/explain_violation.h"
 #include "plan/memory_use.h"
+#include "plan/plan_family.h"
 #include "price/cost_sections.h"
 #include "price/stored_plans.h"
 #include "tessera/error.h"
@@ -34,8 +35,8 @@ int64_t constant_bytes(const Graph& graph) {
   return bytes;
 }
 
-// Throws OutOfMemory for a value that is larger than the machine's memory: called before libraries
-// prepare kernels, because they may allocate tables of that size.
+}  // namespace
+
 void check_largest_fits(const Graph& graph) {
   int64_t largest = 0;
   const Node* writer = nullptr;
@@ -55,6 +56,8 @@ void check_largest_fits(const Graph& graph) {
                   " bytes of memory that this machine has, found one of " +
                   std::to_string(largest) + " bytes");
 }
+
+namespace {
 
 // Logs a warning for each sparse value that a chosen kernel reads in a dense layout. With strict
 // storage, throws Unsupported instead.
@@ -172,7 +175,7 @@ class PlanBuilder {
         stored_(services.registry, services.pool.threads(),
                 {options.precision, options.nan, options.accuracy}, services.find_stored_kernel,
                 services.shared_kernels),
-        assembler_(services.pool, services.packs, in_use_, stored_) {
+        assembler_(services.pool, services.packs, in_use_, stored_, services.plan_bodies) {
     if (options.only_plan) return;
     problem_ = make_choice_problem(base_.graph, base_.offers, *base_.layouts,
                                    {.follows_order = options.follows_order,
@@ -221,6 +224,7 @@ class PlanBuilder {
   BuiltPlan propose(Graph graph) const {
     BuiltPlan base;
     base.graph = std::move(graph);
+    base.max_iterations = options_.max_iterations;
     base.registry = &services_.registry;
     base.plugins = services_.plugins;
     base.layouts = std::make_shared<const LayoutTable>(base.plugins, sparse_forms(base.graph),
@@ -238,6 +242,11 @@ class PlanBuilder {
     base.offers =
         select_offers(collect_wanted_offers(base.graph, *base.layouts, options_, services_),
                       base.graph, options_.selection);
+    if (options_.takes_sizes) {
+      std::erase_if(base.offers.candidates, [&](const Candidate& candidate) {
+        return !explain_fixed_sizes(candidate, base.graph, options_.varying_dims).empty();
+      });
+    }
     return base;
   }
 

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "assemble/plan_assembler.h"
 #include "assemble/stored_kernels.h"
 #include "backend/packs.h"
 #include "backend/plugin.h"
@@ -24,6 +25,7 @@
 #include "graph/released_weight.h"
 #include "measure/pricing_options.h"
 #include "ops/registry.h"
+#include "plan/plan_family.h"
 
 namespace tessera {
 
@@ -39,9 +41,13 @@ struct PlanOptions {
   bool compiles = false;
   bool notes_plan = false;  // return PlanResult::plan without prices, too
   OfferSelection selection;
+  // Take only candidates whose kernels take sizes when they run, for a plan of a family of shapes.
+  bool takes_sizes = false;
+  VaryingDims varying_dims = {};      // with takes_sizes, of the graph
   bool returns_step_outputs = false;  // after the graph's outputs and kept values
   bool keeps_sparse_storage = false;  // error if a kernel reads a sparse value as dense
   int64_t memory_budget_bytes = 0;    // limit of MemoryUse; 0: none
+  int64_t max_iterations = 0;         // of loops; 0: no limit
   // The executor's plans for other shapes, whose kernels may be reused.
   std::vector<const BuiltPlan*> siblings = {};
   // If set, exactly this plan is built. The plug-ins are asked for no other candidates, so the
@@ -66,7 +72,8 @@ struct BuildServices {
   FindStoredKernel find_stored_kernel = {};                 // null: no kernels are stored
   SharedKernels* shared_kernels = nullptr;  // of all models; null: each model has its own
   const Log* log = nullptr;  // gets a warning for each sparse value that becomes dense; may be null
-  StageWatcher watcher = {};  // may be null
+  StageWatcher watcher = {};    // may be null
+  PlanBodies plan_bodies = {};  // null: nodes with nested graphs are refused
   // Called before each kernel of a plan in the background is built; throws if the plan is no longer
   // needed. Null: it is always needed.
   std::function<void()> check_wanted = {};
@@ -96,6 +103,10 @@ struct PlanResult {
   // Without prices: what another plan, whose kernels must be compiled first, could save.
   std::optional<CompilationGain> compilation_gain;
 };
+
+// Throws OutOfMemory for a value that is larger than the machine's memory. Called before libraries
+// prepare kernels, because they may allocate tables of that size.
+void check_largest_fits(const Graph& graph);
 
 // The time that build_plan() with the same arguments would take if it measures, and its likely
 // gain. `options.pricing` must have costs. Throws as build_plan() does.

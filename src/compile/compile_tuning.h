@@ -23,6 +23,10 @@ struct CompileTuning {
   // The packs of a startup plan may have this many times the bytes of the weights. A larger ratio
   // keeps more memory for a plan that only serves the first runs.
   int64_t startup_max_pack_ratio = 2;
+  // A plan for a family of shapes may compute by the reference, besides what plans for exact shapes
+  // do, what the reference estimates to take this long. It overestimates small work. With a longer
+  // time, more models have families, but their runs may take longer than with exact plans.
+  double family_max_reference_seconds = 1e-3;
 };
 
 }  // namespace tessera

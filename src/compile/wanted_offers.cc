@@ -72,7 +72,8 @@ Offers collect_wanted_offers(const Graph& graph, const LayoutTable& layouts,
     return OfferOptions{.precision = options.precision,
                         .nan = options.nan,
                         .accuracy = options.accuracy,
-                        .skips_measured_only = skips_measured_only};
+                        .skips_measured_only = skips_measured_only,
+                        .takes_sizes = options.takes_sizes};
   };
   const bool is_for_all_threads =
       pricing.costs == nullptr || (reused != nullptr && !reused->has_single_threaded);

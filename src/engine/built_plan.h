@@ -1,7 +1,9 @@
 // A plan with everything that it needs to run: kernels, packed constants, and their owners.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "backend/candidates.h"
@@ -13,6 +15,24 @@
 
 namespace tessera {
 
+class ExecutionContext;
+class PlanRunner;
+
+// The nested graphs of a node, planned. Not thread-safe.
+class PlannedBodies {
+ public:
+  virtual ~PlannedBodies() = default;
+
+  // The context of the enclosing plan, whose run the next runs are part of; null after that run.
+  virtual void set_outer(ExecutionContext* context) = 0;
+  // Runs the nested graph at index `body` of Node::bodies. `inputs` are those of close_body().
+  // Returns its outputs, which may share the elements of inputs.
+  virtual std::vector<Tensor> run(size_t body, std::span<const Tensor> inputs) = 0;
+  // The runner of the plan that made the last run(), for further runs on the same sizes; null if it
+  // takes no addresses (IoBinding::takes_addresses()).
+  virtual PlanRunner* repeatable(size_t body) = 0;
+};
+
 struct BuiltPlan {
   Graph graph;
   const ops::Registry* registry = nullptr;             // of the graph's ops; must outlive this
@@ -21,8 +41,10 @@ struct BuiltPlan {
   Offers offers;  // steps of the plan refer to its candidates
   ExecutionPlan plan;
   std::vector<std::shared_ptr<const Kernel>> kernels;  // by step; nullptr if the step has none
-  // By step: the plans of its branches. May be shorter than the list of steps.
-  std::vector<std::vector<BuiltPlan>> branches;
+  // By step: the nested graphs of its node; null if it has none. May be shorter than the list of
+  // steps. Plans of one build share them.
+  std::vector<std::shared_ptr<PlannedBodies>> bodies;
+  int64_t max_iterations = 0;                          // of loops; 0: no limit
   std::vector<std::shared_ptr<const void>> constants;  // by PlanConstant: its bytes
   std::vector<Tensor> constant_results;                // by result: the tensor, if it is a constant
 };

@@ -118,7 +118,7 @@ ExecutionContext::ActiveRun::ActiveRun(ExecutionContext& context) : context_(con
   is_outermost_ = context.state_.compare_exchange_strong(idle, kRunning);
   if (!is_outermost_) return;
   ++context.runs_;
-  if (context.has_time_limit()) {
+  if (context.time_limit_.count() > 0) {
     context.deadline_ = std::chrono::steady_clock::now() + context.time_limit_;
   }
 }

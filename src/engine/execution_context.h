@@ -64,8 +64,9 @@ class ExecutionContext {
   ExecutionContext(const ExecutionContext&) = delete;
   ExecutionContext& operator=(const ExecutionContext&) = delete;
 
-  ThreadPool& pool() { return pool_; }
-  const ThreadPool& pool() const { return pool_; }
+  // The pool of the outer context, if there is one.
+  ThreadPool& pool() { return outer() == nullptr ? pool_ : outer()->pool(); }
+  const ThreadPool& pool() const { return outer() == nullptr ? pool_ : outer()->pool(); }
   // A pool for steps on one thread; nullptr if pool() has only one thread.
   ThreadPool* one_thread();
 
@@ -91,8 +92,10 @@ class ExecutionContext {
   }
   // Stops every run that takes longer in the same way; 0: no limit.
   void set_time_limit(std::chrono::nanoseconds limit) { time_limit_ = limit; }
-  std::chrono::nanoseconds time_limit() const { return time_limit_; }
-  bool has_time_limit() const { return time_limit_.count() > 0; }
+  std::chrono::nanoseconds time_limit() const {
+    return time_limit_.count() > 0 || outer() == nullptr ? time_limit_ : outer()->time_limit();
+  }
+  bool has_time_limit() const { return time_limit().count() > 0; }
 
   // A run is active as long as its outermost ActiveRun exists. So callers can include work that
   // precedes the first step.
@@ -109,11 +112,24 @@ class ExecutionContext {
     bool is_outermost_ = false;
   };
 
+  // The runs of this context are part of the active run of `outer`, in whose pool they are, and end
+  // with it. Null: they are not. Both pools have as many threads.
+  void set_outer(ExecutionContext* outer) { outer_.store(outer, std::memory_order_relaxed); }
+  bool is_nested() const { return outer() != nullptr; }
+
   // The state of the active run.
-  bool is_running() const { return state_.load(std::memory_order_relaxed) == kRunning; }
-  bool is_cancelled() const { return state_.load() == kCancelled; }
+  bool is_running() const {
+    const ExecutionContext* const around = outer();
+    return state_.load(std::memory_order_relaxed) == kRunning &&
+           (around == nullptr || around->is_running());
+  }
+  bool is_cancelled() const {
+    const ExecutionContext* const around = outer();
+    return state_.load() == kCancelled || (around != nullptr && around->is_cancelled());
+  }
   bool is_past_deadline(std::chrono::steady_clock::time_point now) const {
-    return now >= deadline_;
+    return (time_limit_.count() > 0 && now >= deadline_) ||
+           (outer() != nullptr && outer()->is_past_deadline(now));
   }
   // A different number for each run.
   uint64_t seed() const { return runs_ - 1; }
@@ -121,6 +137,7 @@ class ExecutionContext {
  private:
   enum State : int { kIdle, kRunning, kCancelled };
 
+  ExecutionContext* outer() const { return outer_.load(std::memory_order_relaxed); }
   void reserve_device_arenas(const BuiltPlan& built);
 
   ThreadPool pool_;
@@ -133,6 +150,7 @@ class ExecutionContext {
   std::chrono::nanoseconds time_limit_{0};
   std::chrono::steady_clock::time_point deadline_;
   std::atomic<int> state_ = kIdle;
+  std::atomic<ExecutionContext*> outer_ = nullptr;
   uint32_t used_after_forks_ = fork_count();
 };
 

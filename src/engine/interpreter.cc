@@ -22,15 +22,57 @@ void check_fits(int64_t bytes, const std::string& where) {
 
 }  // namespace
 
+// The nested graphs of a node, each run by an interpreter of its own.
+class Interpreter::Bodies : public ops::BodyRunner {
+ public:
+  Bodies(const Node& node, const ops::Registry& registry, int threads, Denormals denormals)
+      : where_(location_of(node)) {
+    for (const Body& body : node.bodies) {
+      ClosedBody closed = close_body(body.graph);
+      captured_.push_back(std::move(closed.captured));
+      runners_.push_back(
+          std::make_unique<Interpreter>(std::move(closed.graph), registry, threads, denormals));
+      names_.push_back(body.attribute);
+    }
+  }
+
+  // By id: the values of the enclosing graph during the next runs.
+  void capture(std::span<const Tensor> values) { values_ = values; }
+
+  std::vector<Tensor> run(size_t body, std::span<const Tensor> inputs) override {
+    std::vector<Tensor> all(inputs.begin(), inputs.end());
+    for (const ValueId id : captured_[body]) all.push_back(values_[static_cast<size_t>(id.index)]);
+    try {
+      return runners_[body]->run(all);
+    } catch (const Error& error) {
+      throw Error(error.kind(), where_ + ", " + names_[body] + ", " + error.where(),
+                  error.message());
+    }
+  }
+
+ private:
+  std::string where_;
+  std::vector<std::string> names_;
+  std::vector<std::vector<ValueId>> captured_;
+  std::vector<std::unique_ptr<Interpreter>> runners_;
+  std::span<const Tensor> values_;
+};
+
+Interpreter::~Interpreter() = default;
+
 Interpreter::Interpreter(Graph graph, const ops::Registry& registry, int threads,
                          Denormals denormals)
     : graph_(std::move(graph)),
       registry_(registry),
       schedule_(make_schedule(graph_)),
+      denormals_(denormals),
       pool_(threads, denormals) {
   for (const Schedule::Step& step : schedule_.steps) {
-    needs_check_.push_back(needs_check(graph_, graph_[step.node], registry_));
+    const Node& node = graph_[step.node];
+    runs_on_values_.push_back(ops::runs_on_values(registry_.of(node), graph_, node));
+    needs_check_.push_back(!runs_on_values_.back() && needs_check(graph_, node, registry_));
   }
+  bodies_.resize(schedule_.steps.size());
   if (schedule_.peak_bytes) check_fits(*schedule_.peak_bytes, "intermediate values");
 }
 
@@ -56,6 +98,18 @@ std::vector<Tensor> Interpreter::make_outputs(const Node& node, std::span<const 
   return outputs;
 }
 
+std::vector<Tensor> Interpreter::run_on_values(size_t step, std::span<const Tensor> inputs,
+                                               std::span<const Tensor> values) {
+  const Node& node = graph_[schedule_.steps[step].node];
+  if (!node.bodies.empty() && bodies_[step] == nullptr) {
+    bodies_[step] = std::make_unique<Bodies>(node, registry_, threads(), denormals_);
+  }
+  if (bodies_[step] != nullptr) bodies_[step]->capture(values);
+  std::vector<Tensor> outputs(node.outputs.size());
+  registry_.of(node).value_kernel({node, inputs, outputs, bodies_[step].get()});
+  return outputs;
+}
+
 std::vector<Tensor> Interpreter::run(std::span<const Tensor> inputs, const StepWatcher& watcher) {
   TESSERA_CHECK(inputs.size() == graph_.inputs.size(), "one tensor for each graph input");
   std::vector<Tensor> values(graph_.values.size());
@@ -72,9 +126,16 @@ std::vector<Tensor> Interpreter::run(std::span<const Tensor> inputs, const StepW
     const Node& node = graph_[step.node];
     node_inputs.clear();
     for (const ValueId id : node.inputs) node_inputs.push_back(id.is_none() ? Tensor() : value(id));
-    std::vector<Tensor> outputs = make_outputs(node, node_inputs, needs_check_[index]);
+    std::vector<Tensor> outputs;
+    if (!runs_on_values_[index]) {
+      outputs = make_outputs(node, node_inputs, needs_check_[index]);
+    }
     const auto start = std::chrono::steady_clock::now();
-    ops::run_kernel(registry_.of(node), node, node_inputs, outputs, pool_);
+    if (runs_on_values_[index]) {
+      outputs = run_on_values(index, node_inputs, values);
+    } else {
+      ops::run_kernel(registry_.of(node), node, node_inputs, outputs, pool_);
+    }
     if (watcher &&
         !watcher({node, node_inputs, outputs, start, std::chrono::steady_clock::now() - start})) {
       return {};

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,8 @@ class Interpreter {
   // memory.
   Interpreter(Graph graph, const ops::Registry& registry, int threads,
               Denormals denormals = Denormals::Keep);
+  ~Interpreter();
+  Interpreter(Interpreter&&) = delete;
 
   // `inputs` are in the order of graph().inputs; a tensor may be empty if nothing reads the input.
   // The caller has checked their types. Returns the graph's outputs, then its kept values; returns
@@ -47,13 +50,20 @@ class Interpreter {
   int threads() const { return pool_.threads(); }
 
  private:
+  class Bodies;
+
   std::vector<Tensor> make_outputs(const Node& node, std::span<const Tensor> inputs,
                                    bool needs_check) const;
+  std::vector<Tensor> run_on_values(size_t step, std::span<const Tensor> inputs,
+                                    std::span<const Tensor> values);
 
   Graph graph_;
   const ops::Registry& registry_;
   Schedule schedule_;
-  std::vector<bool> needs_check_;  // by step of the schedule
+  std::vector<bool> needs_check_;                // by step of the schedule
+  std::vector<bool> runs_on_values_;             // the same
+  std::vector<std::unique_ptr<Bodies>> bodies_;  // the same; null if the node has none
+  Denormals denormals_;
   ThreadPool pool_;
 };
 

@@ -9,6 +9,7 @@
 #include "backend/device_memory/owned_storage.h"
 #include "base/containers/at.h"
 #include "base/errors/check.h"
+#include "base/memory/alignment.h"
 #include "plan/shared_memory.h"
 #include "tessera/error.h"
 
@@ -16,10 +17,6 @@ namespace tessera {
 namespace {
 
 using Kind = PlanBuffer::Kind;
-
-bool is_aligned(const void* data, int64_t alignment) {
-  return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(alignment) == 0;
-}
 
 // Where elements begin: at an address of the host, or at an offset in memory of a device.
 struct Place {
@@ -218,6 +215,14 @@ void IoBinding::bind_result(size_t index, Tensor tensor) {
   is_arranged_ = false;
 }
 
+void IoBinding::forget_sizes() {
+  for (Result& result : results_) result.staging = Tensor();
+  for (OutputMemory& memory : memories_) memory.own = Tensor();
+  // Accesses that the caller did not declare; a family has no others.
+  states_.clear();
+  is_arranged_ = false;
+}
+
 void IoBinding::begin(std::span<const Tensor> given) {
   const bool has_given = std::any_of(given.begin(), given.end(),
                                      [](const Tensor& tensor) { return !tensor.is_empty(); });
@@ -267,7 +272,7 @@ void IoBinding::arrange_input(Input& input) {
   }
   // A kernel only reads through inputs.
   void* data = const_cast<void*>(input.now->data());
-  if (!input.now->is_empty() && !is_aligned(data, input.slot->alignment_bytes)) {
+  if (!input.now->is_empty() && !is_aligned_to(data, input.slot->alignment_bytes)) {
     input.is_staged = true;
     if (input.staging.is_empty() || input.staging.bytes() != input.now->bytes()) {
       input.staging = new_staging(*input.now);
@@ -338,7 +343,7 @@ bool IoBinding::is_direct(size_t index, const MemorySlot& slot) {
   Result& result = results_[index];
   // check_memory() has refused offsets that a device does not take.
   bool is_direct = result.bound.device_storage() != nullptr ||
-                   is_aligned(result.bound.data(), slot.alignment_bytes);
+                   is_aligned_to(result.bound.data(), slot.alignment_bytes);
   const StateAccess* written_in_place = nullptr;
   for (const StateAccess& state : states_) {
     if (state.pair.result != index) continue;

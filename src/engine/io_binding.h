@@ -44,6 +44,10 @@ class IoBinding {
   bool is_input_bound(size_t input) const { return !inputs_[input].bound.is_empty(); }
   bool is_result_bound(size_t result) const { return !results_[result].bound.is_empty(); }
 
+  // Must be called after the sizes of the plan have changed. Nothing may be bound but inputs that
+  // have their new sizes.
+  void forget_sizes();
+
   // Must be called before a run. `given` has a tensor for each input, an empty one if the input is
   // bound; or `given` itself is empty if everything is bound: then nothing is allocated from the
   // second run on. Throws InvalidArgument if the memory of two results overlaps.
@@ -52,6 +56,18 @@ class IoBinding {
   // results was enqueued in its queue. Returns whether there is anything: then the caller waits for
   // the queue before finish().
   bool enqueue_copies(DeviceId device);
+  // The tensor of an input in the active run.
+  const Tensor& input(size_t input) const { return *inputs_[input].now; }
+
+  // Whether begin_at() is possible: inputs and results are dense, in the host's memory, and have
+  // known sizes.
+  bool takes_addresses() const;
+  // In place of begin() and finish(), for a run whose elements are at these addresses; inputs that
+  // are missing in the list stay where they were. Nothing may be bound but those. A result must not
+  // overlap an input.
+  void begin_at(std::span<const void* const> inputs, std::span<void* const> results);
+  void finish_at(std::span<const void* const> inputs, std::span<void* const> results);
+
   // Must be called after the run. Copies what else has to be copied into bound memory.
   void finish();
   // Returns all results; must be called after finish(). `dynamic` has, by buffer, the results whose

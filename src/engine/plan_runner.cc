@@ -66,6 +66,11 @@ PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own,
       context_(execution_context_.pool(), execution_context_.scratch()),
       dynamic_(built_.plan.buffers.size()) {
   error_.struct_size = sizeof(error_);
+  value_steps_.resize(built_.plan.steps.size());
+  for (size_t step = 0; step < value_steps_.size(); ++step) {
+    if (built_.plan.steps[step].kind != ExecutionStep::Kind::Values) continue;
+    value_steps_[step] = std::make_unique<ValueStep>(built_, step);
+  }
   const auto allocate = [this](int32_t output, std::span<const int64_t> dims) {
     return allocate_dynamic(output, dims);
   };
@@ -101,12 +106,46 @@ void PlanRunner::run_bound(const PlanWatcher& watcher) {
   io_binding_.end();
 }
 
+void PlanRunner::run_at(std::span<const void* const> inputs, std::span<void* const> results) {
+  io_binding_.begin_at(inputs, results);
+  run_steps({});
+  io_binding_.finish_at(inputs, results);
+}
+
+bool PlanRunner::checks_arguments() const {
+  return std::ranges::any_of(program_.segments(),
+                             [](const StaticSegment& segment) { return segment.check != nullptr; });
+}
+
+bool PlanRunner::resize(PlanFamily& family, PlanFamily::ValueDims dims) {
+  if (!family.resize(dims, built_.plan)) return false;
+  program_.resize();
+  io_binding_.forget_sizes();
+  if (built_.plan.arena_bytes > execution_context_.arena_bytes()) {
+    execution_context_.reserve_arena(built_);
+  }
+  return true;
+}
+
+void PlanRunner::note_types(PlanFamily::ValueDims dims) {
+  for (size_t value = 0; value < dims.size(); ++value) {
+    Type& type = built_.graph.values[value].type;
+    if (type.is_known_tensor()) type.shape = shape_from(dims[value]);
+  }
+}
+
 void PlanRunner::run_steps(const PlanWatcher& watcher) {
   const ExecutionContext::ActiveRun turn(execution_context_);
   // Another plan may have needed a larger arena since the last run.
   program_.move_arena(execution_context_.arena());
   context_.set_random_seed(execution_context_.seed());
   if (single_thread_context_) single_thread_context_->set_random_seed(execution_context_.seed());
+  if (execution_context_.is_nested() && devices_.empty()) {
+    // The run is in the pool already.
+    context_.set_pool(execution_context_.pool());
+    run_segments(watcher);
+    return;
+  }
   // Libraries that use the same thread runtime then use only the threads of this pool.
   if (devices_.empty()) {
     execution_context_.pool().execute([&] { run_segments(watcher); });
@@ -150,6 +189,11 @@ void PlanRunner::run_segment(const StaticSegment& segment, RunContext& context,
                              const PlanWatcher& watcher) {
   prepare_dynamic(segment);
   if (segment.check != nullptr) segment.check->run(program_.inputs_of(segment.begin));
+  if (segment.runs_on_values) {
+    run_on_values(segment, watcher);
+    for (const int buffer : segment.released) dynamic_[at(buffer)] = Tensor();
+    return;
+  }
   if (watcher || execution_context_.has_time_limit()) {
     run_watched(segment.begin, segment.end, context, watcher);
   } else {
@@ -165,6 +209,19 @@ void PlanRunner::run_segment(const StaticSegment& segment, RunContext& context,
     }
   }
   for (const int buffer : segment.released) dynamic_[at(buffer)] = Tensor();
+}
+
+void PlanRunner::run_on_values(const StaticSegment& segment, const PlanWatcher& watcher) {
+  const size_t call = segment.begin;
+  const Clock::time_point start = Clock::now();
+  const bool is_late =
+      execution_context_.has_time_limit() && execution_context_.is_past_deadline(start);
+  if (is_late || !execution_context_.is_running()) stop_at(call);
+  const size_t step = program_.step_of(call);
+  value_steps_[step]->run(program_.inputs_of(call), program_.outputs_of(call), dynamic_,
+                          io_binding_, execution_context_);
+  if (!watcher) return;
+  watcher({step, program_.inputs_of(call), program_.outputs_of(call), start, Clock::now() - start});
 }
 
 // Sets the arguments of the segment whose sizes became known in this run, and clears the values

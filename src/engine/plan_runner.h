@@ -16,6 +16,8 @@
 #include "engine/execution_context.h"
 #include "engine/io_binding.h"
 #include "engine/step_program.h"
+#include "engine/value_step.h"
+#include "plan/plan_family.h"
 #include "tessera/error.h"
 #include "tessera/tensor.h"
 
@@ -69,9 +71,22 @@ class PlanRunner {
   // nothing, except in the first run after binding and in kernels.
   void run_bound(const PlanWatcher& watcher = {});
 
+  // Like run(), with inputs and results at these addresses; see IoBinding::begin_at().
+  void run_at(std::span<const void* const> inputs, std::span<void* const> results);
+
   // Binds inputs and results to memory of the caller.
   IoBinding& io_binding() { return io_binding_; }
   const IoBinding& io_binding() const { return io_binding_; }
+
+  // Whether the arguments of some steps are checked in each run, against the types of the graph.
+  bool checks_arguments() const;
+  // Gives the plan other sizes, if they belong to `family`, which must have been made for it; else
+  // returns false and changes nothing. Results must not be bound, nor inputs whose sizes change.
+  // Throws OutOfMemory if the arena would need more memory than there is; then the plan cannot run
+  // before it got other sizes.
+  bool resize(PlanFamily& family, PlanFamily::ValueDims dims);
+  // Sets the types of built().graph to these sizes, which resize() has set, for descriptions.
+  void note_types(PlanFamily::ValueDims dims);
 
   // Stops the active run, if there is one, before its next step; run() throws Cancelled. May be
   // called from any thread and from signal handlers.
@@ -134,6 +149,7 @@ class PlanRunner {
   void run_calls(size_t begin, size_t end, RunContext& context);
   void run_watched(size_t begin, size_t end, RunContext& context, const PlanWatcher& watcher);
   [[noreturn]] void stop_at(size_t call) const;
+  void run_on_values(const StaticSegment& segment, const PlanWatcher& watcher);
   void prepare_dynamic(const StaticSegment& segment);
   void* allocate_dynamic(int32_t output, std::span<const int64_t> dims);
 
@@ -150,6 +166,7 @@ class PlanRunner {
   int max_bulk_steps_ = 0;
   std::vector<Tensor> dynamic_;  // by buffer: values whose sizes became known in this run
   size_t dynamic_step_ = 0;      // the step that is running
+  std::vector<std::unique_ptr<ValueStep>> value_steps_;  // by step; null for others
   tessera_error error_ = {};
 };
 

@@ -170,10 +170,10 @@ void StepProgram::set_function(size_t index) {
       call.run = run_copy;
       call.self = &copy;
       break;
-    case ExecutionStep::Kind::Branch:
-      branches_.push_back(std::make_unique<BranchStep>(step, built_.branches[steps_[index]]));
-      call.run = BranchStep::run;
-      call.self = branches_.back().get();
+    case ExecutionStep::Kind::Values:
+      // PlanRunner runs it; measuring the overhead of calls does not.
+      call.run = [](void*, tessera_run_context*, const tessera_buffer*, const tessera_buffer*,
+                    tessera_error*) -> int32_t { return TESSERA_OK; };
       break;
     case ExecutionStep::Kind::View:
       TESSERA_CHECK(false, "views are no calls");
@@ -253,17 +253,19 @@ void StepProgram::add_to_segment(size_t index, bool has_several_threads) {
       std::any_of(step.outputs.begin(), step.outputs.end(), [&](const PlanOutput& output) {
         return plan.buffers[at(output.buffer)].kind == Kind::Dynamic;
       });
+  const bool runs_on_values = step.kind == ExecutionStep::Kind::Values;
   std::unique_ptr<const ArgumentCheck> check = ArgumentCheck::of(built_, step);
-  const bool continues = !segments_.empty() && segments_.back().device == step.device &&
-                         step.waits.empty() && segments_.back().event < 0 &&
-                         segments_.back().is_single_threaded == is_single_threaded &&
-                         !segments_.back().makes_dynamic && segments_.back().released.empty() &&
-                         !makes_dynamic && check == nullptr;
+  const bool continues =
+      !segments_.empty() && segments_.back().device == step.device && step.waits.empty() &&
+      segments_.back().event < 0 && segments_.back().is_single_threaded == is_single_threaded &&
+      !segments_.back().makes_dynamic && segments_.back().released.empty() && !makes_dynamic &&
+      check == nullptr && !runs_on_values && !segments_.back().runs_on_values;
   if (!continues) {
     segments_.push_back({.begin = index,
                          .device = step.device,
                          .is_single_threaded = is_single_threaded,
                          .makes_dynamic = makes_dynamic,
+                         .runs_on_values = runs_on_values,
                          .check = std::move(check)});
   }
   StaticSegment& segment = segments_.back();
@@ -286,6 +288,24 @@ void StepProgram::add_to_segment(size_t index, bool has_several_threads) {
 void StepProgram::move_arena(char* arena) {
   if (arena == arena_) return;
   arena_ = arena;
+  point_to_arena();
+}
+
+// Arguments refer to the dimensions of the plan, and no argument of a plan with a family has an
+// offset in memory that differs from run to run.
+void StepProgram::resize() {
+  for (size_t argument = 0; argument < arguments_.size(); ++argument) {
+    arguments_[argument].bytes = built_.plan.buffers[at(buffers_[argument])].bytes;
+  }
+  for (size_t call = 0; call < calls_.size(); ++call) {
+    const ExecutionStep& step = built_.plan.steps[steps_[call]];
+    calls_[call].workspace_bytes = step.workspace_bytes;
+    if (step.kind == ExecutionStep::Kind::Copy) copies_[call] = copy_of(step);
+  }
+  point_to_arena();
+}
+
+void StepProgram::point_to_arena() {
   for (size_t argument = 0; argument < arguments_.size(); ++argument) {
     const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[argument])];
     const bool is_of_host = buffer.device == kHostDevice;

@@ -54,6 +54,7 @@ struct StaticSegment {
   int event = -1;                   // recorded after the last call, for a later wait; -1: none
   bool is_single_threaded = false;  // on one thread, although the pool has more
   bool makes_dynamic = false;
+  bool runs_on_values = false;  // its only step is of ExecutionStep::Kind::Values
   // Checks the first call before it is made; nullptr if everything was known when it was planned.
   std::unique_ptr<const ArgumentCheck> check;
   std::vector<DynamicArgument> arguments;
@@ -70,8 +71,6 @@ struct MemorySlot {
   size_t first_relocation = 0;            // index into the relocations of StepProgram
   size_t last_relocation = 0;             // one past
 };
-
-class BranchStep;
 
 // Refers to the plan from which it was made, which must outlive this object and not move.
 class StepProgram {
@@ -99,6 +98,9 @@ class StepProgram {
   void move_arena(char* arena);
   // Same as move_arena(), for the arena of a device, by its handle.
   void move_device_arena(DeviceId device, void* handle);
+
+  // Takes over the sizes and offsets of the plan, which PlanFamily::resize() has changed.
+  void resize();
 
   // nullptr if the memory is the same in all runs. `buffer` must have its own memory.
   const MemorySlot* find_slot(int buffer) const;
@@ -137,6 +139,7 @@ class StepProgram {
   // nullptr if there is no arena yet.
   char* in_arena(int64_t offset) const { return arena_ == nullptr ? nullptr : arena_ + offset; }
   void collect_relocations();
+  void point_to_arena();
 
   const BuiltPlan& built_;
   char* arena_;
@@ -146,7 +149,6 @@ class StepProgram {
   std::vector<int> buffers_;               // by argument
   std::vector<size_t> first_argument_;     // by call, and the end of the last
   std::vector<StridedCopy> copies_;        // by call; empty if it copies nothing
-  std::vector<std::unique_ptr<BranchStep>> branches_;
   std::vector<StaticSegment> segments_;
   std::vector<StaticSegment::Wait> last_waits_;
   std::vector<DeviceId> event_devices_;
@@ -159,29 +161,6 @@ class StepProgram {
   std::vector<MemorySlot> slots_;
   std::vector<int> slot_of_buffer_;  // -1: none
   std::vector<Relocation> relocations_;
-};
-
-// A step that runs one of several plans (branch_step.cc): the branches of the step, resolved:
-// arguments in the arena of a branch point into the workspace of the step, and the inputs and
-// results of a branch point to those of the step. Not thread-safe. A run can be stopped only
-// between the steps of the outer plan, not within a branch.
-class BranchStep {
- public:
-  // The plan that contains `step`, and `branches`, must outlive this object.
-  BranchStep(const ExecutionStep& step, const std::vector<BuiltPlan>& branches);
-  ~BranchStep();
-  BranchStep(const BranchStep&) = delete;
-  BranchStep& operator=(const BranchStep&) = delete;
-
-  // A StepCall::run; `self` is the BranchStep. The first input is a bool: if it is true, the first
-  // branch runs, otherwise the last.
-  static int32_t run(void* self, tessera_run_context* context, const tessera_buffer* inputs,
-                     const tessera_buffer* outputs, tessera_error* error);
-
- private:
-  struct Branch;
-
-  std::vector<std::unique_ptr<Branch>> branches_;
 };
 
 }  // namespace tessera

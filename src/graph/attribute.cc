@@ -75,4 +75,6 @@ const Tensor* Attributes::find_tensor(std::string_view name) const {
   return find<Tensor>(values_, name);
 }
 
+const Type* Attributes::find_type(std::string_view name) const { return find<Type>(values_, name); }
+
 }  // namespace tessera

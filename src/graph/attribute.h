@@ -59,6 +59,7 @@ class Attributes {
   const std::vector<float>* find_floats(std::string_view name) const;
   const std::vector<std::string>* find_strings(std::string_view name) const;
   const Tensor* find_tensor(std::string_view name) const;
+  const Type* find_type(std::string_view name) const;
 
   // std::less<> allows lookup by string_view, so that kernels can look up attributes without
   // allocating.

@@ -25,6 +25,29 @@ void for_each_use(AnyGraph& graph, const Visit& visit) {
 
 }  // namespace
 
+void take_captured_constants(const Graph& outer, Graph& body) {
+  std::erase_if(body.captures, [&](const Capture& capture) {
+    const Value& known = outer[capture.outer];
+    if (!known.constant.has_elements() || known.is_state) return false;
+    Value& inner = body[capture.inner];
+    inner.type = known.type;
+    inner.elements.reset();
+    inner.constant = known.constant;
+    inner.digest = known.digest;
+    return true;
+  });
+}
+
+ClosedBody close_body(const Graph& body) {
+  ClosedBody closed{.graph = body, .captured = {}};
+  for (const Capture& capture : body.captures) {
+    closed.graph.inputs.push_back(capture.inner);
+    closed.captured.push_back(capture.outer);
+  }
+  closed.graph.captures.clear();
+  return closed;
+}
+
 ValueId add_value(Graph& graph, Value value) {
   graph.values.push_back(std::move(value));
   return {static_cast<int32_t>(graph.values.size()) - 1};

@@ -115,6 +115,17 @@ struct Body {
   Graph graph;
 };
 
+// Gives a nested graph of `outer` the constants that it captures, so that they are its own.
+void take_captured_constants(const Graph& outer, Graph& body);
+
+// A nested graph that can run alone.
+struct ClosedBody {
+  Graph graph;                    // its captures are inputs, after its own
+  std::vector<ValueId> captured;  // of the enclosing graph, for these
+};
+
+ClosedBody close_body(const Graph& body);
+
 // Appends a value and returns its id.
 ValueId add_value(Graph& graph, Value value);
 

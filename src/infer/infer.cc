@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/errors/check.h"
+#include "ops/control_flow/join_types.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"
 
@@ -103,12 +104,142 @@ class Inference {
   }
 
   void infer_bodies(Node& node) {
-    for (Body& body : node.bodies) {
-      for (const Capture& capture : body.graph.captures) {
-        body.graph[capture.inner].type = graph_[capture.outer].type;
+    const ops::Op& op = registry_.of(node);
+    for (size_t index = 0; index < node.bodies.size(); ++index) {
+      Graph& body = node.bodies[index].graph;
+      capture_values(body);
+      if (op.body_rule == nullptr) {
+        infer_branch(node, index);
+      } else {
+        infer_fed_body(op, node, index);
       }
-      body.graph = infer_types(body.graph, registry_, log_, options_);
     }
+  }
+
+  // What `body` knows of the values that it captures.
+  void capture_values(Graph& body) const {
+    take_captured_constants(graph_, body);
+    for (const Capture& capture : body.captures) {
+      const Value& outer = graph_[capture.outer];
+      Value& inner = body[capture.inner];
+      inner.type = renamed(outer.type);
+      inner.elements.reset();
+      if (outer.elements && is_known(*outer.elements)) inner.elements = outer.elements;
+    }
+  }
+
+  // `type` for another graph: names of nodes are unique in one graph only, and so are the symbols
+  // that contain them. Equal symbols stay equal.
+  static Type renamed(Type type) {
+    if (!type.shape) return type;
+    for (Dim& dim : *type.shape) {
+      const bool is_of_this_graph = !dim.is_known() && dim.symbol().find('?') != std::string::npos;
+      if (is_of_this_graph) dim = Dim::symbol("?^(" + dim.symbol() + ")");
+    }
+    return type;
+  }
+
+  // A branch that cannot be run may be one that is not taken, as it is for other shapes: binding
+  // and running it report the error.
+  void infer_branch(Node& node, size_t index) {
+    Graph& branch = node.bodies[index].graph;
+    try {
+      branch = infer_body(node, index, branch, log_);
+    } catch (const Error& error) {
+      const bool may_be_left_out = error.kind() == ErrorKind::InvalidModel && !options_.is_strict;
+      if (!may_be_left_out) throw;
+    }
+  }
+
+  Graph infer_body(const Node& node, size_t index, const Graph& body, const Log& log) const {
+    InferOptions options = options_;
+    ++options.depth;
+    try {
+      return infer_types(body, registry_, log, options);
+    } catch (const Error& error) {
+      throw Error(error.kind(),
+                  location_of(node) + ", " + node.bodies[index].attribute + ", " + error.where(),
+                  error.message());
+    }
+  }
+
+  // Infers a nested graph whose inputs have the types that its node gives them. A carried value may
+  // change its size from run to run: then its type is one that has all of them.
+  void infer_fed_body(const ops::Op& op, Node& node, size_t index) {
+    std::vector<Type> given;
+    for (const ValueId id : node.inputs) {
+      given.push_back(id.is_none() ? Type() : renamed(graph_[id].type));
+    }
+    ops::BodyTypes types = op.body_rule(node, given, index);
+    const Graph declared = node.bodies[index].graph;
+    // Each round of an outer body infers the inner ones again.
+    const bool may_repeat = options_.depth < kMaxRepeatedDepth;
+    if (!may_repeat) forget_carried_sizes(types);
+    for (int round = 0;; ++round) {
+      Graph body = declared;
+      for (size_t input = 0; input < types.inputs.size(); ++input) {
+        feed(node, index, body[body.inputs[input]], types.inputs[input]);
+      }
+      body = infer_body(node, index, body, round == 0 ? log_ : silent_);
+      const bool is_settled = !join_carried(node, index, body, types);
+      if (is_settled || round == kMaxRounds) {
+        node.bodies[index].graph = std::move(body);
+        return;
+      }
+      if (round + 1 == kMaxRounds) forget_carried_sizes(types);
+    }
+  }
+
+  static void feed(const Node& node, size_t index, Value& input, const Type& given) {
+    const Type declared = input.type;
+    const bool is_other = declared.is_tensor() && given.is_tensor() &&
+                          declared.element != DataType::Undefined &&
+                          given.element != DataType::Undefined && declared.element != given.element;
+    if (is_other) {
+      throw Error(
+          ErrorKind::InvalidModel,
+          location_of(node) + ", " + node.bodies[index].attribute + ", input '" + input.name + "'",
+          "the model declares " + text(declared) + ", but " + text(given) +
+              " follows from the node's inputs");
+    }
+    input.elements.reset();
+    if (given.kind == Type::Kind::Unknown) return;
+    input.type = given;
+    if (declared.kind != given.kind) return;
+    if (input.type.element == DataType::Undefined) input.type.element = declared.element;
+    if (input.type.contents.empty()) input.type.contents = declared.contents;
+  }
+
+  static void forget_carried_sizes(ops::BodyTypes& types) {
+    for (const ops::BodyTypes::Carried& carried : types.carried) {
+      types.inputs[carried.input].shape.reset();
+    }
+  }
+
+  // Returns whether an input got another type, because the output that becomes it has another one.
+  static bool join_carried(const Node& node, size_t index, const Graph& body,
+                           ops::BodyTypes& types) {
+    bool is_changed = false;
+    for (const ops::BodyTypes::Carried& carried : types.carried) {
+      const Value& input = body[body.inputs[carried.input]];
+      const Value& output = body[body.outputs[carried.output]];
+      const auto unknown = [&](size_t axis) {
+        return Dim::symbol("?" + input.name + ".carried." + std::to_string(axis));
+      };
+      const std::optional<Type> joined =
+          ops::join_types(input.type, ops::outside_of_graph(output.type, unknown), unknown);
+      if (!joined) {
+        throw Error(ErrorKind::InvalidModel,
+                    location_of(node) + ", " + node.bodies[index].attribute + ", output '" +
+                        output.name + "'",
+                    "expected " + text(input.type) + ", as input '" + input.name +
+                        "' is, whose next value it is, found " + text(output.type));
+      }
+      if (*joined == types.inputs[carried.input]) continue;
+      is_changed = is_changed || *joined != input.type;
+      types.inputs[carried.input] = *joined;
+    }
+    return is_changed;
   }
 
   void infer_node(const Node& node) {
@@ -178,9 +309,15 @@ class Inference {
     return element_count(dims_from(*type.shape)) == static_cast<int64_t>(elements->size());
   }
 
+  // Types of carried values are found after a few rounds, or their sizes are given up.
+  static constexpr int kMaxRounds = 4;
+  // Rounds multiply with the depth.
+  static constexpr int kMaxRepeatedDepth = 3;
+
   Graph graph_;
   const ops::Registry& registry_;
   const Log& log_;
+  const Log silent_ = Log([](const std::string&) {});
   const InferOptions& options_;
   std::set<std::string> input_symbols_;
 };
@@ -192,9 +329,26 @@ MergedType merge_types(const Type& declared, const Type& inferred,
   using Outcome = MergedType::Outcome;
   if (inferred.kind == Type::Kind::Unknown) return {declared, Outcome::Agrees};
   if (declared.kind == Type::Kind::Unknown) return {inferred, Outcome::Agrees};
+  // An optional that has its content is that content.
+  if (declared.kind != inferred.kind && inferred.kind == Type::Kind::Optional) {
+    return merge_types(declared, inferred.contents.front(), input_symbols);
+  }
+  if (declared.kind != inferred.kind && declared.kind == Type::Kind::Optional) {
+    MergedType content = merge_types(declared.contents.front(), inferred, input_symbols);
+    return {Type::optional(std::move(content.type)), content.outcome};
+  }
   if (declared.kind != inferred.kind) return {inferred, Outcome::ElementContradicts};
   if (!inferred.is_tensor()) {
-    return {inferred, declared == inferred ? Outcome::Agrees : Outcome::ElementContradicts};
+    MergedType merged = {inferred, Outcome::Agrees};
+    // Elements of lists may differ in their shapes, so that of a declaration says nothing.
+    for (size_t index = 0; index < inferred.contents.size(); ++index) {
+      Type content = declared.contents[index];
+      if (content.is_tensor()) content.shape.reset();
+      MergedType inner = merge_types(content, inferred.contents[index], input_symbols);
+      merged.type.contents[index] = std::move(inner.type);
+      if (inner.outcome != Outcome::Agrees) merged.outcome = inner.outcome;
+    }
+    return merged;
   }
   MergedType merged = {inferred, Outcome::Agrees};
   DataType& element = merged.type.element;

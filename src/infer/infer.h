@@ -35,6 +35,7 @@ ops::InferInput infer_input(const Graph& graph, ValueId id);
 struct InferOptions {
   // Treat a declared shape of an inner value that contradicts the inferred one as an error.
   bool is_strict = false;
+  int depth = 0;  // how many graphs contain this one
 };
 
 // Runs the ops' rules in graph order. The types that `graph` already has are the model's

@@ -79,16 +79,21 @@ class Specialisation {
   Specialisation(const Graph& graph, const InputShapes& shapes)
       : graph_(graph), shapes_(shapes), sizes_(graph, shapes) {}
 
-  Graph run() {
+  void check() {
     check_names();
     for (const ValueId id : graph_.inputs) {
       const auto given = shapes_.find(graph_[id].name);
       if (given != shapes_.end()) check_given(graph_[id], given->second);
     }
+  }
+
+  Graph run() {
+    check();
     const std::vector<int> uses = use_counts(graph_);
     for (const ValueId id : graph_.inputs) {
       Value& value = graph_[id];
       const auto given = shapes_.find(value.name);
+      if (value.type.kind == Type::Kind::Optional) continue;
       if (given != shapes_.end()) value.type.shape = shape_from(given->second);
       if (!is_read(uses, id)) continue;
       if (given == shapes_.end()) replace_named(value);
@@ -115,6 +120,9 @@ class Specialisation {
   }
 
   static void check_given(Value& value, const std::vector<int64_t>& dims) {
+    // Programs that bind to the shapes of their arrays give that of its content, which decides
+    // nothing.
+    if (value.type.kind == Type::Kind::Optional) return;
     if (value.type.kind != Type::Kind::Tensor && value.type.kind != Type::Kind::Unknown) {
       fail(value.name,
            "expected no shape, as it is " + text(value.type) + ", found " + dims_text(dims));
@@ -159,11 +167,10 @@ class Specialisation {
     }
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       if (shape[axis].is_known()) continue;
-      fail(value.name,
-           "dimension " + std::to_string(axis) + " ('" + shown_text(shape[axis]) + "') of " +
-               text(value.type) +
-               " is unknown; give the input's shape, on the command line with --shape " +
-               value.name + "=" + text(example));
+      fail(value.name, "dimension " + std::to_string(axis) + " ('" + shown_text(shape[axis]) +
+                           "') of " + text(value.type) +
+                           " is unknown; give the input's shape, for example " + value.name + "=" +
+                           text(example));
     }
   }
 
@@ -193,6 +200,27 @@ bool permits(const Shape& declared, const std::vector<int64_t>& dims) {
 
 Graph specialise(const Graph& graph, const InputShapes& shapes) {
   return Specialisation(graph, shapes).run();
+}
+
+bool needs_shapes(const Graph& graph, const InputShapes& shapes) {
+  const auto is_open = [&](ValueId id) {
+    const Type& type = graph[id].type;
+    return type.is_tensor() && !type.is_known_tensor() && !shapes.contains(graph[id].name);
+  };
+  if (std::ranges::none_of(graph.inputs, is_open)) return false;
+  const NamedSizes sizes(graph, shapes);
+  const std::vector<int> uses = use_counts(graph);
+  return std::ranges::any_of(graph.inputs, [&](ValueId id) {
+    if (!is_open(id) || !is_read(uses, id)) return false;
+    const std::optional<Shape>& shape = graph[id].type.shape;
+    return !shape || std::ranges::any_of(*shape, [&](const Dim& dim) {
+      return !dim.is_known() && !sizes.size_of(dim);
+    });
+  });
+}
+
+void check_given_shapes(const Graph& graph, const InputShapes& shapes) {
+  Specialisation(graph, shapes).check();
 }
 
 std::vector<UnequalDims> find_unequal_dims(const Graph& graph, const InputShapes& shapes) {

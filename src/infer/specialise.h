@@ -27,6 +27,11 @@ bool permits(const Shape& declared, const std::vector<int64_t>& dims);
 // (naming the input, the dimension and how to give it).
 Graph specialise(const Graph& graph, const InputShapes& shapes);
 
+// Whether specialise() would lack a dimension of an input that is read.
+bool needs_shapes(const Graph& graph, const InputShapes& shapes);
+// Throws as specialise() does for what is wrong with `shapes`; dimensions may be missing.
+void check_given_shapes(const Graph& graph, const InputShapes& shapes);
+
 // Dimensions to which the model gives one name, although `shapes` gives them different numbers.
 struct UnequalDims {
   struct Place {

@@ -72,13 +72,13 @@ const SpecialisedCase kRefusals[] = {
      "InvalidArgument: input 'scalar': the model declares int64 scalar, but the shape given is 1"},
     {{{"unread", {2, 3}}},
      "InvalidArgument: input 'a': dimension 0 ('N') of float32 Nx3 is unknown; give the input's "
-     "shape, on the command line with --shape a=1x3"},
+     "shape, for example a=1x3"},
     {{{"unread", {2, 3, 4}}},
      "InvalidArgument: input 'unread': the model declares float32 MxM, but the shape given is "
      "2x3x4"},
     {{{"rankless", {1}}},
      "InvalidArgument: input 'a': dimension 0 ('N') of float32 Nx3 is unknown; give the input's "
-     "shape, on the command line with --shape a=1x3"},
+     "shape, for example a=1x3"},
     {{{"a", {1, 3}}},
      "InvalidArgument: input 'rankless': the model does not tell its number of dimensions; give "
      "its shape, for example rankless=1x3x224x224"},
@@ -174,7 +174,7 @@ TEST(Specialise, ANameMayHaveSeveralSizes) {
 TEST(Specialise, ASizeThatIsNotClearIsAsked) {
   EXPECT_EQ(error_of([] { specialise(graph_with_names(true), {{"a", {2, 3}}, {"b", {2, 4}}}); }),
             "InvalidArgument: input 'c': dimension 0 ('N') of float32 N is unknown; give the "
-            "input's shape, on the command line with --shape c=1");
+            "input's shape, for example c=1");
 }
 
 TEST(Specialise, NamesCanBeTakenAsEqual) {

@@ -46,9 +46,15 @@ InferInput infer_input(const Tensor& tensor) {
 Answer ask(const Op& op, const Node& node, std::vector<InferInput> inputs) {
   TESSERA_CHECK(op.infer != nullptr, "import refuses ops without a rule");
   check_types(op, node, inputs);
-  InferContext context(op, node, std::move(inputs));
+  InferContext context(op, node, inputs);
   op.infer(context);
   return {.outputs = std::move(context.outputs()), .is_final = !context.has_unresolved_inputs()};
+}
+
+InferAnswer infer_again(const Op& op, const Node& node, std::span<const InferInput> inputs) {
+  InferContext context(op, node, inputs);
+  op.infer(context);
+  return {std::move(context.outputs()), context.constants_read()};
 }
 
 std::vector<InferOutput> infer(const Op& op, const Node& node, std::vector<InferInput> inputs) {

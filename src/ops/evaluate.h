@@ -19,6 +19,16 @@ InferInput infer_input(const Tensor& tensor);
 // rule throws. If all inputs are complete but the rule's result is not, that is a bug.
 std::vector<InferOutput> infer(const Op& op, const Node& node, std::vector<InferInput> inputs);
 
+struct InferAnswer {
+  std::vector<InferOutput> outputs;
+  // See InferContext::constants_read(). Other floating-point constants decide nothing: the rule
+  // would give the same outputs.
+  uint64_t constants_read = 0;
+};
+
+// infer(), for inputs whose element types were checked before: only sizes differ.
+InferAnswer infer_again(const Op& op, const Node& node, std::span<const InferInput> inputs);
+
 struct Answer {
   std::vector<InferOutput> outputs;
   // Whether more knowledge cannot change the answer: the rule asked for no unknown elements.

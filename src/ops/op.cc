@@ -22,9 +22,6 @@ std::string TypeSet::text() const {
   return result;
 }
 
-InferContext::InferContext(const Op& op, const Node& node, std::vector<InferInput> inputs)
-    : op_(op), node_(node), inputs_(std::move(inputs)), outputs_(node.outputs.size()) {}
-
 const Shape* InferContext::shape(size_t index) const {
   const Type& type = inputs_[index].type;
   return type.shape ? &*type.shape : nullptr;
@@ -33,6 +30,7 @@ const Shape* InferContext::shape(size_t index) const {
 const Tensor* InferContext::constant(size_t index) const {
   const InferInput& input = inputs_[index];
   if (input.is_present && input.constant == nullptr) has_open_question_ = true;
+  constants_read_ |= bit_of(index);
   return input.constant;
 }
 
@@ -90,6 +88,20 @@ int64_t flops_per_output(const Node&, std::span<const Type>, std::span<const Typ
 int64_t flops_per_input(const Node&, std::span<const Type> inputs, std::span<const Type>) {
   if (inputs.empty() || !inputs[0].is_known_tensor()) return 0;
   return element_count(dims_from(*inputs[0].shape));
+}
+
+void ValueCall::fail(const std::string& message) const {
+  throw Error(ErrorKind::InvalidArgument, location_of(node), message);
+}
+
+bool runs_on_values(const Op& op, const Graph& graph, const Node& node) {
+  if (op.value_kernel == nullptr) return false;
+  if (op.kernel == nullptr) return true;
+  const auto is_other = [&](ValueId id) {
+    const bool is_typed = !id.is_none() && graph[id].type.kind != Type::Kind::Unknown;
+    return is_typed && !graph[id].type.is_tensor();
+  };
+  return std::ranges::any_of(node.inputs, is_other) || std::ranges::any_of(node.outputs, is_other);
 }
 
 void KernelCall::fail(const std::string& message) const {

@@ -3,7 +3,10 @@
 // CONTRIBUTING.md tells how to add one.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <memory_resource>
 #include <optional>
 #include <span>
@@ -58,8 +61,9 @@ struct Parameter {
   std::string name;           // "X", its name in ONNX
   std::string type_variable;  // "T": parameters with the same variable have the same element type
   Arity arity = Arity::Required;
-  int since = 1;            // the first version of the op that has it
-  int until = kAnyVersion;  // the last version that has it
+  int since = 1;              // the first version of the op that has it
+  int until = kAnyVersion;    // the last version that has it
+  bool may_be_empty = false;  // a variadic input of which a node may have none
 };
 
 struct TypeVariable {
@@ -100,7 +104,9 @@ struct Op;
 // If it knows every input's type and the constants it needs, it must give complete types.
 class InferContext {
  public:
-  InferContext(const Op& op, const Node& node, std::vector<InferInput> inputs);
+  // All must outlive this.
+  InferContext(const Op& op, const Node& node, std::span<const InferInput> inputs)
+      : op_(op), node_(node), inputs_(inputs), outputs_(node.outputs.size()) {}
 
   const Node& node() const { return node_; }
   int version() const { return node_.version; }
@@ -122,6 +128,10 @@ class InferContext {
   // Whether the rule asked for elements that are not known yet. If so, its answer may change, or
   // become an error, when it is asked again at run time.
   bool has_unresolved_inputs() const { return has_open_question_; }
+  // The inputs for which the rule called constant(): a bit for each, of which the last one stands
+  // for all others, too.
+  static uint64_t bit_of(size_t index) { return uint64_t{1} << std::min<size_t>(index, 63); }
+  uint64_t constants_read() const { return constants_read_; }
 
   // Ignores indices beyond the node's outputs and omitted outputs.
   void set_output(size_t index, DataType element, std::optional<Shape> shape = std::nullopt);
@@ -141,9 +151,10 @@ class InferContext {
  private:
   const Op& op_;
   const Node& node_;
-  std::vector<InferInput> inputs_;
+  std::span<const InferInput> inputs_;
   std::vector<InferOutput> outputs_;
   mutable bool has_open_question_ = false;
+  mutable uint64_t constants_read_ = 0;
 };
 
 // std::function, because rules of ops from plug-ins capture state. Must be thread-safe.
@@ -220,6 +231,71 @@ struct KernelCall {
 
 using ReferenceKernel = std::function<void(const KernelCall& call)>;
 
+// --- Kernel of values ----------------------------------------------------------------------------
+
+// Runs of one nested graph whose inputs and outputs have the same sizes each time.
+class RepeatedRuns {
+ public:
+  virtual ~RepeatedRuns() = default;
+
+  // `inputs` and `outputs` are the addresses of the elements, in the order of the graph's. An
+  // output must not overlap an input. Throws Cancelled if the run is to end.
+  virtual void run(std::span<const void* const> inputs, std::span<void* const> outputs) = 0;
+};
+
+// The nested graphs of one node, ready to run.
+class BodyRunner {
+ public:
+  virtual ~BodyRunner() = default;
+
+  // Runs the nested graph at index `body` of Node::bodies. `inputs` are in the order of its graph's
+  // inputs; the runner knows its captures. Returns its outputs, which may share the elements of
+  // inputs and captures. Throws Cancelled if the run is to end.
+  virtual std::vector<Tensor> run(size_t body, std::span<const Tensor> inputs) = 0;
+
+  // For runs after one on `inputs` that gave `outputs`, of the same sizes: they cost less. Null if
+  // the sizes may change. The result must not be used after another run of this runner.
+  virtual std::unique_ptr<RepeatedRuns> repeat(size_t body, std::span<const Tensor> inputs,
+                                               std::span<const Tensor> outputs) {
+    (void)body, (void)inputs, (void)outputs;
+    return nullptr;
+  }
+};
+
+// One call of a kernel that takes and gives whole values instead of elements in memory that was
+// planned: of lists, and of nodes with nested graphs. A value is a tensor, a list of tensors
+// (Tensor::sequence()), or nothing: an input or output that the node leaves out, or an optional
+// without a content.
+struct ValueCall {
+  const Node& node;
+  // Their elements may be gone after the call: an output that shares them must be owned().
+  std::span<const Tensor> inputs;
+  std::span<Tensor> outputs;     // for the kernel to set
+  BodyRunner* bodies = nullptr;  // null if the node has no nested graphs
+  int64_t max_iterations = 0;    // of a loop; 0: no limit
+
+  bool has_input(size_t index) const { return index < inputs.size() && !inputs[index].is_empty(); }
+  // Throws InvalidArgument at this node.
+  [[noreturn]] void fail(const std::string& message) const;
+};
+
+using ValueKernel = std::function<void(const ValueCall& call)>;
+
+// The types that a node gives to the inputs of one of its nested graphs.
+struct BodyTypes {
+  std::vector<Type> inputs;  // by input of the nested graph; unknown ones are as it declares them
+  // An output of the nested graph whose value is an input of its next run.
+  struct Carried {
+    size_t input = 0;
+    size_t output = 0;
+  };
+  std::vector<Carried> carried = {};
+};
+
+// Throws InvalidModel if the nested graph cannot be that of `node`: it has another number of inputs
+// or outputs. `inputs` are those of the node.
+using BodyRule = BodyTypes (*)(const Node& node, std::span<const Type> inputs, size_t body);
+
 // --- Error bound ---------------------------------------------------------------------------------
 
 // The largest error that any kernel of an op may have. `exact` is the result in real arithmetic for
@@ -283,12 +359,17 @@ struct Op {
   InferRule infer = nullptr;
   FlopsRule flops = flops_per_output;
   ReferenceKernel kernel = nullptr;
-  // Set if the op exists in ONNX but cannot run yet: the message for the user. Then `kernel` and
-  // `infer` are null.
-  std::string unsupported_reason = {};
+  // For nodes that take or give lists, and for nodes with nested graphs: see runs_on_values().
+  ValueKernel value_kernel = nullptr;
+  // If it has `bodies`: null if these have no inputs but captures.
+  BodyRule body_rule = nullptr;
   // The last version, for ops that ONNX has removed (Upsample: 9).
   int last_version = kAnyVersion;
 };
+
+// Whether `node` runs by the value kernel of `op`: if that is its only kernel, or if an input or
+// output is no tensor.
+bool runs_on_values(const Op& op, const Graph& graph, const Node& node);
 
 // The error bounds that ONNX's ops state (error_bounds.cc). docs/accuracy.md lists them beside what
 // each backend and other runtimes reach. The bound of an op of ONNX's own domain. Exact for names

@@ -24,8 +24,9 @@ void check_count(const Op& op, const Node& node, const std::vector<Parameter>& p
   for (size_t index = 0; index < parameters.size(); ++index) {
     const Parameter& parameter = parameters[index];
     const bool is_given = index < ids.size() && !ids[index].is_none();
-    const bool is_needed = parameter.arity == Arity::Required ||
-                           (parameter.arity == Arity::Variadic && kind == "input");
+    const bool is_needed =
+        parameter.arity == Arity::Required ||
+        (parameter.arity == Arity::Variadic && kind == "input" && !parameter.may_be_empty);
     if (is_needed && !is_given) {
       throw Error(ErrorKind::InvalidModel,
                   location_of(node) + ", " + kind + " '" + parameter.name + "'",
@@ -103,9 +104,10 @@ void check_types(const Op& op, const Node& node, std::span<const InferInput> inp
     const Type& type = inputs[index].type;
     if (!inputs[index].is_present || type.kind == Type::Kind::Unknown) continue;
     const Parameter& parameter = parameters[std::min(index, parameters.size() - 1)];
-    const std::string where = input_location(op, node, index);
+    const auto where = [&] { return input_location(op, node, index); };
     if (!type.is_tensor()) {
-      throw Error(ErrorKind::Unsupported, where,
+      if (op.value_kernel != nullptr) continue;  // its rule knows which ones it takes
+      throw Error(ErrorKind::Unsupported, where(),
                   "kernels exist for tensors only, found " + text(type));
     }
     if (type.element == DataType::Undefined) continue;
@@ -114,13 +116,13 @@ void check_types(const Op& op, const Node& node, std::span<const InferInput> inp
         [&](const TypeVariable& candidate) { return candidate.name == parameter.type_variable; });
     if (variable == op.type_variables.end()) continue;
     if (!variable->types.contains(type.element)) {
-      throw Error(ErrorKind::InvalidModel, where,
+      throw Error(ErrorKind::InvalidModel, where(),
                   "expected elements of " + variable->types.text() + ", found " +
                       std::string(name(type.element)));
     }
     const auto [entry, is_first] = bound.try_emplace(variable->name, type.element, index);
     if (!is_first && entry->second.first != type.element) {
-      throw Error(ErrorKind::InvalidModel, where,
+      throw Error(ErrorKind::InvalidModel, where(),
                   "expected " + std::string(name(entry->second.first)) + " as input '" +
                       parameters[std::min(entry->second.second, parameters.size() - 1)].name +
                       "' has, found " + std::string(name(type.element)));

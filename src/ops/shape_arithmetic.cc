@@ -76,6 +76,21 @@ std::optional<Dim> divide_elements(const Dim& left, const Dim& right) {
   return expression("div", {left, right});
 }
 
+std::optional<Dim> modulo_elements(const Dim& left, const Dim& right) {
+  if (right == Dim(0)) return std::nullopt;
+  if (!are_known(left, right)) return expression("mod", {left, right});
+  const int64_t rest = remainder_elements(left, right)->value();
+  const bool has_other_sign = rest != 0 && (rest < 0) != (right.value() < 0);
+  return Dim(rest + (has_other_sign ? right.value() : 0));
+}
+
+std::optional<Dim> remainder_elements(const Dim& left, const Dim& right) {
+  if (right == Dim(0)) return std::nullopt;
+  if (!are_known(left, right)) return expression("fmod", {left, right});
+  // The smallest number has no negative, so the processor cannot divide it by -1.
+  return Dim(right.value() == -1 ? 0 : left.value() % right.value());
+}
+
 Dim equal_elements(const Dim& left, const Dim& right) {
   if (left == right) return 1;
   if (are_known(left, right)) return 0;

@@ -27,6 +27,9 @@ std::optional<Dim> subtract_elements(const Dim& left, const Dim& right);
 std::optional<Dim> multiply_elements(const Dim& left, const Dim& right);
 // Truncating division, as in Div.
 std::optional<Dim> divide_elements(const Dim& left, const Dim& right);
+// As in Mod: with the sign of `right`, and with fmod = 1 that of `left`.
+std::optional<Dim> modulo_elements(const Dim& left, const Dim& right);
+std::optional<Dim> remainder_elements(const Dim& left, const Dim& right);
 // Whether both are equal: 0, 1, or the symbol of the comparison.
 Dim equal_elements(const Dim& left, const Dim& right);
 Dim smaller_element(const Dim& left, const Dim& right);

@@ -18,6 +18,15 @@ TEST(ShapeArithmetic, WhatWouldWrapAroundIsUnknown) {
 
 TEST(ShapeArithmetic, QuotientsAreTruncated) {
   EXPECT_EQ(divide_elements(-7, 2), Dim(-3));
+  EXPECT_EQ(modulo_elements(-7, 4), Dim(1));
+  EXPECT_EQ(modulo_elements(7, -4), Dim(-1));
+  EXPECT_EQ(modulo_elements(-8, 4), Dim(0));
+  EXPECT_EQ(remainder_elements(-7, 4), Dim(-3));
+  EXPECT_EQ(remainder_elements(7, -4), Dim(3));
+  EXPECT_EQ(modulo_elements(kSmallest, -1), Dim(0));
+  EXPECT_EQ(remainder_elements(kN, 0), std::nullopt);
+  EXPECT_EQ(modulo_elements(kN, 4), modulo_elements(kN, 4));
+  EXPECT_NE(modulo_elements(kN, 4), remainder_elements(kN, 4));
   EXPECT_EQ(divide_elements(kN, 2), floor_divide(kN, 2));
   // The dividend may be negative, where truncation and floor differ.
   EXPECT_NE(divide_elements(subtract(kN, 9), 2), floor_divide(subtract(kN, 9), 2));

@@ -54,8 +54,6 @@ struct PlanOutput {
   int32_t request = TESSERA_REQUEST_WRITE;
 };
 
-struct SubPlan;
-
 struct ExecutionStep {
   enum class Kind : uint8_t {
     Kernel,
@@ -64,23 +62,22 @@ struct ExecutionStep {
     // Does nothing in a run. With one input, every output is a part of it. With several inputs,
     // they are the parts of the only output, which is complete after this step.
     View,
-    // Runs one of `branches`: the first if its first input, a bool, is true, otherwise the last.
-    Branch,
+    // Runs the value kernel of a node (ops::ValueKernel), with plans of their own for its nested
+    // graphs.
+    Values,
   };
   Kind kind = Kind::Kernel;
   // The device that does the step. The host only enqueues a step of another device in the plan's
   // queue of that device. A view does nothing on any device.
   DeviceId device = kHostDevice;
-  int candidate = -1;         // Kernel, View, Branch: index into Offers::candidates
+  int candidate = -1;         // Kernel, View, Values: index into Offers::candidates
   ConversionStep conversion;  // Convert
   std::vector<int> inputs;    // buffers, in the order of the candidate's ports
   std::vector<PlanOutput> outputs;
   std::vector<StoragePart> parts;  // View: by output; of a joint value: by input
   int64_t workspace_bytes = 0;
   int64_t workspace_offset = 0;
-  int threads = 0;  // for a kernel: 0 for all threads of the pool, or 1
-  // Branch: plans of their own. The workspace of the step is their arena.
-  std::vector<SubPlan> branches;
+  int threads = 0;            // for a kernel: 0 for all threads of the pool, or 1
   std::vector<int> released;  // Dynamic buffers that no later step reads
   // Steps of other queues that must be done before this step begins; at most one of each device.
   // Steps of one device are done in their order, and steps of the host before later steps begin.
@@ -118,15 +115,6 @@ struct ExecutionPlan {
 // Whether a step of `plan` is done by another device than the host's processor.
 bool uses_devices(const ExecutionPlan& plan);
 
-// A plan within a step. All its sizes are known; its results are the outputs of the step.
-struct SubPlan {
-  ExecutionPlan plan;
-  std::vector<int> inputs;  // by input of `plan`: index into the inputs of the step
-};
-
-// The workspace of a step with these branches. Only one of them runs at a time, so they share it.
-int64_t workspace_bytes_of(std::span<const SubPlan> branches);
-
 // Makes the steps, buffers and offsets for `placement`:
 // - Inserts conversions if a step needs a value in a layout in which it does not exist yet. One
 //   converted copy serves all readers.
@@ -154,9 +142,9 @@ std::vector<ValueId> values_between_steps(const Offers& offers, const Placement&
 
 // Returns what is wrong with `plan`, or "" if it is sound: a buffer that is read before it is
 // written or after its memory was overwritten, overlapping buffers, writes to constants or inputs,
-// views at a wrong position or outside of memory, or branches that do not fit their step. Simulates
-// the steps on a model of memory and shares no code with make_plan(). It takes the steps in their
-// order; explain_race() says whether devices keep this order as far as necessary.
+// or views at a wrong position or outside of memory. Simulates the steps on a model of memory and
+// shares no code with make_plan(). It takes the steps in their order; explain_race() says whether
+// devices keep this order as far as necessary.
 std::string explain_violation(const ExecutionPlan& plan);
 
 // Returns which two steps on different devices access the same memory, one of them writing,
@@ -170,10 +158,5 @@ std::string explain_race(const ExecutionPlan& plan);
 // access the memory of the host or of another device. Does nothing if there are no devices but the
 // host's processor.
 void add_waits(ExecutionPlan& plan);
-
-// Returns what is wrong with the branches of `step`, a step of `plan`, or "": a branch that is
-// itself unsound, whose arena exceeds the workspace of the step, that runs on other threads than
-// the step, or whose inputs or results differ from those of the step.
-std::string explain_branches(const ExecutionPlan& plan, const ExecutionStep& step);
 
 }  // namespace tessera

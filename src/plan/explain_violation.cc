@@ -253,8 +253,7 @@ class PlanChecker {
     }
     if (wrong.empty()) wrong = explain_outputs(step);
     if (wrong.empty()) wrong = explain_segment(step);
-    if (wrong.empty()) wrong = explain_workspace(step);
-    return wrong.empty() ? explain_branches(plan_, step) : wrong;
+    return wrong.empty() ? explain_workspace(step) : wrong;
   }
 
   std::string explain_write(const ExecutionStep& step, const PlanOutput& output) const {

@@ -26,7 +26,7 @@ PortRequirements requirements_of(const ExecutionStep& step, const Offers& offers
                                  size_t position) {
   switch (step.kind) {
     case ExecutionStep::Kind::Kernel:
-    case ExecutionStep::Kind::Branch: {
+    case ExecutionStep::Kind::Values: {
       const Candidate& candidate = offers.candidates[at(step.candidate)];
       if (is_output) {
         const CandidateOutput& port = candidate.outputs[position];

@@ -44,6 +44,7 @@ void StepBuilder::add(int candidate) {
 void StepBuilder::add_kernel(int index) {
   const Candidate& candidate = offers_.candidates[at(index)];
   ExecutionStep step;
+  if (candidate.runs_on_values) step.kind = ExecutionStep::Kind::Values;
   step.device = candidate.device;
   step.candidate = index;
   step.workspace_bytes = candidate.workspace_bytes;

@@ -48,6 +48,7 @@ class ConstantFolding {
   Graph run() {
     for (Node& node : graph_.nodes) {
       refine(node);
+      for (Body& body : node.bodies) take_captured_constants(graph_, body.graph);
       if (!may_fold(node)) continue;
       std::optional<std::vector<Tensor>> outputs = inferred_outputs(node);
       if (!outputs) outputs = computed_outputs(node);

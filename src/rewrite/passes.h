@@ -19,9 +19,10 @@ Graph lower_einsum(Graph graph, const PassContext& context);
 // Replaces nodes by constants if all their inputs are constant, or if their outputs are integers
 // that shape inference has found (Shape of a known shape, and arithmetic on it).
 //   Needs:  types and elements inferred.
-//   Result: no node with only constant inputs, except random ones, those on state, those whose
-//           kernel refuses its inputs (running reports the error), those that take too long, and
-//           those whose result is too large (docs/decisions/0003).
+//   Result: nested graphs have the constants that they read; no node with only constant inputs,
+//           except random ones, those on state, those whose kernel refuses its inputs (running
+//           reports the error), those that take too long, and those whose result is too large
+//           (docs/decisions/0003).
 //   Order:  before the passes that look for constants.
 Graph fold_constants(Graph graph, const PassContext& context);
 
@@ -35,6 +36,13 @@ inline constexpr int64_t kMaxGrownBytesTogether = int64_t{256} << 20;
 // processor, others are not.
 inline constexpr int64_t kMaxFoldedFlops = int64_t{1} << 32;
 inline constexpr int64_t kMaxFoldedProductFlops = int64_t{1} << 38;
+
+// Replaces an If by the branch that it takes, if its condition is constant: exported models ask in
+// this way for what a shape decides.
+//   Needs:  constant conditions, so after fold_constants.
+//   Result: no If with a constant condition. What the branch computes of constants is folded.
+//   Order:  before the other passes, which then see the nodes of the branch.
+Graph inline_branches(Graph graph, const PassContext& context);
 
 // Removes nodes that return their first input unchanged: Identity, Dropout unless training, Cast to
 // the same type, Transpose that moves nothing, and reshaping ops whose input and output have the

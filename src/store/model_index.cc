@@ -54,6 +54,16 @@ bool has_sparse(const Graph& graph) {
          });
 }
 
+// Their elements would be lost: an index has only the digests of those of the outer graph.
+bool has_large_nested_weight(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    return std::ranges::any_of(node.bodies, [](const Body& body) {
+      return std::ranges::any_of(body.graph.values, is_large_weight) ||
+             has_large_nested_weight(body.graph);
+    });
+  });
+}
+
 // `graph` without the elements of large weights.
 Graph without_weights(Graph graph) {
   for (Value& value : graph.values) {
@@ -276,7 +286,7 @@ FoundIndex decode_model_index(const std::string& bytes,
 std::string encode_model_index(std::span<const cache::Ingredient> ingredients,
                                const cache::UserKey& key, ModelIndex index,
                                std::span<const NamedFile> files) {
-  if (has_sparse(index.model.graph)) return "";
+  if (has_sparse(index.model.graph) || has_large_nested_weight(index.model.graph)) return "";
   std::erase_if(index.files, [&](const StampedFile& file) {
     return std::ranges::find(files, file.path, &NamedFile::path) == files.end();
   });
@@ -294,6 +304,7 @@ std::string write_model_index(const std::filesystem::path& file,
                               std::span<const cache::Ingredient> ingredients,
                               const cache::UserKey& key, const ModelIndex& index) {
   if (has_sparse(index.model.graph)) return "it has sparse constants";
+  if (has_large_nested_weight(index.model.graph)) return "a nested graph has large weights";
   const cache::CacheFile stored = stored_index(ingredients, index_bytes(index, index.files));
   if (static_cast<int64_t>(stored.sections.front().bytes.size()) > kMaxIndexBytes) {
     return "its small constants take too much";

@@ -1,7 +1,9 @@
 // Runs models on bound memory and counts the allocations in the runs. Usage:
-//   count_allocations BACKENDS THREADS RUNS MODEL...
-// Prints one line for each model. {"total": N, "library": N}: the number of allocations in all runs
-// except the first, and how many of them a plug-in or a library that it uses requested; {"error":
+//   count_allocations [--new-shapes] BACKENDS THREADS RUNS MODEL...
+// With --new-shapes, open dimensions have other sizes in each run, and what counts is how much more
+// such runs allocate than runs of one size. Prints one line for each model. {"total": N, "library":
+// N}: the number of allocations in all runs except the first, and how many of them a plug-in or a
+// library that it uses requested; {"error":
 // "..."} if the model cannot be run like this. The program replaces malloc and related functions;
 // operator new calls them.
 #include <dlfcn.h>
@@ -104,9 +106,12 @@ int posix_memalign(void** memory, size_t alignment, size_t bytes) {
 
 namespace {
 
-tessera::Tensor zeros(const tessera::ValueDescription& value) {
+// Zeros for an input or output, with `size` for every unknown dimension.
+tessera::Tensor zeros(const tessera::ValueDescription& value, int64_t size = 1) {
   std::vector<int64_t> dims;
-  for (const tessera::Dimension& dim : value.shape.value()) dims.push_back(dim.value.value());
+  for (const tessera::Dimension& dim : value.shape.value()) {
+    dims.push_back(dim.value.value_or(size));
+  }
   tessera::Tensor tensor(value.type, dims);
   std::memset(tensor.mutable_data(), 0, static_cast<size_t>(tensor.bytes()));
   return tensor;
@@ -119,31 +124,62 @@ std::vector<std::string> split(const std::string& names) {
   return all;
 }
 
-// Shapes of all inputs, with 1 for every unknown dimension.
-std::map<std::string, std::vector<int64_t>> shapes_of(const tessera::Model& model) {
+// Shapes of all inputs, with `size` for every unknown dimension.
+std::map<std::string, std::vector<int64_t>> shapes_of(const tessera::Model& model,
+                                                      int64_t size = 1) {
   std::map<std::string, std::vector<int64_t>> shapes;
   for (const tessera::ValueDescription& input : model.describe().inputs) {
     if (!input.shape) continue;
     for (const tessera::Dimension& dim : *input.shape) {
-      shapes[input.name].push_back(dim.value.value_or(1));
+      shapes[input.name].push_back(dim.value.value_or(size));
     }
   }
   return shapes;
 }
 
-// Throws std::bad_optional_access if an output's size is known only in the run.
+void start_counting() {
+  std::array<void*, 4> frames = {};
+  backtrace(frames.data(), 4);  // the first call loads libgcc, which allocates
+  total = 0;
+  library = 0;
+  is_counting = true;
+}
+
+// The sizes of a run are those of kSizes by turns.
+constexpr std::array<int64_t, 3> kSizes = {20, 21, 22};
+
+void count_in_new_shapes(const char* path, const std::string& backends, int threads, int runs) {
+  const tessera::Model model = tessera::load(path);
+  tessera::Executor executor = model.bind(
+      {.shapes = shapes_of(model, kSizes[0]), .threads = threads, .backends = split(backends)});
+  std::vector<std::map<std::string, tessera::Tensor>> inputs;
+  for (const int64_t size : kSizes) {
+    std::map<std::string, tessera::Tensor>& one = inputs.emplace_back();
+    for (const auto& input : model.describe().inputs) one.emplace(input.name, zeros(input, size));
+    executor.run(one);
+  }
+  const auto count_runs = [&](size_t sizes) {
+    for (int run = 0; run < 3; ++run) executor.run(inputs[static_cast<size_t>(run) % sizes + 1]);
+    start_counting();
+    for (int run = 0; run < runs; ++run) executor.run(inputs[static_cast<size_t>(run) % sizes + 1]);
+    is_counting = false;
+    return std::pair(total.load(), library.load());
+  };
+  const auto [same, same_of_library] = count_runs(1);
+  count_runs(2);
+  total -= same;
+  library -= same_of_library;
+}
+
+// Throws if an output's size is known only in the run.
 void count_in_runs(const char* path, const std::string& backends, int threads, int runs) {
   const tessera::Model model = tessera::load(path);
   tessera::Executor executor =
       model.bind({.shapes = shapes_of(model), .threads = threads, .backends = split(backends)});
   for (const auto& input : executor.inputs()) executor.bind_input(input.name, zeros(input));
   for (const auto& output : executor.outputs()) executor.bind_output(output.name, zeros(output));
-  std::array<void*, 4> frames = {};
-  backtrace(frames.data(), 4);  // the first call loads libgcc, which allocates
   executor.run_bound();
-  total = 0;
-  library = 0;
-  is_counting = true;
+  start_counting();
   for (int run = 0; run < runs; ++run) executor.run_bound();
   is_counting = false;
 }
@@ -151,10 +187,16 @@ void count_in_runs(const char* path, const std::string& backends, int threads, i
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool has_new_shapes = argc > 1 && std::strcmp(argv[1], "--new-shapes") == 0;
+  if (has_new_shapes) {
+    ++argv;
+    --argc;
+  }
   if (argc < 5) return 2;
   for (int index = 4; index < argc; ++index) {
     try {
-      count_in_runs(argv[index], argv[1], std::atoi(argv[2]), std::atoi(argv[3]));
+      (has_new_shapes ? count_in_new_shapes : count_in_runs)(
+          argv[index], argv[1], std::atoi(argv[2]), std::atoi(argv[3]));
       std::cout << R"({"total": )" << total << R"(, "library": )" << library << "}\n" << std::flush;
     } catch (const std::exception& error) {
       is_counting = false;

@@ -119,8 +119,13 @@ def test_every_plugin_that_was_built_passes(verify, bin_dir):
     libraries = sorted((bin_dir.parent / "lib" / "tessera").glob("*.so"))
     if not libraries:
         pytest.skip("no plug-in was built: tessera backends says why")
+    # Sanitizers look at the code of the plug-ins, which one case of each op runs.
+    cases = 1 if bin_dir.parent.name == "asan" else 3
     for library in libraries:
-        verify("--backend", library, "--json", "--cases", 3)
+        done = verify("--backend", library, "--json", "--cases", cases, code=None)
+        report = json.loads(done.stdout)
+        assert report["failures"] == [] and report["failed_count"] == 0, (
+            library.name, report["failures"])
 
 
 @pytest.mark.parametrize("instructions", ["SSE41", "AVX2"])

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "infer/infer.h"
 #include "infer/mark_sparse.h"
 #include "ops/evaluate.h"
+#include "other_sizes.h"
 #include "price/stored_plans.h"
 
 namespace tessera {
@@ -149,6 +151,14 @@ CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, 
   CheckResult result;
   result.failures = missing_where_wanted(view, layouts);
   const Offers offers = offers_for(view, layouts, tolerance.precision);
+  // Kernels that take sizes when they run are built for other sizes, too, for some of the graphs.
+  const bool is_resized = ++graphs_ % 3 == 0;
+  const std::optional<Graph> other =
+      is_resized ? with_other_sizes(typed, registry_, graphs_) : std::nullopt;
+  Offers of_other;
+  if (other && sparse.empty()) {
+    of_other = offers_for(tessera_graph(*other, registry_), layouts, tolerance.precision);
+  }
   std::set<int32_t> taken;
   for (const Candidate& candidate : offers.candidates) {
     if (candidate.plugin != plugins_[0]) continue;
@@ -162,7 +172,17 @@ CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, 
     const std::string wrong = explain_wrong(typed, values, layouts, candidate, pool_, tolerance);
     if (!wrong.empty()) {
       result.failures.push_back(describe(typed, candidate, layouts) + ": " + wrong);
+      continue;
     }
+    const std::optional<Candidate> resized =
+        other ? with_kernel_of(of_other.candidates, *other, candidate, typed) : std::nullopt;
+    if (!resized) continue;
+    ++result.resized;
+    const std::string unfit =
+        explain_wrong(typed, values, layouts, *resized, pool_, tolerance, KernelSizes::Other);
+    if (unfit.empty()) continue;
+    result.failures.push_back(describe(typed, candidate, layouts) + ", built for those of " +
+                              describe(*other, *resized, layouts) + ": " + unfit);
   }
   for (const Refusal& refusal : offers.refusals) {
     if (refusal.backend != plugins_[0]->name()) continue;
@@ -198,6 +218,7 @@ Totals check_cases(const std::string& backend, uint64_t seed, int cases, const M
     const RandomGraph made = make(dice, check->registry());
     const CheckResult result = check->run(made.builder.graph(), made.fed, tolerance, made.sparse);
     totals.candidates += result.candidates;
+    totals.resized += result.resized;
     totals.largest = std::max(totals.largest, result.largest);
     if (result.candidates > 0) ++totals.answered;
     if (result.sparse > 0) ++totals.sparse;
@@ -212,7 +233,8 @@ Totals check_cases(const std::string& backend, uint64_t seed, int cases, const M
     }
   }
   std::cout << "           " << cases << " cases, " << totals.answered << " answered by "
-            << totals.candidates << " candidates of up to " << totals.largest << " nodes\n";
+            << totals.candidates << " candidates of up to " << totals.largest << " nodes, "
+            << totals.resized << " with kernels of other sizes\n";
   for (const auto& [refusal, count] : totals.refusals) {
     std::cout << "           refused " << count << " x " << refusal << "\n";
   }

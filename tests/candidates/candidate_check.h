@@ -23,11 +23,17 @@ namespace tessera {
 struct Tolerance {
   double relative = 1e-5;    // relative to the element
   double of_largest = 5e-6;  // relative to the largest element of the tensor
+  // Relative to the sum of the magnitudes of the inputs, divided by the number of elements of the
+  // output: for sums, whose terms may cancel.
+  double of_inputs = 0;
   // If not empty: the largest error of each element of the outputs, in place of the two above.
   std::vector<double> of_elements = {};
   // The lowest one that candidates may compute in; TESSERA_PRECISION_.
   int precision = TESSERA_PRECISION_FLOAT32;
 };
+
+// Whether a kernel runs on the sizes that it was built for.
+enum class KernelSizes : uint8_t { AsBuilt, Other };
 
 // Explains what is wrong with `candidate`; "" if it is fine. Builds it and runs it twice, in place
 // and adding if it declares support for these, and with inputs that are parts of larger tensors if
@@ -35,12 +41,13 @@ struct Tolerance {
 // For views and joint candidates, checks where their parts are.
 std::string explain_wrong(const Graph& graph, const std::vector<Tensor>& values,
                           const LayoutTable& layouts, const Candidate& candidate, ThreadPool& pool,
-                          const Tolerance& tolerance);
+                          const Tolerance& tolerance, KernelSizes sizes = KernelSizes::AsBuilt);
 
 // The result of checking one graph.
 struct CheckResult {
   int candidates = 0;  // that were run
   int sparse = 0;      // of these, candidates with a sparse input
+  int resized = 0;     // run again with a kernel that was built for other sizes
   size_t largest = 0;  // the number of nodes of the largest group among them
   std::vector<std::string> failures;
   std::vector<std::string> refusals;  // of nodes that no candidate covers: "node: reason"
@@ -69,6 +76,7 @@ class CandidateCheck {
                                                 const LayoutTable& layouts) const;
 
   ops::Registry registry_;
+  uint64_t graphs_ = 0;  // that were checked
   ThreadPool pool_;
   std::vector<std::shared_ptr<const Plugin>> plugins_;         // the plug-in under test
   std::vector<std::shared_ptr<const Plugin>> layout_plugins_;  // the plug-ins that provide layouts
@@ -79,6 +87,7 @@ struct Totals {
   int answered = 0;  // cases with a candidate
   int sparse = 0;    // cases with a candidate that has a sparse input
   int candidates = 0;
+  int resized = 0;  // runs with kernels that were built for other sizes
   int failures = 0;
   size_t largest = 0;  // nodes of the largest group
   std::map<std::string, int> refusals;

@@ -79,19 +79,23 @@ struct Wrong {
 class CandidateRun {
  public:
   CandidateRun(const Graph& graph, const std::vector<Tensor>& values, const LayoutTable& layouts,
-               const Candidate& candidate, ThreadPool& pool, const Tolerance& tolerance)
+               const Candidate& candidate, ThreadPool& pool, const Tolerance& tolerance,
+               KernelSizes sizes)
       : graph_(graph),
         values_(values),
         layouts_(layouts),
         candidate_(candidate),
         pool_(pool),
-        tolerance_(tolerance) {}
+        tolerance_(tolerance),
+        sizes_(sizes) {}
 
   // Throws Wrong or Error.
   void check() {
     if (!candidate_.has_kernel()) return check_parts();
     const Kernel kernel = candidate_.build(pool_.threads());
-    if (kernel.workspace_bytes() > candidate_.workspace_bytes) {
+    const bool is_as_built = sizes_ == KernelSizes::AsBuilt;
+    workspace_bytes_ = is_as_built ? kernel.workspace_bytes() : candidate_.workspace_bytes;
+    if (workspace_bytes_ > candidate_.workspace_bytes) {
       throw Wrong{"needs more workspace than it said"};
     }
     run(kernel, std::nullopt, TESSERA_REQUEST_WRITE);
@@ -257,9 +261,9 @@ class CandidateRun {
         throw Wrong{"overwrites an input of another size"};
       }
     }
-    Guarded workspace(kernel.workspace_bytes());
+    Guarded workspace(workspace_bytes_);
     RunContext context(pool_);
-    context.set_workspace(workspace.data(), kernel.workspace_bytes());
+    context.set_workspace(workspace.data(), workspace_bytes_);
     context.set_allocator([&](int32_t output, std::span<const int64_t> dims) -> void* {
       const Tensor& expected = tensor(candidate_.outputs[static_cast<size_t>(output)].value);
       const bool is_expected =
@@ -320,6 +324,19 @@ class CandidateRun {
     std::memcpy(target.data(), current.data(), target.bytes());
   }
 
+  double allowed_by_inputs(size_t outputs) const {
+    if (tolerance_.of_inputs == 0) return 0;
+    double sum = 0;
+    for (const ValueId id : graph_.inputs) {
+      const Tensor& input = tensor(id);
+      if (!is_floating(input.type())) continue;
+      for (const double element : numbers_of(input.type(), input.data(), input)) {
+        if (std::isfinite(element)) sum += std::abs(element);
+      }
+    }
+    return tolerance_.of_inputs * sum / static_cast<double>(outputs);
+  }
+
   // Floating-point types must match within the tolerance, all others bit by bit.
   void compare_elements(const std::string& name, const Tensor& expected, const void* found) const {
     if (!is_floating(expected.type())) {
@@ -337,7 +354,8 @@ class CandidateRun {
       const double have = had[index];
       if (std::isnan(want) ? std::isnan(have) : want == have) continue;
       const double allowed = tolerance_.of_elements.empty() ? tolerance_.relative * std::abs(want) +
-                                                                  tolerance_.of_largest * largest
+                                                                  tolerance_.of_largest * largest +
+                                                                  allowed_by_inputs(wanted.size())
                                                             : tolerance_.of_elements.at(index);
       if (std::isfinite(want) && std::abs(want - have) <= allowed) continue;
       std::ostringstream text;
@@ -360,6 +378,8 @@ class CandidateRun {
   const Candidate& candidate_;
   ThreadPool& pool_;
   Tolerance tolerance_;
+  KernelSizes sizes_;
+  int64_t workspace_bytes_ = 0;
   std::optional<size_t> strided_ = std::nullopt;  // the input that run_strided() tests
   std::vector<int64_t> strides_ = {};
   Guarded* spread_ = nullptr;
@@ -369,9 +389,9 @@ class CandidateRun {
 
 std::string explain_wrong(const Graph& graph, const std::vector<Tensor>& values,
                           const LayoutTable& layouts, const Candidate& candidate, ThreadPool& pool,
-                          const Tolerance& tolerance) {
+                          const Tolerance& tolerance, KernelSizes sizes) {
   try {
-    CandidateRun(graph, values, layouts, candidate, pool, tolerance).check();
+    CandidateRun(graph, values, layouts, candidate, pool, tolerance, sizes).check();
     return "";
   } catch (const Wrong& wrong) {
     return wrong.text;

@@ -160,6 +160,8 @@ def run_all(ask, model, tmp_path, bin_dir):
     ask("tessera bench", "bench", model, *SHAPE, *QUICK, "--seconds", "0.01", "--optimize")
     ask("tessera bench --streams", "bench", model, *SHAPE, "--seconds", "0.01", "--optimize",
         "--streams", "2")
+    ask("tessera bench --requests", "bench", model, "--shape", "x=1..2x3x12x12", *QUICK,
+        "--requests", "3", "--optimize")
     ask("tessera explain", "explain", model, *SHAPE, *QUICK, "--optimize", "--runs", "2")
     for options in ((), ("--node", "head")):
         ask("tessera explain", "explain", model, *SHAPE, *QUICK, *options, "--runs", "1",

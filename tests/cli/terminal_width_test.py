@@ -48,6 +48,7 @@ COMMANDS = {
     "bench": ("bench model.onnx --seconds 0.01 --costs costs.json", {0}),
     # One stream, because the tests give all commands one thread.
     "bench streams": ("bench model.onnx --seconds 0.01 --streams 1 --no-optimize", {0}),
+    "bench requests": ("bench model.onnx --shape x=1..1x3x16x16 --requests 3 --no-optimize", {0}),
     "explain": ("explain model.onnx --runs 1", {0}),
     "explain reference": ("explain model.onnx --runs 1 --backends reference", {0}),
     "explain costs": ("explain model.onnx --runs 1 --costs costs.json --candidates", {0}),

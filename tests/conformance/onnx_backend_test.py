@@ -15,7 +15,9 @@ import pytest
 from small_models import model_of, node
 
 # Numbers of cases for the processor; the runner skips those for CUDA.
-PASSED = 1305
+PASSED = 1383
+# The runner takes the length of each element of a list, and a scalar has none.
+LISTS_WITH_SCALARS = {"test_loop16_seq_none"}
 # Why cases cannot pass yet, for all that compute something.
 NOT_YET = json.loads((Path(__file__).parent / "node_not_yet.json").read_text())
 
@@ -63,8 +65,23 @@ def test_a_case_that_does_not_pass_is_refused_or_listed(outcomes):
     wrong = {name_of(test) for test, _ in outcomes.failures}
     assert wrong <= set(NOT_YET), "an op computes something else than ONNX says"
     others = [(name_of(test), text.strip().splitlines()[-1]) for test, text in outcomes.errors
-              if "tessera.errors.Unsupported: " not in text]
+              if "tessera.errors.Unsupported: " not in text
+              and name_of(test) not in LISTS_WITH_SCALARS]
     assert not others
+
+
+def test_lists_with_scalars_are_right(backend):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.case.node import collect_testcases
+
+        cases = {case.name: case for case in collect_testcases(None)}
+    for name in LISTS_WITH_SCALARS:
+        for inputs, (expected,) in cases[name].data_sets:
+            found, = backend.run_model(cases[name].model, inputs)
+            assert len(found) == len(expected)
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one, other, strict=True)
 
 
 def test_nothing_but_other_devices_is_skipped(outcomes):

@@ -71,7 +71,6 @@ json op_json(const Op& op) {
           {"domain", op.domain},
           {"versions", op.versions},
           {"last_version", op.last_version},
-          {"is_supported", op.unsupported_reason.empty()},
           {"definitions", definitions}};
 }
 

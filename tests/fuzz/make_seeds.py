@@ -28,7 +28,7 @@ FEW_OPS = ("Compress", "Concat", "Conv", "Gather", "If", "LSTM", "MaxPool", "Non
 def known_ops(bin_dir):
     listing = subprocess.run([pathlib.Path(bin_dir) / "print_op_table"], capture_output=True,
                              check=True).stdout
-    return {(op["domain"], op["name"]) for op in json.loads(listing) if op["is_supported"]}
+    return {(op["domain"], op["name"]) for op in json.loads(listing)}
 
 
 def weights_model():

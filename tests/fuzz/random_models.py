@@ -42,6 +42,7 @@ class Draft:
     before: list = dataclasses.field(default_factory=list)  # (op, input)
     behind: list = dataclasses.field(default_factory=list)  # ops
     other_arrays: list = None  # of a second run
+    resized_arrays: list = dataclasses.field(default_factory=list)  # of further runs
     keeps_denormals: bool = False
 
 
@@ -70,6 +71,7 @@ class RandomModel:
         runs = [draft.seed.arrays]
         if draft.other_arrays is not None:
             runs = [draft.other_arrays, draft.seed.arrays, draft.other_arrays]
+        runs += draft.resized_arrays
         case = case_of(draft.seed, runs, supplies)
         add_neighbours(case.model, draft)
         case.keeps_denormals = draft.keeps_denormals
@@ -251,6 +253,35 @@ def draw_second_run(source, base):
     return "between right runs", change
 
 
+def resized(array, old, new):
+    """The array with `new` elements along all axes of `old`; the elements repeat."""
+    for axis, size in enumerate(array.shape):
+        if size == old:
+            array = np.take(array, np.arange(new) % old, axis)
+    return array
+
+
+def draw_sizes(source, base):
+    """Runs at other sizes of one dimension, which all inputs that are no constants share. One plan
+    serves them all, if it can."""
+    pick = source.randrange(100)
+    sizes = source.sample((2, 3, 4, 5, 7, 8, 16, 17, 33), 3)
+
+    def change(draft):
+        fed = [array is not None and supply != "constant"
+               for array, supply in zip(draft.seed.arrays, draft.supplies)]
+        found = sorted({size for array, is_fed in zip(draft.seed.arrays, fed) if is_fed
+                        for size in array.shape if size > 1})
+        if not found:
+            return
+        old = found[pick % len(found)]
+        draft.resized_arrays = [
+            [resized(array, old, new) if is_fed else array
+             for array, is_fed in zip(draft.seed.arrays, fed)] for new in sizes]
+
+    return "at sizes " + "/".join(map(str, sizes)), change
+
+
 def draw_from_schema(source, op, domain, version):
     """A use derived only from the schema: types, numbers of inputs, and kinds of attributes."""
     schema = onnx.defs.get_schema(op, version, domain)
@@ -335,11 +366,11 @@ def draw_constants(source, base):
 ROWS = rows_by_op()
 STEPS = ((draw_spoilt_input, 0.55), (draw_spoilt_input, 0.15), (draw_attribute, 0.3),
          (draw_attribute, 0.1), (draw_axis_of_all, 0.12), (draw_type, 0.15), (draw_special, 0.3),
-         (draw_neighbours, 0.3), (draw_second_run, 0.2))
+         (draw_neighbours, 0.3), (draw_second_run, 0.2), (draw_sizes, 0.2))
 # For several settings at once, most of which are valid.
 STEPS_OF_SETTINGS = ((draw_constants, 0.8), (draw_size, 0.5), (draw_type, 0.3), (draw_special, 0.1),
                      (draw_axis_of_all, 0.05), (draw_attribute, 0.05), (draw_neighbours, 0.3),
-                     (draw_second_run, 0.1))
+                     (draw_second_run, 0.1), (draw_sizes, 0.3))
 
 
 def draw_model(number, seeds):

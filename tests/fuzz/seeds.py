@@ -170,12 +170,18 @@ def shape_of(seed):
             tuple(sorted((a.name, a.i, a.s, len(a.ints)) for a in seed.node.attribute)))
 
 
+def runs_on_values(op):
+    """Whether an op takes or gives lists or optionals, or has nested graphs: nested_graphs.py draws
+    models with these."""
+    return op in ("If", "Loop", "Scan") or "Sequence" in op or op.startswith("Optional")
+
+
 def collect_seeds(known_ops):
     """For each (domain, op, version), the smallest case of each shape_of(). `known_ops`: (domain,
     op)."""
     seeds = {}
     for case_name, opset, node, arrays in (*onnx_uses(), *more_uses()):
-        if (node.domain, node.op_type) not in known_ops:
+        if (node.domain, node.op_type) not in known_ops or runs_on_values(node.op_type):
             continue
         own = onnx.defs.get_schema(node.op_type, opset, node.domain)
         for version, schema in versions_of(node.op_type, node.domain).items():

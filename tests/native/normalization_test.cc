@@ -162,8 +162,9 @@ RandomGraph written_groups(Dice& dice, const ops::Registry& registry) {
   const Sizes dims = {dice.whole(1, 2), channels, dice.whole(2, 12), dice.whole(3, 20)};
   const float mean = dice.one_in(3) ? 1000 : 1;
   made.input("x", dice.tensor(dims, mean - 4, mean + 4));
-  made.constant("grouped", integer_list({dims[0], groups, -1}));
-  made.constant("dims", integer_list(dims));
+  // Lists for these sizes alone, or for others too.
+  made.constant("grouped", integer_list({dice.one_in(2) ? 0 : dims[0], groups, -1}));
+  made.constant("dims", integer_list(dice.one_in(2) ? Sizes{0, channels, dims[2], -1} : dims));
   made.operand(dice, "s", dice.tensor({groups}, 0.5F, 2));
   made.operand(dice, "t", dice.tensor({groups}));
   const Sizes parameters = dice.one_in(3) ? Sizes{1, channels, 1, 1} : Sizes{channels, 1, 1};

@@ -11,6 +11,7 @@ from programs import run_python
 from small_models import model_of, node, normal
 
 pytestmark = pytest.mark.usefixtures("needs_opencl")
+ATTEMPTS = 3
 ROUNDS = 7
 ONE_FOR_EACH = ("opencl", "native", "onednn", "reference")
 
@@ -106,12 +107,17 @@ def test_a_forked_child_runs_on_the_processor(tessera, x):
 @pytest.mark.alone
 def test_an_idle_device_takes_no_time_from_the_processor(tessera, tmp_path):
     onnx.save(small_network(6), tmp_path / "model.onnx")
-    times = {"alone": [], "opencl": []}
-    for _ in range(ROUNDS):
-        for first, found in times.items():
-            done = run_python(tessera, TIMED, tmp_path / "model.onnx", first)
-            found.append(float(done.stdout))
-    alone, beside = (statistics.median(times[first]) for first in ("alone", "opencl"))
-    print(f"{alone:.0f} us a run, {beside:.0f} us while OpenCL idles")
-    # The fastest of each too: noise only adds.
-    assert min(beside / alone, min(times["opencl"]) / min(times["alone"])) < 1.05
+
+    def slowdown():
+        times = {"alone": [], "opencl": []}
+        for _ in range(ROUNDS):
+            for first, found in times.items():
+                done = run_python(tessera, TIMED, tmp_path / "model.onnx", first)
+                found.append(float(done.stdout))
+        alone, beside = (statistics.median(times[first]) for first in ("alone", "opencl"))
+        print(f"{alone:.0f} us a run, {beside:.0f} us while OpenCL idles")
+        # The fastest of each too: noise only adds.
+        return min(beside / alone, min(times["opencl"]) / min(times["alone"]))
+
+    # A thread that waits by computing slows all of them; another program only some.
+    assert any(slowdown() < 1.05 for _ in range(ATTEMPTS))

@@ -268,7 +268,8 @@ def test_a_name_gives_sizes_that_are_not_given(tessera):
     three = tessera.load(model_bytes([node("Sum", "a b c", "y")], {key: ["N"] for key in "abc"},
                                      {"y": ["N"]}))
     with pytest.raises(tessera.InvalidArgument, match=r"input 'c': dimension 0 \('N'\)"):
-        three.bind({"a": (1,), "b": (4,)})
+        three.describe({"a": (1,), "b": (4,)})
+    assert not three.bind({"a": (1,), "b": (4,)}).has_shapes
     check(three.bind({"a": (1,), "b": (4,), "c": (1,)}).run(
               {"a": ones(1), "b": ones(4), "c": ones(1)}), [ones(4) + 2])
 

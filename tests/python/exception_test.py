@@ -87,7 +87,6 @@ def test_wrong_inputs(tessera, doubling_model, row):
 
 
 BINDINGS = {
-    "an open dimension": ({}, "input 'x'"),
     "an unknown name": ({"shapes": {"x": [1, 3], "z": [1]}}, "z"),
     "a shape that contradicts": ({"shapes": {"x": [1, 4]}}, "x"),
     "a negative dimension": ({"shapes": {"x": [-1, 3]}}, "-1"),

@@ -79,8 +79,13 @@ def test_wrong_arguments(tessera, model):
         tessera.Pool(model, {"x": (1, 3)}, thread=1)
     with pytest.raises(TypeError, match="expected a tessera.Model"):
         tessera.Pool("model.onnx")
-    with pytest.raises(tessera.InvalidArgument, match="input 'x'"):
-        tessera.Pool(model)
+
+
+def test_without_shapes_requests_decide(tessera, model):
+    with tessera.Pool(model, executors=1) as pool:
+        for count in (2, 1, 5):
+            [y] = pool.submit(rows(count)).result(60)
+            assert y.shape == (count, 3)
 
 
 def test_an_error_stays_with_its_request(tessera, model):

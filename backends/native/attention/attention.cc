@@ -6,6 +6,7 @@
 
 namespace tessera::native {
 
+using plugin::Buffer;
 using plugin::Candidate;
 using plugin::ProposeContext;
 using plugin::Value;
@@ -37,14 +38,20 @@ void offer(ProposeContext& context, const AttentionGroup& group) {
                           .mask = std::nullopt};
   if (group.mask >= 0) ports.mask = port_of(candidate, graph.value(group.mask));
   candidate.outputs.push_back({.value = group.result});
+  candidate.built_for = std::vector<tessera_built_for>();
   candidate.workspace_bytes = attention_workspace_bytes(problem, context.options().threads);
+  candidate.workspace_for = [form = group.form, ports, threads = context.options().threads](
+                                std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+    return attention_workspace_bytes(attention_problem_of(form, ports.dims_of(inputs, outputs)),
+                                     threads);
+  };
   auto bytes = static_cast<double>(graph.value(group.result).type().dense_bytes());
   for (const plugin::InputPort& port : candidate.inputs) {
     bytes += static_cast<double>(graph.value(port.value).type().dense_bytes());
   }
   candidate.optimistic_seconds = context.optimistic_seconds(problem.flops(), bytes);
-  candidate.build = [problem, ports](const plugin::BuildOptions& options) {
-    return make_attention_kernel(problem, ports, options.threads);
+  candidate.build = [group, ports](const plugin::BuildOptions& options) {
+    return make_attention_kernel(group, ports, options.threads);
   };
   context.add(std::move(candidate));
 }

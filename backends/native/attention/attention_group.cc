@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <numeric>
-#include <utility>
+#include <span>
 
 #include "attention/attention.h"
-#include "matmul/matmul_problem.h"
 #include "tessera/backend_ops.h"
 
 namespace tessera::native {
@@ -16,39 +15,38 @@ namespace {
 
 using Sizes = std::vector<int64_t>;
 
-// A factor or the result of a product: how it lies in the memory of `value`.
+// A factor or the result of a product, in the memory of `value`.
 struct Operand {
   Value value;
-  Sizes dims;
-  Sizes strides;
-  std::vector<int32_t> nodes;  // between `value` and the product
+  AttentionOperand place;
+  std::vector<int32_t> nodes = {};  // between `value` and the product
 };
 
 bool is_own_op(const Node& node, const char* op) {
   return node.domain().empty() && node.op() == op;
 }
 
+// Requires that the rank is at most kMaxScoreRank.
 Operand plain_operand(const Value& value) {
-  const Sizes dims = value.type().dims;
-  return {.value = value, .dims = dims, .strides = plugin::dense_strides(dims), .nodes = {}};
+  Operand operand = {.value = value, .place = {.rank = value.type().dims.size()}};
+  std::iota(operand.place.axes.begin(), operand.place.axes.end(), size_t{0});
+  return operand;
 }
 
 Operand factor_of(const Graph& graph, const Value& value, bool reads_through) {
   Operand operand = plain_operand(value);
-  // Axis i of the product's factor is this axis of operand.value.
-  std::vector<size_t> axes(operand.dims.size());
-  std::iota(axes.begin(), axes.end(), size_t{0});
   while (reads_through && operand.value.producer() >= 0 &&
          plugin::only_reader(graph, operand.value)) {
     const Node node = graph.node(operand.value.producer());
     if (!is_own_op(node, "Transpose")) break;
     const Sizes order = plugin::transpose_order(node);
-    for (size_t& axis : axes) axis = static_cast<size_t>(order[axis]);
+    for (size_t axis = 0; axis < operand.place.rank; ++axis) {
+      size_t& own = operand.place.axes[axis];
+      own = static_cast<size_t>(order[own]);
+    }
     operand.value = node.input(0);
     operand.nodes.push_back(node.id());
   }
-  const Sizes own = plugin::dense_strides(operand.value.type().dims);
-  for (size_t axis = 0; axis < axes.size(); ++axis) operand.strides[axis] = own[axes[axis]];
   return operand;
 }
 
@@ -57,30 +55,17 @@ Operand result_of(const Graph& graph, const Value& value, bool writes_through) {
   const std::optional<Node> reader = plugin::only_reader(graph, value);
   if (!writes_through || !reader || reader->op() != "Transpose") return operand;
   const Sizes order = plugin::transpose_order(*reader);
-  const Sizes own = plugin::dense_strides(reader->output(0).type().dims);
-  Sizes strides(own.size());
-  for (size_t axis = 0; axis < own.size(); ++axis) {
-    strides[static_cast<size_t>(order[axis])] = own[axis];
+  AttentionOperand place = operand.place;
+  for (size_t axis = 0; axis < place.rank; ++axis) {
+    place.axes[static_cast<size_t>(order[axis])] = axis;
   }
   // Rows are written as whole vectors.
-  if (strides.back() != 1) return operand;
+  const Sizes own = plugin::dense_strides(reader->output(0).type().dims);
+  if (own[place.axes[place.rank - 1]] != 1) return operand;
   operand.value = reader->output(0);
-  operand.strides = std::move(strides);
+  operand.place = place;
   operand.nodes.push_back(reader->id());
   return operand;
-}
-
-// The matrices in the last two axes, for batches that broadcast to `batch`.
-StridedMatrices matrices_of(const Operand& operand, const Sizes& batch) {
-  const size_t rank = operand.dims.size();
-  Sizes strides(batch.size(), 0);
-  const size_t missing = batch.size() + 2 - rank;
-  for (size_t axis = 0; axis + 2 < rank; ++axis) {
-    if (operand.dims[axis] != 1) strides[missing + axis] = operand.strides[axis];
-  }
-  return {.offsets = batch_offsets(batch, strides),
-          .row_stride = operand.strides[rank - 2],
-          .column_stride = operand.strides[rank - 1]};
 }
 
 bool is_usable(const Value& value) {
@@ -90,6 +75,20 @@ bool is_usable(const Value& value) {
 
 bool is_product(const Node& node) {
   return is_own_op(node, "MatMul") && is_usable(node.input(0)) && is_usable(node.input(1));
+}
+
+// Adds the sizes of the values that the group reads and writes.
+void add_sizes(const Graph& graph, AttentionGroup& group) {
+  const Sizes query = graph.value(group.query).type().dims;
+  const Sizes key = graph.value(group.key).type().dims;
+  const Sizes value = graph.value(group.value).type().dims;
+  const Sizes mask = graph.value(group.mask).type().dims;
+  const Sizes result = graph.value(group.result).type().dims;
+  const AttentionDims dims = {query, key, value, mask, result};
+  group.problem = attention_problem_of(group.form, dims);
+  for (const std::span<const int64_t> one : dims.all()) {
+    group.dims.insert(group.dims.end(), one.begin(), one.end());
+  }
 }
 
 }  // namespace
@@ -107,11 +106,10 @@ std::optional<AttentionGroup> attention_around(const Graph& graph, const Prepare
     return std::nullopt;
   }
   const Sizes full = softmax.x.type().dims;
-  const Sizes batch(full.begin(), full.end() - 2);
   const Sizes product_dims = product->output(0).type().dims;
   // The values may have no axes that the scores lack.
-  if (product_dims.size() != full.size() ||
-      !std::equal(batch.begin(), batch.end(), product_dims.begin())) {
+  if (full.size() > kMaxScoreRank || product_dims.size() != full.size() ||
+      !std::equal(full.begin(), full.end() - 2, product_dims.begin())) {
     return std::nullopt;
   }
   const Operand query = factor_of(graph, scores.input(0), with_transposes);
@@ -119,16 +117,11 @@ std::optional<AttentionGroup> attention_around(const Graph& graph, const Prepare
   const Operand value = factor_of(graph, product->input(1), with_transposes);
   const Operand result = result_of(graph, product->output(0), with_transposes);
   AttentionGroup group;
-  group.problem = {.rows = full[full.size() - 2],
-                   .keys = full.back(),
-                   .depth = query.dims.back(),
-                   .width = value.dims.back(),
-                   .query = matrices_of(query, batch),
-                   .key = matrices_of(key, batch),
-                   .value = matrices_of(value, batch),
-                   .result = matrices_of(result, batch),
-                   .scale = softmax.scale,
-                   .mask = softmax.mask};
+  group.form = {.query = query.place,
+                .key = key.place,
+                .value = value.place,
+                .result = result.place,
+                .scale = softmax.scale};
   group.nodes = softmax.nodes;
   group.nodes.insert(group.nodes.end(), {scores.id(), product->id()});
   for (const Operand* operand : {&query, &key, &value, &result}) {
@@ -140,6 +133,7 @@ std::optional<AttentionGroup> attention_around(const Graph& graph, const Prepare
   group.value = value.value.id();
   if (softmax.mask_value) group.mask = softmax.mask_value->id();
   group.result = result.value.id();
+  add_sizes(graph, group);
   return group;
 }
 

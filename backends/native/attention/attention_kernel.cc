@@ -3,9 +3,10 @@
 // never reach memory. Rows of scores are whole: softmax needs no second pass over the products
 // before.
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <span>
-#include <utility>
+#include <vector>
 
 #include "attention/attention.h"
 #include "base/divide_up.h"
@@ -53,10 +54,10 @@ Division division_of(const AttentionProblem& problem, int64_t threads) {
   const int64_t wanted = threads == 1 ? 1 : kUnitsOfSlot * threads;
   // Units of one product pack its keys and values once for each thread at least.
   const int64_t most_units = divide_up(problem.rows, 2 * kGemmRowUnit);
-  const int64_t units = std::clamp<int64_t>(divide_up(wanted, problem.products()), 1, most_units);
+  const int64_t units = std::clamp<int64_t>(divide_up(wanted, problem.products), 1, most_units);
   division.unit_rows = divide_up(divide_up(problem.rows, units), kGemmRowUnit) * kGemmRowUnit;
   division.units_of_product = divide_up(problem.rows, division.unit_rows);
-  division.slots = std::min(threads, problem.products() * division.units_of_product);
+  division.slots = std::min(threads, problem.products * division.units_of_product);
   return division;
 }
 
@@ -86,80 +87,116 @@ int64_t all_bytes(const Division& division, const Workspace& workspace) {
   return division.slots * workspace.floats() * kFloatBytes;
 }
 
+// The first elements of the tensors, or of their parts for one product.
 struct Operands {
   const float* query = nullptr;
   const float* key = nullptr;
   const float* value = nullptr;
   const float* mask = nullptr;
   float* result = nullptr;
+
+  Operands of_product(const AttentionProblem& problem, int64_t product) const {
+    Operands part = *this;
+    for (size_t axis = problem.batch_rank; axis-- > 0; product /= problem.batch[axis]) {
+      const int64_t index = product % problem.batch[axis];
+      part.query += index * problem.query.strides[axis];
+      part.key += index * problem.key.strides[axis];
+      part.value += index * problem.value.strides[axis];
+      if (problem.mask) part.mask += index * problem.mask->strides[axis];
+      part.result += index * problem.result.strides[axis];
+    }
+    return part;
+  }
 };
 
+// What a kernel knows about some sizes. Owns no memory.
+struct AttentionPlan {
+  AttentionPlan(const AttentionProblem& of, int64_t threads)
+      : problem(of),
+        division(division_of(of, threads)),
+        workspace(workspace_of(of, division)),
+        key_copy(source_of(of.key, of.depth, of.keys)),
+        value_copy(source_of(of.value, of.keys, of.width)) {}
+
+  AttentionProblem problem;
+  Division division;
+  Workspace workspace;
+  PanelCopy key_copy;
+  PanelCopy value_copy;
+};
+
+// The plan for the proposed sizes is kept; runs of other sizes make their own.
 class AttentionKernel : public plugin::Kernel {
  public:
-  AttentionKernel(AttentionProblem problem, const AttentionPorts& ports, int64_t threads)
-      : problem_(std::move(problem)),
+  AttentionKernel(const AttentionGroup& group, const AttentionPorts& ports, int64_t threads)
+      : form_(group.form),
         ports_(ports),
-        division_(division_of(problem_, threads)),
-        workspace_(workspace_of(problem_, division_)),
+        threads_(threads),
+        dims_(group.dims),
+        planned_(group.problem, threads),
         loops_(find_gemm_loops()),
-        softmax_(find_softmax_loops(false)),
-        key_copy_(source_of(problem_.key, problem_.depth, problem_.keys)),
-        value_copy_(source_of(problem_.value, problem_.keys, problem_.width)) {}
+        softmax_(find_softmax_loops(false)) {}
 
-  int64_t workspace_bytes() const override { return all_bytes(division_, workspace_); }
+  int64_t workspace_bytes() const override {
+    return all_bytes(planned_.division, planned_.workspace);
+  }
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override;
 
  private:
-  void run_slot(const Operands& operands, int64_t slot, SharedParts& units, float* memory) const;
-  // Rows of one product from `row` on; `keys` and `values` are packed.
-  void run_block(const Operands& operands, int64_t product, int64_t row, int64_t rows,
-                 const float* keys, const float* values, float* scores) const;
-  void multiply_queries(const float* query, int64_t rows, const float* keys, float* scores) const;
-  void multiply_values(const float* scores, int64_t rows, const float* values, float* to) const;
+  bool is_planned(const AttentionDims& dims) const;
+  void run_plan(RunContext& context, const AttentionPlan& plan, const Operands& operands) const;
+  void run_slot(const AttentionPlan& plan, const Operands& operands, int64_t slot,
+                SharedParts& units, float* memory) const;
+  // Rows of one product, whose operands are given, from `row` on; `keys` and `values` are packed.
+  void run_block(const AttentionProblem& problem, const Operands& operands, int64_t row,
+                 int64_t rows, const float* keys, const float* values, float* scores) const;
+  void multiply_queries(const AttentionProblem& problem, const float* query, int64_t rows,
+                        const float* keys, float* scores) const;
+  void multiply_values(const AttentionProblem& problem, const float* scores, int64_t rows,
+                       const float* values, float* to) const;
 
-  AttentionProblem problem_;
+  AttentionForm form_;
   AttentionPorts ports_;
-  Division division_;
-  Workspace workspace_;
+  int64_t threads_;
+  std::vector<int64_t> dims_;  // those of planned_, as AttentionGroup has them
+  AttentionPlan planned_;
   GemmLoops loops_;
   SoftmaxLoops softmax_;
-  PanelCopy key_copy_;
-  PanelCopy value_copy_;
 };
 
-void AttentionKernel::multiply_queries(const float* query, int64_t rows, const float* keys,
-                                       float* scores) const {
-  for (int64_t column = 0; column < problem_.keys; column += loops_.panel) {
+void AttentionKernel::multiply_queries(const AttentionProblem& problem, const float* query,
+                                       int64_t rows, const float* keys, float* scores) const {
+  for (int64_t column = 0; column < problem.keys; column += loops_.panel) {
     loops_.padded({.left = query,
-                   .left_row_stride = problem_.query.row_stride,
-                   .left_depth_stride = problem_.query.column_stride,
-                   .right = keys + column * problem_.depth,
+                   .left_row_stride = problem.query.row_stride,
+                   .left_depth_stride = problem.query.column_stride,
+                   .right = keys + column * problem.depth,
                    .right_depth_stride = loops_.panel,
                    .rows = rows,
-                   .columns = std::min(loops_.panel, problem_.keys - column),
-                   .depth = problem_.depth,
+                   .columns = std::min(loops_.panel, problem.keys - column),
+                   .depth = problem.depth,
                    .to = scores + column,
-                   .to_row_stride = problem_.keys});
+                   .to_row_stride = problem.keys});
   }
 }
 
-void AttentionKernel::multiply_values(const float* scores, int64_t rows, const float* values,
-                                      float* to) const {
-  const int64_t parts = divide_up(problem_.keys, kMaxDepth);
-  const int64_t depth = divide_up(problem_.keys, parts);
-  for (int64_t column = 0; column < problem_.width; column += loops_.panel) {
-    for (int64_t done = 0; done < problem_.keys; done += depth) {
+void AttentionKernel::multiply_values(const AttentionProblem& problem, const float* scores,
+                                      int64_t rows, const float* values, float* to) const {
+  const int64_t parts = divide_up(problem.keys, kMaxDepth);
+  const int64_t depth = divide_up(problem.keys, parts);
+  for (int64_t column = 0; column < problem.width; column += loops_.panel) {
+    for (int64_t done = 0; done < problem.keys; done += depth) {
       GemmBlock block = {.left = scores + done,
-                         .left_row_stride = problem_.keys,
-                         .right = values + column * problem_.keys + done * loops_.panel,
+                         .left_row_stride = problem.keys,
+                         .right = values + column * problem.keys + done * loops_.panel,
                          .right_depth_stride = loops_.panel,
                          .rows = rows,
-                         .columns = std::min(loops_.panel, problem_.width - column),
-                         .depth = std::min(depth, problem_.keys - done),
+                         .columns = std::min(loops_.panel, problem.width - column),
+                         .depth = std::min(depth, problem.keys - done),
                          .to = to + column,
-                         .to_row_stride = problem_.result.row_stride};
+                         .to_row_stride = problem.result.row_stride};
       if (done > 0) {
         block.epilogue.addend = block.to;
         block.epilogue.addend_row_stride = block.to_row_stride;
@@ -170,49 +207,66 @@ void AttentionKernel::multiply_values(const float* scores, int64_t rows, const f
   }
 }
 
-void AttentionKernel::run_block(const Operands& operands, int64_t product, int64_t row,
-                                int64_t rows, const float* keys, const float* values,
+void AttentionKernel::run_block(const AttentionProblem& problem, const Operands& operands,
+                                int64_t row, int64_t rows, const float* keys, const float* values,
                                 float* scores) const {
-  const auto index = static_cast<size_t>(product);
-  multiply_queries(operands.query + problem_.query.offsets[index] + row * problem_.query.row_stride,
-                   rows, keys, scores);
-  RowInput input = {.scale = problem_.scale};
-  if (problem_.mask) {
-    input.addend = operands.mask + problem_.mask->offset(product) + row * problem_.mask->row_stride;
-    input.addend_stride = problem_.mask->row_stride;
+  multiply_queries(problem, operands.query + row * problem.query.row_stride, rows, keys, scores);
+  RowInput input = {.scale = problem.scale};
+  if (problem.mask) {
+    input.addend = operands.mask + row * problem.mask->row_stride;
+    input.addend_stride = problem.mask->row_stride;
   }
-  softmax_.rows(scores, scores, rows, problem_.keys, input);
-  multiply_values(
-      scores, rows, values,
-      operands.result + problem_.result.offsets[index] + row * problem_.result.row_stride);
+  softmax_.rows(scores, scores, rows, problem.keys, input);
+  multiply_values(problem, scores, rows, values, operands.result + row * problem.result.row_stride);
 }
 
-void AttentionKernel::run_slot(const Operands& operands, int64_t slot, SharedParts& units,
-                               float* memory) const {
+void AttentionKernel::run_slot(const AttentionPlan& plan, const Operands& operands, int64_t slot,
+                               SharedParts& units, float* memory) const {
+  const Division& division = plan.division;
   float* keys = memory;
-  float* values = keys + workspace_.keys;
-  float* scores = values + workspace_.values;
-  // The offsets of the packed keys and values, which several products may share.
-  int64_t key_offset = -1;
-  int64_t value_offset = -1;
+  float* values = keys + plan.workspace.keys;
+  float* scores = values + plan.workspace.values;
+  // The packed keys and values, which several products may share.
+  const float* packed_key = nullptr;
+  const float* packed_value = nullptr;
   units.for_each(slot, [&](int64_t unit) {
-    const int64_t product = unit / division_.units_of_product;
-    const auto index = static_cast<size_t>(product);
-    if (key_offset != problem_.key.offsets[index]) {
-      key_offset = problem_.key.offsets[index];
-      key_copy_.run_all(operands.key + key_offset, keys);
+    const Operands part = operands.of_product(plan.problem, unit / division.units_of_product);
+    if (packed_key != part.key) {
+      packed_key = part.key;
+      plan.key_copy.run_all(packed_key, keys);
     }
-    if (value_offset != problem_.value.offsets[index]) {
-      value_offset = problem_.value.offsets[index];
-      value_copy_.run_all(operands.value + value_offset, values);
+    if (packed_value != part.value) {
+      packed_value = part.value;
+      plan.value_copy.run_all(packed_value, values);
     }
-    const int64_t first = unit % division_.units_of_product * division_.unit_rows;
-    const int64_t end = std::min(first + division_.unit_rows, problem_.rows);
-    for (int64_t row = first; row < end; row += division_.block_rows) {
-      run_block(operands, product, row, std::min(division_.block_rows, end - row), keys, values,
+    const int64_t first = unit % division.units_of_product * division.unit_rows;
+    const int64_t end = std::min(first + division.unit_rows, plan.problem.rows);
+    for (int64_t row = first; row < end; row += division.block_rows) {
+      run_block(plan.problem, part, row, std::min(division.block_rows, end - row), keys, values,
                 scores);
     }
   });
+}
+
+void AttentionKernel::run_plan(RunContext& context, const AttentionPlan& plan,
+                               const Operands& operands) const {
+  const Division& division = plan.division;
+  SharedParts units(plan.problem.products * division.units_of_product, division.slots);
+  context.parallel_for(division.slots, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t slot = begin; slot < end; ++slot) {
+      run_slot(plan, operands, slot, units,
+               static_cast<float*>(context.workspace()) + slot * plan.workspace.floats());
+    }
+  });
+}
+
+bool AttentionKernel::is_planned(const AttentionDims& dims) const {
+  auto planned = dims_.begin();
+  for (const std::span<const int64_t> one : dims.all()) {
+    if (!std::equal(one.begin(), one.end(), planned)) return false;
+    planned += static_cast<int64_t>(one.size());
+  }
+  return true;
 }
 
 void AttentionKernel::run(RunContext& context, std::span<const Buffer> inputs,
@@ -222,21 +276,74 @@ void AttentionKernel::run(RunContext& context, std::span<const Buffer> inputs,
                              .value = inputs[ports_.value].as<const float>(),
                              .mask = ports_.mask ? inputs[*ports_.mask].as<const float>() : nullptr,
                              .result = outputs[0].as<float>()};
-  SharedParts units(problem_.products() * division_.units_of_product, division_.slots);
-  context.parallel_for(division_.slots, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t slot = begin; slot < end; ++slot) {
-      run_slot(operands, slot, units,
-               static_cast<float*>(context.workspace()) + slot * workspace_.floats());
-    }
-  });
+  const AttentionDims dims = ports_.dims_of(inputs, outputs);
+  if (is_planned(dims)) return run_plan(context, planned_, operands);
+  run_plan(context, AttentionPlan(attention_problem_of(form_, dims), threads_), operands);
+}
+
+// The axes of a factor, a result or the scores, with their strides in memory.
+struct Axes {
+  std::array<int64_t, kMaxScoreRank> lengths = {};
+  std::array<int64_t, kMaxScoreRank> strides = {};
+};
+
+Axes axes_of(const AttentionOperand& operand, std::span<const int64_t> dims) {
+  std::array<int64_t, kMaxScoreRank> own = {};
+  int64_t stride = 1;
+  for (size_t axis = operand.rank; axis-- > 0; stride *= dims[axis]) own[axis] = stride;
+  Axes axes;
+  for (size_t axis = 0; axis < operand.rank; ++axis) {
+    axes.lengths[axis] = dims[operand.axes[axis]];
+    axes.strides[axis] = own[operand.axes[axis]];
+  }
+  return axes;
+}
+
+// The matrices in the last two axes, for batches that broadcast to one of `batch_rank` axes.
+StridedMatrices matrices_of(const Axes& axes, size_t rank, size_t batch_rank) {
+  StridedMatrices matrices = {.row_stride = axes.strides[rank - 2],
+                              .column_stride = axes.strides[rank - 1]};
+  const size_t missing = batch_rank + 2 - rank;
+  for (size_t axis = 0; axis + 2 < rank; ++axis) {
+    if (axes.lengths[axis] != 1) matrices.strides[missing + axis] = axes.strides[axis];
+  }
+  return matrices;
 }
 
 }  // namespace
 
-std::unique_ptr<plugin::Kernel> make_attention_kernel(const AttentionProblem& problem,
+AttentionProblem attention_problem_of(const AttentionForm& form, const AttentionDims& dims) {
+  const size_t rank = form.result.rank;
+  const Axes query = axes_of(form.query, dims.query);
+  const Axes key = axes_of(form.key, dims.key);
+  const Axes value = axes_of(form.value, dims.value);
+  const Axes result = axes_of(form.result, dims.result);
+  const size_t batch_rank = rank - 2;
+  AttentionProblem problem = {.rows = result.lengths[rank - 2],
+                              .keys = key.lengths[form.key.rank - 1],
+                              .depth = query.lengths[form.query.rank - 1],
+                              .width = result.lengths[rank - 1],
+                              .query = matrices_of(query, form.query.rank, batch_rank),
+                              .key = matrices_of(key, form.key.rank, batch_rank),
+                              .value = matrices_of(value, form.value.rank, batch_rank),
+                              .result = matrices_of(result, rank, batch_rank),
+                              .scale = form.scale,
+                              .batch_rank = batch_rank};
+  for (size_t axis = 0; axis < batch_rank; ++axis) {
+    problem.batch[axis] = result.lengths[axis];
+    problem.products *= result.lengths[axis];
+  }
+  if (dims.mask.empty()) return problem;
+  std::array<int64_t, kMaxScoreRank> scores = result.lengths;
+  scores[rank - 1] = problem.keys;
+  problem.mask = softmax_mask_of(dims.mask, std::span(scores).first(rank));
+  return problem;
+}
+
+std::unique_ptr<plugin::Kernel> make_attention_kernel(const AttentionGroup& group,
                                                       const AttentionPorts& ports,
                                                       int64_t threads) {
-  return std::make_unique<AttentionKernel>(problem, ports, threads);
+  return std::make_unique<AttentionKernel>(group, ports, threads);
 }
 
 int64_t attention_workspace_bytes(const AttentionProblem& problem, int64_t threads) {

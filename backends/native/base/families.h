@@ -53,7 +53,7 @@ void propose_views(plugin::ProposeContext& context);
 void propose_layer_normalizations(plugin::ProposeContext& context);
 
 // LSTM, fused with a following Transpose that makes directions the second last axis.
-void propose_lstms(plugin::ProposeContext& context);
+void propose_recurrences(plugin::ProposeContext& context);
 
 // MaxPool and AveragePool, in all shared layouts.
 void propose_poolings(plugin::ProposeContext& context);

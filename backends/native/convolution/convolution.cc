@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/divide_up.h"
 #include "base/families.h"
 #include "base/grain.h"
 #include "base/shared_parts.h"
@@ -32,6 +34,7 @@ constexpr int64_t kMaxDepth = 4096;
 
 struct Problem {
   Window window;
+  PaddingRule padding = PaddingRule::Fixed;
   int64_t images = 1;
   int64_t groups = 1;
   int64_t in_channels = 1;   // of each group
@@ -50,39 +53,73 @@ struct Problem {
              axis.pad_begin == 0;
     });
   }
+  bool is_for(std::span<const int64_t> input, std::span<const int64_t> output) const {
+    return images == input[0] && has_sizes(window, input, output);
+  }
+  // The same convolution between tensors of these sizes.
+  Problem resized_for(std::span<const int64_t> input, std::span<const int64_t> output) const {
+    Problem other = *this;
+    other.images = input[0];
+    other.window = resized(window, padding, input, output);
+    other.count_pixels();
+    return other;
+  }
+  void count_pixels() {
+    input_pixels = output_pixels = 1;
+    for (const WindowAxis& axis : window) {
+      input_pixels *= axis.input;
+      output_pixels *= axis.output;
+    }
+  }
   double flops() const {
     return 2 * static_cast<double>(images * groups * out_channels) *
            static_cast<double>(output_pixels) * static_cast<double>(depth());
   }
 };
 
-class ConvolutionKernel : public plugin::Kernel {
- public:
-  ConvolutionKernel(const Problem& problem, int threads)
-      : problem_(problem), loops_(find_gemm_loops()) {
-    panels_ = (problem.output_pixels + loops_.panel - 1) / loops_.panel;
-    parts_ = problem.images * problem.groups * panels_;
+// How the work is divided: a part is a panel of outputs of a group.
+struct ConvolutionDivision {
+  int64_t panels = 1;
+  int64_t parts = 1;
+  int64_t slots = 1;        // concurrent parts, each with its own buffer
+  int64_t slot_floats = 0;  // of a buffer
+
+  ConvolutionDivision(const Problem& problem, int64_t panel, int64_t threads)
+      : panels(divide_up(problem.output_pixels, panel)),
+        parts(problem.images * problem.groups * panels),
+        slot_floats(problem.is_pointwise() ? 0 : std::min(problem.depth(), kMaxDepth) * panel) {
     const auto worth = static_cast<int64_t>(problem.flops() / kGrainFlops) + 1;
-    slots_ = std::min({static_cast<int64_t>(std::max(threads, 1)), parts_, worth});
+    slots = std::min({std::max<int64_t>(threads, 1), parts, worth});
   }
 
-  int64_t workspace_bytes() const override {
-    if (problem_.is_pointwise()) return 0;
-    return slots_ * slot_floats() * static_cast<int64_t>(sizeof(float));
+  int64_t workspace_bytes() const {
+    return slots * slot_floats * static_cast<int64_t>(sizeof(float));
   }
+};
+
+int64_t convolution_workspace_bytes(const Problem& problem, int64_t threads) {
+  return ConvolutionDivision(problem, find_gemm_loops().panel, threads).workspace_bytes();
+}
+
+// A run between tensors of known sizes.
+class ConvolutionRun {
+ public:
+  ConvolutionRun(const Problem& problem, const ConvolutionDivision& division,
+                 const GemmLoops& loops)
+      : problem_(problem), division_(division), loops_(loops) {}
 
   void run(RunContext& context, std::span<const Buffer> inputs,
-           std::span<const Buffer> outputs) override {
+           std::span<const Buffer> outputs) const {
     const float* from = inputs[0].as<const float>();
     const float* weights = inputs[1].as<const float>();
     const float* bias = problem_.has_bias ? inputs[2].as<const float>() : nullptr;
     float* to = outputs[0].as<float>();
     float* workspace = static_cast<float*>(context.workspace());
-    SharedParts parts(parts_, slots_);
-    context.parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
+    SharedParts parts(division_.parts, division_.slots);
+    context.parallel_for(division_.slots, 1, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
         // Each slot has its own buffer.
-        float* buffer = workspace == nullptr ? nullptr : workspace + slot * slot_floats();
+        float* buffer = workspace == nullptr ? nullptr : workspace + slot * division_.slot_floats;
         parts.for_each(slot,
                        [&](int64_t part) { run_part(part, from, weights, bias, to, buffer); });
       }
@@ -90,13 +127,11 @@ class ConvolutionKernel : public plugin::Kernel {
   }
 
  private:
-  int64_t slot_floats() const { return std::min(problem_.depth(), kMaxDepth) * loops_.panel; }
-
   void run_part(int64_t part, const float* from, const float* weights, const float* bias, float* to,
                 float* buffer) const {
-    const int64_t pixel = part % panels_ * loops_.panel;
-    const int64_t group = part / panels_ % problem_.groups;
-    const int64_t image = part / panels_ / problem_.groups;
+    const int64_t pixel = part % division_.panels * loops_.panel;
+    const int64_t group = part / division_.panels % problem_.groups;
+    const int64_t image = part / division_.panels / problem_.groups;
     const int64_t count = std::min(loops_.panel, problem_.output_pixels - pixel);
     const float* image_data =
         from + (image * problem_.groups + group) * problem_.in_channels * problem_.input_pixels;
@@ -187,11 +222,39 @@ class ConvolutionKernel : public plugin::Kernel {
     std::fill(to + end, to + count, 0.0F);
   }
 
+  const Problem& problem_;
+  const ConvolutionDivision& division_;
+  const GemmLoops& loops_;
+};
+
+class ConvolutionKernel : public plugin::Kernel {
+ public:
+  ConvolutionKernel(const Problem& problem, int64_t threads)
+      : problem_(problem),
+        threads_(threads),
+        loops_(find_gemm_loops()),
+        division_(problem, loops_.panel, threads) {}
+
+  int64_t workspace_bytes() const override { return division_.workspace_bytes(); }
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    const std::span<const int64_t> input = inputs[0].sizes();
+    const std::span<const int64_t> output = outputs[0].sizes();
+    if (problem_.is_for(input, output)) {
+      return ConvolutionRun(problem_, division_, loops_).run(context, inputs, outputs);
+    }
+    const Problem other = problem_.resized_for(input, output);
+    const ConvolutionDivision division(other, loops_.panel, threads_);
+    ConvolutionRun(other, division, loops_).run(context, inputs, outputs);
+  }
+
+ private:
+  // For the sizes of the proposal.
   Problem problem_;
+  int64_t threads_;
   GemmLoops loops_;
-  int64_t panels_ = 1;
-  int64_t parts_ = 1;
-  int64_t slots_ = 1;
+  ConvolutionDivision division_;
 };
 
 Problem problem_of(const Node& node) {
@@ -209,15 +272,13 @@ Problem problem_of(const Node& node) {
   Problem problem;
   problem.window =
       window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
+  problem.padding = padding_rule_of(node.attributes());
   problem.images = input[0];
   problem.groups = node.attributes().get_int("group", 1);
   problem.in_channels = weights[1];
   problem.out_channels = weights[0] / problem.groups;
-  for (const WindowAxis& axis : problem.window) {
-    problem.taps *= axis.kernel;
-    problem.input_pixels *= axis.input;
-    problem.output_pixels *= axis.output;
-  }
+  for (const WindowAxis& axis : problem.window) problem.taps *= axis.kernel;
+  problem.count_pixels();
   problem.has_bias = node.input(2).is_present();
   return problem;
 }
@@ -244,7 +305,19 @@ void add(ProposeContext& context, const Node& node, const Problem& problem, cons
   }
   Problem whole = problem;
   whole.has_relu = relu != nullptr;
-  candidate.workspace_bytes = ConvolutionKernel(whole, context.options().threads).workspace_bytes();
+  // The batch and the spatial axes are arguments.
+  candidate.built_for.emplace();
+  candidate.built_for->push_back({0, 1});
+  for (size_t axis = 0; axis < node.input(1).type().dims.size(); ++axis) {
+    candidate.built_for->push_back({1, static_cast<int32_t>(axis)});
+  }
+  const int64_t threads = context.options().threads;
+  candidate.workspace_bytes = convolution_workspace_bytes(whole, threads);
+  candidate.workspace_for = [whole, threads](std::span<const Buffer> inputs,
+                                             std::span<const Buffer> outputs) {
+    const Problem other = whole.resized_for(inputs[0].sizes(), outputs[0].sizes());
+    return convolution_workspace_bytes(other, threads);
+  };
   const auto bytes =
       static_cast<double>(node.input(0).type().dense_bytes() + node.input(1).type().dense_bytes() +
                           node.output(0).type().dense_bytes());

@@ -100,7 +100,17 @@ ConvolutionShape shape_of(const Node& node) {
           .out_channels = output[1],
           .groups = node.attributes().get_int("group", 1),
           .rows = window[1],
-          .columns = window[2]};
+          .columns = window[2],
+          .padding = padding_rule_of(node.attributes())};
+}
+
+ConvolutionSizes sizes_of(const plugin::Buffer& input, const plugin::Buffer& output) {
+  const bool is_lines = input.rank == 3;
+  return {.images = input.dims[0],
+          .in_rows = is_lines ? 1 : input.dims[2],
+          .in_columns = input.dims[is_lines ? 2 : 3],
+          .out_rows = is_lines ? 1 : output.dims[2],
+          .out_columns = output.dims[is_lines ? 2 : 3]};
 }
 
 GroupCandidate candidate_of(const ConvolutionGroup& group, std::string algorithm,
@@ -120,6 +130,11 @@ GroupCandidate candidate_of(const ConvolutionGroup& group, std::string algorithm
   add(group.node.input(0).id(), input_layout);
   const size_t weights = add(group.node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
   candidate.inputs[weights].pack = std::move(pack);
+  candidate.built_for.emplace();
+  candidate.built_for->push_back({0, 1});
+  for (size_t axis = 0; axis < group.node.input(1).type().dims.size(); ++axis) {
+    candidate.built_for->push_back({static_cast<int32_t>(weights), static_cast<int32_t>(axis)});
+  }
   const Value bias = group.node.input(2);
   if (bias.is_present()) made.bias = add(bias.id(), TESSERA_LAYOUT_DEFAULT);
   candidate.outputs.push_back({.value = group.result, .layout = output_layout});

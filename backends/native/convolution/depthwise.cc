@@ -37,15 +37,20 @@ constexpr std::array kDepthwiseLayouts = {ChannelLayout::Nhwc, ChannelLayout::Nc
 // The computation of a kernel; ports are indices of inputs.
 struct DepthwiseWork {
   DepthwiseProblem problem;
-  int64_t images = 1;
+  ConvolutionSizes sizes;
+  PaddingRule padding = PaddingRule::Fixed;
   int64_t channels = 1;     // of an image; the problem has those that are computed together
   bool is_blocked = false;  // in blocks of channels
   std::optional<size_t> bias;
 
   double flops() const {
-    return 2 *
-           static_cast<double>(images * channels * problem.rows.output * problem.columns.output) *
+    return 2 * static_cast<double>(sizes.images * channels * sizes.out_rows * sizes.out_columns) *
            static_cast<double>(problem.rows.kernel * problem.columns.kernel);
+  }
+  void set_sizes(const ConvolutionSizes& other) {
+    sizes = other;
+    set_window(sizes, padding, problem.rows, problem.columns);
+    problem.channels = is_blocked ? kChannelUnit : channels_together(problem, channels);
   }
 };
 
@@ -56,14 +61,21 @@ class DepthwiseKernel : public plugin::Kernel {
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
-    const DepthwiseProblem& problem = work_.problem;
+    with_sizes_of(inputs[0], outputs[0], work_,
+                  [&](const DepthwiseWork& work) { run_work(context, work, inputs, outputs); });
+  }
+
+ private:
+  void run_work(RunContext& context, const DepthwiseWork& work, std::span<const Buffer> inputs,
+                std::span<const Buffer> outputs) const {
+    const DepthwiseProblem& problem = work.problem;
     const int64_t input_pixels = problem.rows.input * problem.columns.input;
     const int64_t output_pixels = problem.rows.output * problem.columns.output;
-    const int64_t chunks = divide_up(work_.channels, problem.channels);
-    const float* bias = work_.bias ? inputs[*work_.bias].as<const float>() : nullptr;
+    const int64_t chunks = divide_up(work.channels, problem.channels);
+    const float* bias = work.bias ? inputs[*work.bias].as<const float>() : nullptr;
     const int64_t part_bytes = problem.columns.output * problem.channels * int64_t{sizeof(float)};
     // A part is a row of outputs, for some channels; rows of the same channels are neighbours.
-    const int64_t parts = work_.images * chunks * problem.rows.output;
+    const int64_t parts = work.sizes.images * chunks * problem.rows.output;
     context.parallel_for(
         parts, kDepthwiseGrainBytes / (part_bytes + 1) + 1, [&](int64_t begin, int64_t end) {
           for (int64_t part = begin; part < end; ++part) {
@@ -71,14 +83,14 @@ class DepthwiseKernel : public plugin::Kernel {
             const int64_t channel = part / problem.rows.output % chunks * problem.channels;
             const int64_t image = part / problem.rows.output / chunks;
             DepthwiseProblem own = problem;
-            own.channels = std::min(problem.channels, work_.channels - channel);
+            own.channels = std::min(problem.channels, work.channels - channel);
             // In blocks, a chunk is a block.
-            const int64_t first = work_.is_blocked ? 0 : channel;
-            const int64_t before = image * work_.channels + channel - first;  // planes
+            const int64_t first = work.is_blocked ? 0 : channel;
+            const int64_t before = image * work.channels + channel - first;  // planes
             compute_row_(own,
                          {.from = inputs[0].as<const float>() + before * input_pixels + first,
                           .weights = inputs[1].as<const float>() + channel,
-                          .weight_stride = work_.channels,
+                          .weight_stride = work.channels,
                           .bias = bias == nullptr ? nullptr : bias + channel,
                           .to = outputs[0].as<float>() + before * output_pixels + first +
                                 row * problem.columns.output * problem.to_pixel},
@@ -87,7 +99,6 @@ class DepthwiseKernel : public plugin::Kernel {
         });
   }
 
- private:
   DepthwiseWork work_;
   DepthwiseRow compute_row_;
 };
@@ -102,7 +113,8 @@ DepthwiseWork depthwise_work(const ConvolutionGroup& group) {
   }
   if (group.addend >= 0) refuse("adds nothing to a convolution of each channel alone");
   return {.problem = {.rows = shape.rows, .columns = shape.columns, .activation = group.activation},
-          .images = shape.images,
+          .sizes = shape.sizes(),
+          .padding = shape.padding,
           .channels = shape.in_channels};
 }
 
@@ -113,8 +125,7 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, DepthwiseW
   if (work.is_blocked && work.channels % kChannelUnit != 0) return;
   work.problem.from_pixel = work.is_blocked ? kChannelUnit : work.channels;
   work.problem.to_pixel = work.problem.from_pixel;
-  work.problem.channels =
-      work.is_blocked ? kChannelUnit : channels_together(work.problem, work.channels);
+  work.set_sizes(work.sizes);
   if (find_depthwise_row(work.problem) == nullptr) {
     refuse("has 3, 5 or 7 taps along both axes, and equal strides of 1 or 2, without dilation");
   }

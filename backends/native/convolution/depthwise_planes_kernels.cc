@@ -141,7 +141,9 @@ void compute(const PlaneProblem& problem, const PlaneOperands& operands, int64_t
   Vector sums[kCount];
   for (Vector& sum : sums) sum = hn::Set(d, operands.bias);
   const float* weight = operands.weights;
-  for (const int64_t offset : problem.tap_offsets()) {
+  const int64_t* const end = operands.tap_offsets + problem.taps();
+  for (const int64_t* at = operands.tap_offsets; at != end; ++at) {
+    const int64_t offset = *at;
     const Vector factor = hn::Set(d, *weight++);
     for (int index = 0; index < kCount; ++index) {
       sums[index] = hn::MulAdd(hn::LoadU(d, from[index] + offset), factor, sums[index]);
@@ -239,11 +241,14 @@ PlaneProblem::PlaneProblem(const plugin::WindowAxis& rows, const plugin::WindowA
     ++tile_rows_;
   }
   tile_rows_ = even_part(rows.output, tile_rows_);
-  for (int64_t row = 0; row < rows.kernel; ++row) {
-    for (int64_t column = 0; column < columns.kernel; ++column) {
-      const int64_t distance = column * columns.dilation;
-      const int64_t line = row * rows.dilation * phases_ + distance % columns.stride;
-      tap_offsets_.push_back(line * line_ + distance / columns.stride);
+}
+
+void PlaneProblem::write_tap_offsets(int64_t* to) const {
+  for (int64_t row = 0; row < rows_.kernel; ++row) {
+    for (int64_t column = 0; column < columns_.kernel; ++column) {
+      const int64_t distance = column * columns_.dilation;
+      const int64_t line = row * rows_.dilation * phases_ + distance % columns_.stride;
+      *to++ = line * line_ + distance / columns_.stride;
     }
   }
 }

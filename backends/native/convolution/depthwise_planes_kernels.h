@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/activation.h"
 #include "base/window.h"
@@ -39,8 +38,9 @@ class PlaneProblem {
 
   int64_t phases() const { return phases_; }
   int64_t line() const { return line_; }  // elements between neighbouring lines of the buffer
+  int64_t taps() const { return rows_.kernel * columns_.kernel; }
   // For each tap, the distance from the first input of the window to the one it multiplies.
-  const std::vector<int64_t>& tap_offsets() const { return tap_offsets_; }
+  void write_tap_offsets(int64_t* to) const;
 
  private:
   int64_t buffer_elements(int64_t rows) const {
@@ -54,12 +54,12 @@ class PlaneProblem {
   int64_t tile_columns_ = 1;
   int64_t phases_ = 1;
   int64_t line_ = 1;
-  std::vector<int64_t> tap_offsets_;
 };
 
 struct PlaneOperands {
   const float* from = nullptr;     // a plane of inputs
   const float* weights = nullptr;  // by tap
+  const int64_t* tap_offsets = nullptr;
   float bias = 0;
   float* to = nullptr;      // a plane of outputs
   float* buffer = nullptr;  // of buffer_elements(), aligned to 64 bytes

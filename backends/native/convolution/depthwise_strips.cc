@@ -9,6 +9,7 @@
 #include "base/element_type.h"
 #include "base/grain.h"
 #include "base/shared_parts.h"
+#include "convolution/depthwise.h"
 #include "matmul/gemm_kernels.h"
 
 namespace tessera::native {
@@ -68,30 +69,27 @@ StripDivision division_of(const DepthwiseStrips& strips, int64_t threads) {
   };
   const auto worth = static_cast<int64_t>(strips.flops() / kGrainFlops) + 1;
   threads = std::clamp<int64_t>(threads, 1, worth);
-  const int64_t wanted = threads == 1 ? 1 : divide_up(kStripsOfSlot * threads, strips.images);
+  const int64_t wanted = threads == 1 ? 1 : divide_up(kStripsOfSlot * threads, strips.sizes.images);
   const int64_t most = std::max<int64_t>(rows.output / wanted, 1);
   int64_t count = 1;
   while (count < most && with_rows(count + 1).slot_elements() * kFloatBytes <= kStripBytes) ++count;
   division = with_rows(divide_up(rows.output, divide_up(rows.output, count)));
   division.strips = divide_up(rows.output, division.strip_rows);
-  division.slots = std::min(threads, strips.images * division.strips);
+  division.slots = std::min(threads, strips.sizes.images * division.strips);
   return division;
 }
 
-class StripsKernel : public plugin::Kernel {
+// A run between tensors of known sizes.
+class StripsRun {
  public:
-  StripsKernel(const DepthwiseStrips& strips, int64_t threads)
-      : strips_(strips),
-        division_(division_of(strips, threads)),
-        compute_row_(find_depthwise_row(strips.depthwise)),
-        loops_(find_gemm_loops()) {}
-
-  int64_t workspace_bytes() const override { return division_.workspace_bytes(); }
+  StripsRun(const DepthwiseStrips& strips, const StripDivision& division, DepthwiseRow compute_row,
+            const GemmLoops& loops)
+      : strips_(strips), division_(division), compute_row_(compute_row), loops_(loops) {}
 
   void run(RunContext& context, std::span<const Buffer> inputs,
-           std::span<const Buffer> outputs) override {
+           std::span<const Buffer> outputs) const {
     auto* const buffers = static_cast<float*>(context.workspace());
-    SharedParts parts(strips_.images * division_.strips, division_.slots);
+    SharedParts parts(strips_.sizes.images * division_.strips, division_.slots);
     context.parallel_for(division_.slots, 1, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
         Slot own = {.inputs = inputs,
@@ -230,7 +228,36 @@ class StripsKernel : public plugin::Kernel {
     }
   }
 
+  const DepthwiseStrips& strips_;
+  const StripDivision& division_;
+  DepthwiseRow compute_row_;
+  const GemmLoops& loops_;
+};
+
+class StripsKernel : public plugin::Kernel {
+ public:
+  StripsKernel(const DepthwiseStrips& strips, int64_t threads)
+      : strips_(strips),
+        threads_(threads),
+        division_(division_of(strips, threads)),
+        compute_row_(find_depthwise_row(strips.depthwise)),
+        loops_(find_gemm_loops()) {}
+
+  int64_t workspace_bytes() const override { return division_.workspace_bytes(); }
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    with_sizes_of(inputs[0], outputs[0], strips_, [&](const DepthwiseStrips& strips) {
+      const bool is_proposed = &strips == &strips_;
+      const StripDivision division = is_proposed ? division_ : division_of(strips, threads_);
+      StripsRun(strips, division, compute_row_, loops_).run(context, inputs, outputs);
+    });
+  }
+
+ private:
+  // For the sizes of the proposal.
   DepthwiseStrips strips_;
+  int64_t threads_;
   StripDivision division_;
   DepthwiseRow compute_row_;
   GemmLoops loops_;
@@ -242,10 +269,20 @@ int64_t pixels_of(const WindowAxis& rows, const WindowAxis& columns, bool is_out
 
 }  // namespace
 
+void DepthwiseStrips::set_sizes(const ConvolutionSizes& other) {
+  sizes = other;
+  set_window(sizes, padding, depthwise.rows, depthwise.columns);
+  depthwise.channels = channels_together(depthwise, channels);
+}
+
+int64_t DepthwiseStrips::workspace_bytes(int64_t threads) const {
+  return division_of(*this, threads).workspace_bytes();
+}
+
 double DepthwiseStrips::flops() const {
   const auto& [rows, columns] = std::pair(depthwise.rows, depthwise.columns);
-  const auto inputs = static_cast<double>(images * pixels_of(rows, columns, false));
-  const auto outputs = static_cast<double>(images * pixels_of(rows, columns, true));
+  const auto inputs = static_cast<double>(sizes.images * pixels_of(rows, columns, false));
+  const auto outputs = static_cast<double>(sizes.images * pixels_of(rows, columns, true));
   const auto weights_of = [](const PointwiseStage& stage) {
     return static_cast<double>(stage.in_channels * stage.out_channels);
   };
@@ -261,10 +298,6 @@ int64_t DepthwiseStrips::saved_bytes() const {
   if (expand) pixels += pixels_of(rows, columns, false);
   if (project) pixels += pixels_of(rows, columns, true);
   return pixels * channels * kFloatBytes;
-}
-
-int64_t strips_workspace_bytes(const DepthwiseStrips& strips, int64_t threads) {
-  return division_of(strips, threads).workspace_bytes();
 }
 
 std::unique_ptr<plugin::Kernel> make_strips_kernel(const DepthwiseStrips& strips, int64_t threads) {

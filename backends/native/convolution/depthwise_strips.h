@@ -9,6 +9,8 @@
 #include <optional>
 
 #include "base/activation.h"
+#include "base/window.h"
+#include "convolution/convolution_group.h"
 #include "convolution/depthwise_kernels.h"
 #include "tessera/backend.h"
 
@@ -26,8 +28,9 @@ struct PointwiseStage {
 // The computation of the kernel: expand, depthwise, project. Either `expand` or `project` may be
 // absent, but not both. Input, addend and output are in nhwc.
 struct DepthwiseStrips {
-  int64_t images = 1;
-  int64_t channels = 1;  // of the depthwise convolution
+  ConvolutionSizes sizes;  // of the depthwise convolution, as the following members
+  PaddingRule padding = PaddingRule::Fixed;
+  int64_t channels = 1;
   DepthwiseProblem depthwise;
   size_t depthwise_weights = 0;          // port, with the taps first
   std::optional<size_t> depthwise_bias;  // port
@@ -35,13 +38,14 @@ struct DepthwiseStrips {
   std::optional<PointwiseStage> project;
   std::optional<size_t> addend;  // port: of the projection
 
+  void set_sizes(const ConvolutionSizes& other);
+  // The workspace of the kernel for `threads` threads.
+  int64_t workspace_bytes(int64_t threads) const;
   double flops() const;
   // The size of the values between the convolutions, which need not be in memory.
   int64_t saved_bytes() const;
 };
 
-// The workspace of the kernel for `threads` threads.
-int64_t strips_workspace_bytes(const DepthwiseStrips& strips, int64_t threads);
 std::unique_ptr<plugin::Kernel> make_strips_kernel(const DepthwiseStrips& strips, int64_t threads);
 
 }  // namespace tessera::native

@@ -220,18 +220,33 @@ PointwiseStage add_stage(Candidate& candidate, const Node& node, const Activatio
   return stage;
 }
 
+// Channels and weights are those of the proposal.
+void add_sizes(Candidate& candidate, const Graph& graph, const DepthwiseStrips& strips,
+               int64_t threads) {
+  candidate.workspace_bytes = strips.workspace_bytes(threads);
+  candidate.workspace_for = workspace_for(strips, threads);
+  candidate.built_for.emplace();
+  for (size_t port = 0; port < candidate.inputs.size(); ++port) {
+    const size_t rank = graph.value(candidate.inputs[port].value).type().dims.size();
+    const bool is_map = port == 0 || port == strips.addend;
+    for (size_t axis = is_map ? 1 : 0; axis < (is_map ? 2 : rank); ++axis) {
+      candidate.built_for->push_back({static_cast<int32_t>(port), static_cast<int32_t>(axis)});
+    }
+  }
+}
+
 void offer(ProposeContext& context, const StripsGroup& group) {
   if (!context.is_wanted(group.nodes)) return;
   const Graph& graph = context.graph();
   const char* nhwc = layout_name(ChannelLayout::Nhwc);
   const ConvolutionShape shape = shape_of(group.depthwise);
-  DepthwiseStrips strips = {.images = shape.images, .channels = shape.in_channels};
+  DepthwiseStrips strips = {.padding = shape.padding, .channels = shape.in_channels};
   strips.depthwise = {.rows = shape.rows,
                       .columns = shape.columns,
                       .from_pixel = shape.in_channels,
                       .to_pixel = shape.in_channels,
                       .activation = group.depthwise_activation};
-  strips.depthwise.channels = channels_together(strips.depthwise, shape.in_channels);
+  strips.set_sizes(shape.sizes());
   Candidate candidate;
   candidate.nodes = group.nodes;
   candidate.algorithm = "strips";
@@ -245,9 +260,9 @@ void offer(ProposeContext& context, const StripsGroup& group) {
   }
   if (group.addend >= 0) strips.addend = add_port(candidate, graph.value(group.addend), nhwc);
   if (strips.saved_bytes() < kMinSavedBytes) return;
-  if (strips_workspace_bytes(strips, 1) > kMaxStripBytes) return;
+  if (strips.workspace_bytes(1) > kMaxStripBytes) return;
   candidate.outputs.push_back({.value = group.result, .layout = nhwc});
-  candidate.workspace_bytes = strips_workspace_bytes(strips, context.options().threads);
+  add_sizes(candidate, graph, strips, context.options().threads);
   const auto bytes = static_cast<double>(graph.value(group.input).type().dense_bytes() +
                                          graph.value(group.result).type().dense_bytes());
   candidate.optimistic_seconds = context.optimistic_seconds(strips.flops(), bytes);

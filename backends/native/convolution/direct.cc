@@ -35,7 +35,9 @@ constexpr int64_t kMaxDirectDepth = 1024;
 // channels counts as one group.
 struct DirectWork {
   DirectProblem problem;
-  int64_t images = 1;
+  ConvolutionSizes sizes;
+  PaddingRule padding = PaddingRule::Fixed;
+  bool is_row_major = false;  // the input
   int64_t groups = 1;
   int64_t in_group = 1;      // elements from the inputs of a group to those of the next
   int64_t out_channels = 1;  // of a group
@@ -49,8 +51,13 @@ struct DirectWork {
   int64_t group_floats() const { return divide_up(out_channels, lanes) * lanes * depth(); }
   // The operations of all computed lanes, also of those behind the last channel.
   double flops() const {
-    return 2 * static_cast<double>(images * problem.rows.output * problem.columns.output) *
+    return 2 * static_cast<double>(sizes.images * sizes.out_rows * sizes.out_columns) *
            static_cast<double>(groups * group_floats());
+  }
+  void set_sizes(const ConvolutionSizes& other) {
+    sizes = other;
+    set_window(sizes, padding, problem.rows, problem.columns);
+    if (is_row_major) problem.in_channel = sizes.in_rows * sizes.in_columns;
   }
 };
 
@@ -61,40 +68,46 @@ class DirectKernel : public plugin::Kernel {
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
-    const int64_t blocks = divide_up(work_.out_channels, loops_.channels);
+    with_sizes_of(inputs[0], outputs[0], work_,
+                  [&](const DirectWork& work) { run_work(context, work, inputs, outputs); });
+  }
+
+ private:
+  void run_work(RunContext& context, const DirectWork& work, std::span<const Buffer> inputs,
+                std::span<const Buffer> outputs) const {
+    const int64_t blocks = divide_up(work.out_channels, loops_.channels);
     // A part is a row of outputs for some channels; rows of the same channels are neighbours.
-    const int64_t parts = work_.images * work_.groups * blocks * work_.problem.rows.output;
-    const double part_flops = work_.flops() / static_cast<double>(parts);
+    const int64_t parts = work.sizes.images * work.groups * blocks * work.sizes.out_rows;
+    const double part_flops = work.flops() / static_cast<double>(parts);
     const auto grain = static_cast<int64_t>(kGrainFlops / (part_flops + 1)) + 1;
     context.parallel_for(parts, grain, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
-        const int64_t row = part % work_.problem.rows.output;
-        const int64_t block = part / work_.problem.rows.output;
-        run_row(inputs, outputs, block / blocks, block % blocks * loops_.channels, row);
+        const int64_t row = part % work.sizes.out_rows;
+        const int64_t block = part / work.sizes.out_rows;
+        run_row(work, inputs, outputs, block / blocks, block % blocks * loops_.channels, row);
       }
     });
   }
 
- private:
   // `group` counts those of all images; `channel` is one of the group.
-  void run_row(std::span<const Buffer> inputs, std::span<const Buffer> outputs, int64_t group,
-               int64_t channel, int64_t row) const {
-    const DirectProblem& problem = work_.problem;
-    const int64_t image = group / work_.groups;
-    group %= work_.groups;
+  void run_row(const DirectWork& work, std::span<const Buffer> inputs,
+               std::span<const Buffer> outputs, int64_t group, int64_t channel, int64_t row) const {
+    const DirectProblem& problem = work.problem;
+    const int64_t image = group / work.groups;
+    group %= work.groups;
     const int64_t input_image =
-        problem.rows.input * problem.columns.input * work_.groups * work_.in_group;
-    const int64_t first = group * work_.out_channels + channel;
+        problem.rows.input * problem.columns.input * work.groups * work.in_group;
+    const int64_t first = group * work.out_channels + channel;
     const int64_t to =
         (image * problem.rows.output + row) * problem.columns.output * problem.out_pixel + first;
     DirectOperands operands;
-    operands.from = inputs[0].as<const float>() + image * input_image + group * work_.in_group;
+    operands.from = inputs[0].as<const float>() + image * input_image + group * work.in_group;
     operands.weights =
-        inputs[1].as<const float>() + group * work_.group_floats() + channel * work_.depth();
-    if (work_.bias) operands.bias = inputs[*work_.bias].as<const float>() + first;
-    if (work_.addend) operands.addend = inputs[*work_.addend].as<const float>() + to;
+        inputs[1].as<const float>() + group * work.group_floats() + channel * work.depth();
+    if (work.bias) operands.bias = inputs[*work.bias].as<const float>() + first;
+    if (work.addend) operands.addend = inputs[*work.addend].as<const float>() + to;
     operands.to = outputs[0].as<float>() + to;
-    operands.channels = std::min(loops_.channels, work_.out_channels - channel);
+    operands.channels = std::min(loops_.channels, work.out_channels - channel);
     loops_.compute_row(problem, operands, row);
   }
 
@@ -113,7 +126,8 @@ DirectWork direct_work(const ConvolutionGroup& group) {
                                  .in_pixel = shape.in_channels,
                                  .out_pixel = shape.out_channels,
                                  .activation = group.activation},
-                     .images = shape.images,
+                     .sizes = shape.sizes(),
+                     .padding = shape.padding,
                      .groups = shape.groups,
                      .in_group = shape.group_inputs(),
                      .out_channels = shape.out_channels / shape.groups};
@@ -190,9 +204,9 @@ void offer_direct(ProposeContext& context, const ConvolutionGroup& group) {
   DirectWork work = direct_work(group);
   offer_from(context, group, work, layout_name(ChannelLayout::Nhwc));
   if (work.groups > 1 || work.problem.has_groups_in_vector) return;
-  // Images come row-major.
+  work.is_row_major = true;
   work.problem.in_pixel = 1;
-  work.problem.in_channel = work.problem.rows.input * work.problem.columns.input;
+  work.set_sizes(work.sizes);
   offer_from(context, group, work, TESSERA_LAYOUT_DEFAULT);
 }
 

@@ -30,6 +30,8 @@ namespace {
 // The computation of a kernel; ports are indices of inputs.
 struct PackedWork {
   PackedProduct product;
+  ConvolutionSizes sizes;
+  PaddingRule padding = PaddingRule::Fixed;
   std::optional<size_t> bias;
   std::optional<size_t> addend;
   Activation activation;
@@ -42,6 +44,11 @@ struct PackedWork {
     return has_strassen ? strassen_workspace_bytes(strassen())
                         : packed_product_workspace_bytes(product, threads);
   }
+  void set_sizes(const ConvolutionSizes& other) {
+    sizes = other;
+    product.rows = sizes.images * sizes.out_rows * sizes.out_columns;
+    set_window(sizes, padding, product.gathered.rows, product.gathered.columns);
+  }
 };
 
 class PackedKernel : public plugin::Kernel {
@@ -52,25 +59,31 @@ class PackedKernel : public plugin::Kernel {
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
+    with_sizes_of(inputs[0], outputs[0], work_,
+                  [&](const PackedWork& work) { run_work(context, work, inputs, outputs); });
+  }
+
+ private:
+  void run_work(RunContext& context, const PackedWork& work, std::span<const Buffer> inputs,
+                std::span<const Buffer> outputs) const {
     const float* left = inputs[0].as<const float>();
     const float* right = inputs[1].as<const float>();
     float* to = outputs[0].as<float>();
-    const float* bias = work_.bias ? inputs[*work_.bias].as<const float>() : nullptr;
-    const float* addend = work_.addend ? inputs[*work_.addend].as<const float>() : nullptr;
-    if (work_.has_strassen) {
-      return run_strassen(context, work_.strassen(), threads_,
-                          {left, right, to, bias, addend, work_.activation}, context.workspace());
+    const float* bias = work.bias ? inputs[*work.bias].as<const float>() : nullptr;
+    const float* addend = work.addend ? inputs[*work.addend].as<const float>() : nullptr;
+    if (work.has_strassen) {
+      return run_strassen(context, work.strassen(), threads_,
+                          {left, right, to, bias, addend, work.activation}, context.workspace());
     }
     PackedOperands operands = {.left = left, .right = right, .to = to};
     operands.epilogue = {.bias = bias,
                          .addend = addend,
-                         .addend_row_stride = work_.product.columns,
+                         .addend_row_stride = work.product.columns,
                          .addend_column_stride = 1,
-                         .activation = work_.activation};
-    run_packed_product(context, work_.product, threads_, operands, context.workspace());
+                         .activation = work.activation};
+    run_packed_product(context, work.product, threads_, operands, context.workspace());
   }
 
- private:
   PackedWork work_;
   int64_t threads_;
 };
@@ -86,8 +99,8 @@ bool is_for_winograd(const ConvolutionShape& shape) {
          shape.out_channels % 16 == 0;
 }
 
-PackedProduct product_of(const Node& node) {
-  const ConvolutionShape shape = shape_of(node);
+PackedWork work_of(const ConvolutionGroup& group) {
+  const ConvolutionShape shape = shape_of(group.node);
   if (shape.groups != 1) refuse("is offered for convolutions with group = 1 only");
   const PatchRows patches = {shape.rows, shape.columns, shape.in_channels};
   if (is_for_winograd(shape)) {
@@ -97,12 +110,15 @@ PackedProduct product_of(const Node& node) {
   for (const WindowAxis& axis : {patches.rows, patches.columns}) {
     is_plain &= axis.kernel == 1 && axis.stride == 1 && axis.input == axis.output;
   }
-  return {.rows = shape.images * patches.rows.output * patches.columns.output,
-          .columns = shape.out_channels,
-          .depth = patches.length(),
-          .left_row_stride = shape.in_channels,
-          .is_gathered = !is_plain,
-          .gathered = patches};
+  PackedWork work = {.product = {.columns = shape.out_channels,
+                                 .depth = patches.length(),
+                                 .left_row_stride = shape.in_channels,
+                                 .is_gathered = !is_plain,
+                                 .gathered = patches},
+                     .padding = shape.padding,
+                     .activation = group.activation};
+  work.set_sizes(shape.sizes());
+  return work;
 }
 
 void offer_work(ProposeContext& context, const ConvolutionGroup& group, PackedWork work) {
@@ -124,6 +140,7 @@ void offer_work(ProposeContext& context, const ConvolutionGroup& group, PackedWo
   // Each of the rows and columns that are added may have a NaN.
   if (work.has_strassen) candidate.flags = TESSERA_CANDIDATE_SPREADS_NAN;
   candidate.workspace_bytes = work.workspace_bytes(context.options().threads);
+  candidate.workspace_for = workspace_for(work, context.options().threads);
   const auto bytes =
       static_cast<double>(node.input(0).type().dense_bytes() + node.input(1).type().dense_bytes() +
                           node.output(0).type().dense_bytes());
@@ -138,7 +155,7 @@ void offer_work(ProposeContext& context, const ConvolutionGroup& group, PackedWo
 }  // namespace
 
 void offer_packed(ProposeContext& context, const ConvolutionGroup& group) {
-  PackedWork work = {.product = product_of(group.node), .activation = group.activation};
+  PackedWork work = work_of(group);
   offer_work(context, group, work);
   if (work.product.is_gathered || group.activation.is_gated()) return;
   if (!admits_strassen(context, work.strassen())) return;

@@ -9,7 +9,7 @@
 // of one product, of the weights by the input, and each output is the sum of some of its elements.
 #include <algorithm>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +19,7 @@
 #include "base/families.h"
 #include "base/grain.h"
 #include "base/refusal.h"
+#include "convolution/convolution_group.h"
 #include "layout/feature_map.h"
 #include "matmul/gemm_kernels.h"
 #include "matmul/packed_product.h"
@@ -49,48 +50,75 @@ struct TransposedAxis {
   int64_t stride = 1;
   int64_t pad_begin = 0;
 
-  // The first tap that the outputs of a class read; the others follow `stride` taps apart.
+  // Set `first` of the taps has first, first + stride, ...
+  int64_t sets() const { return std::min(stride, kernel); }
+  int64_t set_size(int64_t first) const {
+    return first < kernel ? divide_up(kernel - first, stride) : 0;
+  }
+  // The taps of all sets before set `first`.
+  int64_t taps_before(int64_t first) const {
+    return first * (kernel / stride) + std::min(first, kernel % stride);
+  }
+
+  // The set of taps that the outputs of a class read.
   int64_t first_tap(int64_t index) const { return (index + pad_begin) % stride; }
 
   // The class of the outputs index, index + stride, ... as a convolution, whose taps are those of
-  // the class in descending order. It has none if there are fewer taps than classes.
+  // their set in descending order. It has none if there are fewer taps than classes.
   WindowAxis of_class(int64_t index) const {
     const int64_t first = first_tap(index);
     WindowAxis axis = {.input = input, .output = divide_up(output - index, stride)};
-    axis.kernel = first < kernel ? divide_up(kernel - first, stride) : 0;
+    axis.kernel = set_size(first);
     axis.pad_begin = axis.kernel - 1 - (index + pad_begin - first) / stride;
     return axis;
   }
 };
 
 struct TransposedWork {
+  ConvolutionSizes sizes;
   TransposedAxis rows;
   TransposedAxis columns;
-  int64_t images = 1;
   int64_t in_channels = 1;
   int64_t out_channels = 1;
   bool has_bias = false;
 
-  int64_t class_rows() const { return std::min(rows.stride, rows.output); }
-  int64_t class_columns() const { return std::min(columns.stride, columns.output); }
-
+  void set_sizes(const ConvolutionSizes& other) {
+    sizes = other;
+    rows.input = sizes.in_rows;
+    rows.output = sizes.out_rows;
+    columns.input = sizes.in_columns;
+    columns.output = sizes.out_columns;
+  }
   int64_t pixels() const { return rows.input * columns.input; }
   // The taps of all output channels.
   int64_t tap_rows() const { return out_channels * rows.kernel * columns.kernel; }
 
   PackedProduct product(int64_t row, int64_t column) const {
     const PatchRows patches = {rows.of_class(row), columns.of_class(column), in_channels};
-    return {.rows = images * patches.rows.output * patches.columns.output,
+    return {.rows = sizes.images * patches.rows.output * patches.columns.output,
             .columns = out_channels,
             .depth = patches.length(),
             .is_gathered = true,
             .gathered = patches};
   }
+  // Packed weights have the sets of taps one after the other, whatever the sizes.
+  int64_t packed_weights(int64_t taps) const {
+    return taps * packed_floats({in_channels, out_channels});
+  }
+  // The packed weights before those of a class.
+  int64_t weights_before(int64_t row, int64_t column) const {
+    const int64_t row_set = rows.first_tap(row);
+    const int64_t column_set = columns.first_tap(column);
+    return packed_weights(rows.taps_before(row_set) * columns.kernel +
+                          rows.set_size(row_set) * columns.taps_before(column_set));
+  }
   // Calls body(product, row, column) for each class.
   template <class Body>
   void for_classes(const Body& body) const {
-    for (int64_t row = 0; row < class_rows(); ++row) {
-      for (int64_t column = 0; column < class_columns(); ++column) {
+    const int64_t class_rows = std::min(rows.stride, rows.output);
+    const int64_t class_columns = std::min(columns.stride, columns.output);
+    for (int64_t row = 0; row < class_rows; ++row) {
+      for (int64_t column = 0; column < class_columns; ++column) {
         body(product(row, column), row, column);
       }
     }
@@ -105,6 +133,8 @@ struct TransposedWork {
     const PackedProduct first = product(0, 0);
     return first.rows * first.columns * kFloatBytes;
   }
+  // The product whose elements are added up, of one image.
+  int64_t sums_bytes() const { return tap_rows() * pixels() * kFloatBytes; }
   int64_t workspace_bytes(int64_t threads) const {
     int64_t gathered = 0;
     for_classes([&](const PackedProduct& product, int64_t, int64_t) {
@@ -122,38 +152,45 @@ class TransposedKernel : public plugin::Kernel {
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
-    auto* results = static_cast<float*>(context.workspace());
-    const float* weights = inputs[1].as<const float>();
-    float* to = outputs[0].as<float>();
-    work_.for_classes([&](const PackedProduct& product, int64_t row, int64_t column) {
-      PackedOperands operands = {
-          .left = inputs[0].as<const float>(), .right = weights, .to = results};
-      if (work_.has_bias) operands.epilogue.bias = inputs[2].as<const float>();
-      run_packed_product(context, product, threads_, operands,
-                         results + work_.result_bytes() / kFloatBytes);
-      copy_results(context, product.gathered, results, row, column, to);
-      weights += packed_floats({product.depth, product.columns});
-    });
+    with_sizes_of(inputs[0], outputs[0], work_,
+                  [&](const TransposedWork& work) { run_work(context, work, inputs, outputs); });
   }
 
  private:
-  void copy_results(RunContext& context, const PatchRows& patches, const float* from, int64_t row,
-                    int64_t column, float* to) const {
-    const int64_t channels = work_.out_channels;
+  void run_work(RunContext& context, const TransposedWork& work, std::span<const Buffer> inputs,
+                std::span<const Buffer> outputs) const {
+    auto* results = static_cast<float*>(context.workspace());
+    const float* weights = inputs[1].as<const float>();
+    float* to = outputs[0].as<float>();
+    work.for_classes([&](const PackedProduct& product, int64_t row, int64_t column) {
+      PackedOperands operands = {.left = inputs[0].as<const float>(),
+                                 .right = weights + work.weights_before(row, column),
+                                 .to = results};
+      if (work.has_bias) operands.epilogue.bias = inputs[2].as<const float>();
+      run_packed_product(context, product, threads_, operands,
+                         results + work.result_bytes() / kFloatBytes);
+      copy_results(context, work, product.gathered, results, row, column, to);
+    });
+  }
+
+  static void copy_results(RunContext& context, const TransposedWork& work,
+                           const PatchRows& patches, const float* from, int64_t row, int64_t column,
+                           float* to) {
+    const int64_t channels = work.out_channels;
     const int64_t width = patches.columns.output;
-    const int64_t lines = work_.images * patches.rows.output;
+    const int64_t lines = work.sizes.images * patches.rows.output;
     const int64_t grain = kGrainBytes / (width * channels * kFloatBytes + 1) + 1;
     context.parallel_for(lines, grain, [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
         const int64_t image = line / patches.rows.output;
         const int64_t to_line =
-            image * work_.rows.output + line % patches.rows.output * work_.rows.stride + row;
+            image * work.rows.output + line % patches.rows.output * work.rows.stride + row;
         const float* result = from + line * width * channels;
-        float* target = to + (to_line * work_.columns.output + column) * channels;
+        float* target = to + (to_line * work.columns.output + column) * channels;
         for (int64_t pixel = 0; pixel < width; ++pixel) {
           std::copy_n(result, channels, target);
           result += channels;
-          target += work_.columns.stride * channels;
+          target += work.columns.stride * channels;
         }
       }
     });
@@ -163,23 +200,19 @@ class TransposedKernel : public plugin::Kernel {
   int64_t threads_;
 };
 
-class SumsKernel : public plugin::Kernel {
+// A run of products whose elements are added up.
+class SumsRun {
  public:
-  explicit SumsKernel(const TransposedWork& work) : work_(work), loops_(find_gemm_loops()) {}
-
-  static int64_t workspace_bytes_of(const TransposedWork& work) {
-    return work.tap_rows() * work.pixels() * kFloatBytes;
-  }
-  int64_t workspace_bytes() const override { return workspace_bytes_of(work_); }
+  SumsRun(const TransposedWork& work, const GemmLoops& loops) : work_(work), loops_(loops) {}
 
   void run(RunContext& context, std::span<const Buffer> inputs,
-           std::span<const Buffer> outputs) override {
+           std::span<const Buffer> outputs) const {
     const auto* from = inputs[0].as<const float>();
     const auto* weights = inputs[1].as<const float>();
     const float* bias = work_.has_bias ? inputs[2].as<const float>() : nullptr;
     auto* results = static_cast<float*>(context.workspace());
     auto* to = outputs[0].as<float>();
-    for (int64_t image = 0; image < work_.images; ++image) {
+    for (int64_t image = 0; image < work_.sizes.images; ++image) {
       multiply(context, from, weights, results);
       add_up(context, results, bias, to);
       from += work_.in_channels * work_.pixels();
@@ -256,6 +289,24 @@ class SumsKernel : public plugin::Kernel {
 
   // Rows that are multiplied with a panel before the next rows.
   static constexpr int64_t kRowBlock = 96;
+  const TransposedWork& work_;
+  const GemmLoops& loops_;
+};
+
+class SumsKernel : public plugin::Kernel {
+ public:
+  explicit SumsKernel(const TransposedWork& work) : work_(work), loops_(find_gemm_loops()) {}
+
+  int64_t workspace_bytes() const override { return work_.sums_bytes(); }
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    with_sizes_of(inputs[0], outputs[0], work_, [&](const TransposedWork& work) {
+      SumsRun(work, loops_).run(context, inputs, outputs);
+    });
+  }
+
+ private:
   TransposedWork work_;
   GemmLoops loops_;
 };
@@ -281,10 +332,8 @@ TransposedWork transposed_work(const Node& node) {
   for (const int64_t dilation : attributes.get_ints("dilations")) {
     if (dilation != 1) refuse("is offered without dilation only");
   }
-  TransposedWork work = {.images = input[0],
-                         .in_channels = input[1],
-                         .out_channels = output[1],
-                         .has_bias = node.input(2).is_present()};
+  TransposedWork work = {
+      .in_channels = input[1], .out_channels = output[1], .has_bias = node.input(2).is_present()};
   // The output's size contains it; only auto_pad and output_shape would need it again.
   static_cast<void>(attributes.has("output_padding"));
   const bool is_shape_given = !attributes.get_ints("output_shape").empty();
@@ -301,46 +350,58 @@ TransposedWork transposed_work(const Node& node) {
           .stride = strides.empty() ? 1 : strides[axis],
           .pad_begin = pads[axis]};
   }
+  work.set_sizes({.images = input[0],
+                  .in_rows = work.rows.input,
+                  .in_columns = work.columns.input,
+                  .out_rows = work.rows.output,
+                  .out_columns = work.columns.output});
   return work;
 }
 
-// Weights [in_channels, out_channels, rows, columns] as the panels of each class.
+// The weights of a set of row taps by a set of column taps, both in descending order, as a matrix
+// [taps and in_channels, out_channels].
+std::vector<float> matrix_of_sets(const TransposedWork& work, const float* weights, int64_t row_set,
+                                  int64_t column_set) {
+  const int64_t taps = work.rows.kernel * work.columns.kernel;
+  std::vector<float> matrix;
+  for (int64_t row = work.rows.set_size(row_set); row-- > 0;) {
+    for (int64_t column = work.columns.set_size(column_set); column-- > 0;) {
+      const int64_t place = (row_set + row * work.rows.stride) * work.columns.kernel + column_set +
+                            column * work.columns.stride;
+      for (int64_t channel = 0; channel < work.in_channels; ++channel) {
+        for (int64_t out = 0; out < work.out_channels; ++out) {
+          matrix.push_back(weights[(channel * work.out_channels + out) * taps + place]);
+        }
+      }
+    }
+  }
+  return matrix;
+}
+
+// Weights [in_channels, out_channels, rows, columns] as the panels of each pair of sets.
 plugin::Pack transposed_pack(const TransposedWork& work) {
   plugin::Pack pack;
   pack.id = "transposed_" + panels_pack({1, work.out_channels}).id;
   for (const TransposedAxis& axis : {work.rows, work.columns}) {
-    for (const int64_t number : {axis.stride, axis.pad_begin % axis.stride,
-                                 std::min(axis.stride, axis.output), axis.kernel}) {
+    for (const int64_t number : {axis.stride, axis.kernel}) {
       pack.id.append("_").append(std::to_string(number));
     }
   }
-  work.for_classes([&](const PackedProduct& product, int64_t, int64_t) {
-    pack.bytes += packed_floats({product.depth, product.columns}) * kFloatBytes;
-  });
+  const int64_t taps = work.rows.kernel * work.columns.kernel;
+  pack.bytes = work.packed_weights(taps) * kFloatBytes;
   pack.pack = [work](RunContext& context, const Buffer& from, void* to) {
     auto* target = static_cast<float*>(to);
-    const int64_t taps = work.rows.kernel * work.columns.kernel;
     std::vector<float> matrix;
-    work.for_classes([&](const PackedProduct& product, int64_t row, int64_t column) {
-      const PatchRows& patches = product.gathered;
-      matrix.clear();
-      for (int64_t line = 0; line < product.depth; ++line) {
-        const int64_t channel = line % work.in_channels;
-        const int64_t tap = line / work.in_channels;
-        const int64_t from_end_row = patches.rows.kernel - 1 - tap / patches.columns.kernel;
-        const int64_t from_end_column = patches.columns.kernel - 1 - tap % patches.columns.kernel;
-        const int64_t place =
-            (work.rows.first_tap(row) + from_end_row * work.rows.stride) * work.columns.kernel +
-            work.columns.first_tap(column) + from_end_column * work.columns.stride;
-        for (int64_t out = 0; out < work.out_channels; ++out) {
-          matrix.push_back(
-              from.as<const float>()[(channel * work.out_channels + out) * taps + place]);
-        }
+    for (int64_t row = 0; row < work.rows.sets(); ++row) {
+      for (int64_t column = 0; column < work.columns.sets(); ++column) {
+        matrix = matrix_of_sets(work, from.as<const float>(), row, column);
+        const int64_t set_taps = work.rows.set_size(row) * work.columns.set_size(column);
+        const PanelSource source = {set_taps * work.in_channels, work.out_channels,
+                                    work.out_channels};
+        pack_panels(context, source, matrix.data(), target);
+        target += packed_floats(source);
       }
-      const PanelSource source = {product.depth, product.columns, product.columns};
-      pack_panels(context, source, matrix.data(), target);
-      target += packed_floats(source);
-    });
+    }
   };
   return pack;
 }
@@ -359,6 +420,11 @@ Candidate candidate_of(const Node& node, const char* algorithm, const char* layo
     candidate.inputs.push_back({.value = value.id()});
   }
   candidate.inputs[0].layout = layout;
+  candidate.built_for.emplace();
+  candidate.built_for->push_back({0, 1});
+  for (size_t axis = 0; axis < node.input(1).type().dims.size(); ++axis) {
+    candidate.built_for->push_back({1, static_cast<int32_t>(axis)});
+  }
   candidate.outputs.push_back({.value = node.output(0).id(), .layout = layout});
   return candidate;
 }
@@ -371,16 +437,22 @@ double bytes_of(const Node& node) {
 
 void offer_sums(ProposeContext& context, const Node& node, const TransposedWork& work) {
   if (work.out_channels > kMostChannelsOfSums && work.pixels() > kMostPixelsOfSums) return;
-  if (SumsKernel::workspace_bytes_of(work) > kMostBytesOfSums) return;
+  if (work.sums_bytes() > kMostBytesOfSums) return;
   // Measurements of one form do not apply to the other: with one pixel, nearly all reads are of
   // weights.
   const char* algorithm = work.pixels() == 1 ? "one_pixel" : "sums";
   Candidate candidate = candidate_of(node, algorithm, TESSERA_LAYOUT_DEFAULT);
-  candidate.workspace_bytes = SumsKernel::workspace_bytes_of(work);
-  const double flops = 2.0 * static_cast<double>(work.images * work.in_channels) *
+  candidate.workspace_bytes = work.sums_bytes();
+  candidate.workspace_for = [work](std::span<const Buffer> inputs,
+                                   std::span<const Buffer> outputs) {
+    TransposedWork other = work;
+    other.set_sizes(sizes_of(inputs[0], outputs[0]));
+    return other.sums_bytes();
+  };
+  const double flops = 2.0 * static_cast<double>(work.sizes.images * work.in_channels) *
                        static_cast<double>(work.tap_rows() * work.pixels());
   const double bytes =
-      bytes_of(node) + 2 * static_cast<double>(work.images * candidate.workspace_bytes);
+      bytes_of(node) + 2 * static_cast<double>(work.sizes.images * candidate.workspace_bytes);
   candidate.optimistic_seconds = context.optimistic_seconds(flops, bytes);
   candidate.build = [work](const plugin::BuildOptions&) {
     return std::make_unique<SumsKernel>(work);
@@ -393,7 +465,9 @@ void offer(ProposeContext& context, const Node& node) {
   offer_sums(context, node, work);
   Candidate candidate = candidate_of(node, "packed", layout_name(ChannelLayout::Nhwc));
   candidate.inputs[1].pack = transposed_pack(work);
-  candidate.workspace_bytes = work.workspace_bytes(context.options().threads);
+  const int64_t threads = context.options().threads;
+  candidate.workspace_bytes = work.workspace_bytes(threads);
+  candidate.workspace_for = workspace_for(work, threads);
   const double bytes =
       bytes_of(node) + 2 * static_cast<double>(node.output(0).type().dense_bytes());
   candidate.optimistic_seconds = context.optimistic_seconds(work.flops(), bytes);

@@ -45,27 +45,26 @@ WinogradProblem winograd_problem(const Node& node) {
   if (shape.in_channels % kBlock != 0 || shape.out_channels % kBlock != 0) {
     refuse("takes channels in multiples of 16 only");
   }
-  return {.images = shape.images,
-          .in_channels = shape.in_channels,
-          .out_channels = shape.out_channels,
-          .input = {.rows = shape.rows.input, .columns = shape.columns.input},
-          .output = {.rows = shape.rows.output, .columns = shape.columns.output},
-          .pad_rows = shape.rows.pad_begin,
-          .pad_columns = shape.columns.pad_begin};
+  WinogradProblem problem = {.padding = shape.padding,
+                             .in_channels = shape.in_channels,
+                             .out_channels = shape.out_channels,
+                             .rows = shape.rows,
+                             .columns = shape.columns};
+  problem.set_sizes(shape.sizes());
+  return problem;
 }
 
-void set_layout(ChannelLayout layout, int64_t channels, WinogradFeatureMap& map) {
+void set_layout(ChannelLayout layout, WinogradProblem& problem) {
   const bool is_blocked = layout == ChannelLayout::Nchw16c;
-  map.pixel = is_blocked ? kBlock : channels;
-  map.block = map.pixel;
-  map.block_stride = map.rows * map.columns * map.pixel;
+  problem.input.pixel = is_blocked ? kBlock : problem.in_channels;
+  problem.output.pixel = is_blocked ? kBlock : problem.out_channels;
+  problem.set_sizes(problem.sizes);
 }
 
 void offer_in(ProposeContext& context, const ConvolutionGroup& group, WinogradProblem problem,
               ChannelLayout layout) {
   const Node& node = group.node;
-  set_layout(layout, problem.in_channels, problem.input);
-  set_layout(layout, problem.out_channels, problem.output);
+  set_layout(layout, problem);
   const char* name = layout_name(layout);
   GroupCandidate made = candidate_of(group, problem.tile == 4 ? "winograd_4x4" : "winograd_2x2",
                                      name, name, winograd_pack(problem), Addend::Overwritten);
@@ -73,8 +72,9 @@ void offer_in(ProposeContext& context, const ConvolutionGroup& group, WinogradPr
   problem.addend = made.addend;
   Candidate& candidate = made.candidate;
   problem.has_relu = group.activation.kind == ActivationKind::Relu;
-  const int32_t threads = context.options().threads;
-  candidate.workspace_bytes = winograd_workspace_bytes(problem, threads);
+  const int64_t threads = context.options().threads;
+  candidate.workspace_bytes = problem.workspace_bytes(threads);
+  candidate.workspace_for = workspace_for(problem, threads);
   // Weights are prefetched, so they are read about twice as fast as data that is not.
   const auto bytes = static_cast<double>(node.input(0).type().dense_bytes() +
                                          node.output(0).type().dense_bytes()) +

@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include "base/window.h"
+#include "convolution/convolution_group.h"
 #include "convolution/winograd_kernels.h"
 #include "tessera/backend.h"
 
@@ -14,19 +16,21 @@ namespace tessera::native {
 // A convolution with 3 x 3 taps, stride 1 and one group.
 struct WinogradProblem {
   int64_t tile = 4;  // outputs per tile along an axis: 4 or 2
-  int64_t images = 1;
+  ConvolutionSizes sizes;
+  PaddingRule padding = PaddingRule::Fixed;
   int64_t in_channels = 0;
   int64_t out_channels = 0;
   int64_t panel = 0;  // output channels of a panel of weights: see winograd_panel()
   WinogradFeatureMap input;
   WinogradFeatureMap output;
-  int64_t pad_rows = 0;  // padding before the first row
-  int64_t pad_columns = 0;
+  plugin::WindowAxis rows;
+  plugin::WindowAxis columns;
   // Indices of inputs of the candidate.
   std::optional<size_t> bias;
   std::optional<size_t> addend;
   bool has_relu = false;
 
+  void set_sizes(const ConvolutionSizes& other);
   int64_t side() const { return tile + kTaps - 1; }  // input pixels of a tile along an axis
   int64_t positions() const { return side() * side(); }
   // The planes of packed weights: the positions, and the untransformed taps that no position has.
@@ -35,7 +39,9 @@ struct WinogradProblem {
   int64_t tap_plane(int64_t row, int64_t column) const;
   int64_t tile_rows() const { return (output.rows + tile - 1) / tile; }
   int64_t tile_columns() const { return (output.columns + tile - 1) / tile; }
-  int64_t tiles() const { return images * tile_rows() * tile_columns(); }
+  int64_t tiles() const { return sizes.images * tile_rows() * tile_columns(); }
+  // The workspace of the kernel for `threads` threads.
+  int64_t workspace_bytes(int64_t threads) const;
   int64_t plane_bytes() const { return in_channels * out_channels * int64_t{sizeof(float)}; }
   // Weights that are read for each pass.
   int64_t transformed_bytes() const { return positions() * plane_bytes(); }
@@ -53,9 +59,7 @@ int64_t winograd_panel(const WinogradProblem& problem, int64_t threads);
 // products, with the weights as they are for uneven tiles.
 plugin::Pack winograd_pack(const WinogradProblem& problem);
 
-int64_t winograd_workspace_bytes(const WinogradProblem& problem, int32_t threads);
-
 std::unique_ptr<plugin::Kernel> make_winograd_kernel(const WinogradProblem& problem,
-                                                     int32_t threads);
+                                                     int64_t threads);
 
 }  // namespace tessera::native

@@ -105,21 +105,16 @@ int64_t slot_floats(const WinogradProblem& problem, const WinogradDivision& divi
          problem.positions() * plane_floats(division.tiles, division.unit_channels());
 }
 
-class WinogradKernel : public plugin::Kernel {
+// A run between tensors of known sizes.
+class WinogradRun {
  public:
-  WinogradKernel(const WinogradProblem& problem, int64_t threads)
-      : problem_(problem),
-        division_(division_of(problem, threads)),
-        loops_(find_winograd_loops(problem.tile)),
-        gemm_loops_(find_gemm_loops()) {}
-
-  int64_t workspace_bytes() const override {
-    return division_.slots * slot_floats(problem_, division_) * kFloatBytes;
-  }
+  WinogradRun(const WinogradProblem& problem, const WinogradDivision& division,
+              const WinogradLoops& loops, const GemmLoops& gemm_loops)
+      : problem_(problem), division_(division), loops_(loops), gemm_loops_(gemm_loops) {}
 
   void run(RunContext& context, std::span<const Buffer> inputs,
-           std::span<const Buffer> outputs) override {
-    const Run run = {
+           std::span<const Buffer> outputs) const {
+    const Operands operands = {
         .from = inputs[0].as<const float>(),
         .weights = inputs[1].as<const float>(),
         .epilogue = {.bias = problem_.bias ? inputs[*problem_.bias].as<const float>() : nullptr,
@@ -131,13 +126,13 @@ class WinogradKernel : public plugin::Kernel {
     SharedParts units(division_.units(), division_.slots);
     context.parallel_for(division_.slots, 1, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
-        run_slot(run, slot, units, workspace + slot * slot_floats(problem_, division_));
+        run_slot(operands, slot, units, workspace + slot * slot_floats(problem_, division_));
       }
     });
   }
 
  private:
-  struct Run {
+  struct Operands {
     const float* from = nullptr;
     const float* weights = nullptr;
     WinogradEpilogue epilogue;
@@ -163,7 +158,7 @@ class WinogradKernel : public plugin::Kernel {
     int64_t count() const { return end - first; }
   };
 
-  void run_slot(const Run& run, int64_t slot, SharedParts& units, float* buffer) const {
+  void run_slot(const Operands& operands, int64_t slot, SharedParts& units, float* buffer) const {
     float* pixels = buffer;                                    // [positions, tiles, in_channels]
     float* sums = buffer + pixel_floats(problem_, division_);  // [positions, tiles, channels]
     Pass pass = {.first = -1};                                 // whose pixels are in the buffer
@@ -175,11 +170,11 @@ class WinogradKernel : public plugin::Kernel {
       if (pass.first != first) {
         pass.first = first;
         pass.tiles = std::min(division_.tiles, problem_.tiles() - first);
-        read(run, pass, pixels);
+        read(operands, pass, pixels);
       }
-      multiply(run, pass.tiles, columns, pixels, sums);
-      if (pass.uneven_count > 0) multiply_uneven(run, pass, columns, pixels, sums);
-      write(run, pass, columns, sums);
+      multiply(operands, pass.tiles, columns, pixels, sums);
+      if (pass.uneven_count > 0) multiply_uneven(operands, pass, columns, pixels, sums);
+      write(operands, pass, columns, sums);
     });
   }
 
@@ -199,22 +194,22 @@ class WinogradKernel : public plugin::Kernel {
 
   // The tile as the loops take it, for input or output channels.
   WinogradTile input_tile(const TileOrigin& origin) const {
-    return {.row = origin.row - problem_.pad_rows,
-            .column = origin.column - problem_.pad_columns,
+    return {.row = origin.row - problem_.rows.pad_begin,
+            .column = origin.column - problem_.columns.pad_begin,
             .output_rows = std::min(problem_.tile, problem_.output.rows - origin.row),
             .output_columns = std::min(problem_.tile, problem_.output.columns - origin.column),
             .channels = problem_.in_channels,
             .plane = plane_floats(division_.tiles, problem_.in_channels)};
   }
 
-  void read(const Run& run, Pass& pass, float* pixels) const {
+  void read(const Operands& operands, Pass& pass, float* pixels) const {
     const WinogradFeatureMap& map = problem_.input;
     pass.uneven_count = 0;
     for (int64_t tile = 0; tile < pass.tiles; ++tile) {
       const TileOrigin origin = tile_origin(pass.first + tile);
       const bool is_even =
           loops_.read(map, input_tile(origin),
-                      run.from + origin.image * map.rows * map.columns * problem_.in_channels,
+                      operands.from + origin.image * map.rows * map.columns * problem_.in_channels,
                       pixels + tile * problem_.in_channels);
       if (!is_even) pass.uneven[static_cast<size_t>(pass.uneven_count++)] = tile;
     }
@@ -229,8 +224,8 @@ class WinogradKernel : public plugin::Kernel {
   }
 
   // The weights of a plane for the panel that begins with `column`.
-  const float* weights_of(const Run& run, int64_t plane, int64_t column) const {
-    return run.weights + (plane * problem_.out_channels + column) * problem_.in_channels;
+  const float* weights_of(const Operands& operands, int64_t plane, int64_t column) const {
+    return operands.weights + (plane * problem_.out_channels + column) * problem_.in_channels;
   }
 
   // Calls body(begin, end) for each part of the input channels that is summed on its own.
@@ -253,16 +248,16 @@ class WinogradKernel : public plugin::Kernel {
   }
 
   // One product for each panel of each element of a tile.
-  void multiply(const Run& run, int64_t tiles, const Columns& columns, const float* pixels,
-                float* sums) const {
+  void multiply(const Operands& operands, int64_t tiles, const Columns& columns,
+                const float* pixels, float* sums) const {
     for (int64_t position = 0; position < problem_.positions(); ++position) {
       const float* left = pixels + position * plane_floats(division_.tiles, problem_.in_channels);
       float* to = sums + position * plane_floats(division_.tiles, columns.count());
       for_each_panel(columns, [&](int64_t column, int64_t width) {
-        const float* right = weights_of(run, position, column);
+        const float* right = weights_of(operands, position, column);
         const float* ahead = column + width == columns.end
-                                 ? weights_of(run, position + 1, columns.first)
-                                 : weights_of(run, position, column + width);
+                                 ? weights_of(operands, position + 1, columns.first)
+                                 : weights_of(operands, position, column + width);
         for_each_sum([&](int64_t begin, int64_t end) {
           multiply_block({.left = left + begin,
                           .left_row_stride = problem_.in_channels,
@@ -281,13 +276,13 @@ class WinogradKernel : public plugin::Kernel {
   }
 
   // The outputs of the uneven tiles, in the first elements of their sums.
-  void multiply_uneven(const Run& run, const Pass& pass, const Columns& columns,
+  void multiply_uneven(const Operands& operands, const Pass& pass, const Columns& columns,
                        const float* pixels, float* sums) const {
     for_each_panel(columns, [&](int64_t column, int64_t width) {
       for_each_sum([&](int64_t begin, int64_t end) {
         for (int64_t tap = 0; tap < kTaps * kTaps; ++tap) {
           const int64_t plane = problem_.tap_plane(tap / kTaps, tap % kTaps);
-          const float* right = weights_of(run, plane, column) + begin * width;
+          const float* right = weights_of(operands, plane, column) + begin * width;
           for (const int64_t tile : pass.uneven_tiles()) {
             multiply_tap({.left = pixels + tile * problem_.in_channels + begin,
                           .right = right,
@@ -317,7 +312,8 @@ class WinogradKernel : public plugin::Kernel {
     }
   }
 
-  void write(const Run& run, const Pass& pass, const Columns& columns, const float* sums) const {
+  void write(const Operands& operands, const Pass& pass, const Columns& columns,
+             const float* sums) const {
     const WinogradFeatureMap& map = problem_.output;
     const int64_t channel =
         columns.first / map.block * map.block_stride + columns.first % map.block;
@@ -325,7 +321,7 @@ class WinogradKernel : public plugin::Kernel {
     for (int64_t tile = 0; tile < pass.tiles; ++tile) {
       const TileOrigin origin = tile_origin(pass.first + tile);
       const int64_t start = origin.image * map.rows * map.columns * problem_.out_channels + channel;
-      WinogradEpilogue last = run.epilogue;
+      WinogradEpilogue last = operands.epilogue;
       if (last.bias != nullptr) last.bias += columns.first;
       if (last.addend != nullptr) last.addend += start;
       const bool is_uneven = !uneven.empty() && uneven.front() == tile;
@@ -336,11 +332,40 @@ class WinogradKernel : public plugin::Kernel {
            .column = origin.column,
            .channels = columns.count(),
            .plane = plane_floats(division_.tiles, columns.count())},
-          last, sums + tile * columns.count(), run.to + start);
+          last, sums + tile * columns.count(), operands.to + start);
     }
   }
 
+  const WinogradProblem& problem_;
+  const WinogradDivision& division_;
+  const WinogradLoops& loops_;
+  const GemmLoops& gemm_loops_;
+};
+
+class WinogradKernel : public plugin::Kernel {
+ public:
+  WinogradKernel(const WinogradProblem& problem, int64_t threads)
+      : problem_(problem),
+        threads_(threads),
+        division_(division_of(problem, threads)),
+        loops_(find_winograd_loops(problem.tile)),
+        gemm_loops_(find_gemm_loops()) {}
+
+  int64_t workspace_bytes() const override { return problem_.workspace_bytes(threads_); }
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    with_sizes_of(inputs[0], outputs[0], problem_, [&](const WinogradProblem& problem) {
+      const bool is_proposed = &problem == &problem_;
+      const WinogradDivision division = is_proposed ? division_ : division_of(problem, threads_);
+      WinogradRun(problem, division, loops_, gemm_loops_).run(context, inputs, outputs);
+    });
+  }
+
+ private:
+  // For the sizes of the proposal.
   WinogradProblem problem_;
+  int64_t threads_;
   WinogradDivision division_;
   WinogradLoops loops_;
   GemmLoops gemm_loops_;
@@ -372,6 +397,24 @@ void pack_weights(const WinogradProblem& problem, int64_t first, int64_t end, co
 
 }  // namespace
 
+void WinogradProblem::set_sizes(const ConvolutionSizes& other) {
+  sizes = other;
+  set_window(sizes, padding, rows, columns);
+  const auto set_map = [](WinogradFeatureMap& map, int64_t map_rows, int64_t map_columns) {
+    map.rows = map_rows;
+    map.columns = map_columns;
+    map.block = map.pixel;
+    map.block_stride = map.rows * map.columns * map.pixel;
+  };
+  set_map(input, sizes.in_rows, sizes.in_columns);
+  set_map(output, sizes.out_rows, sizes.out_columns);
+}
+
+int64_t WinogradProblem::workspace_bytes(int64_t threads) const {
+  const WinogradDivision division = division_of(*this, std::max<int64_t>(threads, 1));
+  return division.slots * slot_floats(*this, division) * kFloatBytes;
+}
+
 int64_t WinogradProblem::tap_plane(int64_t row, int64_t column) const {
   if (!has_corners()) return positions() + row * kTaps + column;
   if (row != 1 && column != 1) return (row * side() + column) / 2 * (side() - 1);
@@ -402,14 +445,9 @@ plugin::Pack winograd_pack(const WinogradProblem& problem) {
   return pack;
 }
 
-int64_t winograd_workspace_bytes(const WinogradProblem& problem, int32_t threads) {
-  const WinogradDivision division = division_of(problem, std::max(threads, 1));
-  return division.slots * slot_floats(problem, division) * kFloatBytes;
-}
-
 std::unique_ptr<plugin::Kernel> make_winograd_kernel(const WinogradProblem& problem,
-                                                     int32_t threads) {
-  return std::make_unique<WinogradKernel>(problem, std::max(threads, 1));
+                                                     int64_t threads) {
+  return std::make_unique<WinogradKernel>(problem, std::max<int64_t>(threads, 1));
 }
 
 }  // namespace tessera::native

@@ -16,48 +16,41 @@ namespace {
 
 constexpr int32_t kFirstRequiredAxisVersion = 4;
 
-// A part of a larger tensor.
-struct LaidOutPart {
-  StridedLayout layout;
-  int64_t start = 0;  // along the axis, in its steps
+// Whether every part along the axis of channels begins at a block of `block` channels.
+bool begin_at_blocks(const std::vector<Value>& parts, int64_t block) {
+  int64_t start = 0;
+  for (const Value& part : parts) {
+    if (start % block != 0) return false;
+    start += part.type().dims[1];
+  }
+  return true;
+}
+
+// Copies from the parts of a tensor (Concat) or to them (Split).
+struct PartCopies {
+  std::vector<size_t> part_ports;
+  size_t axis = 0;
+  bool is_split = false;
+
+  void describe(const CopyPorts& ports, const AddCopy& add) const {
+    const StorageAxes whole = is_split ? ports.input(0) : ports.output(0);
+    int64_t start = 0;  // in steps along the axis
+    for (const size_t port : part_ports) {
+      const StorageAxes part = is_split ? ports.output(port) : ports.input(port);
+      PortCopy port_copy;
+      (is_split ? port_copy.output : port_copy.input) = port;
+      (is_split ? port_copy.from_offset : port_copy.to_offset) = start * whole[axis].stride;
+      for (size_t position = 0; position < part.count; ++position) {
+        const int64_t in_part = part[position].stride;
+        const int64_t in_whole = whole[position].stride;
+        port_copy.nest.add(part[position].dim, is_split ? in_whole : in_part,
+                           is_split ? in_part : in_whole);
+      }
+      add(port_copy);
+      start += part[axis].dim;
+    }
+  }
 };
-
-// The parts along `axis` in this layout; empty if one of them does not end at a block of channels.
-std::vector<LaidOutPart> parts_in(const std::string& layout, const std::vector<Value>& values,
-                                  size_t axis) {
-  std::vector<LaidOutPart> parts;
-  int64_t start = 0;  // in channels if axis is 1
-  for (const Value& value : values) {
-    const std::vector<int64_t> dims = value.type().dims;
-    LaidOutPart part{strided_layout(layout, dims)};
-    const int64_t block = axis == 1 ? part.layout.block : 1;
-    if (start % block != 0) return {};
-    part.start = start / block;
-    start += dims[axis];
-    parts.push_back(std::move(part));
-  }
-  return parts;
-}
-
-// The copy from the whole (Split) or to it (Concat).
-PortCopy port_copy_of(const LaidOutPart& part, const StridedLayout& whole, size_t axis,
-                      bool is_split) {
-  PortCopy port_copy;
-  port_copy.strides = is_split ? whole.strides : part.layout.strides;
-  const StridedLayout& target = is_split ? part.layout : whole;
-  for (size_t position = 0; position < part.layout.dims.size(); ++position) {
-    port_copy.axes.push_back({.count = part.layout.dims[position],
-                              .input_axis = static_cast<int>(position),
-                              .to = target.strides[position]});
-  }
-  if (is_split) {
-    port_copy.starts.assign(whole.dims.size(), 0);
-    port_copy.starts[axis] = part.start;
-  } else {
-    port_copy.to_offset = part.start * whole.strides[axis];
-  }
-  return port_copy;
-}
 
 std::vector<Value> distinct(const std::vector<Value>& values, std::vector<size_t>& ports) {
   std::vector<Value> result;
@@ -70,25 +63,32 @@ std::vector<Value> distinct(const std::vector<Value>& values, std::vector<size_t
   return result;
 }
 
+// Whether the sizes of the parts can change although those of the inputs do not.
+bool has_free_parts(const Node& node, bool is_split) {
+  return is_split && node.input(1).is_present() && !node.input(1).is_constant();
+}
+
 void offer_joint(ProposeContext& context, const Node& node, const std::vector<Value>& parts,
                  const Value& whole, size_t axis, bool is_split) {
-  std::vector<size_t> ports;
-  const std::vector<Value> values = distinct(parts, ports);
+  PartCopies copies = {.part_ports = {}, .axis = axis, .is_split = is_split};
+  const std::vector<Value> values = distinct(parts, copies.part_ports);
   for (const std::string& layout : kSharedLayouts) {
     if (layout != TESSERA_LAYOUT_DEFAULT && !has_channels(whole.type())) break;
-    const std::vector<LaidOutPart> laid_out = parts_in(layout, parts, axis);
-    if (laid_out.empty()) continue;
-    const StridedLayout joint = strided_layout(layout, whole.type().dims);
     CopyOffer offer;
     offer.input_layout = layout;
     offer.output_layout = layout;
     offer.inputs = is_split ? std::vector<Value>{whole} : values;
     offer.outputs = is_split ? values : std::vector<Value>{whole};
-    for (size_t index = 0; index < laid_out.size(); ++index) {
-      PortCopy port_copy = port_copy_of(laid_out[index], joint, axis, is_split);
-      (is_split ? port_copy.output : port_copy.input) = ports[index];
-      offer.port_copies.push_back(port_copy);
+    const int64_t block = storage_order(layout).block;
+    if (block > 1 && axis == 1) {
+      if (has_free_parts(node, is_split) || !begin_at_blocks(parts, block)) continue;
+      for (size_t port = 0; port < offer.inputs.size(); ++port) {
+        offer.built_for.push_back({static_cast<int32_t>(port), 1});
+      }
     }
+    offer.describe = [copies](const CopyPorts& ports, const AddCopy& add) {
+      copies.describe(ports, add);
+    };
     offer_copies(context, node, offer);
   }
 }

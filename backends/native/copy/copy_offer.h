@@ -1,49 +1,92 @@
-// Candidates for ops that only copy elements, as strided copies from inputs to outputs.
+// Candidates for ops that only copy elements, as strided copies from inputs to outputs. An op
+// describes its copies for sizes of its ports: those of the proposal, and later those of a run.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "copy/storage_axes.h"
 #include "copy/strided_copy.h"
 #include "layout/strided_layout.h"
 #include "tessera/backend.h"
 
 namespace tessera::native {
 
-// A strided copy from an input port to an output port. strided_copy.h runs it.
-struct PortCopy {
-  struct Axis {
-    int64_t count = 0;
-    int input_axis = -1;  // -1: the same elements are repeated along this axis
-    int64_t step = 1;     // along the axis of the input
-    int64_t to = 0;       // stride in the output
-  };
-  size_t input = 0;  // ports
-  size_t output = 0;
-  std::vector<Axis> axes;
-  std::vector<int64_t> starts;   // first index along each axis of the input; empty: all 0
-  std::vector<int64_t> strides;  // of the input, if it is dense
-  int64_t to_offset = 0;
+// The buffers of a candidate, for which its copies are described.
+class CopyPorts {
+ public:
+  CopyPorts(const StorageOrder& input_order, const StorageOrder& output_order,
+            std::span<const plugin::Buffer> inputs, std::span<const plugin::Buffer> outputs)
+      : input_order_(input_order),
+        output_order_(output_order),
+        inputs_(inputs),
+        outputs_(outputs) {}
 
-  LoopNest loop_nest(const int64_t* input_strides) const;
-  int64_t from_offset(const int64_t* input_strides) const;
+  StorageAxes input(size_t port) const { return storage_axes(input_order_, inputs_[port]); }
+  StorageAxes output(size_t port) const { return storage_axes(output_order_, outputs_[port]); }
+  // When a candidate is proposed, the buffers have no data.
+  const plugin::Buffer& input_buffer(size_t port) const { return inputs_[port]; }
+  const plugin::Buffer& output_buffer(size_t port) const { return outputs_[port]; }
+
+ private:
+  StorageOrder input_order_;
+  StorageOrder output_order_;
+  std::span<const plugin::Buffer> inputs_;
+  std::span<const plugin::Buffer> outputs_;
 };
 
-// The description from which a candidate is made.
+// A strided copy from an input port to an output port. strided_copy.h runs it.
+struct PortCopy {
+  size_t input = 0;  // ports
+  size_t output = 0;
+  LoopNest nest;
+  int64_t from_offset = 0;  // in elements
+  int64_t to_offset = 0;
+};
+
+// Passes the copies for the sizes of `ports` to `add`, in an order and number that do not depend on
+// the sizes. Allocates nothing, because it may be called in a run.
+using AddCopy = std::function<void(const PortCopy& port_copy)>;
+using DescribeCopies = std::function<void(const CopyPorts& ports, const AddCopy& add)>;
+
+// The description from which a candidate is made. Inputs of the node that are neither listed nor
+// constant have row-major ports after those of `inputs`, in the node's order.
 struct CopyOffer {
   std::string input_layout = TESSERA_LAYOUT_DEFAULT;
   std::string output_layout = TESSERA_LAYOUT_DEFAULT;
-  std::vector<plugin::Value> inputs;  // one port each
-  std::vector<plugin::Value> outputs;
-  std::vector<PortCopy> port_copies;
-  bool is_same = false;  // the output has the bytes of the input, which it may overwrite
+  std::vector<plugin::Value> inputs = {};  // one port each
+  std::vector<plugin::Value> outputs = {};
+  DescribeCopies describe = {};
+  std::vector<tessera_built_for> built_for = {};  // what `describe` and the layouts rely on
+  bool is_same = false;      // the output has the bytes of the input, which it may overwrite
+  bool reads_ports = false;  // the copies depend on elements of an input, which only a run knows
 };
 
 // Offers a candidate that runs these copies. Row-major inputs may be strided.
 void offer_copies(plugin::ProposeContext& context, const plugin::Node& node,
                   const CopyOffer& offer);
+
+// Buffers with the sizes of these values and without data, which live as long as `types`.
+std::vector<plugin::Buffer> buffers_of(const std::vector<plugin::Type>& types);
+
+// The sizes for which a kernel is prepared.
+class ProposedSizes {
+ public:
+  ProposedSizes() = default;
+  ProposedSizes(std::span<const plugin::Buffer> inputs, std::span<const plugin::Buffer> outputs);
+
+  // Whether these buffers have the proposed sizes and are dense. There are as many of them, of the
+  // same ranks, as were proposed.
+  bool are_those_of(std::span<const plugin::Buffer> inputs,
+                    std::span<const plugin::Buffer> outputs) const;
+
+ private:
+  std::vector<int64_t> dims_;  // of all ports
+};
 
 // The reason why the elements of `value` cannot be copied; nullopt if they can.
 std::optional<std::string> explain_uncopyable(const plugin::Value& value);

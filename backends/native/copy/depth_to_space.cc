@@ -1,7 +1,6 @@
 // DepthToSpace and SpaceToDepth, in row-major order and with channels last. In mode DCR, the row
 // and column within a block are the outer part of the channel index, in mode CRD the inner part.
 #include <string>
-#include <vector>
 
 #include "base/families.h"
 #include "copy/copy_offer.h"
@@ -13,65 +12,53 @@ using plugin::ProposeContext;
 
 namespace {
 
-constexpr int kChannel = 1;
-constexpr int kRow = 2;
-constexpr int kColumn = 3;
+constexpr size_t kChannel = 1;
+constexpr size_t kRow = 2;
+constexpr size_t kColumn = 3;
 
-// Strides among the channels of the tensor with more channels.
-struct DepthSteps {
-  int64_t depth = 1;
-  int64_t row = 1;
-  int64_t column = 1;
+struct BlockCopy {
+  int64_t block = 1;
+  bool is_to_space = true;
+  bool is_inner = false;  // mode CRD
+
+  void describe(const CopyPorts& ports, const AddCopy& add) const {
+    const StorageAxes from = ports.input(0);
+    const StorageAxes to = ports.output(0);
+    const StorageAxes& deep = is_to_space ? from : to;  // has more channels
+    const StorageAxes& flat = is_to_space ? to : from;
+    const int64_t depth = flat[kChannel].dim;
+    PortCopy port_copy;
+    // An axis with these strides in both tensors.
+    const auto add_axis = [&](int64_t count, int64_t in_deep, int64_t in_flat) {
+      port_copy.nest.add(count, is_to_space ? in_deep : in_flat, is_to_space ? in_flat : in_deep);
+    };
+    const int64_t channel = deep[kChannel].stride;
+    add_axis(deep[0].dim, deep[0].stride, flat[0].stride);
+    add_axis(depth, channel * (is_inner ? block * block : 1), flat[kChannel].stride);
+    add_axis(block, channel * block * (is_inner ? 1 : depth), flat[kRow].stride);
+    add_axis(block, channel * (is_inner ? 1 : depth), flat[kColumn].stride);
+    for (const size_t axis : {kRow, kColumn}) {
+      add_axis(deep[axis].dim, deep[axis].stride, flat[axis].stride * block);
+    }
+    add(port_copy);
+  }
 };
-
-DepthSteps depth_steps(const Node& node, int64_t depth, int64_t block) {
-  if (node.attributes().get_string("mode") == "CRD") return {block * block, block, 1};
-  return {1, block * depth, depth};
-}
 
 void offer_blocks(ProposeContext& context, const Node& node, bool is_to_space) {
   if (const auto reason = explain_uncopyable(node)) return context.refuse(node.id(), *reason);
-  const plugin::Type from = node.input(0).type();
-  const plugin::Type to = node.output(0).type();
-  const int64_t block = node.attributes().get_int("blocksize");
-  const plugin::Type& deep = is_to_space ? from : to;
-  const int64_t depth = (is_to_space ? to : from).dims[kChannel];
-  const DepthSteps steps = depth_steps(node, depth, block);
+  const BlockCopy copy = {.block = node.attributes().get_int("blocksize"),
+                          .is_to_space = is_to_space,
+                          .is_inner = node.attributes().get_string("mode") == "CRD"};
   for (const char* layout : {TESSERA_LAYOUT_DEFAULT, "nhwc"}) {
-    if (layout == std::string("nhwc") && !has_channels(from)) continue;
-    const StridedLayout target = strided_layout(layout, to.dims);
-    PortCopy port_copy;
-    port_copy.strides = strided_layout(layout, from.dims).strides;
-    port_copy.axes.push_back({.count = from.dims[0], .input_axis = 0, .to = target.strides[0]});
-    // An axis along the channels of the tensor with more channels, and the spatial axis that it
-    // becomes.
-    const auto add = [&](int64_t count, int64_t channels, int axis, int64_t positions) {
-      const int input_axis = is_to_space ? kChannel : axis;
-      const int output_axis = is_to_space ? axis : kChannel;
-      port_copy.axes.push_back({.count = count,
-                                .input_axis = input_axis,
-                                .step = is_to_space ? channels : positions,
-                                .to = (is_to_space ? positions : channels) *
-                                      target.strides[static_cast<size_t>(output_axis)]});
-    };
-    const auto add_plane = [&](int axis) {
-      port_copy.axes.push_back(
-          {.count = deep.dims[static_cast<size_t>(axis)],
-           .input_axis = axis,
-           .step = is_to_space ? 1 : block,
-           .to = (is_to_space ? block : 1) * target.strides[static_cast<size_t>(axis)]});
-    };
-    add(depth, steps.depth, kChannel, 1);
-    add(block, steps.row, kRow, 1);
-    add(block, steps.column, kColumn, 1);
-    add_plane(kRow);
-    add_plane(kColumn);
+    if (layout == std::string("nhwc") && !has_channels(node.input(0).type())) continue;
     offer_copies(context, node,
                  {.input_layout = layout,
                   .output_layout = layout,
                   .inputs = {node.input(0)},
                   .outputs = {node.output(0)},
-                  .port_copies = {port_copy}});
+                  .describe = [copy](const CopyPorts& ports, const AddCopy& add) {
+                    copy.describe(ports, add);
+                  }});
   }
 }
 

@@ -9,20 +9,24 @@ using plugin::ProposeContext;
 
 namespace {
 
+// The elements of the input in row-major order.
+void describe_dense_copy(const CopyPorts& ports, const AddCopy& add) {
+  const StorageAxes from = ports.input(0);
+  PortCopy port_copy;
+  int64_t to = 1;
+  for (size_t axis = from.count; axis-- > 0;) {
+    port_copy.nest.add(from[axis].dim, from[axis].stride, to);
+    to *= from[axis].dim;
+  }
+  add(port_copy);
+}
+
 void offer_copy(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_uncopyable(node)) return context.refuse(node.id(), *reason);
-  const StridedLayout source = strided_layout(TESSERA_LAYOUT_DEFAULT, node.input(0).type().dims);
-  PortCopy port_copy;
-  port_copy.strides = source.strides;
-  for (size_t axis = 0; axis < source.dims.size(); ++axis) {
-    port_copy.axes.push_back({.count = source.dims[axis],
-                              .input_axis = static_cast<int>(axis),
-                              .to = source.strides[axis]});
-  }
   offer_copies(context, node,
                {.inputs = {node.input(0)},
                 .outputs = {node.output(0)},
-                .port_copies = {port_copy},
+                .describe = describe_dense_copy,
                 .is_same = true});
 }
 

@@ -17,15 +17,19 @@ constexpr int64_t kShortRun = 8;
 // Up to this many floats are copied without a call.
 constexpr int64_t kFew = 4;
 
-bool is_identity(const SourceTable& table) {
-  for (size_t index = 0; index < table.size(); ++index) {
-    if (table[index] != static_cast<int64_t>(index)) return false;
+// The only index of a line if no axis has a table.
+constexpr int64_t kFirst = 0;
+
+bool is_identity(const TableAxis& axis) {
+  if (axis.table == nullptr) return true;
+  for (int64_t index = 0; index < axis.size; ++index) {
+    if (axis.table[index] != index) return false;
   }
   return true;
 }
 
 // How often each element is repeated in a row, if all are repeated equally often; else 0.
-int64_t repeat_factor(const SourceTable& table) {
+int64_t repeat_factor(std::span<const int64_t> table) {
   const auto factor = static_cast<int64_t>(std::count(table.begin(), table.end(), 0));
   if (factor < 2 || static_cast<int64_t>(table.size()) % factor != 0) return 0;
   for (size_t index = 0; index < table.size(); ++index) {
@@ -58,37 +62,42 @@ StorageTables storage_tables(const std::string& layout, const std::vector<int64_
   return result;
 }
 
-TableCopy::TableCopy(const std::vector<SourceTable>& tables, const std::vector<int64_t>& strides,
-                     int64_t element_bytes)
-    : element_bytes_(element_bytes), loops_(loops_for(find_copy_loops(), element_bytes)) {
+int64_t TablePlan::memory_bytes(int64_t longest_table) {
+  const auto entry = static_cast<int64_t>(sizeof(Run) + sizeof(int32_t));
+  return std::max<int64_t>(1, longest_table) * entry;
+}
+
+TablePlan::TablePlan(std::span<const TableAxis> axes, int64_t element_bytes, void* memory)
+    : element_bytes_(element_bytes),
+      runs_(static_cast<Run*>(memory)),
+      loops_(loops_for(find_copy_loops(), element_bytes)) {
+  for (const TableAxis& axis : axes) lines_ *= axis.size;
+  if (lines_ == 0) return;
   // Trailing axes along which nothing changes form a cell, as long as they are dense.
-  size_t axes = tables.size();
-  while (axes > 1 && is_identity(tables[axes - 1]) && strides[axes - 1] == cell_) {
-    cell_ *= static_cast<int64_t>(tables[axes - 1].size());
-    --axes;
+  size_t count = axes.size();
+  while (count > 0 && axes[count - 1].stride == cell_ && is_identity(axes[count - 1])) {
+    cell_ *= axes[count - 1].size;
+    --count;
   }
-  const SourceTable single = {0};
-  const SourceTable& line = axes == 0 ? single : tables[axes - 1];
-  line_stride_ = axes == 0 ? 1 : strides[axes - 1];
-  line_cells_ = static_cast<int64_t>(line.size());
-  for (size_t axis = 0; axis + 1 < axes; ++axis) {
-    SourceTable offsets = tables[axis];
-    for (int64_t& offset : offsets) {
-      if (offset != kFill) offset *= strides[axis];
-    }
-    lines_ *= static_cast<int64_t>(offsets.size());
-    outer_.push_back(std::move(offsets));
+  // The axis behind it lost its last elements, so it has a table, for which there is memory.
+  if (count > 0 && axes[count - 1].table == nullptr) {
+    cell_ /= axes[count].size;
+    ++count;
   }
-  if (line_cells_ == 0 || cell_ == 0) lines_ = 0;
+  const TableAxis line = count == 0 ? TableAxis{&kFirst, 1, 1} : axes[count - 1];
+  line_stride_ = line.stride;
+  line_cells_ = line.size;
+  lines_ /= line_cells_ * cell_;
+  if (count > 0) outer_ = axes.first(count - 1);
   find_runs(line);
   choose_form(line);
 }
 
-void TableCopy::find_runs(const SourceTable& line) {
+void TablePlan::find_runs(const TableAxis& line) {
   for (int64_t index = 0; index < line_cells_; ++index) {
-    const int64_t source = line[static_cast<size_t>(index)];
-    if (!runs_.empty()) {
-      Run& last = runs_.back();
+    const int64_t source = line.source_of(index);
+    if (run_count_ > 0) {
+      Run& last = runs_[run_count_ - 1];
       const bool is_next = last.kind == Kind::Copy && source != kFill && line_stride_ == cell_ &&
                            source == last.source + last.count;
       const bool is_before = (last.kind == Kind::Reverse || last.count == 1) &&
@@ -100,38 +109,41 @@ void TableCopy::find_runs(const SourceTable& line) {
         continue;
       }
     }
-    runs_.push_back({source == kFill ? Kind::Fill : Kind::Copy, index, source, 1});
+    runs_[run_count_++] = {source == kFill ? Kind::Fill : Kind::Copy, index, source, 1};
   }
 }
 
-void TableCopy::choose_form(const SourceTable& line) {
+void TablePlan::choose_form(const TableAxis& line) {
   if (cell_ != 1 || line_stride_ != 1) return;
-  factor_ = repeat_factor(line);
+  const std::span<const int64_t> table(line.table, static_cast<size_t>(line.size));
+  factor_ = repeat_factor(table);
   if (factor_ > 1) {
     form_ = Form::Repeat;
     return;
   }
-  const bool is_small = std::all_of(line.begin(), line.end(), [](int64_t source) {
+  const bool is_small = std::all_of(table.begin(), table.end(), [](int64_t source) {
     return source <= std::numeric_limits<int32_t>::max();
   });
   // A source without elements has nothing to gather.
   const bool has_source =
-      std::any_of(line.begin(), line.end(), [](int64_t source) { return source != kFill; });
-  if (!is_small || !has_source || static_cast<int64_t>(runs_.size()) * kShortRun < line_cells_)
-    return;
+      std::any_of(table.begin(), table.end(), [](int64_t source) { return source != kFill; });
+  if (!is_small || !has_source || run_count_ * kShortRun < line_cells_) return;
   form_ = Form::Gather;
+  // The indices come after as many runs as there can be.
+  gather_indices_ = reinterpret_cast<int32_t*>(runs_ + line_cells_);
   // Elements that are filled later first take any source.
-  for (const int64_t source : line)
-    gather_indices_.push_back(static_cast<int32_t>(std::max<int64_t>(source, 0)));
+  for (int64_t index = 0; index < line_cells_; ++index) {
+    gather_indices_[index] = static_cast<int32_t>(std::max<int64_t>(line.table[index], 0));
+  }
 }
 
-void TableCopy::fill_line(char* to, const void* fill) const {
+void TablePlan::fill_line(char* to, const void* fill) const {
   loops_->fill(fill, to, line_cells_ * cell_);
 }
 
 // Copies `count` elements. If `step` is 0, each is a copy of the element at `from`; otherwise
 // `step` is the size of an element, and neighbouring elements are copied.
-void TableCopy::copy_few(const char* from, int64_t step, char* to, int64_t count) const {
+void TablePlan::copy_few(const char* from, int64_t step, char* to, int64_t count) const {
   if (element_bytes_ == sizeof(float) && count <= kFew) {
     for (int64_t index = 0; index < count; ++index) {
       std::memcpy(to + index * element_bytes_, from + index * step, sizeof(float));
@@ -143,10 +155,10 @@ void TableCopy::copy_few(const char* from, int64_t step, char* to, int64_t count
   }
 }
 
-void TableCopy::copy_line(const char* from, char* to, const void* fill) const {
+void TablePlan::copy_line(const char* from, char* to, const void* fill) const {
   if (form_ == Form::Repeat) return loops_->repeat_each(from, factor_, to, line_cells_ / factor_);
-  if (form_ == Form::Gather) loops_->gather(from, gather_indices_.data(), to, line_cells_);
-  for (const Run& run : runs_) {
+  if (form_ == Form::Gather) loops_->gather(from, gather_indices_, to, line_cells_);
+  for (const Run& run : std::span<const Run>(runs_, static_cast<size_t>(run_count_))) {
     char* target = to + run.index * cell_ * element_bytes_;
     if (run.kind == Kind::Fill) {
       copy_few(static_cast<const char*>(fill), 0, target, run.count * cell_);
@@ -162,7 +174,7 @@ void TableCopy::copy_line(const char* from, char* to, const void* fill) const {
   }
 }
 
-void TableCopy::run(plugin::RunContext& context, const void* from, void* to,
+void TablePlan::run(plugin::RunContext& context, const void* from, void* to,
                     const void* fill) const {
   if (lines_ == 0) return;
   const char* source = static_cast<const char*>(from);
@@ -174,10 +186,10 @@ void TableCopy::run(plugin::RunContext& context, const void* from, void* to,
       int64_t position = line;
       int64_t offset = 0;
       for (size_t axis = outer_.size(); axis-- > 0;) {
-        const auto dim = static_cast<int64_t>(outer_[axis].size());
-        const int64_t part = outer_[axis][static_cast<size_t>(position % dim)];
-        position /= dim;
-        offset = part == kFill || offset == kFill ? kFill : offset + part;
+        const TableAxis& along = outer_[axis];
+        const int64_t part = along.source_of(position % along.size);
+        position /= along.size;
+        offset = part == kFill || offset == kFill ? kFill : offset + part * along.stride;
       }
       char* target = static_cast<char*>(to) + line * line_bytes;
       if (offset == kFill) {
@@ -190,6 +202,27 @@ void TableCopy::run(plugin::RunContext& context, const void* from, void* to,
       before = offset;
     }
   });
+}
+
+TableCopy::TableCopy(std::vector<SourceTable> tables, const std::vector<int64_t>& strides,
+                     int64_t element_bytes) {
+  const auto planned = std::make_shared<Planned>();
+  planned->tables = std::move(tables);
+  int64_t longest = 0;
+  for (size_t axis = 0; axis < strides.size(); ++axis) {
+    const SourceTable& table = planned->tables[axis];
+    const auto size = static_cast<int64_t>(table.size());
+    planned->axes.push_back({.table = table.data(), .size = size, .stride = strides[axis]});
+    longest = std::max(longest, size);
+  }
+  planned->memory.resize(static_cast<size_t>(TablePlan::memory_bytes(longest)));
+  planned->plan = TablePlan(planned->axes, element_bytes, planned->memory.data());
+  planned_ = planned;
+}
+
+void TableCopy::run(plugin::RunContext& context, const void* from, void* to,
+                    const void* fill) const {
+  planned_->plan.run(context, from, to, fill);
 }
 
 }  // namespace tessera::native

@@ -15,10 +15,20 @@ using plugin::ProposeContext;
 
 namespace {
 
+PortCopy transposed(const std::vector<int64_t>& order, const CopyPorts& ports) {
+  const StorageAxes from = ports.input(0);
+  const StorageAxes to = ports.output(0);
+  PortCopy port_copy;
+  for (size_t axis = 0; axis < order.size(); ++axis) {
+    const auto source = static_cast<size_t>(order[axis]);
+    port_copy.nest.add(to[axis].dim, from[source].stride, to[axis].stride);
+  }
+  return port_copy;
+}
+
 void offer_transpose(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_uncopyable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type from = node.input(0).type();
-  const plugin::Type to = node.output(0).type();
   const std::vector<int64_t> order = plugin::transpose_order(node);
   std::vector<std::pair<const char*, const char*>> layouts = {
       {TESSERA_LAYOUT_DEFAULT, TESSERA_LAYOUT_DEFAULT}};
@@ -27,21 +37,14 @@ void offer_transpose(ProposeContext& context, const Node& node) {
     layouts.emplace_back(TESSERA_LAYOUT_DEFAULT, "nhwc");
   }
   for (const auto& [input_layout, output_layout] : layouts) {
-    const StridedLayout source = strided_layout(input_layout, from.dims);
-    const StridedLayout target = strided_layout(output_layout, to.dims);
-    PortCopy port_copy;
-    port_copy.strides = source.strides;
-    for (size_t axis = 0; axis < order.size(); ++axis) {
-      port_copy.axes.push_back({.count = to.dims[axis],
-                                .input_axis = static_cast<int>(order[axis]),
-                                .to = target.strides[axis]});
-    }
     offer_copies(context, node,
                  {.input_layout = input_layout,
                   .output_layout = output_layout,
                   .inputs = {node.input(0)},
                   .outputs = {node.output(0)},
-                  .port_copies = {port_copy}});
+                  .describe = [order](const CopyPorts& ports, const AddCopy& add) {
+                    add(transposed(order, ports));
+                  }});
   }
 }
 

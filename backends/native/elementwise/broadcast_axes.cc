@@ -1,9 +1,9 @@
 #include "elementwise/broadcast_axes.h"
 
-#include <algorithm>
+#include <string>
 
-#include "layout/padding.h"
-#include "tessera/backend_ops.h"
+#include "base/divide_up.h"
+#include "tessera/backend.h"
 
 namespace tessera::native {
 
@@ -11,87 +11,125 @@ namespace {
 
 constexpr size_t kChannelAxis = 1;
 
-int64_t blocks_of(int64_t channels, int64_t block) { return (channels + block - 1) / block; }
+// What an axis of storage counts: a dimension, the blocks of channels, or the channels in a block.
+enum class Unit : uint8_t { Element, Block, Lane };
+struct LoopAxis {
+  size_t dim = 0;
+  Unit unit = Unit::Element;
+};
 
-// `values` of the dimensions, in the order in which 'nhwc' stores them.
-std::vector<int64_t> channels_last(std::vector<int64_t> values) {
-  std::rotate(values.begin() + kChannelAxis, values.begin() + kChannelAxis + 1, values.end());
-  return values;
+int64_t size_of(const BroadcastOperand& operand, std::span<const int64_t> dims, size_t axis) {
+  return operand.is_repeated(axis) ? 1 : dims[axis];
 }
 
-// The strides of an operand whose storage has the same axes as that of the result.
-std::vector<int64_t> same_axes(const std::vector<int64_t>& sizes,
-                               const std::vector<int64_t>& result_sizes) {
-  std::vector<int64_t> strides = plugin::dense_strides(sizes);
-  for (size_t axis = 0; axis < sizes.size(); ++axis) {
-    if (sizes[axis] == 1 && result_sizes[axis] != 1) strides[axis] = 0;
+// The distance of neighbours along a dimension of a row-major operand.
+int64_t row_major_distance(const StorageOrder& order, std::span<const int64_t> dims,
+                           const BroadcastOperand& operand, size_t dim) {
+  int64_t distance = 1;
+  for (size_t inner = dim + 1; inner < dims.size(); ++inner) {
+    int64_t size = size_of(operand, dims, inner);
+    if (inner == kChannelAxis && operand.is_padded) {
+      size = divide_up(size, order.block) * order.block;
+    }
+    distance *= size;
   }
-  return strides;
+  return distance;
+}
+
+// The same for an operand in the layout of the result; along the channels, that of whole blocks.
+int64_t stored_distance(const StorageOrder& order, std::span<const int64_t> dims,
+                        const BroadcastOperand& operand, size_t dim) {
+  if (order.has_channels_last && dim == kChannelAxis) return 1;
+  int64_t distance = order.has_channels_last ? size_of(operand, dims, kChannelAxis) : order.block;
+  for (size_t inner = dim + 1; inner < dims.size(); ++inner) {
+    if (inner != kChannelAxis) {
+      distance *= size_of(operand, dims, inner);
+    } else if (!order.has_channels_last) {
+      distance *= divide_up(size_of(operand, dims, inner), order.block);
+    }
+  }
+  return distance;
+}
+
+int64_t stride_of(const StorageOrder& order, std::span<const int64_t> dims,
+                  const BroadcastOperand& operand, const LoopAxis& axis) {
+  // A single channel of an operand in the layout of the result has lanes too, all but the first of
+  // which are padding; they are repeated only if the result has more channels.
+  const bool is_repeated =
+      operand.is_repeated(axis.dim) && (operand.is_row_major || dims[axis.dim] != 1);
+  if (is_repeated) return 0;
+  if (operand.is_row_major) {
+    const int64_t distance = row_major_distance(order, dims, operand, axis.dim);
+    return axis.unit == Unit::Block ? distance * order.block : distance;
+  }
+  return axis.unit == Unit::Lane ? 1 : stored_distance(order, dims, operand, axis.dim);
+}
+
+int64_t size_of(const StorageOrder& order, std::span<const int64_t> dims, const LoopAxis& axis) {
+  if (axis.unit == Unit::Lane) return order.block;
+  return axis.unit == Unit::Block ? divide_up(dims[axis.dim], order.block) : dims[axis.dim];
+}
+
+// Adds the next outer axis.
+void add_axis(LoopAxes& axes, int64_t size, const std::array<int64_t, kMaxOperands>& strides,
+              size_t operands) {
+  if (size == 1) return;
+  bool is_merged = axes.count > 0;
+  for (size_t operand = 0; is_merged && operand < operands; ++operand) {
+    const size_t last = axes.count - 1;
+    is_merged = strides[operand] == axes.strides[operand][last] * axes.sizes[last];
+  }
+  if (is_merged) {
+    axes.sizes[axes.count - 1] *= size;
+    return;
+  }
+  if (axes.count == kMaxLoopAxes) {
+    throw plugin::Failure(
+        TESSERA_UNSUPPORTED,
+        "broadcasts along up to " + std::to_string(kMaxLoopAxes) + " separate axes only");
+  }
+  axes.sizes[axes.count] = size;
+  for (size_t operand = 0; operand < operands; ++operand) {
+    axes.strides[operand][axes.count] = strides[operand];
+  }
+  ++axes.count;
 }
 
 }  // namespace
 
-std::vector<int64_t> storage_sizes(const std::string& layout, const std::vector<int64_t>& dims) {
-  const int64_t block = channel_block(layout);
-  if (layout == "nhwc") return channels_last(dims);
-  if (block == 0) return dims;
-  std::vector<int64_t> sizes = dims;
-  sizes[kChannelAxis] = blocks_of(dims[kChannelAxis], block);
-  sizes.push_back(block);
-  return sizes;
-}
-
-std::vector<int64_t> strides_in(const std::string& result_layout,
-                                const std::vector<int64_t>& result_dims,
-                                const BroadcastOperand& operand, bool is_padded) {
-  const int64_t block = channel_block(result_layout);
-  const bool is_row_major = operand.layout != result_layout;
-  if (!is_row_major) {
-    std::vector<int64_t> strides = same_axes(storage_sizes(result_layout, operand.dims),
-                                             storage_sizes(result_layout, result_dims));
-    // A single channel, in the first lane of its block, is repeated.
-    if (block != 0 && operand.dims[kChannelAxis] == 1 && result_dims[kChannelAxis] != 1) {
-      strides[kChannelAxis] = 0;
-      strides.back() = 0;
-    }
-    return strides;
-  }
-  std::vector<int64_t> sizes = operand.dims;
-  if (block != 0 && is_padded && sizes[kChannelAxis] != 1) {
-    sizes[kChannelAxis] = blocks_of(sizes[kChannelAxis], block) * block;
-  }
-  std::vector<int64_t> strides = plugin::dense_strides(sizes);
-  for (size_t axis = 0; axis < sizes.size(); ++axis) {
-    if (operand.dims[axis] == 1) strides[axis] = 0;
-  }
-  if (result_layout == "nhwc") return channels_last(strides);
-  if (block == 0) return strides;
-  strides.push_back(strides[kChannelAxis]);
-  strides[kChannelAxis] *= block;
-  return strides;
-}
-
-LoopAxes merged_axes(const std::vector<int64_t>& sizes,
-                     const std::vector<std::vector<int64_t>>& strides) {
+LoopAxes loop_axes(const StorageOrder& order, std::span<const int64_t> dims,
+                   std::span<const BroadcastOperand> operands) {
   LoopAxes axes;
-  axes.strides.resize(strides.size());
-  for (size_t axis = 0; axis < sizes.size(); ++axis) {
-    if (sizes[axis] == 1) continue;
-    bool is_merged = !axes.sizes.empty();
-    for (size_t operand = 0; is_merged && operand < strides.size(); ++operand) {
-      is_merged = axes.strides[operand].back() == strides[operand][axis] * sizes[axis];
+  const auto add = [&](const LoopAxis& axis) {
+    std::array<int64_t, kMaxOperands> strides = {};
+    for (size_t operand = 0; operand < operands.size(); ++operand) {
+      strides[operand] = stride_of(order, dims, operands[operand], axis);
     }
-    if (!is_merged) axes.sizes.push_back(1);
-    axes.sizes.back() *= sizes[axis];
-    for (size_t operand = 0; operand < strides.size(); ++operand) {
-      if (!is_merged) axes.strides[operand].push_back(0);
-      axes.strides[operand].back() = strides[operand][axis];
-    }
+    add_axis(axes, size_of(order, dims, axis), strides, operands.size());
+  };
+  const bool has_blocks = order.block > 1;
+  if (has_blocks) add({kChannelAxis, Unit::Lane});
+  if (order.has_channels_last) add({kChannelAxis});
+  for (size_t dim = dims.size(); dim-- > 0;) {
+    const bool is_channels = dim == kChannelAxis;
+    if (is_channels && order.has_channels_last) continue;
+    add({dim, is_channels && has_blocks ? Unit::Block : Unit::Element});
   }
-  if (!axes.sizes.empty()) return axes;
-  axes.sizes.push_back(1);
-  for (std::vector<int64_t>& operand : axes.strides) operand.push_back(1);
+  if (axes.count > 0) return axes;
+  axes.count = 1;
+  axes.sizes[0] = 1;
+  for (size_t operand = 0; operand < operands.size(); ++operand) axes.strides[operand][0] = 1;
   return axes;
+}
+
+int64_t checked_elements(const StorageOrder& order, std::span<const int64_t> dims,
+                         const BroadcastOperand& operand) {
+  const bool is_whole = order.block == 1 || !operand.is_row_major || operand.is_padded ||
+                        operand.is_repeated(kChannelAxis) || dims[kChannelAxis] % order.block == 0;
+  if (is_whole) return 0;
+  int64_t elements = 1;
+  for (size_t axis = 0; axis < dims.size(); ++axis) elements *= size_of(operand, dims, axis);
+  return elements;
 }
 
 }  // namespace tessera::native

@@ -34,7 +34,7 @@ struct GroupProgram {
 };
 
 // Throws Failure with the reason if a node has no program; nullopt if the group needs too many
-// operands or registers.
+// operands, registers or axes.
 std::optional<GroupProgram> lower_group(const Graph& graph, const std::vector<int32_t>& nodes) {
   const Value result = elementwise_result(graph.node(nodes.back()));
   if (!result.is_present()) {
@@ -100,6 +100,7 @@ Candidate candidate_of(const ProposeContext& context, const std::vector<int32_t>
   const double flops = static_cast<double>(group_program.program.result.elements()) *
                        static_cast<double>(group_program.program.steps.size());
   candidate.optimistic_seconds = context.optimistic_seconds(flops, bytes);
+  candidate.built_for = std::vector<tessera_built_for>();
   candidate.build = [program =
                          std::move(group_program.program)](const plugin::BuildOptions& options) {
     const bool is_dense = !options.dense_layout.empty();
@@ -199,7 +200,7 @@ void propose_elementwise(ProposeContext& context) {
     try {
       std::optional<GroupProgram> group_program = lower_group(graph, {id});
       if (!group_program) {
-        context.refuse(id, "has more operands than one pass can read");
+        context.refuse(id, "has more operands or axes than one pass can read");
         continue;
       }
       is_element[static_cast<size_t>(id)] = true;

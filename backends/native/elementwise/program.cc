@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/divide_up.h"
 #include "base/element_type.h"
 #include "base/grain.h"
 #include "base/streaming.h"
@@ -75,14 +76,11 @@ void gather_rows_of(int64_t element_bytes, const void* from, int64_t row_stride,
   });
 }
 
-// An operand with its strides for the axes of the loop.
+// Where the elements of an operand are.
 struct Operand {
   int port = -1;
   const std::byte* constant = nullptr;
   int64_t element_bytes = 4;
-  std::vector<int64_t> outer;  // strides of the axes around rows
-  int64_t row = 0;             // stride from row to row
-  int64_t element = 1;         // stride from element to element
 };
 
 // The elements of an operand that a block reads.
@@ -91,9 +89,8 @@ struct Read {
   bool is_one = false;  // one element for all
 };
 
-// The loop: `outer` axes around `rows` rows of `width` elements, cut into blocks.
+// The loop: outer axes around `rows` rows of `width` elements, cut into blocks.
 struct Blocks {
-  std::vector<int64_t> outer;
   int64_t outer_count = 1;
   int64_t rows = 1;
   int64_t width = 1;
@@ -104,82 +101,68 @@ struct Blocks {
   int64_t count() const { return outer_count * in_outer; }
 };
 
-Blocks cut(const std::vector<int64_t>& sizes, int64_t block) {
+Blocks cut(const LoopAxes& axes, int64_t block) {
   Blocks blocks;
-  blocks.width = sizes.back();
-  if (sizes.size() > 1) blocks.rows = sizes[sizes.size() - 2];
-  if (sizes.size() > 2) blocks.outer.assign(sizes.begin(), sizes.end() - 2);
-  for (const int64_t size : blocks.outer) blocks.outer_count *= size;
+  blocks.width = axes.width();
+  blocks.rows = axes.rows();
+  for (size_t axis = 2; axis < axes.count; ++axis) blocks.outer_count *= axes.sizes[axis];
   blocks.piece = block;
-  blocks.pieces = (blocks.width + block - 1) / block;
+  blocks.pieces = divide_up(blocks.width, block);
   if (blocks.pieces == 1) {
     blocks.rows_each = std::min(blocks.rows, block / blocks.width);
     // A multiple of this many rows is whole cache lines.
     if (blocks.rows_each > kLineBytes) blocks.rows_each -= blocks.rows_each % kLineBytes;
   }
-  blocks.in_outer = (blocks.rows + blocks.rows_each - 1) / blocks.rows_each * blocks.pieces;
+  blocks.in_outer = divide_up(blocks.rows, blocks.rows_each) * blocks.pieces;
   return blocks;
 }
+
+// The loop of a program for a result of some size.
+struct Problem {
+  DenseStorage storage;  // if it has no elements, nothing else is set
+  LoopAxes axes;
+  Blocks blocks;
+  std::array<int64_t, kMaxOperands> checked = {};  // checked_elements() of each operand
+  size_t row_form = 0;
+  bool is_single_row = false;  // one step, and all operands are one row
+  bool is_by_rows = false;     // one step, and rows that are long enough for a call each
+
+  int64_t element_stride(size_t operand) const { return axes.strides[operand][0]; }
+  int64_t row_stride(size_t operand) const { return axes.strides[operand][1]; }
+};
 
 class ProgramKernel : public plugin::Kernel {
  public:
   ProgramKernel(Program text, const std::string& layout)
       : text_(std::move(text)),
-        storage_(dense_storage(layout, text_.result)),
+        order_(storage_order(layout)),
         result_bytes_(plugin::element_bytes(text_.result.data_type)),
         stream_copy_(find_stream_copy()) {
-    if (storage_.elements == 0) return;
-    const std::vector<int64_t> sizes = storage_sizes(layout, text_.result.dims);
-    std::vector<std::vector<int64_t>> strides;
+    // Then no result of the family has elements.
+    if (text_.result.elements() == 0) return;
     for (ProgramOperand& operand : text_.operands) {
-      const bool is_padded = pad(operand, layout);
-      strides.push_back(strides_in(
-          layout, text_.result.dims,
-          {operand.is_row_major ? TESSERA_LAYOUT_DEFAULT : layout, operand.dims}, is_padded));
+      const bool is_padded = pad(operand);
+      shapes_.push_back({operand.dims, operand.is_row_major, is_padded});
+      operands_.push_back({operand.port, operand.elements.data(), operand.element_bytes});
     }
-    const LoopAxes axes = merged_axes(sizes, strides);
-    for (size_t index = 0; index < text_.operands.size(); ++index) {
-      place_operand(text_.operands[index], axes.strides[index]);
-    }
-    const bool has_form = text_.steps.size() == 1 && has_row_form();
-    const bool needs_scratch = !has_form || text_.steps[0].loops.streaming[row_form_] == nullptr;
-    const int64_t width = axes.sizes.back();
-    is_by_rows_ = has_form && width >= kMinRowElements;
-    const bool is_streaming = storage_.elements * result_bytes_ >= kStreamedResultBytes;
-    const int64_t block = is_streaming && width > kBlock ? kStreamBlock : kBlock;
-    blocks_ = cut(axes.sizes, is_by_rows_ && !needs_scratch ? kLargeBlock : block);
-    is_single_row_ = has_form && axes.sizes.size() == 1;
-    must_clear_ = !storage_.padding.is_empty() && !keeps_zero();
+    keeps_zero_ = order_.block == 1 || keeps_zero();
+    planned_ = problem_of(text_.result.dims);
   }
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
-    if (storage_.elements == 0) return;
-    Run run;
-    run.result = outputs[0].as<std::byte>();
-    run.is_streaming = storage_.elements * result_bytes_ >= kStreamedResultBytes;
-    for (size_t index = 0; index < operands_.size(); ++index) {
-      const Operand& operand = operands_[index];
-      run.operands[index] = operand.port < 0
-                                ? operand.constant
-                                : inputs[static_cast<size_t>(operand.port)].as<std::byte>();
-      if (run.operands[index] == run.result) run.is_streaming = false;
-    }
-    const bool is_single_row =
-        is_single_row_ &&
-        (!run.is_streaming || text_.steps[0].loops.streaming[row_form_] != nullptr);
-    if (is_single_row) {
-      run_single_row(context, run);
+    const std::span<const int64_t> dims = outputs[0].sizes();
+    const std::vector<int64_t>& planned = text_.result.dims;
+    if (std::equal(dims.begin(), dims.end(), planned.begin(), planned.end())) {
+      run_problem(context, planned_, inputs, outputs);
     } else {
-      const int64_t each = std::max<int64_t>(1, storage_.elements / blocks_.count());
-      context.parallel_for(blocks_.count(), std::max<int64_t>(1, kGrain / each),
-                           [&](int64_t begin, int64_t end) { run_blocks(run, begin, end); });
+      run_problem(context, problem_of(dims), inputs, outputs);
     }
-    if (must_clear_) clear_padding(context, storage_.padding, run.result, result_bytes_);
   }
 
  private:
   struct Run {
+    const Problem& problem;
     std::byte* result = nullptr;
     const std::byte* operands[kMaxOperands] = {};
     bool is_streaming = false;
@@ -200,15 +183,15 @@ class ProgramKernel : public plugin::Kernel {
   };
 
   // Pads the channels of a constant operand with zeros up to whole blocks.
-  static bool pad(ProgramOperand& operand, const std::string& layout) {
-    const int64_t block = channel_block(layout);
-    if (block == 0 || operand.port >= 0 || operand.dims[1] == 1 || operand.dims[1] % block == 0) {
+  bool pad(ProgramOperand& operand) const {
+    const int64_t block = order_.block;
+    if (block == 1 || operand.port >= 0 || operand.dims[1] == 1 || operand.dims[1] % block == 0) {
       return false;
     }
     int64_t inner = operand.element_bytes;
     for (size_t axis = 2; axis < operand.dims.size(); ++axis) inner *= operand.dims[axis];
     const auto from = static_cast<size_t>(operand.dims[1] * inner);
-    const auto to = static_cast<size_t>((operand.dims[1] + block - 1) / block * block * inner);
+    const auto to = static_cast<size_t>(divide_up(operand.dims[1], block) * block * inner);
     std::vector<std::byte> padded(static_cast<size_t>(operand.dims[0]) * to);
     for (size_t image = 0; image < static_cast<size_t>(operand.dims[0]); ++image) {
       std::memcpy(padded.data() + image * to, operand.elements.data() + image * from, from);
@@ -217,29 +200,81 @@ class ProgramKernel : public plugin::Kernel {
     return true;
   }
 
-  void place_operand(const ProgramOperand& given, const std::vector<int64_t>& strides) {
-    Operand operand;
-    operand.port = given.port;
-    operand.constant = given.elements.data();
-    operand.element_bytes = given.element_bytes;
-    operand.element = strides.back();
-    if (strides.size() > 1) operand.row = strides[strides.size() - 2];
-    if (strides.size() > 2) operand.outer.assign(strides.begin(), strides.end() - 2);
-    operands_.push_back(std::move(operand));
+  // `dims` are those of the result: they and shapes_ decide those of the operands.
+  Problem problem_of(std::span<const int64_t> dims) const {
+    Problem problem;
+    problem.storage = dense_storage(order_.block, dims);
+    if (problem.storage.elements == 0) return problem;
+    bool is_checked = false;
+    for (size_t number = 0; number < shapes_.size(); ++number) {
+      problem.checked[number] = checked_elements(order_, dims, shapes_[number]);
+      is_checked = is_checked || problem.checked[number] != 0;
+    }
+    // What is one row for the planned sizes is one row for all of the family.
+    if (planned_.axes.count == 1 && !is_checked) {
+      problem.axes = planned_.axes;
+      problem.axes.sizes[0] = problem.storage.elements;
+    } else {
+      problem.axes = loop_axes(order_, dims, shapes_);
+    }
+    const bool has_form = has_row_form(problem);
+    const bool needs_scratch =
+        !has_form || text_.steps[0].loops.streaming[problem.row_form] == nullptr;
+    const int64_t width = problem.axes.width();
+    problem.is_single_row = has_form && problem.axes.count == 1;
+    problem.is_by_rows = has_form && width >= kMinRowElements;
+    const int64_t block = is_streaming(problem) && width > kBlock ? kStreamBlock : kBlock;
+    problem.blocks = cut(problem.axes, problem.is_by_rows && !needs_scratch ? kLargeBlock : block);
+    return problem;
   }
 
-  // Whether the only step has a loop for its operands as they are, a row at once.
-  bool has_row_form() {
+  // Whether there is only one step, with a loop for its operands as they are, a row at once; if so,
+  // sets Problem::row_form.
+  bool has_row_form(Problem& problem) const {
+    if (text_.steps.size() != 1) return false;
     const ProgramStep& step = text_.steps[0];
     size_t form = 0;
     for (int index = 0; index < step.from_count; ++index) {
-      const int64_t stride = operands_[static_cast<size_t>(step.from[index].index)].element;
+      const auto number = static_cast<size_t>(step.from[index].index);
+      if (problem.checked[number] != 0) return false;
+      const int64_t stride = problem.element_stride(number);
       if (stride == 1) continue;
       if (stride != 0 || step.from_count == 1 || (step.from_count == 3 && index == 0)) return false;
       form |= size_t{1} << (step.from_count == 3 ? index - 1 : index);
     }
-    row_form_ = form;
+    problem.row_form = form;
     return step.loops.forms[form] != nullptr;
+  }
+
+  bool is_streaming(const Problem& problem) const {
+    return problem.storage.elements * result_bytes_ >= kStreamedResultBytes;
+  }
+
+  void run_problem(RunContext& context, const Problem& problem, std::span<const Buffer> inputs,
+                   std::span<const Buffer> outputs) const {
+    if (problem.storage.elements == 0) return;
+    Run run{.problem = problem};
+    run.result = outputs[0].as<std::byte>();
+    run.is_streaming = is_streaming(problem);
+    for (size_t index = 0; index < operands_.size(); ++index) {
+      const Operand& operand = operands_[index];
+      run.operands[index] = operand.port < 0
+                                ? operand.constant
+                                : inputs[static_cast<size_t>(operand.port)].as<std::byte>();
+      if (run.operands[index] == run.result) run.is_streaming = false;
+    }
+    const bool is_single_row =
+        problem.is_single_row &&
+        (!run.is_streaming || text_.steps[0].loops.streaming[problem.row_form] != nullptr);
+    if (is_single_row) {
+      run_single_row(context, run);
+    } else {
+      const int64_t count = problem.blocks.count();
+      const int64_t each = std::max<int64_t>(1, problem.storage.elements / count);
+      context.parallel_for(count, std::max<int64_t>(1, kGrain / each),
+                           [&](int64_t begin, int64_t end) { run_blocks(run, begin, end); });
+    }
+    if (!keeps_zero_) clear_padding(context, problem.storage.padding, run.result, result_bytes_);
   }
 
   // A failure names the node whose function it is, which is not always the last one of the group.
@@ -253,18 +288,19 @@ class ProgramKernel : public plugin::Kernel {
 
   void run_single_row(RunContext& context, const Run& run) const {
     const ProgramStep& step = text_.steps[0];
-    const Loop loop =
-        run.is_streaming ? step.loops.streaming[row_form_] : step.loops.forms[row_form_];
-    context.parallel_for(blocks_.pieces, kGrain / blocks_.piece, [&](int64_t begin, int64_t end) {
-      const int64_t first = begin * blocks_.piece;
+    const Blocks& blocks = run.problem.blocks;
+    const size_t form = run.problem.row_form;
+    const Loop loop = run.is_streaming ? step.loops.streaming[form] : step.loops.forms[form];
+    context.parallel_for(blocks.pieces, kGrain / blocks.piece, [&](int64_t begin, int64_t end) {
+      const int64_t first = begin * blocks.piece;
       LoopCall call;
       for (int index = 0; index < step.from_count; ++index) {
-        const auto operand = static_cast<size_t>(step.from[index].index);
-        const Operand& placed = operands_[operand];
-        call.from[index] = run.operands[operand] + first * placed.element * placed.element_bytes;
+        const auto number = static_cast<size_t>(step.from[index].index);
+        call.from[index] = run.operands[number] + first * run.problem.element_stride(number) *
+                                                      operands_[number].element_bytes;
       }
       call.to = run.result + first * result_bytes_;
-      call.count = std::min(end * blocks_.piece, blocks_.width) - first;
+      call.count = std::min(end * blocks.piece, blocks.width) - first;
       call.parameters = step.parameters;
       apply(step, loop, call);
       if (run.is_streaming) hwy::FlushStream();
@@ -276,12 +312,12 @@ class ProgramKernel : public plugin::Kernel {
     Block block;
     for (int64_t index = begin; index < end; ++index) {
       place_block(run, index, block);
-      if (is_by_rows_) {
+      if (run.problem.is_by_rows) {
         run_rows(run, block, scratch);
         continue;
       }
       for (size_t number = 0; number < operands_.size(); ++number) {
-        read_operand(number, block, scratch);
+        read_operand(run, number, block, scratch);
       }
       for (const ProgramStep& step : text_.steps) run_step(run, step, block, scratch);
     }
@@ -291,8 +327,9 @@ class ProgramKernel : public plugin::Kernel {
   // Runs the only step row by row, on operands as they are.
   void run_rows(const Run& run, const Block& block, Scratch& scratch) const {
     const ProgramStep& step = text_.steps[0];
-    const Loop streaming = run.is_streaming ? step.loops.streaming[row_form_] : nullptr;
-    const Loop loop = streaming != nullptr ? streaming : step.loops.forms[row_form_];
+    const size_t form = run.problem.row_form;
+    const Loop streaming = run.is_streaming ? step.loops.streaming[form] : nullptr;
+    const Loop loop = streaming != nullptr ? streaming : step.loops.forms[form];
     const bool is_copied = run.is_streaming && streaming == nullptr;
     LoopCall call;
     call.count = block.width;
@@ -300,8 +337,8 @@ class ProgramKernel : public plugin::Kernel {
     for (int64_t row = 0; row < block.rows; ++row) {
       for (int index = 0; index < step.from_count; ++index) {
         const auto number = static_cast<size_t>(step.from[index].index);
-        const Operand& operand = operands_[number];
-        call.from[index] = block.operands[number] + row * operand.row * operand.element_bytes;
+        call.from[index] = block.operands[number] +
+                           row * run.problem.row_stride(number) * operands_[number].element_bytes;
       }
       std::byte* result = run.result + (block.result + row * block.width) * result_bytes_;
       call.to = is_copied ? scratch.of_result() : result;
@@ -311,48 +348,72 @@ class ProgramKernel : public plugin::Kernel {
   }
 
   void place_block(const Run& run, int64_t index, Block& block) const {
-    const int64_t outer = index / blocks_.in_outer;
-    const int64_t inner = index - outer * blocks_.in_outer;
-    int64_t row = inner * blocks_.rows_each;
+    const Blocks& blocks = run.problem.blocks;
+    const LoopAxes& axes = run.problem.axes;
+    const int64_t outer = index / blocks.in_outer;
+    const int64_t inner = index - outer * blocks.in_outer;
+    int64_t row = inner * blocks.rows_each;
     int64_t column = 0;
-    block.rows = std::min(blocks_.rows_each, blocks_.rows - row);
-    block.width = blocks_.width;
-    if (blocks_.pieces > 1) {
-      row = inner / blocks_.pieces;
-      column = inner % blocks_.pieces * blocks_.piece;
+    block.rows = std::min(blocks.rows_each, blocks.rows - row);
+    block.width = blocks.width;
+    if (blocks.pieces > 1) {
+      row = inner / blocks.pieces;
+      column = inner % blocks.pieces * blocks.piece;
       block.rows = 1;
-      block.width = std::min(blocks_.piece, blocks_.width - column);
+      block.width = std::min(blocks.piece, blocks.width - column);
     }
-    block.result = (outer * blocks_.rows + row) * blocks_.width + column;
+    block.result = (outer * blocks.rows + row) * blocks.width + column;
     for (size_t number = 0; number < operands_.size(); ++number) {
-      const Operand& operand = operands_[number];
-      int64_t offset = row * operand.row + column * operand.element;
+      const LoopAxes::Axes& strides = axes.strides[number];
+      int64_t offset = row * strides[1] + column * strides[0];
       int64_t rest = outer;
-      for (size_t axis = blocks_.outer.size(); axis-- > 0; rest /= blocks_.outer[axis]) {
-        offset += rest % blocks_.outer[axis] * operand.outer[axis];
+      for (size_t axis = 2; axis < axes.count; rest /= axes.sizes[axis++]) {
+        offset += rest % axes.sizes[axis] * strides[axis];
       }
-      block.operands[number] = run.operands[number] + offset * operand.element_bytes;
+      block.operands[number] = run.operands[number] + offset * operands_[number].element_bytes;
     }
   }
 
-  void read_operand(size_t number, Block& block, Scratch& scratch) const {
-    const Operand& operand = operands_[number];
+  void read_operand(const Run& run, size_t number, Block& block, Scratch& scratch) const {
     const std::byte* from = block.operands[number];
+    const int64_t row_stride = run.problem.row_stride(number);
+    const int64_t stride = run.problem.element_stride(number);
+    const bool is_checked = run.problem.checked[number] != 0;
     const bool has_one_row = block.rows == 1;
     Read& read = block.reads[number];
-    read = {from, operand.element == 0 && (has_one_row || operand.row == 0)};
+    read = {from, stride == 0 && (has_one_row || row_stride == 0)};
     if (read.is_one) return;
-    if (operand.element == 1 && (has_one_row || operand.row == block.width)) return;
+    if (stride == 1 && (has_one_row || row_stride == block.width) && !is_checked) return;
     std::byte* slot = scratch.of_operand(static_cast<int>(number));
-    const bool is_there = operand.row == 0 && block.gathered[number] == from &&
+    const bool is_there = row_stride == 0 && block.gathered[number] == from &&
                           block.gathered_rows[number] >= block.rows;
     read.elements = slot;
     if (is_there) return;
-    gather_rows_of(operand.element_bytes, from, operand.row, operand.element, slot, block.rows,
-                   block.width);
+    if (is_checked) {
+      gather_checked(run, number, block, slot);
+    } else {
+      gather_rows_of(operands_[number].element_bytes, from, row_stride, stride, slot, block.rows,
+                     block.width);
+    }
     // Pieces of a row have different widths, so they are not reused.
-    block.gathered[number] = blocks_.pieces == 1 ? from : nullptr;
+    block.gathered[number] = run.problem.blocks.pieces == 1 ? from : nullptr;
     block.gathered_rows[number] = block.rows;
+  }
+
+  // Gathers zeros for positions past the end of the operand.
+  void gather_checked(const Run& run, size_t number, const Block& block, std::byte* slot) const {
+    const int64_t bytes = operands_[number].element_bytes;
+    const int64_t stride = run.problem.element_stride(number);
+    const std::byte* from = block.operands[number];
+    int64_t left = run.problem.checked[number] - (from - run.operands[number]) / bytes;
+    for (int64_t row = 0; row < block.rows; ++row) {
+      const int64_t used = std::min(divide_up(std::max<int64_t>(left, 0), stride), block.width);
+      gather_rows_of(bytes, from, 0, stride, slot, 1, used);
+      std::memset(slot + used * bytes, 0, static_cast<size_t>((block.width - used) * bytes));
+      slot += block.width * bytes;
+      from += run.problem.row_stride(number) * bytes;
+      left -= run.problem.row_stride(number);
+    }
   }
 
   void run_step(const Run& run, const ProgramStep& step, Block& block, Scratch& scratch) const {
@@ -435,15 +496,13 @@ class ProgramKernel : public plugin::Kernel {
   }
 
   Program text_;
-  DenseStorage storage_;
+  StorageOrder order_;
   int64_t result_bytes_ = 4;
   StreamCopy stream_copy_ = nullptr;
-  Blocks blocks_;
   std::vector<Operand> operands_;
-  bool is_single_row_ = false;  // one step, and all operands are one row
-  bool is_by_rows_ = false;     // one step, and rows that are long enough for a call each
-  size_t row_form_ = 0;
-  bool must_clear_ = false;
+  std::vector<BroadcastOperand> shapes_;  // of each operand
+  bool keeps_zero_ = true;                // maps the padding of operands to that of the result
+  Problem planned_;                       // for the sizes of text_
 };
 
 }  // namespace

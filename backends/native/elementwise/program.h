@@ -14,8 +14,7 @@
 
 namespace tessera::native {
 
-// Limits that keep the scratch memory small enough for the stack.
-inline constexpr size_t kMaxOperands = 8;
+// Together with kMaxOperands, it keeps the scratch memory small enough for the stack.
 inline constexpr size_t kMaxRegisters = 4;
 
 // An operand of a program.
@@ -23,7 +22,7 @@ struct ProgramOperand {
   int port = -1;                    // index of the input port; -1: `elements`
   std::vector<std::byte> elements;  // a small constant, row-major
   int64_t element_bytes = 4;
-  std::vector<int64_t> dims;  // with the rank of the result
+  std::vector<int64_t> dims;  // with the rank of the result; each is 1 or that of the result
   bool is_row_major = false;  // else it has the layout of the result
 };
 
@@ -52,7 +51,9 @@ struct Program {
   plugin::Type result;
 };
 
-// `layout` is the layout of the result, and of the operands that are not row-major.
+// `layout` is the layout of the result, and of the operands that are not row-major. The kernel
+// computes results of all sizes of a family (tessera_built_for), those of `text` without computing
+// its loop again.
 std::unique_ptr<plugin::Kernel> make_program_kernel(Program text, const std::string& layout);
 
 }  // namespace tessera::native

@@ -16,6 +16,22 @@ namespace {
 // The largest block of channels that the shared layouts have.
 constexpr int64_t kMaxBlock = 16;
 
+// Whether loop_axes() finds few enough axes for a row-major result: it merges neighbours if each
+// operand broadcasts along both or neither. Results in other layouts have five dimensions at most.
+bool has_few_axes(const Program& text) {
+  size_t count = 0;
+  std::optional<size_t> last;
+  for (size_t axis = 0; axis < text.result.dims.size(); ++axis) {
+    if (text.result.dims[axis] == 1) continue;
+    const auto differs = [&](const ProgramOperand& operand) {
+      return (operand.dims[axis] == 1) != (operand.dims[*last] == 1);
+    };
+    if (!last || std::any_of(text.operands.begin(), text.operands.end(), differs)) ++count;
+    last = axis;
+  }
+  return count <= kMaxLoopAxes;
+}
+
 }  // namespace
 
 ProgramBuilder::Id ProgramBuilder::add_operand(ProgramOperand operand, int32_t type) {
@@ -125,7 +141,7 @@ std::optional<Program> ProgramBuilder::finish(const Value& value) const {
   Program text;
   text.result = result_;
   text.operands = operands_;
-  if (operands_.size() > kMaxOperands) return std::nullopt;
+  if (operands_.size() > kMaxOperands || !has_few_axes(text)) return std::nullopt;
   // The last step that reads each id.
   std::vector<size_t> last_use(entries_.size(), 0);
   const std::vector<bool> is_needed = steps_for(last);
@@ -174,6 +190,7 @@ std::optional<Program> ProgramBuilder::finish(const Value& value) const {
   return std::nullopt;
 }
 
+// The kernel also computes sizes at which channels are not whole blocks, but more slowly.
 bool ProgramBuilder::can_be_dense(const Program& text) const {
   if (is_row_major_) return false;
   return std::all_of(text.operands.begin(), text.operands.end(), [](const ProgramOperand& operand) {

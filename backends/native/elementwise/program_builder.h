@@ -48,7 +48,7 @@ class ProgramBuilder {
 
   // The value of each input port.
   const std::vector<int32_t>& ports() const { return ports_; }
-  // The program with the result `value`; nullopt if it needs too many operands or registers.
+  // The program with the result `value`; nullopt if it needs too many operands, registers or axes.
   std::optional<Program> finish(const plugin::Value& value) const;
   // Whether the result and the operands in its layout may be in any dense layout.
   bool can_be_dense(const Program& text) const;

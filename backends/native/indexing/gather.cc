@@ -1,7 +1,9 @@
 // Gather, GatherND and GatherElements: slices and elements selected by index.
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,9 +35,10 @@ std::optional<std::string> explain_unindexable(const Node& node) {
   return std::nullopt;
 }
 
-// A candidate with ports for data and indices; one value may be both.
+// A candidate with ports for data and indices, of any sizes; one value may be both.
 plugin::Candidate gather_candidate(ProposeContext& context, const Node& node) {
   plugin::Candidate candidate = plugin::candidate_for(node);
+  candidate.built_for.emplace();
   const auto output = static_cast<double>(node.output(0).type().dense_bytes());
   const auto indices = static_cast<double>(node.input(1).type().dense_bytes());
   candidate.optimistic_seconds = context.optimistic_seconds(0, 2 * output + indices);
@@ -75,16 +78,16 @@ void copy_slice(const char* from, char* to, int64_t bytes) {
   }
 }
 
-// Copies slices of `slice_bytes`, selected by tuples of indices in each of `batches`.
+// Copies slices of `slice_bytes`, selected by tuples of indices in each of `batches`. It points to
+// dimensions of the buffers for which it was made.
 struct SliceGather {
-  std::vector<int64_t> dims;  // the axes that a tuple of indices selects in
+  std::span<const int64_t> dims;  // the axes that a tuple of indices selects in
   int64_t batches = 1;
-  int64_t tuples = 0;      // in each batch
+  int64_t tuples = 1;      // in each batch
   bool is_shared = false;  // all batches use the same tuples
   int64_t slice_bytes = 0;
-  RowLoop copy_row = find_row_loop();
 
-  void run(RunContext& context, const Buffer& data, const Buffer& indices,
+  void run(RunContext& context, RowLoop copy_row, const Buffer& data, const Buffer& indices,
            const Buffer& output) const {
     if (batches * tuples * slice_bytes == 0) return;
     const Indices list(indices);
@@ -139,49 +142,114 @@ struct SliceGather {
   }
 };
 
-void offer_slices(ProposeContext& context, const Node& node, SliceGather gather) {
+// That of Gather.
+SliceGather along_axis(const Buffer& data, const Buffer& indices, size_t axis,
+                       int64_t element_bytes) {
+  const std::span<const int64_t> dims = data.sizes();
+  SliceGather gather;
+  gather.dims = dims.subspan(axis, 1);
+  gather.tuples = indices.elements();
+  gather.is_shared = true;
+  gather.slice_bytes = element_bytes;
+  for (const int64_t dim : dims.first(axis)) gather.batches *= dim;
+  for (const int64_t dim : dims.subspan(axis + 1)) gather.slice_bytes *= dim;
+  return gather;
+}
+
+// That of GatherND.
+SliceGather by_tuples(const Buffer& data, const Buffer& indices, size_t batch_axes,
+                      int64_t element_bytes) {
+  const std::span<const int64_t> dims = data.sizes();
+  const std::span<const int64_t> of_list = indices.sizes();
+  const auto length = static_cast<size_t>(of_list.back());
+  SliceGather gather;
+  gather.dims = dims.subspan(batch_axes, length);
+  gather.slice_bytes = element_bytes;
+  for (const int64_t dim : of_list.first(batch_axes)) gather.batches *= dim;
+  for (const int64_t dim : of_list.subspan(batch_axes, of_list.size() - 1 - batch_axes)) {
+    gather.tuples *= dim;
+  }
+  for (const int64_t dim : dims.subspan(batch_axes + length)) gather.slice_bytes *= dim;
+  return gather;
+}
+
+// `gather_of` returns the gather for buffers of data and indices.
+template <class GatherOf>
+void offer_slices(ProposeContext& context, const Node& node, const GatherOf& gather_of) {
   plugin::Candidate candidate = gather_candidate(context, node);
   candidate.algorithm = "slices";
-  candidate.build = [gather = std::move(gather)](const plugin::BuildOptions&) {
+  candidate.build = [gather_of](const plugin::BuildOptions&) {
     return plugin::make_kernel(
-        [gather](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
-          gather.run(run, inputs.front(), inputs.back(), outputs[0]);
+        [gather_of, copy_row = find_row_loop()](RunContext& run, std::span<const Buffer> inputs,
+                                                std::span<const Buffer> outputs) {
+          const Buffer& data = inputs.front();
+          const Buffer& indices = inputs.back();
+          gather_of(data, indices).run(run, copy_row, data, indices, outputs[0]);
         });
   };
   context.add(std::move(candidate));
 }
 
+// Constant indices at equal distances along one axis.
+struct IndexRange {
+  size_t axis = 0;
+  int64_t first = 0;  // may be negative
+  int64_t step = 1;
+  int64_t count = 0;
+  int64_t min = 0;
+  int64_t max = 0;
+
+  void describe(const CopyPorts& ports, const AddCopy& add) const {
+    const StorageAxes from = ports.input(0);
+    const int64_t dim = from[axis].dim;
+    if (min < -dim || max >= dim) {
+      throw plugin::Failure(TESSERA_INVALID_ARGUMENT, "expected an index in [" +
+                                                          std::to_string(-dim) + ", " +
+                                                          std::to_string(dim) + "), found " +
+                                                          std::to_string(min < -dim ? min : max));
+    }
+    PortCopy port_copy;
+    port_copy.from_offset = (first < 0 ? first + dim : first) * from[axis].stride;
+    int64_t to = 1;
+    for (size_t position = from.count; position-- > 0;) {
+      const bool is_along = position == axis;
+      const int64_t length = is_along ? count : from[position].dim;
+      port_copy.nest.add(length, from[position].stride * (is_along ? step : 1), to);
+      to *= length;
+    }
+    add(port_copy);
+  }
+};
+
 // Constant indices at equal distances are a slice, which is a strided copy. Gives whether it was
 // offered.
 bool offer_range(ProposeContext& context, const Node& node, size_t axis) {
-  const plugin::Type from = node.input(0).type();
   auto indices = plugin::constant_integers(node.input(1));
   if (!indices || indices->empty()) return false;
-  const int64_t dim = from.dims[axis];
-  for (int64_t& index : *indices) {
-    if (index < -dim || index >= dim) return false;
-    if (index < 0) index += dim;
+  const int64_t dim = node.input(0).type().dims[axis];
+  const auto [min, max] = std::ranges::minmax(*indices);
+  if (min < -dim || max >= dim) return false;
+  CopyOffer offer = {.inputs = {node.input(0)}, .outputs = {node.output(0)}};
+  // The distance between an index from the front and one from the back depends on the axis.
+  const bool is_mixed = min < 0 && max >= 0;
+  if (is_mixed) {
+    offer.built_for = {{0, static_cast<int32_t>(axis)}};
+    for (int64_t& index : *indices) index += index < 0 ? dim : 0;
   }
   const int64_t step = indices->size() > 1 ? (*indices)[1] - (*indices)[0] : 1;
   for (size_t position = 1; position < indices->size(); ++position) {
     if ((*indices)[position] - (*indices)[position - 1] != step) return false;
   }
-  PortCopy port_copy;
-  port_copy.strides = strided_layout(TESSERA_LAYOUT_DEFAULT, from.dims).strides;
-  port_copy.starts.assign(from.dims.size(), 0);
-  port_copy.starts[axis] = indices->front();
-  std::vector<int64_t> to = from.dims;
-  to[axis] = static_cast<int64_t>(indices->size());
-  const StridedLayout target = strided_layout(TESSERA_LAYOUT_DEFAULT, to);
-  for (size_t position = 0; position < to.size(); ++position) {
-    port_copy.axes.push_back({.count = to[position],
-                              .input_axis = static_cast<int>(position),
-                              .step = position == axis ? step : 1,
-                              .to = target.strides[position]});
-  }
-  offer_copies(
-      context, node,
-      {.inputs = {node.input(0)}, .outputs = {node.output(0)}, .port_copies = {port_copy}});
+  const IndexRange range = {.axis = axis,
+                            .first = indices->front(),
+                            .step = step,
+                            .count = static_cast<int64_t>(indices->size()),
+                            .min = is_mixed ? 0 : min,
+                            .max = is_mixed ? dim - 1 : max};
+  offer.describe = [range](const CopyPorts& ports, const AddCopy& add) {
+    range.describe(ports, add);
+  };
+  offer_copies(context, node, offer);
   return true;
 }
 
@@ -190,106 +258,78 @@ void offer_gather(ProposeContext& context, const Node& node) {
   const plugin::Type data = node.input(0).type();
   const size_t axis = plugin::normalized_axis(node.attributes().get_int("axis"), data.dims.size());
   if (offer_range(context, node, axis)) return;
-  SliceGather gather;
-  gather.dims = {data.dims[axis]};
-  gather.tuples = node.input(1).type().elements();
-  gather.is_shared = true;
-  gather.slice_bytes = plugin::element_bytes(data.data_type);
-  for (size_t position = 0; position < data.dims.size(); ++position) {
-    if (position < axis) gather.batches *= data.dims[position];
-    if (position > axis) gather.slice_bytes *= data.dims[position];
-  }
-  offer_slices(context, node, gather);
+  offer_slices(context, node,
+               [axis, bytes = plugin::element_bytes(data.data_type)](const Buffer& values,
+                                                                     const Buffer& indices) {
+                 return along_axis(values, indices, axis, bytes);
+               });
 }
 
 void offer_gather_nd(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unindexable(node)) return context.refuse(node.id(), *reason);
-  const plugin::Type data = node.input(0).type();
-  const plugin::Type indices = node.input(1).type();
   const int64_t batch_axes =
       node.version() >= kFirstBatchVersion ? node.attributes().get_int("batch_dims") : 0;
-  const auto first = static_cast<size_t>(batch_axes);
-  const int64_t length = indices.dims.back();
-  SliceGather gather;
-  for (size_t axis = 0; axis < first; ++axis) gather.batches *= indices.dims[axis];
-  gather.tuples = 1;
-  for (size_t axis = first; axis + 1 < indices.dims.size(); ++axis) {
-    gather.tuples *= indices.dims[axis];
-  }
-  gather.slice_bytes = plugin::element_bytes(data.data_type);
-  for (size_t axis = first; axis < data.dims.size(); ++axis) {
-    if (static_cast<int64_t>(axis - first) < length) {
-      gather.dims.push_back(data.dims[axis]);
-    } else {
-      gather.slice_bytes *= data.dims[axis];
-    }
-  }
-  offer_slices(context, node, gather);
+  offer_slices(context, node,
+               [batch = static_cast<size_t>(batch_axes),
+                bytes = plugin::element_bytes(node.input(0).type().data_type)](
+                   const Buffer& values, const Buffer& indices) {
+                 return by_tuples(values, indices, batch, bytes);
+               });
 }
 
 // Copies elements selected along one axis, line by line along the last axis.
-struct ElementGather {
-  std::vector<int64_t> dims;     // of the indices
-  std::vector<int64_t> strides;  // of the data, 0 along the axis of the indices
-  int64_t dim = 0;               // of the data along that axis
-  int64_t step = 1;
-
-  template <class T>
-  void run(RunContext& context, const Buffer& data, const Buffer& indices,
-           const Buffer& output) const {
-    const int64_t length = dims.empty() ? 1 : dims.back();
-    const int64_t stride = dims.empty() ? 0 : strides.back();
-    int64_t lines = 1;
-    for (size_t axis = 0; axis + 1 < dims.size(); ++axis) lines *= dims[axis];
-    if (lines * length == 0) return;
-    const Indices list(indices);
-    const T* from = data.as<const T>();
-    T* to = output.as<T>();
-    const int64_t grain = std::max<int64_t>(1, kGrain / length);
-    context.parallel_for(lines, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line) {
-        const T* source = from + offset_of(line);
-        for (int64_t column = 0; column < length; ++column) {
-          const int64_t position = line * length + column;
-          to[position] = source[column * stride + list.at(position, dim) * step];
-        }
+template <class T>
+void gather_elements(RunContext& context, size_t axis, const Buffer& data, const Buffer& indices,
+                     const Buffer& output) {
+  const std::span<const int64_t> dims = indices.sizes();
+  StorageAxes axes = storage_axes(StorageOrder(), data);
+  const int64_t dim = axes[axis].dim;
+  const int64_t step = std::exchange(axes.axes[axis].stride, 0);
+  const int64_t length = dims.back();
+  const int64_t stride = axes[dims.size() - 1].stride;
+  int64_t lines = 1;
+  for (const int64_t size : dims.first(dims.size() - 1)) lines *= size;
+  if (lines * length == 0) return;
+  const Indices list(indices);
+  const T* from = data.as<const T>();
+  T* to = output.as<T>();
+  const int64_t grain = std::max<int64_t>(1, kGrain / length);
+  context.parallel_for(lines, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; ++line) {
+      const T* source = from;
+      int64_t rest = line;
+      for (size_t position = dims.size() - 1; position-- > 0;) {
+        source += rest % dims[position] * axes[position].stride;
+        rest /= dims[position];
       }
-    });
-  }
-
-  int64_t offset_of(int64_t line) const {
-    int64_t offset = 0;
-    for (size_t axis = dims.size() - 1; axis-- > 0;) {
-      offset += line % dims[axis] * strides[axis];
-      line /= dims[axis];
+      for (int64_t column = 0; column < length; ++column) {
+        const int64_t position = line * length + column;
+        to[position] = source[column * stride + list.at(position, dim) * step];
+      }
     }
-    return offset;
-  }
-};
+  });
+}
 
 template <class T>
-std::unique_ptr<plugin::Kernel> element_kernel(const ElementGather& gather) {
+std::unique_ptr<plugin::Kernel> element_kernel(size_t axis) {
   return plugin::make_kernel(
-      [gather](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
-        gather.run<T>(run, inputs.front(), inputs.back(), outputs[0]);
+      [axis](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+        gather_elements<T>(run, axis, inputs.front(), inputs.back(), outputs[0]);
       });
 }
 
 void offer_gather_elements(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unindexable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type data = node.input(0).type();
+  if (data.dims.size() >= StorageAxes::kMaxAxes) {
+    return context.refuse(node.id(), "takes tensors of fewer axes only");
+  }
   const size_t axis = plugin::normalized_axis(node.attributes().get_int("axis"), data.dims.size());
-  ElementGather gather;
-  gather.dims = node.input(1).type().dims;
-  gather.strides = strided_layout(TESSERA_LAYOUT_DEFAULT, data.dims).strides;
-  gather.step = gather.strides[axis];
-  gather.strides[axis] = 0;
-  gather.dim = data.dims[axis];
   plugin::Candidate candidate = gather_candidate(context, node);
   candidate.algorithm = "elements";
-  candidate.build = [gather,
+  candidate.build = [axis,
                      bytes = plugin::element_bytes(data.data_type)](const plugin::BuildOptions&) {
-    return find_loop_for_size(bytes, [&]<class T>() { return element_kernel<T>(gather); });
+    return find_loop_for_size(bytes, [&]<class T>() { return element_kernel<T>(axis); });
   };
   context.add(std::move(candidate));
 }

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <memory>
-#include <string>
+#include <span>
 #include <type_traits>
+#include <utility>
 
 #include "base/element_type.h"
 #include "base/families.h"
@@ -42,6 +42,16 @@ struct Lines {
   int64_t inner = 1;
 };
 
+Lines lines_of(std::span<const int64_t> dims, size_t axis) {
+  Lines lines;
+  for (size_t position = 0; position < dims.size(); ++position) {
+    if (position < axis) lines.outer *= dims[position];
+    if (position > axis) lines.inner *= dims[position];
+  }
+  lines.depth = dims[axis];
+  return lines;
+}
+
 using PutOn = void (*)(const Lines& lines, const void* indices, const char* on, char* to,
                        int64_t begin, int64_t end);
 
@@ -76,21 +86,17 @@ void offer_one_hot(ProposeContext& context, const Node& node) {
   if (put == nullptr) return context.refuse(node.id(), "takes no indices of this element type");
   const size_t axis =
       plugin::normalized_axis(node.attributes().get_int("axis", -1), output.dims.size());
-  Lines lines;
-  for (size_t position = 0; position < output.dims.size(); ++position) {
-    if (position < axis) lines.outer *= output.dims[position];
-    if (position > axis) lines.inner *= output.dims[position];
-  }
-  lines.depth = output.dims[axis];
   plugin::Candidate candidate = plugin::candidate_for(node);
   const size_t values = port_of(candidate, node.input(2));
   const size_t indices = port_of(candidate, node.input(0));
+  candidate.built_for.emplace();
   candidate.optimistic_seconds =
       context.optimistic_seconds(0, static_cast<double>(output.dense_bytes()));
   candidate.build = [=](const plugin::BuildOptions&) {
     const CopyLoops* loops = loops_for(find_copy_loops(), element_bytes);
     return plugin::make_kernel(
         [=](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+          const Lines lines = lines_of(outputs[0].sizes(), axis);
           const char* off = inputs[values].as<const char>();
           char* to = outputs[0].as<char>();
           const int64_t elements = lines.outer * lines.depth * lines.inner;

@@ -108,6 +108,7 @@ void offer_range(ProposeContext& context, const Node& node) {
   plugin::Candidate candidate = plugin::candidate_for(node);
   const RangePorts ports = {port_of(candidate, node.input(0)), port_of(candidate, node.input(1)),
                             port_of(candidate, node.input(2))};
+  candidate.built_for.emplace();
   candidate.outputs[0].is_size_unknown = !type.is_known();
   if (type.is_known()) {
     candidate.optimistic_seconds =
@@ -184,6 +185,7 @@ void offer_constant(ProposeContext& context, const Node& node) {
     std::memcpy(element.data(), value->tensor.data, static_cast<size_t>(element_bytes));
   }
   plugin::Candidate candidate = plugin::candidate_for(node);
+  candidate.built_for.emplace();
   candidate.outputs[0].is_size_unknown = !type.is_known();
   if (type.is_known()) {
     candidate.optimistic_seconds =
@@ -211,6 +213,7 @@ void offer_shape(ProposeContext& context, const Node& node) {
       attributes.has("start") ? plugin::clamped_index(attributes.get_int("start"), rank) : 0;
   const bool is_size = node.op() == "Size";
   plugin::Candidate candidate = plugin::candidate_for(node);
+  candidate.built_for.emplace();
   // The dimensions are the same in all layouts.
   if (type.is_known()) candidate.inputs[0].layout = TESSERA_LAYOUT_ANY_DENSE;
   candidate.build = [=](const plugin::BuildOptions&) {

@@ -4,9 +4,10 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 #include "base/element_type.h"
 #include "base/families.h"
@@ -65,16 +66,46 @@ T combined(T before, T update) {
   }
 }
 
-// The elements that updates replace.
+// The elements that updates replace. It points to dimensions of the buffers for which it was made.
 struct Targets {
-  bool is_slices = true;      // slices selected by tuples of indices; else elements along one axis
-  std::vector<int64_t> dims;  // slices: the axes that a tuple selects in; elements: of the indices
-  std::vector<int64_t> strides;  // elements: of the data, 0 along the axis
-  int64_t dim = 0;               // elements: of the data along the axis
+  bool is_slices = true;  // slices selected by tuples of indices; else elements along one axis
+  // Slices: the axes that a tuple selects in; elements: those of the indices.
+  std::span<const int64_t> dims;
+  // Elements: of the data, 0 along the axis.
+  std::array<int64_t, LoopNest::kMaxAxes> strides = {};
+  int64_t dim = 0;  // elements: of the data along the axis
   int64_t step = 1;
   int64_t count = 0;   // of updates: slices or elements
   int64_t length = 1;  // elements of an update
 };
+
+// Those of ScatterND.
+Targets slices_of(const Buffer& data, const Buffer& indices) {
+  Targets targets;
+  const std::span<const int64_t> dims = indices.sizes();
+  const auto tuple = static_cast<size_t>(dims.back());
+  targets.dims = data.sizes().first(tuple);
+  targets.count = 1;
+  for (const int64_t dim : dims.first(dims.size() - 1)) targets.count *= dim;
+  for (const int64_t dim : data.sizes().subspan(tuple)) targets.length *= dim;
+  return targets;
+}
+
+// Those of ScatterElements.
+Targets elements_of(const Buffer& data, const Buffer& indices, size_t axis) {
+  Targets targets;
+  targets.is_slices = false;
+  targets.dims = indices.sizes();
+  const StorageAxes axes = storage_axes(StorageOrder(), data);
+  for (size_t position = 0; position < axes.count; ++position) {
+    targets.strides[position] = axes[position].stride;
+  }
+  targets.step = targets.strides[axis];
+  targets.strides[axis] = 0;
+  targets.dim = axes[axis].dim;
+  targets.count = indices.elements();
+  return targets;
+}
 
 // Sequential, because two indices may select the same element.
 template <Reduction kReduction, class T>
@@ -144,7 +175,9 @@ Scatter scatter_of(int32_t data_type, Reduction reduction) {
   return find_number_loop(data_type, [&]<class T>() { return scatter_by<T>(reduction); });
 }
 
-void offer(ProposeContext& context, const Node& node, const Targets& targets) {
+// `targets_of` returns the targets for buffers of data and indices.
+template <class TargetsOf>
+void offer(ProposeContext& context, const Node& node, const char* algorithm, TargetsOf targets_of) {
   const plugin::Type data = node.input(0).type();
   const Scatter scatter = scatter_of(data.data_type, reduction_of(node));
   if (scatter == nullptr) {
@@ -158,20 +191,24 @@ void offer(ProposeContext& context, const Node& node, const Targets& targets) {
     candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
     candidate.outputs[0].in_place_input = 0;
   }
-  candidate.algorithm = targets.is_slices ? "slices" : "elements";
+  candidate.algorithm = algorithm;
+  candidate.built_for.emplace();
   const auto bytes = static_cast<double>(node.input(2).type().dense_bytes() * 2 +
                                          node.input(1).type().dense_bytes());
   candidate.optimistic_seconds = context.optimistic_seconds(0, bytes);
-  candidate.build = [=, data_bytes = data.dense_bytes()](const plugin::BuildOptions&) {
+  candidate.build = [=, element_bytes =
+                            plugin::element_bytes(data.data_type)](const plugin::BuildOptions&) {
     return plugin::make_kernel(
         [=](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
           const char* from = inputs[0].as<const char>();
           char* to = outputs[0].as<char>();
           if (from != to) {
+            const int64_t data_bytes = inputs[0].elements() * element_bytes;
             run.parallel_for(data_bytes, kGrainBytes, [&](int64_t begin, int64_t end) {
               std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
             });
           }
+          const Targets targets = targets_of(inputs[0], inputs[indices]);
           if (targets.count * targets.length == 0) return;
           scatter(targets, Indices(inputs[indices]), inputs[updates].data, to);
         });
@@ -190,14 +227,7 @@ std::optional<std::string> explain_unscatterable(const Node& node) {
 
 void offer_scatter_nd(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unscatterable(node)) return context.refuse(node.id(), *reason);
-  const plugin::Type data = node.input(0).type();
-  const plugin::Type indices = node.input(1).type();
-  Targets targets;
-  const auto tuple = static_cast<size_t>(indices.dims.back());
-  targets.dims.assign(data.dims.begin(), data.dims.begin() + static_cast<std::ptrdiff_t>(tuple));
-  targets.count = indices.elements() / static_cast<int64_t>(tuple);
-  for (size_t axis = tuple; axis < data.dims.size(); ++axis) targets.length *= data.dims[axis];
-  offer(context, node, targets);
+  offer(context, node, "slices", slices_of);
 }
 
 void offer_scatter_elements(ProposeContext& context, const Node& node) {
@@ -207,15 +237,9 @@ void offer_scatter_elements(ProposeContext& context, const Node& node) {
     return context.refuse(node.id(), "takes tensors of up to 16 axes only");
   }
   const size_t axis = plugin::normalized_axis(node.attributes().get_int("axis"), data.dims.size());
-  Targets targets;
-  targets.is_slices = false;
-  targets.dims = node.input(1).type().dims;
-  targets.strides = strided_layout(TESSERA_LAYOUT_DEFAULT, data.dims).strides;
-  targets.step = targets.strides[axis];
-  targets.strides[axis] = 0;
-  targets.dim = data.dims[axis];
-  targets.count = node.input(1).type().elements();
-  offer(context, node, targets);
+  offer(context, node, "elements", [axis](const Buffer& values, const Buffer& indices) {
+    return elements_of(values, indices, axis);
+  });
 }
 
 }  // namespace

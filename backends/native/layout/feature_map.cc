@@ -21,7 +21,7 @@ int64_t lanes_of(ChannelLayout layout, int64_t channels) {
   return 1;
 }
 
-int64_t pixels_of(const std::vector<int64_t>& dims) {
+int64_t pixels_of(std::span<const int64_t> dims) {
   int64_t pixels = 1;
   for (size_t axis = 2; axis < dims.size(); ++axis) pixels *= dims[axis];
   return pixels;
@@ -49,7 +49,7 @@ bool differs_from_row_major(ChannelLayout layout, const std::vector<int64_t>& di
   return !is_one_pixel || dims[1] % lanes_of(layout, dims[1]) != 0;
 }
 
-FeatureMap feature_map_of(ChannelLayout layout, const std::vector<int64_t>& dims) {
+FeatureMap feature_map_of(ChannelLayout layout, std::span<const int64_t> dims) {
   FeatureMap map = {.images = dims[0], .channels = dims[1]};
   map.pixels = pixels_of(dims);
   map.lanes = lanes_of(layout, dims[1]);
@@ -57,7 +57,7 @@ FeatureMap feature_map_of(ChannelLayout layout, const std::vector<int64_t>& dims
   return map;
 }
 
-FeatureMap row_major_feature_map(const std::vector<int64_t>& dims) {
+FeatureMap row_major_feature_map(std::span<const int64_t> dims) {
   FeatureMap map = {.images = dims[0], .channels = dims[1]};
   map.blocks = dims[1];
   map.pixels = pixels_of(dims);

@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "layout/padding.h"
+#include "tessera/backend.h"
 
 namespace tessera::native {
 
@@ -29,13 +31,17 @@ struct FeatureMap {
   int64_t elements() const { return images * blocks * pixels * lanes; }
 };
 
+// The number of images or channels of input 0, for kernels that are built for it.
+inline constexpr tessera_built_for kBuiltForImages = {.input_port = 0, .axis = 0};
+inline constexpr tessera_built_for kBuiltForChannels = {.input_port = 0, .axis = 1};
+
 // Whether tensors of these sizes have the layout, and it differs from row-major. If it does not
 // differ, row-major serves.
 bool differs_from_row_major(ChannelLayout layout, const std::vector<int64_t>& dims);
 
 // In row-major order, blocks have one channel.
-FeatureMap feature_map_of(ChannelLayout layout, const std::vector<int64_t>& dims);
-FeatureMap row_major_feature_map(const std::vector<int64_t>& dims);
+FeatureMap feature_map_of(ChannelLayout layout, std::span<const int64_t> dims);
+FeatureMap row_major_feature_map(std::span<const int64_t> dims);
 
 // The padding of a feature map, for clear_padding().
 Padding padding_of(const FeatureMap& map);

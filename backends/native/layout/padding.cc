@@ -19,17 +19,21 @@ int64_t channel_block(const std::string& layout) {
 }
 
 DenseStorage dense_storage(const std::string& layout, const plugin::Type& type) {
+  return dense_storage(channel_block(layout), type.dims);
+}
+
+DenseStorage dense_storage(int64_t block, std::span<const int64_t> dims) {
   DenseStorage storage;
-  storage.elements = type.elements();
-  const int64_t block = channel_block(layout);
-  if (block == 0 || storage.elements == 0) return storage;
+  storage.elements = 1;
+  for (const int64_t dim : dims) storage.elements *= dim;
+  if (block <= 1 || storage.elements == 0) return storage;
   Padding& padding = storage.padding;
   padding.block = block;
-  padding.images = type.dims[0];
+  padding.images = dims[0];
   padding.pixels = 1;
-  for (size_t axis = 2; axis < type.dims.size(); ++axis) padding.pixels *= type.dims[axis];
-  const int64_t blocks = (type.dims[1] + block - 1) / block;
-  padding.used_lanes = type.dims[1] - (blocks - 1) * block;
+  for (size_t axis = 2; axis < dims.size(); ++axis) padding.pixels *= dims[axis];
+  const int64_t blocks = (dims[1] + block - 1) / block;
+  padding.used_lanes = dims[1] - (blocks - 1) * block;
   padding.image_elements = blocks * padding.pixels * block;
   padding.last_block = (blocks - 1) * padding.pixels * block;
   storage.elements = padding.images * padding.image_elements;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "tessera/backend.h"
@@ -33,6 +34,8 @@ int64_t channel_block(const std::string& layout);
 
 // Throws as channel_block() does.
 DenseStorage dense_storage(const std::string& layout, const plugin::Type& type);
+// Same for a layout with so many channels in a block; at most 1: without padding.
+DenseStorage dense_storage(int64_t block, std::span<const int64_t> dims);
 
 // Sets padding to zero, as the contract demands. A kernel that maps zero to zero need not call it.
 void clear_padding(plugin::RunContext& context, const Padding& padding, void* elements,

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,9 @@ namespace {
 constexpr int64_t kRowBlock = 96;
 // The largest number of terms of a sum that is added up at once.
 constexpr int64_t kMaxTerms = 1536;
+
+// The largest number of columns that a part has in the form of dot products.
+constexpr int64_t kMaxDotColumns = 256;
 
 // With fewer rows on the left, repacking the right matrix does not pay.
 constexpr int64_t kMinRepackedRows = 4;
@@ -67,135 +71,100 @@ PanelSource panels_of(const MatMulProblem& problem) {
   return {problem.depth, problem.columns, problem.right_depth_stride, problem.right_column_stride};
 }
 
-// The computation of a kernel; ports are indices of inputs.
+// The computation of a kernel, for operands of any sizes; ports are indices of inputs.
 struct Work {
-  MatMulProblem problem;
+  MatMulOp op;
   Form form = Form::Panels;
   size_t right = 1;
   std::optional<size_t> addend;
   bool is_addend_whole = false;  // the addend has the shape of the result
   Activation activation;
-  // The number of rows on the left is that of the buffer.
-  bool has_dynamic_rows = false;
+
+  MatMulProblem problem_of(std::span<const Buffer> inputs) const {
+    return matmul_problem_of(op, inputs[0].sizes(), inputs[right].sizes());
+  }
 };
 
-StrassenProduct strassen_product(const Work& work) {
-  return {.rows = work.problem.rows,
-          .columns = work.problem.columns,
-          .depth = work.problem.depth,
-          .left_row_stride = work.problem.left_row_stride};
+StrassenProduct strassen_product(const MatMulProblem& problem) {
+  return {.rows = problem.rows,
+          .columns = problem.columns,
+          .depth = problem.depth,
+          .left_row_stride = problem.left_row_stride};
 }
 
-class MatMulKernel : public plugin::Kernel {
+int64_t workspace_bytes_of(Form form, const MatMulProblem& problem) {
+  if (form == Form::Strassen) return strassen_workspace_bytes(strassen_product(problem));
+  if (form != Form::Repacked) return 0;
+  return packed_floats(panels_of(problem)) * static_cast<int64_t>(sizeof(float));
+}
+
+struct MatMulOperands {
+  const float* left = nullptr;
+  const float* right = nullptr;
+  const float* addend = nullptr;
+  float* to = nullptr;
+};
+
+// For the first row and column.
+GemmEpilogue epilogue_of(const Work& work, const MatMulProblem& problem, const float* addend) {
+  return {.alpha = work.op.alpha,
+          .beta = work.op.beta,
+          .addend = addend,
+          .addend_row_stride = problem.addend_row_stride,
+          .addend_column_stride = problem.addend_column_stride,
+          .activation = work.activation};
+}
+
+// A run in all forms but those of packed weights. A part is some rows of a product by some columns.
+class PartsRun {
  public:
-  MatMulKernel(Work work, int64_t threads)
-      : work_(std::move(work)), threads_(threads), loops_(find_gemm_loops()) {
-    const MatMulProblem& problem = work_.problem;
-    tile_ = work_.form == Form::Dots ? std::min<int64_t>(problem.columns, 256) : loops_.panel;
-    tiles_ = divide_up(problem.columns, tile_);
+  PartsRun(const Work& work, const MatMulProblem& problem, const GemmLoops& loops,
+           const MatMulOperands& operands)
+      : work_(work), problem_(problem), loops_(loops), operands_(operands) {
+    tile_ = work.form == Form::Dots ? std::min(problem.columns, kMaxDotColumns) : loops.panel;
+    tiles_ = problem.columns <= tile_ ? 1 : divide_up(problem.columns, tile_);
+    row_blocks_ = divide_up(problem.rows, kRowBlock);
   }
 
-  int64_t workspace_bytes() const override { return workspace_for(work_); }
-  static int64_t workspace_for(const Work& work) {
-    if (work.form == Form::Strassen) return strassen_workspace_bytes(strassen_product(work));
-    if (work.form != Form::Repacked) return 0;
-    return packed_floats(panels_of(work.problem)) * static_cast<int64_t>(sizeof(float));
-  }
-
-  void run(RunContext& context, std::span<const Buffer> inputs,
-           std::span<const Buffer> outputs) override {
-    const float* left = inputs[0].as<const float>();
-    const float* right = inputs[work_.right].as<const float>();
-    const float* addend = work_.addend ? inputs[*work_.addend].as<const float>() : nullptr;
-    float* to = outputs[0].as<float>();
-    if (work_.form == Form::Repacked) {
-      float* packed = static_cast<float*>(context.workspace());
-      pack_panels(context, panels_of(work_.problem), right, packed);
-      right = packed;
-    }
-    const MatMulProblem& problem = work_.problem;
-    if (work_.form == Form::Strassen) {
-      StrassenOperands operands = {
-          .left = left + problem.left_offsets[0], .right = right, .to = to};
-      (work_.is_addend_whole ? operands.addend : operands.bias) = addend;
-      operands.activation = epilogue_for(nullptr).activation;
-      return run_strassen(context, strassen_product(work_), threads_, operands,
-                          context.workspace());
-    }
-    const int64_t rows =
-        work_.has_dynamic_rows ? inputs[0].elements() / problem.depth : problem.rows;
-    if (work_.form == Form::Packed && problem.count == 1) {
-      return run_packed(context, rows, {left + problem.left_offsets[0], right, to}, addend);
-    }
-    const int64_t parts = tiles_ * divide_up(rows, kRowBlock);
-    const double flops = 2 * static_cast<double>(rows) * static_cast<double>(problem.columns) *
-                         static_cast<double>(problem.depth) / static_cast<double>(parts);
+  void run(RunContext& context) const {
+    const int64_t parts = problem_.count * tiles_ * row_blocks_;
+    const double flops = problem_.flops() / static_cast<double>(parts);
     const int64_t grain = static_cast<int64_t>(kGrainFlops / (flops + 1)) + 1;
-    context.parallel_for(problem.count * parts, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t index = begin; index < end; ++index) {
-        run_part(index, rows, left, right, addend, to);
-      }
+    context.parallel_for(parts, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t index = begin; index < end; ++index) run_part(index);
     });
   }
 
  private:
-  GemmEpilogue epilogue_for(const float* addend) const {
-    const MatMulProblem& problem = work_.problem;
-    GemmEpilogue epilogue = {.alpha = problem.alpha,
-                             .beta = problem.beta,
-                             .addend = addend,
-                             .activation = work_.activation};
-    epilogue.addend_row_stride =
-        work_.is_addend_whole ? problem.columns : problem.addend_row_stride;
-    epilogue.addend_column_stride = work_.is_addend_whole ? 1 : problem.addend_column_stride;
-    return epilogue;
-  }
-
-  void run_packed(RunContext& context, int64_t rows, PackedOperands operands,
-                  const float* addend) const {
-    const MatMulProblem& problem = work_.problem;
-    operands.epilogue = epilogue_for(addend);
-    run_packed_product(context,
-                       {.rows = rows,
-                        .columns = problem.columns,
-                        .depth = problem.depth,
-                        .left_row_stride = problem.left_row_stride,
-                        .left_depth_stride = problem.left_depth_stride},
-                       threads_, operands, nullptr);
-  }
-
-  void run_part(int64_t index, int64_t rows, const float* left, const float* right,
-                const float* addend, float* to) const {
-    const MatMulProblem& problem = work_.problem;
-    const int64_t row_blocks = divide_up(rows, kRowBlock);
-    const int64_t row = index % row_blocks * kRowBlock;
-    const int64_t tile = index / row_blocks % tiles_;
-    const int64_t product = index / row_blocks / tiles_;
+  void run_part(int64_t index) const {
+    const int64_t row = index % row_blocks_ * kRowBlock;
+    const int64_t tile = index / row_blocks_ % tiles_;
+    const int64_t product = index / row_blocks_ / tiles_;
     const int64_t column = tile * tile_;
-    const auto position = static_cast<size_t>(product);
-    const bool is_packed = work_.form == Form::Packed || work_.form == Form::Repacked;
-    GemmBlock part = {.left_row_stride = problem.left_row_stride,
-                      .left_depth_stride = problem.left_depth_stride,
-                      .right_depth_stride = is_packed ? loops_.panel : problem.right_depth_stride,
-                      .right_column_stride = problem.right_column_stride,
-                      .rows = std::min(kRowBlock, rows - row),
-                      .columns = std::min(tile_, problem.columns - column),
-                      .depth = problem.depth,
-                      .to_row_stride = problem.columns};
-    part.left = left + problem.left_offsets[position] + row * problem.left_row_stride;
-    part.right = right + (problem.has_shared_right() ? 0 : problem.right_offsets[position]) +
-                 column * (is_packed ? problem.depth : problem.right_column_stride);
-    const int64_t first = (product * rows + row) * problem.columns + column;
-    part.to = to + first;
-    part.epilogue = epilogue_for(addend);
-    if (addend != nullptr) {
+    const MatMulBatch::Offsets offsets = problem_.batch.offsets_of(product);
+    const bool is_packed = work_.form == Form::Repacked;
+    GemmBlock part = {.left_row_stride = problem_.left_row_stride,
+                      .left_depth_stride = problem_.left_depth_stride,
+                      .right_depth_stride = is_packed ? loops_.panel : problem_.right_depth_stride,
+                      .right_column_stride = problem_.right_column_stride,
+                      .rows = std::min(kRowBlock, problem_.rows - row),
+                      .columns = std::min(tile_, problem_.columns - column),
+                      .depth = problem_.depth,
+                      .to_row_stride = problem_.columns};
+    part.left = operands_.left + offsets.left + row * problem_.left_row_stride;
+    part.right = operands_.right + offsets.right +
+                 column * (is_packed ? problem_.depth : problem_.right_column_stride);
+    const int64_t first = (product * problem_.rows + row) * problem_.columns + column;
+    part.to = operands_.to + first;
+    part.epilogue = epilogue_of(work_, problem_, operands_.addend);
+    if (operands_.addend != nullptr) {
       part.epilogue.addend += work_.is_addend_whole ? first
-                                                    : row * problem.addend_row_stride +
-                                                          column * problem.addend_column_stride;
+                                                    : row * problem_.addend_row_stride +
+                                                          column * problem_.addend_column_stride;
     }
     // The next panel is needed after the last rows of this one.
-    if (is_packed && row + part.rows == rows && tile + 1 < tiles_) {
-      part.ahead = part.right + loops_.panel * problem.depth;
+    if (is_packed && row + part.rows == problem_.rows && tile + 1 < tiles_) {
+      part.ahead = part.right + loops_.panel * problem_.depth;
     }
     run_in_depths(part);
   }
@@ -231,11 +200,73 @@ class MatMulKernel : public plugin::Kernel {
     }
   }
 
-  Work work_;
-  int64_t threads_;
-  GemmLoops loops_;
+  const Work& work_;
+  const MatMulProblem& problem_;
+  const GemmLoops& loops_;
+  const MatMulOperands& operands_;
   int64_t tile_ = 1;
   int64_t tiles_ = 1;
+  int64_t row_blocks_ = 1;
+};
+
+class MatMulKernel : public plugin::Kernel {
+ public:
+  // `workspace_bytes`: for the sizes of the proposal.
+  MatMulKernel(const Work& work, int64_t workspace_bytes, int64_t threads)
+      : work_(work),
+        workspace_bytes_(workspace_bytes),
+        threads_(threads),
+        loops_(find_gemm_loops()) {}
+
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    const MatMulProblem problem = work_.problem_of(inputs);
+    MatMulOperands operands = {
+        .left = inputs[0].as<const float>(),
+        .right = inputs[work_.right].as<const float>(),
+        .addend = work_.addend ? inputs[*work_.addend].as<const float>() : nullptr,
+        .to = outputs[0].as<float>()};
+    if (work_.form == Form::Packed) return run_packed(context, problem, operands);
+    if (work_.form == Form::Strassen) return run_strassen_product(context, problem, operands);
+    if (work_.form == Form::Repacked) {
+      float* packed = static_cast<float*>(context.workspace());
+      pack_panels(context, panels_of(problem), operands.right, packed);
+      operands.right = packed;
+    }
+    PartsRun(work_, problem, loops_, operands).run(context);
+  }
+
+ private:
+  void run_packed(RunContext& context, const MatMulProblem& problem,
+                  const MatMulOperands& operands) const {
+    run_packed_product(context,
+                       {.rows = problem.rows,
+                        .columns = problem.columns,
+                        .depth = problem.depth,
+                        .left_row_stride = problem.left_row_stride,
+                        .left_depth_stride = problem.left_depth_stride},
+                       threads_,
+                       {.left = operands.left,
+                        .right = operands.right,
+                        .to = operands.to,
+                        .epilogue = epilogue_of(work_, problem, operands.addend)},
+                       nullptr);
+  }
+
+  void run_strassen_product(RunContext& context, const MatMulProblem& problem,
+                            const MatMulOperands& given) const {
+    StrassenOperands operands = {.left = given.left, .right = given.right, .to = given.to};
+    (work_.is_addend_whole ? operands.addend : operands.bias) = given.addend;
+    operands.activation = work_.activation;
+    run_strassen(context, strassen_product(problem), threads_, operands, context.workspace());
+  }
+
+  Work work_;
+  int64_t workspace_bytes_;
+  int64_t threads_;
+  GemmLoops loops_;
 };
 
 // A MatMul or Gemm and the nodes that are fused with it.
@@ -256,13 +287,14 @@ class MatMulOffer {
       : context_(context),
         node_(node),
         activations_(activations),
-        problem_(matmul_problem_of(node)) {}
+        op_(matmul_op_of(node)),
+        problem_(matmul_problem_of(op_, node.input(0).type().dims, node.input(1).type().dims)) {}
 
   void offer() {
     Group group = {.nodes = {node_.id()}, .result = node_.output(0).id()};
-    group.addend = problem_.addend;
+    group.addend = op_.addend;
     std::vector<Group> groups = {group};
-    if (group.addend < 0 && problem_.alpha == 1 && append_sum(group)) groups.push_back(group);
+    if (group.addend < 0 && op_.alpha == 1 && append_sum(group)) groups.push_back(group);
     if (append_activation(group)) groups.push_back(group);
     for (size_t index = groups.size(); index-- > 0;) offer_group(groups[index]);
   }
@@ -282,8 +314,9 @@ class MatMulOffer {
                          type.dims.back() == problem_.columns;
     if (added == type) {
       group.is_addend_whole = true;
+      op_.has_addend_rows = op_.has_addend_columns = true;
     } else if (is_last || added.elements() == 1) {
-      problem_.addend_column_stride = added.elements() == 1 ? 0 : 1;
+      op_.has_addend_columns = added.elements() != 1;
     } else {
       return false;
     }
@@ -314,7 +347,7 @@ class MatMulOffer {
     const bool has_columns = problem_.right_column_stride == 1;
     const bool has_vectors = problem_.right_depth_stride == 1 || problem_.depth == 1;
     const bool is_left_vector = problem_.left_depth_stride == 1 || problem_.depth == 1;
-    const bool is_one = problem_.has_shared_right();
+    const bool is_one = problem_.has_shared_right;
     if (node_.input(1).is_constant() && is_one) add(group, Form::Packed);
     if (node_.input(1).is_constant() && has_strassen(group)) add(group, Form::Strassen);
     if (is_left_vector && has_vectors) add(group, Form::Dots);
@@ -327,15 +360,15 @@ class MatMulOffer {
 
   // Whether the product is followed by a sum with one row for all, or with a matrix.
   bool has_strassen(const Group& group) const {
-    const bool adds_row = problem_.addend_row_stride == 0 && problem_.addend_column_stride == 1;
+    const bool adds_row = !op_.has_addend_rows && op_.has_addend_columns;
     const bool has_sum = group.addend < 0 || group.is_addend_whole || adds_row;
-    return problem_.count == 1 && problem_.has_shared_right() && problem_.left_depth_stride == 1 &&
-           !group.activation.is_gated() && problem_.alpha == 1 && problem_.beta == 1 && has_sum &&
+    return problem_.has_shared_right && problem_.left_depth_stride == 1 &&
+           !group.activation.is_gated() && op_.alpha == 1 && op_.beta == 1 && has_sum &&
            admits_strassen(context_, {problem_.rows, problem_.columns, problem_.depth});
   }
 
   void add(const Group& group, Form form) {
-    Work work = {.problem = problem_, .form = form, .activation = group.activation};
+    Work work = {.op = op_, .form = form, .activation = group.activation};
     work.is_addend_whole = group.is_addend_whole;
     Candidate candidate;
     candidate.nodes = group.nodes;
@@ -360,35 +393,33 @@ class MatMulOffer {
       candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
       candidate.outputs[0].in_place_input = static_cast<int32_t>(*work.addend);
     }
-    // Halves of the rows are added.
-    if (problem_.has_dynamic_rows() && form != Form::Strassen) {
-      work.has_dynamic_rows = true;
-      candidate.built_for = all_but_rows(candidate, work);
-    }
-    candidate.workspace_bytes = MatMulKernel::workspace_for(work);
+    set_sizes(candidate, work);
     const auto bytes = static_cast<double>(node_.input(0).type().dense_bytes() +
                                            node_.input(1).type().dense_bytes() +
                                            node_.output(0).type().dense_bytes());
     const double flops = problem_.flops() * (form == Form::Strassen ? 7.0 / 8 : 1);
     candidate.optimistic_seconds = context_.optimistic_seconds(flops, bytes);
-    candidate.build = [work](const plugin::BuildOptions& options) {
-      return std::make_unique<MatMulKernel>(work, options.threads);
+    candidate.build = [work, workspace_bytes =
+                                 candidate.workspace_bytes](const plugin::BuildOptions& options) {
+      return std::make_unique<MatMulKernel>(work, workspace_bytes, options.threads);
     };
     context_.add(std::move(candidate));
   }
 
-  // All dimensions but the rows of the left matrix, and of an addend with the shape of the result.
-  std::vector<tessera_built_for> all_but_rows(const Candidate& candidate, const Work& work) const {
-    std::vector<tessera_built_for> built_for;
-    for (size_t port = 0; port < candidate.inputs.size(); ++port) {
-      const bool has_rows = port == 0 || (work.is_addend_whole && port == *work.addend);
-      const auto rank = static_cast<int32_t>(
-          context_.graph().value(candidate.inputs[port].value).type().dims.size());
-      for (int32_t axis = has_rows ? std::max(rank - 1, 0) : 0; axis < rank; ++axis) {
-        built_for.push_back({static_cast<int32_t>(port), axis});
+  // Packed weights have the dimensions for which they were packed; all others are arguments.
+  void set_sizes(Candidate& candidate, const Work& work) const {
+    candidate.built_for.emplace();
+    if (work.form == Form::Packed || work.form == Form::Strassen) {
+      const auto rank = static_cast<int32_t>(node_.input(1).type().dims.size());
+      for (int32_t axis = 0; axis < rank; ++axis) {
+        candidate.built_for->push_back({static_cast<int32_t>(work.right), axis});
       }
     }
-    return built_for;
+    candidate.workspace_bytes = workspace_bytes_of(work.form, problem_);
+    if (candidate.workspace_bytes == 0) return;
+    candidate.workspace_for = [work](std::span<const Buffer> inputs, std::span<const Buffer>) {
+      return workspace_bytes_of(work.form, work.problem_of(inputs));
+    };
   }
 
   static size_t port_of(Candidate& candidate, int32_t value) {
@@ -402,14 +433,17 @@ class MatMulOffer {
   ProposeContext& context_;
   Node node_;
   const Activations& activations_;
-  MatMulProblem problem_;
+  MatMulOp op_;
+  MatMulProblem problem_;  // for the sizes of the proposal
 };
 
 void offer_generic(ProposeContext& context, const Node& node) {
   const GenericMatMul multiply = find_generic_matmul(node.output(0).type().data_type);
   if (multiply == nullptr) refuse("has no matmul for this element type");
-  const MatMulProblem problem = matmul_problem_of(node);
-  const bool is_scaled = problem.alpha != 1 || (problem.addend >= 0 && problem.beta != 1);
+  const MatMulOp op = matmul_op_of(node);
+  const MatMulProblem problem =
+      matmul_problem_of(op, node.input(0).type().dims, node.input(1).type().dims);
+  const bool is_scaled = op.alpha != 1 || (op.addend >= 0 && op.beta != 1);
   if (is_scaled && node.output(0).type().data_type != TESSERA_FLOAT64) {
     refuse("does not scale the result of an integer matmul");
   }
@@ -422,15 +456,17 @@ void offer_generic(ProposeContext& context, const Node& node) {
   };
   const size_t right = position(node.input(1).id());
   const std::optional<size_t> addend =
-      problem.addend < 0 ? std::nullopt : std::optional(position(problem.addend));
+      op.addend < 0 ? std::nullopt : std::optional(position(op.addend));
   const auto bytes = static_cast<double>(node.output(0).type().dense_bytes());
   candidate.optimistic_seconds = context.optimistic_seconds(problem.flops(), bytes);
+  candidate.built_for.emplace();
   candidate.build = [=](const plugin::BuildOptions&) {
-    return plugin::make_kernel(
-        [=](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
-          multiply(run, problem, inputs[0].data, inputs[right].data,
-                   addend ? inputs[*addend].data : nullptr, outputs[0].data);
-        });
+    return plugin::make_kernel([=](RunContext& run, std::span<const Buffer> inputs,
+                                   std::span<const Buffer> outputs) {
+      const MatMulProblem sized = matmul_problem_of(op, inputs[0].sizes(), inputs[right].sizes());
+      multiply(run, op, sized, inputs[0].data, inputs[right].data,
+               addend ? inputs[*addend].data : nullptr, outputs[0].data);
+    });
   };
   context.add(std::move(candidate));
 }

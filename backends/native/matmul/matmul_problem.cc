@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <vector>
 
 #include "base/element_type.h"
 #include "base/grain.h"
-#include "tessera/backend_ops.h"
+#include "base/refusal.h"
 
 namespace tessera::native {
 
@@ -15,92 +16,101 @@ using plugin::Value;
 
 namespace {
 
-// The offset of the matrix of each product, for batches of `dims` that broadcast to `batch`.
-std::vector<int64_t> starts_of(const std::vector<int64_t>& dims, const std::vector<int64_t>& batch,
-                               int64_t matrix) {
-  std::vector<int64_t> strides = plugin::broadcast_strides(dims, batch.size());
-  for (int64_t& stride : strides) stride *= matrix;
-  return batch_offsets(batch, strides);
+// The last two dimensions of an operand, and its batch before them. A vector on the left is a row,
+// a vector on the right is a column.
+struct Operand {
+  std::span<const int64_t> batch = {};
+  int64_t rows = 1;
+  int64_t columns = 1;
+};
+
+Operand operand_of(std::span<const int64_t> dims, bool is_left) {
+  if (dims.size() == 1) {
+    return {.rows = is_left ? 1 : dims[0], .columns = is_left ? dims[0] : 1};
+  }
+  const size_t batch_axes = dims.size() - 2;
+  return {dims.first(batch_axes), dims[batch_axes], dims[batch_axes + 1]};
 }
 
-MatMulProblem problem_of_matmul(const Node& node) {
-  std::vector<int64_t> left = node.input(0).type().dims;
-  std::vector<int64_t> right = node.input(1).type().dims;
-  if (left.size() == 1) left.insert(left.begin(), 1);
-  if (right.size() == 1) right.push_back(1);
+// Walks through the batch of an operand from the innermost axis outwards.
+class BatchAxes {
+ public:
+  BatchAxes(std::span<const int64_t> dims, int64_t matrix) : dims_(dims), stride_(matrix) {}
+
+  struct Step {
+    int64_t dim = 1;
+    int64_t stride = 0;  // 0: broadcast
+  };
+  Step next() {
+    if (dims_.empty()) return {};
+    const int64_t dim = dims_.back();
+    dims_ = dims_.first(dims_.size() - 1);
+    const Step step = {dim, dim == 1 ? 0 : stride_};
+    stride_ *= dim;
+    return step;
+  }
+
+ private:
+  std::span<const int64_t> dims_;
+  int64_t stride_;
+};
+
+MatMulProblem problem_of_matmul(std::span<const int64_t> left_dims,
+                                std::span<const int64_t> right_dims) {
+  const Operand left = operand_of(left_dims, true);
+  const Operand right = operand_of(right_dims, false);
   MatMulProblem problem;
-  problem.rows = left[left.size() - 2];
-  problem.depth = left.back();
-  problem.columns = right.back();
+  problem.rows = left.rows;
+  problem.depth = left.columns;
+  problem.columns = right.columns;
   problem.left_row_stride = problem.depth;
   problem.right_depth_stride = problem.columns;
-  left.resize(left.size() - 2);
-  right.resize(right.size() - 2);
-  const bool is_one = std::all_of(right.begin(), right.end(), [](int64_t dim) { return dim == 1; });
-  if (is_one) {
-    for (const int64_t dim : left) problem.rows *= dim;
-    problem.left_offsets = {0};
+  problem.has_shared_right =
+      std::all_of(right.batch.begin(), right.batch.end(), [](int64_t dim) { return dim == 1; });
+  if (problem.has_shared_right) {
+    for (const int64_t dim : left.batch) problem.rows *= dim;
     return problem;
   }
-  std::vector<int64_t> batch(std::max(left.size(), right.size()), 1);
-  for (const std::vector<int64_t>* dims : {&left, &right}) {
-    const size_t offset = batch.size() - dims->size();
-    for (size_t axis = 0; axis < dims->size(); ++axis) {
-      if ((*dims)[axis] != 1) batch[offset + axis] = (*dims)[axis];
-    }
+  BatchAxes of_left(left.batch, left.rows * left.columns);
+  BatchAxes of_right(right.batch, right.rows * right.columns);
+  for (size_t axis = std::max(left.batch.size(), right.batch.size()); axis-- > 0;) {
+    const BatchAxes::Step one = of_left.next();
+    const BatchAxes::Step other = of_right.next();
+    const int64_t dim = one.dim == 1 ? other.dim : one.dim;
+    problem.count *= dim;
+    problem.batch.add({dim, one.stride, other.stride});
   }
-  problem.left_offsets = starts_of(left, batch, problem.rows * problem.depth);
-  problem.right_offsets = starts_of(right, batch, problem.depth * problem.columns);
-  problem.count = static_cast<int64_t>(problem.left_offsets.size());
   return problem;
 }
 
-MatMulProblem problem_of_gemm(const Node& node) {
-  const plugin::Attributes attributes = node.attributes();
-  const std::vector<int64_t> left = node.input(0).type().dims;
-  const std::vector<int64_t> right = node.input(1).type().dims;
-  const bool is_left_transposed = attributes.get_int("transA") != 0;
-  const bool is_right_transposed = attributes.get_int("transB") != 0;
+MatMulProblem problem_of_gemm(const MatMulOp& op, std::span<const int64_t> left,
+                              std::span<const int64_t> right) {
   MatMulProblem problem;
-  problem.rows = left[is_left_transposed ? 1 : 0];
-  problem.depth = left[is_left_transposed ? 0 : 1];
-  problem.columns = right[is_right_transposed ? 0 : 1];
-  problem.left_offsets = {0};
-  problem.left_row_stride = is_left_transposed ? 1 : problem.depth;
-  problem.left_depth_stride = is_left_transposed ? problem.rows : 1;
-  problem.right_depth_stride = is_right_transposed ? 1 : problem.columns;
-  problem.right_column_stride = is_right_transposed ? problem.depth : 1;
-  problem.alpha = attributes.get_float("alpha", 1);
-  problem.beta = attributes.get_float("beta", 1);
-  const Value addend = node.input(2);
-  // As in BLAS, C is not read if beta is 0, even if it holds NaN.
-  if (!addend.is_present() || problem.beta == 0) {
-    problem.beta = 1;
-    return problem;
-  }
-  const std::vector<int64_t> dims = addend.type().dims;
-  problem.addend = addend.id();
-  problem.addend_column_stride = !dims.empty() && dims.back() != 1 ? 1 : 0;
-  if (dims.size() == 2 && dims[0] != 1) problem.addend_row_stride = dims[1];
+  problem.rows = left[op.is_left_transposed ? 1 : 0];
+  problem.depth = left[op.is_left_transposed ? 0 : 1];
+  problem.columns = right[op.is_right_transposed ? 0 : 1];
+  problem.left_row_stride = op.is_left_transposed ? 1 : problem.depth;
+  problem.left_depth_stride = op.is_left_transposed ? problem.rows : 1;
+  problem.right_depth_stride = op.is_right_transposed ? 1 : problem.columns;
+  problem.right_column_stride = op.is_right_transposed ? problem.depth : 1;
   return problem;
 }
 
 constexpr int64_t kTile = 128;
 
 template <class T>
-void multiply(RunContext& context, const MatMulProblem& problem, const void* left,
-              const void* right, const void* addend, void* to) {
+void multiply(RunContext& context, const MatMulOp& op, const MatMulProblem& problem,
+              const void* left, const void* right, const void* addend, void* to) {
   // Integers wrap around as narrower ones do.
   using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
   const T* added = static_cast<const T*>(addend);
   const int64_t grain = kGrain / (problem.depth * problem.columns + 1) + 1;
   const auto multiply_row = [&](int64_t index, int64_t column, int64_t count) {
-    const auto which = static_cast<size_t>(index / problem.rows);
+    const MatMulBatch::Offsets offsets = problem.batch.offsets_of(index / problem.rows);
     const int64_t row = index % problem.rows;
-    const T* a =
-        static_cast<const T*>(left) + problem.left_offsets[which] + row * problem.left_row_stride;
-    const T* b = static_cast<const T*>(right) + column * problem.right_column_stride +
-                 (problem.has_shared_right() ? 0 : problem.right_offsets[which]);
+    const T* a = static_cast<const T*>(left) + offsets.left + row * problem.left_row_stride;
+    const T* b =
+        static_cast<const T*>(right) + offsets.right + column * problem.right_column_stride;
     Sum sums[kTile] = {};
     for (int64_t depth = 0; depth < problem.depth; ++depth) {
       const auto factor = static_cast<Sum>(a[depth * problem.left_depth_stride]);
@@ -116,8 +126,8 @@ void multiply(RunContext& context, const MatMulProblem& problem, const void* lef
                                         : added + row * problem.addend_row_stride +
                                               (column + position) * problem.addend_column_stride;
       if constexpr (std::is_floating_point_v<T>) {
-        sum *= problem.alpha;
-        if (other != nullptr) sum += *other * static_cast<T>(problem.beta);
+        sum *= op.alpha;
+        if (other != nullptr) sum += *other * static_cast<T>(op.beta);
       } else if (other != nullptr) {
         sum += static_cast<Sum>(*other);
       }
@@ -135,24 +145,47 @@ void multiply(RunContext& context, const MatMulProblem& problem, const void* lef
 
 }  // namespace
 
-std::vector<int64_t> batch_offsets(const std::vector<int64_t>& batch,
-                                   const std::vector<int64_t>& strides) {
-  int64_t count = 1;
-  for (const int64_t dim : batch) count *= dim;
-  std::vector<int64_t> offsets;
-  for (int64_t index = 0; index < count; ++index) {
-    int64_t rest = index;
-    int64_t offset = 0;
-    for (size_t axis = batch.size(); axis-- > 0; rest /= batch[axis]) {
-      offset += rest % batch[axis] * strides[axis];
-    }
-    offsets.push_back(offset);
-  }
-  return offsets;
+MatMulOp matmul_op_of(const Node& node) {
+  MatMulOp op = {.is_gemm = node.op() == "Gemm"};
+  if (!op.is_gemm) return op;
+  const plugin::Attributes attributes = node.attributes();
+  op.is_left_transposed = attributes.get_int("transA") != 0;
+  op.is_right_transposed = attributes.get_int("transB") != 0;
+  op.alpha = attributes.get_float("alpha", 1);
+  const float beta = attributes.get_float("beta", 1);
+  const Value addend = node.input(2);
+  // As in BLAS, C is not read if beta is 0, even if it holds NaN.
+  if (!addend.is_present() || beta == 0) return op;
+  const std::vector<int64_t> dims = addend.type().dims;
+  op.beta = beta;
+  op.addend = addend.id();
+  op.has_addend_columns = !dims.empty() && dims.back() != 1;
+  op.has_addend_rows = dims.size() == 2 && dims[0] != 1;
+  return op;
 }
 
-MatMulProblem matmul_problem_of(const Node& node) {
-  return node.op() == "Gemm" ? problem_of_gemm(node) : problem_of_matmul(node);
+void MatMulBatch::add(const Axis& axis) {
+  if (axis.dim == 1) return;
+  if (rank > 0) {
+    Axis& inner = axes[rank - 1];
+    if (axis.left == inner.left * inner.dim && axis.right == inner.right * inner.dim) {
+      inner.dim *= axis.dim;
+      return;
+    }
+  }
+  if (rank == kMaxAxes) refuse("takes batches that broadcast in fewer ways only");
+  axes[rank++] = axis;
+}
+
+MatMulProblem matmul_problem_of(const MatMulOp& op, std::span<const int64_t> left,
+                                std::span<const int64_t> right) {
+  MatMulProblem problem =
+      op.is_gemm ? problem_of_gemm(op, left, right) : problem_of_matmul(left, right);
+  if (op.has_addend_columns) problem.addend_column_stride = 1;
+  if (op.has_addend_rows) {
+    problem.addend_row_stride = op.has_addend_columns ? problem.columns : 1;
+  }
+  return problem;
 }
 
 GenericMatMul find_generic_matmul(int32_t data_type) {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <string>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "base/divide_up.h"
 #include "base/families.h"
 #include "base/grain.h"
 #include "base/refusal.h"
@@ -59,52 +61,75 @@ bool is_training(const Node& node) {
   return false;
 }
 
+// The number of channels is a constant in the kernel, the other sizes are those of each run.
+struct BatchProblem {
+  std::optional<ChannelLayout> layout;  // nullopt: row-major
+  double epsilon = 0;
+  bool has_relu = false;
+  std::vector<size_t> input_ports;  // of each input of the node
+
+  FeatureMap map_of(std::span<const int64_t> dims) const {
+    if (layout) return feature_map_of(*layout, dims);
+    const FeatureMap map = row_major_feature_map(dims);
+    // The channels of a single pixel are contiguous.
+    if (map.pixels == 1) {
+      return {.images = 1, .pixels = dims[0], .lanes = dims[1], .channels = dims[1]};
+    }
+    return map;
+  }
+};
+
+// The number of pixels for which parameters are stored, if there are so many.
+int64_t max_repeats_of(const FeatureMap& map) {
+  return map.lanes == 1 ? 1 : divide_up(kMinPeriod, map.lanes);
+}
+
 class BatchKernel : public plugin::Kernel {
  public:
-  BatchKernel(const FeatureMap& map, double epsilon, bool has_relu, std::vector<size_t> input_ports)
-      : map_(map),
-        epsilon_(epsilon),
-        has_relu_(has_relu),
-        input_ports_(std::move(input_ports)),
-        repeats_(repeats_of(map)),
+  BatchKernel(BatchProblem problem, int64_t workspace_bytes)
+      : problem_(std::move(problem)),
+        workspace_bytes_(workspace_bytes),
         loops_(find_normalization_loops()) {}
 
+  // For any number of pixels.
   static int64_t workspace_for(const FeatureMap& map) {
-    return 3 * floats_of(map) * static_cast<int64_t>(sizeof(float));
+    return 3 * map.blocks * map.lanes * max_repeats_of(map) * static_cast<int64_t>(sizeof(float));
   }
-  int64_t workspace_bytes() const override { return workspace_for(map_); }
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
+    const FeatureMap map = problem_.map_of(inputs[0].sizes());
+    const int64_t repeats = std::min(max_repeats_of(map), map.pixels);
+    const int64_t period = map.lanes * repeats;
+    const int64_t floats = map.blocks * period;
     float* means = static_cast<float*>(context.workspace());
-    prepare(inputs, means);
-    const int64_t floats = floats_of(map_);
-    const float* factors = means + floats;
-    const float* shifts = factors + floats;
+    float* factors = means + floats;
+    float* shifts = factors + floats;
+    prepare(inputs, map, repeats, means, factors, shifts);
     const float* from = inputs[0].as<const float>();
     float* to = outputs[0].as<float>();
-    const int64_t period = map_.lanes * repeats_;
-    const int64_t block = map_.pixels * map_.lanes;
+    const int64_t block = map.pixels * map.lanes;
     // Pieces of a block, each of whole periods, small enough for staging.
     const int64_t piece = std::max<int64_t>(1, StagedWriter::kFloats / period) * period;
-    const StagedWriter writer(map_.images * map_.blocks * block, to == from);
+    const StagedWriter writer(map.images * map.blocks * block, to == from);
     const int64_t pieces = (block + piece - 1) / piece;
     const int64_t grain = kGrain / std::min(piece, block) + 1;
-    const int64_t count = map_.images * map_.blocks * pieces;
+    const int64_t count = map.images * map.blocks * pieces;
     context.parallel_for(count, grain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
-        const int64_t which = index / pieces % map_.blocks;
+        const int64_t which = index / pieces % map.blocks;
         const int64_t first = index % pieces * piece;
         const int64_t start = index / pieces * block + first;
         const int64_t length = std::min(piece, block - first);
         writer.write(to + start, 0, 1, length, [&](int64_t, int64_t, float* target) {
-          if (map_.lanes == 1) {
+          if (map.lanes == 1) {
             loops_.affine(from + start, target, length,
-                          {means[which], factors[which], shifts[which], has_relu_});
+                          {means[which], factors[which], shifts[which], problem_.has_relu});
           } else {
             loops_.periodic(from + start, target, length,
                             {means + which * period, factors + which * period,
-                             shifts + which * period, period, has_relu_});
+                             shifts + which * period, period, problem_.has_relu});
           }
         });
       }
@@ -113,30 +138,22 @@ class BatchKernel : public plugin::Kernel {
   }
 
  private:
-  static int64_t repeats_of(const FeatureMap& map) {
-    if (map.lanes == 1) return 1;
-    return std::min((kMinPeriod + map.lanes - 1) / map.lanes, map.pixels);
-  }
-  static int64_t floats_of(const FeatureMap& map) {
-    return map.blocks * map.lanes * repeats_of(map);
-  }
-
   // The parameters of each lane, repeated for the pixels of a period. Padding stays zero.
-  void prepare(std::span<const Buffer> inputs, float* means) const {
-    const auto given = [&](size_t index) { return inputs[input_ports_[index]].as<const float>(); };
-    const int64_t floats = floats_of(map_);
-    float* factors = means + floats;
-    float* shifts = factors + floats;
-    const int64_t period = map_.lanes * repeats_;
-    for (int64_t lane = 0; lane < map_.blocks * map_.lanes; ++lane) {
+  void prepare(std::span<const Buffer> inputs, const FeatureMap& map, int64_t repeats, float* means,
+               float* factors, float* shifts) const {
+    const auto given = [&](size_t index) {
+      return inputs[problem_.input_ports[index]].as<const float>();
+    };
+    const int64_t period = map.lanes * repeats;
+    for (int64_t lane = 0; lane < map.blocks * map.lanes; ++lane) {
       Affine one = {0, 0, 0, false};
-      if (lane < map_.channels) {
-        const double deviation = std::sqrt(double{given(4)[lane]} + epsilon_);
+      if (lane < map.channels) {
+        const double deviation = std::sqrt(double{given(4)[lane]} + problem_.epsilon);
         one = {given(3)[lane], static_cast<float>(given(1)[lane] / deviation), given(2)[lane],
                false};
       }
-      int64_t position = lane / map_.lanes * period + lane % map_.lanes;
-      for (int64_t repeat = 0; repeat < repeats_; ++repeat, position += map_.lanes) {
+      int64_t position = lane / map.lanes * period + lane % map.lanes;
+      for (int64_t repeat = 0; repeat < repeats; ++repeat, position += map.lanes) {
         means[position] = one.mean;
         factors[position] = one.factor;
         shifts[position] = one.shift;
@@ -144,11 +161,8 @@ class BatchKernel : public plugin::Kernel {
     }
   }
 
-  FeatureMap map_;
-  double epsilon_;
-  bool has_relu_;
-  std::vector<size_t> input_ports_;
-  int64_t repeats_;
+  BatchProblem problem_;
+  int64_t workspace_bytes_;
   NormalizationLoops loops_;
 };
 
@@ -164,26 +178,32 @@ void check_batch_normalization(const Node& node) {
   if (node.input(0).type().rank < 2) refuse("needs batch and channels");
 }
 
-void add_batch_normalization(ProposeContext& context, const Node& node, const FeatureMap& map,
-                             const std::string& layout, const Node* relu) {
+void add_batch_normalization(ProposeContext& context, const Node& node,
+                             std::optional<ChannelLayout> layout, const Node* relu) {
   Ports ports(node);
   Candidate& candidate = ports.candidate;
-  candidate.inputs[0].layout = candidate.outputs[0].layout = layout;
+  if (layout) candidate.inputs[0].layout = candidate.outputs[0].layout = layout_name(*layout);
   if (relu != nullptr) {
     candidate.nodes.push_back(relu->id());
     std::sort(candidate.nodes.begin(), candidate.nodes.end());
     candidate.outputs[0].value = relu->output(0).id();
   }
+  const BatchProblem problem = {.layout = layout,
+                                .epsilon = double{node.attributes().get_float("epsilon", 1e-5F)},
+                                .has_relu = relu != nullptr,
+                                .input_ports = ports.input_ports};
+  const plugin::Type type = node.input(0).type();
+  const FeatureMap map = problem.map_of(type.dims);
   candidate.algorithm = map.lanes == 1 ? "channels" : "pixels";
   allow_in_place(candidate);
-  candidate.workspace_bytes = BatchKernel::workspace_for(map);
-  const auto elements = static_cast<double>(node.input(0).type().elements());
+  candidate.built_for = std::vector{kBuiltForChannels};
+  const int64_t workspace_bytes = BatchKernel::workspace_for(map);
+  candidate.workspace_bytes = workspace_bytes;
+  const auto elements = static_cast<double>(type.elements());
   candidate.optimistic_seconds =
       context.optimistic_seconds(2 * elements, 2 * elements * sizeof(float));
-  candidate.build = [map, epsilon = double{node.attributes().get_float("epsilon", 1e-5F)},
-                     has_relu = relu != nullptr,
-                     input_ports = ports.input_ports](const plugin::BuildOptions&) {
-    return std::make_unique<BatchKernel>(map, epsilon, has_relu, input_ports);
+  candidate.build = [problem, workspace_bytes](const plugin::BuildOptions&) {
+    return std::make_unique<BatchKernel>(problem, workspace_bytes);
   };
   context.add(std::move(candidate));
 }
@@ -194,23 +214,17 @@ void offer_batch_normalization(ProposeContext& context, const Node& node, const 
   if (node.input(0).type().elements() == 0) refuse("there are no elements to normalise");
   for (const ChannelLayout layout : kChannelLayouts) {
     if (!differs_from_row_major(layout, dims)) continue;
-    add_batch_normalization(context, node, feature_map_of(layout, dims), layout_name(layout), relu);
+    add_batch_normalization(context, node, layout, relu);
   }
-  FeatureMap map = row_major_feature_map(dims);
-  // The channels of a single pixel are contiguous.
-  if (map.pixels == 1) {
-    map = {.images = 1, .pixels = dims[0], .lanes = dims[1], .channels = dims[1]};
-  }
-  add_batch_normalization(context, node, map, TESSERA_LAYOUT_DEFAULT, relu);
+  add_batch_normalization(context, node, std::nullopt, relu);
 }
 
 // --- InstanceNormalization and GroupNormalization ------------------------------------------------
 
+// The number of channels is a constant in the kernel, the other sizes are those of each run.
 struct Groups {
-  int64_t rows = 1;      // images x groups
   int64_t groups = 1;    // of an image
   int64_t channels = 1;  // of a group
-  int64_t length = 1;    // of a channel
   bool is_per_channel = true;
   double epsilon = 0;
 };
@@ -222,13 +236,16 @@ class GroupKernel : public plugin::Kernel {
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
+    const FeatureMap map = row_major_feature_map(inputs[0].sizes());
     const float* from = inputs[0].as<const float>();
     const float* scale = inputs[input_ports_[1]].as<const float>();
     const float* shift = inputs[input_ports_[2]].as<const float>();
     float* to = outputs[0].as<float>();
-    const int64_t row_length = groups_.channels * groups_.length;
-    const StagedWriter writer(groups_.rows * row_length, to == from);
-    context.parallel_for(groups_.rows, kGrain / row_length + 1, [&](int64_t begin, int64_t end) {
+    const int64_t length = map.pixels;  // of a channel
+    const int64_t rows = map.images * groups_.groups;
+    const int64_t row_length = groups_.channels * length;
+    const StagedWriter writer(rows * row_length, to == from);
+    context.parallel_for(rows, kGrain / row_length + 1, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t group = row % groups_.groups;
         const Moments moments = loops_.moments(from + row * row_length, row_length);
@@ -236,12 +253,11 @@ class GroupKernel : public plugin::Kernel {
         for (int64_t channel = 0; channel < groups_.channels; ++channel) {
           const int64_t position =
               groups_.is_per_channel ? group * groups_.channels + channel : group;
-          const int64_t start = row * row_length + channel * groups_.length;
+          const int64_t start = row * row_length + channel * length;
           const Affine affine = affine_of(moments, scale[position] * inverse, shift[position]);
-          writer.write(to + start, 0, groups_.length, 1,
-                       [&](int64_t first, int64_t last, float* target) {
-                         loops_.affine(from + start + first, target, last - first, affine);
-                       });
+          writer.write(to + start, 0, length, 1, [&](int64_t first, int64_t last, float* target) {
+            loops_.affine(from + start + first, target, last - first, affine);
+          });
         }
       }
       writer.finish();
@@ -259,18 +275,17 @@ void offer_groups(ProposeContext& context, const Node& node) {
   for (size_t index = 0; index < 3; ++index) check_usable(node.input(index));
   const plugin::Type type = node.input(0).type();
   if (type.elements() == 0) refuse("there are no elements to normalise");
-  const FeatureMap map = row_major_feature_map(type.dims);
+  const int64_t channels = type.dims[1];
   Groups groups;
   const bool is_instance = node.op() == "InstanceNormalization";
-  groups.groups = is_instance ? map.channels : node.attributes().get_int("num_groups", 1);
+  groups.groups = is_instance ? channels : node.attributes().get_int("num_groups", 1);
   groups.is_per_channel = is_instance || node.version() >= kFirstPerChannelVersion;
-  groups.rows = map.images * groups.groups;
-  groups.channels = map.channels / groups.groups;
-  groups.length = map.pixels;
+  groups.channels = channels / groups.groups;
   groups.epsilon = node.attributes().get_float("epsilon", 1e-5F);
   Ports ports(node);
   ports.candidate.algorithm = "rows";
   allow_in_place(ports.candidate);
+  ports.candidate.built_for = std::vector{kBuiltForChannels};
   const auto elements = static_cast<double>(type.elements());
   ports.candidate.optimistic_seconds =
       context.optimistic_seconds(4 * elements, 2 * elements * sizeof(float));
@@ -285,43 +300,63 @@ void offer_groups(ProposeContext& context, const Node& node) {
 // Pixels that are processed at a time, so that their neighbours are in the first-level cache.
 constexpr int64_t kTile = 256;
 
+// Without neighbours for which there are no channels.
+LocalResponse within(LocalResponse response, int64_t channels) {
+  response.before = std::min(channels, response.before);
+  response.after = std::min(channels, response.after);
+  return response;
+}
+
+class LocalResponseKernel : public plugin::Kernel {
+ public:
+  explicit LocalResponseKernel(const LocalResponse& response)
+      : response_(response), loops_(find_normalization_loops()) {}
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    const FeatureMap map = row_major_feature_map(inputs[0].sizes());
+    const LocalResponse response = within(response_, map.channels);
+    const int64_t tiles = (map.pixels + kTile - 1) / kTile;
+    const int64_t width = std::min(kTile, map.pixels);
+    const int64_t grain = kGrain / (4 * width * map.channels) + 1;
+    context.parallel_for(map.images * tiles, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t index = begin; index < end; ++index) {
+        const int64_t pixel = index % tiles * kTile;
+        const int64_t start = index / tiles * map.channels * map.pixels + pixel;
+        loops_.local_response(inputs[0].as<const float>() + start, outputs[0].as<float>() + start,
+                              0, map.channels, map.channels, map.pixels,
+                              std::min(kTile, map.pixels - pixel), response);
+      }
+    });
+  }
+
+ private:
+  LocalResponse response_;
+  NormalizationLoops loops_;
+};
+
 void offer_local_response(ProposeContext& context, const Node& node) {
   check_usable(node.input(0));
   const plugin::Type type = node.input(0).type();
   if (type.elements() == 0) refuse("there are no elements to normalise");
   const plugin::Attributes attributes = node.attributes();
   const int64_t size = attributes.get_int("size", 1);
-  const FeatureMap map = row_major_feature_map(type.dims);
   const LocalResponse response = {
-      .before = std::min(map.channels, (size - 1) / 2),
-      .after = std::min(map.channels, size - 1 - (size - 1) / 2),
+      .before = (size - 1) / 2,
+      .after = size - 1 - (size - 1) / 2,
       .factor = attributes.get_float("alpha", 1e-4F) / static_cast<float>(size),
       .bias = attributes.get_float("bias", 1),
       .exponent = attributes.get_float("beta", 0.75F)};
   Candidate candidate = plugin::candidate_for(node);
   candidate.algorithm = "channels";
+  candidate.built_for = std::vector<tessera_built_for>();
   const auto elements = static_cast<double>(type.elements());
-  candidate.optimistic_seconds = context.optimistic_seconds(
-      elements * static_cast<double>(2 * (response.before + response.after) + 8),
-      2 * elements * sizeof(float));
-  candidate.build = [map, response,
-                     loops = find_normalization_loops()](const plugin::BuildOptions&) {
-    return plugin::make_kernel([map, response, loops](RunContext& run,
-                                                      std::span<const Buffer> inputs,
-                                                      std::span<const Buffer> outputs) {
-      const int64_t tiles = (map.pixels + kTile - 1) / kTile;
-      const int64_t width = std::min(kTile, map.pixels);
-      const int64_t grain = kGrain / (4 * width * map.channels) + 1;
-      run.parallel_for(map.images * tiles, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t index = begin; index < end; ++index) {
-          const int64_t pixel = index % tiles * kTile;
-          const int64_t start = index / tiles * map.channels * map.pixels + pixel;
-          loops.local_response(inputs[0].as<const float>() + start, outputs[0].as<float>() + start,
-                               0, map.channels, map.channels, map.pixels,
-                               std::min(kTile, map.pixels - pixel), response);
-        }
-      });
-    });
+  const LocalResponse used = within(response, type.dims[1]);
+  candidate.optimistic_seconds =
+      context.optimistic_seconds(elements * static_cast<double>(2 * (used.before + used.after) + 8),
+                                 2 * elements * sizeof(float));
+  candidate.build = [response](const plugin::BuildOptions&) {
+    return std::make_unique<LocalResponseKernel>(response);
   };
   context.add(std::move(candidate));
 }

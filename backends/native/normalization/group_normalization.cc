@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/refusal.h"
 #include "layout/feature_map.h"
 #include "normalization/group_kernels.h"
+#include "tessera/backend_ops.h"
 
 namespace tessera::native {
 
@@ -38,13 +40,10 @@ struct Scaling {
   std::optional<size_t> shifts;
 };
 
-struct Work {
+// The computation of some sizes.
+struct GroupWork {
   FeatureMap map;
   int64_t groups = 1;  // of an image
-  double epsilon = 0;
-  Scaling by_group;
-  Scaling by_channel;
-  Activation activation;
   int64_t pieces = 1;  // of a block of channels
 
   int64_t group_channels() const { return map.channels / groups; }
@@ -56,52 +55,73 @@ struct Work {
   }
 };
 
+// The number of channels is a constant in the kernel, the other sizes are those of each run.
+struct GroupProblem {
+  ChannelLayout layout = ChannelLayout::Nhwc;
+  int64_t groups = 1;  // of an image
+  double epsilon = 0;
+  Scaling by_group;
+  Scaling by_channel;
+  Activation activation;
+  int64_t wanted_pieces = 1;  // of the whole tensor
+
+  GroupWork work_for(std::span<const int64_t> dims) const {
+    GroupWork work = {.map = feature_map_of(layout, dims), .groups = groups};
+    work.pieces =
+        std::min(divide_up(wanted_pieces, work.map.images * work.map.blocks), work.map.pixels);
+    return work;
+  }
+};
+
 class PixelGroupKernel : public plugin::Kernel {
  public:
-  explicit PixelGroupKernel(const Work& work) : work_(work), loops_(find_group_loops()) {}
+  PixelGroupKernel(const GroupProblem& problem, int64_t workspace_bytes)
+      : problem_(problem), workspace_bytes_(workspace_bytes), loops_(find_group_loops()) {}
 
-  int64_t workspace_bytes() const override { return work_.workspace_bytes(); }
+  int64_t workspace_bytes() const override { return workspace_bytes_; }
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
-    const FeatureMap& map = work_.map;
+    const GroupWork work = problem_.work_for(inputs[0].sizes());
+    const FeatureMap& map = work.map;
     const float* from = inputs[0].as<const float>();
     float* to = outputs[0].as<float>();
     auto* sums = static_cast<double*>(context.workspace());
-    auto* means = reinterpret_cast<float*>(sums + work_.sum_doubles());
-    for_pieces(context, [&](int64_t start, int64_t parameter, int64_t piece, const PixelRun& run) {
-      const int64_t image = parameter / map.channels;
-      double* own =
-          sums + 2 * (image * work_.pieces + piece) * map.channels + parameter % map.channels;
-      std::fill_n(own, run.channels, 0.0);
-      std::fill_n(own + map.channels, run.channels, 0.0);
-      loops_.add_moments(from + start, run, own, own + map.channels);
-    });
+    auto* means = reinterpret_cast<float*>(sums + work.sum_doubles());
+    for_pieces(
+        context, work, [&](int64_t start, int64_t parameter, int64_t piece, const PixelRun& run) {
+          const int64_t image = parameter / map.channels;
+          double* own =
+              sums + 2 * (image * work.pieces + piece) * map.channels + parameter % map.channels;
+          std::fill_n(own, run.channels, 0.0);
+          std::fill_n(own + map.channels, run.channels, 0.0);
+          loops_.add_moments(from + start, run, own, own + map.channels);
+        });
     float* factors = means + map.images * map.channels;
     float* shifts = factors + map.images * map.channels;
     for (int64_t image = 0; image < map.images; ++image) {
-      for (int64_t group = 0; group < work_.groups; ++group) {
-        prepare(inputs, sums, image, group, means, factors, shifts);
+      for (int64_t group = 0; group < work.groups; ++group) {
+        prepare(inputs, work, sums, image, group, means, factors, shifts);
       }
     }
-    for_pieces(context, [&](int64_t start, int64_t parameter, int64_t, const PixelRun& run) {
+    for_pieces(context, work, [&](int64_t start, int64_t parameter, int64_t, const PixelRun& run) {
       loops_.normalize(from + start, run, means + parameter, factors + parameter,
-                       shifts + parameter, work_.activation, to + start);
+                       shifts + parameter, problem_.activation, to + start);
     });
   }
 
  private:
   // Calls body(first element, first channel counted through all images, piece, pixels).
   template <class Body>
-  void for_pieces(RunContext& context, const Body& body) const {
-    const FeatureMap& map = work_.map;
-    const int64_t pixels = divide_up(map.pixels, work_.pieces);
+  void for_pieces(RunContext& context, const GroupWork& work, const Body& body) const {
+    const FeatureMap& map = work.map;
+    const int64_t pixels = divide_up(map.pixels, work.pieces);
     const int64_t grain = kGrain / (pixels * map.lanes) + 1;
     context.parallel_for(
-        map.images * map.blocks * work_.pieces, grain, [&](int64_t begin, int64_t end) {
+        map.images * map.blocks * work.pieces, grain, [&](int64_t begin, int64_t end) {
           for (int64_t index = begin; index < end; ++index) {
-            const int64_t piece = index % work_.pieces;
-            const int64_t block = index / work_.pieces;
+            const int64_t piece = index % work.pieces;
+            const int64_t block = index / work.pieces;
             const int64_t first = std::min(piece * pixels, map.pixels);
             const PixelRun run = {std::min(pixels, map.pixels - first), map.lanes, map.lanes};
             body((block * map.pixels + first) * map.lanes, block * map.lanes, piece, run);
@@ -110,32 +130,32 @@ class PixelGroupKernel : public plugin::Kernel {
   }
 
   // Computes the parameters of the channels of a group.
-  void prepare(std::span<const Buffer> inputs, const double* sums, int64_t image, int64_t group,
-               float* means, float* factors, float* shifts) const {
-    const int64_t channels = work_.map.channels;
-    const int64_t first = group * work_.group_channels();
+  void prepare(std::span<const Buffer> inputs, const GroupWork& work, const double* sums,
+               int64_t image, int64_t group, float* means, float* factors, float* shifts) const {
+    const int64_t channels = work.map.channels;
+    const int64_t first = group * work.group_channels();
     double sum = 0;
     double square = 0;
-    for (int64_t piece = 0; piece < work_.pieces; ++piece) {
-      const double* own = sums + 2 * (image * work_.pieces + piece) * channels;
-      for (int64_t channel = first; channel < first + work_.group_channels(); ++channel) {
+    for (int64_t piece = 0; piece < work.pieces; ++piece) {
+      const double* own = sums + 2 * (image * work.pieces + piece) * channels;
+      for (int64_t channel = first; channel < first + work.group_channels(); ++channel) {
         sum += own[channel];
         square += own[channels + channel];
       }
     }
-    const auto count = static_cast<double>(work_.group_channels() * work_.map.pixels);
+    const auto count = static_cast<double>(work.group_channels() * work.map.pixels);
     const double mean = sum / count;
     // A NaN stays one.
     const double variance = square / count - mean * mean;
-    const double inverse = 1 / std::sqrt((variance < 0 ? 0 : variance) + work_.epsilon);
+    const double inverse = 1 / std::sqrt((variance < 0 ? 0 : variance) + problem_.epsilon);
     const auto given = [&](const std::optional<size_t>& port, int64_t index, double otherwise) {
       return port ? double{inputs[*port].as<const float>()[index]} : otherwise;
     };
-    const double group_factor = given(work_.by_group.factors, group, 1);
-    const double group_shift = given(work_.by_group.shifts, group, 0);
-    for (int64_t channel = first; channel < first + work_.group_channels(); ++channel) {
-      const double factor = given(work_.by_channel.factors, channel, 1);
-      const double shift = given(work_.by_channel.shifts, channel, 0);
+    const double group_factor = given(problem_.by_group.factors, group, 1);
+    const double group_shift = given(problem_.by_group.shifts, group, 0);
+    for (int64_t channel = first; channel < first + work.group_channels(); ++channel) {
+      const double factor = given(problem_.by_channel.factors, channel, 1);
+      const double shift = given(problem_.by_channel.shifts, channel, 0);
       const int64_t position = image * channels + channel;
       means[position] = static_cast<float>(mean);
       factors[position] = static_cast<float>(inverse * group_factor * factor);
@@ -143,7 +163,8 @@ class PixelGroupKernel : public plugin::Kernel {
     }
   }
 
-  Work work_;
+  GroupProblem problem_;
+  int64_t workspace_bytes_;
   GroupLoops loops_;
 };
 
@@ -161,18 +182,24 @@ struct Form {
   int32_t channel_factors = -1;
   int32_t channel_shifts = -1;
   Activation activation;
+  // The lists of Reshapes, which the kernel does not read.
+  std::vector<Value> lists;
+  // The dimensions of the input for which these nodes are such a normalisation; nullopt: all of
+  // them.
+  std::optional<std::vector<tessera_built_for>> built_for = std::vector{kBuiltForChannels};
 };
 
 void offer_in(ProposeContext& context, const Form& form, ChannelLayout layout) {
   const std::vector<int64_t> dims = context.graph().value(form.input).type().dims;
   if (!differs_from_row_major(layout, dims)) return;
-  Work work = {.map = feature_map_of(layout, dims),
-               .groups = form.groups,
-               .epsilon = form.epsilon,
-               .activation = form.activation};
+  GroupProblem problem = {
+      .layout = layout,
+      .groups = form.groups,
+      .epsilon = form.epsilon,
+      .activation = form.activation,
+      .wanted_pieces = kPieces * std::max<int64_t>(context.options().threads, 1)};
+  const GroupWork work = problem.work_for(dims);
   if (work.map.is_padded()) return;
-  const int64_t wanted = kPieces * std::max<int64_t>(context.options().threads, 1);
-  work.pieces = std::min(divide_up(wanted, work.map.images * work.map.blocks), work.map.pixels);
   Candidate candidate;
   candidate.nodes = form.nodes;
   std::sort(candidate.nodes.begin(), candidate.nodes.end());
@@ -186,18 +213,27 @@ void offer_in(ProposeContext& context, const Form& form, ChannelLayout layout) {
     candidate.inputs.push_back({.value = value});
     return candidate.inputs.size() - 1;
   };
-  work.by_group = {add(form.group_factors), add(form.group_shifts)};
-  work.by_channel = {add(form.channel_factors), add(form.channel_shifts)};
+  problem.by_group = {add(form.group_factors), add(form.group_shifts)};
+  problem.by_channel = {add(form.channel_factors), add(form.channel_shifts)};
+  // A list that depends on sizes is no constant, so it must have a port.
+  for (const Value& list : form.lists) {
+    if (!list.is_constant()) add(list.id());
+  }
   candidate.outputs.push_back({.value = form.result,
                                .layout = layout_name(layout),
                                .requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE,
                                .in_place_input = 0});
+  candidate.built_for = form.built_for;
   candidate.workspace_bytes = work.workspace_bytes();
+  candidate.workspace_for = [problem](std::span<const Buffer> inputs, std::span<const Buffer>) {
+    return problem.work_for(inputs[0].sizes()).workspace_bytes();
+  };
   const auto elements = static_cast<double>(work.map.elements());
   candidate.optimistic_seconds =
       context.optimistic_seconds(4 * elements, 2 * elements * sizeof(float));
-  candidate.build = [work](const plugin::BuildOptions&) {
-    return std::make_unique<PixelGroupKernel>(work);
+  candidate.build = [problem,
+                     workspace_bytes = work.workspace_bytes()](const plugin::BuildOptions&) {
+    return std::make_unique<PixelGroupKernel>(problem, workspace_bytes);
   };
   context.add(std::move(candidate));
 }
@@ -253,6 +289,16 @@ int32_t by_channel(const Node& node, const Value& value, const Type& type) {
   return other.id();
 }
 
+// The dimensions of the input for which a Reshape to `shape` gives [images, groups, all others]. If
+// only their elements are known, it may give this by chance, for the proposed sizes alone.
+std::optional<std::vector<tessera_built_for>> built_for_groups(const Value& shape) {
+  const auto sizes = plugin::constant_integers(shape);
+  if (!sizes || sizes->size() != 3 || (*sizes)[1] <= 0 || (*sizes)[2] != -1) return std::nullopt;
+  // 0: the number of images of the input.
+  if ((*sizes)[0] == 0) return std::vector{kBuiltForChannels};
+  return std::vector{kBuiltForImages, kBuiltForChannels};
+}
+
 // Reshape, InstanceNormalization, Reshape, Mul, Add.
 constexpr size_t kWrittenNodes = 5;
 constexpr const char* kWritten =
@@ -272,6 +318,8 @@ Form form_as_written(ProposeContext& context, const std::vector<int32_t>& match)
     refuse("normalises groups of channels of each image only");
   }
   form.groups = grouped.dims[1];
+  form.built_for = built_for_groups(node(0).input(1));
+  form.lists = {node(0).input(1), node(2).input(1)};
   form.group_factors = node(1).input(1).id();
   form.group_shifts = node(1).input(2).id();
   for (const size_t index : {size_t{1}, size_t{2}}) check_usable(node(1).input(index));

@@ -16,27 +16,17 @@ namespace {
 // Before this version, all axes from `axis` on are normalized together.
 constexpr int32_t kFirstSingleAxisVersion = 13;
 
-// The mask for rows of `full`; nullopt unless each row adds a whole row of `mask`.
-std::optional<SoftmaxMask> mask_of(const std::vector<int64_t>& mask,
-                                   const std::vector<int64_t>& full) {
-  if (mask.empty() || mask.size() > full.size() || mask.back() != full.back()) return std::nullopt;
-  SoftmaxMask made;
-  int64_t stride = mask.back();
+// Whether each row of `full` adds a whole row of `mask`.
+bool is_mask_of_rows(const std::vector<int64_t>& mask, const std::vector<int64_t>& full) {
+  if (mask.empty() || mask.size() > full.size() || full.size() > kMaxMaskedRank ||
+      mask.back() != full.back()) {
+    return false;
+  }
   const size_t offset = full.size() - mask.size();
-  for (size_t axis = full.size() - 1; axis-- > 0;) {
-    const int64_t length = axis < offset ? 1 : mask[axis - offset];
-    if (length != 1 && length != full[axis]) return std::nullopt;
-    made.lengths.insert(made.lengths.begin(), full[axis]);
-    made.strides.insert(made.strides.begin(), length == 1 ? 0 : stride);
-    stride *= length;
+  for (size_t axis = 0; axis < mask.size(); ++axis) {
+    if (mask[axis] != 1 && mask[axis] != full[offset + axis]) return false;
   }
-  if (!made.lengths.empty()) {
-    made.run_rows = made.lengths.back();
-    made.row_stride = made.strides.back();
-    made.lengths.pop_back();
-    made.strides.pop_back();
-  }
-  return made;
+  return true;
 }
 
 // `scaling` and `addition` are nodes, or -1 if absent.
@@ -55,8 +45,10 @@ std::optional<PreparedSoftmax> prepared_softmax(const Graph& graph, int32_t scal
                                      (node.input(0).is_constant() && node.input(1).type() == type);
     made.x = node.input(is_second ? 1 : 0);
     made.mask_value = node.input(is_second ? 0 : 1);
-    made.mask = mask_of(made.mask_value->type().dims, type.dims);
-    if (!made.mask || made.mask_value->type().data_type != TESSERA_FLOAT32) return std::nullopt;
+    const plugin::Type mask = made.mask_value->type();
+    if (mask.data_type != TESSERA_FLOAT32 || !is_mask_of_rows(mask.dims, type.dims)) {
+      return std::nullopt;
+    }
     made.nodes.push_back(addition);
   }
   if (scaling >= 0) {
@@ -77,18 +69,38 @@ std::optional<PreparedSoftmax> prepared_softmax(const Graph& graph, int32_t scal
 
 }  // namespace
 
-SoftmaxRows softmax_rows_of(const Node& node, const std::vector<int64_t>& dims) {
+SoftmaxAxis softmax_axis_of(const Node& node, size_t rank) {
   const bool is_single = node.version() >= kFirstSingleAxisVersion;
   int64_t axis = node.attributes().get_int("axis", is_single ? -1 : 1);
-  if (axis < 0) axis += std::max<int64_t>(1, static_cast<int64_t>(dims.size()));
+  if (axis < 0) axis += std::max<int64_t>(1, static_cast<int64_t>(rank));
+  return {axis, is_single};
+}
+
+SoftmaxRows softmax_rows_of(const SoftmaxAxis& along, std::span<const int64_t> dims) {
   SoftmaxRows rows;
   for (size_t position = 0; position < dims.size(); ++position) {
     const auto here = static_cast<int64_t>(position);
-    (here < axis                  ? rows.outer
-     : here == axis || !is_single ? rows.length
-                                  : rows.inner) *= dims[position];
+    (here < along.axis                        ? rows.outer
+     : here == along.axis || !along.is_single ? rows.length
+                                              : rows.inner) *= dims[position];
   }
   return rows;
+}
+
+SoftmaxMask softmax_mask_of(std::span<const int64_t> mask, std::span<const int64_t> full) {
+  SoftmaxMask made;
+  if (full.size() < 2) return made;
+  made.rank = full.size() - 2;
+  const size_t offset = full.size() - mask.size();
+  int64_t stride = mask.back();
+  for (size_t axis = full.size() - 1; axis-- > 0;) {
+    const int64_t length = axis < offset ? 1 : mask[axis - offset];
+    const int64_t step = length == 1 ? 0 : stride;
+    (axis == made.rank ? made.run_rows : made.lengths[axis]) = full[axis];
+    (axis == made.rank ? made.row_stride : made.strides[axis]) = step;
+    stride *= length;
+  }
+  return made;
 }
 
 std::optional<PreparedSoftmax> plain_softmax(const Node& node) {
@@ -101,10 +113,10 @@ std::optional<PreparedSoftmax> plain_softmax(const Node& node) {
                           .mask_value = std::nullopt,
                           .result = node.output(0),
                           .is_log = node.op() == "LogSoftmax",
-                          .rows = softmax_rows_of(node, type.dims),
-                          .scale = 1,
-                          .mask = std::nullopt};
-  if (made.rows.inner != 1 || made.rows.length != type.dims.back()) return std::nullopt;
+                          .along = softmax_axis_of(node, type.dims.size()),
+                          .scale = 1};
+  const SoftmaxRows rows = softmax_rows_of(made.along, type.dims);
+  if (rows.inner != 1 || rows.length != type.dims.back()) return std::nullopt;
   return made;
 }
 

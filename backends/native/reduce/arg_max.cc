@@ -3,7 +3,9 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <span>
 #include <type_traits>
+#include <vector>
 
 #include "base/element_type.h"
 #include "base/families.h"
@@ -31,6 +33,17 @@ struct ArgShape {
   int64_t length = 1;
   int64_t stride = 1;
 };
+
+// `axis` is not used for a scalar.
+ArgShape arg_shape_of(std::span<const int64_t> dims, size_t axis) {
+  ArgShape shape;
+  for (size_t position = 0; position < dims.size(); ++position) {
+    (position < axis    ? shape.outer
+     : position == axis ? shape.length
+                        : shape.stride) *= dims[position];
+  }
+  return shape;
+}
 
 using Arg = void (*)(RunContext& run, const ArgRule& rule, const ArgShape& shape,
                      const ArgLoops& loops, const void* from, int64_t* to);
@@ -78,6 +91,10 @@ void find_float_positions(RunContext& run, const ArgRule& rule, const ArgShape& 
       }
     });
   }
+  // The loop counts positions in 32 bits.
+  if (shape.length > std::numeric_limits<int32_t>::max()) {
+    return find_positions<float>(run, rule, shape, loops, source, to);
+  }
   const int64_t width = std::min(shape.stride, kColumns);
   const int64_t groups = (shape.stride + width - 1) / width;
   const int64_t grain = std::max<int64_t>(1, kGrain / (shape.length * width));
@@ -108,30 +125,21 @@ void offer_arg(ProposeContext& context, const Node& node) {
   const Arg arg = find_arg(type.data_type);
   if (arg == nullptr)
     return context.refuse(node.id(), "does not compare 16-bit floating-point types");
-  ArgShape shape;
   const int64_t given_axis = node.attributes().get_int("axis");
-  if (!type.dims.empty()) {
-    const size_t axis = plugin::normalized_axis(given_axis, type.dims.size());
-    shape.length = type.dims[axis];
-    for (size_t position = 0; position < type.dims.size(); ++position) {
-      if (position < axis) shape.outer *= type.dims[position];
-      if (position > axis) shape.stride *= type.dims[position];
-    }
-  }
-  if (shape.length > std::numeric_limits<int32_t>::max()) {
-    return context.refuse(node.id(), "takes axes of up to 2147483647 elements only");
-  }
+  const size_t axis = type.dims.empty() ? 0 : plugin::normalized_axis(given_axis, type.dims.size());
   ArgRule rule;
   rule.is_max = node.op() == "ArgMax";
   rule.is_last = node.version() >= kFirstLastIndexVersion &&
                  node.attributes().get_int("select_last_index") != 0;
   plugin::Candidate candidate = plugin::candidate_for(node);
-  candidate.algorithm = shape.stride == 1 ? "rows" : "columns";
+  candidate.algorithm = arg_shape_of(type.dims, axis).stride == 1 ? "rows" : "columns";
+  candidate.built_for = std::vector<tessera_built_for>();
   candidate.optimistic_seconds =
       context.optimistic_seconds(0, static_cast<double>(type.dense_bytes()));
   candidate.build = [=, loops = find_arg_loops()](const plugin::BuildOptions&) {
     return plugin::make_kernel(
         [=](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+          const ArgShape shape = arg_shape_of(inputs[0].sizes(), axis);
           if (shape.outer * shape.stride * shape.length == 0) return;
           arg(run, rule, shape, loops, inputs[0].data, outputs[0].as<int64_t>());
         });

@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "base/element_type.h"
 #include "base/families.h"
@@ -118,6 +119,7 @@ void offer_cum_sum(ProposeContext& context, const Node& node) {
   const RunSums sums = find_sums(type.data_type);
   if (sums == nullptr) return context.refuse(node.id(), "does not sum 16-bit floating-point types");
   plugin::Candidate candidate = plugin::candidate_for(node);
+  candidate.built_for = std::vector<tessera_built_for>();
   if (candidate.inputs.size() == 2) {
     candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
     candidate.outputs[0].in_place_input = 0;

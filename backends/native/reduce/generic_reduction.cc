@@ -84,45 +84,23 @@ struct Max : Extreme<T, true> {};
 template <class T>
 struct Min : Extreme<T, false> {};
 
-// The kept or the reduced axes, with their strides.
-struct Axes {
-  std::vector<int64_t> lengths;
-  std::vector<int64_t> strides;
-
-  int64_t count() const {
-    int64_t product = 1;
-    for (const int64_t length : lengths) product *= length;
-    return product;
-  }
-  int64_t offset(int64_t index) const {
-    int64_t offset = 0;
-    for (size_t axis = lengths.size(); axis-- > 0;) {
-      offset += index % lengths[axis] * strides[axis];
-      index /= lengths[axis];
-    }
-    return offset;
-  }
-};
-
 template <template <class> class Reducer, class T>
-void reduce(RunContext& context, const std::vector<ReducedAxis>& axes, const void* from, void* to) {
-  Axes kept;
-  Axes reduced;
-  int64_t stride = 1;
-  for (size_t index = axes.size(); index-- > 0;) {
-    Axes& group = axes[index].is_reduced ? reduced : kept;
-    group.lengths.insert(group.lengths.begin(), axes[index].length);
-    group.strides.insert(group.strides.begin(), stride);
-    stride *= axes[index].length;
+void reduce(RunContext& context, ReducedAxes axes, const void* from, void* to) {
+  StridedAxes kept;
+  StridedAxes reduced;
+  for (int64_t stride = 1; !axes.is_empty(); axes.remove_back()) {
+    const ReducedAxis& axis = axes.back();
+    (axis.is_reduced ? reduced : kept).add(axis.length, stride);
+    stride *= axis.length;
   }
-  const int64_t elements = reduced.count();
-  const bool has_run = elements > 0 && !reduced.lengths.empty();
-  const int64_t run = has_run ? reduced.lengths.back() : 1;
-  const int64_t step = has_run ? reduced.strides.back() : 1;
+  const int64_t elements = reduced.elements();
+  const bool has_run = elements > 0 && reduced.count > 0;
+  const int64_t run = has_run ? reduced.lengths[0] : 1;
+  const int64_t step = has_run ? reduced.strides[0] : 1;
   const T* source = static_cast<const T*>(from);
   T* target = static_cast<T*>(to);
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, elements));
-  context.parallel_for(kept.count(), grain, [&](int64_t begin, int64_t end) {
+  context.parallel_for(kept.elements(), grain, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
       const T* start = source + kept.offset(index);
       Reducer<T> reducer;

@@ -4,16 +4,15 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
-#include "reduce/reduction.h"
+#include "reduce/reduced_axes.h"
 #include "tessera/backend.h"
 
 namespace tessera::native {
 
 // Reduces elements of the type for which it was found.
-using GenericReduction = void (*)(plugin::RunContext& context, const std::vector<ReducedAxis>& axes,
-                                  const void* from, void* to);
+using GenericReduction = void (*)(plugin::RunContext& context, ReducedAxes axes, const void* from,
+                                  void* to);
 
 // Null if an op of the Reduce family has no reduction for this data type.
 GenericReduction find_generic_reduction(std::string_view op, int32_t data_type);

@@ -2,8 +2,11 @@
 // proposed in the layouts with channels, whose elements are in another order.
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/families.h"
 #include "layout/feature_map.h"
@@ -22,19 +25,73 @@ using plugin::RunContext;
 
 namespace {
 
+struct ReductionProblem {
+  ReductionKind kind;
+  std::optional<ChannelLayout> layout;  // nullopt: row-major
+  std::vector<bool> is_reduced;         // by axis; in a layout: all pixels, or the channels
+
+  // The axes of a tensor of these sizes, in the order of memory.
+  ReducedAxes axes_of(std::span<const int64_t> dims) const {
+    ReducedAxes axes;
+    if (layout) {
+      const FeatureMap map = feature_map_of(*layout, dims);
+      axes.add(map.images, false);
+      axes.add(map.blocks, is_reduced[1]);
+      axes.add(map.pixels, is_reduced[2]);
+      axes.add(map.lanes, is_reduced[1]);
+    } else {
+      for (size_t axis = 0; axis < dims.size(); ++axis) axes.add(dims[axis], is_reduced[axis]);
+    }
+    return axes;
+  }
+  bool has_reduced_rows() const {
+    if (layout) return is_reduced[1];
+    return is_reduced.empty() || is_reduced.back();
+  }
+};
+
+// The reduction of the sizes for which it was proposed is kept.
 class ReductionKernel : public plugin::Kernel {
  public:
-  explicit ReductionKernel(Reduction reduction) : reduction_(std::move(reduction)) {}
+  ReductionKernel(ReductionProblem problem, std::vector<int64_t> dims, int32_t threads)
+      : problem_(std::move(problem)),
+        dims_(std::move(dims)),
+        planned_(problem_.kind, problem_.axes_of(dims_), threads),
+        threads_(threads_for_others(planned_, threads)) {}
 
-  int64_t workspace_bytes() const override { return reduction_.workspace_bytes(); }
+  // The threads that a reduction of other sizes than those of `planned` may use. Without a
+  // workspace they cannot share results.
+  static int32_t threads_for_others(const Reduction& planned, int32_t threads) {
+    return planned.shares_results() ? threads : 1;
+  }
+
+  int64_t workspace_bytes() const override { return planned_.workspace_bytes(); }
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
-    reduction_.run(context, inputs[0].as<const float>(), outputs[0].as<float>());
+    const std::span<const int64_t> dims = inputs[0].sizes();
+    const float* from = inputs[0].as<const float>();
+    float* to = outputs[0].as<float>();
+    if (std::ranges::equal(dims, dims_)) return planned_.run(context, from, to);
+    Reduction(problem_.kind, problem_.axes_of(dims), threads_).run(context, from, to);
   }
 
  private:
-  Reduction reduction_;
+  ReductionProblem problem_;
+  std::vector<int64_t> dims_;
+  Reduction planned_;
+  int32_t threads_;  // for other sizes
 };
+
+// Which dimensions of the input a reduction in this layout is built for. The input of axes has no
+// port, so nothing is known about other sizes if it is no constant.
+std::optional<std::vector<tessera_built_for>> built_for(
+    const Node& node, const std::optional<ChannelLayout>& layout) {
+  if (node.input(1).is_present() && !node.input(1).is_constant()) return std::nullopt;
+  std::vector<tessera_built_for> dimensions;
+  // Padding, and the layout of the result, depend on the number of channels.
+  if (layout) dimensions.push_back(kBuiltForChannels);
+  return dimensions;
+}
 
 class ReductionOffer {
  public:
@@ -48,11 +105,7 @@ class ReductionOffer {
 
   void offer() {
     for (const ChannelLayout layout : kChannelLayouts) offer_layout(layout);
-    std::vector<ReducedAxis> axes;
-    for (size_t axis = 0; axis < dims_.size(); ++axis) {
-      axes.push_back({dims_[axis], is_reduced_[axis]});
-    }
-    add(axes, TESSERA_LAYOUT_DEFAULT, TESSERA_LAYOUT_DEFAULT);
+    add(std::nullopt, TESSERA_LAYOUT_DEFAULT, TESSERA_LAYOUT_DEFAULT);
   }
 
  private:
@@ -69,11 +122,7 @@ class ReductionOffer {
     if (map.is_padded() && (!is_pixels || kind_.finish == Finish::Logarithm)) return;
     const std::string result = result_layout(layout, is_pixels);
     if (result.empty()) return;
-    add({{map.images, false},
-         {map.blocks, !is_pixels},
-         {map.pixels, is_pixels},
-         {map.lanes, !is_pixels}},
-        layout_name(layout), result);
+    add(layout, layout_name(layout), result);
   }
 
   // "" if the result is in no layout that has a name.
@@ -87,15 +136,23 @@ class ReductionOffer {
     return is_padded ? "" : TESSERA_LAYOUT_DEFAULT;
   }
 
-  void add(const std::vector<ReducedAxis>& axes, const std::string& from, const std::string& to) {
+  void add(const std::optional<ChannelLayout>& layout, const std::string& from,
+           const std::string& to) {
+    const ReductionProblem problem = {.kind = kind_, .layout = layout, .is_reduced = is_reduced_};
     Candidate candidate = one_input_candidate(node_, from, to);
-    candidate.algorithm = axes.empty() || axes.back().is_reduced ? "rows" : "columns";
+    candidate.algorithm = problem.has_reduced_rows() ? "rows" : "columns";
+    candidate.built_for = built_for(node_, layout);
     const auto elements = static_cast<double>(node_.input(0).type().elements());
     candidate.optimistic_seconds = context_.optimistic_seconds(elements, elements * sizeof(float));
-    candidate.workspace_bytes =
-        Reduction(kind_, axes, context_.options().threads).workspace_bytes();
-    candidate.build = [kind = kind_, axes](const plugin::BuildOptions& options) {
-      return std::make_unique<ReductionKernel>(Reduction(kind, axes, options.threads));
+    const Reduction planned(kind_, problem.axes_of(dims_), context_.options().threads);
+    candidate.workspace_bytes = planned.workspace_bytes();
+    candidate.workspace_for = [problem, threads = ReductionKernel::threads_for_others(
+                                            planned, context_.options().threads)](
+                                  std::span<const Buffer> inputs, std::span<const Buffer>) {
+      return Reduction(problem.kind, problem.axes_of(inputs[0].sizes()), threads).workspace_bytes();
+    };
+    candidate.build = [problem, dims = dims_](const plugin::BuildOptions& options) {
+      return std::make_unique<ReductionKernel>(problem, dims, options.threads);
     };
     context_.add(std::move(candidate));
   }
@@ -123,21 +180,21 @@ void offer_generic(ProposeContext& context, const Node& node, const std::vector<
   if (reduction == nullptr) {
     throw Failure(TESSERA_UNSUPPORTED, "has no such reduction of elements of this type");
   }
-  std::vector<ReducedAxis> axes;
-  for (size_t axis = 0; axis < type.dims.size(); ++axis) {
-    axes.push_back({type.dims[axis], is_reduced[axis]});
-  }
+  // Axes that cannot be reduced are refused here, not in a run.
+  const ReductionProblem problem = {.kind = {}, .layout = std::nullopt, .is_reduced = is_reduced};
+  problem.axes_of(type.dims);
   Candidate candidate;
   candidate.nodes = {node.id()};
   candidate.inputs.push_back({.value = node.input(0).id()});
   candidate.outputs.push_back({.value = node.output(0).id()});
   candidate.algorithm = "plain";
+  candidate.built_for = built_for(node, std::nullopt);
   candidate.optimistic_seconds = context.optimistic_seconds(
       static_cast<double>(type.elements()), static_cast<double>(type.dense_bytes()));
-  candidate.build = [axes, reduction](const plugin::BuildOptions&) {
-    return plugin::make_kernel([axes, reduction](RunContext& run, std::span<const Buffer> inputs,
-                                                 std::span<const Buffer> outputs) {
-      reduction(run, axes, inputs[0].data, outputs[0].data);
+  candidate.build = [problem, reduction](const plugin::BuildOptions&) {
+    return plugin::make_kernel([problem, reduction](RunContext& run, std::span<const Buffer> inputs,
+                                                    std::span<const Buffer> outputs) {
+      reduction(run, problem.axes_of(inputs[0].sizes()), inputs[0].data, outputs[0].data);
     });
   };
   context.add(std::move(candidate));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <vector>
 
 #include "base/divide_up.h"
 #include "base/grain.h"
@@ -42,55 +43,29 @@ ReductionKind reduction_kind(std::string_view op) {
   return kKinds.at(op);
 }
 
-int64_t Reduction::Axes::count() const {
-  int64_t product = 1;
-  for (const int64_t length : lengths) product *= length;
-  return product;
-}
-
-int64_t Reduction::Axes::offset(int64_t index) const {
-  int64_t offset = 0;
-  for (size_t axis = lengths.size(); axis-- > 0;) {
-    offset += index % lengths[axis] * strides[axis];
-    index /= lengths[axis];
-  }
-  return offset;
-}
-
-Reduction::Reduction(ReductionKind kind, const std::vector<ReducedAxis>& axes, int threads)
+Reduction::Reduction(ReductionKind kind, ReducedAxes axes, int threads)
     : kind_(kind),
       loops_(find_reduction_loops(kind.op)),
       max_loops_(find_reduction_loops(ReduceOp::Max)) {
-  std::vector<ReducedAxis> merged;
-  for (const ReducedAxis& axis : axes) {
-    (axis.is_reduced ? elements_per_result_ : results_) *= axis.length;
-    if (axis.length == 1) continue;
-    if (!merged.empty() && merged.back().is_reduced == axis.is_reduced) {
-      merged.back().length *= axis.length;
-    } else {
-      merged.push_back(axis);
-    }
-  }
-  if (results_ == 0 || elements_per_result_ == 0) return;
-  int64_t stride = 1;
-  is_columns_ = !merged.empty() && !merged.back().is_reduced;
+  is_columns_ = !axes.is_empty() && !axes.back().is_reduced;
   if (is_columns_) {
-    width_ = stride = merged.back().length;
-    merged.pop_back();
+    results_ = width_ = axes.back().length;
+    axes.remove_back();
   }
-  if (!merged.empty()) {
-    length_ = merged.back().length;
+  int64_t stride = width_;
+  if (!axes.is_empty()) {
+    elements_per_result_ = length_ = axes.back().length;
     stride_ = stride;
     stride *= length_;
-    merged.pop_back();
+    axes.remove_back();
   }
-  for (; !merged.empty(); merged.pop_back()) {
-    Axes& group = merged.back().is_reduced ? outer_ : kept_;
-    group.lengths.insert(group.lengths.begin(), merged.back().length);
-    group.strides.insert(group.strides.begin(), stride);
-    stride *= merged.back().length;
+  for (; !axes.is_empty(); axes.remove_back()) {
+    const ReducedAxis& axis = axes.back();
+    (axis.is_reduced ? elements_per_result_ : results_) *= axis.length;
+    (axis.is_reduced ? outer_ : kept_).add(axis.length, stride);
+    stride *= axis.length;
   }
-  split(threads);
+  if (results_ > 0 && elements_per_result_ > 0) split(threads);
 }
 
 // Splits the reduction into parts for all threads. A small reduction gets fewer parts.
@@ -98,13 +73,13 @@ void Reduction::split(int threads) {
   tile_ = std::min(width_, kMaxColumns);
   if (!is_columns_) batch_ = std::clamp<int64_t>(kGrain / elements_per_result_, 1, kMaxBatch);
   const int64_t spread =
-      is_columns_ ? kept_.count() * divide_up(width_, tile_) : divide_up(results_, batch_);
+      is_columns_ ? kept_.elements() * divide_up(width_, tile_) : divide_up(results_, batch_);
   const int64_t wanted = std::min<int64_t>(threads, results_ * elements_per_result_ / kGrain);
   if (spread < wanted) {
     // Few pieces, and the same number for each thread.
     pieces_ = divide_up(wanted, spread);
-    splits_outer_ = outer_.count() >= length_;
-    pieces_ = std::min(pieces_, splits_outer_ ? outer_.count() : length_);
+    splits_outer_ = outer_.elements() >= length_;
+    pieces_ = std::min(pieces_, splits_outer_ ? outer_.elements() : length_);
   }
   parts_ = spread * pieces_;
   grain_ =
@@ -125,7 +100,7 @@ Reduction::Part Reduction::part_at(int64_t index) const {
     part.results = std::min(batch_, results_ - part.first);
   }
   const auto begin = [&](int64_t count, int64_t of) { return count * of / pieces_; };
-  const int64_t outer = outer_.count();
+  const int64_t outer = outer_.elements();
   part.begin = splits_outer_ ? 0 : begin(length_, piece);
   part.end = splits_outer_ ? length_ : begin(length_, piece + 1);
   part.outer_begin = splits_outer_ ? begin(outer, piece) : 0;
@@ -137,8 +112,8 @@ void Reduction::accumulate_rows(const ReductionLoops& loops, const Part& part, c
                                 const float* shifts, double* accumulators) const {
   const int64_t length = part.end - part.begin;
   // Rows at equal distances are processed by one call.
-  const int64_t run = kept_.lengths.empty() ? 1 : kept_.lengths.back();
-  const int64_t distance = kept_.strides.empty() ? 0 : kept_.strides.back();
+  const int64_t run = kept_.count == 0 ? 1 : kept_.lengths[0];
+  const int64_t distance = kept_.count == 0 ? 0 : kept_.strides[0];
   for (int64_t outer = part.outer_begin; outer < part.outer_end; ++outer) {
     const float* rows = from + outer_.offset(outer) + part.begin;
     for (int64_t done = 0; done < part.results;) {

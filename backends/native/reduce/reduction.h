@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
+#include "reduce/reduced_axes.h"
 #include "reduce/reduction_kernels.h"
 #include "tessera/backend.h"
 
@@ -22,29 +22,19 @@ struct ReductionKind {
 // The kind of an op of the Reduce family ("ReduceSum", ...).
 ReductionKind reduction_kind(std::string_view op);
 
-// One axis of a dense tensor, in the order of memory.
-struct ReducedAxis {
-  int64_t length = 1;
-  bool is_reduced = false;
-};
-
-// A reduction of a tensor of a fixed shape. The result is dense, with the kept axes in order.
+// A reduction of a tensor of a fixed shape. The result is dense, with the kept axes in order. To
+// make one allocates nothing.
 class Reduction {
  public:
-  Reduction(ReductionKind kind, const std::vector<ReducedAxis>& axes, int threads);
+  Reduction(ReductionKind kind, ReducedAxes axes, int threads);
 
+  // Whether threads share results, which they combine in the workspace. With one thread they do
+  // not.
+  bool shares_results() const { return pieces_ > 1; }
   int64_t workspace_bytes() const;
   void run(plugin::RunContext& context, const float* from, float* to) const;
 
  private:
-  // Kept or reduced axes with their strides, neighbours merged.
-  struct Axes {
-    std::vector<int64_t> lengths;
-    std::vector<int64_t> strides;
-    int64_t count() const;
-    int64_t offset(int64_t index) const;
-  };
-
   // One part of the work: some results, each from some of its elements.
   struct Part {
     int64_t first = 0;  // result
@@ -78,8 +68,8 @@ class Reduction {
   bool is_columns_ = false;
   int64_t width_ = 1;   // columns: contiguous results
   int64_t tile_ = 1;    // columns: of these in one part
-  Axes kept_;           // without the columns
-  Axes outer_;          // reduced axes but the innermost
+  StridedAxes kept_;    // without the columns
+  StridedAxes outer_;   // reduced axes but the innermost
   int64_t length_ = 1;  // of the innermost reduced axis
   int64_t stride_ = 1;
   int64_t batch_ = 1;   // rows: results in one part

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
-#include "copy/table_copy.h"
 #include "tessera/backend_ops.h"
 
 namespace tessera::native {
@@ -25,17 +24,25 @@ struct ResampleOptions {
 // Whether resizing leaves the axis as it is.
 bool is_unchanged(const ResampleOptions& options, const plugin::ResizeAxis& axis);
 
-SourceTable nearest_table(const ResampleOptions& options, const plugin::ResizeAxis& axis);
+// Fills the table of an axis that changes: for each output the nearest input, or kFill.
+void write_nearest(const ResampleOptions& options, const plugin::ResizeAxis& axis,
+                   std::span<int64_t> table);
 
-// The resampling of one axis as a sparse matrix: each output is the sum of `count` input elements
-// with their weights.
+// The number of inputs of which each output along the axis is a sum.
+int64_t tap_count(const ResampleOptions& options, const plugin::ResizeAxis& axis);
+
+// The resampling of one axis as a sparse matrix: each output is the sum of tap_count() inputs with
+// their weights.
 struct Taps {
   int64_t count = 0;
-  std::vector<int32_t> sources;     // output x count
-  std::vector<float> weights;       // likewise
-  std::vector<uint8_t> is_outside;  // for each output: extrapolated
+  int32_t* sources = nullptr;     // output x count
+  float* weights = nullptr;       // likewise
+  uint8_t* is_outside = nullptr;  // for each output: extrapolated
 };
 
-Taps taps_of(const ResampleOptions& options, const plugin::ResizeAxis& axis);
+// Fills the arrays of `taps`. If `line` is not 0, they are for lines of output x `line` elements:
+// ordered tap by tap, with the elements of a line side by side.
+void write_taps(const ResampleOptions& options, const plugin::ResizeAxis& axis, int64_t line,
+                const Taps& taps);
 
 }  // namespace tessera::native

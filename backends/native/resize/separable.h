@@ -1,59 +1,60 @@
 // Linear and cubic interpolation, one axis after the other.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "resize/resample.h"
-#include "resize/resize_kernels.h"
 #include "tessera/backend.h"
 
 namespace tessera::native {
 
 // Resamples one axis of a dense float32 tensor [outer, input, inner] to [outer, output, inner].
 struct ResamplePass {
+  plugin::ResizeAxis axis;
   Taps taps;
   int64_t outer = 1;
-  int64_t input = 0;
-  int64_t output = 0;
   int64_t inner = 1;
-  float outside = 0;  // for extrapolated elements
   // Whether the taps are stored tap by tap for a whole line, because few elements are contiguous.
   bool is_gathered = false;
 
-  int64_t lines() const { return is_gathered ? outer : outer * output; }
-  int64_t output_elements() const { return outer * output * inner; }
+  int64_t lines() const { return is_gathered ? outer : outer * axis.output; }
+  int64_t output_elements() const { return outer * axis.output * inner; }
+  int64_t table_lines() const { return axis.output * (is_gathered ? inner : 1); }
 };
 
-// The passes that resize a tensor, whose axes are in the order of memory. Passes that shrink come
-// first, so that no intermediate tensor is larger than both input and output.
-std::vector<ResamplePass> resample_passes(const ResampleOptions& options,
-                                          const std::vector<plugin::ResizeAxis>& axes);
+// How a tensor of known sizes is resized, one pass after the other. Leading axes that do not change
+// are planes. If there are enough planes for all threads, each is resized in its own part of the
+// scratch memory.
+struct SeparablePlan {
+  static constexpr size_t kMaxAxes = 8;
 
-// Runs the passes. Leading axes that do not change are planes. If there are enough planes for all
-// threads, each is resized in its own part of the workspace.
-class SeparableKernel : public plugin::Kernel {
- public:
-  SeparableKernel(std::vector<ResamplePass> passes, int64_t planes, int64_t input_elements,
-                  int64_t output_elements, int32_t threads);
+  std::array<ResamplePass, kMaxAxes> passes;  // of one plane
+  size_t pass_count = 0;
+  int64_t planes = 1;
+  int64_t input_elements = 1;  // of a plane
+  int64_t output_elements = 1;
+  int64_t scratch_elements = 0;  // of each of two buffers between passes
+  int64_t slots = 1;             // planes that are resized at a time
 
-  void run(plugin::RunContext& context, std::span<const plugin::Buffer> inputs,
-           std::span<const plugin::Buffer> outputs) override;
-  int64_t workspace_bytes() const override;
-
- private:
-  void run_lines(const ResamplePass& pass, const float* from, float* to, int64_t begin,
-                 int64_t end) const;
-  template <class RunPass>
-  void run_plane(const float* from, float* to, float* scratch, const RunPass& run_pass) const;
-
-  std::vector<ResamplePass> passes_;  // of one plane
-  int64_t planes_;
-  int64_t input_elements_;  // of a plane
-  int64_t output_elements_;
-  int64_t scratch_elements_ = 0;  // of each of two buffers between passes
-  int64_t slots_ = 1;             // planes that are resized at a time
-  ResizeLoops loops_;
+  int64_t scratch_bytes() const;
+  // The number of entries in the largest of the tables of weights.
+  int64_t most_entries() const;
+  int64_t table_bytes() const;
+  // Places the tables of all passes in `memory`, which is aligned for int32_t, and fills them.
+  void fill_tables(const ResampleOptions& options, std::byte* memory);
 };
+
+// The plan without its tables; `axes` are in the order of memory, at most SeparablePlan::kMaxAxes.
+// Passes that shrink come first, so that no intermediate tensor is larger than both input and
+// output.
+SeparablePlan separable_plan(const ResampleOptions& options,
+                             std::span<const plugin::ResizeAxis> axes, int64_t threads);
+
+// `scratch` has as many bytes as the plan says.
+void run_separable(plugin::RunContext& context, const ResampleOptions& options,
+                   const SeparablePlan& plan, const float* from, float* to, float* scratch);
 
 }  // namespace tessera::native

@@ -63,7 +63,11 @@ def is_number(dtype):
 
 
 def holds_numbers(onnx_type_name):
-    """Whether a type in ONNX's notation is a tensor of numbers or bools."""
+    """Whether a type in ONNX's notation is a tensor of numbers or bools, or a sequence or optional of
+    such."""
+    for container in ("optional(", "seq("):
+        if onnx_type_name.startswith(container):
+            onnx_type_name = onnx_type_name.removeprefix(container).removesuffix(")")
     name = onnx_type_name.removeprefix("tensor(").removesuffix(")")
     return onnx_type_name.startswith("tensor(") and _DTYPES.get(name, "object") != "object"
 

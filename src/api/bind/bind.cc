@@ -36,6 +36,7 @@ std::function<bool(const std::string& what)> waiting_reporter(const BindOptions&
 }  // namespace
 
 // One call of bind(): looks up, verifies, builds, keeps, and creates the executor, in this order.
+// Each object makes one plan.
 class Model::State::Binder {
  public:
   Binder(Model::State& model, const BindOptions& given, const std::vector<LoadedCache>& more)
@@ -47,7 +48,8 @@ class Model::State::Binder {
         is_optimized_(is_optimizing(options_)),
         waits_(optimize_of(options_) == Optimize::Now || options_.cache.frozen) {}
 
-  Executor bind() {
+  // Finds or makes the plan.
+  PlanResult plan() {
     model_.backends.state_->warn_once_if_slow(options_, model_.log);
     if (is_optimized_) {
       look_up();
@@ -55,16 +57,39 @@ class Model::State::Binder {
       planner_.use_stored_parts();
     }
     std::optional<PlanResult> known = build_stored();
-    const bool is_cached = known.has_value();
+    is_cached_ = known.has_value();
     if (stored_ && !known) search_.emplace(std::move(*stored_).search());
     PlanResult result = known ? *std::move(known) : planner_.build(search_ ? &*search_ : nullptr);
     planner_.clock().note_bytes(result.pack_bytes);
     if (is_optimized_) store_.prices().add(planner_.costs());
     // Measurements and packs are valid only if the files of the model have not changed meanwhile.
     model_.loaded.check_weights();
-    std::shared_ptr<const CacheRecord> record = keep(result, is_cached);
-    if (model_.on_bound) model_.on_bound(planner_, result, record.get());
-    return executor(std::move(result), std::move(record), is_cached);
+    record_ = keep(result);
+    if (model_.on_bound) model_.on_bound(planner_, result, record_.get());
+    return result;
+  }
+
+  std::unique_ptr<Executor::State> bind() {
+    PlanResult result = plan();
+    const std::optional<CompilationGain> gain = result.compilation_gain;
+    auto state =
+        std::make_unique<Executor::State>(model_.shared_from_this(), options_, std::move(result));
+    state->has_prices = planner_.has_prices();
+    state->is_plan_cached = is_cached_ && record_ != nullptr;
+    state->costs = std::move(planner_.costs());
+    state->cache = std::move(record_);
+    state->stages = planner_.clock().take();
+    state->bound_at = planner_.clock().origin();
+    if (measures_behind_) measure_behind(*state, {});
+    state->plan_ahead(options_.on_progress);
+    // A faster plan is for exact shapes. If ranges have a plan for all sizes, nothing needs it.
+    if (measures_behind_ || state->plan().family != nullptr) return state;
+    if (is_cached_) {
+      begin_swap(*state);
+    } else if (gain && may_swap(options_)) {
+      compile_behind(*state, *gain);
+    }
+    return state;
   }
 
  private:
@@ -124,12 +149,12 @@ class Model::State::Binder {
   }
 
   // Returns null without optimize.
-  std::shared_ptr<const CacheRecord> keep(PlanResult& result, bool is_cached) {
+  std::shared_ptr<const CacheRecord> keep(PlanResult& result) {
     std::shared_ptr<const CacheRecord> record;
     if (is_optimized_) {
       planner_.clock().begin("keep");
-      record = is_cached ? std::move(*stored_).keep(result)
-                         : std::move(*search_).keep(result, planner_.costs());
+      record = is_cached_ ? std::move(*stored_).keep(result)
+                          : std::move(*search_).keep(result, planner_.costs());
       if (!options_.cache.frozen) planner_.keep_users_prices(result.tuning.seconds);
     }
     model_.stored.note_record(record);
@@ -146,26 +171,6 @@ class Model::State::Binder {
       planner_.keep_stored(result.built);
     }
     return record;
-  }
-
-  Executor executor(PlanResult result, std::shared_ptr<const CacheRecord> record, bool is_cached) {
-    const std::optional<CompilationGain> gain = result.compilation_gain;
-    auto state =
-        std::make_unique<Executor::State>(model_.shared_from_this(), options_, std::move(result));
-    state->has_prices = planner_.has_prices();
-    state->is_plan_cached = is_cached && record != nullptr;
-    state->costs = std::move(planner_.costs());
-    state->cache = std::move(record);
-    state->stages = planner_.clock().take();
-    state->bound_at = planner_.clock().origin();
-    if (measures_behind_) {
-      measure_behind(*state, {});
-    } else if (is_cached) {
-      begin_swap(*state);
-    } else if (gain && may_swap(options_)) {
-      compile_behind(*state, *gain);
-    }
-    return Executor(std::move(state));
   }
 
   // Prepares a swap to kernels that are compiled after so many runs that the same number of runs
@@ -215,15 +220,26 @@ class Model::State::Binder {
   const std::vector<LoadedCache>& more_;
   bool is_optimized_;
   bool waits_;                    // for measuring, or for another process that measures
+  bool is_cached_ = false;        // the plan came from a cache
   bool measures_behind_ = false;  // no plan is known, and this bind does not wait
   std::optional<StoredPlan> stored_;
   std::optional<PlanSearch> search_;
-  std::optional<tuning::KnownPlan> faster_;  // the plan to swap to
-  bool is_to_resume_ = false;                // the search for the stored plan was cut short
+  std::shared_ptr<const CacheRecord> record_;  // of the plan; null without optimize
+  std::optional<tuning::KnownPlan> faster_;    // the plan to swap to
+  bool is_to_resume_ = false;                  // the search for the stored plan was cut short
   std::string change_;  // how libraries changed since the stored plan was found; "" if they did not
 };
 
+PlanResult Model::State::plan(const BindOptions& wanted) {
+  return Binder(*this, wanted, {}).plan();
+}
+
 Executor Model::State::bind(const BindOptions& given, const std::vector<LoadedCache>& more) {
+  return Executor(bind_state(given, more));
+}
+
+std::unique_ptr<Executor::State> Model::State::bind_state(const BindOptions& given,
+                                                          const std::vector<LoadedCache>& more) {
   return Binder(*this, given, more).bind();
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "api/bind/bind_progress.h"
@@ -11,11 +13,13 @@
 #include "api/options/cache_folders.h"
 #include "api/options/cache_ingredients.h"
 #include "api/options/option_table.h"
+#include "api/options/shape_ranges.h"
 #include "base/errors/check.h"
 #include "base/threads/fork.h"
 #include "compile/known_plan.h"
 #include "measure/check_offers.h"
 #include "microbench/worker_bench.h"
+#include "plan/plan_family.h"
 
 namespace tessera {
 namespace {
@@ -44,6 +48,7 @@ struct PurposeRow {
 constexpr std::array kPurposes = {
     PurposeRow{.purpose = BuildPurpose::Bind, .prices = Prices::IfAsked, .warns = true},
     PurposeRow{.purpose = BuildPurpose::OtherShapes, .prices = Prices::IfReused, .warns = true},
+    PurposeRow{.purpose = BuildPurpose::Family, .prices = Prices::IfReused},
     PurposeRow{
         .purpose = BuildPurpose::Measure, .prices = Prices::Always, .is_in_background = true},
     PurposeRow{.purpose = BuildPurpose::Compile, .compiles = true, .is_in_background = true},
@@ -60,8 +65,15 @@ const PurposeRow& row_of(BuildPurpose purpose) {
 
 // The options as this purpose needs them.
 BindOptions options_for(BuildPurpose purpose, const BindOptions& given) {
-  BindOptions options = with_lasting_stop(given);
+  BindOptions options = with_middle_shapes(with_lasting_stop(given));
   if (row_of(purpose).prices == Prices::Always) options.optimize = Optimize::Now;
+  return options;
+}
+
+// Nested graphs are measured if the graph around them may be.
+BindOptions with_nested_purpose(BuildPurpose purpose, BindOptions options) {
+  const bool may_measure = row_of(purpose).prices != Prices::IfReused;
+  if (!may_measure) options.optimize = Optimize::Off;
   return options;
 }
 
@@ -96,6 +108,7 @@ PlanOptions plan_options(const BindOptions& options, const PurposeRow& row, cons
   plan.returns_step_outputs = options.run.fetches_step_outputs;
   plan.keeps_sparse_storage = options.run.strict_storage;
   plan.memory_budget_bytes = options.limits.memory_budget_bytes;
+  plan.max_iterations = options.limits.max_iterations;
   return plan;
 }
 
@@ -115,6 +128,41 @@ PricingOptions pricing_options(const BindOptions& options, const PurposeRow& row
   pricing.tune.candidate_timeout_seconds = options.limits.candidate_timeout_seconds;
   pricing.tune.on_progress = options.on_progress;
   return pricing;
+}
+
+bool is_reference(const Candidate& candidate) {
+  return candidate.has_kernel() && candidate.backend() == "reference";
+}
+
+// What the reference computes in a plan, but libraries compute in all of the others.
+struct ReferenceShare {
+  double seconds = 0;   // by its own estimate, which is too low for much work
+  std::string longest;  // the node that takes the longest
+};
+
+ReferenceShare reference_share(const BuiltPlan& built, std::span<const BuiltPlan* const> others) {
+  const auto each_reference_step = [](const BuiltPlan& plan, const auto& visit) {
+    for (const ExecutionStep& step : plan.plan.steps) {
+      if (step.candidate < 0) continue;
+      const Candidate& candidate = plan.offers.candidates[static_cast<size_t>(step.candidate)];
+      if (is_reference(candidate)) visit(plan.graph[candidate.nodes.front()], candidate);
+    }
+  };
+  std::set<std::string> known;
+  for (const BuiltPlan* const other : others) {
+    each_reference_step(*other,
+                        [&](const Node& node, const Candidate&) { known.insert(node.name); });
+  }
+  ReferenceShare share;
+  double longest = 0;
+  each_reference_step(built, [&](const Node& node, const Candidate& candidate) {
+    if (known.contains(node.name)) return;
+    share.seconds += candidate.optimistic_seconds;
+    if (candidate.optimistic_seconds <= longest) return;
+    longest = candidate.optimistic_seconds;
+    share.longest = location_of(node);
+  });
+  return share;
 }
 
 bool needs_prices(const BindOptions& options, const PurposeRow& row) {
@@ -142,6 +190,11 @@ Model::State::Planner::Planner(State& model, const BindOptions& options, BuildPu
                 .shared_kernels = &model.backends.state_->store.kernels(),
                 .log = row_of(purpose).warns ? &model.log : nullptr,
                 .watcher = [this](const std::string& stage) { clock_.begin(stage); },
+                .plan_bodies =
+                    [this, purpose](const Graph& graph, const Node& node) {
+                      return model_.plan_nested_graphs(with_nested_purpose(purpose, options_),
+                                                       graph, node);
+                    },
                 .check_wanted = std::move(check_wanted)} {
   clock_.begin("specialise");
   const PurposeRow& row = row_of(purpose);
@@ -220,6 +273,100 @@ PlanResult Model::State::Planner::build(PlanSearch* search) {
     plan_.pricing.tune.inputs = tuning_inputs(graph, options_);
     return build_plan(std::move(graph), plan_, services_);
   }));
+}
+
+std::variant<Model::State::Planner::FamilyPlan, UnbuildablePlan>
+Model::State::Planner::build_family(FamilySizes sizes, const FamilyShapes& shapes) {
+  if (!is_optimizing(options_)) return make_family(sizes, shapes);
+  Store& store = model_.backends.state_->store;
+  std::optional<PlanSearch> search;
+  if (std::optional<StoredPlan> known = store.find(family_request(), model_.log)) {
+    std::variant<FamilyPlan, UnbuildablePlan> built =
+        make_known_family(sizes, shapes, known->plan());
+    if (std::holds_alternative<FamilyPlan>(built)) return built;
+    search.emplace(std::move(*known).search());
+  } else if (!options_.cache.frozen) {
+    // Nothing is kept if another thread or process looks for the same plan.
+    std::optional<LookupResult> task = store.try_look_up(family_request(), model_.log);
+    if (task && std::holds_alternative<PlanSearch>(*task)) {
+      search.emplace(std::get<PlanSearch>(std::move(*task)));
+    }
+  }
+  if (search && has_prices()) search->fill(costs_, plan_.pricing);
+  std::variant<FamilyPlan, UnbuildablePlan> built = make_family(sizes, shapes);
+  auto* const family = std::get_if<FamilyPlan>(&built);
+  if (family != nullptr && search && !options_.cache.frozen) {
+    std::move(*search).keep(family->result, costs_);
+    keep_stored(family->result.built);
+  }
+  return built;
+}
+
+PlanRequest Model::State::Planner::family_request() const {
+  // Other sizes above 1 have the same plan.
+  BindOptions any_size = options_;
+  const DeclaredShapes declared = model_.loaded.declared_shapes({});
+  for (auto& [input, dims] : any_size.shapes) {
+    for (size_t axis = 0; axis < dims.size(); ++axis) {
+      if (dims[axis] > 1 && declared.is_open(input, axis)) dims[axis] = -1;
+    }
+  }
+  PlanRequest request = model_.stored.request(any_size, {}, pool_.threads());
+  request.bundled = nullptr;  // bundles have plans for exact shapes only
+  return request;
+}
+
+std::variant<Model::State::Planner::FamilyPlan, UnbuildablePlan>
+Model::State::Planner::make_known_family(FamilySizes sizes, const FamilyShapes& shapes,
+                                         const tuning::KnownPlan& plan) {
+  const std::vector<std::string> names = backends_of(plan);
+  services_.plugins = choose_some_plugins(set(), options_, names);
+  if (services_.plugins.size() != names.size()) {
+    return UnbuildablePlan{"it needs a library that cannot be used"};
+  }
+  plan_.only_plan = plan;
+  std::variant<FamilyPlan, UnbuildablePlan> built = make_family(sizes, shapes);
+  plan_.only_plan.reset();
+  return built;
+}
+
+std::variant<Model::State::Planner::FamilyPlan, UnbuildablePlan> Model::State::Planner::make_family(
+    FamilySizes sizes, const FamilyShapes& shapes) {
+  if (!plan_.only_plan) services_.plugins = choose_plugins(set(), options_);
+  plan_.takes_sizes = true;
+  std::variant<std::string, ModelGraph::Family> family;
+  BuildOutcome outcome = with_weights([&]() -> BuildOutcome {
+    family = model_.loaded.family(options_, sizes, pool_);
+    if (auto* const reason = std::get_if<std::string>(&family)) return UnbuildablePlan{*reason};
+    plan_.varying_dims = varying_dims(std::get<ModelGraph::Family>(family).sizes, shapes);
+    return build_plan(std::move(std::get<ModelGraph::Family>(family).open.graph), plan_, services_);
+  });
+  if (auto* const unbuildable = std::get_if<UnbuildablePlan>(&outcome)) {
+    return std::move(*unbuildable);
+  }
+  PlanResult& result = std::get<PlanResult>(outcome);
+  const ReferenceShare share = reference_share(result.built, plan_.siblings);
+  if (share.seconds > plan_.compile_tuning.family_max_reference_seconds) {
+    return UnbuildablePlan{"only the reference takes sizes for " + share.longest};
+  }
+  FamilyPlan made{.result = std::move(result),
+                  .sizes = std::move(std::get<ModelGraph::Family>(family).sizes),
+                  .is_slow = share.seconds > 0};
+  BuiltPlan& plan = made.result.built;
+  for (const ExecutionStep& step : plan.plan.steps) {
+    if (step.candidate < 0) continue;
+    std::string reason =
+        explain_fixed_sizes(plan.offers.candidates[static_cast<size_t>(step.candidate)], plan.graph,
+                            plan_.varying_dims);
+    if (!reason.empty()) return UnbuildablePlan{std::move(reason)};
+  }
+  // The arena need not be as large as the sizes that the plan was made for.
+  PlanFamily resized(plan.graph, plan.offers, *plan.layouts, plan.plan);
+  if (!resized.explain_fixed().empty()) return UnbuildablePlan{resized.explain_fixed()};
+  if (!made.sizes.set(shapes.dims) || !resized.resize(made.sizes.dims(), plan.plan)) {
+    return UnbuildablePlan{"its kernels do not take these sizes"};
+  }
+  return made;
 }
 
 std::variant<PlanResult, UnbuildablePlan> Model::State::Planner::build_only(

@@ -25,6 +25,7 @@ namespace tessera {
 enum class BuildPurpose : uint8_t {
   Bind,         // Model::bind()
   OtherShapes,  // an executor got inputs of other shapes
+  Family,       // the same, for all shapes that such a plan can have
   Measure,      // behind the runs of another plan: measure what is not known, and choose
   Compile,      // behind the runs: compile the kernels that a choice without prices left out
   Swap,         // behind the runs: build the known plan to which the executor swaps
@@ -64,6 +65,16 @@ class Model::State::Planner {
   // Asks all backends for all candidates, and measures them if the options say so. `search` has
   // what stores know about this plan; null: nothing.
   PlanResult build(PlanSearch* search = nullptr);
+  struct FamilyPlan {
+    PlanResult result;
+    ValueSizes sizes;
+    bool is_slow = false;  // the reference computes some nodes that libraries compute otherwise
+  };
+  // A plan for the family of these shapes, whose kernels take sizes when they run. With optimize,
+  // it is stored for later processes, or taken from the store. Unbuildable if there is none, or it
+  // would compute much more by the reference than the plans that reuse() got.
+  std::variant<FamilyPlan, UnbuildablePlan> build_family(FamilySizes sizes,
+                                                         const FamilyShapes& shapes);
   // Builds just this plan; see PlanOptions::only_plan.
   std::variant<PlanResult, UnbuildablePlan> build_only(const tuning::KnownPlan& plan);
   // The time that build() would take and its likely gain, without `search`.
@@ -83,6 +94,14 @@ class Model::State::Planner {
 
  private:
   void add_prices();
+  // The request to the store for a plan of the family of the shapes in the options.
+  PlanRequest family_request() const;
+  std::variant<FamilyPlan, UnbuildablePlan> make_family(FamilySizes sizes,
+                                                        const FamilyShapes& shapes);
+  // The same, by a stored plan.
+  std::variant<FamilyPlan, UnbuildablePlan> make_known_family(FamilySizes sizes,
+                                                              const FamilyShapes& shapes,
+                                                              const tuning::KnownPlan& plan);
   // Returns the result of `build`. If `build` needs a released weight, reads the model again and
   // repeats `build`.
   BuildOutcome with_weights(const std::function<BuildOutcome()>& build);

@@ -103,7 +103,11 @@ ValueDescription describe_value(const Graph& graph, ValueId id) {
   if (id.is_none()) return description;
   const Value& value = graph[id];
   description.name = value.name;
-  description.type = value.type.is_tensor() ? value.type.element : DataType::Undefined;
+  const Type& held =
+      value.type.kind == Type::Kind::Optional ? value.type.contents.front() : value.type;
+  description.type = held.kind == Type::Kind::Sequence ? DataType::Sequence
+                     : held.is_tensor()                ? held.element
+                                                       : DataType::Undefined;
   description.text = text(value.type);
   if (value.is_io_sparse) description.layout = text(*value.sparse);
   if (!value.io_device.empty()) description.layout += "@" + value.io_device;

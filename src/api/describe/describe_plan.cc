@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "ops/op.h"
@@ -71,6 +73,20 @@ std::optional<int64_t> unfused_bytes(const Graph& graph, const Candidate& candid
   return computed > 1 ? std::optional(bytes) : std::nullopt;
 }
 
+// PlanStep::built_for of the kernel.
+std::string built_for_text(const Graph& graph, const Candidate& candidate) {
+  if (!candidate.has_kernel()) return "";
+  if (!candidate.takes_sizes()) return "all";
+  std::string text;
+  for (const auto& [port, axis] :
+       std::span(candidate.abi->built_for, static_cast<size_t>(candidate.abi->built_for_count))) {
+    const ValueId value = candidate.inputs[static_cast<size_t>(port)].value;
+    if (graph[value].is_constant()) continue;
+    text += (text.empty() ? "" : ", ") + graph[value].name + "[" + std::to_string(axis) + "]";
+  }
+  return text;
+}
+
 void describe_kernel(const BuiltPlan& built, const ExecutionStep& step,
                      const std::vector<std::vector<size_t>>& refusals,
                      const ops::Registry& registry, PlanStep& described) {
@@ -85,6 +101,7 @@ void describe_kernel(const BuiltPlan& built, const ExecutionStep& step,
     described.flops += ops::node_flops(built.graph, node, registry).value_or(0);
   }
   described.name = described.nodes.back();
+  described.built_for = built_for_text(built.graph, candidate);
   described.unfused_bytes = unfused_bytes(built.graph, candidate, registry);
   std::vector<size_t> places;
   for (const NodeId id : candidate.nodes) {

@@ -64,6 +64,9 @@ inline constexpr auto kFields<PlanStep> = FieldList{
     field("workspace_bytes", &PlanStep::workspace_bytes,
           "scratch memory of its kernel, in the arena"),
     field("is_in_place", &PlanStep::is_in_place, "an output lies in the memory of an input"),
+    field("built_for", &PlanStep::built_for,
+          "the dimensions for which its kernel was built, such as `x[1]`; `all`; empty if it runs "
+          "with other sizes"),
     ComputedKey{"median_us", "microseconds", "median time of the step"},
     field("predicted_seconds", "predicted_us", &PlanStep::predicted_seconds,
           "the price that the choice used; null without prices"),

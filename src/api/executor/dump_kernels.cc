@@ -91,9 +91,6 @@ void add_kernels(const BuiltPlan& built,
         plain(candidate.backend()) + "-" + ops_text(built, candidate) + "-" + digest;
     all.try_emplace(candidate.backend() + "/" + digest, stem, std::move(texts));
   }
-  for (const std::vector<BuiltPlan>& branches : built.branches) {
-    for (const BuiltPlan& branch : branches) add_kernels(branch, all);
-  }
 }
 
 void say(const Log& log, const std::string& text) { log.warn("TESSERA_DUMP_KERNELS: " + text); }

@@ -1,9 +1,8 @@
 // Executor: checks the arguments of the caller, and runs plans with the PlanRunner of src/engine.
+// executor_plans.cc has the plans from which a run selects one.
 #include <algorithm>
 #include <utility>
 
-#include "api/bind/planner.h"
-#include "api/executor/dump_kernels.h"
 #include "api/options/io_layouts.h"
 #include "api/state/executor_state.h"
 #include "api/state/model_state.h"
@@ -40,13 +39,22 @@ size_t find_named(const std::vector<ValueDescription>& values, const std::string
 
 }  // namespace
 
+Executor::Deferred::Deferred(std::shared_ptr<Model::State> bound_model, const BindOptions& bound)
+    : model(std::move(bound_model)), options(bound), threads(ThreadPool(bound.threads).threads()) {
+  // The callback of the caller may no longer exist at the first run.
+  options.on_progress = [this](const TuneProgress&) { return !is_cancelled && !is_late(); };
+  ModelDescription described = model->loaded.describe();
+  inputs = std::move(described.inputs);
+  outputs = std::move(described.outputs);
+}
+
 Executor::State::State(std::shared_ptr<Model::State> bound_model, const BindOptions& bound,
                        PlanResult first)
     : registry(bound_model->loaded.registry()),
       model(std::move(bound_model)),
       options(bound),
       reused(std::move(first.reused)),
-      declared(model->loaded.declared_shapes()),
+      declared(model->loaded.declared_shapes(bound)),
       context(bound.threads, bound.run.keeps_denormals ? Denormals::Keep : Denormals::Flush),
       memory(declared, bound.run.fixed_shapes) {
   // The callback may no longer exist when a run has to plan again.
@@ -55,20 +63,18 @@ Executor::State::State(std::shared_ptr<Model::State> bound_model, const BindOpti
   dump(plan().runner->built());
 }
 
-void Executor::State::dump(const BuiltPlan& built) const {
-  dump_kernels(built, dump_folder(), model->log, model->information_log);
-}
-
 template <class AnyOrTensor>
 std::vector<Tensor> Executor::State::inputs_in_order(
     const std::map<std::string, AnyOrTensor>& given) const {
   std::vector<Tensor> ordered;
+  ordered.reserve(plan().runner->built().graph.inputs.size());
   size_t known = 0;
   for (size_t index = 0; index < plan().inputs.size(); ++index) {
     const ValueDescription& input = plan().inputs[index];
     const auto found = given.find(input.name);
     if (found == given.end()) {
-      if (input.is_read && !plan().runner->io_binding().is_input_bound(index)) {
+      if (input.is_read && !is_optional(input) &&
+          !plan().runner->io_binding().is_input_bound(index)) {
         // An unknown name is likely to be a mistyped one of the missing input.
         for (const auto& [input_name, tensor] : given) input_named(input_name);
         throw Error(ErrorKind::InvalidArgument, "input '" + input.name + "'",
@@ -85,8 +91,11 @@ std::vector<Tensor> Executor::State::inputs_in_order(
     ordered.push_back(input.is_read ? feed({input, plan().input_forms[index]}, found->second)
                                     : Tensor());
   }
-  if (known == given.size()) return ordered;
-  for (const auto& [input_name, tensor] : given) input_named(input_name);
+  if (known != given.size()) {
+    for (const auto& [input_name, tensor] : given) input_named(input_name);
+  }
+  // The plan of a family has more inputs, which are bound.
+  ordered.resize(plan().runner->built().graph.inputs.size());
   return ordered;
 }
 
@@ -114,9 +123,83 @@ void Executor::State::record(const PlanEvent& event,
 }
 
 Executor::Executor(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Executor::Executor(std::unique_ptr<Deferred> deferred) : deferred_(std::move(deferred)) {}
 Executor::Executor(Executor&&) noexcept = default;
 Executor& Executor::operator=(Executor&&) noexcept = default;
 Executor::~Executor() = default;
+
+Executor::State& Executor::state() const {
+  if (state_) return *state_;
+  throw Error(ErrorKind::InvalidArgument, "executor",
+              "expected one with a plan, found one without shapes: run it once, or give bind() the "
+              "shapes of the inputs");
+}
+
+bool Executor::Deferred::is_late() const {
+  return time_limit_seconds > 0 && since_run.read().seconds > time_limit_seconds;
+}
+
+void Executor::Deferred::cancel() {
+  is_cancelled = true;
+  if (ExecutionContext* const bound = context) bound->cancel();
+}
+
+void Executor::Deferred::check_shapes(const std::map<std::string, Dims>& shapes) const {
+  for (const ValueDescription& input : inputs) {
+    const auto bound = options.shapes.find(input.name);
+    const bool is_fixed = options.run.fixed_shapes && bound != options.shapes.end();
+    if (!is_fixed || shapes.at(input.name) == bound->second) continue;
+    throw Error(ErrorKind::InvalidArgument, "input '" + input.name + "'",
+                "expected " + dims_text(bound->second) +
+                    ", as it was bound with fixed_shapes, found " +
+                    dims_text(shapes.at(input.name)));
+  }
+  const DeclaredShapes declared = model->loaded.declared_shapes(options);
+  for (const ValueDescription& input : inputs) {
+    const auto given = shapes.find(input.name);
+    if (given != shapes.end()) declared.check_range(input, given->second);
+  }
+}
+
+template <class AnyOrTensor>
+void Executor::bind_first(const std::map<std::string, AnyOrTensor>& given) {
+  deferred_->is_cancelled = false;
+  deferred_->since_run = Stopwatch();
+  BindOptions options = deferred_->options;
+  const auto note_shape = [&](const std::string& name, const AnyTensor& tensor) {
+    const auto input = std::ranges::find(deferred_->inputs, name, &ValueDescription::name);
+    if (input != deferred_->inputs.end() && has_no_shape(*input)) return;
+    options.shapes[name] = dims_of(tensor);
+  };
+  for (const auto& [name, tensor] : deferred_->bound_inputs) note_shape(name, tensor);
+  for (const auto& [name, tensor] : given) note_shape(name, tensor);
+  deferred_->check_shapes(options.shapes);
+  for (const ValueDescription& input : deferred_->inputs) {
+    const bool is_given =
+        given.contains(input.name) || deferred_->bound_inputs.contains(input.name);
+    if (!input.is_read || is_given || is_optional(input)) continue;
+    for (const auto& [name, tensor] : given) find_named(deferred_->inputs, name, "input");
+    throw Error(ErrorKind::InvalidArgument, "input '" + input.name + "'",
+                "expected a tensor (" + input.text + "), found none given");
+  }
+  Executor bound = deferred_->model->bind(options, {});
+  if (deferred_->is_cancelled) {
+    throw Error(ErrorKind::Cancelled, "run", "the run was cancelled while it bound the model");
+  }
+  if (deferred_->is_late()) {
+    throw Error(ErrorKind::Cancelled, "run",
+                "the time limit of " + std::to_string(deferred_->time_limit_seconds) +
+                    " s passed while the run bound the model; what was measured is kept");
+  }
+  if (deferred_->time_limit_seconds > 0) bound.set_time_limit(deferred_->time_limit_seconds);
+  bound.record_steps(deferred_->is_recording);
+  for (const auto& [name, memory] : deferred_->bound_inputs) bound.bind_input(name, memory);
+  for (const auto& [name, memory] : deferred_->bound_outputs) bound.bind_output(name, memory);
+  deferred_->bound_inputs.clear();
+  deferred_->bound_outputs.clear();
+  deferred_->context = &bound.state_->context;
+  state_ = std::move(bound.state_);
+}
 
 template <class AnyOrTensor>
 void Executor::State::select_plan(const std::map<std::string, AnyOrTensor>& given) {
@@ -125,74 +208,10 @@ void Executor::State::select_plan(const std::map<std::string, AnyOrTensor>& give
     const auto found = given.find(input.name);
     if (found != given.end()) {
       check_kind({input, plan().input_forms[index]}, found->second);
-      return &dims_of(found->second);
+      return has_no_shape(input) ? nullptr : &dims_of(found->second);
     }
     return memory.input_dims(index);
   });
-}
-
-void Executor::State::select_plan(const std::function<const Dims*(size_t input)>& dims_of) {
-  bool is_other = false;
-  for (size_t index = 0; index < declared.input_count(); ++index) {
-    if (!declared.is_read(index)) continue;
-    const Dims* const dims = dims_of(index);
-    if (dims == nullptr || *dims == plan().dims[index]) continue;
-    if (options.run.fixed_shapes) refuse_shape(plan().inputs[index], *dims);
-    is_other = true;
-  }
-  if (is_other && !declared.are_fixed()) {
-    std::vector<Dims> wanted = plan().dims;
-    for (size_t index = 0; index < wanted.size(); ++index) {
-      const Dims* const dims = declared.is_read(index) ? dims_of(index) : nullptr;
-      if (dims != nullptr) wanted[index] = *dims;
-    }
-    switch_to(wanted);
-  }
-  memory.attach(plan());
-}
-
-void Executor::State::switch_to(const std::vector<Dims>& dims) {
-  const auto is_wanted = [&](const std::unique_ptr<ShapePlan>& known) {
-    for (size_t index = 0; index < dims.size(); ++index) {
-      if (declared.is_read(index) && known->dims[index] != dims[index]) return false;
-    }
-    return true;
-  };
-  const auto found = std::find_if(plans.begin(), plans.end(), is_wanted);
-  std::unique_ptr<ShapePlan> made;
-  if (found == plans.end()) made = make_plan(dims);
-  memory.detach(plan());
-  if (made) {
-    if (plans.size() >= static_cast<size_t>(options.limits.most_shapes)) {
-      if (plans.back().get() == swapped) swapped = nullptr;
-      plans.pop_back();
-      model->stored.drop_packs_of_shapes();
-    }
-    plans.insert(plans.begin(), std::move(made));
-  } else {
-    std::rotate(plans.begin(), found, found + 1);
-  }
-}
-
-std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& dims) {
-  const Stopwatch stopwatch;
-  BindOptions wanted = options;
-  wanted.tune.tuning_inputs.clear();  // they have the shapes of bind()
-  for (size_t index = 0; index < dims.size(); ++index) {
-    if (declared.is_read(index)) wanted.shapes[plan().inputs[index].name] = dims[index];
-  }
-  std::vector<const BuiltPlan*> siblings;
-  for (const std::unique_ptr<ShapePlan>& other : plans) {
-    siblings.push_back(&other->runner->built());
-  }
-  Model::State::Planner planner(*model, wanted, BuildPurpose::OtherShapes);
-  planner.reuse(has_prices ? &reused : nullptr, std::move(siblings));
-  PlanResult result = planner.build();
-  model->loaded.release_packed(result.built);
-  auto made = std::make_unique<ShapePlan>(std::move(result), wanted, context, *registry);
-  made->seconds = stopwatch.read().seconds;
-  dump(made->runner->built());
-  return made;
 }
 
 template <class AnyOrTensor>
@@ -203,25 +222,50 @@ std::vector<Tensor> Executor::State::run(const std::map<std::string, AnyOrTensor
   select_plan(given);
   const std::vector<Tensor> ordered = inputs_in_order(given);
   if (!is_recording) return plan().runner->run(ordered);
+  plan().update_description(context.pool().threads(), *registry);
   steps.clear();
   const auto start = std::chrono::steady_clock::now();
   return plan().runner->run(ordered, [&](const PlanEvent& event) { record(event, start); });
 }
 
+std::vector<Tensor> Executor::State::run_in_order(std::span<const Tensor> inputs) {
+  const ExecutionContext::ActiveRun turn(context);
+  if (swap) swap_before_run();
+  const auto dims_at = [&](size_t index) -> const Dims* {
+    return has_no_shape(plan().inputs[index]) ? nullptr : &inputs[index].dims();
+  };
+  select_plan(dims_at);
+  for (size_t index = 0; declared.are_fixed() && index < inputs.size(); ++index) {
+    const Dims* const dims = declared.is_read(index) ? dims_at(index) : nullptr;
+    if (dims == nullptr || *dims == plan().dims[index]) continue;
+    throw Error(ErrorKind::InvalidArgument, "input '" + plan().inputs[index].name + "'",
+                "expected " + plan().inputs[index].text + ", found " +
+                    std::string(name(inputs[index].type())) + " " + dims_text(*dims));
+  }
+  const size_t count = plan().runner->built().graph.inputs.size();
+  if (count == inputs.size()) return plan().runner->run(inputs);
+  // The plan of a family has more inputs, which are bound.
+  std::vector<Tensor> all(inputs.begin(), inputs.end());
+  all.resize(count);
+  return plan().runner->run(all);
+}
+
 std::vector<Tensor> Executor::run(const std::map<std::string, Tensor>& inputs) {
-  const ShapePlan& plan = state_->plan();
+  if (!state_) bind_first(inputs);
+  const ShapePlan& plan = state().plan();
   for (size_t index = 0; index < plan.output_forms.size(); ++index) {
     if (!plan.output_forms[index]) continue;
     throw Error(ErrorKind::InvalidArgument, "output '" + plan.outputs[index].name + "'",
                 "run() gives dense outputs, but this one was bound in " +
                     text(*plan.output_forms[index]) + ": call run_any()");
   }
-  return state_->run(inputs);
+  return state().run(inputs);
 }
 
 std::vector<AnyTensor> Executor::run_any(const std::map<std::string, AnyTensor>& inputs) {
-  std::vector<Tensor> results = state_->run(inputs);
-  const ShapePlan& plan = state_->plan();
+  if (!state_) bind_first(inputs);
+  std::vector<Tensor> results = state().run(inputs);
+  const ShapePlan& plan = state().plan();
   std::vector<AnyTensor> given;
   for (size_t index = 0; index < results.size(); ++index) {
     const std::optional<SparseForm> form =
@@ -232,14 +276,28 @@ std::vector<AnyTensor> Executor::run_any(const std::map<std::string, AnyTensor>&
 }
 
 void Executor::bind_input(const std::string& name, const AnyTensor& memory) {
-  state_->memory.bind_input(state_->plan(), state_->input_named(name), memory);
+  if (!state_) {
+    find_named(deferred_->inputs, name, "input");
+    deferred_->bound_inputs.insert_or_assign(name, memory);
+    return;
+  }
+  state().memory.bind_input(state().plan(), state().input_named(name), memory);
 }
 
 void Executor::bind_output(const std::string& name, Tensor memory) {
-  state_->memory.bind_output(state_->plan(), state_->output_named(name), std::move(memory));
+  if (!state_) {
+    find_named(deferred_->outputs, name, "output");
+    deferred_->bound_outputs.insert_or_assign(name, std::move(memory));
+    return;
+  }
+  state().memory.bind_output(state().plan(), state().output_named(name), std::move(memory));
 }
 
-void Executor::clear_bindings() { state_->memory.clear(state_->plan()); }
+void Executor::clear_bindings() {
+  if (state_) return state().memory.clear(state().plan());
+  deferred_->bound_inputs.clear();
+  deferred_->bound_outputs.clear();
+}
 
 void Executor::State::run_bound() {
   const ExecutionContext::ActiveRun turn(context);
@@ -249,93 +307,72 @@ void Executor::State::run_bound() {
     memory.check_complete(plan());
   }
   if (!is_recording) return plan().runner->run_bound();
+  plan().update_description(context.pool().threads(), *registry);
   steps.clear();
   const auto start = std::chrono::steady_clock::now();
   plan().runner->run_bound([&](const PlanEvent& event) { record(event, start); });
 }
 
-void Executor::run_bound() { state_->run_bound(); }
-void Executor::cancel() { state_->context.cancel(); }
+void Executor::run_bound() {
+  if (!state_) bind_first(std::map<std::string, Tensor>());
+  state().run_bound();
+}
 
-std::string Executor::explain_unusable() const { return state_->plan().runner->explain_unusable(); }
+void Executor::cancel() {
+  // Another thread may be in the first run, which sets `state_`.
+  if (deferred_) return deferred_->cancel();
+  state_->context.cancel();
+}
+
+std::string Executor::explain_unusable() const {
+  return state_ ? state_->plan().runner->explain_unusable() : "";
+}
 
 void Executor::set_time_limit(double seconds) {
   if (!(seconds >= 0)) {
     throw Error(ErrorKind::InvalidArgument, "time limit",
                 "expected 0 (none) or more seconds, found " + std::to_string(seconds));
   }
+  if (!state_) {
+    deferred_->time_limit_seconds = seconds;
+    return;
+  }
   const std::chrono::duration<double> limit(std::min(seconds, kMaxSeconds));
-  state_->context.set_time_limit(std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
-}
-
-void Executor::State::swap_to(PlanSwap::Build build, int64_t runs) {
-  swapped = &plan();
-  swap = std::make_unique<PlanSwap>(std::move(build), runs);
+  state().context.set_time_limit(std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
 }
 
 void Executor::wait_for_swap() {
-  if (!state_->swap) return;
-  state_->swap->wait();
-  state_->take_swap();
+  if (!state_ || !state_->swap) return;
+  state().swap->wait();
+  state().take_swap();
 }
 
-void Executor::State::swap_before_run() {
-  if (swap->is_ready_before_run()) take_swap();
+double Executor::measure_dispatch_ns() { return state().plan().runner->measure_dispatch_ns(); }
+
+const std::vector<ValueDescription>& Executor::inputs() const {
+  return !state_ ? deferred_->inputs : state_->plan().inputs;
 }
-
-void Executor::State::take_swap() {
-  const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-  PlanSwap::Built built = swap->take();
-  swap.reset();
-  std::string failure = std::move(built.failure);
-  // The plan to replace may have been evicted for plans of other shapes.
-  if (built.next && swapped != nullptr) {
-    try {
-      replace_swapped(std::move(built.next->plan));
-      if (built.next->record) cache = std::move(built.next->record);
-      stages.push_back({.name = "swap",
-                        .start = start - bound_at,
-                        .duration = std::chrono::steady_clock::now() - start});
-    } catch (const Error& error) {
-      failure = error.what();
-    }
-  }
-  swapped = nullptr;
-  if (!failure.empty()) {
-    model->log.warn("the faster plan cannot be used, so the first plan stays in use: " + failure);
-  }
+const std::vector<ValueDescription>& Executor::outputs() const {
+  return !state_ ? deferred_->outputs : state_->plan().outputs;
 }
-
-void Executor::State::replace_swapped(PlanResult result) {
-  PlanDescription description = describe(result, context.pool().threads(), *registry);
-  std::unique_ptr<PlanRunner> runner =
-      swapped->runner_of(std::move(result.built), options, context);
-  // The next run attaches the bound memory to the new plan.
-  if (swapped == &plan()) memory.detach(plan());
-  swapped->runner = std::move(runner);
-  dump(swapped->runner->built());
-  swapped->description = std::move(description);
-  swapped->kernels = result.kernels;
-  swapped->reused_kernels = result.reused_kernels;
-  swapped->loaded_kernels = result.loaded_kernels;
+int Executor::threads() const {
+  return !state_ ? deferred_->threads : state_->context.pool().threads();
 }
-
-double Executor::measure_dispatch_ns() { return state_->plan().runner->measure_dispatch_ns(); }
-
-const std::vector<ValueDescription>& Executor::inputs() const { return state_->plan().inputs; }
-const std::vector<ValueDescription>& Executor::outputs() const { return state_->plan().outputs; }
-int Executor::threads() const { return state_->context.pool().threads(); }
-const PlanDescription& Executor::plan() const { return state_->plan().description; }
+const PlanDescription& Executor::plan() const {
+  state().plan().update_description(threads(), *state().registry);
+  return state().plan().description;
+}
 
 ShapesDescription Executor::shapes() const {
-  ShapesDescription shapes{.arena_bytes = state_->context.arena_bytes()};
-  for (const std::unique_ptr<ShapePlan>& plan : state_->plans) {
+  if (!state_) return {};
+  ShapesDescription shapes{.arena_bytes = state().context.arena_bytes()};
+  for (const std::unique_ptr<ShapePlan>& plan : state().plans) {
     ShapePlanDescription& described = shapes.plans.emplace_back();
     for (size_t index = 0; index < plan->inputs.size(); ++index) {
-      if (!state_->declared.is_read(index)) continue;
+      if (!state().declared.is_read(index)) continue;
       described.shapes.emplace(plan->inputs[index].name, plan->dims[index]);
     }
-    described.arena_bytes = plan->description.arena_bytes;
+    described.arena_bytes = plan->runner->built().plan.arena_bytes;
     described.pack_bytes = plan->description.pack_bytes;
     described.kernels = plan->kernels;
     described.reused_kernels = plan->reused_kernels;
@@ -347,7 +384,7 @@ ShapesDescription Executor::shapes() const {
 
 std::vector<CompileDescription> Executor::compiled() const {
   std::vector<CompileDescription> all;
-  for (const std::shared_ptr<const Plugin>& plugin : state_->plan().runner->built().plugins) {
+  for (const std::shared_ptr<const Plugin>& plugin : state().plan().runner->built().plugins) {
     const std::optional<tessera_compile_counts> counts = plugin->compile_counts();
     if (!counts) continue;
     all.push_back({.backend = plugin->name(),
@@ -369,7 +406,7 @@ std::optional<KernelForm> kernel_form(std::string_view name) {
 
 std::optional<std::string> Executor::kernel_text(size_t step, KernelForm form) const {
   const std::vector<std::shared_ptr<const Kernel>>& kernels =
-      state_->plan().runner->built().kernels;
+      state().plan().runner->built().kernels;
   if (step >= kernels.size()) {
     throw Error(ErrorKind::InvalidArgument, "argument 'step'",
                 "expected the number of a step below " + std::to_string(kernels.size()) +
@@ -387,17 +424,23 @@ std::optional<std::string> Executor::kernel_text(size_t step, KernelForm form) c
 }
 
 const std::string& Executor::costs() const {
-  std::call_once(state_->are_costs_written, [&] {
+  std::call_once(state().are_costs_written, [&] {
     // If the plan came from a cache, the prices are in the cache record: bind() did not collect
     // them.
     const tuning::CostTable& costs =
-        state_->is_plan_cached ? state_->cache->contents().found.costs : state_->costs;
-    if (state_->has_prices) state_->costs_text = tuning::write_cost_table(costs);
+        state().is_plan_cached ? state().cache->contents().found.costs : state().costs;
+    if (state().has_prices) state().costs_text = tuning::write_cost_table(costs);
   });
-  return state_->costs_text;
+  return state().costs_text;
 }
-const std::vector<StageRecord>& Executor::stages() const { return state_->stages; }
-void Executor::record_steps(bool is_on) { state_->is_recording = is_on; }
-const std::vector<StepRecord>& Executor::steps() const { return state_->steps; }
+const std::vector<StageRecord>& Executor::stages() const {
+  return !state_ ? deferred_->no_stages : state_->stages;
+}
+void Executor::record_steps(bool is_on) {
+  (state_ ? state_->is_recording : deferred_->is_recording) = is_on;
+}
+const std::vector<StepRecord>& Executor::steps() const {
+  return !state_ ? deferred_->no_steps : state_->steps;
+}
 
 }  // namespace tessera

@@ -26,13 +26,13 @@ std::vector<HeldCacheDescription> Backends::held_caches() const {
 }
 
 HeldMemoryDescription Executor::memory() const {
-  HeldMemoryDescription held{.plan_count = std::ssize(state_->plans),
-                             .max_plan_count = state_->options.limits.most_shapes,
-                             .arena_bytes = state_->context.arena_bytes(),
-                             .scratch_bytes = state_->context.scratch().bytes(),
-                             .pack_bytes = state_->model->stored.packs().total_bytes(),
-                             .caches = state_->model->backends.held_caches()};
-  for (const std::unique_ptr<ShapePlan>& plan : state_->plans) {
+  HeldMemoryDescription held{.plan_count = std::ssize(state().plans),
+                             .max_plan_count = state().options.limits.most_shapes,
+                             .arena_bytes = state().context.arena_bytes(),
+                             .scratch_bytes = state().context.scratch().bytes(),
+                             .pack_bytes = state().model->stored.packs().total_bytes(),
+                             .caches = state().model->backends.held_caches()};
+  for (const std::unique_ptr<ShapePlan>& plan : state().plans) {
     held.library_bytes += plan->description.library_bytes;
   }
   return held;

@@ -117,7 +117,14 @@ TEST(Pool, OptionsHaveARange) {
               StartsWith("InvalidArgument: option 'executors' of the pool: "));
   EXPECT_THAT(error_of([&] { Pool(model, {.max_waiting = -1}, one_row()); }),
               StartsWith("InvalidArgument: option 'max_waiting' of the pool: "));
-  EXPECT_THAT(error_of([&] { Pool(model, {}, {}); }), StartsWith("InvalidArgument: input 'x': "));
+}
+
+TEST(Pool, WithoutShapesRequestsDecide) {
+  Pool pool(make_model(), {.executors = 1}, {.threads = 1});
+  for (const int64_t rows : {3, 2, 7}) {
+    const Tensor x(DataType::Float32, {rows, one_row().shapes.at("x")[1]});
+    EXPECT_EQ(pool.submit({{"x", x}}).get()[0].dims()[0], rows);
+  }
 }
 
 TEST(Pool, AnErrorStaysWithItsRequest) {

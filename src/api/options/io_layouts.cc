@@ -114,7 +114,45 @@ std::vector<std::optional<SparseForm>> io_forms(const Graph& graph,
   return forms;
 }
 
+bool is_optional(const ValueDescription& value) { return value.text.starts_with("optional("); }
+
+bool has_no_shape(const ValueDescription& value) {
+  return value.type == DataType::Sequence || is_optional(value);
+}
+
+namespace {
+
+// The name of the element type that a list of tensors of this description has; "" for others.
+std::string_view listed_type(std::string_view text) {
+  constexpr std::string_view kBegin = "sequence(";
+  const size_t begin = text.find(kBegin);
+  if (begin == std::string_view::npos) return "";
+  const std::string_view rest = text.substr(begin + kBegin.size());
+  return rest.substr(0, rest.find(' '));
+}
+
+Tensor feed_without_shape(const IoValue& input, const Tensor& given) {
+  const ValueDescription& described = input.description;
+  if (given.type() != described.type) {
+    throw Error(ErrorKind::InvalidArgument, input_location(input),
+                "expected " + described.text + ", found " + std::string(name(given.type())) +
+                    (given.is_sequence() ? "" : " " + dims_text(given.dims())));
+  }
+  if (!given.is_sequence()) return given;
+  const std::string_view element = listed_type(described.text);
+  for (const Tensor& each : given.list()) {
+    if (each.is_sequence() || element.empty() || name(each.type()) == element) continue;
+    throw Error(
+        ErrorKind::InvalidArgument, input_location(input),
+        "expected " + described.text + ", found an element of " + std::string(name(each.type())));
+  }
+  return given;
+}
+
+}  // namespace
+
 Tensor feed(const IoValue& input, const Tensor& given) {
+  if (has_no_shape(input.description)) return feed_without_shape(input, given);
   const std::string found = std::string(name(given.type())) + " " + dims_text(given.dims());
   if (!input.form && found == input.description.text) return given;
   throw Error(
@@ -152,6 +190,10 @@ const std::vector<int64_t>& dims_of(const AnyTensor& tensor) {
 
 void check_kind(const IoValue& input, const Tensor& given) {
   const DataType expected = input.description.type;
+  if (has_no_shape(input.description)) {
+    feed(input, given);
+    return;
+  }
   if ((given.type() != expected && expected != DataType::Undefined) || input.form) {
     feed(input, given);
   }

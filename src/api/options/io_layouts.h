@@ -32,6 +32,11 @@ struct IoValue {
 std::vector<std::optional<SparseForm>> io_forms(const Graph& graph,
                                                 const std::vector<ValueId>& ids);
 
+// Whether a value is a list or an optional: it has no shape, and a plan takes any of them.
+bool has_no_shape(const ValueDescription& value);
+// Whether a caller may leave it out, which then is an empty optional.
+bool is_optional(const ValueDescription& value);
+
 // Returns the tensor with the bytes of `given` as they are stored for `input`. Throws
 // InvalidArgument if `given` does not have the bound type, shape and layout, or stores more than
 // the capacity. Does not check the device of a dense tensor: IoBinding does.

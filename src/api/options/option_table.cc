@@ -88,8 +88,17 @@ constexpr BindOption kOptions[] = {
     {.name = "shapes",
      .keyword = "shapes",
      .field = field<&BindOptions::shapes>(),
-     .help = "The shapes of inputs, by name. Needed if the model leaves dimensions open.",
+     .help =
+         "The shapes of inputs, by name, where the model leaves dimensions open; a size may be a "
+         "range, such as range(1, 513), and a list of such dictionaries plans for each. Without "
+         "shapes, the first run decides.",
      .ingredient = {.position = 1, .name = "inputs", .write = inputs_text}},
+    {.name = "shape_ranges",
+     .field = field<&BindOptions::shape_ranges>(),
+     .help = "Shapes of inputs whose sizes lie in ranges, by name. In Python, they are in shapes."},
+    {.name = "more_shapes",
+     .field = field<&BindOptions::more_shapes>(),
+     .help = "More sets of shapes, each with a plan of its own. In Python, shapes is a list then."},
     {.name = "fetch",
      .keyword = "fetch",
      .field = field<&BindOptions::fetch>(),
@@ -276,6 +285,11 @@ constexpr BindOption kOptions[] = {
      .keyword = "fixed_shapes",
      .field = field<&RunOptions::fixed_shapes>(),
      .help = "Run only on inputs of the bound shapes; others are an error."},
+    {.name = "families",
+     .keyword = "families",
+     .field = field<&RunOptions::families>(),
+     .help = "Run inputs of other shapes than the bound ones by one plan for all of them, if there "
+             "can be one, whose kernels take sizes when they run. False: by a plan for each."},
     {.name = "memory_budget_bytes",
      .keyword = "memory_budget_bytes",
      .field = field<&LimitOptions::memory_budget_bytes>(),
@@ -298,6 +312,12 @@ constexpr BindOption kOptions[] = {
      .help = "For how many sets of input shapes an executor keeps plans. The least recently used "
              "one is evicted.",
      .range = Range{.min = 1, .expected = "at least 1"}},
+    {.name = "max_iterations",
+     .keyword = "max_iterations",
+     .field = field<&LimitOptions::max_iterations>(),
+     .help = "The most iterations of one execution of a Loop or Scan; one more is an error. 0: no "
+             "limit.",
+     .range = kNoLimitOrMore},
     {.name = "optimize",
      .keyword = "optimize",
      .field = field<&BindOptions::optimize>(),

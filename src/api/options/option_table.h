@@ -36,6 +36,8 @@ using TypedField = std::variant<
     Field<Accuracy>, Field<std::vector<std::string>>, Field<std::vector<Exclusion>>,
     Field<std::vector<Pin>>, Field<std::vector<StatePair>>,
     Field<std::map<std::string, std::string>>, Field<std::map<std::string, std::vector<int64_t>>>,
+    Field<std::map<std::string, std::vector<SizeRange>>>,
+    Field<std::vector<std::map<std::string, std::vector<int64_t>>>>,
     Field<std::map<std::string, Tensor>>, Field<std::function<bool(const TuneProgress&)>>>;
 
 struct OptionField {

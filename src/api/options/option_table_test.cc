@@ -45,13 +45,13 @@ TEST(OptionTable, StoredPlansDependOnAllButThese) {
   for (const BindOption& option : bind_options()) {
     if (option.ingredient.position == 0) others.push_back(option.name);
   }
-  EXPECT_THAT(
-      others,
-      testing::UnorderedElementsAre(
-          "max_bulk_steps", "fetches_step_outputs", "fixed_shapes", "most_shapes", "optimize",
-          "frozen", "cache_dir", "cost_table", "candidate_timeout_seconds", "tune_budget_seconds",
-          "solve_budget_seconds", "in_process", "swap", "retune", "tune_all", "tuning_inputs",
-          "margin_search_seconds", "describes_candidates", "on_progress"));
+  EXPECT_THAT(others,
+              testing::UnorderedElementsAre(
+                  "shape_ranges", "more_shapes", "max_bulk_steps", "fetches_step_outputs",
+                  "fixed_shapes", "families", "most_shapes", "max_iterations", "optimize", "frozen",
+                  "cache_dir", "cost_table", "candidate_timeout_seconds", "tune_budget_seconds",
+                  "solve_budget_seconds", "in_process", "swap", "retune", "tune_all",
+                  "tuning_inputs", "margin_search_seconds", "describes_candidates", "on_progress"));
 }
 
 TEST(OptionTable, HasEachNameOnce) {

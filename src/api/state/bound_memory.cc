@@ -26,6 +26,7 @@ bool is_for(const ValueDescription& output, const Tensor& memory) {
 
 void BoundMemory::bind_input(ShapePlan& plan, size_t index, const AnyTensor& memory) {
   const IoValue input{plan.inputs[index], plan.input_forms[index]};
+  declared_.check_range(input.description, dims_of(memory));
   if (!declared_.is_read(index)) {
     // It may have any dimensions that the model declares.
     check_kind(input, memory);

@@ -1,18 +1,23 @@
 // The implementation of Executor: its plans, the memory of the caller, and the results of bind().
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "api/state/bound_memory.h"
 #include "api/state/declared_shapes.h"
+#include "api/state/model_graph.h"
 #include "api/state/plan_swap.h"
 #include "api/state/shape_plan.h"
+#include "base/threads/stopwatch.h"
 #include "engine/execution_context.h"
 #include "ops/registry.h"
 #include "price/cost_table.h"
@@ -21,6 +26,36 @@
 #include "tessera/tessera.h"
 
 namespace tessera {
+
+// What the first run needs to bind the model, and what is known before. It stays afterwards,
+// because other threads may cancel at any time.
+struct Executor::Deferred {
+  Deferred(std::shared_ptr<Model::State> bound_model, const BindOptions& bound);
+
+  // Ends measuring, or the run. For any thread, and for signal handlers.
+  void cancel();
+  // Whether the first run takes longer than the time limit.
+  bool is_late() const;
+  // Throws InvalidArgument if a shape, by the name of an input, is outside of the ranges of bind(),
+  // or is not its own with fixed_shapes.
+  void check_shapes(const std::map<std::string, Dims>& shapes) const;
+
+  std::atomic<bool> is_cancelled = false;
+  std::atomic<ExecutionContext*> context = nullptr;  // null before the first run
+
+  std::shared_ptr<Model::State> model;
+  BindOptions options;
+  int threads = 1;
+  std::vector<ValueDescription> inputs;  // as the model declares them
+  std::vector<ValueDescription> outputs;
+  std::map<std::string, AnyTensor> bound_inputs;
+  std::map<std::string, Tensor> bound_outputs;
+  double time_limit_seconds = 0;
+  Stopwatch since_run;  // since the first run began
+  bool is_recording = false;
+  std::vector<StageRecord> no_stages = {};
+  std::vector<StepRecord> no_steps = {};
+};
 
 struct Executor::State {
   // `first` is the plan that bind() of `bound_model` made with the options `bound`.
@@ -38,6 +73,8 @@ struct Executor::State {
   ExecutionContext context;
   // The current plan, then the others, the most recently used first.
   std::vector<std::unique_ptr<ShapePlan>> plans;
+  int families_made = 0;
+  int families_failed = 0;
   BoundMemory memory;
   tuning::CostTable costs;
   std::vector<StageRecord> stages;
@@ -55,6 +92,8 @@ struct Executor::State {
   template <class AnyOrTensor>
   std::vector<Tensor> run(const std::map<std::string, AnyOrTensor>& given);
   void run_bound();
+  // The same for inputs in their order, which the caller has checked: those of a nested graph.
+  std::vector<Tensor> run_in_order(std::span<const Tensor> inputs);
 
   // Selects the plan for the dimensions of the inputs that are passed or bound, and attaches the
   // bound memory. Throws InvalidArgument if an element type or storage differs.
@@ -62,10 +101,31 @@ struct Executor::State {
   void select_plan(const std::map<std::string, AnyOrTensor>& given);
   // `dims_of` returns an input's dimensions, or null for those of the current plan.
   void select_plan(const std::function<const Dims*(size_t input)>& dims_of);
+  // The plan for these dimensions, by input; plans.end() if there is none.
+  auto find_plan(const std::vector<Dims>& dims);
+  // Throws InvalidArgument if there is no plan for these dimensions, as for fixed_shapes.
+  void check_bound(const std::vector<Dims>& dims);
   // Selects the plan for these dimensions, which are by input; makes a plan if there is none.
   // Throws as Model::bind() does; then nothing has changed.
   void switch_to(const std::vector<Dims>& dims);
+  // Makes the plans for the other shapes, and for the ranges, that bind() was given.
+  void plan_ahead(const std::function<bool(const TuneProgress&)>& on_progress);
+  // A plan for a family whose arena is large enough for all of the ranges.
+  void add_family_of_ranges();
+  // By input: the largest sizes of the ranges, and for inputs without any those of the current
+  // plan.
+  std::vector<Dims> largest_dims() const;
+  // The shapes of all plans, and the largest sizes of the ranges.
+  std::vector<std::vector<Dims>> other_shapes() const;
+  // Makes it the current plan. The least recently used one may have to go.
+  void add_plan(std::unique_ptr<ShapePlan> made);
   std::unique_ptr<ShapePlan> make_plan(const std::vector<Dims>& dims);
+  // nullptr if these shapes belong to no family; the log gets the reason.
+  std::unique_ptr<ShapePlan> make_family(const std::vector<Dims>& dims);
+  std::variant<std::unique_ptr<ShapePlan>, std::string> build_family(const std::vector<Dims>& dims,
+                                                                     FamilySizes near);
+  BindOptions options_for(const std::vector<Dims>& dims) const;
+  std::vector<const BuiltPlan*> built_plans() const;
   template <class AnyOrTensor>
   std::vector<Tensor> inputs_in_order(const std::map<std::string, AnyOrTensor>& given) const;
 

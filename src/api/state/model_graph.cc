@@ -5,11 +5,14 @@
 #include "api/describe/describe.h"
 #include "api/options/cache_ingredients.h"
 #include "api/options/io_layouts.h"
+#include "api/options/shape_ranges.h"
 #include "assemble/release_weights.h"
 #include "backend/plugin_ops/plugin_ops.h"
 #include "base/memory/memory.h"
 #include "cache/digest.h"
+#include "compile/build_plan.h"
 #include "import/onnx/survey.h"
+#include "infer/infer.h"
 #include "infer/io_value.h"
 #include "infer/mark_sparse.h"
 #include "infer/specialise.h"
@@ -78,6 +81,15 @@ ModelGraph::ModelGraph(ModelSource source, const LoadOptions& options, bool take
 void ModelGraph::take(LoadedModel model, ModelStructure structure) {
   loaded_ = std::move(model);
   structure_ = std::move(structure);
+}
+
+void ModelGraph::take_nested(Graph graph, std::shared_ptr<const ops::Registry> registry,
+                             ThreadPool& pool) {
+  registry_ = std::move(registry);
+  is_nested_ = true;
+  Rewritten rewritten = rewrite(infer_types(graph, *registry_, log_), *registry_, pool);
+  loaded_.graph = std::move(rewritten.graph);
+  loaded_.passes = std::move(rewritten.reports);
 }
 
 bool ModelGraph::read_first(BackendSet& set) {
@@ -168,6 +180,55 @@ void ModelGraph::with_loaded(const std::function<void(LoadedModel& loaded, const
   report();
 }
 
+void ModelGraph::check_ranges(const BindOptions& wanted) const {
+  const ForkSafeLock lock(mutex_);
+  tessera::check_ranges(loaded_.graph, wanted);
+}
+
+std::string ModelGraph::explain_refusal(const BindOptions& wanted) {
+  try {
+    ThreadPool pool(1);
+    bound(wanted, pool);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+void ModelGraph::check_largest(const BindOptions& wanted) {
+  if (wanted.shape_ranges.empty()) return;
+  Graph graph;
+  try {
+    const ForkSafeLock lock(mutex_);
+    graph = infer_types(specialise(loaded_.graph, with_largest_shapes(wanted).shapes), *registry_,
+                        Log([](const std::string&) {}));
+  } catch (const Error& error) {
+    // A size that the model refuses is an error of the run that has it.
+    if (error.kind() == ErrorKind::OutOfMemory) throw;
+    return;
+  }
+  check_largest_fits(graph);
+}
+
+std::vector<std::vector<int64_t>> ModelGraph::input_dims(const BindOptions& wanted) const {
+  const ForkSafeLock lock(mutex_);
+  const Graph graph = specialise(loaded_.graph, wanted.shapes);
+  std::vector<std::vector<int64_t>> all;
+  for (const ValueId id : graph.inputs) {
+    const Type& type = graph[id].type;
+    all.push_back(type.is_known_tensor() ? dims_from(*type.shape) : std::vector<int64_t>());
+  }
+  return all;
+}
+
+bool ModelGraph::needs_shapes(const BindOptions& wanted) const {
+  const ForkSafeLock lock(mutex_);
+  if (!tessera::needs_shapes(loaded_.graph, wanted.shapes)) return false;
+  check_given_shapes(loaded_.graph, wanted.shapes);
+  check_unchanged(loaded_.source.mappings);
+  return true;
+}
+
 Graph ModelGraph::bound(const BindOptions& wanted, ThreadPool& pool) {
   BoundGraph bound;
   with_loaded([&](LoadedModel& loaded, const Log& deferred_log) {
@@ -179,6 +240,33 @@ Graph ModelGraph::bound(const BindOptions& wanted, ThreadPool& pool) {
   mark_sparse(bound.graph, layouts.forms, *registry_);
   mark_io_devices(bound.graph, layouts.devices);
   return std::move(bound.graph);
+}
+
+std::variant<std::string, ModelGraph::Family> ModelGraph::family(const BindOptions& wanted,
+                                                                 FamilySizes sizes,
+                                                                 ThreadPool& pool) {
+  // Sparse storage, memory of devices, and limits of memory depend on sizes.
+  const bool needs_exact = !wanted.run.layouts.empty() || !wanted.run.state_pairs.empty() ||
+                           wanted.run.fetches_step_outputs ||
+                           wanted.limits.memory_budget_bytes != 0;
+  if (needs_exact) return "the options of bind() need a plan for exact shapes";
+  std::variant<std::string, Family> family;
+  with_loaded([&](LoadedModel& loaded, const Log& deferred_log) {
+    check_unchanged(loaded.source.mappings);
+    const std::map<std::string, std::vector<int64_t>> shapes =
+        sizes == FamilySizes::Typical ? typical_shapes(loaded.graph, wanted.shapes, *registry_)
+                                      : wanted.shapes;
+    std::variant<OpenGraph, std::string> made =
+        open_graph(loaded, shapes, wanted.fetch, *registry_, pool, deferred_log);
+    if (auto* const reason = std::get_if<std::string>(&made)) {
+      family = std::move(*reason);
+      return;
+    }
+    OpenGraph& open = std::get<OpenGraph>(made);
+    ValueSizes of_values(loaded.graph, open, *registry_);
+    family = Family{std::move(open), std::move(of_values)};
+  });
+  return family;
 }
 
 Graph ModelGraph::bound_with_weights(const BindOptions& wanted, ThreadPool& pool) {
@@ -199,9 +287,9 @@ ModelDescription ModelGraph::describe(const Graph* bound) const {
   return description;
 }
 
-DeclaredShapes ModelGraph::declared_shapes() const {
+DeclaredShapes ModelGraph::declared_shapes(const BindOptions& wanted) const {
   const ForkSafeLock lock(mutex_);
-  return DeclaredShapes(loaded_.graph);
+  return DeclaredShapes(loaded_.graph, wanted.shape_ranges);
 }
 
 const ModelStructure& ModelGraph::locked_structure() {
@@ -254,6 +342,8 @@ void ModelGraph::note_packed(int64_t bytes) {
 }
 
 void ModelGraph::release_packed(BuiltPlan& built, const BuiltPlan* other, bool returns_memory) {
+  // There is no file from which they could be read again.
+  if (is_nested_) return;
   const ForkSafeLock lock(mutex_);
   const int64_t freed = release_packed_constants(loaded_.graph, built, other);
   if (!returns_memory || freed <= kMuchMemoryBytes) return;

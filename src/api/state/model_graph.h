@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "api/state/declared_shapes.h"
@@ -20,6 +21,7 @@
 #include "cache/fingerprint.h"
 #include "compile/build_plan.h"
 #include "compile/compile.h"
+#include "compile/open_graph.h"
 #include "ops/registry.h"
 #include "price/cost_sections.h"
 #include "store/bundle.h"
@@ -37,6 +39,11 @@ struct ModelSource {
 
 // After loading, the model stays the same. Only elements of weights may be released, and are read
 // again if a plan needs them. Thread-safe, except for what loading calls.
+// For which sizes the plan of a family is made: for typical_shapes() near the wanted ones, or for
+// the wanted ones, because type rules refuse the others, or the plan does not serve for the wanted
+// ones.
+enum class FamilySizes : uint8_t { Typical, Wanted };
+
 class ModelGraph {
  public:
   // `takes_leases`: see CompileOptions. `registry` has the ops of this build. `log` gets warnings,
@@ -54,6 +61,9 @@ class ModelGraph {
 
   // Loading calls one of these: take() for a model that was found in an index, or read_first().
   void take(LoadedModel model, ModelStructure structure);
+  // The same for a graph that is nested in another model; read() cannot be called. `registry`: that
+  // of the other model.
+  void take_nested(Graph graph, std::shared_ptr<const ops::Registry> registry, ThreadPool& pool);
   // Returns whether the model needs ops that plug-ins of third parties in `set` define. Throws an
   // error that lists everything that this build lacks.
   bool read_first(BackendSet& set);
@@ -64,13 +74,34 @@ class ModelGraph {
   // How often read() has succeeded.
   int times_read() const { return times_read_; }
 
+  // Throws as tessera::check_ranges() does.
+  void check_ranges(const BindOptions& wanted) const;
+  // "", or why bound() refuses these options.
+  std::string explain_refusal(const BindOptions& wanted);
+  // Throws OutOfMemory if the largest sizes of the ranges lead to a value that is larger than the
+  // machine's memory.
+  void check_largest(const BindOptions& wanted);
+  // The dimensions of all inputs with these options; those of an input that nothing reads may be
+  // missing. Throws as bound() does.
+  std::vector<std::vector<int64_t>> input_dims(const BindOptions& wanted) const;
+  // Whether bound() would lack shapes of inputs. If so, throws as bound() does for those that are
+  // given, and for files that have changed.
+  bool needs_shapes(const BindOptions& wanted) const;
   // The graph for these options. The elements of weights may have been released.
   Graph bound(const BindOptions& wanted, ThreadPool& pool);
+  // A graph for a family of shapes to which those of these options belong, and what computes the
+  // sizes of other members; or why there is none.
+  struct Family {
+    OpenGraph open;
+    ValueSizes sizes;
+  };
+  std::variant<std::string, Family> family(const BindOptions& wanted, FamilySizes sizes,
+                                           ThreadPool& pool);
   // bound() with the elements of all weights. Reads the model again if some were released.
   Graph bound_with_weights(const BindOptions& wanted, ThreadPool& pool);
   // Describes the model; `bound` is a result of bound(), or null for the graph as it was loaded.
   ModelDescription describe(const Graph* bound = nullptr) const;
-  DeclaredShapes declared_shapes() const;
+  DeclaredShapes declared_shapes(const BindOptions& wanted) const;
   const ModelStructure& structure();
   // The ingredients of the model's cache file, and those of a plan for these options. `backends`
   // are those that the user named.
@@ -104,6 +135,7 @@ class ModelGraph {
   CompileOptions options_;
   int load_threads_;
   std::shared_ptr<const ops::Registry> registry_;
+  bool is_nested_ = false;
   const Log& log_;
   std::atomic<int> times_read_ = 0;
   mutable LongHeldMutex mutex_;  // protects the members below

@@ -45,11 +45,24 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   class BackgroundBuilder;
   class Binder;
   class BundleWriter;
+  class NestedPlan;
+  class NestedPlans;
 
   // tessera::load(). `keeping` replaces LoadOptions::keeps_index.
   static Model load(ModelSource source, const LoadOptions& options, Keeping keeping);
   // Model::bind() with additional cache files, which are used for this call only.
   Executor bind(const BindOptions& wanted, const std::vector<LoadedCache>& more);
+  std::unique_ptr<Executor::State> bind_state(const BindOptions& wanted,
+                                              const std::vector<LoadedCache>& more);
+  // bind(), if there are ranges of sizes.
+  Executor bind_ranges(const BindOptions& wanted);
+  // Plans the nested graphs of `node`, which is part of the bound graph `graph`. `options` are
+  // those of the plan that contains the node. Binds those at once for which all sizes are known,
+  // the others in their first run. Throws what bind() does, with the path of the node.
+  std::shared_ptr<PlannedBodies> plan_nested_graphs(const BindOptions& options, const Graph& graph,
+                                                    const Node& node);
+  // The plan that bind() would make.
+  PlanResult plan(const BindOptions& wanted);
   // Makes `wanted`. Returns nullopt if measuring was cancelled, or found no plan and there is no
   // other; prices that were measured until then are kept. Measuring waits if another thread or
   // process measures the model. Throws Cancelled if another build is cancelled, Unsupported if the

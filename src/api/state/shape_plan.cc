@@ -68,6 +68,75 @@ ShapePlan::ShapePlan(PlanResult result, const BindOptions& options, ExecutionCon
       loaded_kernels(result.loaded_kernels),
       runner(runner_of(std::move(result.built), options, context)) {}
 
+ShapePlan::ShapePlan(PlanResult built, ValueSizes sizes, const BindOptions& options,
+                     ExecutionContext& context, const ops::Registry& registry)
+    : ShapePlan(std::move(built), options, context, registry) {
+  const BuiltPlan& plan = runner->built();
+  family = std::make_unique<ShapeFamily>(
+      ShapeFamily{std::move(sizes), PlanFamily(plan.graph, plan.offers, *plan.layouts, plan.plan)});
+  // The others are not the caller's.
+  const size_t count = inputs.size() - family->sizes.inputs().size();
+  inputs.resize(count);
+  input_forms.resize(count);
+  dims.resize(count);
+}
+
+std::string ShapePlan::explain_fixed() const {
+  if (runner->checks_arguments()) return "the arguments of a step are known only in the run";
+  return family->plan.explain_fixed();
+}
+
+bool ShapePlan::resize(const std::vector<Dims>& wanted) {
+  bool is_resized = false;
+  try {
+    is_resized = set_sizes(wanted);
+  } catch (const Error&) {
+    set_sizes(dims);
+    throw;
+  }
+  if (!is_resized) {
+    set_sizes(dims);
+    return false;
+  }
+  const Graph& graph = runner->built().graph;
+  const auto note = [&](ValueDescription& value, ValueId id) {
+    const Dims& now = family->sizes.dims()[static_cast<size_t>(id.index)];
+    // The size of an input that nothing reads may be unknown.
+    if (!value.shape || value.shape->size() != now.size()) return;
+    for (size_t axis = 0; axis < now.size(); ++axis) (*value.shape)[axis].value = now[axis];
+    value.text = std::string(name(value.type)) + " " + dims_text(now);
+  };
+  for (size_t index = 0; index < inputs.size(); ++index) note(inputs[index], graph.inputs[index]);
+  for (size_t index = 0; index < outputs.size(); ++index) {
+    note(outputs[index], graph.outputs[index]);
+  }
+  dims = wanted;
+  runs_of_sizes = 0;
+  is_described = false;
+  return true;
+}
+
+bool ShapePlan::set_sizes(const std::vector<Dims>& wanted) {
+  ValueSizes& sizes = family->sizes;
+  if (!sizes.set(wanted) || !runner->resize(family->plan, sizes.dims())) return false;
+  for (size_t index = 0; index < sizes.inputs().size(); ++index) {
+    runner->io_binding().bind_input(inputs.size() + index, sizes.inputs()[index]);
+  }
+  return true;
+}
+
+void ShapePlan::update_description(int threads, const ops::Registry& registry) {
+  if (is_described) return;
+  runner->note_types(family->sizes.dims());
+  PlanDescription now = describe_plan(runner->built(), description.pack_bytes, threads, registry);
+  now.candidates = std::move(description.candidates);
+  now.conversions = std::move(description.conversions);
+  now.placement = std::move(description.placement);
+  now.tuning = std::move(description.tuning);
+  description = std::move(now);
+  is_described = true;
+}
+
 std::unique_ptr<PlanRunner> ShapePlan::runner_of(BuiltPlan built, const BindOptions& options,
                                                  ExecutionContext& context) const {
   auto made = std::make_unique<PlanRunner>(std::move(built), context,

@@ -61,6 +61,7 @@ bool has_number(const Tensor& tensor, double wanted) {
       return is_close_in<int64_t>(tensor.data(), wanted);
     case DataType::Undefined:
     case DataType::String:
+    case DataType::Sequence:
       return false;
   }
   return false;

@@ -8,14 +8,14 @@
 namespace tessera {
 
 RunContext::RunContext(ThreadPool& pool, std::pmr::memory_resource& scratch)
-    : pool_(pool), scratch_(scratch) {
+    : pool_(&pool), scratch_(scratch) {
   abi_.struct_size = sizeof(abi_);
   abi_.threads = pool.threads();
   abi_.host_state = this;
   abi_.parallel_for = [](tessera_run_context* context, int64_t count, int64_t grain,
                          void (*body)(void*, int64_t, int64_t), void* argument) {
     try {
-      of(context).pool_.parallel_for(
+      of(context).pool_->parallel_for(
           count, grain, [&](int64_t begin, int64_t end) { body(argument, begin, end); });
     } catch (...) {
       of(context).failure_ = std::current_exception();

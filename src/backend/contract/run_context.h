@@ -24,6 +24,8 @@ class RunContext {
   RunContext(const RunContext&) = delete;
   RunContext& operator=(const RunContext&) = delete;
 
+  // Of as many threads as the former one; must outlive this.
+  void set_pool(ThreadPool& pool) { pool_ = &pool; }
   void set_workspace(void* memory, int64_t bytes);
   // For kernels of a device, which only enqueue. In a bulk, the caller synchronises after several.
   void set_queue(void* queue, bool is_bulk) {
@@ -34,7 +36,7 @@ class RunContext {
   void set_allocator(AllocateOutput allocate) { allocate_ = std::move(allocate); }
 
   // The pool and scratch memory of a context that a plug-in passes back.
-  static ThreadPool& pool_of(tessera_run_context* context) { return of(context).pool_; }
+  static ThreadPool& pool_of(tessera_run_context* context) { return *of(context).pool_; }
   static std::pmr::memory_resource& scratch_of(tessera_run_context* context) {
     return of(context).scratch_;
   }
@@ -55,7 +57,7 @@ class RunContext {
   static RunContext& of(tessera_run_context* context);
   int32_t take_failure(int32_t status, tessera_error* error) noexcept;
 
-  ThreadPool& pool_;
+  ThreadPool* pool_;
   std::pmr::memory_resource& scratch_;
   AllocateOutput allocate_;
   std::exception_ptr failure_;  // thrown by a loop of the plug-in

@@ -11,7 +11,7 @@ struct Facts {
 };
 
 // Indexed by DataType.
-constexpr std::array<Facts, 15> kFacts = {{
+constexpr std::array<Facts, 16> kFacts = {{
     {"undefined", 0},
     {"bool", 1},
     {"int8", 1},
@@ -27,6 +27,7 @@ constexpr std::array<Facts, 15> kFacts = {{
     {"float32", 4},
     {"float64", 8},
     {"string", 0},
+    {"sequence", 0},
 }};
 
 }  // namespace
@@ -36,7 +37,8 @@ int64_t element_bytes(DataType type) { return kFacts[static_cast<size_t>(type)].
 std::string_view name(DataType type) { return kFacts[static_cast<size_t>(type)].name; }
 
 std::optional<DataType> data_type_from_name(std::string_view text) {
-  for (size_t index = 1; index < kFacts.size(); ++index) {
+  constexpr auto kLast = static_cast<size_t>(DataType::String);
+  for (size_t index = 1; index <= kLast; ++index) {
     if (kFacts[index].name == text) return static_cast<DataType>(index);
   }
   return std::nullopt;

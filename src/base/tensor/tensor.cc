@@ -1,5 +1,7 @@
 #include "tessera/tensor.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -14,6 +16,8 @@ namespace {
 // The allocator returns blocks of this size to the system when they are freed, so the next use has
 // to touch their pages again.
 constexpr size_t kMinHugeBytes = size_t{32} << 20;
+
+constexpr size_t kFirstListCapacity = 4;
 
 }  // namespace
 
@@ -108,6 +112,59 @@ Tensor Tensor::on_device(DataType type, std::vector<int64_t> dims,
   tensor.is_writable_ = true;
   tensor.is_borrowed_ = true;
   return tensor;
+}
+
+// The elements of lists that begin alike: each list is as many of the first ones as it has. An
+// element is written once, before the list that has it is made.
+struct Tensor::ListStorage {
+  explicit ListStorage(size_t capacity) : elements(capacity) {}
+
+  std::vector<Tensor> elements;  // never grows, because others read it
+  std::atomic<int64_t> used = 0;
+};
+
+Tensor Tensor::list_of(std::shared_ptr<ListStorage> storage, int64_t length) {
+  const void* data = storage.get();
+  return {DataType::Sequence, {length}, std::move(storage), data};
+}
+
+Tensor Tensor::sequence(std::vector<Tensor> elements) {
+  const auto length = static_cast<int64_t>(elements.size());
+  auto storage = std::make_shared<ListStorage>(0);
+  storage->elements = std::move(elements);
+  storage->used = length;
+  return list_of(std::move(storage), length);
+}
+
+std::span<const Tensor> Tensor::list() const {
+  TESSERA_CHECK(is_sequence(), "only a sequence is a list of tensors");
+  const auto& storage = *static_cast<const ListStorage*>(data_);
+  return {storage.elements.data(), static_cast<size_t>(elements_)};
+}
+
+Tensor Tensor::appended(Tensor element) const {
+  const std::span<const Tensor> present = list();
+  auto storage =
+      std::const_pointer_cast<ListStorage>(std::static_pointer_cast<const ListStorage>(owner_));
+  const int64_t length = elements_;
+  // Of several lists that are as long as what is used, one gets the next place.
+  int64_t expected = length;
+  const bool has_place = static_cast<size_t>(length) < storage->elements.size() &&
+                         storage->used.compare_exchange_strong(expected, length + 1);
+  if (!has_place) {
+    storage =
+        std::make_shared<ListStorage>(std::max<size_t>(kFirstListCapacity, 2 * present.size()));
+    std::ranges::copy(present, storage->elements.begin());
+    storage->used = length + 1;
+  }
+  storage->elements[static_cast<size_t>(length)] = std::move(element);
+  return list_of(std::move(storage), length + 1);
+}
+
+Tensor Tensor::owned() const {
+  if (owner_ != nullptr || is_empty()) return *this;
+  TESSERA_CHECK(!is_sequence(), "a sequence has an owner");
+  return copy_of(type_, dims_, data(), static_cast<size_t>(bytes()));
 }
 
 Tensor Tensor::to_host() const {

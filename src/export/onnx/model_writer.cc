@@ -55,6 +55,8 @@ int onnx_type(DataType type) {
       return TensorProto::DOUBLE;
     case DataType::String:
       return TensorProto::STRING;
+    case DataType::Sequence:
+      break;
   }
   return TensorProto::UNDEFINED;
 }

@@ -171,11 +171,6 @@ class GraphBuilder {
     return graph;
   }
 
-  // Throws for the first node that is known but cannot run.
-  void throw_refusal() const {
-    if (refusal_) throw Error(*refusal_);
-  }
-
  private:
   bool is_free(const GraphSite& site, const std::string& name) const {
     const bool is_models_own = site.outer == nullptr;
@@ -338,7 +333,7 @@ class GraphBuilder {
       node.outputs.push_back(scope.make(std::move(value), location_of(node)));
     }
     trim(node.outputs);
-    finish(op, node);
+    complete(site, op, node);
     graph.nodes.push_back(std::move(node));
   }
 
@@ -402,13 +397,12 @@ class GraphBuilder {
     }
   }
 
-  void finish(const ops::Op& op, Node& node) {
-    if (op.unsupported_reason.empty()) {
+  // Checks the node, and adds the defaults of its attributes. Errors name the graphs around it.
+  static void complete(const GraphSite& site, const ops::Op& op, Node& node) {
+    try {
       ops::complete(op, node);
-    } else if (!refusal_) {
-      refusal_.emplace(
-          ErrorKind::Unsupported, location_of(node),
-          text(Operator{op.domain, op.name}) + " is not in this build: " + op.unsupported_reason);
+    } catch (const Error& error) {
+      throw Error(error.kind(), site.where + error.where(), error.message());
     }
   }
 
@@ -418,7 +412,6 @@ class GraphBuilder {
   const Log& log_;
   const std::set<std::string>& free_inputs_;
   DimNames dim_names_;
-  std::optional<Error> refusal_;
 };
 
 }  // namespace
@@ -427,9 +420,7 @@ Graph build_graph(const onnx::GraphProto& proto, Functions& functions, TensorRea
                   const ops::Registry& registry, const Log& log,
                   const std::set<std::string>& free_inputs) {
   GraphBuilder builder(functions, tensors, registry, log, free_inputs);
-  Graph graph = builder.build({proto, functions.model_frame(), nullptr, "", "", 1});
-  builder.throw_refusal();
-  return graph;
+  return builder.build({proto, functions.model_frame(), nullptr, "", "", 1});
 }
 
 }  // namespace tessera::onnx_import

@@ -225,10 +225,8 @@ class Survey {
       case onnx::TypeProto::kTensorType:
         return add_element(type.tensor_type().elem_type(), place);
       case onnx::TypeProto::kSequenceType:
-        add_value_type("sequence", place);
         return add_type(type.sequence_type().elem_type(), place, depth + 1);
       case onnx::TypeProto::kOptionalType:
-        add_value_type("optional", place);
         return add_type(type.optional_type().elem_type(), place, depth + 1);
       case onnx::TypeProto::kMapType:
         add_value_type("map", place);

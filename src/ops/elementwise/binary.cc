@@ -82,20 +82,11 @@ std::optional<Dim> apply_predicate(const Dim& left, const Dim& right, const Pred
   return Dim(predicate(left.value(), right.value()) ? 1 : 0);
 }
 
-std::optional<Dim> modulo(const Dim& left, const Dim& right) {
-  // Both kinds of Mod agree if no operand is negative.
-  if (!left.is_known() || !right.is_known() || left.value() < 0 || right.value() <= 0) {
-    return std::nullopt;
-  }
-  return Dim(left.value() % right.value());
-}
-
 const std::map<std::string, PairFunction> kElementFunctions = {
     {"Add", add_elements},
     {"Sub", subtract_elements},
     {"Mul", multiply_elements},
     {"Div", divide_elements},
-    {"Mod", modulo},
     {"Equal", [](const Dim& l, const Dim& r) { return std::optional(equal_elements(l, r)); }},
     {"Less",
      [](const Dim& l, const Dim& r) {
@@ -156,6 +147,10 @@ void infer_mod(InferContext& context) {
                  std::string(name(context.element(0))) + ", found 0");
   }
   infer_binary(context);
+  const auto rest = fmod == 0 ? modulo_elements : remainder_elements;
+  set_elementwise_elements(context, [rest](const std::vector<Dim>& arguments) {
+    return rest(arguments[0], arguments[1]);
+  });
 }
 
 void infer_shift(InferContext& context) {

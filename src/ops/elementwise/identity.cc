@@ -7,6 +7,11 @@ namespace tessera::ops {
 namespace {
 
 void infer_identity(InferContext& context) {
+  const Type& type = context.input(0).type;
+  if (!type.is_tensor() && type.kind != Type::Kind::Unknown) {
+    context.outputs()[0].type = type;
+    return;
+  }
   if (context.element(0) == DataType::String) {
     context.fail_unsupported("elements of string have no kernels");
   }
@@ -21,6 +26,8 @@ void run_identity(const KernelCall& call) {
   }
 }
 
+void run_identity_of_values(const ValueCall& call) { call.outputs[0] = call.inputs[0].owned(); }
+
 }  // namespace
 
 std::vector<Op> identity_ops() {
@@ -32,7 +39,8 @@ std::vector<Op> identity_ops() {
            .traits = kElementwise | kView | kKeepsZero,
            .infer = infer_identity,
            .flops = no_flops,
-           .kernel = run_identity}};
+           .kernel = run_identity,
+           .value_kernel = run_identity_of_values}};
 }
 
 }  // namespace tessera::ops

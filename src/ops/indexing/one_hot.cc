@@ -29,7 +29,6 @@ std::optional<int64_t> whole(T stored) {
 // The depth, which may be a symbol; nullopt if it is unknown.
 std::optional<Dim> depth_of(const InferContext& context) {
   const auto& elements = context.elements(1);
-  const Tensor* constant = context.constant(1);
   const auto fail = [&](const std::string& found) {
     context.fail_input(1, "expected one whole number of at least 0, found " + found);
   };
@@ -39,7 +38,7 @@ std::optional<Dim> depth_of(const InferContext& context) {
   std::optional<Dim> depth;
   if (elements && elements->size() == 1) {
     depth = elements->front();
-  } else if (constant != nullptr) {
+  } else if (const Tensor* constant = context.constant(1)) {
     visit_numeric(constant->type(), [&](auto tag) {
       const auto value = whole(constant->as<typename decltype(tag)::type>().front());
       if (!value) fail("a number that does not fit 64 bits");

@@ -185,9 +185,7 @@ std::string explain_missing(const ops::Registry& registry, const Operator& wante
   if (!opset) return text(wanted) + " is not in this build (" + imports + ")";
   const ops::Op* op = registry.find(wanted.domain, wanted.name);
   if (op == nullptr) return explain_unknown(registry, wanted, *opset, imports);
-  if (!version_of(*op, *opset)) return explain_version(*op, *opset, imports);
-  if (op->unsupported_reason.empty()) return "";
-  return text(wanted) + " is not in this build: " + op->unsupported_reason;
+  return version_of(*op, *opset) ? "" : explain_version(*op, *opset, imports);
 }
 
 int64_t imported_version(const Opsets& opsets, const Node& node, const Log& log) {

@@ -1,10 +1,10 @@
 // Included once for each instruction set by foreach_target.h: HWY_NAMESPACE differs each time.
-#include "recurrent/lstm_kernels.h"
+#include "recurrent/recurrence_kernels.h"
 
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "recurrent/lstm_kernels.cc"
+#define HWY_TARGET_INCLUDE "recurrent/recurrence_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 // After highway.h, and once for each instruction set too.
@@ -29,19 +29,32 @@ constexpr int kRows = 3;
 constexpr int kRows = 2;
 #endif
 
-// Applies the gates to the units of a panel of one row.
-HWY_INLINE void apply_gates(const LstmStep& step, int64_t row, int64_t panel,
-                            const Vector (&sums)[kLstmGates]) {
+// The new state of the units of a panel of one row, from the sums of an LSTM. Replaces its cells.
+HWY_INLINE Vector apply_lstm(const RecurrentStep& step, int64_t position, const Vector* sums) {
   const Tag d;
-  const int64_t unit = panel * lane_count();
-  const int64_t position = row * step.state_row + unit;
   const Vector input = sigmoid_of(d, sums[0]);
   const Vector forget = sigmoid_of(d, sums[2]);
   const Vector cell =
       hn::MulAdd(input, tanh_of(d, sums[3]), hn::Mul(forget, hn::Load(d, step.cell + position)));
-  const Vector state = hn::Mul(sigmoid_of(d, sums[1]), tanh_of(d, cell));
   hn::Store(cell, d, step.cell + position);
-  hn::Store(state, d, step.next + position);
+  return hn::Mul(sigmoid_of(d, sums[1]), tanh_of(d, cell));
+}
+
+// The same of a GRU, whose last sum has no part of the input.
+HWY_INLINE Vector apply_gru(const RecurrentStep& step, int64_t position, const float* input,
+                            const Vector* sums) {
+  const Tag d;
+  const Vector update = sigmoid_of(d, sums[0]);
+  const Vector reset = sigmoid_of(d, sums[1]);
+  const Vector hidden = tanh_of(d, hn::MulAdd(reset, sums[2], hn::Load(d, input)));
+  const Vector keeps = hn::Mul(update, hn::Load(d, step.state + position));
+  return hn::MulAdd(hn::Sub(hn::Set(d, 1.0F), update), hidden, keeps);
+}
+
+HWY_INLINE void store_state(const RecurrentStep& step, int64_t row, int64_t unit,
+                            const Vector& state) {
+  const Tag d;
+  hn::Store(state, d, step.next + row * step.state_row + unit);
   if (step.output == nullptr) return;
   float* output = step.output + row * step.output_row + unit;
   const int64_t count = step.hidden - unit;
@@ -54,24 +67,31 @@ HWY_INLINE void apply_gates(const LstmStep& step, int64_t row, int64_t panel,
 
 // Advances kCount rows by one panel. Each gate has kChains sums, because a single sum would wait
 // for the previous addition.
-template <int kCount, int kChains>
-HWY_INLINE void advance_rows(const LstmStep& step, int64_t row, int64_t panel) {
+template <RecurrentCell kCell, int kCount, int kChains>
+HWY_INLINE void advance_rows(const RecurrentStep& step, int64_t row, int64_t panel) {
+  constexpr int kGates = static_cast<int>(gates_of(kCell));
+  constexpr int kHidden = 2;  // the gate of a GRU whose sum has no part of the input
   const Tag d;
   const int64_t lanes = lane_count();
-  const int64_t width = kLstmGates * lanes;
-  Vector sums[kChains][kCount][kLstmGates];
+  const int64_t width = kGates * lanes;
+  const int64_t unit = panel * lanes;
+  Vector sums[kChains][kCount][kGates];
   for (int line = 0; line < kCount; ++line) {
     const float* from = step.sums + (row + line) * step.sums_row + panel * width;
-    for (int gate = 0; gate < kLstmGates; ++gate) {
+    for (int gate = 0; gate < kGates; ++gate) {
       sums[0][line][gate] = hn::Load(d, from + gate * lanes);
       for (int chain = 1; chain < kChains; ++chain) sums[chain][line][gate] = hn::Zero(d);
+    }
+    if constexpr (kCell == RecurrentCell::Gru) {
+      const bool has_bias = step.hidden_bias != nullptr;
+      sums[0][line][kHidden] = has_bias ? hn::Load(d, step.hidden_bias + unit) : hn::Zero(d);
     }
   }
   const float* weights = step.weights + panel * step.hidden * width;
   const float* state = step.state + row * step.state_row;
   const auto add = [&](int chain, int64_t depth) HWY_ATTR {
     const float* from = weights + depth * width;
-    for (int gate = 0; gate < kLstmGates; ++gate) {
+    for (int gate = 0; gate < kGates; ++gate) {
       const Vector factor = hn::Load(d, from + gate * lanes);
       for (int line = 0; line < kCount; ++line) {
         sums[chain][line][gate] = hn::MulAdd(hn::Set(d, state[line * step.state_row + depth]),
@@ -85,36 +105,49 @@ HWY_INLINE void advance_rows(const LstmStep& step, int64_t row, int64_t panel) {
   }
   for (; depth < step.hidden; ++depth) add(0, depth);
   for (int line = 0; line < kCount; ++line) {
-    for (int gate = 0; gate < kLstmGates; ++gate) {
+    for (int gate = 0; gate < kGates; ++gate) {
       for (int chain = 1; chain < kChains; ++chain) {
         sums[0][line][gate] = hn::Add(sums[0][line][gate], sums[chain][line][gate]);
       }
     }
-    apply_gates(step, row + line, panel, sums[0][line]);
+    const int64_t position = (row + line) * step.state_row + unit;
+    if constexpr (kCell == RecurrentCell::Gru) {
+      const float* input =
+          step.sums + (row + line) * step.sums_row + panel * width + kHidden * lanes;
+      store_state(step, row + line, unit, apply_gru(step, position, input, sums[0][line]));
+    } else {
+      store_state(step, row + line, unit, apply_lstm(step, position, sums[0][line]));
+    }
   }
 }
 
-template <int kCount = kRows>
-HWY_INLINE void advance_rest(const LstmStep& step, int64_t row, int64_t panel, int64_t count) {
+template <RecurrentCell kCell, int kCount = kRows>
+HWY_INLINE void advance_rest(const RecurrentStep& step, int64_t row, int64_t panel, int64_t count) {
   if constexpr (kCount > 0) {
-    if (count == kCount) return advance_rows < kCount, kCount == 1 ? 2 : 1 > (step, row, panel);
-    advance_rest<kCount - 1>(step, row, panel, count);
+    if (count == kCount) {
+      return advance_rows < kCell, kCount, kCount == 1 ? 2 : 1 > (step, row, panel);
+    }
+    advance_rest<kCell, kCount - 1>(step, row, panel, count);
   }
 }
 
 // Panel by panel, so that its weights stay in the cache for further rows.
-void advance(const LstmStep& step) {
+template <RecurrentCell kCell>
+void advance(const RecurrentStep& step) {
   // Equal numbers of rows: few would wait for weights.
   const int64_t passes = (step.rows + kRows - 1) / kRows;
   const int64_t together = (step.rows + passes - 1) / std::max<int64_t>(passes, 1);
   for (int64_t panel = step.first_panel; panel < step.end_panel; ++panel) {
     for (int64_t row = 0; row < step.rows; row += together) {
-      advance_rest(step, row, panel, std::min(together, step.rows - row));
+      advance_rest<kCell>(step, row, panel, std::min(together, step.rows - row));
     }
   }
 }
 
-LstmLoops all_loops() { return {lane_count(), advance}; }
+RecurrentLoops all_loops(RecurrentCell cell) {
+  return {lane_count(),
+          cell == RecurrentCell::Lstm ? advance<RecurrentCell::Lstm> : advance<RecurrentCell::Gru>};
+}
 
 }  // namespace
 }  // namespace tessera::native::HWY_NAMESPACE
@@ -126,7 +159,9 @@ namespace tessera::native {
 
 HWY_EXPORT(all_loops);
 
-LstmLoops find_lstm_loops() { return HWY_DYNAMIC_DISPATCH(all_loops)(); }
+RecurrentLoops find_recurrent_loops(RecurrentCell cell) {
+  return HWY_DYNAMIC_DISPATCH(all_loops)(cell);
+}
 
 }  // namespace tessera::native
 

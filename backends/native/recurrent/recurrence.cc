@@ -1,21 +1,23 @@
-// Proposes LSTM in one or both directions. Each step reads all recurrent weights, so with few
-// sequences the reads dominate: the weights are packed in the order in which they are read, and
-// each direction stays on one core, whose cache may hold them. lstm_run.cc has the kernel.
-#include "recurrent/lstm.h"
+// Proposes LSTM and GRU in one or both directions. Each step reads all recurrent weights, so with
+// few sequences the reads dominate: the weights are packed in the order in which they are read, and
+// each direction stays on one core, whose cache may hold them. recurrence_run.cc has the kernel.
+#include "recurrent/recurrence.h"
 
 #include <algorithm>
 #include <cctype>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/families.h"
 #include "base/refusal.h"
-#include "recurrent/lstm_kernels.h"
+#include "recurrent/recurrence_kernels.h"
 
 namespace tessera::native {
 
+using plugin::Buffer;
 using plugin::Candidate;
 using plugin::Node;
 using plugin::ProposeContext;
@@ -24,6 +26,8 @@ using plugin::Value;
 namespace {
 
 // --- Refusals ------------------------------------------------------------------------------------
+
+bool is_lstm(const Node& node) { return node.op() == "LSTM"; }
 
 void check_inputs(const Node& node) {
   for (const size_t index : {size_t{0}, size_t{1}, size_t{2}, size_t{3}, size_t{5}, size_t{6}}) {
@@ -36,18 +40,23 @@ void check_inputs(const Node& node) {
       refuse("packs constant weights, which '" + value.name() + "' is not");
     }
   }
-  if (node.input(7).is_present()) refuse("computes no peephole connections");
+  if (is_lstm(node) && node.input(7).is_present()) refuse("computes no peephole connections");
 }
 
 // Only the default activations are supported. Files write their names in several ways.
 void check_functions(const Node& node) {
-  const char* const expected[] = {"sigmoid", "tanh", "tanh"};
+  // Of one direction.
+  const std::vector<std::string> expected =
+      is_lstm(node) ? std::vector<std::string>{"sigmoid", "tanh", "tanh"}
+                    : std::vector<std::string>{"sigmoid", "tanh"};
   std::vector<std::string> names = node.attributes().get_strings("activations");
   for (size_t index = 0; index < names.size(); ++index) {
     std::string& name = names[index];
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-    if (name != expected[index % 3]) refuse("has Sigmoid, Tanh and Tanh for its activations only");
+    if (name == expected[index % expected.size()]) continue;
+    refuse(is_lstm(node) ? "has Sigmoid, Tanh and Tanh for its activations only"
+                         : "has Sigmoid and Tanh for its activations only");
   }
 }
 
@@ -62,21 +71,26 @@ void check_lengths(const Node& node, int64_t steps) {
   refuse("takes sequences of one length only (sequence_lens)");
 }
 
-LstmSizes sizes_of(const Node& node) {
+RecurrentSizes sizes_of(const Node& node) {
   check_inputs(node);
   const plugin::Attributes attributes = node.attributes();
   if (attributes.get_int("layout") != 0) refuse("takes steps before batches only (layout = 0)");
-  if (attributes.get_int("input_forget") != 0)
-    refuse("does not couple the input and forget gates (input_forget)");
   if (attributes.has("clip")) refuse("does not clip its sums");
   check_functions(node);
+  if (is_lstm(node) && attributes.get_int("input_forget") != 0) {
+    refuse("does not couple the input and forget gates (input_forget)");
+  }
+  if (!is_lstm(node) && attributes.get_int("linear_before_reset") == 0) {
+    refuse("applies the reset gate after the product only (linear_before_reset = 1)");
+  }
   const std::vector<int64_t> input = node.input(0).type().dims;
   const std::vector<int64_t> recurrent = node.input(2).type().dims;
-  LstmSizes sizes = {.steps = input[0],
-                     .batch = input[1],
-                     .features = input[2],
-                     .hidden = recurrent[2],
-                     .directions = recurrent[0]};
+  RecurrentSizes sizes = {.cell = is_lstm(node) ? RecurrentCell::Lstm : RecurrentCell::Gru,
+                          .steps = input[0],
+                          .batch = input[1],
+                          .features = input[2],
+                          .hidden = recurrent[2],
+                          .directions = recurrent[0]};
   sizes.is_reverse = attributes.get_string("direction") == "reverse";
   if (sizes.steps == 0 || sizes.batch == 0) refuse("the sequence has no steps");
   check_lengths(node, sizes.steps);
@@ -94,45 +108,51 @@ std::optional<Node> transpose_after(const plugin::Graph& graph, const Value& val
   return node;
 }
 
-double optimistic_seconds(const ProposeContext& context, const LstmSizes& sizes) {
+double optimistic_seconds(const ProposeContext& context, const RecurrentSizes& sizes) {
   const auto rows = static_cast<double>(sizes.steps * sizes.batch * sizes.directions);
   const auto weights =
-      static_cast<double>(kLstmGates * sizes.hidden * (sizes.features + sizes.hidden));
+      static_cast<double>(gates_of(sizes.cell) * sizes.hidden * (sizes.features + sizes.hidden));
   return context.optimistic_seconds(
       2 * rows * weights, static_cast<double>(sizes.directions) * weights * sizeof(float));
 }
 
-void offer(ProposeContext& context, const Node& node, const LstmSizes& sizes,
+void offer(ProposeContext& context, const Node& node, const RecurrentSizes& sizes,
            const std::optional<Node>& transpose) {
   Candidate candidate;
   candidate.nodes = {node.id()};
   if (transpose) candidate.nodes.push_back(transpose->id());
   candidate.algorithm = "steps";
-  LstmPorts ports = {.is_side_by_side = transpose.has_value()};
+  RecurrentPorts ports = {.is_side_by_side = transpose.has_value()};
   ports.input = plugin::input_port(candidate, node.input(0));
-  ports.weights = plugin::input_port(candidate, node.input(1), lstm_weights_pack(sizes));
-  ports.recurrent = plugin::input_port(candidate, node.input(2), lstm_recurrent_pack(sizes));
+  ports.weights = plugin::input_port(candidate, node.input(1), recurrent_weights_pack(sizes));
+  ports.recurrent = plugin::input_port(candidate, node.input(2), recurrent_states_pack(sizes));
   if (node.input(3).is_present()) {
-    ports.bias = plugin::input_port(candidate, node.input(3), lstm_bias_pack(sizes));
+    ports.bias = plugin::input_port(candidate, node.input(3), recurrent_bias_pack(sizes));
   }
   ports.initial_state = plugin::input_port(candidate, node.input(5));
-  ports.initial_cell = plugin::input_port(candidate, node.input(6));
+  if (is_lstm(node)) ports.initial_cell = plugin::input_port(candidate, node.input(6));
   ports.output = plugin::output_port(candidate, transpose ? transpose->output(0) : node.output(0));
   ports.last_state = plugin::output_port(candidate, node.output(1));
-  ports.last_cell = plugin::output_port(candidate, node.output(2));
-  candidate.workspace_bytes = lstm_workspace_bytes(sizes);
+  if (is_lstm(node)) ports.last_cell = plugin::output_port(candidate, node.output(2));
+  // The lengths of sequences have no port; those of other sizes are not known.
+  if (!node.input(4).is_present()) candidate.built_for = std::vector<tessera_built_for>();
+  candidate.workspace_bytes = recurrent_workspace_bytes(sizes);
+  candidate.workspace_for = [sizes, ports](std::span<const Buffer> inputs,
+                                           std::span<const Buffer>) {
+    return recurrent_workspace_bytes(ports.sizes_of(inputs, sizes));
+  };
   candidate.optimistic_seconds = optimistic_seconds(context, sizes);
   candidate.build = [sizes, ports](const plugin::BuildOptions&) {
-    return make_lstm_kernel(sizes, ports);
+    return make_recurrent_kernel(sizes, ports);
   };
   context.add(std::move(candidate));
 }
 
 }  // namespace
 
-void propose_lstms(ProposeContext& context) {
-  context.for_each({"LSTM"}, [&](const Node& node) {
-    const LstmSizes sizes = sizes_of(node);
+void propose_recurrences(ProposeContext& context) {
+  context.for_each({"LSTM", "GRU"}, [&](const Node& node) {
+    const RecurrentSizes sizes = sizes_of(node);
     const std::optional<Node> transpose = transpose_after(context.graph(), node.output(0));
     if (transpose) offer(context, node, sizes, transpose);
     offer(context, node, sizes, std::nullopt);

@@ -1,0 +1,181 @@
+// Plans for the nested graphs of a node: each is a model of its own, bound to the sizes of its
+// inputs, with everything that this means: its choice is measured and cached, and inputs of other
+// sizes get plans of their own or that of a family.
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/state/executor_state.h"
+#include "api/state/model_state.h"
+#include "base/threads/parallel.h"
+#include "choose/select_offers.h"
+#include "infer/specialise.h"
+
+namespace tessera {
+namespace {
+
+// The options for a nested graph: what concerns inputs, outputs and memory of the caller is that of
+// the outer plan alone.
+BindOptions nested_options(const BindOptions& outer, const Graph& body) {
+  BindOptions options{.threads = outer.threads,
+                      .backends = outer.backends,
+                      .optimize = outer.optimize,
+                      .run = {.devices = {"cpu"},
+                              .precision = outer.run.precision,
+                              .nan = outer.run.nan,
+                              .accuracy = outer.run.accuracy,
+                              .fuse = outer.run.fuse,
+                              .keeps_denormals = outer.run.keeps_denormals,
+                              .families = outer.run.families},
+                      .tune = outer.tune,
+                      .cache = outer.cache,
+                      .limits = outer.limits,
+                      .on_progress = outer.on_progress};
+  options.run.exclusions = outer.run.exclusions;
+  std::ranges::copy_if(outer.run.pins, std::back_inserter(options.run.pins), [&](const Pin& pin) {
+    return concerns(NodePin{pin.nodes, pin.backend, pin.algorithm}, body);
+  });
+  options.tune.cost_table.clear();
+  options.tune.tuning_inputs.clear();
+  options.limits.memory_budget_bytes = 0;
+  return options;
+}
+
+}  // namespace
+
+// One nested graph.
+class Model::State::NestedPlan {
+ public:
+  NestedPlan(Model::State& outer, const BindOptions& options, Graph graph, const std::string& name)
+      : model_(std::make_shared<Model::State>(
+            ModelSource{.file = name},
+            LoadOptions{
+                .log = [&outer](const std::string& message) { outer.log.warn(message); },
+                .information_log =
+                    [&outer](const std::string& message) { outer.information_log.warn(message); },
+                .backends = outer.backends,
+                .keeps_index = false},
+            Keeping::None)),
+        options_(nested_options(options, graph)) {
+    // A bundle has plans of the outer graph only.
+    if (outer.loaded.source().bundle != nullptr) {
+      options_.optimize = Optimize::Off;
+      options_.cache.frozen = false;
+    }
+    for (const ValueId id : graph.inputs) {
+      const bool has_shape =
+          graph[id].type.is_tensor() || graph[id].type.kind == Type::Kind::Unknown;
+      inputs_.push_back(has_shape ? graph[id].name : "");
+    }
+    const bool is_open = needs_shapes(graph, {});
+    ThreadPool pool(options.threads);
+    model_->loaded.take_nested(std::move(graph), outer.loaded.registry(), pool);
+    if (!is_open) executor_ = model_->bind_state(options_, {});
+  }
+
+  void set_outer(ExecutionContext* context) {
+    outer_ = context;
+    if (executor_ != nullptr) executor_->context.set_outer(context);
+  }
+
+  std::vector<Tensor> run(std::span<const Tensor> inputs) {
+    if (executor_ == nullptr) {
+      bind_to(inputs);
+      executor_->context.set_outer(outer_);
+    }
+    return executor_->run_in_order(inputs);
+  }
+
+  PlanRunner* repeatable() const {
+    // Another plan may replace this one between two runs.
+    const bool may_change = executor_->swap != nullptr || executor_->plan().is_slow;
+    PlanRunner* const runner = executor_->plan().runner.get();
+    return !may_change && runner->io_binding().takes_addresses() ? runner : nullptr;
+  }
+
+ private:
+  void bind_to(std::span<const Tensor> inputs) {
+    BindOptions options = options_;
+    // The user waits for a run, not for bind().
+    options.optimize = Optimize::Off;
+    options.on_progress = {};
+    for (size_t index = 0; index < inputs.size(); ++index) {
+      const bool is_tensor = !inputs[index].is_empty() && !inputs[index].is_sequence();
+      if (is_tensor && !inputs_[index].empty())
+        options.shapes[inputs_[index]] = inputs[index].dims();
+    }
+    executor_ = model_->bind_state(options, {});
+  }
+
+  std::shared_ptr<Model::State> model_;
+  BindOptions options_;
+  std::vector<std::string> inputs_;            // the names of those that have shapes, "" for others
+  ExecutionContext* outer_ = nullptr;          // during a run of the enclosing plan
+  std::unique_ptr<Executor::State> executor_;  // null before the first run, if sizes are open
+};
+
+class Model::State::NestedPlans : public PlannedBodies {
+ public:
+  NestedPlans(Model::State& outer, const BindOptions& options, const Graph& graph,
+              const Node& node) {
+    for (const Body& body : node.bodies) {
+      const std::string place = location_of(node) + ", " + body.attribute;
+      refusals_.emplace_back();
+      try {
+        plans_.push_back(std::make_unique<NestedPlan>(outer, options, alone(graph, body), place));
+      } catch (const Error& error) {
+        // Of several branches, this one may not be taken: models ask in this way for what shapes
+        // decide.
+        const bool may_be_left_out =
+            node.bodies.size() > 1 &&
+            (error.kind() == ErrorKind::InvalidModel || error.kind() == ErrorKind::InvalidArgument);
+        if (!may_be_left_out) {
+          throw Error(error.kind(), place + ", " + error.where(), error.message());
+        }
+        plans_.push_back(nullptr);
+        refusals_.back().emplace(ErrorKind::InvalidArgument, error.where(), error.message());
+      }
+    }
+  }
+
+  void set_outer(ExecutionContext* context) override {
+    for (const std::unique_ptr<NestedPlan>& plan : plans_) {
+      if (plan != nullptr) plan->set_outer(context);
+    }
+  }
+
+  std::vector<Tensor> run(size_t body, std::span<const Tensor> inputs) override {
+    if (refusals_[body]) throw Error(*refusals_[body]);
+    return plans_[body]->run(inputs);
+  }
+
+  PlanRunner* repeatable(size_t body) override { return plans_[body]->repeatable(); }
+
+ private:
+  // The nested graph without captures. What passes have found out about captured values since it
+  // was inferred is known in it, too.
+  static Graph alone(const Graph& outer, const Body& body) {
+    Graph graph = close_body(body.graph).graph;
+    for (const Capture& capture : body.graph.captures) {
+      const Value& known = outer[capture.outer];
+      graph[capture.inner].type = known.type;
+    }
+    return graph;
+  }
+
+  std::vector<std::unique_ptr<NestedPlan>> plans_;  // null if it cannot be bound
+  std::vector<std::optional<Error>> refusals_;      // why
+};
+
+std::shared_ptr<PlannedBodies> Model::State::plan_nested_graphs(const BindOptions& options,
+                                                                const Graph& graph,
+                                                                const Node& node) {
+  return std::make_shared<NestedPlans>(*this, options, graph, node);
+}
+
+}  // namespace tessera

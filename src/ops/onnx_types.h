@@ -1,0 +1,18 @@
+// The numbers of element types in attributes: those of ONNX's TensorProto.DataType.
+#pragma once
+
+#include <cstdint>
+
+#include "tessera/data_type.h"
+
+namespace tessera::ops {
+
+struct OnnxType {
+  const char* name;
+  DataType type;  // Undefined: ONNX has it, but there are no kernels for it
+};
+
+// nullptr if ONNX has no type of this number.
+const OnnxType* find_onnx_type(int64_t number);
+
+}  // namespace tessera::ops

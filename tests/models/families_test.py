@@ -1,0 +1,134 @@
+"""Plans for families of shapes: on networks with open sizes, their results are those of ONNX
+Runtime and, with one choice of kernels, those of plans for exact shapes to the bit."""
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import open_models
+from value_comparison import explain_difference
+
+# Plans for exact shapes may compute these once, by the reference, because their inputs follow from
+# sizes. Other functions of sizes, as sums and products, have the same bits in all backends.
+FOLDED_OPS = ("Sin", "Cos")
+
+
+@pytest.fixture(params=open_models.MODELS, ids=lambda make: make.__name__)
+def network(request):
+    return request.param()
+
+
+def session_of(model):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model.SerializeToString(), options,
+                                        providers=["CPUExecutionProvider"])
+
+
+def shapes_of(arrays):
+    return {name: array.shape for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_random_shapes_give_what_onnxruntime_gives(tessera, network, threads, is_long):
+    model, sizes = network
+    session = session_of(model)
+    random = np.random.default_rng(threads)
+    first = open_models.draw_inputs(model, sizes, random)
+    executor = tessera.load(model.SerializeToString()).bind(shapes_of(first), threads=threads,
+                                                            optimize=False)
+    for count in range(500 if is_long else 40):
+        arrays = open_models.draw_inputs(model, sizes, random)
+        found = executor.run(arrays)
+        expected = session.run(None, arrays)
+        for one, other in zip(expected, found, strict=True):
+            assert not explain_difference(one, other), (count, shapes_of(arrays))
+
+
+def test_few_plans_serve_many_shapes(tessera, network):
+    model, sizes = network
+    random = np.random.default_rng(4)
+    loaded = tessera.load(model.SerializeToString())
+    drawn = [open_models.draw_inputs(model, sizes, random) for _ in range(40)]
+    executor = loaded.bind(shapes_of(drawn[0]), threads=1, optimize=False, most_shapes=len(drawn))
+    for arrays in drawn:
+        executor.run(arrays)
+    # Sizes of 0 and 1, and sizes that are equal by chance, make families of their own.
+    different = {str(shapes_of(arrays)) for arrays in drawn}
+    assert len(executor.shapes().plans) < 0.7 * len(different)
+
+
+@pytest.mark.parametrize("backend", ["reference", "native"])
+def test_one_choice_gives_the_bits_of_exact_plans(tessera, network, need_backend, backend):
+    need_backend(backend)
+    model, sizes = network
+    random = np.random.default_rng(3)
+    loaded = tessera.load(model.SerializeToString())
+    first = open_models.draw_inputs(model, sizes, random)
+    chosen = {"threads": 1, "optimize": False, "backends": [backend]}
+    executor = loaded.bind(shapes_of(first), **chosen)
+    exact = loaded.bind(shapes_of(first), families=False, **chosen)
+    for _ in range(6):
+        arrays = open_models.draw_inputs(model, sizes, random)
+        for one, other in zip(exact.run(arrays), executor.run(arrays), strict=True):
+            assert one.shape == other.shape
+            if backend == "reference":
+                np.testing.assert_array_equal(one, other)
+            else:
+                # A kernel that was chosen for a size may sum in another order.
+                assert not explain_difference(one, other), shapes_of(arrays)
+
+
+def nodes_of(plan):
+    return {node for step in plan.steps for node in step.nodes}
+
+
+def choice_of(plan, nodes):
+    """How `plan` computes `nodes`: in which groups, by which kernels, and in which layouts."""
+    choice = set()
+    for step in plan.steps:
+        among = tuple(node for node in step.nodes if node in nodes)
+        if not among:
+            continue
+        # Lists that follow from sizes are inputs in a family, and constants in an exact plan.
+        ports = [port for port in (*step.inputs, *step.outputs) if "int" not in port.type]
+        # A layout may decide in which order a kernel sums; these do not sum.
+        is_alike = step.algorithm == "view" or step.algorithm.startswith("elements")
+        layouts = () if is_alike else tuple(port.layout for port in ports)
+        choice.add((among, step.backend, step.algorithm, layouts))
+    return choice
+
+
+def test_pinned_kernels_give_the_bits_of_the_family(tessera, network, needs_native, is_long):
+    """Exact plans are pinned to the kernels of the family.
+
+    With one thread, because a step gets as many threads as its sizes are worth, and some kernels,
+    such as that of GroupNormalization, add up the sums of their threads.
+    """
+    model, sizes = network
+    random = np.random.default_rng(5)
+    loaded = tessera.load(model.SerializeToString())
+    first = open_models.draw_inputs(model, sizes, random)
+    excluded = [tessera.Exclusion("native", op) for op in FOLDED_OPS]
+    chosen = {"threads": 1, "optimize": False, "backends": ["native"], "exclude": excluded}
+    executor = loaded.bind(shapes_of(first), **chosen)
+    compared = 0
+    for _ in range(60 if is_long else 6):
+        arrays = open_models.draw_inputs(model, sizes, random)
+        found = executor.run(arrays)
+        family = executor.plan()
+        exact = loaded.bind(shapes_of(arrays), families=False, **chosen)
+        # The exact plan lacks the nodes that it folded, and has those of lowered Einsums.
+        nodes = nodes_of(family) & nodes_of(exact.plan())
+        pins = [tessera.Pin(node, step.backend, step.algorithm)
+                for step in family.steps for node in step.nodes if node in nodes]
+        try:
+            pinned = loaded.bind(shapes_of(arrays), families=False, pins=pins, **chosen)
+        except tessera.Unsupported:
+            continue  # kernels for small sizes are others
+        if choice_of(pinned.plan(), nodes) != choice_of(family, nodes):
+            continue
+        for one, other in zip(pinned.run(arrays), found, strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=str(shapes_of(arrays)))
+        compared += 1
+    assert compared > 0
