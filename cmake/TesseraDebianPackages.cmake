@@ -50,7 +50,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
   "tessera (= ${PROJECT_VERSION})")
 # Packages that programs need if they link with the archive.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
-  "libprotobuf-dev, libsodium-dev, libtbb-dev, libxxhash-dev")
+  "libprotobuf-dev, libre2-dev, libsodium-dev, libtbb-dev, libxxhash-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "run ONNX models - headers and static library
 ${description}
 This package contains the headers for C and C++, the static library, and the

@@ -29,7 +29,7 @@ if(TESSERA_WHEEL AND TESSERA_THREADS STREQUAL "tbb")
 endif()
 # The licenses of libraries in the wheel: libtbb, and those that tools/wheel adds.
 if(TESSERA_WHEEL)
-  foreach(library libprotobuf-lite libsodium libtbb libxxhash)
+  foreach(library libprotobuf-lite libre2 libsodium libtbb libxxhash)
     file(GLOB license /usr/share/doc/${library}[0-9]*/copyright)
     if(license)
       install(FILES ${license} DESTINATION ${package}/licenses ${component} RENAME ${library}.txt)

@@ -2,6 +2,7 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <array>
 #include <cstdint>
@@ -143,6 +144,49 @@ nb::object array_of_itself(nb::handle value) {
   }
 }
 
+// The bytes of a str; those that stand for bytes which are not UTF-8 become these bytes again.
+std::string utf8_of(nb::handle text) {
+  const nb::object bytes =
+      nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+  if (!bytes) throw nb::python_error();
+  return {PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
+}
+
+// The strings of an array of str, bytes, or objects that are either; nullopt for any other array.
+std::optional<Tensor> strings_of(nb::handle array) {
+  const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  const bool may_be_strings = kind == "U" || kind == "S" || kind == "O" || kind == "T";
+  if (!may_be_strings) return std::nullopt;
+  const nb::list elements =
+      nb::cast<nb::list>(array.attr("astype")("object").attr("ravel")().attr("tolist")());
+  std::vector<std::string> strings;
+  strings.reserve(elements.size());
+  for (const nb::handle element : elements) {
+    if (PyBytes_Check(element.ptr()) != 0) {
+      strings.emplace_back(PyBytes_AS_STRING(element.ptr()),
+                           static_cast<size_t>(PyBytes_GET_SIZE(element.ptr())));
+    } else if (PyUnicode_Check(element.ptr()) != 0) {
+      strings.push_back(utf8_of(element));
+    } else {
+      return std::nullopt;
+    }
+  }
+  return Tensor::strings(nb::cast<std::vector<int64_t>>(array.attr("shape")), std::move(strings));
+}
+
+// An array of objects, which are str. Bytes that are not UTF-8 become what os.fsdecode() makes of
+// them, and to_tensor() makes the same bytes of that.
+nb::object to_array_of_objects(const Tensor& strings) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  const nb::object array = numpy.attr("empty")(strings.elements(), nb::arg("dtype") = "object");
+  int64_t index = 0;
+  for (const std::string& text : strings.as<std::string>()) {
+    array[index++] = nb::steal(
+        PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+  }
+  return array.attr("reshape")(nb::cast(strings.dims()));
+}
+
 nb::object bfloat16_dtype() {
   try {
     return nb::module_::import_("ml_dtypes").attr("bfloat16");
@@ -164,10 +208,10 @@ nb::object to_array(Tensor tensor) {
     for (const Tensor& element : tensor.list()) arrays.append(to_array(element));
     return arrays;
   }
+  if (tensor.is_strings()) return to_array_of_objects(tensor);
   if (tensor.device_storage() != nullptr) return nb::cast(std::move(tensor));
   if (!tensor.is_sole_owner()) {
-    tensor = Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
-                             static_cast<size_t>(tensor.bytes()));
+    tensor = tensor.copied();
   }
   const nb::capsule owner(new Tensor(std::move(tensor)),
                           [](void* given) noexcept { delete static_cast<Tensor*>(given); });
@@ -207,8 +251,9 @@ Tensor to_tensor(nb::handle value, const std::string& location) {
     array = array.attr("astype")(dtype.attr("newbyteorder")("="));
   }
   if (std::optional<Tensor> tensor = borrow(array, type)) return *std::move(tensor);
+  if (std::optional<Tensor> tensor = strings_of(array)) return *std::move(tensor);
   throw Error(ErrorKind::InvalidArgument, location,
-              "expected an array of numbers or bools, found " +
+              "expected an array of numbers, bools or strings, found " +
                   nb::cast<std::string>(nb::str(nb::type_name(value.type()))) + " of dtype " +
                   type_name);
 }
@@ -228,8 +273,7 @@ Tensor to_list(nb::handle value, const std::string& location) {
     }
     // The caller may write to the array after the run, to which a result may refer.
     const Tensor given = to_tensor(element, place);
-    elements.push_back(Tensor::copy_of(given.type(), given.dims(), given.data(),
-                                       static_cast<size_t>(given.bytes())));
+    elements.push_back(given.copied());
   }
   return Tensor::sequence(std::move(elements));
 }

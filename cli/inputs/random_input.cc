@@ -139,6 +139,14 @@ void fill_uniform(Tensor& tensor, Generator& generator, std::optional<int64_t> i
   for (T& element : tensor.mutable_as<T>()) element = static_cast<T>(generator.below(limit));
 }
 
+// "a" to "j".
+void fill_words(Tensor& tensor, Generator& generator) {
+  constexpr uint64_t kWords = 10;
+  for (std::string& element : tensor.mutable_as<std::string>()) {
+    element = std::string(1, static_cast<char>('a' + generator.below(kWords)));
+  }
+}
+
 void fill_bools(Tensor& tensor, Generator& generator) {
   for (uint8_t& element : tensor.mutable_as<uint8_t>()) {
     element = static_cast<uint8_t>(generator.next() >> 63);
@@ -149,7 +157,7 @@ void fill_bools(Tensor& tensor, Generator& generator) {
 
 Tensor random_tensor(DataType type, const std::vector<int64_t>& dims, uint64_t seed,
                      std::string_view name, std::optional<int64_t> index_limit) {
-  if (element_bytes(type) == 0) {
+  if (element_bytes(type) == 0 && type != DataType::String) {
     throw Error(ErrorKind::Unsupported, "input '" + std::string(name) + "'",
                 "expected a type with random elements, found " + std::string(tessera::name(type)));
   }
@@ -197,8 +205,10 @@ Tensor random_tensor(DataType type, const std::vector<int64_t>& dims, uint64_t s
     case DataType::UInt64:
       fill_uniform<uint64_t>(tensor, generator, index_limit);
       break;
-    case DataType::Undefined:
     case DataType::String:
+      fill_words(tensor, generator);
+      break;
+    case DataType::Undefined:
     case DataType::Sequence:
       break;
   }

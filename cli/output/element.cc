@@ -6,13 +6,14 @@
 #include <cstdio>
 #include <limits>
 
+#include "base/text/utf8.h"
 #include "tessera/error.h"
 #include "tessera/float16.h"
 
 namespace tessera::cli {
 namespace {
 
-// Tensors of at most this many elements are printed completely.
+// Tensors of at most this many elements are printed completely, and so many strings of others.
 constexpr int64_t kShownElements = 5;
 constexpr int kSummaryDigits = 6;
 
@@ -26,12 +27,25 @@ WideNumber read_as_float(const Tensor& tensor, int64_t index) {
   return static_cast<float>(tensor.as<T>()[static_cast<size_t>(index)]);
 }
 
-std::string all_elements(const Tensor& tensor) {
+std::string first_elements(const Tensor& tensor) {
   std::string text;
-  for (int64_t index = 0; index < tensor.elements(); ++index) {
+  for (int64_t index = 0; index < std::min(kShownElements, tensor.elements()); ++index) {
     text += (text.empty() ? "" : " ") + element_text(tensor, index, kSummaryDigits);
   }
   return text;
+}
+
+// Cut after a number of characters.
+std::string shown_string(std::string_view text) {
+  constexpr int kMaxShown = 24;
+  std::string shown = "\"";
+  for (int count = 0; !text.empty(); ++count) {
+    if (count == kMaxShown) return shown + "...\"";
+    const size_t bytes = std::max<size_t>(1, first_code_point(text).bytes);
+    shown += text.substr(0, bytes);
+    text.remove_prefix(bytes);
+  }
+  return shown + "\"";
 }
 
 }  // namespace
@@ -80,6 +94,8 @@ std::string number_text(WideNumber number, int digits) {
 }
 
 std::string element_text(const Tensor& tensor, int64_t index, int digits) {
+  if (tensor.is_strings())
+    return shown_string(tensor.as<std::string>()[static_cast<size_t>(index)]);
   const WideNumber value = element_at(tensor, index);
   if (tensor.type() == DataType::Bool) return value != 0 ? "true" : "false";
   return number_text(value,
@@ -118,7 +134,11 @@ std::string indices_text(const std::vector<int64_t>& indices) {
 
 std::string summarise(const Tensor& tensor) {
   if (tensor.elements() == 0) return "no elements";
-  if (tensor.elements() <= kShownElements) return all_elements(tensor);
+  if (tensor.elements() <= kShownElements) return first_elements(tensor);
+  if (tensor.is_strings()) {
+    return first_elements(tensor) + " and " + std::to_string(tensor.elements() - kShownElements) +
+           " more";
+  }
   WideNumber smallest = std::numeric_limits<WideNumber>::infinity();
   WideNumber largest = -smallest;
   WideNumber sum = 0;

@@ -14,10 +14,11 @@ namespace tessera::cli {
 using WideNumber = long double;
 
 // The element at row-major `index`, which must be in range; bools are 0 and 1. The tensor's data
-// type must be one that has elements.
+// type must be one of numbers or bools.
 WideNumber element_at(const Tensor& tensor, int64_t index);
 
-// Same as element_at(), as text: "true", "-12", "0.25", "nan", with `digits` significant digits.
+// An element as text: "true", "-12", "0.25", "nan", with `digits` significant digits. A string is
+// quoted, and cut if it is long.
 std::string element_text(const Tensor& tensor, int64_t index, int digits);
 
 // "0.25", "inf", "-inf" or "nan".
@@ -33,7 +34,7 @@ std::vector<int64_t> indices_of(const std::vector<int64_t>& dims, int64_t index)
 std::string indices_text(const std::vector<int64_t>& indices);
 
 // A short description of the tensor: all elements if they are few, otherwise the range and mean of
-// the finite elements and the number of those that are not finite.
+// the finite elements and the number of those that are not finite, or the first strings.
 std::string summarise(const Tensor& tensor);
 
 }  // namespace tessera::cli

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/text/utf8.h"
+
 namespace tessera::cli {
 namespace {
 
@@ -23,27 +25,6 @@ constexpr size_t kColumnsOfName = 40;
 constexpr std::string_view kFoldIndent = "    ";
 
 bool is_continuation(char character) { return (static_cast<uint8_t>(character) & 0xc0U) == 0x80U; }
-
-// The length in bytes of the first character of `text`; 0 if it is not valid UTF-8.
-size_t sequence_bytes(std::string_view text) {
-  const auto first = static_cast<uint8_t>(text[0]);
-  const size_t bytes = first < 0x80   ? 1
-                       : first < 0xc2 ? 0
-                       : first < 0xe0 ? 2
-                       : first < 0xf0 ? 3
-                       : first < 0xf5 ? 4
-                                      : 0;
-  if (bytes == 0 || bytes > text.size()) return 0;
-  if (!std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(bytes),
-                   is_continuation)) {
-    return 0;
-  }
-  const auto second = bytes > 1 ? static_cast<uint8_t>(text[1]) : uint8_t{0};
-  // Overlong encodings, surrogates, and code points beyond Unicode.
-  const bool is_illegal = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-                          (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-  return is_illegal ? 0 : bytes;
-}
 
 // C0, DEL, C1 (U+0080 to U+009F), and characters without width or that change the direction of text
 // in terminals: U+00AD, U+061C, U+180E, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+2069,
@@ -173,7 +154,7 @@ std::vector<std::pair<size_t, size_t>> choose_breaks(const std::vector<size_t>& 
 std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {
-    const size_t bytes = sequence_bytes(text);
+    const size_t bytes = first_code_point(text).bytes;
     const std::string_view character = text.substr(0, std::max<size_t>(1, bytes));
     if (bytes == 0 || is_control(character)) {
       for (const char byte : character) {

@@ -21,6 +21,15 @@ Json step_json(const PlanStep& step, size_t index, double time_us, double total_
                             {"gflop_per_second", gflops_of(step.flops, time_us)}});
 }
 
+// Only the step that runs the nested graph is timed.
+Json nested_step_json(const PlanStep& step, size_t index) {
+  return fields_json(step, {{"index", index},
+                            {"kind", kind_of(step)},
+                            {"median_us", nullptr},
+                            {"share", nullptr},
+                            {"gflop_per_second", nullptr}});
+}
+
 Json libraries_json(const ExplainReport& report) {
   Json json = Json::array();
   for (const auto& [backend, version] : report.libraries) {
@@ -179,12 +188,16 @@ Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps)
                {"placement", placement_json(plan.placement, report.run_us)},
                {"tuning", plan.placement ? to_json(plan.tuning) : Json(nullptr)},
                {"steps", Json::array()},
+               {"nested_steps", Json::array()},
                {"totals", Json::array()},
                {"refusals", Json::array()},
                {"candidates", to_json(candidates_of(plan.candidates, nodes_of(plan, steps)))},
                {"conversions", to_json(plan.conversions)}};
   for (const size_t index : steps) {
     json["steps"].push_back(step_json(plan.steps[index], index, report.step_us[index], total_us));
+  }
+  for (size_t index = 0; index < plan.nested_steps.size(); ++index) {
+    json["nested_steps"].push_back(nested_step_json(plan.nested_steps[index], index));
   }
   for (const StepTotal& total : step_totals(plan, report.step_us)) {
     json["totals"].push_back({{"kind", total.kind},

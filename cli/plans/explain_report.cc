@@ -86,6 +86,32 @@ std::string header_text(const ExplainReport& report, const TextStyle& style) {
          placement_text(plan.placement, report.run_us / 1000, style);
 }
 
+std::string location_of(const PlanStep& step) {
+  return "node '" + step.name + "' (" + step.op + "), ";
+}
+
+// Whether `nested` is of a nested graph of the node that `step` runs.
+bool is_within(const PlanStep& nested, const PlanStep& step) {
+  return nested.graph.starts_with(location_of(step));
+}
+
+// A row below that of `step`: no time, because only the whole step is timed.
+std::vector<std::string> nested_cells(const PlanStep& nested, const PlanStep& step, bool has_prices,
+                                      const TextStyle& style) {
+  const std::string name = nested.nodes.empty() ? nested.name : nodes_text(nested.nodes, style);
+  std::vector<std::string> cells = {
+      "",
+      "  " + nested.graph.substr(location_of(step).size()) + ": " + name,
+      op_text(nested.op, style),
+      nested.backend,
+      nested.algorithm,
+      layouts_text(nested),
+      ""};
+  if (has_prices) cells.push_back(nested.predicted_seconds ? predicted_text(nested) : "");
+  cells.emplace_back();
+  return cells;
+}
+
 std::string step_table(const ExplainReport& report, const TextStyle& style) {
   std::vector<Column> columns = {{"step", Align::Right},
                                  {"node or value", Align::Left, true},
@@ -109,6 +135,9 @@ std::string step_table(const ExplainReport& report, const TextStyle& style) {
     if (has_prices) cells.push_back(predicted_text(step));
     cells.push_back(gflops_text(step.flops, time_us));
     table.add_row(cells);
+    for (const PlanStep& nested : report.plan.nested_steps) {
+      if (is_within(nested, step)) table.add_row(nested_cells(nested, step, has_prices, style));
+    }
   }
   return "\n" + table.text(style);
 }

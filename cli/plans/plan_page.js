@@ -470,6 +470,18 @@ function makeTable(id, columns, rows) {
   if (rows.length > 0 && rows[0].nodes) moveWithin(body, [...made.values()]);
 }
 
+function showNestedSteps() {
+  if (plan.nested_steps.length === 0) return byId("nested-section").remove();
+  makeTable("nested", [
+    {title: "graph", width: "34%", value: step => step.graph},
+    {title: "name", width: "20%", value: step => step.name},
+    {title: "op", width: "14%", value: step => step.op},
+    {title: "backend", width: "6.5rem", value: step => step.doer},
+    {title: "algorithm", width: "14%", isMinor: true, value: step => step.algorithm},
+  ], plan.nested_steps.map(step => ({graph: step.graph, name: step.name, op: step.op,
+                                     doer: doerOf(step), algorithm: step.algorithm})));
+}
+
 function showTables() {
   const hasPrices = plan.placement.predicted_us != null;
   const columns = [
@@ -499,6 +511,7 @@ function showTables() {
     }});
   }
   makeTable("steps", columns, steps);
+  showNestedSteps();
   if (plan.conversions.length === 0) return byId("conversions-section").remove();
   const timeOrLast = one => one.time ? one.time.time_us : Infinity;
   makeTable("conversions", [

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <sstream>
 
 #include "cli/output/quantities.h"
@@ -24,6 +27,21 @@ WideNumber excess_of(WideNumber actual, WideNumber expected, WideNumber allowed)
   return std::abs(actual - expected) - allowed;
 }
 
+// The first strings that differ, and how many do; "" if all are equal.
+std::string difference_of_strings(const Tensor& actual, const Tensor& expected) {
+  const std::span<const std::string> left = actual.as<std::string>();
+  const std::span<const std::string> right = expected.as<std::string>();
+  const auto [first, other] = std::ranges::mismatch(left, right);
+  if (first == left.end()) return "";
+  const int64_t index = first - left.begin();
+  const auto equal = std::inner_product(left.begin(), left.end(), right.begin(), int64_t{0},
+                                        std::plus<>(), std::equal_to<>());
+  return "element " + indices_text(indices_of(expected.dims(), index)) + ": expected " +
+         element_text(expected, index, 0) + ", found " + element_text(actual, index, 0) + "\n" +
+         std::to_string(expected.elements() - equal) + " of " +
+         std::to_string(expected.elements()) + " elements are off";
+}
+
 std::string span_text(const Span& span) { return time_text(milliseconds(span.duration) / 1000); }
 
 std::string file_name(const std::string& kind, size_t index) {
@@ -42,9 +60,9 @@ std::string comparison_text(const NamedComparison& named, const TextStyle& style
 Json mismatch_json(const NamedComparison& named) {
   const Comparison& comparison = named.comparison;
   Json json = {{"value", named.name}};
-  if (!comparison.difference_in_type.empty()) {
-    // There are no elements to compare, so these keys are null.
-    json["message"] = comparison.difference_in_type;
+  if (!comparison.other_difference.empty()) {
+    // No numbers were compared, so these keys are null.
+    json["message"] = comparison.other_difference;
     for (const char* key : {"worst_indices", "expected", "actual", "difference", "tolerance",
                             "off_count", "element_count"}) {
       json[key] = nullptr;
@@ -68,7 +86,11 @@ Comparison compare(const Tensor& actual, const Tensor& expected, const Tolerance
   Comparison result;
   result.elements = expected.elements();
   if (actual.type() != expected.type() || actual.dims() != expected.dims()) {
-    result.difference_in_type = "expected " + type_text(expected) + ", found " + type_text(actual);
+    result.other_difference = "expected " + type_text(expected) + ", found " + type_text(actual);
+    return result;
+  }
+  if (expected.is_strings()) {
+    result.other_difference = difference_of_strings(actual, expected);
     return result;
   }
   WideNumber worst_excess = 0;
@@ -92,7 +114,7 @@ Comparison compare(const Tensor& actual, const Tensor& expected, const Tolerance
 
 std::string explain(const Comparison& comparison, DataType type) {
   if (comparison.is_match()) return "";
-  if (!comparison.difference_in_type.empty()) return comparison.difference_in_type;
+  if (!comparison.other_difference.empty()) return comparison.other_difference;
   const int digits = distinguishing_digits(type);
   std::string text = "worst element " + indices_text(comparison.worst_indices) + ": expected " +
                      number_text(comparison.expected, digits) + ", found " +

@@ -25,8 +25,8 @@ struct Tolerance {
 
 // The result of comparing an output with its expected values.
 struct Comparison {
-  // Why the tensors cannot be compared element by element; "" if they can.
-  std::string difference_in_type;
+  // How the tensors differ, if not by numbers: in type or shape, or in strings; else "".
+  std::string other_difference;
 
   // The number of mismatches, and the worst one: the element that exceeds its tolerance the most.
   int64_t elements = 0;
@@ -37,7 +37,7 @@ struct Comparison {
   WideNumber difference = 0;  // |actual - expected|; NaN or infinite if an operand is
   WideNumber allowed = 0;     // absolute + relative * |expected|
 
-  bool is_match() const { return difference_in_type.empty() && elements_off == 0; }
+  bool is_match() const { return other_difference.empty() && elements_off == 0; }
 };
 
 // Requires equal types and shapes, and for each element |actual - expected| <= absolute + relative

@@ -23,7 +23,7 @@ enum class DataType : uint8_t {
   BFloat16,
   Float32,
   Float64,
-  String,    // known to type inference; no kernel computes with it
+  String,    // text in UTF-8; an element is a std::string
   Sequence,  // a list of tensors (Tensor::sequence()); no tensor has such elements
 };
 

@@ -123,6 +123,8 @@ struct BackendRefusal {
 // nothing is executed.
 struct PlanStep {
   std::string name;  // of the node; of a group's last node; of a conversion's value
+  // Of a step of a nested graph, where that is: "node 'choice' (If), then_branch"; else "".
+  std::string graph;
   // "Conv", "Conv+Add+Relu", "convert", "convert+copy" (to another device), "copy"
   std::string op;
   std::string backend;
@@ -345,6 +347,9 @@ struct MemoryDescription {
 
 struct PlanDescription {
   std::vector<PlanStep> steps;
+  // Those of nested graphs (If, Loop, Scan), which have plans of their own. Sizes that only a run
+  // knows are planned in the first one.
+  std::vector<PlanStep> nested_steps;
   // With costs (BindOptions::optimize or cost_table): all candidates and conversions with their
   // prices, and the quality of the placement.
   std::vector<CandidateDescription> candidates;

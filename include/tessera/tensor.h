@@ -23,7 +23,7 @@ inline constexpr size_t kTensorAlignmentBytes = 64;
 // negative or the product exceeds 64 bits.
 int64_t element_count(std::span<const int64_t> dims);
 
-// The size of a dense tensor in bytes. Throws InvalidArgument on overflow.
+// The size of a dense tensor in bytes, 0 for strings. Throws InvalidArgument on overflow.
 int64_t tensor_bytes(DataType type, std::span<const int64_t> dims);
 
 // "1x3x224x224"; "scalar" for no dimensions.
@@ -37,8 +37,8 @@ class Tensor {
  public:
   Tensor() = default;  // no elements and no type: is_empty()
 
-  // Allocates storage, aligned to kTensorAlignmentBytes and uninitialised. Throws OutOfMemory,
-  // naming the requested bytes.
+  // Allocates storage, aligned to kTensorAlignmentBytes and uninitialised; strings are empty.
+  // Throws OutOfMemory, naming the requested bytes.
   Tensor(DataType type, std::vector<int64_t> dims);
 
   // Refers to elements in memory of the caller, which `owner` keeps alive.
@@ -69,6 +69,10 @@ class Tensor {
   std::string_view device() const {
     return device_storage_ == nullptr ? "cpu" : std::string_view(device_storage_->device());
   }
+  // A tensor of strings; their number must be that of `dims`. as<std::string>() gives them.
+  static Tensor strings(std::vector<int64_t> dims, std::vector<std::string> values);
+  bool is_strings() const { return type_ == DataType::String; }
+
   // A list of tensors, which may differ in their dimensions and be lists themselves: a value of
   // ONNX's type "sequence". Its type() is Sequence, its only dimension is the length of the list. A
   // copy shares the elements.
@@ -128,11 +132,14 @@ class Tensor {
     return copy_of(type, std::move(dims), values.data(), values.size_bytes());
   }
   static Tensor copy_of(DataType type, std::vector<int64_t> dims, const void* data, size_t bytes);
+  // A copy that shares no memory with this tensor, which is neither a list nor on a device.
+  Tensor copied() const;
 
  private:
   struct ListStorage;
 
   static Tensor list_of(std::shared_ptr<ListStorage> storage, int64_t length);
+  void hold(std::vector<std::string> strings);
   [[noreturn]] void refuse_address() const;
 
   DataType type_ = DataType::Undefined;

@@ -65,12 +65,26 @@ const char* tessera_kind_name(int32_t kind);
 
 /* --- Tensors ---------------------------------------------------------------------------------- */
 
+/* Another data_type of tessera_tensor: a list of tensors. */
+enum { TESSERA_SEQUENCE = 15 };
+
+/* An element of a tensor of strings. */
+typedef struct tessera_string {
+  const char* text; /* UTF-8; no zero byte is needed at the end, but results have one */
+  size_t bytes;     /* without it */
+} tessera_string;
+
 /* A dense row-major tensor in memory of the host. In calls, several tensors are an array whose
- * elements have the struct_size of the first. */
+ * elements have the struct_size of the first.
+ *
+ * Elements of TESSERA_STRING are structs tessera_string. Those of TESSERA_SEQUENCE, which has one
+ * dimension, are structs tessera_tensor, whose names nobody reads; lists may contain lists. Inputs
+ * of both kinds are copied. An optional without a content has the type TESSERA_UNDEFINED, rank 0
+ * and no data. */
 typedef struct tessera_tensor {
   size_t struct_size;
   const char* name;    /* of the input or output */
-  int32_t data_type;   /* TESSERA_FLOAT32, ...; not TESSERA_STRING */
+  int32_t data_type;   /* TESSERA_FLOAT32, ... */
   int32_t rank;        /* 0: a scalar, which has one element */
   const int64_t* dims; /* `rank` numbers; may be NULL if rank is 0 */
   void* data;          /* aligned to the size of an element; inputs are never written */

@@ -207,6 +207,8 @@ class PlanStep(ShortRepr):
     """A kernel for a node or a group, a conversion, a copy, or a view, which does nothing."""
 
     name: str  # name of the node; of a group, the last node; of a conversion or copy, the value
+    # of a step of a nested graph, where that is: `node 'choice' (If), then_branch`; else empty
+    graph: str
     # its operators, or what it is: `Conv`, `Conv+Relu`, `convert`, `convert+copy` (to another
     # device), `copy`
     op: str
@@ -436,6 +438,9 @@ class PlanDescription(PlanText):
     """The steps that an executor runs, in order; with costs, all candidates and conversions."""
 
     steps: list[PlanStep]  # its steps, in the order in which they run
+    # the steps of nested graphs (If, Loop, Scan), whose plans are their own; sizes that only a run
+    # knows are planned in the first one
+    nested_steps: list[PlanStep]
     candidates: list[CandidateDescription]  # all candidates; empty without costs
     # all conversions with their prices; empty without costs
     conversions: list[ConversionDescription]

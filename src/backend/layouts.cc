@@ -24,7 +24,7 @@ tessera_type to_abi(const TensorType& type) {
 }  // namespace
 
 std::optional<TensorType> known_type(const Type& type) {
-  if (!type.is_known_tensor()) return std::nullopt;
+  if (!type.is_known_tensor() || type.element == DataType::String) return std::nullopt;
   return TensorType{type.element, dims_from(*type.shape)};
 }
 

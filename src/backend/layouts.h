@@ -31,7 +31,7 @@ struct TensorType {
   std::vector<int64_t> dims;
   bool operator==(const TensorType&) const = default;
 };
-// nullopt unless `type` is a tensor with all sizes known.
+// nullopt unless `type` is a tensor of numbers or bools with all sizes known.
 std::optional<TensorType> known_type(const Type& type);
 
 // A larger request of a plug-in is an error; the limit keeps sums of sizes within 64 bits.

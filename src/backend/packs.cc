@@ -30,12 +30,26 @@ void append_number(std::string& text, uint64_t number) {
   }
 }
 
+// With their lengths, which make it unambiguous.
+std::string joined_strings(const Tensor& strings) {
+  std::string joined;
+  for (const std::string& text : strings.as<std::string>()) {
+    append_number(joined, text.size());
+    joined += text;
+  }
+  return joined;
+}
+
 }  // namespace
 
 Digest digest_of(const Tensor& constant, ThreadPool* pool) {
-  const std::span<const char> bytes(static_cast<const char*>(constant.data()),
-                                    static_cast<size_t>(constant.bytes()));
-  const int64_t chunks = (constant.bytes() + kChunkBytes - 1) / kChunkBytes;
+  std::string joined;
+  if (constant.is_strings()) joined = joined_strings(constant);
+  const std::span<const char> bytes = constant.is_strings()
+                                          ? std::span<const char>(joined)
+                                          : std::span(static_cast<const char*>(constant.data()),
+                                                      static_cast<size_t>(constant.bytes()));
+  const int64_t chunks = (std::ssize(bytes) + kChunkBytes - 1) / kChunkBytes;
   std::vector<Digest> digests(static_cast<size_t>(chunks));
   const auto digest_chunks = [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {

@@ -1,7 +1,9 @@
 #include "capi/tensors.h"
 
+#include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +16,8 @@ namespace {
 
 // Beyond it, a rank was not set.
 constexpr int32_t kMaxRank = 1024;
+// Of lists in one another.
+constexpr int kMaxDepth = 32;
 
 // The C interface numbers types as this library does.
 static_assert(static_cast<int>(DataType::Bool) == TESSERA_BOOL);
@@ -21,6 +25,7 @@ static_assert(static_cast<int>(DataType::UInt64) == TESSERA_UINT64);
 static_assert(static_cast<int>(DataType::Float16) == TESSERA_FLOAT16);
 static_assert(static_cast<int>(DataType::Float64) == TESSERA_FLOAT64);
 static_assert(static_cast<int>(DataType::String) == TESSERA_STRING);
+static_assert(static_cast<int>(DataType::Sequence) == TESSERA_SEQUENCE);
 
 [[noreturn]] void refuse(const std::string& where, const std::string& message) {
   throw Error(ErrorKind::InvalidArgument, where, message);
@@ -33,13 +38,18 @@ void* address_of(const tessera_tensor& given) {
   return given.bytes == 0 ? const_cast<char*>(&kNoElements) : given.data;
 }
 
-Tensor tensor_of(const tessera_tensor& given, const std::string& where) {
-  if (given.data_type <= TESSERA_UNDEFINED || given.data_type >= TESSERA_STRING) {
-    refuse(where, "expected the data_type of a tensor of numbers or bools, from TESSERA_BOOL (" +
-                      std::to_string(TESSERA_BOOL) + ") to TESSERA_FLOAT64 (" +
-                      std::to_string(TESSERA_FLOAT64) + "), found " +
-                      std::to_string(given.data_type));
-  }
+size_t bytes_of_element(DataType type) {
+  if (type == DataType::String) return sizeof(tessera_string);
+  if (type == DataType::Sequence) return sizeof(tessera_tensor);
+  return static_cast<size_t>(element_bytes(type));
+}
+
+const char* name_of_element(DataType type) {
+  if (type == DataType::String) return "tessera_string";
+  return type == DataType::Sequence ? "tessera_tensor" : name(type).data();
+}
+
+std::vector<int64_t> dims_of(const tessera_tensor& given, const std::string& where) {
   if (given.rank < 0 || given.rank > kMaxRank) {
     refuse(where, "expected a rank from 0 to " + std::to_string(kMaxRank) + ", found " +
                       std::to_string(given.rank));
@@ -47,30 +57,93 @@ Tensor tensor_of(const tessera_tensor& given, const std::string& where) {
   if (given.rank > 0 && given.dims == nullptr) {
     refuse(where, "expected " + std::to_string(given.rank) + " dims, found NULL");
   }
-  const auto type = static_cast<DataType>(given.data_type);
   std::vector<int64_t> dims(given.dims, given.dims + given.rank);
-  for (const int64_t dim : dims) {
-    if (dim < 0) {
-      refuse(where, "expected dims of at least 0, found " + dims_text(dims));
-    }
+  if (given.data_type == TESSERA_SEQUENCE && given.rank != 1) {
+    refuse(where, "expected a list, of rank 1, found rank " + std::to_string(given.rank));
   }
-  const int64_t bytes = tensor_bytes(type, dims);
-  if (given.bytes != static_cast<size_t>(bytes)) {
+  for (const int64_t dim : dims) {
+    if (dim < 0) refuse(where, "expected dims of at least 0, found " + dims_text(dims));
+  }
+  return dims;
+}
+
+// Throws unless the elements of a tensor of `dims` are where `given` says.
+void check_elements(const tessera_tensor& given, const std::vector<int64_t>& dims,
+                    size_t element_size, const std::string& where) {
+  const auto type = static_cast<DataType>(given.data_type);
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<size_t>(element_count(dims)), element_size, &bytes)) {
+    refuse(where, "the number of bytes of " + dims_text(dims) + " exceeds 64 bits");
+  }
+  if (given.bytes != bytes) {
     refuse(where, "expected " + std::to_string(bytes) + " bytes for " + std::string(name(type)) +
                       " " + dims_text(dims) + ", found " + std::to_string(given.bytes));
   }
   if (bytes > 0 && given.data == nullptr) {
     refuse(where, "expected " + std::to_string(bytes) + " bytes of data, found NULL");
   }
-  void* const data = address_of(given);
-  if (reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(element_bytes(type)) != 0 &&
-      bytes > 0) {
-    refuse(where, "expected data at a multiple of " + std::to_string(element_bytes(type)) +
-                      " bytes, the size of a " + std::string(name(type)) +
-                      ", found another address");
+  const size_t alignment = element_bytes(type) > 0 ? element_size : alignof(void*);
+  if (reinterpret_cast<uintptr_t>(address_of(given)) % alignment != 0 && bytes > 0) {
+    refuse(where, "expected data at a multiple of " + std::to_string(alignment) +
+                      " bytes, the size of a " + name_of_element(type) + ", found another address");
   }
+}
+
+Tensor strings_of(const tessera_tensor& given, std::vector<int64_t> dims,
+                  const std::string& where) {
+  std::vector<std::string> strings;
+  const auto count = static_cast<size_t>(element_count(dims));
+  for (const tessera_string& each :
+       std::span(static_cast<const tessera_string*>(given.data), count)) {
+    if (each.text == nullptr && each.bytes > 0) {
+      refuse(where, "expected " + std::to_string(each.bytes) + " bytes of text as element " +
+                        std::to_string(strings.size()) + ", found NULL");
+    }
+    strings.emplace_back(each.bytes == 0 ? "" : each.text, each.bytes);
+  }
+  return Tensor::strings(std::move(dims), std::move(strings));
+}
+
+Tensor tensor_of(const tessera_tensor& given, const std::string& where, int depth);
+
+Tensor list_of(const tessera_tensor& given, size_t stride, const std::string& where, int depth) {
+  if (depth == kMaxDepth) {
+    refuse(where, "expected at most " + std::to_string(kMaxDepth) + " lists in one another");
+  }
+  std::vector<Tensor> elements;
+  for (int64_t index = 0; index < given.dims[0]; ++index) {
+    const std::string place = where + "[" + std::to_string(index) + "]";
+    const auto* const each = reinterpret_cast<const tessera_tensor*>(
+        static_cast<const char*>(given.data) + static_cast<size_t>(index) * stride);
+    Tensor element = tensor_of(read_struct(each, place), place, depth + 1);
+    const bool is_borrowed = element_bytes(element.type()) > 0;
+    elements.push_back(is_borrowed ? element.copied() : std::move(element));
+  }
+  return Tensor::sequence(std::move(elements));
+}
+
+Tensor tensor_of(const tessera_tensor& given, const std::string& where, int depth) {
+  const bool is_nothing = given.data_type == TESSERA_UNDEFINED && given.rank == 0 &&
+                          given.data == nullptr && given.bytes == 0;
+  if (is_nothing) return {};
+  if (given.data_type <= TESSERA_UNDEFINED || given.data_type > TESSERA_SEQUENCE) {
+    refuse(where, "expected the data_type of a tensor, from TESSERA_BOOL (" +
+                      std::to_string(TESSERA_BOOL) + ") to TESSERA_SEQUENCE (" +
+                      std::to_string(TESSERA_SEQUENCE) + "), found " +
+                      std::to_string(given.data_type));
+  }
+  const auto type = static_cast<DataType>(given.data_type);
+  std::vector<int64_t> dims = dims_of(given, where);
+  size_t element_size = bytes_of_element(type);
+  if (type == DataType::Sequence && dims[0] > 0 && given.data != nullptr) {
+    // The caller's struct may be that of another version.
+    std::memcpy(&element_size, given.data, sizeof element_size);
+  }
+  check_elements(given, dims, element_size, where);
+  if (type == DataType::Sequence) return list_of(given, element_size, where, depth);
+  if (type == DataType::String) return strings_of(given, std::move(dims), where);
   // The caller keeps the memory alive.
-  return Tensor::over(type, std::move(dims), std::shared_ptr<void>(), data);
+  return Tensor::over(type, std::move(dims), std::shared_ptr<void>(), address_of(given));
 }
 
 }  // namespace
@@ -79,7 +152,7 @@ GivenTensor read_tensor(const tessera_tensor* given, const char* kind,
                         const std::string& argument) {
   const tessera_tensor read = read_struct(given, argument);
   const std::string name = needed(read.name, argument + ".name", "the name of a value");
-  return {name, tensor_of(read, std::string(kind) + " '" + name + "'")};
+  return {name, tensor_of(read, std::string(kind) + " '" + name + "'", 0)};
 }
 
 std::map<std::string, Tensor> read_tensors(const tessera_tensor* given, size_t count) {
@@ -120,6 +193,36 @@ tessera_value_description DescribedValue::view() const {
   view.symbols = symbols_.data();
   view.is_read = value_.is_read ? 1 : 0;
   view.text = value_.text.c_str();
+  return view;
+}
+
+ShownTensor::ShownTensor(Tensor tensor, std::string name)
+    : tensor_(std::move(tensor)), name_(std::move(name)) {
+  if (tensor_.is_strings()) {
+    for (const std::string& text : tensor_.as<std::string>()) {
+      strings_.push_back({text.c_str(), text.size()});
+    }
+  } else if (tensor_.is_sequence()) {
+    elements_.reserve(tensor_.list().size());
+    for (const Tensor& element : tensor_.list()) {
+      views_.push_back(elements_.emplace_back(element, "").view());
+    }
+  }
+}
+
+tessera_tensor ShownTensor::view() const {
+  tessera_tensor view = {};
+  view.struct_size = sizeof(view);
+  view.name = name_.c_str();
+  view.data_type = static_cast<int32_t>(tensor_.type());
+  view.rank = static_cast<int32_t>(tensor_.rank());
+  view.dims = tensor_.dims().data();
+  view.bytes = bytes_of_element(tensor_.type()) * static_cast<size_t>(tensor_.elements());
+  // The memory belongs to the executor or to the caller; both may be written.
+  const void* const data = tensor_.is_strings()    ? strings_.data()
+                           : tensor_.is_sequence() ? static_cast<const void*>(views_.data())
+                                                   : tensor_.data();
+  view.data = const_cast<void*>(data);
   return view;
 }
 

@@ -13,8 +13,8 @@
 
 namespace tessera::capi {
 
-// A tensor of the caller, whose memory nobody keeps alive. Throws InvalidArgument for a type, rank,
-// dimension, address or size that cannot be.
+// A tensor of the caller, whose memory nobody keeps alive; strings and lists are copies. Throws
+// InvalidArgument for a type, rank, dimension, address or size that cannot be.
 struct GivenTensor {
   std::string name;
   Tensor tensor;
@@ -25,6 +25,22 @@ GivenTensor read_tensor(const tessera_tensor* given, const char* kind, const std
 // `count` inputs, which follow each other at the distance of the first one's struct_size. Throws
 // InvalidArgument also if a name is given twice.
 std::map<std::string, Tensor> read_tensors(const tessera_tensor* given, size_t count);
+
+// A tensor with the arrays that the C struct points to: of strings, and of the elements of a list.
+class ShownTensor {
+ public:
+  ShownTensor(Tensor tensor, std::string name);
+
+  // Valid as long as this object, which must not be moved meanwhile.
+  tessera_tensor view() const;
+
+ private:
+  Tensor tensor_;
+  std::string name_;
+  std::vector<tessera_string> strings_;
+  std::vector<ShownTensor> elements_;  // which stay where they are
+  std::vector<tessera_tensor> views_;  // of elements_
+};
 
 // A description with the arrays that the C struct points to. It is not copied, because they point
 // into it.

@@ -52,6 +52,7 @@ struct tessera_executor {
   tessera::Executor executor;
   std::vector<tessera::Tensor> results = {};
   bool has_results = false;
+  std::map<size_t, tessera::capi::ShownTensor> shown = {};  // the results that the caller asked for
   // Bindings to memory of the caller.
   std::map<std::string, tessera::Tensor> bound_inputs = {};
   std::set<std::string> bound_outputs = {};
@@ -65,6 +66,7 @@ struct tessera_executor {
   }
   // Forgets the results that a new run makes invalid.
   void forget() {
+    shown.clear();
     results.clear();
     has_results = false;
     inputs.clear();
@@ -153,8 +155,7 @@ void copy_views_of_inputs(const tessera_executor& executor,
     if (result.is_empty() || tessera::element_bytes(result.type()) == 0) continue;
     if (executor.bound_outputs.contains(executor.executor.outputs()[index].name)) continue;
     if (!overlaps_one(given, result) && !overlaps_one(executor.bound_inputs, result)) continue;
-    result = tessera::Tensor::copy_of(result.type(), result.dims(), result.data(),
-                                      static_cast<size_t>(result.bytes()));
+    result = result.copied();
   }
 }
 
@@ -246,10 +247,7 @@ int32_t tessera_bind_options_add_tuning_input(tessera_bind_options* options,
   return guarded(failure, [&] {
     needed(options, "options", kOptions);
     const auto given = tessera::capi::read_tensor(tensor, "input", "tensor");
-    options->options.tune.tuning_inputs.insert_or_assign(
-        given.name,
-        tessera::Tensor::copy_of(given.tensor.type(), given.tensor.dims(), given.tensor.data(),
-                                 static_cast<size_t>(given.tensor.bytes())));
+    options->options.tune.tuning_inputs.insert_or_assign(given.name, given.tensor.copied());
   });
 }
 
@@ -345,27 +343,10 @@ int32_t tessera_executor_result(tessera_executor* executor, size_t index, tesser
       refuse_argument("index", "expected less than " + std::to_string(executor->results.size()) +
                                    ", the number of outputs, found " + std::to_string(index));
     }
-    const tessera::Tensor& tensor = executor->results[index];
     const tessera::ValueDescription& described = executor->executor.outputs().at(index);
-    if (tensor.type() == tessera::DataType::String) {
-      throw tessera::Error(tessera::ErrorKind::Unsupported, "output '" + described.name + "'",
-                           "expected numbers or bools, found strings, which the C interface does "
-                           "not have");
-    }
-    if (tensor.is_sequence()) {
-      throw tessera::Error(tessera::ErrorKind::Unsupported, "output '" + described.name + "'",
-                           "expected a tensor, found a sequence, which the C interface does not "
-                           "have");
-    }
-    tessera_tensor view = {};
-    view.name = described.name.c_str();
-    view.data_type = static_cast<int32_t>(tensor.type());
-    view.rank = static_cast<int32_t>(tensor.rank());
-    view.dims = tensor.dims().data();
-    // The memory belongs to the executor or to the caller; both may be written.
-    view.data = const_cast<void*>(tensor.data());
-    view.bytes = static_cast<size_t>(tensor.bytes());
-    write_struct(result, view, "result");
+    const auto [shown, is_new] =
+        executor->shown.try_emplace(index, executor->results[index], described.name);
+    write_struct(result, shown->second.view(), "result");
   });
 }
 

@@ -27,17 +27,44 @@ std::string model_bytes() {
   return model.SerializeAsString();
 }
 
+// joined = x followed by y, strings; list = longer, with joined at its end.
+std::string model_of_strings() {
+  constexpr int kFirstStringConcat = 20;
+  onnx::ModelProto model = onnx_import::make_model(kFirstStringConcat);
+  onnx::GraphProto& graph = *model.mutable_graph();
+  for (const char* name : {"x", "y"}) {
+    onnx_import::add_input(graph, name, {2});
+    graph.mutable_input(graph.input_size() - 1)
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->set_elem_type(onnx::TensorProto::STRING);
+  }
+  onnx::ValueInfoProto& list = *graph.add_input();
+  list.set_name("list");
+  list.mutable_type()
+      ->mutable_sequence_type()
+      ->mutable_elem_type()
+      ->mutable_tensor_type()
+      ->set_elem_type(onnx::TensorProto::STRING);
+  onnx_import::add_node(graph, "StringConcat", {"x", "y"}, {"joined"}, "join");
+  onnx_import::add_node(graph, "SequenceInsert", {"list", "joined"}, {"longer"}, "insert");
+  for (const char* name : {"joined", "longer"}) onnx_import::add_output(graph, name);
+  return model.SerializeAsString();
+}
+
 class CInterface : public testing::Test {
  protected:
   void SetUp() override {
     failure_.struct_size = sizeof(failure_);
-    const std::string bytes = model_bytes();
-    ASSERT_EQ(tessera_load_bytes(bytes.data(), bytes.size(), nullptr, &model_, &failure_),
-              TESSERA_OK);
     ASSERT_EQ(tessera_bind_options_create(&options_, &failure_), TESSERA_OK);
     set("optimize", "off");
     set("threads", "1");
-    set("shapes", "x=2x2");
+    bind(model_bytes(), "x=2x2");
+  }
+  void bind(const std::string& bytes, const char* shapes) {
+    ASSERT_EQ(tessera_load_bytes(bytes.data(), bytes.size(), nullptr, &model_, &failure_),
+              TESSERA_OK);
+    if (shapes != nullptr) set("shapes", shapes);
     ASSERT_EQ(tessera_bind(model_, options_, &executor_, &failure_), TESSERA_OK)
         << failure_.where << ": " << failure_.message;
   }
@@ -180,6 +207,93 @@ TEST_F(CInterface, RunsInMemoryOfTheCaller) {
   EXPECT_THAT(told(), HasSubstr("input 'x': expected a tensor (float32 2x2), found none given"));
 }
 
+class CInterfaceOfStrings : public CInterface {
+ protected:
+  void SetUp() override {
+    failure_.struct_size = sizeof(failure_);
+    ASSERT_EQ(tessera_bind_options_create(&options_, &failure_), TESSERA_OK);
+    set("optimize", "off");
+    bind(model_of_strings(), nullptr);
+  }
+
+  static tessera_tensor strings(const char* name, std::vector<tessera_string>& texts) {
+    static const int64_t kDims[] = {2};
+    return {sizeof(tessera_tensor),
+            name,
+            TESSERA_STRING,
+            1,
+            kDims,
+            texts.data(),
+            texts.size() * sizeof(tessera_string)};
+  }
+  static tessera_tensor list(const char* name, const std::vector<int64_t>& dims,
+                             std::vector<tessera_tensor>& tensors) {
+    return {sizeof(tessera_tensor),
+            name,
+            TESSERA_SEQUENCE,
+            1,
+            dims.data(),
+            tensors.data(),
+            tensors.size() * sizeof(tessera_tensor)};
+  }
+  static std::vector<std::string> texts(const tessera_tensor& shown) {
+    EXPECT_EQ(shown.data_type, TESSERA_STRING);
+    std::vector<std::string> all;
+    for (const tessera_string& each : elements<tessera_string>(shown)) {
+      EXPECT_EQ(each.text[each.bytes], '\0');
+      all.emplace_back(each.text, each.bytes);
+    }
+    return all;
+  }
+
+  std::vector<tessera_string> left_ = {{"a", 1}, {"bc", 1}};
+  std::vector<tessera_string> right_ = {{nullptr, 0}, {"\0z", 2}};
+  std::vector<tessera_tensor> tensors_ = {strings(nullptr, left_)};
+  const std::vector<int64_t> one_ = {1};
+};
+
+TEST_F(CInterfaceOfStrings, GoInAndOutAlsoInLists) {
+  std::array<tessera_tensor, 3> inputs = {strings("x", left_), strings("y", right_),
+                                          list("list", one_, tensors_)};
+  ASSERT_EQ(tessera_executor_run(executor_, inputs.data(), inputs.size(), &failure_), TESSERA_OK)
+      << told();
+  const std::vector<std::string> joined = {"a", std::string("b\0z", 3)};
+  EXPECT_EQ(texts(result(0)), joined);
+  const tessera_tensor longer = result(1);
+  EXPECT_EQ(longer.data_type, TESSERA_SEQUENCE);
+  ASSERT_EQ(longer.rank, 1);
+  ASSERT_EQ(longer.dims[0], 2);
+  const auto members = elements<tessera_tensor>(longer);
+  EXPECT_THAT(texts(members[0]), ElementsAre("a", "b"));
+  EXPECT_EQ(texts(members[1]), joined);
+  // Asked again, the same arrays.
+  EXPECT_EQ(result(1).data, longer.data);
+}
+
+TEST_F(CInterfaceOfStrings, RefuseWhatCannotBe) {
+  const auto failure = [&](tessera_tensor x, tessera_tensor third) {
+    std::array<tessera_tensor, 3> inputs = {x, strings("y", right_), third};
+    EXPECT_NE(tessera_executor_run(executor_, inputs.data(), inputs.size(), &failure_), TESSERA_OK);
+    return told();
+  };
+  const tessera_tensor good = strings("x", left_);
+  const tessera_tensor whole = list("list", one_, tensors_);
+  left_[1].text = nullptr;
+  EXPECT_THAT(failure(good, whole), HasSubstr("bytes of text as element 1, found NULL"));
+  left_[1].text = "b";
+  tensors_[0].struct_size = 3;
+  EXPECT_THAT(failure(good, whole), HasSubstr("found"));
+  tensors_[0] = strings(nullptr, left_);
+  tensors_[0].data_type = 77;
+  EXPECT_THAT(failure(good, whole),
+              HasSubstr("input 'list'[0]: expected the data_type of a tensor"));
+  tensors_[0] = whole;  // a list in itself, without an end
+  EXPECT_THAT(failure(good, whole), HasSubstr("at most 32 lists in one another"));
+  std::vector<float> numbers = {1, 2};
+  const std::vector<int64_t> two = {2};
+  EXPECT_THAT(failure(tensor("x", two, numbers), list("list", one_, tensors_)), HasSubstr("input"));
+}
+
 TEST_F(CInterface, AFailedRunLeavesNoResult) {
   ASSERT_EQ(failure_of_run(tensor("x", dims_, x_)), "");
   EXPECT_THAT(failure_of_run(tensor("z", dims_, x_)), HasSubstr("input 'z'"));
@@ -203,8 +317,12 @@ TEST_F(CInterface, RefusesTensorsThatCannotBe) {
        [](tessera_tensor& tensor, const int64_t*) { tensor.struct_size = size_t{1} << 60; }},
       {"argument 'inputs[0].name': expected the name of a value, found NULL",
        [](tessera_tensor& tensor, const int64_t*) { tensor.name = nullptr; }},
-      {"input 'x': expected the data_type of a tensor of numbers or bools",
+      {"input 'x': expected the data_type of a tensor, from TESSERA_BOOL (1)",
+       [](tessera_tensor& tensor, const int64_t*) { tensor.data_type = TESSERA_SEQUENCE + 1; }},
+      {"input 'x': expected 64 bytes for string 2x2, found 16",
        [](tessera_tensor& tensor, const int64_t*) { tensor.data_type = TESSERA_STRING; }},
+      {"input 'x': expected a list, of rank 1, found rank 2",
+       [](tessera_tensor& tensor, const int64_t*) { tensor.data_type = TESSERA_SEQUENCE; }},
       {"found -1", [](tessera_tensor& tensor, const int64_t*) { tensor.data_type = -1; }},
       {"input 'x': expected 32 bytes for float64 2x2, found 16",
        [](tessera_tensor& tensor, const int64_t*) { tensor.data_type = TESSERA_FLOAT64; }},

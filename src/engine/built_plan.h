@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "ops/registry.h"
 #include "plan/execution_plan.h"
+#include "tessera/descriptions.h"
 
 namespace tessera {
 
@@ -31,6 +32,8 @@ class PlannedBodies {
   // The runner of the plan that made the last run(), for further runs on the same sizes; null if it
   // takes no addresses (IoBinding::takes_addresses()).
   virtual PlanRunner* repeatable(size_t body) = 0;
+  // Appends the steps of the plans that there are, and of the nested graphs in these.
+  virtual void describe(std::vector<PlanStep>& steps) const = 0;
 };
 
 struct BuiltPlan {

@@ -73,6 +73,7 @@ Interpreter::Interpreter(Graph graph, const ops::Registry& registry, int threads
     needs_check_.push_back(!runs_on_values_.back() && needs_check(graph_, node, registry_));
   }
   bodies_.resize(schedule_.steps.size());
+  prepared_.resize(schedule_.steps.size());
   if (schedule_.peak_bytes) check_fits(*schedule_.peak_bytes, "intermediate values");
 }
 
@@ -106,7 +107,11 @@ std::vector<Tensor> Interpreter::run_on_values(size_t step, std::span<const Tens
   }
   if (bodies_[step] != nullptr) bodies_[step]->capture(values);
   std::vector<Tensor> outputs(node.outputs.size());
-  registry_.of(node).value_kernel({node, inputs, outputs, bodies_[step].get()});
+  ops::run_on_values(registry_.of(node), {.node = node,
+                                          .inputs = inputs,
+                                          .outputs = outputs,
+                                          .bodies = bodies_[step].get(),
+                                          .kept = &prepared_[step]});
   return outputs;
 }
 

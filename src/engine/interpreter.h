@@ -60,9 +60,10 @@ class Interpreter {
   Graph graph_;
   const ops::Registry& registry_;
   Schedule schedule_;
-  std::vector<bool> needs_check_;                // by step of the schedule
-  std::vector<bool> runs_on_values_;             // the same
-  std::vector<std::unique_ptr<Bodies>> bodies_;  // the same; null if the node has none
+  std::vector<bool> needs_check_;                      // by step of the schedule
+  std::vector<bool> runs_on_values_;                   // the same
+  std::vector<std::shared_ptr<const void>> prepared_;  // by value kernels; the same
+  std::vector<std::unique_ptr<Bodies>> bodies_;        // the same; null if the node has none
   Denormals denormals_;
   ThreadPool pool_;
 };

@@ -16,12 +16,14 @@ namespace {
 
 using Kind = PlanBuffer::Kind;
 
+// Whether it is of numbers or bools: a plan can have memory for its elements.
+bool has_planned_elements(const Tensor& tensor) { return element_bytes(tensor.type()) > 0; }
+
 // The tensor in memory that every kernel accepts.
 Tensor aligned(Tensor tensor) {
-  if (tensor.is_empty() || tensor.is_sequence()) return tensor;
+  if (!has_planned_elements(tensor)) return tensor;
   if (is_aligned_to(tensor.data(), TESSERA_ALIGNMENT_BYTES)) return tensor.owned();
-  return Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
-                         static_cast<size_t>(tensor.bytes()));
+  return tensor.copied();
 }
 
 }  // namespace
@@ -116,8 +118,12 @@ void ValueStep::run(std::span<const tessera_buffer> inputs, std::span<const tess
   }
   results_.assign(node_.outputs.size(), Tensor());
   const OuterRun outer(*this, context);
-  op_.value_kernel(
-      {node_, given_, results_, bodies_ == nullptr ? nullptr : this, built_.max_iterations});
+  ops::run_on_values(op_, {.node = node_,
+                           .inputs = given_,
+                           .outputs = results_,
+                           .bodies = bodies_ == nullptr ? nullptr : this,
+                           .max_iterations = built_.max_iterations,
+                           .kept = &prepared_});
   for (size_t port = 0; port < outputs_.size(); ++port) {
     give(port, std::move(results_[outputs_[port]]), outputs[port], dynamic);
   }
@@ -178,12 +184,10 @@ class ValueStep::Repeated : public ops::RepeatedRuns {
 
 std::unique_ptr<ops::RepeatedRuns> ValueStep::repeat(size_t body, std::span<const Tensor> inputs,
                                                      std::span<const Tensor> outputs) {
-  const auto has_elements = [](const Tensor& tensor) {
-    return !tensor.is_empty() && !tensor.is_sequence();
-  };
-  if (!std::ranges::all_of(inputs, has_elements) || !std::ranges::all_of(outputs, has_elements) ||
+  if (!std::ranges::all_of(inputs, has_planned_elements) ||
+      !std::ranges::all_of(outputs, has_planned_elements) ||
       !std::ranges::all_of(captured_[body],
-                           [&](int port) { return has_elements(ports_[at(port)]); })) {
+                           [&](int port) { return has_planned_elements(ports_[at(port)]); })) {
     return nullptr;
   }
   PlanRunner* const runner = bodies_->repeatable(body);

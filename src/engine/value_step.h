@@ -1,4 +1,4 @@
-// A step that runs the value kernel of a node: lists, optionals, and nodes with nested graphs.
+// A step that runs a node on whole values: lists, optionals, strings, and nodes with nested graphs.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,8 @@ class ValueStep : public ops::BodyRunner {
   std::vector<Tensor> ports_;               // of the active run
   std::vector<Tensor> given_;
   std::vector<Tensor> results_;
-  ExecutionContext* context_ = nullptr;  // of the active run
+  std::shared_ptr<const void> prepared_;  // by the kernel, for all runs
+  ExecutionContext* context_ = nullptr;   // of the active run
 };
 
 }  // namespace tessera

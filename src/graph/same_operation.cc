@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -33,6 +34,9 @@ bool is_same(const Attribute& left, const Attribute& right) {
 bool have_same_elements(const Tensor& left, const Tensor& right) {
   if (left.type() != right.type() || left.dims() != right.dims()) return false;
   if (left.data() == right.data()) return true;
+  if (left.is_strings()) {
+    return std::ranges::equal(left.as<std::string>(), right.as<std::string>());
+  }
   return left.has_elements() && right.has_elements() &&
          std::memcmp(left.data(), right.data(), static_cast<size_t>(left.bytes())) == 0;
 }

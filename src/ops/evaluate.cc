@@ -37,7 +37,8 @@ InferInput infer_input(const Tensor& tensor) {
   InferInput input;
   input.is_present = true;
   input.type = Type::tensor(tensor.type(), shape_from(tensor.dims()));
-  if (!tensor.has_elements()) return input;
+  // No rule reads strings.
+  if (!tensor.has_elements() || tensor.is_strings()) return input;
   input.constant = &tensor;
   input.elements = shape_elements(tensor);
   return input;

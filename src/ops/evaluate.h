@@ -12,7 +12,8 @@ namespace tessera::ops {
 // The maximum number of elements of small integer tensors that shape arithmetic tracks.
 inline constexpr int64_t kMaxShapeElements = 1024;
 
-// The rule's input for a tensor whose elements are known. An empty tensor is an omitted input.
+// The rule's input for a tensor whose elements are known; strings are not. An empty tensor is an
+// omitted input.
 InferInput infer_input(const Tensor& tensor);
 
 // The types of all outputs of `node`. Checks the inputs against the schema first; throws what the

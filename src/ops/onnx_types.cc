@@ -13,7 +13,7 @@ const OnnxType* find_onnx_type(int64_t number) {
       {5, {"int16", DataType::Int16}},
       {6, {"int32", DataType::Int32}},
       {7, {"int64", DataType::Int64}},
-      {8, {"string", DataType::Undefined}},
+      {8, {"string", DataType::String}},
       {9, {"bool", DataType::Bool}},
       {10, {"float16", DataType::Float16}},
       {11, {"float64", DataType::Float64}},

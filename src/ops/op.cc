@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/errors/check.h"
+#include "ops/on_ranks.h"
 #include "ops/schema.h"
 #include "tessera/error.h"
 
@@ -95,13 +96,20 @@ void ValueCall::fail(const std::string& message) const {
 }
 
 bool runs_on_values(const Op& op, const Graph& graph, const Node& node) {
-  if (op.value_kernel == nullptr) return false;
-  if (op.kernel == nullptr) return true;
+  if (op.kernel == nullptr) return op.value_kernel != nullptr;
   const auto is_other = [&](ValueId id) {
-    const bool is_typed = !id.is_none() && graph[id].type.kind != Type::Kind::Unknown;
-    return is_typed && !graph[id].type.is_tensor();
+    if (id.is_none() || graph[id].type.kind == Type::Kind::Unknown) return false;
+    return !graph[id].type.is_tensor() || graph[id].type.element == DataType::String;
   };
   return std::ranges::any_of(node.inputs, is_other) || std::ranges::any_of(node.outputs, is_other);
+}
+
+void run_on_values(const Op& op, const ValueCall& call) {
+  if (op.value_kernel != nullptr) {
+    op.value_kernel(call);
+  } else {
+    run_on_ranks(op, call);
+  }
 }
 
 void KernelCall::fail(const std::string& message) const {

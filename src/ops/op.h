@@ -51,6 +51,9 @@ inline constexpr TypeSet kBoolType = {DataType::Bool};
 inline constexpr TypeSet kAllTypes = kNumericTypes | kBoolType;
 inline constexpr TypeSet kIndexTypes = {DataType::Int32, DataType::Int64};
 inline constexpr TypeSet kInt64Type = {DataType::Int64};
+inline constexpr TypeSet kStringType = {DataType::String};
+// For ops that only move, repeat or compare elements.
+inline constexpr TypeSet kAllTypesAndStrings = kAllTypes | kStringType;
 
 constexpr int kAnyVersion = 1000;
 
@@ -145,7 +148,7 @@ class InferContext {
   // (Conv), input 'W'"). `message` says what was expected and what was found.
   [[noreturn]] void fail(const std::string& message) const;
   [[noreturn]] void fail_input(size_t index, const std::string& message) const;
-  // Throws Unsupported at this node: for legal models without a kernel (strings).
+  // Throws Unsupported at this node: for legal models without a kernel.
   [[noreturn]] void fail_unsupported(const std::string& message) const;
 
  private:
@@ -263,9 +266,9 @@ class BodyRunner {
 };
 
 // One call of a kernel that takes and gives whole values instead of elements in memory that was
-// planned: of lists, and of nodes with nested graphs. A value is a tensor, a list of tensors
-// (Tensor::sequence()), or nothing: an input or output that the node leaves out, or an optional
-// without a content.
+// planned: of lists and strings, and of nodes with nested graphs. A value is a tensor, a list of
+// tensors (Tensor::sequence()), or nothing: an input or output that the node leaves out, or an
+// optional without a content.
 struct ValueCall {
   const Node& node;
   // Their elements may be gone after the call: an output that shares them must be owned().
@@ -273,8 +276,18 @@ struct ValueCall {
   std::span<Tensor> outputs;     // for the kernel to set
   BodyRunner* bodies = nullptr;  // null if the node has no nested graphs
   int64_t max_iterations = 0;    // of a loop; 0: no limit
+  // Where the caller keeps what an earlier call for the same node prepared; null: nowhere.
+  std::shared_ptr<const void>* kept = nullptr;
 
   bool has_input(size_t index) const { return index < inputs.size() && !inputs[index].is_empty(); }
+  // What the kernel makes of the node alone, such as a table of its attributes: by make(), in the
+  // first of several calls. Each kernel prepares at most one object.
+  template <class T, class Make>
+  std::shared_ptr<const T> prepared(const Make& make) const {
+    if (kept == nullptr) return std::shared_ptr<const T>(new T(make()));
+    if (*kept == nullptr) *kept = std::shared_ptr<const T>(new T(make()));
+    return std::static_pointer_cast<const T>(*kept);
+  }
   // Throws InvalidArgument at this node.
   [[noreturn]] void fail(const std::string& message) const;
 };
@@ -359,7 +372,8 @@ struct Op {
   InferRule infer = nullptr;
   FlopsRule flops = flops_per_output;
   ReferenceKernel kernel = nullptr;
-  // For nodes that take or give lists, and for nodes with nested graphs: see runs_on_values().
+  // For nodes that take or give lists or strings, and for nodes with nested graphs: see
+  // runs_on_values().
   ValueKernel value_kernel = nullptr;
   // If it has `bodies`: null if these have no inputs but captures.
   BodyRule body_rule = nullptr;
@@ -367,9 +381,13 @@ struct Op {
   int last_version = kAnyVersion;
 };
 
-// Whether `node` runs by the value kernel of `op`: if that is its only kernel, or if an input or
-// output is no tensor.
+// Whether `node` runs on whole values: if `op` has only a value kernel, or if an input or output is
+// no tensor of numbers or bools.
 bool runs_on_values(const Op& op, const Graph& graph, const Node& node);
+
+// Runs such a node: by its value kernel, or, for an op without one that takes strings, by its
+// reference kernel on their ranks.
+void run_on_values(const Op& op, const ValueCall& call);
 
 // The error bounds that ONNX's ops state (error_bounds.cc). docs/accuracy.md lists them beside what
 // each backend and other runtimes reach. The bound of an op of ONNX's own domain. Exact for names

@@ -26,12 +26,13 @@ inline constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 // A node as import would create it; `opset` selects the version. Empty tensors are omitted inputs.
 inline Node make_node(const Registry& registry, const std::string& op, int opset,
                       Attributes attributes, const std::vector<bool>& inputs_given,
-                      size_t output_count) {
-  const Op* found = registry.find("", op);
+                      size_t output_count, const std::string& domain = "") {
+  const Op* found = registry.find(domain, op);
   EXPECT_NE(found, nullptr) << op;
   Node node;
   node.name = "node";
   node.op = op;
+  node.domain = domain;
   node.version = version_in(*found, opset).value_or(0);
   node.attributes = std::move(attributes);
   for (size_t index = 0; index < inputs_given.size(); ++index) {

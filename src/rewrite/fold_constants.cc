@@ -63,6 +63,8 @@ class ConstantFolding {
     if (op.kernel == nullptr || (op.traits & ops::kRandom) != 0 || !node.bodies.empty()) {
       return false;
     }
+    // Strings stay nodes: plans have no memory for constant ones.
+    if (ops::runs_on_values(op, graph_, node)) return false;
     const auto is_wanted = [](ValueId id) { return !id.is_none(); };
     if (std::none_of(node.outputs.begin(), node.outputs.end(), is_wanted)) return false;
     const auto is_free = [&](ValueId id) { return id.is_none() || !graph_[id].is_state; };

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,6 +6,7 @@
 #include "infer/infer.h"
 #include "ops/schema.h"
 #include "rewrite/passes.h"
+#include "rewrite/unique_names.h"
 
 namespace tessera {
 namespace {
@@ -23,25 +23,6 @@ const Graph* known_branch(const Graph& graph, const Node& node) {
       std::ranges::find(node.bodies, is_true ? "then_branch" : "else_branch", &Body::attribute);
   return taken == node.bodies.end() ? nullptr : &taken->graph;
 }
-
-// Names that are unique in a graph.
-class Names {
- public:
-  void take(const std::string& name) { taken_.insert(name); }
-
-  // `name` if it is free, else one that contains it.
-  std::string make(const std::string& name, const std::string& outer) {
-    if (taken_.insert(name).second) return name;
-    std::string longer = outer + "." + name;
-    for (int count = 2; !taken_.insert(longer).second; ++count) {
-      longer = outer + "." + name + "#" + std::to_string(count);
-    }
-    return longer;
-  }
-
- private:
-  std::set<std::string> taken_;
-};
 
 class BranchInlining {
  public:
@@ -127,8 +108,8 @@ class BranchInlining {
 
   Graph graph_;
   const PassContext& context_;
-  Names values_;
-  Names nodes_;
+  UniqueNames values_;
+  UniqueNames nodes_;
   std::vector<ValueId> ids_;  // by value of the branch; none() if it has none yet
 };
 

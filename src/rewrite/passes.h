@@ -44,6 +44,15 @@ inline constexpr int64_t kMaxFoldedProductFlops = int64_t{1} << 38;
 //   Order:  before the other passes, which then see the nodes of the branch.
 Graph inline_branches(Graph graph, const PassContext& context);
 
+// Moves what a Loop, Scan or SequenceMap computes in each iteration from captures and constants
+// alone before it, so that it is computed once.
+//   Needs:  types inferred; branches that are taken for certain inlined, so after inline_branches.
+//   Result: such a nested graph computes nothing of captures and constants alone, except by nodes
+//           that may fail in a run (the loop may have no iteration), random ones, those whose sizes
+//           are unknown, those with nested graphs of their own, and those of strings and lists.
+//   Order:  before the passes that look at neighbouring nodes.
+Graph hoist_invariants(Graph graph, const PassContext& context);
+
 // Removes nodes that return their first input unchanged: Identity, Dropout unless training, Cast to
 // the same type, Transpose that moves nothing, and reshaping ops whose input and output have the
 // same known shape.

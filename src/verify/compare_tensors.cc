@@ -111,8 +111,7 @@ ExpectedValues expected_values(const OpCase& op_case, const ops::Registry& regis
 
 Tensor magnitude_of(const Tensor& tensor) {
   if (tensor.is_empty() || !is_floating(tensor.type())) return tensor;
-  Tensor result = Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
-                                  static_cast<size_t>(tensor.bytes()));
+  Tensor result = tensor.copied();
   const auto clear = [&]<class Bits>(Bits* elements) {
     clear_signs(std::span(elements, static_cast<size_t>(result.elements())));
   };

@@ -172,10 +172,7 @@ std::string remove_huge(Tensor& expected, Tensor& found, double tolerance) {
   return wrong;
 }
 
-Tensor copy_of(const Tensor& tensor) {
-  return Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
-                         static_cast<size_t>(tensor.bytes()));
-}
+Tensor copy_of(const Tensor& tensor) { return tensor.copied(); }
 
 // Compares the elements that are finite in both.
 std::string explain_finite_difference(const Tensor& special, const Tensor& given, int precision,

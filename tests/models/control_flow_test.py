@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from programs import run_python
+from programs import json_of, run_program, run_python
 from small_models import model_bytes, node, save_model, tensor_type
 
 FLAG, NUMBER = tensor_type(TensorProto.BOOL, ()), tensor_type(TensorProto.INT64, ())
@@ -246,3 +246,32 @@ def test_a_second_process_measures_nothing(tessera, tmp_path, monkeypatch):
     assert missing.returncode != 0 and "CacheMiss" in missing.stderr
     first = run_python(tessera, SECOND_START, path, "measures").stdout
     assert run_python(tessera, SECOND_START, path, "frozen").stdout == first
+
+
+def test_the_steps_of_nested_graphs_are_described(tessera, bin_dir, tmp_path):
+    arguments = ([choice([node("Mul", "x x", "t")], [node("Add", "x x", "e")])],
+                 {"c": FLAG, "x": [2, 3]}, "y")
+    executor = load(tessera, *arguments).bind(optimize=False)
+    inner = {(step.graph, step.op) for step in executor.plan().nested_steps}
+    assert inner == {("node 'choice' (If), then_branch", "Mul"),
+                     ("node 'choice' (If), else_branch", "Add")}
+    file = save_model(tmp_path / "m.onnx", *arguments)
+    explain = (bin_dir / "tessera", "explain", file, "--random", "1", "--runs", "1")
+    shown = run_program(*explain).stdout
+    assert "then_branch: " in shown and "else_branch: " in shown
+    nested = json_of(*explain, "--json")["nested_steps"]
+    assert {step["op"] for step in nested} == {"Mul", "Add"}
+    assert all(step["median_us"] is None for step in nested)
+
+
+def test_what_does_not_vary_in_a_loop_is_computed_before_it(tessera):
+    model = load(tessera, [loop([node("MatMul", "x w", "step"), node("Add", "v step", "next")],
+                                {"v": ("next", "first", [2, 3])}, "y")],
+                 {"count": NUMBER, "x": [2, 3], "w": [3, 3], "first": [2, 3]}, "y")
+    executor = model.bind(optimize=False)
+    assert [step.op for step in executor.plan().steps].count("MatMul") == 1
+    assert "MatMul" not in {step.op for step in executor.plan().nested_steps}
+    x, w = arange(2, 3), arange(3, 3)
+    for count in (0, 1, 4):
+        y, = executor.run({"count": np.array(count), "x": x, "w": w, "first": np.ones((2, 3), np.float32)})
+        np.testing.assert_array_equal(y, 1 + count * (x @ w))

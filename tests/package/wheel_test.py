@@ -237,7 +237,7 @@ def test_it_needs_no_library_of_debian(wheel, environment, model, tmp_path):
     assert re.search(r"-manylinux_2_\d+_x86_64\.whl$", wheel.name)
     mapped = run(environment.python, "-c", MAPPED, model, cwd=tmp_path).stdout.split()
     assert len(mapped) > 5
-    for name in ("libtbb", "libprotobuf", "libsodium", "libxxhash"):
+    for name in ("libtbb", "libprotobuf", "libre2", "libsodium", "libxxhash"):
         [file] = [pathlib.Path(file) for file in mapped if f"/{name}" in file]
         assert file.is_relative_to(environment.site_packages), file
         assert [license for license in environment.site_packages.glob("tessera/licenses/*.txt")

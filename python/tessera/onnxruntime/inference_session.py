@@ -22,7 +22,7 @@ from .errors import (
 from .executor_pool import ExecutorPool
 from .forks import renew_after_fork
 from .io_binding import IOBinding
-from .node_arg import ModelMetadata, dtype_of, holds_numbers, input_arg, listed, one_of, output_arg
+from .node_arg import ModelMetadata, dtype_of, holds_tensors, input_arg, listed, one_of, output_arg
 from .ort_value import OrtValue
 from .profile import Profile
 from .providers import backends_of, read_providers
@@ -219,9 +219,9 @@ class InferenceSession:
             axes = {axis: sizes[dim] for axis, dim in enumerate(value[2] or ()) if dim in sizes}
             if axes and not value[3]:
                 self._wanted_sizes[value[0]] = axes
-        # Inputs of strings or maps with any values: a model that loads does not read them.
+        # Inputs of maps with any values: a model that loads does not read them.
         self._ignored = frozenset(value.name for value in self._inputs
-                                  if not holds_numbers(value.type))
+                                  if not holds_tensors(value.type))
         self._is_plain = not (self._profile or self._overridable or self._wanted_sizes
                               or self._ignored)
 

@@ -58,18 +58,18 @@ def dtype_of(given):
 
 
 def is_number(dtype):
-    """Whether a dtype is one of ONNX's types of numbers, or bool: tensors of Tessera have no others."""
+    """Whether a dtype is one of ONNX's types of numbers, or bool: others have no memory to share."""
     return not dtype.hasobject and dtype.name in _NUMBERS
 
 
-def holds_numbers(onnx_type_name):
-    """Whether a type in ONNX's notation is a tensor of numbers or bools, or a sequence or optional of
-    such."""
+def holds_tensors(onnx_type_name):
+    """Whether a type in ONNX's notation is a tensor of numbers, bools or strings, or a sequence or
+    optional of such."""
     for container in ("optional(", "seq("):
         if onnx_type_name.startswith(container):
             onnx_type_name = onnx_type_name.removeprefix(container).removesuffix(")")
     name = onnx_type_name.removeprefix("tensor(").removesuffix(")")
-    return onnx_type_name.startswith("tensor(") and _DTYPES.get(name, "object") != "object"
+    return onnx_type_name.startswith("tensor(") and name in _DTYPES
 
 
 def onnx_type(dtype):

@@ -91,6 +91,20 @@ class Model::State::NestedPlan {
     return executor_->run_in_order(inputs);
   }
 
+  // `place` says which nested graph it is.
+  void describe(const std::string& place, std::vector<PlanStep>& steps) const {
+    if (executor_ == nullptr) return;
+    const PlanDescription& plan = executor_->described_plan();
+    for (PlanStep step : plan.steps) {
+      step.graph = place;
+      steps.push_back(std::move(step));
+    }
+    for (PlanStep step : plan.nested_steps) {
+      step.graph = place + ", " + step.graph;
+      steps.push_back(std::move(step));
+    }
+  }
+
   PlanRunner* repeatable() const {
     // Another plan may replace this one between two runs.
     const bool may_change = executor_->swap != nullptr || executor_->plan().is_slow;
@@ -124,7 +138,7 @@ class Model::State::NestedPlans : public PlannedBodies {
   NestedPlans(Model::State& outer, const BindOptions& options, const Graph& graph,
               const Node& node) {
     for (const Body& body : node.bodies) {
-      const std::string place = location_of(node) + ", " + body.attribute;
+      const std::string& place = places_.emplace_back(location_of(node) + ", " + body.attribute);
       refusals_.emplace_back();
       try {
         plans_.push_back(std::make_unique<NestedPlan>(outer, options, alone(graph, body), place));
@@ -156,6 +170,12 @@ class Model::State::NestedPlans : public PlannedBodies {
 
   PlanRunner* repeatable(size_t body) override { return plans_[body]->repeatable(); }
 
+  void describe(std::vector<PlanStep>& steps) const override {
+    for (size_t body = 0; body < plans_.size(); ++body) {
+      if (plans_[body] != nullptr) plans_[body]->describe(places_[body], steps);
+    }
+  }
+
  private:
   // The nested graph without captures. What passes have found out about captured values since it
   // was inferred is known in it, too.
@@ -168,6 +188,7 @@ class Model::State::NestedPlans : public PlannedBodies {
     return graph;
   }
 
+  std::vector<std::string> places_;
   std::vector<std::unique_ptr<NestedPlan>> plans_;  // null if it cannot be bound
   std::vector<std::optional<Error>> refusals_;      // why
 };

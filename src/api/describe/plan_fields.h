@@ -44,6 +44,9 @@ inline constexpr auto kFields<PlanStep> = FieldList{
     ComputedKey{"index", "integer", "its index in the plan"},
     field("name", &PlanStep::name,
           "name of the node; of a group, the last node; of a conversion or copy, the value"),
+    field("graph", &PlanStep::graph,
+          "of a step of a nested graph, where that is: `node 'choice' (If), then_branch`; else "
+          "empty"),
     field("op", &PlanStep::op,
           "its operators, or what it is: `Conv`, `Conv+Relu`, `convert`, `convert+copy` (to "
           "another device), `copy`"),
@@ -200,6 +203,9 @@ inline constexpr auto kFields<PlanDescription> = FieldList{
              "conversions.",
      .python_base = "PlanText"},
     field("steps", &PlanDescription::steps, "its steps, in the order in which they run"),
+    field("nested_steps", &PlanDescription::nested_steps,
+          "the steps of nested graphs (If, Loop, Scan), whose plans are their own; sizes that only "
+          "a run knows are planned in the first one"),
     field("candidates", &PlanDescription::candidates, "all candidates; empty without costs"),
     field("conversions", &PlanDescription::conversions,
           "all conversions with their prices; empty without costs"),

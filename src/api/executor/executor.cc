@@ -358,9 +358,16 @@ const std::vector<ValueDescription>& Executor::outputs() const {
 int Executor::threads() const {
   return !state_ ? deferred_->threads : state_->context.pool().threads();
 }
-const PlanDescription& Executor::plan() const {
-  state().plan().update_description(threads(), *state().registry);
-  return state().plan().description;
+const PlanDescription& Executor::plan() const { return state().described_plan(); }
+
+const PlanDescription& Executor::State::described_plan() {
+  ShapePlan& current = plan();
+  current.update_description(context.pool().threads(), *registry);
+  current.description.nested_steps.clear();
+  for (const std::shared_ptr<PlannedBodies>& bodies : current.runner->built().bodies) {
+    if (bodies != nullptr) bodies->describe(current.description.nested_steps);
+  }
+  return current.description;
 }
 
 ShapesDescription Executor::shapes() const {

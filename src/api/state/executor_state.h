@@ -88,6 +88,8 @@ struct Executor::State {
   std::unique_ptr<PlanSwap> swap;  // builds a faster plan; null if none is to come
 
   ShapePlan& plan() const { return *plans.front(); }
+  // The description of this plan, with the nested graphs as they are planned now.
+  const PlanDescription& described_plan();
 
   template <class AnyOrTensor>
   std::vector<Tensor> run(const std::map<std::string, AnyOrTensor>& given);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "api/tensor_files/npy_header.h"
+#include "base/text/utf8.h"
 #include "tessera/error.h"
 #include "tessera/tensor_file.h"
 
@@ -22,6 +24,8 @@ constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kHeaderAlignment = 64;
 // NumPy refuses longer headers, because it evaluates them as Python.
 constexpr uint32_t kMaxHeaderBytes = 1U << 20;
+// Stands for bytes that are no character.
+constexpr uint32_t kReplacement = 0xFFFD;
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -128,9 +132,80 @@ void make_bools_legal(Tensor& tensor) {
   for (uint8_t& byte : tensor.mutable_as<uint8_t>()) byte = byte != 0 ? 1 : 0;
 }
 
+// A string that fills `bytes` of a file.
+std::string decoded(const char* bytes, const NpyHeader& header) {
+  if (header.character_bytes == 1) {
+    const std::string_view all(bytes, static_cast<size_t>(header.string_bytes));
+    return std::string(all.substr(0, all.find_last_not_of('\0') + 1));
+  }
+  std::string text;
+  size_t end = 0;  // of what is not filling
+  for (int64_t at = 0; at < header.string_bytes; at += header.character_bytes) {
+    uint32_t number = 0;
+    std::memcpy(&number, bytes + at, sizeof number);
+    const bool is_character = number <= 0x10FFFF && (number < 0xD800 || number > 0xDFFF);
+    append_code_point(is_character ? number : kReplacement, text);
+    if (number != 0) end = text.size();
+  }
+  return text.substr(0, end);
+}
+
+Tensor strings_of(const Tensor& bytes, const NpyHeader& header) {
+  std::vector<std::string> strings(static_cast<size_t>(element_count(header.dims)));
+  const char* begin = static_cast<const char*>(bytes.data());
+  for (std::string& text : strings) {
+    text = decoded(begin, header);
+    begin += header.string_bytes;
+  }
+  const bool is_transposed = header.is_fortran_order && header.dims.size() > 1;
+  if (!is_transposed) return Tensor::strings(header.dims, std::move(strings));
+  Tensor positions(DataType::Int64, header.dims);
+  std::ranges::generate(positions.mutable_as<int64_t>(),
+                        [next = int64_t{0}]() mutable { return next++; });
+  Tensor result(DataType::String, header.dims);
+  std::ranges::transform(
+      from_fortran_order(positions).as<int64_t>(), result.mutable_as<std::string>().begin(),
+      [&](int64_t position) { return std::move(strings[static_cast<size_t>(position)]); });
+  return result;
+}
+
+std::vector<uint32_t> code_points_of(std::string_view text) {
+  std::vector<uint32_t> numbers;
+  while (!text.empty()) {
+    const CodePoint found = first_code_point(text);
+    numbers.push_back(found.bytes == 0 ? kReplacement : found.number);
+    text.remove_prefix(std::max<size_t>(1, found.bytes));
+  }
+  return numbers;
+}
+
+// The elements as they lie in a file: strings as UTF-32, all of the same length, which is noted in
+// `header`.
+Tensor file_elements(const Tensor& tensor, NpyHeader& header) {
+  if (!tensor.is_strings()) return tensor;
+  std::vector<std::vector<uint32_t>> all;
+  size_t length = 1;  // as NumPy has at least
+  for (const std::string& text : tensor.as<std::string>()) {
+    length = std::max(length, all.emplace_back(code_points_of(text)).size());
+  }
+  header.character_bytes = sizeof(uint32_t);
+  header.string_bytes = static_cast<int64_t>(length * sizeof(uint32_t));
+  Tensor bytes(DataType::UInt32, {std::ssize(all), static_cast<int64_t>(length)});
+  std::ranges::fill(bytes.mutable_as<uint32_t>(), 0U);
+  auto to = bytes.mutable_as<uint32_t>().begin();
+  for (const std::vector<uint32_t>& numbers : all) {
+    std::ranges::copy(numbers, to);
+    to += static_cast<ptrdiff_t>(length);
+  }
+  return bytes;
+}
+
 int64_t expected_bytes(const NpyHeader& header, const std::filesystem::path& file) {
   try {
-    return tensor_bytes(header.type, header.dims);
+    if (header.type != DataType::String) return tensor_bytes(header.type, header.dims);
+    std::vector<int64_t> dims = header.dims;
+    dims.push_back(header.string_bytes);
+    return tensor_bytes(DataType::UInt8, dims);
   } catch (const Error& error) {
     refuse(file, error.where() + ": " + error.message());
   }
@@ -151,22 +226,19 @@ int write_to(const std::filesystem::path& file, const std::string& header, const
   return write_error != 0 ? write_error : is_closed ? 0 : errno;
 }
 
-std::string padded_header(const Tensor& tensor, const std::filesystem::path& file) {
-  if (element_bytes(tensor.type()) == 0) {
-    refuse(file, "a tensor of type " + std::string(name(tensor.type())) + " cannot be written");
-  }
-  std::string text = npy_header_text(tensor.type(), tensor.dims());
+std::string padded_header(const NpyHeader& header, const std::filesystem::path& file) {
+  std::string text = npy_header_text(header);
   const size_t prefix_bytes = kMagic.size() + 4;
   const size_t unpadded_bytes = prefix_bytes + text.size() + 1;
   text.append((kHeaderAlignment - unpadded_bytes % kHeaderAlignment) % kHeaderAlignment, ' ');
   text += '\n';
   if (text.size() > UINT16_MAX) {
-    refuse(file, "a tensor of " + std::to_string(tensor.rank()) + " dimensions cannot be written");
+    refuse(file,
+           "a tensor of " + std::to_string(header.dims.size()) + " dimensions cannot be written");
   }
-  std::string header(kMagic);
-  header +=
-      {'\1', '\0', static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
-  return header + text;
+  std::string begin(kMagic);
+  begin += {'\1', '\0', static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
+  return begin + text;
 }
 
 }  // namespace
@@ -182,6 +254,17 @@ Tensor read_npy(const std::filesystem::path& file) {
                      std::string(name(header.type)) + " " + dims_text(header.dims) + ", found " +
                      std::to_string(file_bytes - used_bytes));
   }
+  if (header.type == DataType::String) {
+    // Each string of a file that claims more of them than it has bytes takes memory.
+    constexpr int64_t kMaxEmptyStrings = int64_t{1} << 24;
+    if (expected == 0 && element_count(header.dims) > kMaxEmptyStrings) {
+      refuse(file, "expected at most " + std::to_string(kMaxEmptyStrings) +
+                       " strings without bytes, found " + dims_text(header.dims));
+    }
+    Tensor bytes(DataType::UInt8, {static_cast<int64_t>(expected)});
+    read_exactly(stream.get(), bytes.mutable_data(), expected, file);
+    return strings_of(bytes, header);
+  }
   Tensor tensor(header.type, header.dims);
   read_exactly(stream.get(), tensor.mutable_data(), expected, file);
   if (header.type == DataType::Bool) make_bools_legal(tensor);
@@ -190,7 +273,12 @@ Tensor read_npy(const std::filesystem::path& file) {
 }
 
 void write_npy(const std::filesystem::path& file, const Tensor& tensor) {
-  const std::string header = padded_header(tensor, file);
+  if (tensor.is_empty() || tensor.is_sequence()) {
+    refuse(file, "a tensor of type " + std::string(name(tensor.type())) + " cannot be written");
+  }
+  NpyHeader form = {.type = tensor.type(), .dims = tensor.dims()};
+  const Tensor elements = file_elements(tensor, form);
+  const std::string header = padded_header(form, file);
   std::error_code ignored;
   const auto kind = std::filesystem::status(file, ignored).type();
   // Devices and pipes are written directly. Any other file gets its name only when it is complete.
@@ -198,7 +286,7 @@ void write_npy(const std::filesystem::path& file, const Tensor& tensor) {
       kind == std::filesystem::file_type::not_found || kind == std::filesystem::file_type::regular;
   std::filesystem::path target = file;
   if (is_replaced) target += ".partial-" + std::to_string(getpid());
-  int error = write_to(target, header, tensor);
+  int error = write_to(target, header, elements);
   if (error == 0 && is_replaced && std::rename(target.c_str(), file.c_str()) != 0) error = errno;
   if (error == 0) return;
   if (is_replaced) std::filesystem::remove(target, ignored);

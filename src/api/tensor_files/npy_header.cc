@@ -49,7 +49,7 @@ class HeaderParser {
       const std::string key = parse_string();
       expect(':');
       if (key == "descr" && !std::exchange(has_type, true)) {
-        header.type = parse_type();
+        parse_type(header);
       } else if (key == "fortran_order" && !std::exchange(has_order, true)) {
         header.is_fortran_order = parse_bool();
       } else if (key == "shape" && !std::exchange(has_dims, true)) {
@@ -114,24 +114,40 @@ class HeaderParser {
     return result;
   }
 
-  DataType parse_type() {
+  void parse_type(NpyHeader& header) {
     if (!at_end() && text_[position_] == '[') {
       refuse_elements("a structured type, " + rest());
     }
     const std::string code = parse_string();
+    if (parse_strings(code, header)) return;
     const auto* const found =
         std::find_if(kElementCodes.begin(), kElementCodes.end(),
                      [&](const ElementCode& element) { return element.code == code; });
     if (found == kElementCodes.end()) {
       refuse_elements("'" + code.substr(0, 40) + "'" + (code[0] == '>' ? ", big-endian" : ""));
     }
-    return found->type;
+    header.type = found->type;
+  }
+
+  // Whether `code` is "<U5", of five characters, or "|S5", of five bytes.
+  static bool parse_strings(const std::string& code, NpyHeader& header) {
+    constexpr int64_t kMaxLength = int64_t{1} << 40;
+    const bool is_wide = code.starts_with("<U");
+    if (!is_wide && !code.starts_with("|S")) return false;
+    int64_t length = 0;
+    const char* const end = code.data() + code.size();
+    const auto [stop, error] = std::from_chars(code.data() + 2, end, length);
+    if (stop != end || error != std::errc() || length < 0 || length > kMaxLength) return false;
+    header.type = DataType::String;
+    header.character_bytes = is_wide ? 4 : 1;
+    header.string_bytes = length * header.character_bytes;
+    return true;
   }
 
   [[noreturn]] void refuse_elements(const std::string& found) const {
     throw Error(ErrorKind::InvalidArgument, where_,
-                "expected little-endian booleans, integers or floating-point numbers of 16 to 64 "
-                "bits, found elements of type " +
+                "expected little-endian booleans, integers, floating-point numbers of 16 to 64 "
+                "bits, or strings (U, S), found elements of type " +
                     found);
   }
 
@@ -184,18 +200,26 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& where) {
   return HeaderParser(text, where).parse();
 }
 
-std::string npy_header_text(DataType type, const std::vector<int64_t>& dims) {
+namespace {
+
+std::string code_of(const NpyHeader& header) {
+  if (header.type == DataType::String) return "<U" + std::to_string(header.string_bytes / 4);
   const auto* const element =
       std::find_if(kElementCodes.begin(), kElementCodes.end(),
-                   [&](const ElementCode& candidate) { return candidate.type == type; });
+                   [&](const ElementCode& candidate) { return candidate.type == header.type; });
   TESSERA_CHECK(element != kElementCodes.end(), "only elements with a size can be in a file");
+  return std::string(element->code);
+}
+
+}  // namespace
+
+std::string npy_header_text(const NpyHeader& header) {
   std::string shape;
-  for (const int64_t dim : dims) {
+  for (const int64_t dim : header.dims) {
     shape += (shape.empty() ? "" : ", ") + std::to_string(dim);
   }
-  if (dims.size() == 1) shape += ",";
-  return "{'descr': '" + std::string(element->code) + "', 'fortran_order': False, 'shape': (" +
-         shape + "), }";
+  if (header.dims.size() == 1) shape += ",";
+  return "{'descr': '" + code_of(header) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
 }
 
 }  // namespace tessera

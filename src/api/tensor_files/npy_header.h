@@ -14,6 +14,10 @@ struct NpyHeader {
   DataType type = DataType::Undefined;
   bool is_fortran_order = false;
   std::vector<int64_t> dims;  // each at least 0
+  // Of strings: each takes this many bytes, as characters of `character_bytes` (4: UTF-32, 1:
+  // bytes), filled up with zeros.
+  int64_t string_bytes = 0;
+  int64_t character_bytes = 0;
 };
 
 // Parses a header such as "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }". `where`
@@ -21,7 +25,8 @@ struct NpyHeader {
 // not little-endian or have no DataType (naming their type).
 NpyHeader parse_npy_header(std::string_view text, const std::string& where);
 
-// The inverse of parse_npy_header() for C order. `type` must not be Undefined or String.
-std::string npy_header_text(DataType type, const std::vector<int64_t>& dims);
+// The inverse of parse_npy_header() for C order. The type of `header` must not be Undefined or
+// Sequence; strings are of UTF-32.
+std::string npy_header_text(const NpyHeader& header);
 
 }  // namespace tessera

@@ -177,6 +177,32 @@ TEST_F(Npy, WrittenFilesAreReadBack) {
   }
 }
 
+TEST_F(Npy, HoldsStrings) {
+  const Tensor words = Tensor::strings({2, 2}, {"a", "é漢😀", "", "with space"});
+  write_npy(file_, words);
+  const Tensor copy = read_npy(file_);
+  EXPECT_EQ(copy.dims(), words.dims());
+  EXPECT_TRUE(std::ranges::equal(copy.as<std::string>(), words.as<std::string>()));
+  write_npy(file_, Tensor::strings({0}, {}));
+  EXPECT_EQ(read_npy(file_).dims(), std::vector<int64_t>{0});
+}
+
+TEST_F(Npy, ReadsStringsOfBytesAndInFortranOrder) {
+  const auto texts = [&](const std::string& bytes) {
+    const Tensor strings = read(bytes);
+    const auto elements = strings.as<std::string>();
+    return std::vector<std::string>(elements.begin(), elements.end());
+  };
+  EXPECT_THAT(texts(npy(header("|S2", "(3,)"), {'a', 'b', 'c', '\0', '\0', '\0'})),
+              ElementsAre("ab", "c", ""));
+  EXPECT_THAT(texts(npy(header("|S1", "(2, 2)", true), "abcd")), ElementsAre("a", "c", "b", "d"));
+  // A half of a surrogate pair is no character.
+  EXPECT_THAT(texts(npy(header("<U1", "()"), raw<uint32_t>({0xD800}))),
+              ElementsAre("\xEF\xBF\xBD"));
+  EXPECT_NE(refusal(npy(header("|S0", "(99999999999,)"), "")), "");
+  EXPECT_NE(refusal(npy(header("<U99999999999999999999", "(1,)"), "")), "");
+}
+
 TEST_F(Npy, LeavesNothingBehindWhereItCannotWrite) {
   const Tensor tensor(DataType::Float32, {0});
   const auto kind_of_failure = [&](const std::filesystem::path& file, const Tensor& written) {

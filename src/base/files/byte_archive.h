@@ -65,6 +65,10 @@ class ByteWriter {
     put(tensor.dims());
     put(tensor.has_elements());
     if (!tensor.has_elements()) return;
+    if (tensor.is_strings()) {
+      for (const std::string& text : tensor.as<std::string>()) put(text);
+      return;
+    }
     size_t index = 0;
     while (index < tensors_.size() &&
            (tensors_[index].data() != tensor.data() || tensors_[index].bytes() != tensor.bytes())) {
@@ -158,12 +162,20 @@ class ByteReader {
       tensor = type == DataType::Undefined ? Tensor() : Tensor(type, dims, nullptr, nullptr);
       return;
     }
+    if (type == DataType::String) return get_strings(std::move(dims), tensor);
     uint64_t index = 0;
     get(index);
     if (index >= blocks_.size() || blocks_[index].bytes != tensor_bytes(type, dims)) {
       fail("a tensor without its elements");
     }
     tensor = Tensor(type, std::move(dims), blocks_[index].start, blocks_[index].start.get());
+  }
+  void get_strings(std::vector<int64_t> dims, Tensor& tensor) {
+    const int64_t count = element_count(dims);
+    if (static_cast<uint64_t>(count) > bytes_.size()) fail("strings beyond its end");
+    std::vector<std::string> strings(static_cast<size_t>(count));
+    for (std::string& text : strings) get(text);
+    tensor = Tensor::strings(std::move(dims), std::move(strings));
   }
   template <class Item>
   void get(std::vector<Item>& items) {

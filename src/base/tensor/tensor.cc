@@ -60,6 +60,10 @@ std::string dims_text(std::span<const int64_t> dims) {
 
 Tensor::Tensor(DataType type, std::vector<int64_t> dims)
     : type_(type), is_writable_(true), dims_(std::move(dims)), elements_(element_count(dims_)) {
+  if (is_strings()) {
+    hold(std::vector<std::string>(static_cast<size_t>(elements_)));
+    return;
+  }
   // An empty tensor gets an address too, because a null pointer means "omitted".
   const auto bytes = static_cast<size_t>(std::max<int64_t>(1, tensor_bytes(type, dims_)));
   const std::align_val_t alignment{bytes < kMinHugeBytes ? kTensorAlignmentBytes : kHugePageBytes};
@@ -128,6 +132,25 @@ Tensor Tensor::list_of(std::shared_ptr<ListStorage> storage, int64_t length) {
   return {DataType::Sequence, {length}, std::move(storage), data};
 }
 
+void Tensor::hold(std::vector<std::string> strings) {
+  // An empty tensor gets an address too.
+  if (strings.empty()) strings.reserve(1);
+  const auto owner = std::make_shared<std::vector<std::string>>(std::move(strings));
+  data_ = owner->data();
+  owner_ = owner;
+}
+
+Tensor Tensor::strings(std::vector<int64_t> dims, std::vector<std::string> values) {
+  TESSERA_CHECK(element_count(dims) == std::ssize(values), "one value for each element");
+  Tensor tensor;
+  tensor.type_ = DataType::String;
+  tensor.is_writable_ = true;
+  tensor.dims_ = std::move(dims);
+  tensor.elements_ = std::ssize(values);
+  tensor.hold(std::move(values));
+  return tensor;
+}
+
 Tensor Tensor::sequence(std::vector<Tensor> elements) {
   const auto length = static_cast<int64_t>(elements.size());
   auto storage = std::make_shared<ListStorage>(0);
@@ -164,7 +187,14 @@ Tensor Tensor::appended(Tensor element) const {
 Tensor Tensor::owned() const {
   if (owner_ != nullptr || is_empty()) return *this;
   TESSERA_CHECK(!is_sequence(), "a sequence has an owner");
-  return copy_of(type_, dims_, data(), static_cast<size_t>(bytes()));
+  return copied();
+}
+
+Tensor Tensor::copied() const {
+  TESSERA_CHECK(!is_sequence(), "only its elements can be copied");
+  if (!is_strings()) return copy_of(type_, dims_, data(), static_cast<size_t>(bytes()));
+  const std::span<const std::string> elements = as<std::string>();
+  return strings(dims_, {elements.begin(), elements.end()});
 }
 
 Tensor Tensor::to_host() const {
@@ -196,6 +226,8 @@ Tensor Tensor::reshaped(std::vector<int64_t> dims) const {
 }
 
 Tensor Tensor::copy_of(DataType type, std::vector<int64_t> dims, const void* data, size_t bytes) {
+  TESSERA_CHECK(type != DataType::String && type != DataType::Sequence,
+                "strings and lists are more than their bytes");
   Tensor tensor(type, std::move(dims));
   TESSERA_CHECK(static_cast<int64_t>(bytes) == tensor.bytes(), "one value for each element");
   if (bytes > 0) std::memcpy(tensor.mutable_data(), data, bytes);

@@ -96,6 +96,10 @@ void write_value(const Value& value, onnx::ValueInfoProto& proto) {
 void write_tensor(const Tensor& tensor, TensorProto& proto) {
   proto.set_data_type(onnx_type(tensor.type()));
   for (const int64_t dim : tensor.dims()) proto.add_dims(dim);
+  if (tensor.is_strings()) {
+    for (const std::string& text : tensor.as<std::string>()) proto.add_string_data(text);
+    return;
+  }
   proto.set_raw_data(tensor.data(), static_cast<size_t>(tensor.bytes()));
 }
 

@@ -115,6 +115,11 @@ class NodeNamer {
     std::string base = output != node.outputs.end() ? *output
                        : own.empty()                ? node.proto->op_type()
                                                     : own;
+    return choose(std::move(base));
+  }
+
+  // `base`, with a number appended if it is taken.
+  std::string choose(std::string base) {
     if (!base.empty() && taken_.insert(base).second) return base;
     int& count = counts_.try_emplace(base, 1).first->second;
     while (true) {
@@ -156,9 +161,10 @@ class GraphBuilder {
     graph.name = site.proto.name();
     Scope scope(graph, site.outer);
     const DeclaredTypes declared(site, dim_names_, log_);
-    add_constants(site, declared, scope);
+    NodeNamer namer;
+    add_constants(site, declared, namer, graph, scope);
     add_inputs(site, declared, graph, scope);
-    add_nodes(site, declared, graph, scope);
+    add_nodes(site, declared, namer, graph, scope);
     for (const auto& output : site.proto.output()) {
       const std::string name = site.frame.rename(output.name());
       const ValueId id = name.empty() ? ValueId{} : scope.find(name);
@@ -179,7 +185,8 @@ class GraphBuilder {
 
   // Leaves out those that nothing reads: they may be of types that this build lacks, or in files
   // that are gone.
-  void add_constants(const GraphSite& site, const DeclaredTypes& declared, Scope& scope) {
+  void add_constants(const GraphSite& site, const DeclaredTypes& declared, NodeNamer& namer,
+                     Graph& graph, Scope& scope) {
     std::unordered_set<std::string_view> used = used_names(site.proto);
     for (const auto& input : site.proto.input()) used.insert(input.name());
     for (const onnx::SparseTensorProto& proto : site.proto.sparse_initializer()) {
@@ -200,11 +207,29 @@ class GraphBuilder {
       const std::string where = site.where + "initializer '" + value.name + "'";
       if (value.name.empty()) throw Error(ErrorKind::InvalidModel, where, "it has no name");
       if (!used.contains(proto.name())) continue;
-      value.constant = tensors_.read(proto, where);
-      value.type = Type::tensor(value.constant.type(), shape_from(value.constant.dims()));
+      Tensor constant = tensors_.read(proto, where);
+      value.type = Type::tensor(constant.type(), shape_from(constant.dims()));
       declared.check_constant(value.name, value.type);
+      if (constant.is_strings()) {
+        add_constant_node(std::move(constant), std::move(value), namer, graph, scope);
+        continue;
+      }
+      value.constant = std::move(constant);
       scope.make_own(std::move(value), "an initializer");
     }
+  }
+
+  // Strings are made by a node: plans have memory for the elements of constants, and strings have
+  // memory of their own.
+  static void add_constant_node(Tensor strings, Value value, NodeNamer& namer, Graph& graph,
+                                Scope& scope) {
+    Node node;
+    node.name = namer.choose(value.name);
+    node.op = "Constant";
+    node.version = 1;
+    node.attributes.set("value", std::move(strings));
+    node.outputs = {scope.make_own(std::move(value), "an initializer")};
+    graph.nodes.push_back(std::move(node));
   }
 
   void add_inputs(const GraphSite& site, const DeclaredTypes& declared, Graph& graph,
@@ -228,7 +253,8 @@ class GraphBuilder {
     }
   }
 
-  void add_nodes(const GraphSite& site, const DeclaredTypes& declared, Graph& graph, Scope& scope) {
+  void add_nodes(const GraphSite& site, const DeclaredTypes& declared, NodeNamer& namer,
+                 Graph& graph, Scope& scope) {
     const std::vector<PendingNode> pending = functions_.expand(site.proto.node(), site.frame);
     std::vector<NodeNames> names;
     for (const PendingNode& node : pending) {
@@ -241,7 +267,6 @@ class GraphBuilder {
     }
     const Order order = order_nodes(names);
     if (!order.cycle.empty()) fail_cycle(pending, order.cycle);
-    NodeNamer namer;
     for (const size_t index : order.nodes) {
       add_node(site, declared, pending[index], namer, graph, scope);
     }

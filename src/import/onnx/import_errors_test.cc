@@ -134,13 +134,13 @@ const Case kCases[] = {
      },
      kInvalid,
      {"initializer 'w'", "int64 2", "float32 2"}},
-    {"strings",
+    {"strings in a field of numbers",
      [](auto&, auto& g) {
        add_weight(g, "w", {1}).set_data_type(8);
        add_output(g, "w");
      },
-     kUnsupported,
-     {"initializer 'w'", "string"}},
+     kInvalid,
+     {"initializer 'w'", "expected strings in string_data"}},
     {"sparse initializer",
      [](auto&, auto& g) {
        g.add_sparse_initializer()->mutable_values()->set_name("s");

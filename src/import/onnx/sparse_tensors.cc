@@ -142,6 +142,9 @@ void check_size(int64_t bytes, int64_t stored, const std::string& where) {
 void read_sparse(const onnx::SparseTensorProto& proto, TensorReader& tensors,
                  const std::string& where, Value& value) {
   const Tensor values = tensors.read(proto.values(), where + ", values");
+  if (values.is_strings()) {
+    throw Error(ErrorKind::Unsupported, where, "sparse tensors of strings are not supported");
+  }
   const std::vector<int64_t> dims = checked_dims(proto, values.type(), where);
   if (values.rank() != 1) {
     fail(where, "expected values in one dimension, found shape " + dims_text(values.dims()));

@@ -124,7 +124,15 @@ TEST(SparseConstants, DamagedOnesSayWhereAndWhat) {
        "exceeds 64 bits"},
       {[](Proto& p) { p.set_dims(0, int64_t{1} << 50); }, "Unsupported"},
       {[](Proto& p) { p.mutable_values()->set_data_type(onnx::TensorProto::STRING); },
-       "not supported"},
+       "expected strings in string_data"},
+      {[](Proto& p) {
+         onnx::TensorProto& values = *p.mutable_values();
+         values.set_data_type(onnx::TensorProto::STRING);
+         values.clear_raw_data();
+         values.clear_float_data();
+         for (int index = 0; index < 3; ++index) values.add_string_data("a");
+       },
+       "sparse tensors of strings are not supported"},
   };
   for (const auto& [damage, says] : cases) {
     Proto proto = sparse_proto({3, 4}, {1, 3, 8});

@@ -9,7 +9,7 @@ ModelInspection survey(const onnx::ModelProto& model) {
   return survey_onnx_bytes(model.SerializeAsString(), ops::make_registry());
 }
 
-// "operator DequantizeLinear 2: node 'a' (DequantizeLinear)".
+// "operator ReverseSequence 2: node 'a' (ReverseSequence)".
 std::vector<std::string> texts(const std::vector<MissingPart>& missing) {
   std::vector<std::string> all;
   for (const MissingPart& part : missing) {
@@ -38,10 +38,10 @@ const SurveyCase kSurveyCases[] = {
     {"operators, the most frequent first",
      [](auto&, auto& graph) {
        add_node(graph, "Rleu", {"x"}, {"r"}, "once");
-       add_node(graph, "DequantizeLinear", {"x"}, {"a"}, "first");
-       add_node(graph, "DequantizeLinear", {"x"}, {"b"}, "second");
+       add_node(graph, "ReverseSequence", {"x"}, {"a"}, "first");
+       add_node(graph, "ReverseSequence", {"x"}, {"b"}, "second");
      },
-     {"operator DequantizeLinear 2: node 'first' (DequantizeLinear)",
+     {"operator ReverseSequence 2: node 'first' (ReverseSequence)",
       "operator Rleu 1: node 'once' (Rleu)"}},
     {"element types of inputs, initializers, values and outputs",
      [](auto&, auto& graph) {
@@ -68,7 +68,7 @@ const SurveyCase kSurveyCases[] = {
        add_attribute(constant, "value_strings").add_strings("a");
        add_node(graph, "Identity", {"s"}, {"t"});
      },
-     {"element_type string 2: graph input 's'"}},
+     {}},
     {"values that are no dense tensors",
      [](auto&, auto& graph) {
        onnx::TypeProto& list = *graph.add_input()->mutable_type();
@@ -84,18 +84,17 @@ const SurveyCase kSurveyCases[] = {
        map.mutable_map_type()->set_key_type(onnx::TensorProto::STRING);
        map.mutable_map_type()->mutable_value_type()->mutable_sparse_tensor_type()->set_elem_type(1);
      },
-     {"value_type map 1: graph output ''", "value_type sparse tensor 1: graph output ''",
-      "element_type string 1: graph output ''"}},
+     {"value_type map 1: graph output ''", "value_type sparse tensor 1: graph output ''"}},
     {"nested graphs",
      [](auto&, auto& graph) {
        onnx::NodeProto& node = add_node(graph, "If", {"c"}, {"z"}, "if");
        for (const char* name : {"then_branch", "else_branch"}) {
          onnx::GraphProto& branch = *add_attribute(node, name).mutable_g();
-         add_node(branch, "QuantizeLinear", {"x", "w"}, {"q"}, name);
+         add_node(branch, "RoiAlign", {"x", "w"}, {"q"}, name);
          add_weight(branch, "w", {1}).set_data_type(kFloat8);
        }
      },
-     {"operator QuantizeLinear 2: node 'if' (If), then_branch, node 'then_branch' (QuantizeLinear)",
+     {"operator RoiAlign 2: node 'if' (If), then_branch, node 'then_branch' (RoiAlign)",
       "element_type float8e4m3fn 2: node 'if' (If), then_branch, initializer 'w'"}},
     {"functions that are called, once each",
      [](auto& model, auto& graph) {
@@ -104,13 +103,13 @@ const SurveyCase kSurveyCases[] = {
          function.set_domain("local");
          function.set_name(name);
          function.add_opset_import()->set_version(18);
-         add_node(function, "QuantizeLinear", {"a"}, {"b"}, "inside");
+         add_node(function, "RoiAlign", {"a"}, {"b"}, "inside");
          add_node(function, "g", {"a"}, {"c"}).set_domain("local");
        }
        add_node(graph, "f", {"x"}, {"p"}).set_domain("local");
        add_node(graph, "f", {"x"}, {"q"}).set_domain("local");
      },
-     {"operator QuantizeLinear 2: function 'f', node 'inside' (QuantizeLinear)"}},
+     {"operator RoiAlign 2: function 'f', node 'inside' (RoiAlign)"}},
     {"domains that are not imported",
      [](auto&, auto& graph) {
        add_node(graph, "MatMulNBits", {"x"}, {"p"}, "n").set_domain("com.microsoft");
@@ -126,9 +125,9 @@ const SurveyCase kSurveyCases[] = {
        lost.set_name("lost");
        lost.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT4);
        add_weight(graph, "unread_weight", {1}).set_data_type(kFloat8);
-       add_node(graph, "QuantizeLinear", {"x"}, {"q"}, "n");
+       add_node(graph, "RoiAlign", {"x"}, {"q"}, "n");
      },
-     {"operator QuantizeLinear 1: node 'n' (QuantizeLinear)"}},
+     {"operator RoiAlign 1: node 'n' (RoiAlign)"}},
     {"operators of a function that imports nothing",
      [](auto& model, auto& graph) {
        onnx::FunctionProto& function = *model.add_functions();

@@ -58,7 +58,7 @@ DataType checked_type(const TensorProto& proto, const std::string& where) {
     throw Error(ErrorKind::InvalidModel, where, "expected a data type, found none");
   }
   const std::optional<DataType> type = data_type_of(proto.data_type());
-  if (!type || *type == DataType::String) {
+  if (!type) {
     throw Error(ErrorKind::Unsupported, where,
                 "elements of " + onnx_type_name(proto.data_type()) + " are not supported");
   }
@@ -182,6 +182,7 @@ TensorReader::TensorReader(const ByteSource& source, const std::vector<Payload>&
 Tensor TensorReader::read(const TensorProto& proto, const std::string& where) {
   const DataType type = checked_type(proto, where);
   std::vector<int64_t> dims = checked_dims(proto, type, where);
+  if (type == DataType::String) return read_strings(proto, std::move(dims), where);
   const int64_t index = payload_index(proto);
   if (proto.data_location() == TensorProto::EXTERNAL) {
     if (index >= 0) {
@@ -233,6 +234,24 @@ int64_t bytes_in_one_field(const Payload& payload, const std::string& where) {
 }
 
 }  // namespace
+
+// Strings have a field of their own, which scanning leaves in the message.
+Tensor TensorReader::read_strings(const TensorProto& proto, std::vector<int64_t> dims,
+                                  const std::string& where) {
+  if (proto.data_location() == TensorProto::EXTERNAL || payload_index(proto) >= 0) {
+    throw Error(ErrorKind::InvalidModel, where, "expected strings in string_data, found others");
+  }
+  const int64_t elements = element_count(dims);
+  if (elements != proto.string_data_size()) {
+    fail_count(where, dims, std::to_string(elements) + " elements",
+               std::to_string(proto.string_data_size()));
+  }
+  std::vector<std::string> strings(proto.string_data().begin(), proto.string_data().end());
+  for (const std::string& text : strings) {
+    charge(static_cast<int64_t>(sizeof(text) + text.size()), where);
+  }
+  return Tensor::strings(std::move(dims), std::move(strings));
+}
 
 Tensor TensorReader::read_payload(const Payload& payload, DataType type, std::vector<int64_t> dims,
                                   const std::string& where) {

@@ -34,6 +34,8 @@ class TensorReader {
  private:
   Tensor read_external(const onnx::TensorProto& proto, DataType type, std::vector<int64_t> dims,
                        const std::string& where);
+  Tensor read_strings(const onnx::TensorProto& proto, std::vector<int64_t> dims,
+                      const std::string& where);
   Tensor read_payload(const Payload& payload, DataType type, std::vector<int64_t> dims,
                       const std::string& where);
   Tensor allocate(DataType type, std::vector<int64_t> dims, const std::string& where);

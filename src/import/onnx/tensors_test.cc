@@ -130,7 +130,10 @@ TEST(Tensors, RefusesWhatContradictsItself) {
   add("float8", tensor_of(TensorProto::FLOAT8E5M2, {}), kUnsupported, "float8e5m2");
   add("int4", tensor_of(TensorProto::INT4, {}), kUnsupported, "int4");
   add("complex", tensor_of(TensorProto::COMPLEX64, {}), kUnsupported, "complex64");
-  add("string", tensor_of(TensorProto::STRING, {}), kUnsupported, "string");
+  add("too few strings", tensor_of(TensorProto::STRING, {2}), kInvalid, "expected 2 elements")
+      ->add_string_data("a");
+  add("raw strings", tensor_of(TensorProto::STRING, {1}), kInvalid, "in string_data")
+      ->set_raw_data("a");
   add("no elements", tensor_of(TensorProto::FLOAT, {2}), kInvalid, "expected 2 elements");
   add("negative", tensor_of(TensorProto::FLOAT, {-1}), kInvalid, "at least 0");
   add("overflow", tensor_of(TensorProto::FLOAT, {1LL << 40, 1LL << 40}), kInvalid, "64 bits");

@@ -23,32 +23,32 @@ Tensor constant_of(const Node& node) {
   if (const std::vector<int64_t>* values = attributes.find_ints("value_ints")) {
     return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values->size())}, *values);
   }
+  if (const std::string* value = attributes.find_string("value_string")) {
+    return Tensor::strings({}, {*value});
+  }
+  if (const std::vector<std::string>* values = attributes.find_strings("value_strings")) {
+    return Tensor::strings({static_cast<int64_t>(values->size())}, *values);
+  }
   return {};
 }
 
 void infer_constant(InferContext& context) {
   const Attributes& attributes = context.node().attributes;
-  if (attributes.has("value_string") || attributes.has("value_strings")) {
-    context.fail_unsupported("elements of string have no kernels");
-  }
   if (attributes.has("sparse_value")) {
     context.fail_unsupported("attribute 'sparse_value' is not supported");
   }
-  const std::array<const char*, 5> kinds = {"value", "value_float", "value_floats", "value_int",
-                                            "value_ints"};
+  const std::array<const char*, 7> kinds = {"value",        "value_float", "value_floats",
+                                            "value_int",    "value_ints",  "value_string",
+                                            "value_strings"};
   int given = 0;
   for (const char* kind : kinds) given += attributes.has(kind) ? 1 : 0;
   if (given != 1) {
     context.fail(
-        "expected exactly one of the attributes value, value_float, value_floats, "
-        "value_int, value_ints, found " +
+        "expected exactly one of the attributes value, value_float, value_floats, value_int, "
+        "value_ints, value_string, value_strings, found " +
         std::to_string(given));
   }
   const Tensor tensor = constant_of(context.node());
-  if (element_bytes(tensor.type()) == 0) {
-    context.fail_unsupported("elements of " + std::string(name(tensor.type())) +
-                             " have no kernels");
-  }
   InferInput known = infer_input(tensor);
   context.set_output(0, tensor.type(), std::move(known.type.shape));
   context.set_elements(0, std::move(known.elements));
@@ -72,6 +72,10 @@ void run_constant(const KernelCall& call) {
   }
 }
 
+void run_constant_of_strings(const ValueCall& call) {
+  call.outputs[0] = *call.prepared<Tensor>([&] { return constant_of(call.node); });
+}
+
 }  // namespace
 
 std::vector<Op> constant_ops() {
@@ -81,10 +85,11 @@ std::vector<Op> constant_ops() {
   Op op = {.name = "Constant",
            .versions = {1, 9, 11, 12, 13, 19, 21, 23, 24, 25},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypes | TypeSet{DataType::String}}},
+           .type_variables = {{"T", kAllTypesAndStrings}},
            .infer = infer_constant,
            .flops = no_flops,
-           .kernel = run_constant};
+           .kernel = run_constant,
+           .value_kernel = run_constant_of_strings};
   op.attributes = {{"value", AttributeKind::Tensor, std::nullopt, 1, kFirstSparseVersion - 1, true},
                    {"value", AttributeKind::Tensor, std::nullopt, kFirstSparseVersion},
                    // Import either refuses sparse tensors or expands them, so they need no

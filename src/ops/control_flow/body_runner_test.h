@@ -98,8 +98,8 @@ inline std::vector<Tensor> run_values(const Node& node, const std::vector<Tensor
                                       bool can_repeat = false) {
   FakeBodyRunner bodies(std::move(function), can_repeat);
   std::vector<Tensor> outputs(node.outputs.size());
-  all_ops().of(node).value_kernel(
-      {node, inputs, outputs, node.bodies.empty() ? nullptr : &bodies, max_iterations});
+  run_on_values(all_ops().of(node),
+                {node, inputs, outputs, node.bodies.empty() ? nullptr : &bodies, max_iterations});
   return outputs;
 }
 

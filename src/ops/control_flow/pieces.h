@@ -24,7 +24,8 @@ Tensor with_first_axis_at(const Tensor& tensor, int64_t axis);
 // A new tensor of the same type and dimensions.
 Tensor like(const Tensor& tensor);
 
-// Whether both are tensors of the same type and dimensions.
+// Whether both are tensors of the same type and dimensions, whose elements a plan has memory for:
+// numbers or bools.
 bool has_same_size(const Tensor& left, const Tensor& right);
 
 // A tensor that grows along a new first axis by one element after the other. It is written in
@@ -34,7 +35,8 @@ class GrowingTensor {
   // False if `element` has another type or other dimensions than those before; then it is not
   // added.
   bool add(const Tensor& element);
-  // The place of one more element like those before, for the caller to write; only after add().
+  // The place of one more element like those before, for the caller to write; only after add(), and
+  // not of strings.
   void* add_place();
   // The tensor of all elements; nullopt if there are none. The object is empty afterwards.
   std::optional<Tensor> take();
@@ -47,7 +49,7 @@ class GrowingTensor {
 
   DataType type_ = DataType::Undefined;
   std::vector<int64_t> dims_;
-  int64_t element_bytes_ = 0;
+  int64_t numbers_ = 0;  // of each element
   int64_t count_ = 0;
   int64_t capacity_ = 0;  // in elements
   Tensor memory_;

@@ -185,11 +185,13 @@ void infer_scan(InferContext& context) {
   }
 }
 
-// Element `index` of a scan input: elements next to each other are not copied.
+// Element `index` of a scan input: numbers next to each other are not copied.
 Tensor element_at(const Tensor& tensor, int64_t axis, int64_t index) {
   std::vector<int64_t> dims = tensor.dims();
   dims.erase(dims.begin() + axis);
-  if (axis != 0) return slice(tensor, axis, index, 1).reshaped(std::move(dims));
+  if (axis != 0 || tensor.is_strings()) {
+    return slice(tensor, axis, index, 1).reshaped(std::move(dims));
+  }
   const int64_t bytes = element_count(dims) * element_bytes(tensor.type());
   return {tensor.type(), std::move(dims), nullptr,
           static_cast<const std::byte*>(tensor.data()) + index * bytes};

@@ -1,7 +1,10 @@
 // Conv: a matrix product of the weights with the unfolded windows of the input (im2col). The
 // columns are built block by block while the product reads them. window.h has the geometry;
 // conv_transpose.cc the transposed convolution.
+#include "ops/convolution/conv.h"
+
 #include <algorithm>
+#include <array>
 
 #include "ops/check_shape.h"
 #include "ops/convolution/convolution.h"
@@ -105,6 +108,13 @@ void read_tap(const T* channel, const Window& window, int64_t tap, int64_t begin
       });
 }
 
+// A multiply-add for each tap and input channel of each output. The bias initialises the sum.
+int64_t conv_flops(const Node&, std::span<const Type> inputs, std::span<const Type> outputs) {
+  return convolution_flops(outputs[0], inputs[1]);
+}
+
+}  // namespace
+
 void run_conv(const KernelCall& call) {
   if (call.outputs[0].elements == 0) return;
   const Convolution conv = convolution_of(call);
@@ -122,12 +132,13 @@ void run_conv(const KernelCall& call) {
   });
 }
 
-// A multiply-add for each tap and input channel of each output. The bias initialises the sum.
-int64_t conv_flops(const Node&, std::span<const Type> inputs, std::span<const Type> outputs) {
-  return convolution_flops(outputs[0], inputs[1]);
+std::optional<Shape> convolution_shape(const InferContext& context, size_t input, size_t weights) {
+  static const Op kConv = convolution_op();
+  const std::array inputs = {context.input(input), context.input(weights)};
+  InferContext convolution(kConv, context.node(), inputs);
+  infer_conv(convolution);
+  return convolution.outputs()[0].type.shape;
 }
-
-}  // namespace
 
 std::vector<Op> conv_ops() {
   Op conv = convolution_op();

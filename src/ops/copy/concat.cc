@@ -101,7 +101,7 @@ std::vector<Op> concat_ops() {
            .versions = {1, 4, 11, 13},
            .inputs = {{"inputs", "T", Arity::Variadic}},
            .outputs = {{"concat_result", "T"}},
-           .type_variables = {{"T", kAllTypes}},
+           .type_variables = {{"T", kAllTypesAndStrings}},
            .attributes = {{"axis", AttributeKind::Int, std::nullopt, 4, kAnyVersion, true}},
            .traits = kBoundsMagnitude,
            .infer = infer_concat,

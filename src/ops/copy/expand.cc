@@ -80,7 +80,7 @@ std::vector<Op> expand_ops() {
            .versions = {8, 13},
            .inputs = {{"input", "T"}, {"shape", "tensor(int64)"}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypes}, {"tensor(int64)", kInt64Type}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},
            .traits = kBoundsMagnitude,
            .infer = infer_expand,
            .flops = no_flops,

@@ -178,21 +178,22 @@ void run_pad(const KernelCall& call) {
 }  // namespace
 
 std::vector<Op> pad_ops() {
-  return {
-      {.name = "Pad",
-       .versions = {1, 2, 11, 13, 18, 19, 21, 23, 24, 25},
-       .inputs = {{"data", "T"},
-                  {"pads", "tensor(int64)", Arity::Required, 11},
-                  {"constant_value", "T", Arity::Optional, 11},
-                  {"axes", "Tind", Arity::Optional, 18}},
-       .outputs = {{"output", "T"}},
-       .type_variables = {{"T", kAllTypes}, {"tensor(int64)", kInt64Type}, {"Tind", kIndexTypes}},
-       .attributes = {{"mode", AttributeKind::String, std::string("constant")},
-                      {"pads", AttributeKind::Ints, std::nullopt, 2, 10, true},
-                      {"value", AttributeKind::Float, 0.0F, 1, 10}},
-       .infer = infer_pad,
-       .flops = no_flops,
-       .kernel = run_pad}};
+  return {{.name = "Pad",
+           .versions = {1, 2, 11, 13, 18, 19, 21, 23, 24, 25},
+           .inputs = {{"data", "T"},
+                      {"pads", "tensor(int64)", Arity::Required, 11},
+                      {"constant_value", "T", Arity::Optional, 11},
+                      {"axes", "Tind", Arity::Optional, 18}},
+           .outputs = {{"output", "T"}},
+           .type_variables = {{"T", kAllTypesAndStrings},
+                              {"tensor(int64)", kInt64Type},
+                              {"Tind", kIndexTypes}},
+           .attributes = {{"mode", AttributeKind::String, std::string("constant")},
+                          {"pads", AttributeKind::Ints, std::nullopt, 2, 10, true},
+                          {"value", AttributeKind::Float, 0.0F, 1, 10}},
+           .infer = infer_pad,
+           .flops = no_flops,
+           .kernel = run_pad}};
 }
 
 }  // namespace tessera::ops

@@ -200,7 +200,7 @@ std::vector<Op> slice_ops() {
                       {"axes", "Tind", Arity::Optional, 10},
                       {"steps", "Tind", Arity::Optional, 10}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypes}, {"Tind", kIndexTypes}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"Tind", kIndexTypes}},
            .attributes = {{"starts", AttributeKind::Ints, std::nullopt, 1, 9, true},
                           {"ends", AttributeKind::Ints, std::nullopt, 1, 9, true},
                           {"axes", AttributeKind::Ints, std::nullopt, 1, 9}},

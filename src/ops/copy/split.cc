@@ -164,7 +164,7 @@ std::vector<Op> split_ops() {
            .versions = {1, 2, 11, 13, 18},
            .inputs = {{"input", "T"}, {"split", "tensor(int64)", Arity::Optional, 13}},
            .outputs = {{"outputs", "T", Arity::Variadic}},
-           .type_variables = {{"T", kAllTypes}, {"tensor(int64)", kInt64Type}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},
            .attributes = {{"axis", AttributeKind::Int, int64_t{0}},
                           {"split", AttributeKind::Ints, std::nullopt, 1, 12},
                           {"num_outputs", AttributeKind::Int, std::nullopt, 18}},

@@ -72,7 +72,7 @@ std::vector<Op> tile_ops() {
            .versions = {1, 6, 13},
            .inputs = {{"input", "T"}, {"repeats", "T1", Arity::Required, 6}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypes}, {"T1", kInt64Type}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"T1", kInt64Type}},
            .infer = infer_tile,
            .flops = no_flops,
            .kernel = run_tile}};

@@ -58,7 +58,7 @@ std::vector<Op> trilu_ops() {
            .versions = {14},
            .inputs = {{"input", "T"}, {"k", "tensor(int64)", Arity::Optional}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypes}, {"tensor(int64)", kInt64Type}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},
            .attributes = {{"upper", AttributeKind::Int, int64_t{1}}},
            .infer = infer_trilu,
            .flops = no_flops,

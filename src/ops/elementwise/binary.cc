@@ -119,9 +119,6 @@ const std::map<std::string, PairFunction> kElementFunctions = {
 // --- Rules ---------------------------------------------------------------------------------------
 
 void infer_binary_of(InferContext& context, DataType result) {
-  if (context.element(0) == DataType::String || context.element(1) == DataType::String) {
-    context.fail_unsupported("elements of string have no kernels");
-  }
   const bool is_old = context.version() < kFirstNumpyVersion;
   context.set_output(0, result, is_old ? infer_old_shape(context) : broadcast_inputs(context));
   // Old models compute shapes in other ways, so alignment by `axis` is not supported here.
@@ -248,7 +245,7 @@ const BinaryOp kBinaryOps[] = {
     {"BitwiseOr", {18}, kIntegerTypes, infer_binary},
     {"BitwiseXor", {18}, kIntegerTypes, infer_binary},
     {"Div", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary},
-    {"Equal", {1, 7, 11, 13, 19}, kAllTypes | TypeSet{DataType::String}, infer_predicate},
+    {"Equal", {1, 7, 11, 13, 19}, kAllTypesAndStrings, infer_predicate},
     {"Greater", {1, 7, 9, 13}, kNumericTypes, infer_predicate},
     {"GreaterOrEqual", {12, 16}, kNumericTypes, infer_predicate},
     {"Less", {1, 7, 9, 13}, kNumericTypes, infer_predicate},

@@ -198,14 +198,6 @@ TEST(Binary, UnknownRanksStayUnknown) {
   EXPECT_EQ(outputs[0].type, Type::tensor(DataType::Bool));
 }
 
-TEST(Binary, StringsAreUnsupported) {
-  EXPECT_THAT(error_of([] {
-                infer_op("Equal", 19, {},
-                         {typed(DataType::String, Shape{}), typed(DataType::String, Shape{})});
-              }),
-              StartsWith("Unsupported: node 'node' (Equal)"));
-}
-
 TEST(Binary, CarriesElementsOfShapes) {
   const Dim n = Dim::symbol("N");
   const InferInput shape = with_elements({3}, {n, 7, -7});

@@ -4,15 +4,14 @@
 #include "ops/convert_elements.h"
 #include "ops/onnx_types.h"
 #include "ops/shape_arithmetic.h"
+#include "ops/strings/number_text.h"
 
 namespace tessera::ops {
 namespace {
 
 void infer_conversion(InferContext& context, DataType target) {
-  if (context.element(0) == DataType::String || target == DataType::String) {
-    context.fail_unsupported("elements of string cannot be cast");
-  }
   context.set_output(0, target, context.input(0).type.shape);
+  if (context.element(0) == DataType::String || target == DataType::String) return;
   const auto element = [&](const std::vector<Dim>& arguments) -> std::optional<Dim> {
     if (target != DataType::Bool) return arguments[0];
     if (!arguments[0].is_known()) return std::nullopt;
@@ -50,6 +49,13 @@ void run_cast(const KernelCall& call) {
   });
 }
 
+void run_cast_of_text(const ValueCall& call) {
+  const DataType target = call.inputs.size() > 1
+                              ? call.inputs[1].type()
+                              : find_onnx_type(call.node.attributes.get_int("to"))->type;
+  call.outputs[0] = converted_text(call, call.inputs[0], target);
+}
+
 // `saturate` and `round_mode` apply to 8-bit floats only, which are not supported.
 std::vector<AttributeSchema> attributes_of_small_floats() {
   return {{"saturate", AttributeKind::Int, int64_t{1}, 19},
@@ -59,7 +65,7 @@ std::vector<AttributeSchema> attributes_of_small_floats() {
 }  // namespace
 
 std::vector<Op> cast_ops() {
-  constexpr TypeSet kTypes = kAllTypes | TypeSet{DataType::String};
+  constexpr TypeSet kTypes = kAllTypesAndStrings;
   Op cast = {.name = "Cast",
              .versions = {1, 6, 9, 13, 19, 21, 23, 24, 25, 28},
              .inputs = {{"input", "T1"}},
@@ -68,7 +74,8 @@ std::vector<Op> cast_ops() {
              .attributes = attributes_of_small_floats(),
              .traits = kElementwise,
              .infer = infer_cast,
-             .kernel = run_cast};
+             .kernel = run_cast,
+             .value_kernel = run_cast_of_text};
   cast.attributes.push_back({"to", AttributeKind::Int, std::nullopt, 6, kAnyVersion, true});
   Op cast_like = {.name = "CastLike",
                   .versions = {15, 19, 21, 23, 24, 25},
@@ -78,7 +85,8 @@ std::vector<Op> cast_ops() {
                   .attributes = attributes_of_small_floats(),
                   .traits = kElementwise,
                   .infer = infer_cast_like,
-                  .kernel = run_cast};
+                  .kernel = run_cast,
+                  .value_kernel = run_cast_of_text};
   return {cast, cast_like};
 }
 

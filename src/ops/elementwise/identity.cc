@@ -12,9 +12,6 @@ void infer_identity(InferContext& context) {
     context.outputs()[0].type = type;
     return;
   }
-  if (context.element(0) == DataType::String) {
-    context.fail_unsupported("elements of string have no kernels");
-  }
   context.set_output(0, context.element(0), context.input(0).type.shape);
   context.set_elements(0, context.input(0).elements);
 }
@@ -35,7 +32,7 @@ std::vector<Op> identity_ops() {
            .versions = {1, 13, 14, 16, 19, 21, 23, 24, 25},
            .inputs = {{"input", "T"}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypes | TypeSet{DataType::String}}},
+           .type_variables = {{"T", kAllTypesAndStrings}},
            .traits = kElementwise | kView | kKeepsZero,
            .infer = infer_identity,
            .flops = no_flops,

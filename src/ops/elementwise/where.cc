@@ -9,7 +9,6 @@ namespace {
 void infer_where(InferContext& context) {
   const DataType element =
       context.element(1) != DataType::Undefined ? context.element(1) : context.element(2);
-  if (element == DataType::String) context.fail_unsupported("elements of string have no kernels");
   context.set_output(0, element, broadcast_inputs(context));
   set_elementwise_elements(context, [](const std::vector<Dim>& arguments) -> std::optional<Dim> {
     const Dim& condition = arguments[0];
@@ -48,7 +47,7 @@ std::vector<Op> where_ops() {
            .versions = {9, 16},
            .inputs = {{"condition", "B"}, {"X", "T"}, {"Y", "T"}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"B", kBoolType}, {"T", kAllTypes | TypeSet{DataType::String}}},
+           .type_variables = {{"B", kBoolType}, {"T", kAllTypesAndStrings}},
            .traits = kElementwise,
            .infer = infer_where,
            .flops = no_flops,

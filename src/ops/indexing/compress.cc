@@ -83,7 +83,7 @@ std::vector<Op> compress_ops() {
            .versions = {9, 11, 28},
            .inputs = {{"input", "T"}, {"condition", "T1"}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypes}, {"T1", kBoolType}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"T1", kBoolType}},
            // Without an axis, the input is flattened.
            .attributes = {{"axis", AttributeKind::Int, std::nullopt}},
            .infer = infer_compress,

@@ -71,7 +71,7 @@ std::vector<Op> gather_ops() {
            .versions = {1, 11, 13},
            .inputs = {{"data", "T"}, {"indices", "Tind"}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypes}, {"Tind", kIndexTypes}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"Tind", kIndexTypes}},
            .attributes = {{"axis", AttributeKind::Int, int64_t{0}}},
            .infer = infer_gather,
            .flops = no_flops,

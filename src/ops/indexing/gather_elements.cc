@@ -40,7 +40,7 @@ std::vector<Op> gather_elements_ops() {
            .versions = {11, 13},
            .inputs = {{"data", "T"}, {"indices", "Tind"}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypes}, {"Tind", kIndexTypes}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"Tind", kIndexTypes}},
            .attributes = {{"axis", AttributeKind::Int, int64_t{0}}},
            .infer = infer_gather_elements,
            .flops = no_flops,

@@ -84,7 +84,7 @@ std::vector<Op> gather_nd_ops() {
            .versions = {11, 12, 13},
            .inputs = {{"data", "T"}, {"indices", "tensor(int64)"}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypes}, {"tensor(int64)", kInt64Type}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},
            .attributes = {{"batch_dims", AttributeKind::Int, int64_t{0}, 12}},
            .infer = infer_gather_nd,
            .flops = no_flops,

@@ -67,7 +67,7 @@ std::vector<Op> non_zero_ops() {
            .versions = {9, 13},
            .inputs = {{"X", "T"}},
            .outputs = {{"Y", "tensor(int64)"}},
-           .type_variables = {{"T", kAllTypes}, {"tensor(int64)", kInt64Type}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},
            .traits = kSizedByData,
            .infer = infer_non_zero,
            .flops = no_flops,

@@ -114,15 +114,16 @@ constexpr TypeSet kCountTypes =
 }  // namespace
 
 std::vector<Op> one_hot_ops() {
-  return {{.name = "OneHot",
-           .versions = {9, 11, 28},
-           .inputs = {{"indices", "T1"}, {"depth", "T2"}, {"values", "T3"}},
-           .outputs = {{"output", "T3"}},
-           .type_variables = {{"T1", kCountTypes}, {"T2", kCountTypes}, {"T3", kAllTypes}},
-           .attributes = {{"axis", AttributeKind::Int, int64_t{-1}}},
-           .infer = infer_one_hot,
-           .flops = no_flops,
-           .kernel = run_one_hot}};
+  return {
+      {.name = "OneHot",
+       .versions = {9, 11, 28},
+       .inputs = {{"indices", "T1"}, {"depth", "T2"}, {"values", "T3"}},
+       .outputs = {{"output", "T3"}},
+       .type_variables = {{"T1", kCountTypes}, {"T2", kCountTypes}, {"T3", kAllTypesAndStrings}},
+       .attributes = {{"axis", AttributeKind::Int, int64_t{-1}}},
+       .infer = infer_one_hot,
+       .flops = no_flops,
+       .kernel = run_one_hot}};
 }
 
 }  // namespace tessera::ops

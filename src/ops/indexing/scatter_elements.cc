@@ -40,7 +40,7 @@ std::vector<Op> scatter_elements_ops() {
            .versions = {11, 13, 16, 18},
            .inputs = {{"data", "T"}, {"indices", "Tind"}, {"updates", "T"}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypes}, {"Tind", kIndexTypes}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"Tind", kIndexTypes}},
            .attributes = {{"axis", AttributeKind::Int, int64_t{0}},
                           {"reduction", AttributeKind::String, std::string("none"), 16}},
            .infer = infer_scatter_elements,

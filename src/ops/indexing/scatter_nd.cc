@@ -63,7 +63,7 @@ std::vector<Op> scatter_nd_ops() {
            .versions = {11, 13, 16, 18},
            .inputs = {{"data", "T"}, {"indices", "tensor(int64)"}, {"updates", "T"}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypes}, {"tensor(int64)", kInt64Type}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},
            .attributes = {{"reduction", AttributeKind::String, std::string("none"), 16}},
            .infer = infer_scatter_nd,
            .flops = no_flops,

@@ -28,7 +28,12 @@ inline std::optional<Reduction> reduction_of(const Node& node) {
 }
 
 inline void check_reduction(const InferContext& context) {
-  if (reduction_of(context.node())) return;
+  const std::optional<Reduction> reduction = reduction_of(context.node());
+  if (reduction && *reduction != Reduction::None && context.element(0) == DataType::String) {
+    context.fail("expected reduction 'none' for strings, found '" +
+                 context.node().attributes.get_string("reduction") + "'");
+  }
+  if (reduction) return;
   context.fail(std::string("expected reduction 'none', 'add'") +
                (context.version() >= 18 ? ", 'mul', 'max' or 'min'" : " or 'mul'") + ", found '" +
                context.node().attributes.get_string("reduction") + "'");

@@ -1,6 +1,10 @@
 // MatMul with NumPy's semantics: the last two axes are matrices, the axes before them broadcast. A
 // vector is a matrix of one row (left) or one column (right), whose axis is dropped from the
 // result.
+#include "ops/matmul/mat_mul.h"
+
+#include <array>
+
 #include "ops/broadcast.h"
 #include "ops/matmul/dense_operand.h"
 #include "ops/op.h"
@@ -121,13 +125,6 @@ void multiply_batches(const KernelCall& call) {
                                 .store = store});
 }
 
-void run_mat_mul(const KernelCall& call) {
-  if (call.outputs[0].elements == 0) return;
-  visit_product_types(call.outputs[0].type, [&](auto tag, auto sum_tag) {
-    multiply_batches<typename decltype(tag)::type, typename decltype(sum_tag)::type>(call);
-  });
-}
-
 int64_t mat_mul_flops(const Node& node, std::span<const Type> inputs,
                       std::span<const Type> outputs) {
   const Dim depth = inputs[0].shape->back();
@@ -135,6 +132,23 @@ int64_t mat_mul_flops(const Node& node, std::span<const Type> inputs,
 }
 
 }  // namespace
+
+std::vector<Op> mat_mul_ops();
+
+void run_mat_mul(const KernelCall& call) {
+  if (call.outputs[0].elements == 0) return;
+  visit_product_types(call.outputs[0].type, [&](auto tag, auto sum_tag) {
+    multiply_batches<typename decltype(tag)::type, typename decltype(sum_tag)::type>(call);
+  });
+}
+
+std::optional<Shape> product_shape(const InferContext& context, size_t left, size_t right) {
+  static const Op kMatMul = std::move(mat_mul_ops().front());
+  const std::array inputs = {context.input(left), context.input(right)};
+  InferContext product(kMatMul, context.node(), inputs);
+  infer_mat_mul(product);
+  return product.outputs()[0].type.shape;
+}
 
 std::vector<Op> mat_mul_ops() {
   return {{.name = "MatMul",

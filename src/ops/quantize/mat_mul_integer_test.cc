@@ -1,0 +1,79 @@
+#include <random>
+
+#include "ops/quantize/bytes_test.h"
+
+namespace tessera::ops {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(MatMulInteger, IsExact) {
+  // The example of the standard.
+  const Tensor a = unsigned_bytes({4, 3}, {11, 7, 3, 10, 6, 2, 9, 5, 1, 8, 4, 0});
+  const Tensor b = unsigned_bytes({3, 2}, {1, 4, 2, 5, 3, 6});
+  const Tensor y = run_op("MatMulInteger", 10, {},
+                          {a, b, unsigned_bytes({1}, {12}), unsigned_bytes({1}, {0})})[0];
+  EXPECT_THAT(y.as<int32_t>(), ElementsAre(-38, -83, -44, -98, -50, -113, -56, -128));
+}
+
+TEST(MatMulInteger, HasZeroPointsByRowAndColumn) {
+  const Tensor a = unsigned_bytes({2, 2}, {1, 2, 3, 4});
+  const Tensor b = signed_bytes({2, 2}, {-1, 2, -3, 4});
+  const Tensor y = run_op("MatMulInteger", 10, {},
+                          {a, b, unsigned_bytes({2}, {1, 3}), signed_bytes({2}, {-1, 2})})[0];
+  // [[0, 1], [0, 1]] times [[0, 0], [-2, 2]]
+  EXPECT_THAT(y.as<int32_t>(), ElementsAre(-2, 2, -2, 2));
+  const Tensor rows = run_op("MatMulInteger", 10, {}, {a, b, unsigned_bytes({2, 1}, {1, 3})})[0];
+  EXPECT_THAT(rows.as<int32_t>(), ElementsAre(-3, 4, -3, 4));
+}
+
+TEST(MatMulInteger, SumsManyLargeProducts) {
+  const std::vector<uint8_t> large(10000, 255);
+  const Tensor y =
+      run_op("MatMulInteger", 10, {},
+             {unsigned_bytes({1, 10000}, large), unsigned_bytes({10000, 1}, large)})[0];
+  EXPECT_EQ(y.as<int32_t>()[0], 650250000);
+}
+
+TEST(MatMulInteger, RefusesZeroPointsThatDoNotFit) {
+  EXPECT_THAT(
+      error_of(ErrorKind::InvalidModel,
+               [] {
+                 infer_op("MatMulInteger", 10, {},
+                          {typed(DataType::UInt8, Shape{2, 3}), typed(DataType::UInt8, Shape{3, 4}),
+                           typed(DataType::UInt8, Shape{3})});
+               }),
+      AllOf(HasSubstr("'a_zero_point'"), HasSubstr("one element or 2, found 3")));
+}
+
+TEST(QLinearMatMul, RoundsOnce) {
+  // The example of the standard, for uint8.
+  const std::vector<Tensor> inputs = {
+      unsigned_bytes({2, 4}, {208, 236, 0, 238, 3, 214, 255, 29}),
+      floats({1}, {0.0066F}),
+      unsigned_bytes({1}, {113}),
+      unsigned_bytes({4, 3}, {152, 51, 244, 60, 26, 255, 0, 127, 246, 127, 254, 247}),
+      floats({1}, {0.00705F}),
+      unsigned_bytes({1}, {114}),
+      floats({1}, {0.0107F}),
+      unsigned_bytes({1}, {118})};
+  EXPECT_THAT(bytes(run_op("QLinearMatMul", 10, {}, inputs)[0]),
+              ElementsAre(168, 115, 255, 1, 66, 151));
+}
+
+TEST(QLinearMatMul, HasScalesByRowAndColumn) {
+  const std::vector<Tensor> inputs = {unsigned_bytes({2, 1}, {2, 2}),
+                                      floats({2}, {1, 2}),
+                                      unsigned_bytes({2}, {0, 1}),
+                                      signed_bytes({1, 2}, {3, 3}),
+                                      floats({2}, {1, 4}),
+                                      signed_bytes({2}, {0, 1}),
+                                      floats({}, {1}),
+                                      unsigned_bytes({}, {0})};
+  // Rows 2 and 1, times 1 and 2; columns 3 and 2, times 1 and 4.
+  EXPECT_THAT(bytes(run_op("QLinearMatMul", 21, {}, inputs)[0]), ElementsAre(6, 16, 6, 16));
+}
+
+}  // namespace
+}  // namespace tessera::ops

@@ -1,0 +1,73 @@
+#include "ops/quantize/quantization.h"
+
+#include <string>
+
+#include "ops/check_shape.h"
+
+namespace tessera::ops {
+namespace {
+
+int64_t block_of(const Node& node) {
+  const int64_t* const block = node.attributes.find_int("block_size");
+  return block == nullptr ? 0 : *block;
+}
+
+int64_t axis_of(const Node& node) {
+  const int64_t* const axis = node.attributes.find_int("axis");
+  return axis == nullptr ? 1 : *axis;  // before version 13 there is one scale
+}
+
+// Before version 13, and for tensors that fit any axis, a list of one scale is one scale.
+bool is_one(std::span<const int64_t> dims) { return element_count(dims) == 1 && dims.size() < 2; }
+
+void check_blocks(const InferContext& context, const Shape& shape, const Shape& scales, size_t axis,
+                  int64_t block) {
+  Shape expected = shape;
+  if (expected[axis].is_known()) {
+    expected[axis] = (expected[axis].value() + block - 1) / block;
+  } else {
+    expected[axis] = scales.size() == shape.size() ? scales[axis] : expected[axis];
+  }
+  check_shape(context, 1, expected);
+}
+
+}  // namespace
+
+ScaleLoop::ScaleLoop(std::span<const int64_t> dims, std::span<const int64_t> scale_dims,
+                     int64_t axis, int64_t block)
+    : is_single_(is_one(scale_dims)) {
+  if (is_single_) return;
+  const auto at = static_cast<size_t>(axis);
+  length_ = dims[at];
+  inner_ = element_count(dims.subspan(at + 1));
+  block_ = block;
+  if (block > 0) blocks_ = scale_dims[at];
+}
+
+void check_scales(const InferContext& context) {
+  const Node& node = context.node();
+  const int64_t block = block_of(node);
+  if (block < 0) {
+    context.fail("attribute 'block_size': expected at least 0, found " + std::to_string(block));
+  }
+  const Shape* scales = context.shape(1);
+  if (context.has_input(2) && context.shape(2) != nullptr && scales != nullptr) {
+    check_shape(context, 2, *scales);
+  }
+  const Shape* shape = context.shape(0);
+  if (shape == nullptr || scales == nullptr) return;
+  if (is_known(*scales) && is_one(dims_from(*scales))) return;
+  const auto rank = static_cast<int64_t>(shape->size());
+  const auto axis = static_cast<size_t>(context.normalized_axis(axis_of(node), rank));
+  if (block > 0) return check_blocks(context, *shape, *scales, axis, block);
+  check_shape(context, 1, Shape{(*shape)[axis]});
+}
+
+ScaleLoop scales_of(const KernelCall& call) {
+  const int64_t rank = call.inputs[0].rank();
+  const int64_t axis = axis_of(call.node);
+  return {call.inputs[0].dims, call.inputs[1].dims, axis < 0 ? axis + rank : axis,
+          block_of(call.node)};
+}
+
+}  // namespace tessera::ops

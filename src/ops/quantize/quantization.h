@@ -1,0 +1,72 @@
+// Shared by ops on quantised tensors: a real number is (integer - zero point) * scale.
+// https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "ops/op.h"
+
+namespace tessera::ops {
+
+inline constexpr TypeSet kByteTypes = {DataType::Int8, DataType::UInt8};
+inline constexpr TypeSet kQuantizedTypes = kByteTypes | TypeSet{DataType::Int16, DataType::UInt16};
+inline constexpr TypeSet kScaleTypes = {DataType::Float16, DataType::BFloat16, DataType::Float32};
+
+// Which scale an element has: the only one, that of its index on an axis, or that of its block
+// along the axis.
+class ScaleLoop {
+ public:
+  // `axis` is normalised; `block` is 0 for scales that are not of blocks. Shapes are those that
+  // check_scales() accepts.
+  ScaleLoop(std::span<const int64_t> dims, std::span<const int64_t> scale_dims, int64_t axis,
+            int64_t block);
+
+  // Calls body(begin, count, scale, step) for runs of elements that cover [begin, end): the scale
+  // of element begin + k has the index scale + k * step.
+  template <class Body>
+  void for_each_run(int64_t begin, int64_t end, const Body& body) const {
+    if (is_single_) return body(begin, end - begin, int64_t{0}, int64_t{0});
+    while (begin < end) {
+      const int64_t line = begin / inner_;
+      const int64_t at = begin % inner_;
+      const int64_t count = std::min(end - begin, inner_ - at);
+      const int64_t index = line % length_;
+      if (block_ == 0) {
+        body(begin, count, index, int64_t{0});
+      } else {
+        const int64_t row = line / length_ * blocks_ + index / block_;
+        body(begin, count, row * inner_ + at, int64_t{1});
+      }
+      begin += count;
+    }
+  }
+
+ private:
+  bool is_single_ = false;
+  int64_t length_ = 1;  // of the axis
+  int64_t inner_ = 1;   // elements for each index of the axis
+  int64_t block_ = 0;
+  int64_t blocks_ = 1;  // along the axis
+};
+
+// fail()s unless scales (input 1) and zero points (input 2) fit input 0: one, one for each index of
+// the axis, or one for each block along it.
+void check_scales(const InferContext& context);
+ScaleLoop scales_of(const KernelCall& call);
+
+// A number rounded to an integer, ties to even, plus a zero point, within the range of T. NaN
+// becomes the smallest one.
+template <class T>
+T quantized(double number, T zero_point) {
+  const double lowest = static_cast<double>(std::numeric_limits<T>::min()) - zero_point;
+  const double highest = static_cast<double>(std::numeric_limits<T>::max()) - zero_point;
+  const double limited = number > lowest ? std::min(number, highest) : lowest;
+  // Adding and subtracting it leaves no bits behind the point, for numbers of less than 2^51.
+  constexpr double kRounding = 0x1.8p52;
+  return static_cast<T>(static_cast<int64_t>(limited + kRounding - kRounding) + zero_point);
+}
+
+}  // namespace tessera::ops

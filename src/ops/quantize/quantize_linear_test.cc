@@ -1,0 +1,106 @@
+#include "base/tensor/float16.h"
+#include "ops/quantize/bytes_test.h"
+
+namespace tessera::ops {
+namespace {
+
+using testing::ElementsAre;
+
+Attributes quantization(int64_t axis, int64_t block = 0) {
+  Attributes attributes;
+  attributes.set("axis", axis);
+  if (block > 0) attributes.set("block_size", block);
+  return attributes;
+}
+
+TEST(QuantizeLinear, RoundsTiesToEvenAndSaturates) {
+  const Tensor x = floats({1, 3, 5, -1, 1000, -1000, kNan, kInfinity});
+  const Tensor y =
+      run_op("QuantizeLinear", 21, {}, {x, floats({}, {2}), unsigned_bytes({}, {10})})[0];
+  EXPECT_THAT(bytes(y), ElementsAre(10, 12, 12, 10, 255, 0, 0, 255));
+  const Tensor small =
+      run_op("QuantizeLinear", 21, {}, {x, floats({}, {2}), signed_bytes({}, {-3})})[0];
+  EXPECT_THAT(small.as<int8_t>(), ElementsAre(-3, -1, -1, -3, 127, -128, -128, 127));
+}
+
+TEST(QuantizeLinear, IsOfBytesWithoutAZeroPoint) {
+  const Tensor y = run_op("QuantizeLinear", 10, {}, {floats({3, -1}), floats({}, {1})})[0];
+  EXPECT_EQ(y.type(), DataType::UInt8);
+  EXPECT_THAT(bytes(y), ElementsAre(3, 0));
+  Attributes attributes;
+  attributes.set("output_dtype", int64_t{5});  // int16
+  EXPECT_EQ(run_op("QuantizeLinear", 21, attributes, {floats({3}), floats({}, {1})})[0].type(),
+            DataType::Int16);
+}
+
+TEST(QuantizeLinear, HasAScaleForEachIndexOfAnAxis) {
+  const Tensor x = floats({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const std::vector<Tensor> inputs = {x, floats({1, 2}), unsigned_bytes({2}, {0, 100})};
+  EXPECT_THAT(bytes(run_op("QuantizeLinear", 13, quantization(1), inputs)[0]),
+              ElementsAre(1, 2, 102, 102, 5, 6, 104, 104));
+  EXPECT_THAT(bytes(run_op("QuantizeLinear", 13, quantization(-1), inputs)[0]),
+              ElementsAre(1, 101, 3, 102, 5, 103, 7, 104));
+}
+
+TEST(QuantizeLinear, HasAScaleForEachBlock) {
+  const Tensor x = floats({1, 5}, {1, 2, 3, 4, 5});
+  EXPECT_THAT(
+      bytes(run_op("QuantizeLinear", 21, quantization(1, 2), {x, floats({1, 3}, {1, 2, 5})})[0]),
+      ElementsAre(1, 2, 2, 2, 1));
+  const Tensor columns = floats({3, 2}, {2, 4, 6, 8, 10, 12});
+  EXPECT_THAT(bytes(run_op("QuantizeLinear", 21, quantization(0, 2),
+                           {columns, floats({2, 2}, {1, 2, 10, 4})})[0]),
+              ElementsAre(2, 2, 6, 4, 1, 3));
+}
+
+TEST(QuantizeLinear, DividesInTheTypeOfTheScale) {
+  const auto half = [](float value) {
+    return Tensor::from<Float16>(DataType::Float16, {}, std::vector{Float16(value)});
+  };
+  // 0.1 as float16 is 0.09998; 10 / that is 100.02, and 100 in float16 (steps of 0.0625).
+  EXPECT_THAT(bytes(run_op("QuantizeLinear", 19, {}, {half(10.05F), half(0.1F)})[0]),
+              ElementsAre(100));
+}
+
+TEST(DequantizeLinear, SubtractsAndMultiplies) {
+  const Tensor x = signed_bytes({3}, {-128, 0, 127});
+  EXPECT_THAT(values(run_op("DequantizeLinear", 10, {},
+                            {x, floats({}, {0.5F}), signed_bytes({}, {-1})})[0]),
+              ElementsAre(-63.5F, 0.5F, 64));
+  const Tensor wide =
+      Tensor::from<int32_t>(DataType::Int32, {1}, std::vector<int32_t>{-2147483647});
+  EXPECT_THAT(values(run_op("DequantizeLinear", 10, {}, {wide, floats({}, {1})})[0]),
+              ElementsAre(-2147483648.0F));
+  EXPECT_THAT(values(run_op("DequantizeLinear", 13, quantization(0),
+                            {signed_bytes({2}, {1, 1}), floats({2, 3})})[0]),
+              ElementsAre(2, 3));
+}
+
+TEST(DequantizeLinear, UndoesQuantizeLinear) {
+  std::vector<uint8_t> all(256);
+  for (size_t index = 0; index < all.size(); ++index) all[index] = static_cast<uint8_t>(index);
+  const Tensor x = unsigned_bytes({256}, all);
+  const Tensor scale = floats({}, {0.037F});
+  const Tensor zero = unsigned_bytes({}, {77});
+  const Tensor real = run_op("DequantizeLinear", 21, {}, {x, scale, zero})[0];
+  EXPECT_EQ(bytes(run_op("QuantizeLinear", 21, {}, {real, scale, zero})[0]), all);
+}
+
+TEST(QuantizeLinear, RefusesScalesThatDoNotFit) {
+  const auto error = [](const Shape& scales, Attributes attributes) {
+    return error_of(ErrorKind::InvalidModel, [&] {
+      infer_op("QuantizeLinear", 21, std::move(attributes),
+               {typed(DataType::Float32, Shape{2, 3}), typed(DataType::Float32, scales)});
+    });
+  };
+  EXPECT_THAT(error(Shape{2}, quantization(1)), HasSubstr("expected shape [3]"));
+  EXPECT_THAT(error(Shape{2, 3}, quantization(1)), HasSubstr("expected shape [3]"));
+  EXPECT_THAT(error(Shape{2, 3}, quantization(1, 2)), HasSubstr("expected shape [2x2]"));
+  EXPECT_THAT(error(Shape{3}, quantization(2)), HasSubstr("expected an axis"));
+  Attributes wrong;
+  wrong.set("output_dtype", int64_t{1});
+  EXPECT_THAT(error(Shape{}, wrong), HasSubstr("attribute 'output_dtype'"));
+}
+
+}  // namespace
+}  // namespace tessera::ops

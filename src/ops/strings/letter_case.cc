@@ -1,0 +1,54 @@
+#include "ops/strings/letter_case.h"
+
+#include <wctype.h>
+
+#include <cstdint>
+
+#include "base/text/utf8.h"
+
+namespace tessera::ops {
+namespace {
+
+template <class Map>
+std::string mapped(std::string_view text, const Map& map) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const CodePoint found = first_code_point(text);
+    if (found.bytes == 0) {
+      result += text.front();
+      text.remove_prefix(1);
+      continue;
+    }
+    append_code_point(map(found.number), result);
+    text.remove_prefix(found.bytes);
+  }
+  return result;
+}
+
+}  // namespace
+
+LetterCase::LetterCase(const std::string& locale_name) {
+  // Without a name newlocale() would obey the environment.
+  for (const std::string& name : {locale_name + ".UTF-8", locale_name, std::string("C.UTF-8")}) {
+    if (locale_name.empty() && name != "C.UTF-8") continue;
+    locale_.reset(newlocale(LC_CTYPE_MASK, name.c_str(), nullptr));
+    if (locale_ != nullptr) return;
+  }
+}
+
+std::string LetterCase::upper(std::string_view text) const {
+  return mapped(text, [&](uint32_t letter) {
+    if (locale_ != nullptr) return static_cast<uint32_t>(towupper_l(letter, locale_.get()));
+    return letter >= 'a' && letter <= 'z' ? letter - 'a' + 'A' : letter;
+  });
+}
+
+std::string LetterCase::lower(std::string_view text) const {
+  return mapped(text, [&](uint32_t letter) {
+    if (locale_ != nullptr) return static_cast<uint32_t>(towlower_l(letter, locale_.get()));
+    return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter;
+  });
+}
+
+}  // namespace tessera::ops

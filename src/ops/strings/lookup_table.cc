@@ -1,0 +1,110 @@
+#include "ops/strings/lookup_table.h"
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/errors/check.h"
+#include "ops/visit_type.h"
+
+namespace tessera::ops {
+namespace {
+
+constexpr int64_t kNotFound = -1;
+
+template <class T>
+uint64_t bits_of(T number) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(number)) number = std::numeric_limits<T>::quiet_NaN();
+  }
+  uint64_t bits = 0;
+  std::memcpy(&bits, &number, sizeof(number));
+  return bits;
+}
+
+// Calls `use` for each element, as text or as bits.
+template <class Use>
+void for_each_key(const Tensor& keys, const Use& use) {
+  if (keys.type() == DataType::String) {
+    for (const std::string& key : keys.as<std::string>()) use(std::string_view(key));
+    return;
+  }
+  visit_numeric(keys.type(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (const T key : keys.as<T>()) use(bits_of(key));
+  });
+}
+
+void copy_element(const Tensor& from, int64_t from_index, Tensor& to, int64_t to_index) {
+  const auto source = static_cast<size_t>(from_index);
+  const auto target = static_cast<size_t>(to_index);
+  if (from.type() == DataType::String) {
+    to.mutable_as<std::string>()[target] = from.as<std::string>()[source];
+    return;
+  }
+  const auto bytes = static_cast<size_t>(element_bytes(from.type()));
+  std::memcpy(static_cast<std::byte*>(to.mutable_data()) + target * bytes,
+              static_cast<const std::byte*>(from.data()) + source * bytes, bytes);
+}
+
+}  // namespace
+
+LookUpTable::LookUpTable(Tensor keys, Tensor values, Tensor missing)
+    : keys_(std::move(keys)), values_(std::move(values)), missing_(std::move(missing)) {
+  TESSERA_CHECK(keys_.elements() == values_.elements() && missing_.elements() == 1 &&
+                    (values_.is_empty() || missing_.type() == values_.type()),
+                "type rules check the attributes");
+  int64_t index = 0;
+  if (keys_.is_empty()) return;
+  for_each_key(keys_, [&](auto key) {
+    if constexpr (std::is_same_v<decltype(key), uint64_t>) {
+      numbers_.try_emplace(key, index++);
+    } else {
+      words_.try_emplace(key, index++);
+    }
+  });
+}
+
+int64_t LookUpTable::find(std::string_view key) const {
+  const auto found = words_.find(key);
+  return found == words_.end() ? kNotFound : found->second;
+}
+
+int64_t LookUpTable::find(uint64_t bits) const {
+  const auto found = numbers_.find(bits);
+  return found == numbers_.end() ? kNotFound : found->second;
+}
+
+Tensor LookUpTable::look_up(const Tensor& input) const {
+  Tensor output(missing_.type(), input.dims());
+  int64_t index = 0;
+  for_each_key(input, [&](auto key) {
+    const int64_t found = find(key);
+    if (found == kNotFound) {
+      copy_element(missing_, 0, output, index++);
+    } else {
+      copy_element(values_, found, output, index++);
+    }
+  });
+  return output;
+}
+
+Tensor tensor_of_list(const Attributes& attributes, std::string_view name) {
+  const auto dims_of = [](const auto& list) { return std::vector<int64_t>{std::ssize(list)}; };
+  if (const auto* words = attributes.find_strings(name)) {
+    return Tensor::strings(dims_of(*words), *words);
+  }
+  if (const auto* integers = attributes.find_ints(name)) {
+    return Tensor::from<int64_t>(DataType::Int64, dims_of(*integers), *integers);
+  }
+  if (const auto* floats = attributes.find_floats(name)) {
+    return Tensor::from<float>(DataType::Float32, dims_of(*floats), *floats);
+  }
+  return {};
+}
+
+}  // namespace tessera::ops
