@@ -5,7 +5,7 @@ The model (silero-vad, MIT; see README.md) gets 512 samples, the last 64 samples
 state, which it gives back. The state stays in one memory, which each run reads and writes; so do the
 samples. Without a WAV file (16 kHz, mono, 16 bits) it listens to noise with a voice-like buzz in it.
 
-example: PYTHONPATH=build/release/python .venv/bin/python examples/10_voice/voice.py silero_vad.onnx"""
+example: PYTHONPATH=build/release/python .venv/bin/python examples/10_voice/voice.py silero_vad_16k_op15.onnx"""
 
 import argparse
 import sys
@@ -70,7 +70,7 @@ class Listener:
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="silero_vad.onnx")
+    parser.add_argument("model", help="silero_vad_16k_op15.onnx")
     parser.add_argument("wav", nargs="?", help="what to listen to (default: a made sound)")
     parser.add_argument("--chunks", type=int, default=1000,
                         help="of 32 ms, of the made sound (default: 1000)")

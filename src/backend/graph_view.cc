@@ -43,7 +43,8 @@ void tessera_graph::fill_values() {
     abi.producer = -1;
     abi.type.data_type = static_cast<int32_t>(value.type.element);
     abi.type.rank = -1;
-    if (value.type.shape) {
+    // The host runs nodes of strings itself; no kernel gets memory for them.
+    if (value.type.shape && value.type.element != tessera::DataType::String) {
       dims_[index] = tessera::dims_or_unknown(*value.type.shape);
       abi.type.rank = static_cast<int32_t>(dims_[index].size());
     }

@@ -113,13 +113,24 @@ Tensor draw(const TensorType& type, uint64_t seed) {
   return drawn;
 }
 
+// A word that can be cast to a number, too.
+Tensor numbers_as_text(const std::vector<int64_t>& dims) {
+  return Tensor::strings(dims,
+                         std::vector<std::string>(static_cast<size_t>(element_count(dims)), "0"));
+}
+
 }  // namespace
 
 std::vector<Tensor> draw_inputs(const Graph& graph, uint64_t seed) {
   std::vector<Tensor> inputs;
   for (const ValueId id : graph.inputs) {
-    const std::optional<TensorType> type = known_type(graph[id].type);
-    inputs.push_back(type ? draw(*type, seed++) : Tensor());
+    const Type& declared = graph[id].type;
+    const std::optional<TensorType> type = known_type(declared);
+    if (declared.is_known_tensor() && declared.element == DataType::String) {
+      inputs.push_back(numbers_as_text(dims_from(*declared.shape)));
+    } else {
+      inputs.push_back(type ? draw(*type, seed++) : Tensor());
+    }
   }
   return inputs;
 }

@@ -51,12 +51,16 @@ void check_scales(const InferContext& context) {
     context.fail("attribute 'block_size': expected at least 0, found " + std::to_string(block));
   }
   const Shape* scales = context.shape(1);
-  if (context.has_input(2) && context.shape(2) != nullptr && scales != nullptr) {
+  const auto is_single = [](const Shape* given) {
+    return given != nullptr && is_known(*given) && is_one(dims_from(*given));
+  };
+  const bool has_zeros = context.has_input(2) && scales != nullptr;
+  if (has_zeros && !(is_single(scales) && is_single(context.shape(2)))) {
     check_shape(context, 2, *scales);
   }
   const Shape* shape = context.shape(0);
   if (shape == nullptr || scales == nullptr) return;
-  if (is_known(*scales) && is_one(dims_from(*scales))) return;
+  if (is_single(scales)) return;
   const auto rank = static_cast<int64_t>(shape->size());
   const auto axis = static_cast<size_t>(context.normalized_axis(axis_of(node), rank));
   if (block > 0) return check_blocks(context, *shape, *scales, axis, block);

@@ -23,6 +23,12 @@ TEST(QuantizeLinear, RoundsTiesToEvenAndSaturates) {
   EXPECT_THAT(small.as<int8_t>(), ElementsAre(-3, -1, -1, -3, 127, -128, -128, 127));
 }
 
+TEST(QuantizeLinear, TakesAListOfOneScale) {
+  const Tensor y = run_op("QuantizeLinear", 13, {},
+                          {floats({2, 1}, {3, 4}), floats({1}, {1}), unsigned_bytes({}, {5})})[0];
+  EXPECT_THAT(bytes(y), ElementsAre(8, 9));
+}
+
 TEST(QuantizeLinear, IsOfBytesWithoutAZeroPoint) {
   const Tensor y = run_op("QuantizeLinear", 10, {}, {floats({3, -1}), floats({}, {1})})[0];
   EXPECT_EQ(y.type(), DataType::UInt8);

@@ -25,8 +25,8 @@ def model_file(tmp_path_factory):
     if done.returncode != 0:
         pytest.skip(f"no package server has {WHEEL}: {done.stderr.strip().splitlines()[-1:]}")
     wheel, = folder.glob("*.whl")
-    zipfile.ZipFile(wheel).extract("silero_vad/data/silero_vad.onnx", folder)
-    return folder / "silero_vad" / "data" / "silero_vad.onnx"
+    zipfile.ZipFile(wheel).extract("silero_vad/data/silero_vad_16k_op15.onnx", folder)
+    return folder / "silero_vad" / "data" / "silero_vad_16k_op15.onnx"
 
 
 def load_example():
