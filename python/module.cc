@@ -121,6 +121,9 @@ void end_background_tasks_at_exit() {
 }  // namespace tessera::python
 
 NB_MODULE(_core, module) {
+  // A global that holds a model whose `log` is a function of the same module is a cycle that Python
+  // does not see; at the end of the process nothing of it matters.
+  nb::set_leak_warnings(false);
   module.doc() = "The compiled part of tessera; import tessera instead.";
   nb::register_exception_translator(tessera::python::raise_error);
   module.def("version", &tessera::version, "The version of the library: three numbers with dots.");

@@ -1,10 +1,12 @@
 """Shared by all Python tests: paths of the programs, and the module of the same build."""
 
 import importlib
+import math
 import os
 import pathlib
 import signal
 import sys
+import time
 
 import pytest
 from programs import json_of
@@ -17,6 +19,8 @@ def pytest_addoption(parser):
                      help="folder of the built programs, relative to the project")
     parser.addoption("--long", action="store_true",
                      help="the long versions of tests that have one (make test-long)")
+    parser.addoption("--end", type=float, default=math.inf, metavar="SECONDS",
+                     help="a time in seconds since 1970, after which no test begins: it is skipped")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -43,6 +47,11 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "alone: measures, interrupts or watches the clock: no other test runs beside it")
     stop_being_deaf()
+
+
+def pytest_runtest_setup(item):
+    if time.time() > item.config.getoption("--end"):
+        pytest.skip("no time left")
 
 
 def stop_being_deaf():

@@ -40,8 +40,8 @@ constexpr Row kInexact[] = {
 constexpr int64_t kMostAdditions = 32;
 // The error bound of sums of squares is 5 units in the last place; 17 equal elements exceed it.
 constexpr int64_t kMostAdditionsOfSquares = 16;
-// Neighbours in the last two axes are added in this number of parts.
-constexpr int64_t kParts = 16;
+// Neighbours in the last two axes are added in as many parts as a vector has elements.
+int64_t parts_of_sums() { return __builtin_cpu_supports("avx512f") ? 16 : 8; }
 // Rows that are normalised: 1,024 equal elements reach the bound.
 constexpr int64_t kLongestRow = 1000;
 
@@ -91,8 +91,9 @@ int64_t additions_of(const Node& node) {
     is_inside = is_inside && is_summed[axis];
     if (is_summed[axis] && axis + 2 >= dims.size()) in_parts *= dims[axis];
   }
-  if (in_parts < kParts) return all;
-  return in_parts / kParts + 3 * (in_parts % kParts) + all / in_parts - 1;
+  const int64_t parts = parts_of_sums();
+  if (in_parts < parts) return all;
+  return in_parts / parts + 3 * (in_parts % parts) + all / in_parts - 1;
 }
 
 std::string explain_length(int64_t additions, int64_t most, int64_t elements) {

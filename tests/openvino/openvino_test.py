@@ -3,12 +3,14 @@ networks compute the same as elsewhere."""
 
 import concurrent.futures
 import json
+import pathlib
 
 import numpy as np
 import pytest
 from programs import json_of, run_program, run_python
 from small_models import model_bytes, model_of, node, save_model
 
+HAS_AVX512 = "avx512f" in pathlib.Path("/proc/cpuinfo").read_text()
 SIDE = 24
 CHANNELS = 40
 LAYERS = 4
@@ -360,8 +362,13 @@ def test_a_sum_without_parts_is_short(tessera, openvino, shape, axes):
     ((32,), [0]), ((32, 4), [0]), ((2, 32, 3, 5), [1]), ((1, 32, 1, 1), [1]), ((8, 8, 8), [0, 1, 2])])
 def test_a_sum_of_rows_or_of_few_elements_is_within_its_bound(tessera, openvino, shape, axes):
     random = np.random.default_rng(8)
-    nodes = [node("Abs", "x", "a"), node("ReduceMean", "a", "y", axes=axes)]
+    nodes = [node("Abs", "x", "a"), node("ReduceMean", "a", "y", "sum", axes=axes)]
     model = load_nodes(tessera, nodes, shape, opset=11)
+    # In vectors of 8 elements, these are sums of more than 32 additions in a row.
+    if np.prod([shape[axis] for axis in axes]) in (512, 196) and len(axes) < 3 and not HAS_AVX512:
+        with pytest.raises(tessera.Error, match="is not exact enough: it adds up"):
+            model.bind(pins=[tessera.Pin("sum", "openvino")])
+        return
     executor = model.bind(pins=[tessera.Pin("*", "openvino")])
     for turn in range(200):
         # Equal elements are the worst case: each addition rounds in the same direction.

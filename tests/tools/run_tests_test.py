@@ -1,5 +1,9 @@
 """tools/run_tests counts what GoogleTest and pytest report."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from load_tool import load_tool
 
@@ -45,7 +49,7 @@ def clock(monkeypatch):
     monkeypatch.setattr(run_tests.time, "monotonic", lambda: Clock.now)
     monkeypatch.setattr(run_tests, "unit_test_programs", lambda preset: programs)
     monkeypatch.setattr(run_tests, "run_pytest",
-                        lambda preset, folders, jobs: run_tests.Counts(passed=1))
+                        lambda *arguments: run_tests.Counts(passed=1))
     monkeypatch.setattr(run_tests, "run_program", run_program)
     return Clock
 
@@ -161,3 +165,17 @@ def test_a_part_that_breaks_does_not_hide_the_rest():
 
 def test_an_unknown_base_means_that_everything_may_have_changed():
     assert run_tests.changed_files("no-such-branch") is None
+
+
+def test_after_the_end_tests_are_skipped(tmp_path):
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    (folder / "conftest.py").write_text((run_tests.ROOT / "tests" / "conftest.py").read_text())
+    (folder / "programs.py").write_text("json_of = None\n")
+    (folder / "some_test.py").write_text("def test_one():\n    pass\n")
+    (folder / "pytest.ini").write_text("[pytest]\npython_files = *_test.py\n")
+    for end, expected in (("1", "1 skipped"), ("9e9", "1 passed")):
+        done = subprocess.run([sys.executable, "-m", "pytest", "-q", "--end", end, folder],
+                              cwd=folder, capture_output=True, text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": str(folder)})
+        assert expected in done.stdout, done.stdout + done.stderr

@@ -33,27 +33,36 @@ void check_per_axis(const InferContext& context, size_t zeros, const Shape* shap
   if (!context.has_input(zeros)) return;
   const Shape* const given = context.shape(zeros);
   if (given == nullptr || shape == nullptr || given->empty()) return;
-  if (given->size() == 1 && given->front() == Dim(1)) return;
+  const bool may_be_one = given->size() == 1 && (!given->front().is_known() || given->front() == 1);
+  if (may_be_one) return;
   const auto rank = static_cast<int64_t>(shape->size());
   const bool has_axis = axis && (*axis < 0 ? *axis + rank >= 0 : *axis < rank);
   if (given->size() == 1 && has_axis) {
     const Dim& length = (*shape)[static_cast<size_t>(*axis < 0 ? *axis + rank : *axis)];
-    if (!length.is_known() || !given->front().is_known() || length == given->front()) return;
+    if (!length.is_known() || length == given->front()) return;
     context.fail_input(zeros,
                        "expected one element or " + length.text() + ", found " + text(*given));
   }
-  if (given->size() > 1 && axis && can_broadcast_to(*given, *shape)) return;
+  if (given->size() > 1 && axis && *axis < 0 && can_broadcast_to(*given, *shape)) {
+    // Along the other axis of the matrix, products are summed.
+    const Dim& other = (*given)[given->size() - (*axis == -1 ? 2 : 1)];
+    if (!other.is_known() || other == 1) return;
+  }
   context.fail_input(
       zeros, "expected one element" +
                  (axis ? " or a shape that can be broadcast to " + text(*shape) : std::string()) +
                  ", found " + text(*given));
 }
 
-std::vector<int64_t> per_axis_dims(const TensorView& input, int64_t rank,
-                                   std::optional<int64_t> axis) {
-  std::vector<int64_t> dims(input.dims.begin(), input.dims.end());
+std::pmr::vector<int64_t> per_axis_dims(const TensorView& input, int64_t rank,
+                                        std::optional<int64_t> axis,
+                                        std::pmr::memory_resource& memory) {
+  std::pmr::vector<int64_t> dims(input.dims.begin(), input.dims.end(), &memory);
   if (dims.size() != 1) return dims;
-  if (dims[0] == 1 || !axis) return {};
+  if (dims[0] == 1 || !axis) {
+    dims.clear();
+    return dims;
+  }
   const int64_t at = *axis < 0 ? *axis + rank : *axis;
   dims.resize(static_cast<size_t>(rank - at), 1);
   return dims;
@@ -65,7 +74,8 @@ std::pmr::vector<double> centred(const KernelCall& call, size_t input, size_t ze
   std::pmr::vector<double> numbers = numbers_of(bytes, call.scratch);
   if (!call.has_input(zeros)) return numbers;
   const std::pmr::vector<double> points = numbers_of(call.inputs[zeros], call.scratch);
-  const std::vector<int64_t> dims = per_axis_dims(call.inputs[zeros], bytes.rank(), axis);
+  const std::pmr::vector<int64_t> dims =
+      per_axis_dims(call.inputs[zeros], bytes.rank(), axis, call.scratch);
   const BroadcastLoop loop(bytes.dims, {dims}, &call.scratch);
   loop.for_each_run(0, bytes.elements, [&](const BroadcastLoop::Run& run) {
     for (int64_t index = 0; index < run.length; ++index) {
@@ -98,10 +108,10 @@ void store_requantized(const KernelCall& call, std::span<const double> sums,
   const std::pmr::vector<double> right = scales(form.right_scale);
   const auto scale = static_cast<float>(scales(form.scale)[0]);
   const auto rank = static_cast<int64_t>(output.dims.size());
-  const std::vector<int64_t> left_dims =
-      per_axis_dims(call.inputs[form.left_scale], rank, form.left_axis);
-  const std::vector<int64_t> right_dims =
-      per_axis_dims(call.inputs[form.right_scale], rank, form.right_axis);
+  const std::pmr::vector<int64_t> left_dims =
+      per_axis_dims(call.inputs[form.left_scale], rank, form.left_axis, call.scratch);
+  const std::pmr::vector<int64_t> right_dims =
+      per_axis_dims(call.inputs[form.right_scale], rank, form.right_axis, call.scratch);
   const BroadcastLoop loop(output.dims, {left_dims, right_dims}, &call.scratch);
   visit_byte(output.type, [&](auto tag) {
     using T = typename decltype(tag)::type;

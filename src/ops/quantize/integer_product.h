@@ -12,14 +12,16 @@
 
 namespace tessera::ops {
 
-// fail()s unless input `zeros` is one number, one for each index of `axis` of a tensor of `shape`
-// (nullopt: there is none), or broadcasts to that tensor. `axis` may count from the end.
+// fail()s unless input `zeros` is one number or one for each index of `axis` of a tensor of `shape`
+// (nullopt: there is none). If `axis` counts from the end, it is that of a matrix, and there may be
+// a tensor with one number for each of its rows or columns.
 void check_per_axis(const InferContext& context, size_t zeros, const Shape* shape,
                     std::optional<int64_t> axis);
 
 // The dimensions with which such an input broadcasts to a tensor of `rank`.
-std::vector<int64_t> per_axis_dims(const TensorView& input, int64_t rank,
-                                   std::optional<int64_t> axis);
+std::pmr::vector<int64_t> per_axis_dims(const TensorView& input, int64_t rank,
+                                        std::optional<int64_t> axis,
+                                        std::pmr::memory_resource& memory);
 
 // The elements of an input of bytes, minus its zero points, which may be left out.
 std::pmr::vector<double> centred(const KernelCall& call, size_t input, size_t zeros,

@@ -43,6 +43,9 @@ void run_integers(const KernelCall& call) { store_sums(call, product(call, 0, 1,
 
 void infer_quantized_product(InferContext& context) {
   infer_product(context, 0, 3, 2, 5, context.element(7));
+  const Shape* const rows = context.shape(0);
+  check_per_axis(context, 1, rows, rows == nullptr ? std::nullopt : rows_of(rows->size()));
+  check_per_axis(context, 4, context.shape(3), kColumns);
   check_per_axis(context, 6, context.shape(6), std::nullopt);
   check_per_axis(context, 7, context.shape(7), std::nullopt);
 }

@@ -47,6 +47,19 @@ TEST(MatMulInteger, RefusesZeroPointsThatDoNotFit) {
       AllOf(HasSubstr("'a_zero_point'"), HasSubstr("one element or 2, found 3")));
 }
 
+TEST(MatMulInteger, RefusesAZeroPointForEachElement) {
+  const auto error = [](const Shape& of_left, const Shape& of_right) {
+    return error_of(ErrorKind::InvalidModel, [&] {
+      infer_op("MatMulInteger", 10, {},
+               {typed(DataType::UInt8, Shape{2, 3}), typed(DataType::UInt8, Shape{3, 4}),
+                typed(DataType::UInt8, of_left), typed(DataType::UInt8, of_right)});
+    });
+  };
+  EXPECT_THAT(error(Shape{2, 3}, Shape{}), HasSubstr("'a_zero_point'"));
+  EXPECT_THAT(error(Shape{2, 1}, Shape{3, 4}), HasSubstr("'b_zero_point'"));
+  EXPECT_THAT(error(Shape{0}, Shape{}), HasSubstr("one element or 2, found 0"));
+}
+
 TEST(QLinearMatMul, RoundsOnce) {
   // The example of the standard, for uint8.
   const std::vector<Tensor> inputs = {

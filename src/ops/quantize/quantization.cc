@@ -24,7 +24,8 @@ void check_blocks(const InferContext& context, const Shape& shape, const Shape& 
                   int64_t block) {
   Shape expected = shape;
   if (expected[axis].is_known()) {
-    expected[axis] = (expected[axis].value() + block - 1) / block;
+    const int64_t length = expected[axis].value();
+    expected[axis] = length / block + (length % block == 0 ? 0 : 1);
   } else {
     expected[axis] = scales.size() == shape.size() ? scales[axis] : expected[axis];
   }
