@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 from programs import run_program
-from small_models import model_of, node, normal, tensor_type
+from small_models import model_of, node, normal, save_model, tensor_type
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "formats" / "json.md"
@@ -141,6 +141,14 @@ def ask(tessera_binary, tmp_path):
     return call
 
 
+def conditional(path):
+    """A model with nested graphs."""
+    branches = {name: model_of([node(op, "x", "t")], {}, "t").graph
+                for name, op in (("then_branch", "Neg"), ("else_branch", "Abs"))}
+    return save_model(path, [node("If", "c", "y", **branches)],
+                      {"c": tensor_type(onnx.TensorProto.BOOL, ()), "x": [2]}, "y")
+
+
 def run_all(ask, model, tmp_path, bin_dir):
     """Runs every command in all forms that print different keys."""
     seeded = (*SHAPE, "--random", "1")
@@ -154,6 +162,8 @@ def run_all(ask, model, tmp_path, bin_dir):
     ask("tessera run", "run", model, *seeded, *QUICK, "--expect", f"#1={expected}", code=1)
     ask("tessera bench", "bench", model, *SHAPE, *QUICK, "--seconds", "0.01", "--no-optimize")
     ask("tessera explain", "explain", model, *SHAPE, *QUICK, "--runs", "2", "--no-optimize")
+    ask("tessera explain", "explain", conditional(tmp_path / "nested.onnx"), "--random", "1", "--runs",
+        "1", "--no-optimize")
     tuned = ask("tessera tune", "tune", model, *SHAPE, *QUICK, "--all", "--output", tmp_path / "costs.json")
     assert tuned["placement"]["predicted_us"] > 0
     ask("tessera tune --dry-run", "tune", model, *SHAPE, *QUICK, "--dry-run")

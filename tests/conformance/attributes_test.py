@@ -19,7 +19,24 @@ from programs import json_of
 from small_models import node
 
 # Attributes that decide only types or nothing, or whose ops no plug-in computes.
+_WINDOW = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+_SCALES = ("axis", "block_size", "output_dtype", "precision", "saturate")
 WITHOUT_ROW = {
+    **{(op, name): "strings and words, which the host runs: the tests of src/ops/strings"
+       for op, names in (("RegexFullMatch", ("pattern",)),
+                         ("StringNormalizer", ("case_change_action", "is_case_sensitive", "locale", "stopwords")),
+                         ("StringSplit", ("delimiter", "maxsplit")),
+                         ("TfIdfVectorizer", ("max_gram_length", "max_skip_count", "min_gram_length", "mode",
+                                              "ngram_counts", "ngram_indexes", "pool_int64s",
+                                              "pool_strings", "weights")))
+       for name in names},
+    **{(op, name): "integers, which the reference alone computes: the tests of src/ops/quantize"
+       for op, names in (("ConvInteger", (*_WINDOW, "x_zero_point", "w_zero_point")),
+                         ("QLinearConv", (*_WINDOW, "B")),
+                         ("MatMulInteger", ("a_zero_point", "b_zero_point")),
+                         ("QuantizeLinear", (*_SCALES, "y_zero_point")),
+                         ("DequantizeLinear", (*_SCALES, "x_zero_point")))
+       for name in names},
     **{(op, name): "a nested graph or its ports, which the host runs: "
                   "the tests of src/ops/control_flow"
        for op, names in (("If", ("then_branch", "else_branch")), ("Loop", ("body", "M", "cond")),

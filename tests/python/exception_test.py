@@ -66,7 +66,7 @@ ROWS = {
     "an unknown name": (lambda x: {"x": x, "z": x}, "input 'z'.*it has.*x"),
     "nothing": (lambda x: {}, "input 'x'.*found none"),
     "None": (lambda x: {"x": None}, "input 'x'.*NoneType of dtype object"),
-    "text": (lambda x: {"x": "abc"}, "input 'x'.*str of dtype str"),
+    "text": (lambda x: {"x": "abc"}, "input 'x'.*expected float32 .*, found string scalar"),
     "objects": (lambda x: {"x": np.array([{}, []], object)}, "input 'x'.*dtype object"),
     "complex numbers": (lambda x: {"x": x.astype(np.complex64)}, "input 'x'.*dtype complex64"),
     "dates": (lambda x: {"x": np.array(["2020-01-01"], "M8[D]")}, "input 'x'.*datetime64"),

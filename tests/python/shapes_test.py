@@ -325,7 +325,8 @@ def test_networks_take_any_length(tessera, name, tables, tmp_path, capsys, reque
     # The bound length, a family, and another one for the length at which tables are read as a whole.
     assert len(shapes.plans) <= 3
     assert shapes.arena_bytes >= max(plan.arena_bytes for plan in shapes.plans)
-    assert all(plan.pack_bytes == shapes.plans[0].pack_bytes for plan in shapes.plans)
+    # The plans share their packs; for few rows, a library may read all weights as they are.
+    assert len({plan.pack_bytes for plan in shapes.plans} - {0}) <= 1
 
     def seconds(*turn):
         times = []

@@ -86,14 +86,22 @@ HWY_INLINE LaneSums sums_around(const float* HWY_RESTRICT from, int64_t count, f
     square = hn::MulAdd(x, x, square);
   };
   int64_t index = 0;
-  // Four sums, each of a quarter of the terms, have a quarter of the rounding errors.
-  for (; index + 4 * lanes <= count; index += 4 * lanes) {
+  // No sum is of more than kChunkSteps vectors: each addition rounds.
+  const bool is_long = count > 2 * kChunkSteps * lanes;
+  for (; is_long && index + 4 * lanes <= count; index += 4 * lanes) {
     take(index, plain, squares);
     take(index + lanes, second_plain, second_squares);
     take(index + 2 * lanes, third_plain, third_squares);
     take(index + 3 * lanes, fourth_plain, fourth_squares);
   }
-  for (; index + lanes <= count; index += lanes) take(index, plain, squares);
+  for (; index + 2 * lanes <= count; index += 2 * lanes) {
+    take(index, plain, squares);
+    take(index + lanes, second_plain, second_squares);
+  }
+  if (index + lanes <= count) {
+    take(index, plain, squares);
+    index += lanes;
+  }
   if (index < count) {
     const auto used = hn::FirstN(d, static_cast<size_t>(count - index));
     const Vector last = load_some(d, from + index, count - index);
