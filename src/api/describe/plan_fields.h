@@ -70,14 +70,17 @@ inline constexpr auto kFields<PlanStep> = FieldList{
     field("built_for", &PlanStep::built_for,
           "the dimensions for which its kernel was built, such as `x[1]`; `all`; empty if it runs "
           "with other sizes"),
-    ComputedKey{"median_us", "microseconds", "median time of the step"},
+    ComputedKey{"median_us", "microseconds or null",
+                "median time of the step; null in a nested graph"},
     field("predicted_seconds", "predicted_us", &PlanStep::predicted_seconds,
           "the price that the choice used; null without prices"),
     field("unfused_seconds", "unfused_us", &PlanStep::unfused_seconds,
           "the sum of the cheapest measured candidates that compute its nodes in smaller groups; "
           "null if `unfused_bytes` is null, and if not enough were measured"),
-    ComputedKey{"share", "number", "share of the sum of all steps, from 0 to 1"},
-    ComputedKey{"gflop_per_second", "number", "10^9 floating-point operations a second"},
+    ComputedKey{"share", "number or null",
+                "share of the sum of all steps, from 0 to 1; null in a nested graph"},
+    ComputedKey{"gflop_per_second", "number or null",
+                "10^9 floating-point operations a second; null in a nested graph"},
     field("refusals", &PlanStep::refusals, "refusals of its nodes by other backends"),
 };
 
