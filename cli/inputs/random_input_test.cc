@@ -98,7 +98,14 @@ TEST(RandomInput, SeedAndNameBothCount) {
 TEST(RandomInput, TakesScalarsAndEmptyShapes) {
   EXPECT_EQ(random_tensor(DataType::Float32, {}, 1, "x").elements(), 1);
   EXPECT_EQ(random_tensor(DataType::Float32, {2, 0}, 1, "x").elements(), 0);
-  EXPECT_THROW(random_tensor(DataType::String, {1}, 1, "x"), Error);
+  EXPECT_THROW(random_tensor(DataType::Sequence, {1}, 1, "x"), Error);
+}
+
+TEST(RandomInput, DrawsWords) {
+  const Tensor words = random_tensor(DataType::String, {100}, 1, "x");
+  std::set<std::string> different(words.as<std::string>().begin(), words.as<std::string>().end());
+  EXPECT_GT(different.size(), 5U);
+  EXPECT_LE(different.size(), 10U);
 }
 
 }  // namespace
