@@ -78,7 +78,7 @@ typedef struct tessera_string {
  * elements have the struct_size of the first.
  *
  * Elements of TESSERA_STRING are structs tessera_string. Those of TESSERA_SEQUENCE, which has one
- * dimension, are structs tessera_tensor, whose names nobody reads; lists may contain lists. Inputs
+ * dimension, are structs tessera_tensor, whose names are ignored; lists may contain lists. Inputs
  * of both kinds are copied. An optional without a content has the type TESSERA_UNDEFINED, rank 0
  * and no data. */
 typedef struct tessera_tensor {

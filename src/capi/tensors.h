@@ -13,7 +13,7 @@
 
 namespace tessera::capi {
 
-// A tensor of the caller, whose memory nobody keeps alive; strings and lists are copies. Throws
+// A tensor in memory of the caller, who must keep it alive; strings and lists are copies. Throws
 // InvalidArgument for a type, rank, dimension, address or size that cannot be.
 struct GivenTensor {
   std::string name;
