@@ -121,8 +121,8 @@ void end_background_tasks_at_exit() {
 }  // namespace tessera::python
 
 NB_MODULE(_core, module) {
-  // nanobind would warn at exit if a global holds a model whose `log` is a function of the same module:
-  // Python cannot see this reference cycle. The process ends, so nothing is lost.
+  // nanobind would warn at exit if a global holds a model whose `log` is a function of the same
+  // module: Python cannot see this reference cycle. The process ends, so nothing is lost.
   nb::set_leak_warnings(false);
   module.doc() = "The compiled part of tessera; import tessera instead.";
   nb::register_exception_translator(tessera::python::raise_error);
