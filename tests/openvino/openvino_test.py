@@ -349,7 +349,9 @@ def test_factors_of_products_stay_finite(tessera, openvino, ops):
     ((36,), [0]), ((1, 63), [1]), ((1, 1024), [1]), ((2, 8, 28, 28), [2, 3]), ((4, 512, 2), [1, 2])])
 def test_a_sum_without_parts_is_short(tessera, openvino, shape, axes):
     """OpenVINO adds up what is not neighbouring in the last two axes one after the other."""
-    for op in ("ReduceMean", "ReduceSumSquare"):
+    # In vectors of 16 elements, 63 are a sum of 3 + 3 * 15 additions; in vectors of 8, of 7 + 3 * 7.
+    is_short_mean = shape == (1, 63) and not HAS_AVX512
+    for op in ("ReduceSumSquare",) if is_short_mean else ("ReduceMean", "ReduceSumSquare"):
         nodes = [node("Abs", "x", "a"), node(op, "a", "y", "sum", axes=axes)]
         model = load_nodes(tessera, nodes, shape, opset=11)
         with pytest.raises(tessera.Error, match="is not exact enough: it adds up"):
@@ -359,7 +361,8 @@ def test_a_sum_without_parts_is_short(tessera, openvino, shape, axes):
 @pytest.mark.parametrize("shape, axes", [
     ((1, 512), [1]), ((512, 1), [0]), ((1, 512, 1), [1]), ((2, 4, 8, 8), [1, 2, 3]), ((4, 256, 2), [1, 2]),
     ((1, 49), [1]), ((1, 196), [1]), ((2, 8, 14, 14), [2, 3]), ((3, 21), [1]), ((1, 64, 2), [1, 2]),
-    ((32,), [0]), ((32, 4), [0]), ((2, 32, 3, 5), [1]), ((1, 32, 1, 1), [1]), ((8, 8, 8), [0, 1, 2])])
+    ((32,), [0]), ((32, 4), [0]), ((2, 32, 3, 5), [1]), ((1, 32, 1, 1), [1]), ((8, 8, 8), [0, 1, 2]),
+    *([] if HAS_AVX512 else [((1, 63), [1])])])
 def test_a_sum_of_rows_or_of_few_elements_is_within_its_bound(tessera, openvino, shape, axes):
     random = np.random.default_rng(8)
     nodes = [node("Abs", "x", "a"), node("ReduceMean", "a", "y", "sum", axes=axes)]
