@@ -8,21 +8,12 @@
 
 #include "base/threads/parallel_slots.h"
 
-// GCC compiles a function for several instruction sets. Not under ThreadSanitizer: which one is
-// used is decided by a function that runs before the sanitizer is ready, and crashes.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
-#define TESSERA_WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define TESSERA_WIDEST_VECTORS
-#endif
-
 namespace tessera::ops {
 namespace {
 
-// The register tile of the innermost loop: four times two vectors.
+// The tile of the sums that the innermost loops compute.
 constexpr int64_t kTileRows = 4;
 constexpr int64_t kTileColumns = 16;
-constexpr size_t kVectorBytes = 64;
 // The block that one task computes, kBlockDepth terms of the sums at a time, so that its working
 // set (about 0.6 MB) fits the L2 cache.
 constexpr int64_t kBlockRows = 64;
@@ -80,50 +71,84 @@ void pack(const MatrixOperand<Sum>& operand, int64_t product, Range lanes, Range
   }
 }
 
-// As many elements as the widest vectors hold. Compilers split them where vectors are shorter.
-using Doubles [[gnu::vector_size(kVectorBytes)]] = double;
-using Integers [[gnu::vector_size(kVectorBytes)]] = uint64_t;
-
-// Adds the product of two strips to a tile of the sums, whose rows are kBlockColumns apart. Each
-// sum adds its terms in order, so vectors of every width give the same bits.
-template <class Vector, class Sum>
-[[gnu::always_inline]] inline void add_product(const Sum* __restrict left,
-                                               const Sum* __restrict right, int64_t depth,
-                                               Sum* __restrict sums) {
-  constexpr size_t kVectors = kTileColumns * sizeof(Sum) / kVectorBytes;
-  std::array<std::array<Vector, kVectors>, kTileRows> tile;
-  for (size_t row = 0; row < kTileRows; ++row) {
-    std::memcpy(&tile[row], sums + static_cast<int64_t>(row) * kBlockColumns, sizeof(tile[row]));
-  }
-  for (int64_t step = 0; step < depth; ++step) {
-    std::array<Vector, kVectors> columns;
-    std::memcpy(&columns, right, sizeof(columns));
-    for (size_t row = 0; row < kTileRows; ++row) {
-      for (size_t at = 0; at < kVectors; ++at) tile[row][at] += left[row] * columns[at];
+// Adds the product of two strips to a tile of the sums, whose rows are kBlockColumns apart. Its
+// columns are computed two vectors at a time, so that the sums stay in registers. Each sum adds its
+// terms in order, so vectors of every width give the same bits.
+template <size_t kVectorBytes, class Sum>
+[[gnu::always_inline]] inline void add_product(const Sum* left, const Sum* right, int64_t depth,
+                                               Sum* sums) {
+  // As elements lie in memory.
+  using Vector [[gnu::vector_size(kVectorBytes), gnu::aligned(alignof(Sum)), gnu::may_alias]] = Sum;
+  constexpr int64_t kVectors = 2;
+  constexpr auto kLanes = static_cast<int64_t>(kVectorBytes / sizeof(Sum));
+  static_assert(kTileColumns % (kVectors * kLanes) == 0);
+  for (int64_t column = 0; column < kTileColumns; column += kVectors * kLanes) {
+    Sum* const place = sums + column;
+    Vector tile[kTileRows][kVectors];
+    for (int64_t row = 0; row < kTileRows; ++row) {
+      for (int64_t at = 0; at < kVectors; ++at) {
+        tile[row][at] = *reinterpret_cast<const Vector*>(place + row * kBlockColumns + at * kLanes);
+      }
     }
-    left += kTileRows;
-    right += kTileColumns;
-  }
-  for (size_t row = 0; row < kTileRows; ++row) {
-    std::memcpy(sums + static_cast<int64_t>(row) * kBlockColumns, &tile[row], sizeof(tile[row]));
+    for (int64_t step = 0; step < depth; ++step) {
+      const Sum* const columns = right + step * kTileColumns + column;
+      const auto first = *reinterpret_cast<const Vector*>(columns);
+      const auto second = *reinterpret_cast<const Vector*>(columns + kLanes);
+      for (int64_t row = 0; row < kTileRows; ++row) {
+        const Sum factor = left[step * kTileRows + row];
+        tile[row][0] += factor * first;
+        tile[row][1] += factor * second;
+      }
+    }
+    for (int64_t row = 0; row < kTileRows; ++row) {
+      for (int64_t at = 0; at < kVectors; ++at) {
+        *reinterpret_cast<Vector*>(place + row * kBlockColumns + at * kLanes) = tile[row][at];
+      }
+    }
   }
 }
 
-// Most of the time of the reference is spent here. The widest vectors that the processor has are
-// chosen when the program is loaded.
-TESSERA_WIDEST_VECTORS void multiply_tile(const double* left, const double* right, int64_t depth,
-                                          double* sums) {
-  add_product<Doubles>(left, right, depth, sums);
+// Most of the time of the reference is spent here. Vectors are as wide as the processor's: the
+// compiler splits wider ones in memory, which takes forty times as long. So there is a function for
+// each width, and none is compiled for several instruction sets.
+template <class Sum>
+using MultiplyTile = void (*)(const Sum*, const Sum*, int64_t, Sum*);
+
+template <class Sum>
+void multiply_tile_128(const Sum* left, const Sum* right, int64_t depth, Sum* sums) {
+  add_product<16>(left, right, depth, sums);
 }
 
-TESSERA_WIDEST_VECTORS void multiply_tile(const uint64_t* left, const uint64_t* right,
-                                          int64_t depth, uint64_t* sums) {
-  add_product<Integers>(left, right, depth, sums);
+#if defined(__x86_64__)
+template <class Sum>
+[[gnu::target("avx2")]] void multiply_tile_256(const Sum* left, const Sum* right, int64_t depth,
+                                               Sum* sums) {
+  add_product<32>(left, right, depth, sums);
+}
+
+template <class Sum>
+[[gnu::target("avx512f,avx512dq")]] void multiply_tile_512(const Sum* left, const Sum* right,
+                                                           int64_t depth, Sum* sums) {
+  add_product<64>(left, right, depth, sums);
+}
+#endif
+
+// The function for the widest vectors of this processor.
+template <class Sum>
+MultiplyTile<Sum> choose_multiply_tile() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+    return multiply_tile_512<Sum>;
+  }
+  if (__builtin_cpu_supports("avx2")) return multiply_tile_256<Sum>;
+#endif
+  return multiply_tile_128<Sum>;
 }
 
 template <class Sum>
 void multiply_block(const MatrixProduct<Sum>& problem, int64_t product, Range rows, Range columns,
                     Panels<Sum>& panels) {
+  const MultiplyTile<Sum> multiply_tile = choose_multiply_tile<Sum>();
   std::fill(panels.sums.begin(), panels.sums.end(), Sum{0});
   for (int64_t begin = 0; begin < problem.depth; begin += kBlockDepth) {
     const Range depth = {begin, std::min(kBlockDepth, problem.depth - begin)};
