@@ -3,10 +3,10 @@
 import collections
 
 from .plan_table import plan_table
-from .short_repr import ShortRepr
+from .plain_data import PlainData
 
 
-class ModelText(ShortRepr):
+class ModelText(PlainData):
     """The repr() of ModelDescription."""
 
     def __repr__(self) -> str:
@@ -17,7 +17,7 @@ class ModelText(ShortRepr):
                 "dataclasses.asdict() has everything, `nodes` and `passes` are lists>")
 
 
-class PlanText(ShortRepr):
+class PlanText(PlainData):
     """The repr() and summary() of PlanDescription, and its table in notebooks."""
 
     def summary(self) -> str:

@@ -7,10 +7,8 @@ time is in its name: `_ns` or `seconds`.
 Printed by `print_descriptions` from src/api/describe/description_fields.h; a test compares them.
 """
 
-from dataclasses import dataclass
-
 from .description_texts import ModelText, PlanText
-from .short_repr import ShortRepr
+from .plain_data import PlainData, plain_data
 
 __all__ = [
     "BackendDescription",
@@ -47,8 +45,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, repr=False)
-class ValueDescription(ShortRepr):
+@plain_data
+class ValueDescription(PlainData):
     """An input, output or inner value of a model."""
 
     name: str  # its name
@@ -64,8 +62,8 @@ class ValueDescription(ShortRepr):
     layout: str = "row_major"
 
 
-@dataclass(frozen=True, repr=False)
-class NodeDescription(ShortRepr):
+@plain_data
+class NodeDescription(PlainData):
     """A node of a loaded model, after rewriting."""
 
     name: str  # its name
@@ -79,8 +77,8 @@ class NodeDescription(ShortRepr):
     inference_only: str  # the pass after which it is correct for inference only; empty: none
 
 
-@dataclass(frozen=True, repr=False)
-class PassDescription(ShortRepr):
+@plain_data
+class PassDescription(PlainData):
     """The effect of one rewriting pass when the model was loaded."""
 
     name: str  # its name
@@ -90,7 +88,7 @@ class PassDescription(ShortRepr):
     changes: list[str]  # a sentence for each change; empty: nothing changed
 
 
-@dataclass(frozen=True, repr=False)
+@plain_data
 class ModelDescription(ModelText):
     """A loaded model."""
 
@@ -116,8 +114,8 @@ class ModelDescription(ModelText):
     peak_bytes: int | None
 
 
-@dataclass(frozen=True, repr=False)
-class MissingPart(ShortRepr):
+@plain_data
+class MissingPart(PlainData):
     """Something that a model needs and this build lacks."""
 
     # `version`: of an operator set or of ONNX's format; `operator`; `value_type`: sequence,
@@ -130,16 +128,16 @@ class MissingPart(ShortRepr):
     places: list[str]  # the first places that need it
 
 
-@dataclass(frozen=True, repr=False)
-class ModelInspection(ShortRepr):
+@plain_data
+class ModelInspection(PlainData):
     """A model as inspect() reads it, whether this build can load it or not."""
 
     model: ModelDescription  # the model; if it cannot be loaded, what its file declares
     missing: list[MissingPart]  # everything because of which load() refuses it
 
 
-@dataclass(frozen=True, repr=False)
-class StepRecord(ShortRepr):
+@plain_data
+class StepRecord(PlainData):
     """One step of the plan in the newest recorded run."""
 
     node: str  # name of the step, as in PlanStep
@@ -157,8 +155,8 @@ class StepRecord(ShortRepr):
     bytes: int  # size of what it read and wrote, as stored
 
 
-@dataclass(frozen=True, repr=False)
-class StageRecord(ShortRepr):
+@plain_data
+class StageRecord(PlainData):
     """One stage of load() or bind()."""
 
     name: str  # its name: `load`, `propose`, `place`, `build`, `pack`, `plan` and others
@@ -167,8 +165,8 @@ class StageRecord(ShortRepr):
     bytes: int  # size of the packs that it made
 
 
-@dataclass(frozen=True, repr=False)
-class PlanPort(ShortRepr):
+@plain_data
+class PlanPort(PlainData):
     """A value that a step or a candidate reads or writes, in the layout in which it does so."""
 
     value: str  # its name
@@ -181,8 +179,8 @@ class PlanPort(ShortRepr):
     density: float | None = None  # `capacity` as a share of all elements or rows
 
 
-@dataclass(frozen=True, repr=False)
-class CompileDescription(ShortRepr):
+@plain_data
+class CompileDescription(PlainData):
     """The kernels that a backend has compiled in this process, for all models and executors."""
 
     backend: str  # the backend that compiled
@@ -193,8 +191,8 @@ class CompileDescription(ShortRepr):
     compile_seconds: float  # time of the compiler
 
 
-@dataclass(frozen=True, repr=False)
-class BackendRefusal(ShortRepr):
+@plain_data
+class BackendRefusal(PlainData):
     """The reason why a backend does not run a node."""
 
     backend: str  # the backend that refused
@@ -202,8 +200,8 @@ class BackendRefusal(ShortRepr):
     reason: str  # why it refused
 
 
-@dataclass(frozen=True, repr=False)
-class PlanStep(ShortRepr):
+@plain_data
+class PlanStep(PlainData):
     """A kernel for a node or a group, a conversion, a copy, or a view, which does nothing."""
 
     name: str  # name of the node; of a group, the last node; of a conversion or copy, the value
@@ -235,8 +233,8 @@ class PlanStep(ShortRepr):
     refusals: list[BackendRefusal]  # refusals of its nodes by other backends
 
 
-@dataclass(frozen=True, repr=False)
-class MeasuredTime(ShortRepr):
+@plain_data
+class MeasuredTime(PlainData):
     """A measured time. 19 of 20 other processes would measure a time between `low` and `high`."""
 
     seconds: float  # the lower quartile of the rounds
@@ -245,8 +243,8 @@ class MeasuredTime(ShortRepr):
     rounds: int  # rounds in which it was measured; 0: it was scaled from the time for other shapes
 
 
-@dataclass(frozen=True, repr=False)
-class CandidateDescription(ShortRepr):
+@plain_data
+class CandidateDescription(PlainData):
     """A candidate: one way to compute a node or a group, with its price and verdict."""
 
     nodes: list[str]  # all nodes that it computes; compare prices only if these are equal
@@ -277,8 +275,8 @@ class CandidateDescription(ShortRepr):
     ahead_seconds: float | None
 
 
-@dataclass(frozen=True, repr=False)
-class ConversionDescription(ShortRepr):
+@plain_data
+class ConversionDescription(PlainData):
     """A conversion from one layout to another, with its price for tensors of about `bytes`."""
 
     backend: str  # the backend that converts; empty: Tessera itself
@@ -290,8 +288,8 @@ class ConversionDescription(ShortRepr):
     refusal: str  # why it could not be measured
 
 
-@dataclass(frozen=True, repr=False)
-class TuningQuote(ShortRepr):
+@plain_data
+class TuningQuote(PlainData):
     """The time that measuring is expected to take, and its expected gain."""
 
     is_known: bool  # a cache has the fastest plan, so nothing has to be measured
@@ -307,8 +305,8 @@ class TuningQuote(ShortRepr):
     runs: int | None
 
 
-@dataclass(frozen=True, repr=False)
-class TuningDescription(ShortRepr):
+@plain_data
+class TuningDescription(PlainData):
     """The measurements of bind()."""
 
     measured: int  # candidates and conversions that were measured
@@ -332,8 +330,8 @@ class TuningDescription(ShortRepr):
     gain: float | None
 
 
-@dataclass(frozen=True, repr=False)
-class ContenderDescription(ShortRepr):
+@plain_data
+class ContenderDescription(PlainData):
     """A placement that was run as a whole, in turns with others."""
 
     name: str  # `kind`, `backend` and `round` in words: `in order`, `mylib alone, round 2`
@@ -350,8 +348,8 @@ class ContenderDescription(ShortRepr):
     round: int  # 1, or the later round of runs whose prices it was found by
 
 
-@dataclass(frozen=True, repr=False)
-class TuneProgress(ShortRepr):
+@plain_data
+class TuneProgress(PlainData):
     """The progress of bind()."""
 
     what: str  # what is being done: `Conv+Relu mylib:winograd`; empty if there is nothing to name
@@ -370,8 +368,8 @@ class TuneProgress(ShortRepr):
     contender: ContenderDescription | None
 
 
-@dataclass(frozen=True, repr=False)
-class PlacementDescription(ShortRepr):
+@plain_data
+class PlacementDescription(PlainData):
     """The quality of the chosen placement. Prices only count kernels and conversions."""
 
     # price of the chosen placement, the sum of the prices of its steps, without build time
@@ -390,8 +388,8 @@ class PlacementDescription(ShortRepr):
     contenders: list[ContenderDescription]
 
 
-@dataclass(frozen=True, repr=False)
-class MemoryBlock(ShortRepr):
+@plain_data
+class MemoryBlock(PlainData):
     """A block of memory in the arena: a value and those that share its memory, or a workspace."""
 
     name: str  # name of the value, or of the step that has the workspace
@@ -403,8 +401,8 @@ class MemoryBlock(ShortRepr):
     is_workspace: bool  # it is the workspace of a step
 
 
-@dataclass(frozen=True, repr=False)
-class DeviceMemoryDescription(ShortRepr):
+@plain_data
+class DeviceMemoryDescription(PlainData):
     """The memory that a plan needs on a device with memory of its own."""
 
     device: str  # name of the device: `mylib:1`
@@ -414,8 +412,8 @@ class DeviceMemoryDescription(ShortRepr):
     weight_bytes: int  # size of the constants that its steps read, packed or not
 
 
-@dataclass(frozen=True, repr=False)
-class MemoryDescription(ShortRepr):
+@plain_data
+class MemoryDescription(PlainData):
     """The positions of inner values and workspaces in the arena, and the memory of the plan."""
 
     arena_bytes: int  # size of the arena, which holds inner values and workspaces
@@ -433,7 +431,7 @@ class MemoryDescription(ShortRepr):
     blocks: list[MemoryBlock]  # the blocks of the arena, by first step
 
 
-@dataclass(frozen=True, repr=False)
+@plain_data
 class PlanDescription(PlanText):
     """The steps that an executor runs, in order; with costs, all candidates and conversions."""
 
@@ -452,8 +450,8 @@ class PlanDescription(PlanText):
     memory: MemoryDescription  # the contents of the arena, and the memory of the plan
 
 
-@dataclass(frozen=True, repr=False)
-class ShapePlanDescription(ShortRepr):
+@plain_data
+class ShapePlanDescription(PlainData):
     """An executor's plan for one set of input shapes."""
 
     shapes: dict[str, list[int]]  # shapes of the inputs whose shape is read, by name
@@ -465,16 +463,16 @@ class ShapePlanDescription(ShortRepr):
     seconds: float  # time to make the plan; 0 for the plan of bind()
 
 
-@dataclass(frozen=True, repr=False)
-class ShapesDescription(ShortRepr):
+@plain_data
+class ShapesDescription(PlainData):
     """The sets of input shapes for which an executor has plans."""
 
     plans: list[ShapePlanDescription]  # its plans, the most recently used first
     arena_bytes: int  # size of the shared arena: the maximum that a plan ever needed
 
 
-@dataclass(frozen=True, repr=False)
-class HeldCacheDescription(ShortRepr):
+@plain_data
+class HeldCacheDescription(PlainData):
     """Something that a process keeps in memory for later binds, up to its bounds."""
 
     name: str  # its name: `plans`, `costs`, `blobs`
@@ -484,8 +482,8 @@ class HeldCacheDescription(ShortRepr):
     max_bytes: int  # maximum size of the entries; 0: no bound
 
 
-@dataclass(frozen=True, repr=False)
-class HeldMemoryDescription(ShortRepr):
+@plain_data
+class HeldMemoryDescription(PlainData):
     """The memory that an executor keeps, and the caches that its process keeps for all."""
 
     plan_count: int  # number of plans, for different shapes
@@ -497,8 +495,8 @@ class HeldMemoryDescription(ShortRepr):
     caches: list[HeldCacheDescription]  # what the process keeps for all models on these backends
 
 
-@dataclass(frozen=True, repr=False)
-class BackendDescription(ShortRepr):
+@plain_data
+class BackendDescription(PlainData):
     """A library that can run models."""
 
     name: str  # its name
@@ -515,8 +513,8 @@ class BackendDescription(ShortRepr):
     op_count: int  # of the reference: number of operators with a kernel
 
 
-@dataclass(frozen=True, repr=False)
-class CacheTypeReport(ShortRepr):
+@plain_data
+class CacheTypeReport(PlainData):
     """The results that a bind loaded from caches or measured, for one library or for the plan."""
 
     type: str  # a backend's name, or `plan`
@@ -528,8 +526,8 @@ class CacheTypeReport(ShortRepr):
     origin: str
 
 
-@dataclass(frozen=True, repr=False)
-class CacheReport(ShortRepr):
+@plain_data
+class CacheReport(PlainData):
     """The use of caches by a bind with optimize."""
 
     fingerprint: str  # 40 hexadecimal digits; empty without optimize

@@ -53,10 +53,8 @@ time is in its name: `_ns` or `seconds`.
 Printed by `print_descriptions` from src/api/describe/description_fields.h; a test compares them.
 """
 
-from dataclasses import dataclass
-
 from .description_texts import ModelText, PlanText
-from .short_repr import ShortRepr
+from .plain_data import PlainData, plain_data
 
 )";
 
@@ -137,9 +135,8 @@ std::string python_class(const Description& description) {
         python_field(std::string(field.name) + ": " + annotation<typename Field::Type>(),
                      python_help(field.help, field.extras), field.extras.python_default);
   });
-  std::string text = "\n\n@dataclass(frozen=True, repr=False)\nclass " +
-                     std::string(described.name) + "(" + described.python_base + "):\n    \"\"\"" +
-                     described.help + "\"\"\"\n\n";
+  std::string text = "\n\n@plain_data\nclass " + std::string(described.name) + "(" +
+                     described.python_base + "):\n    \"\"\"" + described.help + "\"\"\"\n\n";
   for (const auto& [address, lines] : fields) text += lines;
   return text;
 }

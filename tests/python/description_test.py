@@ -1,7 +1,9 @@
 """The descriptions of models, executors and backends."""
 
+import copy
 import dataclasses
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -31,6 +33,24 @@ def test_a_model_describes_itself(tessera, doubling_model):
     assert "x: float32 rowsx3" in repr(model)
     assert all(stage.duration_ns >= 0 for stage in model.stages)
     assert "load" in [stage.name for stage in model.stages]
+
+
+def test_descriptions_are_plain_data(tessera, doubling_model):
+    value = tessera.load(doubling_model).inputs[0]
+    same = tessera.ValueDescription("x", "float32", ("rows", 3), True, index_limit=None, text=value.text)
+    assert value == same and hash(value) == hash(same) and same.layout == "row_major"
+    assert value != dataclasses.replace(value, name="z") and value != "x"
+    assert pickle.loads(pickle.dumps(value)) == copy.deepcopy(value) == value
+    match value:
+        case tessera.ValueDescription("x", element):
+            assert element == "float32"
+    for change in (lambda: setattr(value, "name", "z"), lambda: delattr(value, "name")):
+        with pytest.raises(dataclasses.FrozenInstanceError, match="field 'name'"):
+            change()
+    for wrong in (lambda: tessera.ValueDescription("x"), lambda: tessera.ValueDescription("x", name="x"),
+                  lambda: dataclasses.replace(value, size=3), lambda: tessera.ValueDescription(*range(9))):
+        with pytest.raises(TypeError, match=r"ValueDescription\(\) "):
+            wrong()
 
 
 def test_indices_have_a_limit(tessera, save_model):

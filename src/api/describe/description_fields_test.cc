@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "api/describe/field_count.h"
+
 namespace tessera {
 namespace {
 
