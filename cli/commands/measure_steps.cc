@@ -20,6 +20,8 @@ constexpr uint64_t kRunsOfTurn = 5;
 struct Times {
   std::vector<double> runs;
   std::vector<std::vector<double>> steps;
+  std::vector<std::vector<double>> nested;
+  std::vector<int64_t> nested_runs;  // in the newest run
 };
 
 void run_once(const MeasuredModel& model, Times& times) {
@@ -33,6 +35,17 @@ void run_once(const MeasuredModel& model, Times& times) {
       times.steps[*indices[index]].push_back(microseconds(records[index].duration));
     }
   }
+  const std::vector<std::optional<size_t>> nested = nested_indices(records, model.report->plan);
+  times.nested_runs.assign(times.nested.size(), 0);
+  for (size_t index = 0; index < records.size(); ++index) {
+    if (!nested[index]) continue;
+    times.nested[*nested[index]].push_back(microseconds(records[index].duration));
+    times.nested_runs[*nested[index]] = records[index].runs;
+  }
+}
+
+double median_or_zero(const std::vector<double>& times) {
+  return times.empty() ? 0 : percentile(times, 50);
 }
 
 }  // namespace
@@ -66,7 +79,11 @@ void measure_steps(std::span<const MeasuredModel> models, const RunLimit& limit,
   for (const MeasuredModel& model : models) {
     model.bound->executor.record_steps(true);
     model.bound->executor.run_any(model.bound->feeds);
-    times.emplace_back().steps.resize(model.report->plan.steps.size());
+    // Nested graphs whose sizes only a run knows have plans now.
+    model.report->plan.nested_steps = model.bound->executor.plan().nested_steps;
+    Times& own = times.emplace_back();
+    own.steps.resize(model.report->plan.steps.size());
+    own.nested.resize(model.report->plan.nested_steps.size());
   }
   const Clock::time_point start = Clock::now();
   const auto count = static_cast<std::chrono::nanoseconds::rep>(models.size());
@@ -91,7 +108,11 @@ void measure_steps(std::span<const MeasuredModel> models, const RunLimit& limit,
     report.runs = static_cast<int64_t>(times[index].runs.size());
     report.run_us = percentile(times[index].runs, 50);
     for (const std::vector<double>& step : times[index].steps) {
-      report.step_us.push_back(step.empty() ? 0 : percentile(step, 50));
+      report.step_us.push_back(median_or_zero(step));
+    }
+    for (size_t step = 0; step < times[index].nested.size(); ++step) {
+      report.nested_times.push_back(
+          {times[index].nested_runs[step], median_or_zero(times[index].nested[step])});
     }
   }
 }

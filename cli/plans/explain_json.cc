@@ -17,17 +17,24 @@ Json step_json(const PlanStep& step, size_t index, double time_us, double total_
   return fields_json(step, {{"index", index},
                             {"kind", kind_of(step)},
                             {"median_us", time_us},
+                            {"run_count", 1},
                             {"share", share_of(time_us, total_us)},
                             {"gflop_per_second", gflops_of(step.flops, time_us)}});
 }
 
-// Only the step that runs the nested graph is timed.
-Json nested_step_json(const PlanStep& step, size_t index) {
-  return fields_json(step, {{"index", index},
-                            {"kind", kind_of(step)},
-                            {"median_us", nullptr},
-                            {"share", nullptr},
-                            {"gflop_per_second", nullptr}});
+Json nested_step_json(const PlanStep& step, size_t index, const ExplainReport::NestedTime& time,
+                      double total_us) {
+  Json json = fields_json(step, {{"index", index},
+                                 {"kind", kind_of(step)},
+                                 {"median_us", nullptr},
+                                 {"run_count", time.runs},
+                                 {"share", nullptr},
+                                 {"gflop_per_second", nullptr}});
+  if (time.runs == 0) return json;
+  json["median_us"] = time.time_us;
+  json["share"] = share_of(time.time_us, total_us);
+  json["gflop_per_second"] = gflops_of(step.flops * time.runs, time.time_us);
+  return json;
 }
 
 Json libraries_json(const ExplainReport& report) {
@@ -197,7 +204,8 @@ Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps)
     json["steps"].push_back(step_json(plan.steps[index], index, report.step_us[index], total_us));
   }
   for (size_t index = 0; index < plan.nested_steps.size(); ++index) {
-    json["nested_steps"].push_back(nested_step_json(plan.nested_steps[index], index));
+    json["nested_steps"].push_back(nested_step_json(
+        plan.nested_steps[index], index, nested_time(report, index), total_us));
   }
   for (const StepTotal& total : step_totals(plan, report.step_us)) {
     json["totals"].push_back({{"kind", total.kind},

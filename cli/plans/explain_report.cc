@@ -95,20 +95,21 @@ bool is_within(const PlanStep& nested, const PlanStep& step) {
   return nested.graph.starts_with(location_of(step));
 }
 
-// A row below that of `step`: no time, because only the whole step is timed.
-std::vector<std::string> nested_cells(const PlanStep& nested, const PlanStep& step, bool has_prices,
+// A row below that of `step`, with the number of runs in place of an index.
+std::vector<std::string> nested_cells(const PlanStep& nested, const PlanStep& step,
+                                      const ExplainReport::NestedTime& time, bool has_prices,
                                       const TextStyle& style) {
   const std::string name = nested.nodes.empty() ? nested.name : nodes_text(nested.nodes, style);
   std::vector<std::string> cells = {
-      "",
+      time.runs > 0 ? std::to_string(time.runs) + "x" : "",
       "  " + nested.graph.substr(location_of(step).size()) + ": " + name,
       op_text(nested.op, style),
       nested.backend,
       nested.algorithm,
       layouts_text(nested),
-      ""};
+      time.runs > 0 ? us_text(time.time_us) : ""};
   if (has_prices) cells.push_back(nested.predicted_seconds ? predicted_text(nested) : "");
-  cells.emplace_back();
+  cells.push_back(gflops_text(nested.flops * time.runs, time.time_us));
   return cells;
 }
 
@@ -135,8 +136,10 @@ std::string step_table(const ExplainReport& report, const TextStyle& style) {
     if (has_prices) cells.push_back(predicted_text(step));
     cells.push_back(gflops_text(step.flops, time_us));
     table.add_row(cells);
-    for (const PlanStep& nested : report.plan.nested_steps) {
-      if (is_within(nested, step)) table.add_row(nested_cells(nested, step, has_prices, style));
+    for (size_t nested = 0; nested < report.plan.nested_steps.size(); ++nested) {
+      const PlanStep& inner = report.plan.nested_steps[nested];
+      if (!is_within(inner, step)) continue;
+      table.add_row(nested_cells(inner, step, nested_time(report, nested), has_prices, style));
     }
   }
   return "\n" + table.text(style);
@@ -380,6 +383,11 @@ std::string explain_costs_text(const ExplainReport& report, const std::vector<si
   const std::vector<std::string> nodes = nodes_of(report.plan, steps);
   return candidates_text(candidates_of(report.plan.candidates, nodes), /*shows_all=*/true, style) +
          conversions_text(report.plan.conversions, style);
+}
+
+ExplainReport::NestedTime nested_time(const ExplainReport& report, size_t step) {
+  return step < report.nested_times.size() ? report.nested_times[step]
+                                           : ExplainReport::NestedTime{};
 }
 
 std::vector<std::string> nodes_of(const PlanDescription& plan, const std::vector<size_t>& steps) {

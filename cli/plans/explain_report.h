@@ -23,12 +23,22 @@ struct ExplainReport {
   int64_t runs = 0;             // at least one
   double run_us = 0;            // the median of all runs
   std::vector<double> step_us;  // of each step of the plan: the median of all runs
+  // Of a step of a nested graph in a run of the model: how often it ran, and the median of its time
+  // in all. May be shorter than the list of these steps; zeros if it did not run.
+  struct NestedTime {
+    int64_t runs = 0;
+    double time_us = 0;
+  };
+  std::vector<NestedTime> nested_times;
 };
 
 // The steps that cover the node `name`, or compute or convert the value `name`. If there are none
 // and `name` ends in '*', the steps that cover nodes whose names begin with the text before the
 // '*'. Throws InvalidArgument, listing some nodes, if there is no such step.
 std::vector<size_t> find_steps(const PlanDescription& plan, const std::string& name);
+
+// The time of PlanDescription::nested_steps[step]; zeros if it is not known.
+ExplainReport::NestedTime nested_time(const ExplainReport& report, size_t step);
 
 // The names of the nodes that `steps` cover.
 std::vector<std::string> nodes_of(const PlanDescription& plan, const std::vector<size_t>& steps);

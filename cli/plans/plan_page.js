@@ -478,8 +478,13 @@ function showNestedSteps() {
     {title: "op", width: "14%", value: step => step.op},
     {title: "backend", width: "6.5rem", value: step => step.doer},
     {title: "algorithm", width: "14%", isMinor: true, value: step => step.algorithm},
+    {title: "runs", width: "4.2rem", isNumber: true, hint: "in a run of the model",
+     value: step => step.runs},
+    {title: "µs", width: "5.2rem", isNumber: true, hint: "all runs together, in microseconds",
+     value: step => step.time, text: step => step.time == null ? "" : plain(step.time)},
   ], plan.nested_steps.map(step => ({graph: step.graph, name: step.name, op: step.op,
-                                     doer: doerOf(step), algorithm: step.algorithm})));
+                                     doer: doerOf(step), algorithm: step.algorithm,
+                                     runs: step.run_count, time: step.median_us})));
 }
 
 function showTables() {

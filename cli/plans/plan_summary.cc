@@ -108,7 +108,7 @@ std::vector<std::optional<size_t>> plan_indices(const std::vector<StepRecord>& r
   auto next = plan.steps.begin();
   for (const StepRecord& record : records) {
     const auto found = std::find_if(next, plan.steps.end(), [&](const PlanStep& step) {
-      return step.name == record.node && step.op == record.op;
+      return record.graph.empty() && step.name == record.node && step.op == record.op;
     });
     if (found == plan.steps.end()) {
       indices.emplace_back();
@@ -116,6 +116,23 @@ std::vector<std::optional<size_t>> plan_indices(const std::vector<StepRecord>& r
     }
     indices.emplace_back(static_cast<size_t>(found - plan.steps.begin()));
     next = found + 1;
+  }
+  return indices;
+}
+
+std::vector<std::optional<size_t>> nested_indices(const std::vector<StepRecord>& records,
+                                                  const PlanDescription& plan) {
+  std::vector<std::optional<size_t>> indices;
+  std::vector<bool> is_taken(plan.nested_steps.size(), false);
+  for (const StepRecord& record : records) {
+    std::optional<size_t>& index = indices.emplace_back();
+    for (size_t step = 0; step < plan.nested_steps.size() && !index; ++step) {
+      const PlanStep& nested = plan.nested_steps[step];
+      const bool is_same = nested.graph == record.graph && nested.name == record.node &&
+                           nested.op == record.op && nested.algorithm == record.algorithm;
+      if (is_same && !is_taken[step]) index = step;
+    }
+    if (index) is_taken[*index] = true;
   }
   return indices;
 }

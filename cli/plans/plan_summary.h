@@ -51,9 +51,13 @@ double gflops_of(int64_t flops, double time_us);
 // numpy.percentile() does. `values` must not be empty.
 double percentile(std::vector<double> values, double percent);
 
-// For each record, the index of its step in the plan; nullopt if the plan has no such step.
+// For each record, the index of its step in the plan; nullopt if the plan has no such step, as for
+// records of nested graphs.
 std::vector<std::optional<size_t>> plan_indices(const std::vector<StepRecord>& records,
                                                 const PlanDescription& plan);
+// The same for records of nested graphs: the index in PlanDescription::nested_steps.
+std::vector<std::optional<size_t>> nested_indices(const std::vector<StepRecord>& records,
+                                                  const PlanDescription& plan);
 
 // The kind of a step: "kernel", "conversion" or "copy".
 std::string kind_of(const PlanStep& step);

@@ -62,6 +62,10 @@ Json step_arguments(const StepRecord& record, const PlanStep* step) {
     arguments["inputs"] = ports_json(step->inputs);
     arguments["outputs"] = ports_json(step->outputs);
   }
+  if (!record.graph.empty()) {
+    arguments["graph"] = record.graph;
+    arguments["runs"] = record.runs;
+  }
   arguments["flops"] = record.flops;
   arguments["bytes"] = record.bytes;
   const double gflops = gflops_of(record.flops, microseconds(record.duration));

@@ -55,6 +55,22 @@ TEST(TraceFile, StagesLieWithinTheirWhole) {
   EXPECT_EQ(events[4]["dur"], 30.0);
 }
 
+TEST(TraceFile, StepsOfNestedGraphsSayWhereTheyAreAndHowOftenTheyRan) {
+  Trace trace = small_trace();
+  trace.steps.insert(trace.steps.begin() + 1, {.node = "conv1",
+                                               .op = "Conv+Relu",
+                                               .start = microseconds(6),
+                                               .duration = microseconds(4),
+                                               .graph = "node 'loop' (Loop), body",
+                                               .runs = 7});
+  const Json events = Json::parse(trace_text(trace))["traceEvents"];
+  ASSERT_EQ(events.size(), 11U);
+  EXPECT_EQ(events[6]["args"]["graph"], "node 'loop' (Loop), body");
+  EXPECT_EQ(events[6]["args"]["runs"], 7);
+  EXPECT_FALSE(events[6]["args"].contains("nodes")) << "it is no step of the plan itself";
+  EXPECT_TRUE(events[7]["args"].contains("nodes"));
+}
+
 TEST(TraceFile, StepsSayWhoDidThemAndHow) {
   const Json events = Json::parse(trace_text(small_trace()))["traceEvents"];
   ASSERT_EQ(events.size(), 10U);  // the last two are names

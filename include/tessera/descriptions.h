@@ -75,7 +75,9 @@ struct ModelDescription {
   std::optional<int64_t> peak_bytes;
 };
 
-// One step of the plan in a recorded run.
+// One step of the plan in a recorded run. After a step with nested graphs come the steps of these,
+// one record for all their runs in it: `duration`, `enqueue`, `flops` and `bytes` are sums, and
+// `start` is where the sums of the steps before it end.
 struct StepRecord {
   std::string node;  // PlanStep::name
   std::string op;    // PlanStep::op
@@ -89,6 +91,8 @@ struct StepRecord {
   std::string device = "cpu";  // that did it
   int64_t flops = 0;
   int64_t bytes = 0;
+  std::string graph;  // PlanStep::graph
+  int64_t runs = 1;
 };
 
 // One stage of load() or bind(): "load", "propose", "place", "build", "pack", "plan", ...

@@ -1,7 +1,9 @@
 // A plan with everything that it needs to run: kernels, packed constants, and their owners.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -18,6 +20,8 @@ namespace tessera {
 
 class ExecutionContext;
 class PlanRunner;
+struct PlanEvent;
+using PlanWatcher = std::function<void(const PlanEvent& event)>;
 
 // The nested graphs of a node, planned. Not thread-safe.
 class PlannedBodies {
@@ -32,6 +36,11 @@ class PlannedBodies {
   // The runner of the plan that made the last run(), for further runs on the same sizes; null if it
   // takes no addresses (IoBinding::takes_addresses()).
   virtual PlanRunner* repeatable(size_t body) = 0;
+  // What watches such further runs; empty unless the run of the enclosing plan is recorded.
+  virtual const PlanWatcher& watcher(size_t body) = 0;
+  // Appends the steps of recorded runs since the last call, one record for each step of the plans,
+  // with the sums of its runs. The first one starts at `start`, relative to the outermost run.
+  virtual void take_records(std::chrono::nanoseconds start, std::vector<StepRecord>& records) = 0;
   // Appends the steps of the plans that there are, and of the nested graphs in these.
   virtual void describe(std::vector<PlanStep>& steps) const = 0;
 };

@@ -117,6 +117,12 @@ class ExecutionContext {
   void set_outer(ExecutionContext* outer) { outer_.store(outer, std::memory_order_relaxed); }
   bool is_nested() const { return outer() != nullptr; }
 
+  // Whether the steps of nested graphs are recorded: as the outermost context says.
+  void set_recording(bool is_on) { is_recording_ = is_on; }
+  bool is_recording() const {
+    return outer() == nullptr ? is_recording_ : outer()->is_recording();
+  }
+
   // The state of the active run.
   bool is_running() const {
     const ExecutionContext* const around = outer();
@@ -147,6 +153,7 @@ class ExecutionContext {
   std::vector<std::unique_ptr<DeviceContext>> devices_;
   ScratchMemory scratch_;
   uint64_t runs_ = 0;
+  bool is_recording_ = false;
   std::chrono::nanoseconds time_limit_{0};
   std::chrono::steady_clock::time_point deadline_;
   std::atomic<int> state_ = kIdle;

@@ -106,9 +106,10 @@ void PlanRunner::run_bound(const PlanWatcher& watcher) {
   io_binding_.end();
 }
 
-void PlanRunner::run_at(std::span<const void* const> inputs, std::span<void* const> results) {
+void PlanRunner::run_at(std::span<const void* const> inputs, std::span<void* const> results,
+                        const PlanWatcher& watcher) {
   io_binding_.begin_at(inputs, results);
-  run_steps({});
+  run_steps(watcher);
   io_binding_.finish_at(inputs, results);
 }
 

@@ -35,7 +35,6 @@ struct PlanEvent {
   // waited.
   std::chrono::nanoseconds enqueue{};
 };
-using PlanWatcher = std::function<void(const PlanEvent& event)>;
 
 struct RunnerOptions {
   int threads = 0;  // 0: all cores that the process may use
@@ -72,7 +71,8 @@ class PlanRunner {
   void run_bound(const PlanWatcher& watcher = {});
 
   // Like run(), with inputs and results at these addresses; see IoBinding::begin_at().
-  void run_at(std::span<const void* const> inputs, std::span<void* const> results);
+  void run_at(std::span<const void* const> inputs, std::span<void* const> results,
+              const PlanWatcher& watcher = {});
 
   // Binds inputs and results to memory of the caller.
   IoBinding& io_binding() { return io_binding_; }

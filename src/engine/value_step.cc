@@ -154,7 +154,7 @@ std::vector<Tensor> ValueStep::run(size_t body, std::span<const Tensor> inputs) 
 class ValueStep::Repeated : public ops::RepeatedRuns {
  public:
   Repeated(const ValueStep& step, size_t body, PlanRunner& runner)
-      : step_(step), body_(body), runner_(runner) {
+      : step_(step), body_(body), runner_(runner), watcher_(step.bodies_->watcher(body)) {
     for (const int port : step.captured_[body]) captured_.push_back(step.ports_[at(port)].data());
   }
 
@@ -168,7 +168,7 @@ class ValueStep::Repeated : public ops::RepeatedRuns {
       if (!step_.context_->is_running()) {
         throw Error(ErrorKind::Cancelled, "run", "it was cancelled before this nested graph");
       }
-      runner_.run_at(inputs_, outputs);
+      runner_.run_at(inputs_, outputs, watcher_);
     } catch (const Error& error) {
       step_.fail(body_, error);
     }
@@ -178,6 +178,7 @@ class ValueStep::Repeated : public ops::RepeatedRuns {
   const ValueStep& step_;
   size_t body_;
   PlanRunner& runner_;
+  const PlanWatcher& watcher_;
   std::vector<const void*> captured_;
   std::vector<const void*> inputs_;
 };

@@ -259,9 +259,42 @@ def test_the_steps_of_nested_graphs_are_described(tessera, bin_dir, tmp_path):
     explain = (bin_dir / "tessera", "explain", file, "--random", "1", "--runs", "1")
     shown = run_program(*explain).stdout
     assert "then_branch: " in shown and "else_branch: " in shown
-    nested = json_of(*explain, "--json")["nested_steps"]
-    assert {step["op"] for step in nested} == {"Mul", "Add"}
-    assert all(step["median_us"] is None for step in nested)
+    nested = {step["op"]: step for step in json_of(*explain, "--json")["nested_steps"]}
+    assert nested.keys() == {"Mul", "Add"}
+    taken, other = sorted(nested.values(), key=lambda step: -step["run_count"])
+    assert (taken["run_count"], other["run_count"], other["median_us"]) == (1, 0, None)
+    assert taken["median_us"] > 0 and 0 < taken["share"] < 1
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 50])
+def test_the_steps_of_nested_graphs_are_recorded(tessera, count):
+    """An If in a Loop; beyond the first iteration the loop runs on addresses."""
+    nodes = [node("Less", "i two", "c"),
+             choice([node("Mul", "v v", "t")], [node("Add", "v v", "e")], "chosen"),
+             node("Sub", "chosen x", "next")]
+    model = load(tessera, [loop(nodes, {"v": ("next", "x", [3])}, "y"), node("Neg", "y", "z")],
+                 {"count": NUMBER, "x": [3]}, "z", {"two": np.array(2)})
+    executor = model.bind(backends=["reference"], optimize=False)
+    executor.record_steps(True)
+    for _ in range(2):
+        executor.run({"count": np.array(count), "x": arange(3)})
+        outer = [step for step in executor.steps if not step.graph]
+        inner = [step for step in executor.steps if step.graph]
+        assert [step.op for step in outer] == ["Loop", "Neg"]
+        assert all(step.runs == 1 for step in outer)
+        place = "node 'loop' (Loop), body"
+        expected = {(place, op): count for op in ("Less", "If", "Sub")} | {
+            (f"{place}, node 'choice' (If), then_branch", "Mul"): min(count, 2),
+            (f"{place}, node 'choice' (If), else_branch", "Add"): max(count - 2, 0)}
+        ran = {key: runs for key, runs in expected.items() if runs}
+        assert {(step.graph, step.op): step.runs for step in inner if step.op != "Identity"} == ran
+        own = [step for step in inner if step.graph == place]
+        assert sum(step.duration_ns for step in own) <= outer[0].duration_ns
+        for step in inner:
+            assert outer[0].start_ns <= step.start_ns
+            assert step.start_ns + step.duration_ns <= outer[0].start_ns + outer[0].duration_ns
+    executor.record_steps(False)
+    executor.run({"count": np.array(count), "x": arange(3)})
 
 
 def test_what_does_not_vary_in_a_loop_is_computed_before_it(tessera):

@@ -3,10 +3,12 @@
 // sizes get plans of their own or that of a family.
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -88,7 +90,38 @@ class Model::State::NestedPlan {
       bind_to(inputs);
       executor_->context.set_outer(outer_);
     }
-    return executor_->run_in_order(inputs);
+    return executor_->run_in_order(inputs, watcher());
+  }
+
+  const PlanWatcher& watcher() const {
+    static const PlanWatcher kNone;
+    return outer_ != nullptr && outer_->is_recording() ? watcher_ : kNone;
+  }
+
+  // Appends the recorded steps one after another, and moves `start` to their end. `place` says which
+  // nested graph it is.
+  void take_records(const std::string& place, std::chrono::nanoseconds& start,
+                    std::vector<StepRecord>& records) {
+    if (executor_ == nullptr) return;
+    // A step that failed has no record, but its own nested graphs may have some.
+    recorded_.resize(std::max(recorded_.size(), executor_->plan().runner->built().plan.steps.size()));
+    for (size_t step = 0; step < recorded_.size(); ++step) {
+      const std::chrono::nanoseconds begin = start;
+      for (StepRecord& record : recorded_[step]) {
+        record.graph = place;
+        record.start = start;
+        start += record.duration;
+        records.push_back(std::move(record));
+      }
+      std::vector<StepRecord> inner;
+      executor_->take_nested_records(step, begin, inner);
+      if (recorded_[step].empty()) continue;
+      for (StepRecord& record : inner) {
+        record.graph = place + ", " + record.graph;
+        records.push_back(std::move(record));
+      }
+    }
+    recorded_.clear();
   }
 
   // `place` says which nested graph it is.
@@ -113,6 +146,25 @@ class Model::State::NestedPlan {
   }
 
  private:
+  // Adds a step of a run. Plans for other sizes may have another step at the same index.
+  void record(const PlanEvent& event) {
+    if (recorded_.size() <= event.step) recorded_.resize(event.step + 1);
+    StepRecord now = executor_->record_of(event);
+    const auto identity = [](const StepRecord& record) {
+      return std::tie(record.node, record.op, record.backend, record.algorithm, record.device);
+    };
+    for (StepRecord& known : recorded_[event.step]) {
+      if (identity(known) != identity(now)) continue;
+      known.duration += now.duration;
+      known.enqueue += now.enqueue;
+      known.flops += now.flops;
+      known.bytes += now.bytes;
+      ++known.runs;
+      return;
+    }
+    recorded_[event.step].push_back(std::move(now));
+  }
+
   void bind_to(std::span<const Tensor> inputs) {
     BindOptions options = options_;
     // The user waits for a run, not for bind().
@@ -131,6 +183,8 @@ class Model::State::NestedPlan {
   std::vector<std::string> inputs_;            // the names of those that have shapes, "" for others
   ExecutionContext* outer_ = nullptr;          // during a run of the enclosing plan
   std::unique_ptr<Executor::State> executor_;  // null before the first run, if sizes are open
+  PlanWatcher watcher_ = [this](const PlanEvent& event) { record(event); };
+  std::vector<std::vector<StepRecord>> recorded_;  // by step
 };
 
 class Model::State::NestedPlans : public PlannedBodies {
@@ -169,6 +223,14 @@ class Model::State::NestedPlans : public PlannedBodies {
   }
 
   PlanRunner* repeatable(size_t body) override { return plans_[body]->repeatable(); }
+
+  const PlanWatcher& watcher(size_t body) override { return plans_[body]->watcher(); }
+
+  void take_records(std::chrono::nanoseconds start, std::vector<StepRecord>& records) override {
+    for (size_t body = 0; body < plans_.size(); ++body) {
+      if (plans_[body] != nullptr) plans_[body]->take_records(places_[body], start, records);
+    }
+  }
 
   void describe(std::vector<PlanStep>& steps) const override {
     for (size_t body = 0; body < plans_.size(); ++body) {

@@ -71,22 +71,27 @@ inline constexpr auto kFields<PlanStep> = FieldList{
           "the dimensions for which its kernel was built, such as `x[1]`; `all`; empty if it runs "
           "with other sizes"),
     ComputedKey{"median_us", "microseconds or null",
-                "median time of the step; null in a nested graph"},
+                "median time of the step; in a nested graph that of all its runs together, null if "
+                "it did not run"},
+    ComputedKey{"run_count", "count",
+                "runs of the step in a run of the model; other than 1 only in a nested graph"},
     field("predicted_seconds", "predicted_us", &PlanStep::predicted_seconds,
           "the price that the choice used; null without prices"),
     field("unfused_seconds", "unfused_us", &PlanStep::unfused_seconds,
           "the sum of the cheapest measured candidates that compute its nodes in smaller groups; "
           "null if `unfused_bytes` is null, and if not enough were measured"),
     ComputedKey{"share", "number or null",
-                "share of the sum of all steps, from 0 to 1; null in a nested graph"},
+                "share of the sum of all steps, from 0 to 1; null if `median_us` is"},
     ComputedKey{"gflop_per_second", "number or null",
-                "10^9 floating-point operations a second; null in a nested graph"},
+                "10^9 floating-point operations a second; null if `median_us` is"},
     field("refusals", &PlanStep::refusals, "refusals of its nodes by other backends"),
 };
 
 template <>
 inline constexpr auto kFields<StepRecord> = FieldList{
-    {.name = "StepRecord", .help = "One step of the plan in the newest recorded run."},
+    {.name = "StepRecord",
+     .help = "One step of the plan in the newest recorded run. After a step with nested graphs come "
+             "the steps of these."},
     field("node", &StepRecord::node, "name of the step, as in PlanStep"),
     field("op", &StepRecord::op, "its operators: `Conv+Relu`"),
     field("backend", &StepRecord::backend, "the backend that ran it; empty: Tessera itself"),
@@ -101,6 +106,10 @@ inline constexpr auto kFields<StepRecord> = FieldList{
     field("device", &StepRecord::device, "the device that ran it: `cpu`"),
     field("flops", &StepRecord::flops, "floating-point operations (a multiply-add is 2)"),
     field("bytes", &StepRecord::bytes, "size of what it read and wrote, as stored"),
+    field("graph", &StepRecord::graph,
+          "of a step of a nested graph, where that is, as in PlanStep; else empty"),
+    field("runs", &StepRecord::runs,
+          "runs of a step of a nested graph; times, operations and bytes are those of all"),
 };
 
 template <>

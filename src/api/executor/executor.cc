@@ -107,20 +107,55 @@ size_t Executor::State::output_named(const std::string& name) const {
   return find_named(plan().outputs, name, "output");
 }
 
-void Executor::State::record(const PlanEvent& event,
-                             std::chrono::steady_clock::time_point run_start) {
+StepRecord Executor::State::record_of(const PlanEvent& event) const {
   const PlanStep& step = plan().description.steps[event.step];
-  steps.push_back({.node = step.name,
-                   .op = step.op,
-                   .backend = step.backend,
-                   .algorithm = step.algorithm,
-                   .start = event.start - run_start,
-                   .duration = event.duration,
-                   .enqueue = event.enqueue,
-                   .device = plan().runner->device_of(event.step),
-                   .flops = step.flops,
-                   .bytes = step.bytes});
+  return {.node = step.name,
+          .op = step.op,
+          .backend = step.backend,
+          .algorithm = step.algorithm,
+          .duration = event.duration,
+          .enqueue = event.enqueue,
+          .device = plan().runner->device_of(event.step),
+          .flops = step.flops,
+          .bytes = step.bytes};
 }
+
+void Executor::State::take_nested_records(size_t step, std::chrono::nanoseconds start,
+                                          std::vector<StepRecord>& records) const {
+  for (const std::unique_ptr<ShapePlan>& made : plans) {
+    const std::vector<std::shared_ptr<PlannedBodies>>& bodies = made->runner->built().bodies;
+    if (step < bodies.size() && bodies[step] != nullptr) bodies[step]->take_records(start, records);
+  }
+}
+
+// A recorded run of the current plan, whose steps it writes to `steps`.
+class Executor::State::Recording {
+ public:
+  explicit Recording(Executor::State& state) : state_(state) {
+    state_.plan().update_description(state_.context.pool().threads(), *state_.registry);
+    // An earlier run may have failed.
+    for (size_t step = 0; step < state_.plan().description.steps.size(); ++step) {
+      state_.take_nested_records(step, {}, state_.steps);
+    }
+    state_.steps.clear();
+    state_.context.set_recording(true);
+  }
+  ~Recording() { state_.context.set_recording(false); }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  PlanWatcher watcher() {
+    return [this](const PlanEvent& event) {
+      StepRecord& record = state_.steps.emplace_back(state_.record_of(event));
+      record.start = event.start - start_;
+      state_.take_nested_records(event.step, record.start, state_.steps);
+    };
+  }
+
+ private:
+  Executor::State& state_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
 
 Executor::Executor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Executor::Executor(std::unique_ptr<Deferred> deferred) : deferred_(std::move(deferred)) {}
@@ -222,13 +257,12 @@ std::vector<Tensor> Executor::State::run(const std::map<std::string, AnyOrTensor
   select_plan(given);
   const std::vector<Tensor> ordered = inputs_in_order(given);
   if (!is_recording) return plan().runner->run(ordered);
-  plan().update_description(context.pool().threads(), *registry);
-  steps.clear();
-  const auto start = std::chrono::steady_clock::now();
-  return plan().runner->run(ordered, [&](const PlanEvent& event) { record(event, start); });
+  Recording recording(*this);
+  return plan().runner->run(ordered, recording.watcher());
 }
 
-std::vector<Tensor> Executor::State::run_in_order(std::span<const Tensor> inputs) {
+std::vector<Tensor> Executor::State::run_in_order(std::span<const Tensor> inputs,
+                                                  const PlanWatcher& watcher) {
   const ExecutionContext::ActiveRun turn(context);
   if (swap) swap_before_run();
   const auto dims_at = [&](size_t index) -> const Dims* {
@@ -242,12 +276,13 @@ std::vector<Tensor> Executor::State::run_in_order(std::span<const Tensor> inputs
                 "expected " + plan().inputs[index].text + ", found " +
                     std::string(name(inputs[index].type())) + " " + dims_text(*dims));
   }
+  if (watcher) plan().update_description(context.pool().threads(), *registry);
   const size_t count = plan().runner->built().graph.inputs.size();
-  if (count == inputs.size()) return plan().runner->run(inputs);
+  if (count == inputs.size()) return plan().runner->run(inputs, watcher);
   // The plan of a family has more inputs, which are bound.
   std::vector<Tensor> all(inputs.begin(), inputs.end());
   all.resize(count);
-  return plan().runner->run(all);
+  return plan().runner->run(all, watcher);
 }
 
 std::vector<Tensor> Executor::run(const std::map<std::string, Tensor>& inputs) {
@@ -307,10 +342,8 @@ void Executor::State::run_bound() {
     memory.check_complete(plan());
   }
   if (!is_recording) return plan().runner->run_bound();
-  plan().update_description(context.pool().threads(), *registry);
-  steps.clear();
-  const auto start = std::chrono::steady_clock::now();
-  plan().runner->run_bound([&](const PlanEvent& event) { record(event, start); });
+  Recording recording(*this);
+  plan().runner->run_bound(recording.watcher());
 }
 
 void Executor::run_bound() {

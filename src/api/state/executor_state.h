@@ -95,7 +95,7 @@ struct Executor::State {
   std::vector<Tensor> run(const std::map<std::string, AnyOrTensor>& given);
   void run_bound();
   // The same for inputs in their order, which the caller has checked: those of a nested graph.
-  std::vector<Tensor> run_in_order(std::span<const Tensor> inputs);
+  std::vector<Tensor> run_in_order(std::span<const Tensor> inputs, const PlanWatcher& watcher);
 
   // Selects the plan for the dimensions of the inputs that are passed or bound, and attaches the
   // bound memory. Throws InvalidArgument if an element type or storage differs.
@@ -145,7 +145,12 @@ struct Executor::State {
   // none.
   size_t input_named(const std::string& name) const;
   size_t output_named(const std::string& name) const;
-  void record(const PlanEvent& event, std::chrono::steady_clock::time_point run_start);
+  // The step of an event, without its start.
+  StepRecord record_of(const PlanEvent& event) const;
+  // Appends what the nested graphs of a step recorded, if it has any, in all plans of this executor.
+  void take_nested_records(size_t step, std::chrono::nanoseconds start,
+                           std::vector<StepRecord>& records) const;
+  class Recording;
 };
 
 }  // namespace tessera
