@@ -7,7 +7,7 @@ namespace tessera::cli {
 namespace {
 
 // `text` with its line breaks replaced by spaces.
-std::string joined(std::string text) {
+std::string one_paragraph(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
 }
@@ -29,7 +29,7 @@ OptionText text_of(const CLI::Option& option) {
 }
 
 std::string HelpFormatter::make_description(const CLI::App* app) const {
-  return wrapped(joined(app->get_description()), style_);
+  return wrapped(one_paragraph(app->get_description()), style_);
 }
 
 std::string HelpFormatter::make_footer(const CLI::App* app) const {
@@ -75,7 +75,7 @@ std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
 std::string HelpFormatter::beside_names(const std::string& text) const {
   const TextStyle narrow{.columns = style_.columns - get_column_width(),
                          .cuts_names = style_.cuts_names};
-  return without_end(wrapped(joined(text), narrow));
+  return without_end(wrapped(one_paragraph(text), narrow));
 }
 
 }  // namespace tessera::cli

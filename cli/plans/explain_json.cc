@@ -204,8 +204,8 @@ Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps)
     json["steps"].push_back(step_json(plan.steps[index], index, report.step_us[index], total_us));
   }
   for (size_t index = 0; index < plan.nested_steps.size(); ++index) {
-    json["nested_steps"].push_back(nested_step_json(
-        plan.nested_steps[index], index, nested_time(report, index), total_us));
+    json["nested_steps"].push_back(
+        nested_step_json(plan.nested_steps[index], index, nested_time(report, index), total_us));
   }
   for (const StepTotal& total : step_totals(plan, report.step_us)) {
     json["totals"].push_back({{"kind", total.kind},

@@ -119,9 +119,7 @@ class ExecutionContext {
 
   // Whether the steps of nested graphs are recorded: as the outermost context says.
   void set_recording(bool is_on) { is_recording_ = is_on; }
-  bool is_recording() const {
-    return outer() == nullptr ? is_recording_ : outer()->is_recording();
-  }
+  bool is_recording() const { return outer() == nullptr ? is_recording_ : outer()->is_recording(); }
 
   // The state of the active run.
   bool is_running() const {

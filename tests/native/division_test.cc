@@ -16,14 +16,14 @@
 namespace tessera {
 namespace {
 
-struct Case {
+struct DivisionCase {
   const char* op;
   std::vector<int64_t> left;
   std::vector<int64_t> right;
   bool has_zero;
 };
 
-std::string run_error_of(const Case& row) {
+std::string run_error_of(const DivisionCase& row) {
   const std::vector<std::shared_ptr<const Plugin>> plugins = {Plugin::open(
       std::string(TESSERA_PLUGIN_FOLDER) + "/backend_native.so", std::make_shared<HostServices>())};
   const LayoutTable layouts(plugins);
@@ -60,12 +60,12 @@ std::string run_error_of(const Case& row) {
 }
 
 TEST(NativeDivision, ByZeroIsAnError) {
-  const Case cases[] = {
+  const DivisionCase cases[] = {
       {"Div", {6, 7}, {3, 2}, false}, {"Div", {6, 7}, {3, 0}, true},
       {"Div", {6, 7}, {0}, true},     {"Div", {6}, {3, 0}, true},
       {"Mod", {6, 7}, {3, 0}, true},  {"Mod", {6, 7}, {-1, 5}, false},
   };
-  for (const Case& row : cases) {
+  for (const DivisionCase& row : cases) {
     const std::string error = run_error_of(row);
     SCOPED_TRACE(std::string(row.op) + ": " + error);
     if (row.has_zero) {

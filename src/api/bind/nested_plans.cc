@@ -98,13 +98,14 @@ class Model::State::NestedPlan {
     return outer_ != nullptr && outer_->is_recording() ? watcher_ : kNone;
   }
 
-  // Appends the recorded steps one after another, and moves `start` to their end. `place` says which
-  // nested graph it is.
+  // Appends the recorded steps one after another, and moves `start` to their end. `place` says
+  // which nested graph it is.
   void take_records(const std::string& place, std::chrono::nanoseconds& start,
                     std::vector<StepRecord>& records) {
     if (executor_ == nullptr) return;
     // A step that failed has no record, but its own nested graphs may have some.
-    recorded_.resize(std::max(recorded_.size(), executor_->plan().runner->built().plan.steps.size()));
+    recorded_.resize(
+        std::max(recorded_.size(), executor_->plan().runner->built().plan.steps.size()));
     for (size_t step = 0; step < recorded_.size(); ++step) {
       const std::chrono::nanoseconds begin = start;
       for (StepRecord& record : recorded_[step]) {

@@ -90,8 +90,9 @@ inline constexpr auto kFields<PlanStep> = FieldList{
 template <>
 inline constexpr auto kFields<StepRecord> = FieldList{
     {.name = "StepRecord",
-     .help = "One step of the plan in the newest recorded run. After a step with nested graphs come "
-             "the steps of these."},
+     .help =
+         "One step of the plan in the newest recorded run. After a step with nested graphs come "
+         "the steps of these."},
     field("node", &StepRecord::node, "name of the step, as in PlanStep"),
     field("op", &StepRecord::op, "its operators: `Conv+Relu`"),
     field("backend", &StepRecord::backend, "the backend that ran it; empty: Tessera itself"),

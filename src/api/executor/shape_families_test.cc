@@ -60,7 +60,7 @@ Tensor numbers(int64_t rows, int64_t columns) {
   return tensor;
 }
 
-std::map<std::string, Tensor> inputs_of(int64_t rows) {
+std::map<std::string, Tensor> family_inputs(int64_t rows) {
   return {{"x", numbers(rows, kOpenDepth)}, {"z", numbers(rows, kOpenWidth)}};
 }
 
@@ -95,8 +95,8 @@ TEST_F(ShapeFamilies, HaveOnePlanThatGivesTheBitsOfExactOnes) {
     Executor executor = bind(2, {.backends = backends});
     for (const int64_t rows : {5, 2, 41, 5, 40, 300, 2}) {
       Executor exact = bind(rows, {.backends = backends});
-      const std::vector<Tensor> expected = exact.run(inputs_of(rows));
-      const std::vector<Tensor> found = executor.run(inputs_of(rows));
+      const std::vector<Tensor> expected = exact.run(family_inputs(rows));
+      const std::vector<Tensor> found = executor.run(family_inputs(rows));
       for (size_t output = 0; output < expected.size(); ++output) {
         EXPECT_TRUE(has_same_bits(found[output], expected[output])) << rows;
       }
@@ -108,7 +108,7 @@ TEST_F(ShapeFamilies, HaveOnePlanThatGivesTheBitsOfExactOnes) {
 TEST_F(ShapeFamilies, DescribeTheNewestRun) {
   Executor executor = bind(2);
   for (const int64_t rows : {7, 30}) {
-    executor.run(inputs_of(rows));
+    executor.run(family_inputs(rows));
     const std::string text = "float32 " + std::to_string(rows) + "x6";
     EXPECT_EQ(executor.inputs()[1].text, text);
     EXPECT_EQ(executor.outputs()[0].text, text);
@@ -120,7 +120,7 @@ TEST_F(ShapeFamilies, DescribeTheNewestRun) {
 
 TEST_F(ShapeFamilies, SayWhichDimensionsTheirKernelsAreBuiltFor) {
   Executor executor = bind(2, {.backends = {"reference"}});
-  executor.run(inputs_of(7));
+  executor.run(family_inputs(7));
   for (const PlanStep& step : executor.plan().steps) EXPECT_EQ(step.built_for, "") << step.name;
 }
 
@@ -128,32 +128,33 @@ TEST_F(ShapeFamilies, KeepABatchOfOneApart) {
   Executor executor = bind(2);
   for (const int64_t rows : {9, 1, 12, 1, 9}) {
     Executor exact = bind(rows);
-    EXPECT_TRUE(has_same_bits(executor.run(inputs_of(rows))[0], exact.run(inputs_of(rows))[0]));
+    EXPECT_TRUE(
+        has_same_bits(executor.run(family_inputs(rows))[0], exact.run(family_inputs(rows))[0]));
   }
   EXPECT_EQ(executor.shapes().plans.size(), 3U);
 }
 
 TEST_F(ShapeFamilies, RefuseWhatContradictsAndStayUsable) {
   Executor executor = bind(2);
-  executor.run(inputs_of(9));
-  std::map<std::string, Tensor> unequal = inputs_of(9);
+  executor.run(family_inputs(9));
+  std::map<std::string, Tensor> unequal = family_inputs(9);
   unequal["z"] = numbers(8, kOpenWidth);
   for (int count = 0; count < 2; ++count) {
     EXPECT_THROW(executor.run(unequal), Error);
-    EXPECT_EQ(executor.run(inputs_of(9))[0].dims(), (std::vector<int64_t>{9, kOpenWidth}));
-    EXPECT_EQ(executor.run(inputs_of(20))[0].dims(), (std::vector<int64_t>{20, kOpenWidth}));
+    EXPECT_EQ(executor.run(family_inputs(9))[0].dims(), (std::vector<int64_t>{9, kOpenWidth}));
+    EXPECT_EQ(executor.run(family_inputs(20))[0].dims(), (std::vector<int64_t>{20, kOpenWidth}));
   }
 }
 
 TEST_F(ShapeFamilies, RefuseWhatTheModelDeclaresOtherwise) {
   Executor executor = bind(2);
-  executor.run(inputs_of(9));
-  std::map<std::string, Tensor> wide = inputs_of(9);
+  executor.run(family_inputs(9));
+  std::map<std::string, Tensor> wide = family_inputs(9);
   wide["z"] = numbers(9, kOpenWidth + 1);
   EXPECT_EQ(kind_of_error([&] { executor.run(wide); }), ErrorKind::InvalidArgument);
   wide["z"] = Tensor(DataType::Float32, {9, kOpenWidth, 1});
   EXPECT_EQ(kind_of_error([&] { executor.run(wide); }), ErrorKind::InvalidArgument);
-  EXPECT_EQ(executor.run(inputs_of(8))[0].dims(), (std::vector<int64_t>{8, kOpenWidth}));
+  EXPECT_EQ(executor.run(family_inputs(8))[0].dims(), (std::vector<int64_t>{8, kOpenWidth}));
 }
 
 // Reshape of a, whose size is open, to 2x3; and z, whose size makes the family.
@@ -200,7 +201,7 @@ TEST_F(ShapeFamilies, AskTheRulesOfNodesWhoseOutputsAreKnown) {
 TEST_F(ShapeFamilies, WriteToBoundMemoryOfEachShape) {
   Executor executor = bind(2);
   for (const int64_t rows : {6, 60, 6}) {
-    const std::map<std::string, Tensor> inputs = inputs_of(rows);
+    const std::map<std::string, Tensor> inputs = family_inputs(rows);
     for (const auto& [name, tensor] : inputs) executor.bind_input(name, tensor);
     std::vector<float> memory(static_cast<size_t>(rows * kOpenWidth));
     std::vector<float> other(memory.size());
@@ -220,7 +221,7 @@ TEST_F(ShapeFamilies, WriteToBoundMemoryOfEachShape) {
 
 TEST_F(ShapeFamilies, AreNotUsedIfNotWanted) {
   Executor executor = bind(2, {.run = {.families = false}});
-  for (const int64_t rows : {5, 6, 7}) executor.run(inputs_of(rows));
+  for (const int64_t rows : {5, 6, 7}) executor.run(family_inputs(rows));
   EXPECT_EQ(executor.shapes().plans.size(), 4U);
 }
 
@@ -230,19 +231,20 @@ TEST_F(ShapeFamilies, ServeTenThousandShapesWithoutMorePlans) {
   constexpr int64_t kPrime = 10'007;
   constexpr int64_t kPart = 1'000;
   Executor executor = bind(2);
-  std::vector<double> seconds;  // of each part
+  std::vector<double> part_seconds;  // of each part
   for (int64_t index = 0; index < kShapes; ++index) {
-    if (index % kPart == 0) seconds.push_back(0);
-    const std::map<std::string, Tensor> inputs = inputs_of(3 + index * 4999 % kPrime);
+    if (index % kPart == 0) part_seconds.push_back(0);
+    const std::map<std::string, Tensor> inputs = family_inputs(3 + index * 4999 % kPrime);
     const auto begin = std::chrono::steady_clock::now();
     executor.run(inputs);
-    seconds.back() +=
+    part_seconds.back() +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   EXPECT_EQ(executor.shapes().plans.size(), 2U);
   EXPECT_LE(executor.memory().arena_bytes, kPrime * 2 * (kOpenDepth + 2 * kOpenWidth) * 4);
   // The first part makes the family.
-  EXPECT_LT(seconds.back(), 3 * seconds[1]) << "another process may have slowed this one down";
+  EXPECT_LT(part_seconds.back(), 3 * part_seconds[1])
+      << "another process may have slowed this one down";
 }
 
 class RangesOfSizes : public ShapeFamilies {
@@ -263,8 +265,8 @@ TEST_F(RangesOfSizes, ArePlannedForInBind) {
   const ShapesDescription bound = executor.shapes();
   EXPECT_EQ(bound.plans.size(), 1U);
   for (const int64_t rows : {300, 2, 17, 24, 299, 300}) {
-    const Tensor expected = ShapeFamilies::bind(rows).run(inputs_of(rows))[0];
-    EXPECT_TRUE(has_same_bits(executor.run(inputs_of(rows))[0], expected)) << rows;
+    const Tensor expected = ShapeFamilies::bind(rows).run(family_inputs(rows))[0];
+    EXPECT_TRUE(has_same_bits(executor.run(family_inputs(rows))[0], expected)) << rows;
   }
   EXPECT_EQ(executor.shapes().plans.size(), 1U);
   EXPECT_EQ(executor.shapes().arena_bytes, bound.arena_bytes);
@@ -273,12 +275,12 @@ TEST_F(RangesOfSizes, ArePlannedForInBind) {
 TEST_F(RangesOfSizes, EndWhereTheySay) {
   Executor executor = bind({2, 300});
   for (const int64_t rows : {1, 301, 0}) {
-    EXPECT_EQ(error_of([&] { executor.run(inputs_of(rows)); }),
+    EXPECT_EQ(error_of([&] { executor.run(family_inputs(rows)); }),
               "InvalidArgument: input 'x': expected float32 2..300x4, the ranges that bind() was "
               "given, found float32 " +
                   std::to_string(rows) + "x4");
     EXPECT_THROW(executor.bind_input("x", numbers(rows, kOpenDepth)), Error);
-    EXPECT_EQ(executor.run(inputs_of(7))[0].dims(), (std::vector<int64_t>{7, kOpenWidth}));
+    EXPECT_EQ(executor.run(family_inputs(7))[0].dims(), (std::vector<int64_t>{7, kOpenWidth}));
   }
 }
 
@@ -328,8 +330,8 @@ TEST_F(RangesOfSizes, AreFoundInTheCache) {
     EXPECT_EQ(executor.plan().candidates.empty(), !is_new) << "a known plan is not chosen again";
     EXPECT_EQ(chosen, first);
     EXPECT_EQ(executor.shapes().plans.size(), 1U);
-    const Tensor expected = ShapeFamilies::bind(100001).run(inputs_of(100001))[0];
-    const Tensor found = executor.run(inputs_of(100001))[0];
+    const Tensor expected = ShapeFamilies::bind(100001).run(family_inputs(100001))[0];
+    const Tensor found = executor.run(family_inputs(100001))[0];
     for (int64_t index = 0; index < found.elements(); ++index) {
       EXPECT_NEAR(found.as<float>()[index], expected.as<float>()[index], 1e-5);
     }
@@ -342,7 +344,7 @@ TEST_F(RangesOfSizes, GiveDimensionsOfOneNameOneRange) {
                                     .optimize = Optimize::Off});
   EXPECT_EQ(executor.inputs()[1].text, "float32 10x6");
   const int64_t arena_bytes = executor.shapes().arena_bytes;
-  EXPECT_EQ(executor.run(inputs_of(50))[0].elements(), 50 * kOpenWidth);
+  EXPECT_EQ(executor.run(family_inputs(50))[0].elements(), 50 * kOpenWidth);
   EXPECT_EQ(executor.shapes().arena_bytes, arena_bytes) << "the arena suffices for all sizes";
 }
 
@@ -362,8 +364,9 @@ TEST_F(RangesOfSizes, AreKeptByAnExecutorWithoutShapes) {
 
 TEST_F(RangesOfSizes, HoldWithoutFamilies) {
   Executor executor = bind({2, 30}, {.run = {.families = false}});
-  for (const int64_t rows : {2, 30}) EXPECT_EQ(executor.run(inputs_of(rows))[0].dims()[0], rows);
-  EXPECT_THROW(executor.run(inputs_of(31)), Error);
+  for (const int64_t rows : {2, 30})
+    EXPECT_EQ(executor.run(family_inputs(rows))[0].dims()[0], rows);
+  EXPECT_THROW(executor.run(family_inputs(31)), Error);
   EXPECT_EQ(executor.shapes().plans.size(), 3U);
 }
 
@@ -376,8 +379,8 @@ TEST_F(ShapeFamilies, LeavePlansOfNamedShapes) {
   EXPECT_EQ(executor.inputs()[0].text, "float32 2x4");
   EXPECT_EQ(executor.shapes().plans.size(), 3U);
   for (const int64_t rows : {60, 5, 2}) {
-    const Tensor expected = bind(rows).run(inputs_of(rows))[0];
-    EXPECT_TRUE(has_same_bits(executor.run(inputs_of(rows))[0], expected));
+    const Tensor expected = bind(rows).run(family_inputs(rows))[0];
+    EXPECT_TRUE(has_same_bits(executor.run(family_inputs(rows))[0], expected));
   }
   EXPECT_EQ(executor.shapes().plans.size(), 3U);
   EXPECT_THROW(bind(2, {.more_shapes = {{{"q", {1}}}}}), Error);
@@ -396,8 +399,8 @@ TEST_F(BoundWithoutShapes, PlansInTheFirstRun) {
   EXPECT_EQ(executor.inputs()[0].text, "float32 rowsx4");
   EXPECT_EQ(executor.shapes().plans.size(), 0U);
   for (const int64_t rows : {7, 30}) {
-    const Tensor expected = ShapeFamilies::bind(rows).run(inputs_of(rows))[0];
-    EXPECT_TRUE(has_same_bits(executor.run(inputs_of(rows))[0], expected));
+    const Tensor expected = ShapeFamilies::bind(rows).run(family_inputs(rows))[0];
+    EXPECT_TRUE(has_same_bits(executor.run(family_inputs(rows))[0], expected));
     EXPECT_TRUE(executor.has_shapes());
   }
   EXPECT_EQ(executor.inputs()[0].text, "float32 30x4");
@@ -410,18 +413,18 @@ TEST_F(BoundWithoutShapes, NeedsARunForWhatDescribesAPlan) {
             "once, or give bind() the shapes of the inputs");
   EXPECT_EQ(error_of([&] { executor.run({{"x", numbers(3, kOpenDepth)}}); }),
             "InvalidArgument: input 'z': expected a tensor (float32 rowsx6), found none given");
-  std::map<std::string, Tensor> wrong = inputs_of(3);
+  std::map<std::string, Tensor> wrong = family_inputs(3);
   wrong["y"] = numbers(3, 3);
   EXPECT_THROW(executor.run(wrong), Error);
   EXPECT_FALSE(executor.has_shapes());
-  EXPECT_NO_THROW(executor.run(inputs_of(3)));
+  EXPECT_NO_THROW(executor.run(family_inputs(3)));
 }
 
 TEST_F(BoundWithoutShapes, KeepsWhatWasBoundAndSet) {
   Executor executor = bind();
   executor.record_steps(true);
   executor.set_time_limit(1000);
-  const std::map<std::string, Tensor> inputs = inputs_of(5);
+  const std::map<std::string, Tensor> inputs = family_inputs(5);
   for (const auto& [name, tensor] : inputs) executor.bind_input(name, tensor);
   EXPECT_THROW(executor.bind_input("w", numbers(1, 1)), Error);
   std::vector<float> memory(static_cast<size_t>(5 * kOpenWidth));
@@ -442,11 +445,11 @@ TEST_F(BoundWithoutShapes, IsCancelledWhileItBinds) {
   std::thread canceller([&] {
     while (!is_over) executor.cancel();
   });
-  EXPECT_EQ(kind_of_error([&] { executor.run(inputs_of(3)); }), ErrorKind::Cancelled);
+  EXPECT_EQ(kind_of_error([&] { executor.run(family_inputs(3)); }), ErrorKind::Cancelled);
   is_over = true;
   canceller.join();
   EXPECT_FALSE(executor.has_shapes());
-  EXPECT_EQ(executor.run(inputs_of(3))[0].elements(), 3 * kOpenWidth);
+  EXPECT_EQ(executor.run(family_inputs(3))[0].elements(), 3 * kOpenWidth);
 }
 
 }  // namespace

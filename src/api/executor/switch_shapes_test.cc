@@ -62,7 +62,7 @@ Tensor filled(int64_t rows, int64_t columns, int64_t seed) {
 
 using Inputs = std::map<std::string, Tensor>;
 
-Inputs inputs_of(int64_t rows, int64_t others = 1) {
+Inputs switch_inputs(int64_t rows, int64_t others = 1) {
   return {{"x", filled(rows, kSwitchDepth, rows)},
           {"z", filled(rows, kSwitchWidth, 3 * rows)},
           {"like", filled(others, 1, 0)}};
@@ -88,7 +88,7 @@ class SwitchedShapes : public testing::Test {
   SwitchedShapes() { model_.emplace(load(file_)); }
 
   Executor bind(int64_t rows, BindOptions options = {}) const {
-    options.shapes = shapes_of(inputs_of(rows));
+    options.shapes = shapes_of(switch_inputs(rows));
     options.threads = 1;
     if (!options.optimize) options.optimize = Optimize::Off;
     return model_->bind(options);
@@ -105,7 +105,7 @@ TEST_F(SwitchedShapes, GiveTheBitsOfAFreshBind) {
     Executor executor = bind(2, {.backends = backends});
     for (const int64_t rows : {5, 2, 1, 5, 40, 2}) {
       Executor fresh = bind(rows, {.backends = backends});
-      const Inputs inputs = inputs_of(rows);
+      const Inputs inputs = switch_inputs(rows);
       EXPECT_TRUE(has_same_bits(executor.run(inputs)[0], fresh.run(inputs)[0])) << rows;
     }
     EXPECT_THAT(known_rows(executor), ElementsAre(2, 40, 5, 1));
@@ -115,12 +115,12 @@ TEST_F(SwitchedShapes, GiveTheBitsOfAFreshBind) {
 TEST_F(SwitchedShapes, AreToldOfByWhatDescribesTheExecutor) {
   Executor executor = bind(2);
   EXPECT_EQ(executor.inputs()[0].text, "float32 2x4");
-  executor.run(inputs_of(3));
+  executor.run(switch_inputs(3));
   EXPECT_EQ(executor.inputs()[0].text, "float32 3x4");
   EXPECT_EQ(executor.outputs()[0].text, "float32 3x6");
   EXPECT_EQ(executor.plan().steps.back().outputs[0].type, "float32 3x6");
   executor.record_steps(true);
-  executor.run(inputs_of(2));
+  executor.run(switch_inputs(2));
   EXPECT_EQ(executor.steps().size(), executor.plan().steps.size());
 }
 
@@ -128,8 +128,8 @@ TEST_F(SwitchedShapes, CountWhereOnlyTheShapeIsRead) {
   Executor executor = bind(2);
   EXPECT_FALSE(executor.inputs()[2].is_read);
   const auto rows_of = [](const Tensor& shape) { return shape.as<int64_t>()[0]; };
-  EXPECT_EQ(rows_of(executor.run(inputs_of(2))[1]), 1);
-  EXPECT_EQ(rows_of(executor.run(inputs_of(2, 9))[1]), 9);
+  EXPECT_EQ(rows_of(executor.run(switch_inputs(2))[1]), 1);
+  EXPECT_EQ(rows_of(executor.run(switch_inputs(2, 9))[1]), 9);
   EXPECT_EQ(rows_of(executor.run(
                 {{"x", filled(2, kSwitchDepth, 0)}, {"z", filled(2, kSwitchWidth, 0)}})[1]),
             9);
@@ -137,7 +137,7 @@ TEST_F(SwitchedShapes, CountWhereOnlyTheShapeIsRead) {
 
 TEST_F(SwitchedShapes, AreCheckedWhereOnlyTheShapeIsRead) {
   Executor executor = bind(2);
-  Inputs inputs = inputs_of(2);
+  Inputs inputs = switch_inputs(2);
   inputs.insert_or_assign("like", Tensor(DataType::Float32, {1, 1, 1}));
   EXPECT_THAT(error_of([&] { executor.run(inputs); }),
               HasSubstr("input 'like': the model declares float32 othersx1"));
@@ -170,13 +170,13 @@ TEST_F(SwitchedShapes, AreForgottenByLastUse) {
   EXPECT_THAT(error_of([&] { bind(1, {.limits = {.most_shapes = 0}}); }),
               HasSubstr("most_shapes: expected at least 1, found 0"));
   Executor executor = bind(1, {.limits = {.most_shapes = 2}});
-  executor.run(inputs_of(2));
-  executor.run(inputs_of(1));
-  executor.run(inputs_of(3));
+  executor.run(switch_inputs(2));
+  executor.run(switch_inputs(1));
+  executor.run(switch_inputs(3));
   EXPECT_THAT(known_rows(executor), ElementsAre(3, 1));
   Executor lonely = bind(1, {.limits = {.most_shapes = 1}});
   for (const int64_t rows : {4, 1, 4}) {
-    const Inputs inputs = inputs_of(rows);
+    const Inputs inputs = switch_inputs(rows);
     EXPECT_TRUE(has_same_bits(lonely.run(inputs)[0], executor.run(inputs)[0]));
     EXPECT_THAT(known_rows(lonely), ElementsAre(rows));
   }
@@ -185,8 +185,8 @@ TEST_F(SwitchedShapes, AreForgottenByLastUse) {
 TEST_F(SwitchedShapes, ShareArenaAndKernels) {
   Executor executor = bind(2, {.backends = {"reference"}});
   const int64_t small = executor.shapes().arena_bytes;
-  executor.run(inputs_of(1000));
-  executor.run(inputs_of(3));
+  executor.run(switch_inputs(1000));
+  executor.run(switch_inputs(3));
   const ShapesDescription shapes = executor.shapes();
   ASSERT_EQ(shapes.plans.size(), 3U);
   EXPECT_EQ(shapes.arena_bytes, shapes.plans[1].arena_bytes);
@@ -220,7 +220,7 @@ TEST_F(SwitchedShapes, InTurnTakeNoMoreMemory) {
         bind(1, {.backends = backend.empty() ? std::vector<std::string>() : std::vector{backend},
                  .limits = {.most_shapes = 3}});
     const auto run_all = [&] {
-      for (int64_t rows = 1; rows <= kShapes; ++rows) executor.run(inputs_of(rows));
+      for (int64_t rows = 1; rows <= kShapes; ++rows) executor.run(switch_inputs(rows));
     };
     for (int round = 0; round < kRounds; ++round) run_all();
     const int64_t before = allocated_bytes();
@@ -232,7 +232,7 @@ TEST_F(SwitchedShapes, InTurnTakeNoMoreMemory) {
 
 TEST_F(SwitchedShapes, SayWhatTheyKeepInMemory) {
   Executor executor = bind(1, {.limits = {.most_shapes = 3}});
-  for (int64_t rows = 1; rows < 6; ++rows) executor.run(inputs_of(rows));
+  for (int64_t rows = 1; rows < 6; ++rows) executor.run(switch_inputs(rows));
   const HeldMemoryDescription held = executor.memory();
   EXPECT_EQ(held.plan_count, 3);
   EXPECT_EQ(held.max_plan_count, 3);
@@ -247,9 +247,9 @@ TEST_F(SwitchedShapes, SayWhatTheyKeepInMemory) {
 
 TEST_F(SwitchedShapes, AreRefusedWhereTheyContradict) {
   Executor executor = bind(2);
-  const Inputs fine = inputs_of(2);
+  const Inputs fine = switch_inputs(2);
   const Tensor expected = executor.run(fine)[0];
-  Inputs inputs = inputs_of(3);
+  Inputs inputs = switch_inputs(3);
   inputs["x"] = filled(3, 5, 0);
   EXPECT_EQ(error_of([&] { executor.run(inputs); }),
             "InvalidArgument: input 'x': the model declares float32 rowsx4, but the shape given is "
@@ -269,20 +269,20 @@ TEST_F(SwitchedShapes, AreRefusedWhereTheyContradict) {
 
 TEST_F(SwitchedShapes, AreRefusedWhereTheyAreFixed) {
   Executor executor = bind(2, {.run = {.fixed_shapes = true}});
-  EXPECT_EQ(error_of([&] { executor.run(inputs_of(3)); }),
+  EXPECT_EQ(error_of([&] { executor.run(switch_inputs(3)); }),
             "InvalidArgument: input 'x': expected float32 2x4, as it was bound with fixed_shapes, "
             "found float32 3x4");
   EXPECT_THAT(error_of([&] { executor.bind_input("x", filled(3, kSwitchDepth, 0)); }),
               HasSubstr("expected float32 2x4, as it was bound with fixed_shapes"));
   EXPECT_THAT(error_of([&] { executor.bind_output("y", filled(3, kSwitchWidth, 0)); }),
               HasSubstr("expected memory for float32 2x6, found float32 3x6"));
-  executor.run(inputs_of(2));
+  executor.run(switch_inputs(2));
 }
 
 TEST_F(SwitchedShapes, FollowWhatIsBound) {
   Executor executor = bind(2);
   const auto bind_rows = [&](int64_t rows) {
-    for (const auto& [name, tensor] : inputs_of(rows)) executor.bind_input(name, tensor);
+    for (const auto& [name, tensor] : switch_inputs(rows)) executor.bind_input(name, tensor);
   };
   Tensor shape(DataType::Int64, {2});
   executor.bind_output("rows", shape);
@@ -292,17 +292,17 @@ TEST_F(SwitchedShapes, FollowWhatIsBound) {
     executor.bind_output("y", y);
     executor.run_bound();
     Executor fresh = bind(rows);
-    EXPECT_TRUE(has_same_bits(y, fresh.run(inputs_of(rows))[0])) << rows;
+    EXPECT_TRUE(has_same_bits(y, fresh.run(switch_inputs(rows))[0])) << rows;
   }
   // A tensor that is passed to run() replaces bound memory, but the bound outputs must fit it.
-  EXPECT_EQ(error_of([&] { executor.run(inputs_of(5)); }),
+  EXPECT_EQ(error_of([&] { executor.run(switch_inputs(5)); }),
             "InvalidArgument: output 'y': expected memory for float32 5x6, which it is for these "
             "inputs, found float32 3x6; bind other memory, or clear the bindings");
   executor.run_bound();
   EXPECT_EQ(executor.outputs()[0].text, "float32 3x6");
   executor.clear_bindings();
   EXPECT_THAT(error_of([&] { executor.run_bound(); }), HasSubstr("none bound for this one"));
-  executor.run(inputs_of(5));
+  executor.run(switch_inputs(5));
 }
 
 bool is_same(const CandidateDescription& left, const CandidateDescription& right) {
@@ -327,7 +327,7 @@ TEST_F(SwitchedShapes, GoByWhatWasMeasured) {
   const std::vector<std::string> chosen = algorithms();
   const std::string costs = executor.costs();
   const std::vector<CandidateDescription> measured = executor.plan().candidates;
-  executor.run(inputs_of(256));
+  executor.run(switch_inputs(256));
   EXPECT_EQ(algorithms(), chosen);
   EXPECT_EQ(executor.plan().tuning.measured, 0);
   EXPECT_EQ(executor.costs(), costs);
@@ -350,11 +350,11 @@ TEST_F(SwitchedShapes, GoByWhatWasMeasured) {
 TEST_F(SwitchedShapes, StayPlannedWhereTheRunIsOutOfTime) {
   Executor executor = bind(2);
   executor.set_time_limit(1e-9);
-  EXPECT_THAT(error_of([&] { executor.run(inputs_of(3)); }),
+  EXPECT_THAT(error_of([&] { executor.run(switch_inputs(3)); }),
               HasSubstr("expected the run to end within"));
   EXPECT_THAT(known_rows(executor), ElementsAre(3, 2));
   executor.set_time_limit(0);
-  EXPECT_EQ(executor.run(inputs_of(3))[0].dims()[0], 3);
+  EXPECT_EQ(executor.run(switch_inputs(3))[0].dims()[0], 3);
 }
 
 // The time of the fastest of many runs, at most a second.
@@ -371,8 +371,8 @@ double min_seconds(const std::function<void()>& run) {
 
 TEST_F(SwitchedShapes, ComeBackInMicroseconds) {
   Executor executor = bind(2);
-  const Inputs two = inputs_of(2);
-  const Inputs three = inputs_of(3);
+  const Inputs two = switch_inputs(2);
+  const Inputs three = switch_inputs(3);
   executor.run(three);
   const double staying =
       min_seconds([&] { executor.run(three); }) + min_seconds([&] { executor.run(two); });

@@ -147,7 +147,8 @@ struct Executor::State {
   size_t output_named(const std::string& name) const;
   // The step of an event, without its start.
   StepRecord record_of(const PlanEvent& event) const;
-  // Appends what the nested graphs of a step recorded, if it has any, in all plans of this executor.
+  // Appends what the nested graphs of a step recorded, if it has any, in all plans of this
+  // executor.
   void take_nested_records(size_t step, std::chrono::nanoseconds start,
                            std::vector<StepRecord>& records) const;
   class Recording;

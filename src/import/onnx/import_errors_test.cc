@@ -9,37 +9,40 @@ namespace {
 using onnx::GraphProto;
 using onnx::ModelProto;
 
-constexpr ErrorKind kInvalid = ErrorKind::InvalidModel;
-constexpr ErrorKind kUnsupported = ErrorKind::Unsupported;
+constexpr ErrorKind kInvalidModel = ErrorKind::InvalidModel;
+constexpr ErrorKind kUnsupportedModel = ErrorKind::Unsupported;
 
-struct Case {
+struct InvalidCase {
   const char* what;
   void (*spoil)(ModelProto& model, GraphProto& graph);  // changes relu_model()
   ErrorKind kind;
   std::vector<std::string> parts;  // substrings of the error message
 };
 
-const Case kCases[] = {
-    {"no graph", [](auto& m, auto&) { m.clear_graph(); }, kInvalid, {"expected a graph"}},
-    {"no IR version", [](auto& m, auto&) { m.clear_ir_version(); }, kInvalid, {"no IR version"}},
-    {"old IR", [](auto& m, auto&) { m.set_ir_version(2); }, kUnsupported, {"found 2"}},
-    {"new IR", [](auto& m, auto&) { m.set_ir_version(99); }, kUnsupported, {"found 99"}},
-    {"no opset", [](auto& m, auto&) { m.clear_opset_import(); }, kInvalid, {"opset_import"}},
+const InvalidCase kCases[] = {
+    {"no graph", [](auto& m, auto&) { m.clear_graph(); }, kInvalidModel, {"expected a graph"}},
+    {"no IR version",
+     [](auto& m, auto&) { m.clear_ir_version(); },
+     kInvalidModel,
+     {"no IR version"}},
+    {"old IR", [](auto& m, auto&) { m.set_ir_version(2); }, kUnsupportedModel, {"found 2"}},
+    {"new IR", [](auto& m, auto&) { m.set_ir_version(99); }, kUnsupportedModel, {"found 99"}},
+    {"no opset", [](auto& m, auto&) { m.clear_opset_import(); }, kInvalidModel, {"opset_import"}},
     {"old opset",
      [](auto& m, auto&) { m.mutable_opset_import(0)->set_version(5); },
-     kUnsupported,
+     kUnsupportedModel,
      {"operator set from 6 to 28, found 5"}},
     {"new opset",
      [](auto& m, auto&) { m.mutable_opset_import(0)->set_version(29); },
-     kUnsupported,
+     kUnsupportedModel,
      {"found 29"}},
     {"two opsets",
      [](auto& m, auto&) { m.add_opset_import()->set_version(12); },
-     kInvalid,
+     kInvalidModel,
      {"'ai.onnx'", "version 13", "version 12"}},
     {"unknown op",
      [](auto&, auto& g) { g.mutable_node(0)->set_op_type("Rleu"); },
-     kUnsupported,
+     kUnsupportedModel,
      {"node 'relu' (Rleu)", "'ai.onnx'", "version 13", "did you mean 'Relu'"}},
     {"unknown domain",
      [](auto& m, auto& g) {
@@ -47,106 +50,106 @@ const Case kCases[] = {
        m.add_opset_import()->set_domain("com.example");
        m.mutable_opset_import(1)->set_version(3);
      },
-     kUnsupported,
+     kUnsupportedModel,
      {"node 'relu' (Relu)", "version 3 of domain 'com.example'"}},
     {"domain not imported",
      [](auto&, auto& g) { g.mutable_node(0)->set_domain("com.example"); },
-     kInvalid,
+     kInvalidModel,
      {"node 'relu'", "'com.example'"}},
     {"op too young",
      [](auto&, auto& g) { g.mutable_node(0)->set_op_type("Gelu"); },
-     kUnsupported,
+     kUnsupportedModel,
      {"exists since version 20", "imports version 13"}},
     {"op retired",
      [](auto&, auto& g) { g.mutable_node(0)->set_op_type("Upsample"); },
-     kUnsupported,
+     kUnsupportedModel,
      {"retired after version 9", "imports version 13"}},
     {"too many inputs",
      [](auto&, auto& g) { g.mutable_node(0)->add_input("x"); },
-     kInvalid,
+     kInvalidModel,
      {"node 'relu'", "at most 1 input"}},
     {"input left out",
      [](auto&, auto& g) { g.mutable_node(0)->set_input(0, ""); },
-     kInvalid,
+     kInvalidModel,
      {"node 'relu'", "input 'X'"}},
     {"input that does not exist",
      [](auto&, auto& g) { g.mutable_node(0)->set_input(0, "q"); },
-     kInvalid,
+     kInvalidModel,
      {"node 'relu' (Relu), input 'X'", "'q'", "is no input, constant or output"}},
     {"output nobody makes",
      [](auto&, auto& g) { g.mutable_output(0)->set_name("q"); },
-     kInvalid,
+     kInvalidModel,
      {"graph output 'q'"}},
     {"cycle",
      [](auto&, auto& g) {
        g.mutable_node(0)->set_input(0, "z");
        add_node(g, "Relu", {"y"}, {"z"}, "back");
      },
-     kInvalid,
+     kInvalidModel,
      {"cycles", "'relu' (Relu) -> ", "'back' (Relu) -> "}},
     {"made twice by nodes",
      [](auto&, auto& g) { add_node(g, "Relu", {"x"}, {"y"}, "two"); },
-     kInvalid,
+     kInvalidModel,
      {"value 'y'", "made twice", "node 'relu'", "node 'two'"}},
     {"one node, twice",
      [](auto&, auto& g) { add_node(g, "Clip", {"x"}, {"z", "z"}, "two"); },
-     kInvalid,
+     kInvalidModel,
      {"value 'z'", "made twice"}},
     {"node makes an input",
      [](auto&, auto& g) { add_node(g, "Relu", {"x"}, {"x"}, "two"); },
-     kInvalid,
+     kInvalidModel,
      {"value 'x'", "a graph input", "node 'two'"}},
-    {"two inputs", [](auto&, auto& g) { add_input(g, "x"); }, kInvalid, {"value 'x'"}},
+    {"two inputs", [](auto&, auto& g) { add_input(g, "x"); }, kInvalidModel, {"value 'x'"}},
     {"two initializers",
      [](auto&, auto& g) {
        add_weight(g, "w", {1});
        add_weight(g, "w", {1});
        add_output(g, "w");
      },
-     kInvalid,
+     kInvalidModel,
      {"value 'w'", "an initializer and by an initializer"}},
-    {"nameless input", [](auto&, auto& g) { add_input(g, ""); }, kInvalid, {"has no name"}},
+    {"nameless input", [](auto&, auto& g) { add_input(g, ""); }, kInvalidModel, {"has no name"}},
     {"nameless initializer",
      [](auto&, auto& g) { add_weight(g, "", {1}); },
-     kInvalid,
+     kInvalidModel,
      {"has no name"}},
     {"untyped input",
      [](auto&, auto& g) { g.mutable_input(0)->clear_type(); },
-     kInvalid,
+     kInvalidModel,
      {"graph input 'x'", "element type"}},
     {"float8 input",
      [](auto&, auto& g) {
        g.mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(17);
      },
-     kUnsupported,
+     kUnsupportedModel,
      {"graph input 'x'", "float8e4m3fn"}},
     {"initializer against its input",
      [](auto&, auto& g) {
        add_input(g, "w", {3});
        add_weight(g, "w", {2});
      },
-     kInvalid,
+     kInvalidModel,
      {"graph input 'w'", "float32 3", "float32 2"}},
     {"initializer against its element type",
      [](auto&, auto& g) {
        set_type(*g.add_output(), "w", {2}, onnx::TensorProto::INT64);
        add_weight(g, "w", {2});
      },
-     kInvalid,
+     kInvalidModel,
      {"initializer 'w'", "int64 2", "float32 2"}},
     {"strings in a field of numbers",
      [](auto&, auto& g) {
        add_weight(g, "w", {1}).set_data_type(8);
        add_output(g, "w");
      },
-     kInvalid,
+     kInvalidModel,
      {"initializer 'w'", "expected strings in string_data"}},
     {"sparse initializer",
      [](auto&, auto& g) {
        g.add_sparse_initializer()->mutable_values()->set_name("s");
        add_output(g, "s");
      },
-     kInvalid,
+     kInvalidModel,
      {"sparse initializer 's', values", "expected a data type, found none"}},
     {"unknown attribute",
      [](auto&, auto& g) {
@@ -154,7 +157,7 @@ const Case kCases[] = {
        a.set_name("beta");
        a.set_i(1);
      },
-     kInvalid,
+     kInvalidModel,
      {"node 'relu' (Relu), attribute 'beta'"}},
     {"attribute twice",
      [](auto&, auto& g) {
@@ -164,11 +167,11 @@ const Case kCases[] = {
          a.set_i(1);
        }
      },
-     kInvalid,
+     kInvalidModel,
      {"attribute 'alpha'", "twice"}},
     {"attribute without value",
      [](auto&, auto& g) { g.mutable_node(0)->add_attribute()->set_name("alpha"); },
-     kInvalid,
+     kInvalidModel,
      {"attribute 'alpha'", "expected a value"}},
     {"graph where none belongs",
      [](auto&, auto& g) {
@@ -176,7 +179,7 @@ const Case kCases[] = {
        a.set_name("body");
        a.mutable_g();
      },
-     kInvalid,
+     kInvalidModel,
      {"node 'relu' (Relu), attribute 'body'", "no nested graph"}},
     {"sparse attribute",
      [](auto&, auto& g) {
@@ -184,16 +187,16 @@ const Case kCases[] = {
        a.set_name("value");
        a.mutable_sparse_tensor();
      },
-     kUnsupported,
+     kUnsupportedModel,
      {"attribute 'value'", "sparse"}},
     {"If without branches",
      [](auto&, auto& g) { add_node(g, "If", {"x"}, {"z"}, "if"); },
-     kInvalid,
+     kInvalidModel,
      {"node 'if'", "requires 2 nested graphs"}},
 };
 
 TEST(ImportErrors, EachIsNamed) {
-  for (const Case& row : kCases) {
+  for (const InvalidCase& row : kCases) {
     SCOPED_TRACE(row.what);
     ModelProto model = relu_model();
     row.spoil(model, *model.mutable_graph());
@@ -225,9 +228,9 @@ ModelProto deep_model(int count) {
 
 TEST(ImportErrors, GraphsNestTooDeep) {
   EXPECT_NO_THROW(import(deep_model(kMaxNestedGraphs)));
-  expect_error([] { import(deep_model(kMaxNestedGraphs + 1)); }, kInvalid,
+  expect_error([] { import(deep_model(kMaxNestedGraphs + 1)); }, kInvalidModel,
                {"nested graphs", "at most 32"});
-  expect_error([] { import(deep_model(300)); }, kInvalid, {"nested graphs", "at most 32"});
+  expect_error([] { import(deep_model(300)); }, kInvalidModel, {"nested graphs", "at most 32"});
 }
 
 TEST(ImportErrors, ShadowedValueNamesBothMakers) {
@@ -235,7 +238,7 @@ TEST(ImportErrors, ShadowedValueNamesBothMakers) {
   add_input(*model.mutable_graph(), "x");
   auto* inner = model.mutable_graph()->mutable_node(0)->mutable_attribute(0)->mutable_g();
   add_node(*inner, "Relu", {"c"}, {"x"}, "inner");
-  expect_error([&] { import(model); }, kInvalid,
+  expect_error([&] { import(model); }, kInvalidModel,
                {"value 'x'", "in a graph around it", "a graph input", "node 'inner'"});
 }
 
