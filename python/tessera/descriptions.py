@@ -138,7 +138,7 @@ class ModelInspection(PlainData):
 
 @plain_data
 class StepRecord(PlainData):
-    """One step of the plan in the newest recorded run."""
+    """One step of the plan in the newest recorded run. After a step with nested graphs come the steps of these."""
 
     node: str  # name of the step, as in PlanStep
     op: str  # its operators: `Conv+Relu`
@@ -153,6 +153,8 @@ class StepRecord(PlainData):
     device: str  # the device that ran it: `cpu`
     flops: int  # floating-point operations (a multiply-add is 2)
     bytes: int  # size of what it read and wrote, as stored
+    graph: str  # of a step of a nested graph, where that is, as in PlanStep; else empty
+    runs: int  # runs of a step of a nested graph; times, operations and bytes are those of all
 
 
 @plain_data
