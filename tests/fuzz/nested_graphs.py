@@ -1,5 +1,5 @@
-"""Draws models with nested graphs: If, Loop, Scan, SequenceMap, and lists and optionals that go
-through them. nested_ops.py has the small ops of the bodies, nested_values.py what is known of their
+"""Draws models with nested graphs: If, Loop, Scan, SequenceMap, and lists, optionals and strings that
+go through them. nested_ops.py has the small ops of the bodies, nested_values.py what is known of their
 values."""
 
 import dataclasses
@@ -10,6 +10,7 @@ from onnx import helper
 from nested_lists import LIST_OPS, element_like, inserted
 from nested_ops import SMALL_OPS, combine, concatenated, fits_beside, limited, scalar, sliced
 from nested_values import BOOL, FLOAT, INT64, MAX_NODES, Draft, Scope, Value, type_of
+from nested_words import STRING, WORD_OPS, are_words, constant_words, drawn_words, next_words
 
 MAX_DEPTH = 3
 MAX_TRIPS = 4
@@ -34,6 +35,10 @@ def draw(seed):
     if draft.chance(0.1) and draft.opset >= 15:
         draft.input(FLOAT, (random.choice(("n", 2)),), lambda shape: draft.array(FLOAT, shape),
                     "optional")
+    if draft.chance(0.2):
+        draft.input(STRING, random.choice(((), ("n",), (2, "m"))),
+                    lambda shape: drawn_words(draft, shape), "words")
+    draft.has_words = draft.chance(0.3)
     nested = random.choice((add_if, add_loop, add_scan))
     grow(root, random.randint(1, 4))
     nested(root)
@@ -74,6 +79,8 @@ def grow(scope, steps):
             return
         if draft.chance(nested):
             add = draft.random.choice((add_if, add_loop, add_loop, add_scan, add_map))
+        elif draft.has_words and draft.chance(0.3):
+            add = draft.random.choice(WORD_OPS)
         elif draft.chance(0.2):
             add = draft.random.choice(LIST_OPS)
         else:
@@ -137,7 +144,8 @@ def given_out(scope, value, taken, inputs=()):
     if draft.chance(0.015) or value in scope.values and (
             value.name not in taken or draft.chance(0.1)):
         return value
-    if value.kind == "tensor" or draft.opset >= (14 if value.kind == "sequence" else 16):
+    least_opset = {"sequence": 14, "optional": 16}.get(value.kind, 0)
+    if draft.opset >= least_opset:
         return scope.result("Identity", [value], value.element, value.dims, value.bound, value.bits,
                             kind=value.kind, length=value.length, longest=value.longest)
     return value
@@ -179,12 +187,16 @@ def branch_outputs(branches):
     """A value of each branch; both have the same type, and often the same shape."""
     then, otherwise = branches
     draft = then.draft
-    kinds = ("tensor", "sequence") if draft.opset >= 14 else ("tensor",)
+    kinds = ("tensor", "words") + (("sequence",) if draft.opset >= 14 else ())
     kinds += ("optional",) if draft.opset >= 16 else ()
     one = then.pick(lambda value: value.kind in kinds and (
         value.kind != "sequence" or value.length + value.longest > 0))
     if one.kind == "optional":
         return one, element_like(otherwise, one)
+    if one.kind == "words":
+        other = otherwise.pick(lambda value: are_words(value) and len(value.dims) == len(one.dims))
+        return one, other or constant_words(
+            otherwise, [2 if isinstance(dim, str) else dim for dim in one.dims])
     if one.kind == "sequence":
         other = otherwise.pick(lambda value: value.kind == "sequence"
                                and value.element == one.element)
@@ -212,11 +224,11 @@ def either(scope, one, other):
     exact = one.is_exact() and other.is_exact()
     bits = max(one.bits or 0, other.bits or 0) if exact and one.element == FLOAT else None
     bound = max(one.bound, other.bound)
-    if one.kind != "tensor":
+    if one.kind not in ("tensor", "words"):
         dims = list_dims(scope, one, other)
         return Value(name, one.element, dims, bound, bits, one.kind,
                      min(one.length, other.length), max(one.longest, other.longest))
-    return Value(name, one.element, scope.joined(one.dims, other.dims), bound, bits)
+    return Value(name, one.element, scope.joined(one.dims, other.dims), bound, bits, one.kind)
 
 
 def list_dims(scope, *values):
@@ -313,7 +325,7 @@ def add_loop(scope):
     for value in collected:
         size = exact_trips if exact_trips is not None else scope.symbol(trips.least, trips.most)
         results.append(Value(draft.name("v"), value.element, (size, *value.dims), value.bound,
-                             value.bits))
+                             value.bits, value.kind))
     graph = body.graph([body.declared(value, "all" if at < 2 else "element")
                         for at, value in enumerate(body_inputs)],
                        declared_outputs(body, [*outputs, *collected]))
@@ -370,6 +382,11 @@ def draw_carried(scope, body, most_trips):
     random = draft.random
     if draft.chance(0.15):
         return draw_carried_list(scope, body, most_trips)
+    if draft.has_words and draft.chance(0.3):
+        first = scope.pick(are_words) or constant_words(scope)
+        inner = Value(draft.name("s"), STRING, first.dims, kind="words")
+        body.values.append(inner)
+        return Carried(first, inner, "words")
     first = scope.pick(lambda value: value.is_tensor())
     if first is None:
         return None
@@ -435,6 +452,8 @@ def next_value(body, each, source):
     """What the body gives for the next iteration."""
     draft = body.draft
     inner = source.inner
+    if each.mode == "words":
+        return next_words(body, inner)
     if each.mode == "list":
         return inserted(body, inner, inner.element, most_bound=inner.bound)
     if each.mode == "keep":
@@ -463,17 +482,19 @@ def after_loop(scope, each):
         lists = [first, each.last]
         dims = None if each.last.dims is None else list_dims(scope, *lists)
         return Value(name, first.element, dims, inner.bound, None, "sequence", 0, inner.longest)
-    dims = first.dims if each.mode == "keep" else scope.outside(inner.dims)
-    return Value(name, first.element, dims, inner.bound)
+    dims = first.dims if each.mode in ("keep", "words") else scope.outside(inner.dims)
+    return Value(name, first.element, dims, inner.bound, kind=inner.kind)
 
 
-def collect(body, taken, runs, count, inputs=()):
+def collect(body, taken, runs, count, inputs=(), kinds=("tensor",)):
     """Values of which an output has one for each iteration. If the body might not run, all of their
-    sizes are numbers."""
+    sizes are numbers. ONNX Runtime loses strings that a Loop collects
+    (findings/onnxruntime_loop_collects_strings.sh)."""
     draft = body.draft
     collected = []
     for _ in range(count):
-        value = body.pick(lambda value: value.is_tensor() and body.is_invariant(value)
+        value = body.pick(lambda value: value.kind in kinds
+                          and body.is_invariant(value)
                           and draft.most_elements(value.dims) < 300
                           and (runs or all(isinstance(dim, int) for dim in value.dims)))
         if value is None:
@@ -518,7 +539,7 @@ def add_scan(scope):
         outputs.append(given_out(body, value, {value.name for value in outputs}, body_inputs))
         each.last = outputs[-1]
     collected = collect(body, {value.name for value in outputs}, True,
-                        random.randint(0 if states else 1, 3), body_inputs)
+                        random.randint(0 if states else 1, 3), body_inputs, ("tensor", "words"))
     results = [after_loop(scope, each) for each in states]
     # ONNX Runtime crashes at other axes of empty outputs.
     output_axes = [random.randint(0, len(value.dims))
@@ -526,7 +547,8 @@ def add_scan(scope):
                    for value in collected]
     for value, axis in zip(collected, output_axes, strict=True):
         dims = (*value.dims[:axis], size, *value.dims[axis:])
-        results.append(Value(draft.name("v"), value.element, dims, value.bound, value.bits))
+        results.append(Value(draft.name("v"), value.element, dims, value.bound, value.bits,
+                             value.kind))
     attributes = {
         "scan_input_axes": signed(draft, axes, [len(value.dims) for value in scanned]),
         "scan_input_directions": [int(draft.chance(0.3)) for _ in scanned],

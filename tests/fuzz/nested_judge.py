@@ -23,11 +23,18 @@ def explain_difference(expected, found):
             return f"expected {expected}, found {found}"
         return "; ".join(filter(None, map(explain_difference, expected, found)))
     expected, found = np.asarray(expected), np.asarray(found)
+    if expected.dtype.kind in "OSU" and found.dtype.kind in "OSU":
+        is_same = expected.shape == found.shape and words_of(expected) == words_of(found)
+        return "" if is_same else f"expected {expected.tolist()}, found {found.tolist()}"
     if expected.shape != found.shape or expected.dtype != found.dtype:
         return f"expected {expected.dtype} {expected.shape}, found {found.dtype} {found.shape}"
     if np.allclose(expected, found, RTOL, ATOL, equal_nan=True):
         return ""
     return f"expected {expected.ravel()[:8]}, found {found.ravel()[:8]}"
+
+
+def words_of(array):
+    return [each.decode() if isinstance(each, bytes) else str(each) for each in array.ravel()]
 
 
 def explain_differences(expected, found):

@@ -29,7 +29,8 @@ class Value:
     dims: tuple | None
     bound: float = 4.0  # no element is larger
     bits: int | None = None  # a multiple of 2**-bits that no rounding has changed; None: rounded
-    kind: str = "tensor"  # or "sequence", or "optional", which contains a tensor
+    # Or "words", a tensor of strings; "sequence"; "optional", which contains a tensor.
+    kind: str = "tensor"
     length: int = 0  # of a sequence: the least one
     longest: int = 0
 
@@ -68,6 +69,7 @@ class Draft:
         self.inputs = []
         self.count = 0
         self.nodes = 0
+        self.has_words = False  # whether ops on strings are drawn
         self.root = Scope(self, None)
 
     def chance(self, share):

@@ -33,11 +33,12 @@ def choice(then_branch, else_branch, output="y"):
 
 
 def loop(nodes, carried, outputs, collected=(), name="loop", first=("count", "")):
-    """A Loop of `count` iterations. `carried`: name inside -> (next name, first value, type)."""
+    """A Loop of `count` iterations. `carried`: name inside -> (next name, first value, type);
+    `collected`: names, or a dictionary with their types."""
     inside = body([node("Identity", "go", "goes_on"), *nodes],
                   {"i": NUMBER, "go": FLAG, **{key: each[2] for key, each in carried.items()}},
                   {"goes_on": FLAG, **{each[0]: each[2] for each in carried.values()},
-                   **dict.fromkeys(collected)})
+                   **(collected if isinstance(collected, dict) else dict.fromkeys(collected))})
     return node("Loop", [*first, *(each[1] for each in carried.values())], outputs, name, body=inside)
 
 
@@ -118,6 +119,19 @@ def test_many_iterations_give_what_numpy_gives(tessera, optimize):
         y, collected = executor.run({"count": np.array(count), "x": x})
         np.testing.assert_array_equal(y, v)
         np.testing.assert_array_equal(collected, np.reshape(seen, (count, 3)))
+
+
+@pytest.mark.parametrize("op, inputs, expected", [
+    ("Identity", "x", "a"), ("Identity", "v", "a"), ("StringConcat", "v x", "aa")])
+def test_strings_are_collected(tessera, op, inputs, expected):
+    """ONNX Runtime loses those that a body passes on (findings/onnxruntime_loop_collects_strings.sh)."""
+    word = tensor_type(TensorProto.STRING, [])
+    nodes = [loop([node("Identity", "v", "next"), node(op, inputs, "seen")],
+                  {"v": ("next", "x", word)}, "y all", {"seen": word})]
+    model = load(tessera, nodes, {"count": NUMBER, "x": word}, {"y": word, "all": tensor_type(
+        TensorProto.STRING, ["n"])}, opset=20)
+    y, collected = model.bind().run({"count": np.array(3), "x": np.array("a")})
+    assert (y.item(), collected.tolist()) == ("a", [expected] * 3)
 
 
 def test_lists_go_in_and_out(tessera):
