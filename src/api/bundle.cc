@@ -23,6 +23,7 @@
 #include "price/cost_sections.h"
 #include "store/bundle.h"
 #include "store/explain_cache.h"
+#include "store/nested_cache.h"
 #include "tessera/tessera.h"
 
 namespace tessera {
@@ -90,6 +91,7 @@ class Model::State::BundleWriter {
     }
     std::vector<cache::NewPart> parts;
     add_model(parts);
+    add_nested_caches(nested_, "", key_ ? &*key_ : nullptr, caches_);
     // Each of these owns the bytes of a part.
     const std::string caches = cache::encode(caches_, key_ ? &*key_ : nullptr);
     parts.push_back({.kind = cache::PartKind::Caches, .name = "", .pieces = {caches}});
@@ -162,6 +164,9 @@ class Model::State::BundleWriter {
       caches_.put(present == nullptr ? std::move(section)
                                      : tuning::merged(*present, std::move(section)));
     }
+    for (std::shared_ptr<const CacheRecord>& nested : nested_records(result.built)) {
+      nested_.push_back(std::move(nested));
+    }
     has_startup_plan_ = !result.plan.startup_plan.empty();
     planner.keep_stored(result.built);
   }
@@ -219,6 +224,7 @@ class Model::State::BundleWriter {
   const std::filesystem::path& file_;
   std::optional<cache::UserKey> key_;
   cache::CacheFile caches_;
+  CacheRecords nested_;
   std::function<bool(const TuneProgress&)> progress_;
   bool has_startup_plan_ = false;    // of the newest bind
   std::vector<Executor> executors_;  // keep the packs of their plans

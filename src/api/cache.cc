@@ -21,6 +21,7 @@
 #include "cache/user_key.h"
 #include "price/cost_sections.h"
 #include "store/explain_cache.h"
+#include "store/nested_cache.h"
 
 namespace tessera {
 namespace {
@@ -93,23 +94,16 @@ void check_may_be_written(const std::filesystem::path& path) {
   }
 }
 
-void save(const CacheRecord* record, const std::filesystem::path& path, const std::string& type,
-          BackendSet& set, const std::string& model_name, const StoredSections& stored) {
+void save(const CacheRecord* record, const CacheRecords& nested, const std::filesystem::path& path,
+          const std::string& type, BackendSet& set, const std::string& model_name,
+          const StoredSections& stored) {
   const std::string wanted = section_type(type, set);
   if (record == nullptr) {
     throw Error(ErrorKind::InvalidArgument, cache_location(path),
                 "there is nothing to save yet: call bind(optimize=true) first");
   }
-  const CacheRecord::Contents& contents = record->contents();
-  cache::CacheFile file{
-      .ingredients = record->model(),
-      .notes = {{cache::kWrittenBy, cache::kBySaveCache}, {cache::kModelNote, model_name}},
-      .sections = tuning::to_sections(contents.found, record->plan(), contents.libraries,
-                                      record->binding())};
-  if (!wanted.empty()) {
-    std::erase_if(file.sections,
-                  [&](const cache::Section& section) { return section.type != wanted; });
-  }
+  cache::CacheFile file = cache_file_of(*record, wanted);
+  file.notes = {{cache::kWrittenBy, cache::kBySaveCache}, {cache::kModelNote, model_name}};
   if (wanted != tuning::kPlanSection) {
     for (cache::Section& section : stored(wanted)) {
       file.put(std::move(section));
@@ -124,6 +118,7 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
   }
   check_may_be_written(path);
   const std::optional<cache::UserKey> key = cache::make_key(user_cache_folder());
+  add_nested_caches(nested, wanted, key ? &*key : nullptr, file);
   const std::string failure = cache::save_in_file(path, file, key ? &*key : nullptr);
   if (failure.empty()) return;
   throw Error(ErrorKind::DeviceFailed, cache_location(path), "cannot be written: " + failure);
@@ -162,8 +157,8 @@ void check_has_plan(const LoadedCache& given, const tuning::Binding& binding) {
 
 void Model::save_cache(const std::filesystem::path& file, const std::string& type,
                        bool include_packs) const {
-  save(state_->stored.newest_record().get(), file, type, state_->backends.state_->set,
-       state_->loaded.source().file.filename().string(),
+  save(state_->stored.newest_record().get(), state_->stored.newest_nested_records(), file, type,
+       state_->backends.state_->set, state_->loaded.source().file.filename().string(),
        [&](const std::string& backend) { return state_->stored.sections(backend, include_packs); });
 }
 
@@ -188,8 +183,8 @@ CacheReport Model::find_cache(const BindOptions& options) const {
 void Executor::save_cache(const std::filesystem::path& file, const std::string& type,
                           bool include_packs) const {
   Model::State& model = *state().model;
-  save(state().cache.get(), file, type, model.backends.state_->set,
-       model.loaded.source().file.filename().string(),
+  save(state().cache.get(), nested_records(state().plan().runner->built()), file, type,
+       model.backends.state_->set, model.loaded.source().file.filename().string(),
        [&](const std::string& backend) { return model.stored.sections(backend, include_packs); });
 }
 

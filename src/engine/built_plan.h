@@ -18,6 +18,7 @@
 
 namespace tessera {
 
+class CacheRecord;
 class ExecutionContext;
 class PlanRunner;
 struct PlanEvent;
@@ -41,6 +42,8 @@ class PlannedBodies {
   // Appends the steps of recorded runs since the last call, one record for each step of the plans,
   // with the sums of its runs. The first one starts at `start`, relative to the outermost run.
   virtual void take_records(std::chrono::nanoseconds start, std::vector<StepRecord>& records) = 0;
+  // Appends what the binds of these plans, and of the nested graphs in them, found out.
+  virtual void add_records(std::vector<std::shared_ptr<const CacheRecord>>& records) const = 0;
   // Appends the steps of the plans that there are, and of the nested graphs in these.
   virtual void describe(std::vector<PlanStep>& steps) const = 0;
 };

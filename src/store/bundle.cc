@@ -14,6 +14,7 @@
 #include "cache/origin.h"
 #include "cache/stored_file.h"
 #include "price/cost_sections.h"
+#include "store/nested_cache.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -127,7 +128,9 @@ std::shared_ptr<const BundledCache> Bundle::read_caches(const cache::UserKey* ke
   BundledCache caches{
       .name = location_, .path = file_ ? file_->path : "", .plans = {}, .bytes = {}};
   try {
-    caches.plans = cache::decode(*copy, key, location_, tuning::is_plan);
+    caches.plans = cache::decode(*copy, key, location_, [](const cache::Section& section) {
+      return tuning::is_plan(section) || is_nested_cache(section);
+    });
     caches.bytes = std::make_shared<const std::string>(*std::move(copy));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::Unsupported) throw;

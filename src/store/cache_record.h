@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -49,5 +50,7 @@ class CacheRecord {
   mutable std::once_flag is_read_;
   mutable Contents contents_;
 };
+
+using CacheRecords = std::vector<std::shared_ptr<const CacheRecord>>;
 
 }  // namespace tessera

@@ -24,7 +24,7 @@ struct LoadedCache {
 struct BundledCache {
   std::string name;                          // "bundle 'a.bundle'"
   std::filesystem::path path;                // of the bundle
-  cache::CacheFile plans;                    // without other sections
+  cache::CacheFile plans;                    // and caches of nested graphs; no other sections
   std::shared_ptr<const std::string> bytes;  // of the whole cache file
 };
 

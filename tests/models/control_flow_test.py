@@ -262,6 +262,42 @@ def test_a_second_process_measures_nothing(tessera, tmp_path, monkeypatch):
     assert run_python(tessera, SECOND_START, path, "frozen").stdout == first
 
 
+NESTED_FROM_FILE = """
+import sys
+import tessera
+source, cache = sys.argv[1:3]
+model = tessera.load(source)
+if cache:
+    model.load_cache(cache)
+executor = model.bind(frozen=True)
+assert {(step.graph.count(","), step.backend) for step in executor.plan().nested_steps}
+print(executor.cache_report().is_hit)
+"""
+
+
+@pytest.mark.parametrize("kind", ["bundle", "cache", "executor's cache"])
+def test_files_have_the_plans_of_nested_graphs(tessera, tmp_path, monkeypatch, kind):
+    """An If in a Loop; another process, with empty folders, may not measure."""
+    monkeypatch.delenv("TESSERA_OPTIMIZE", raising=False)
+    nodes = [loop([node("Less", "i two", "c"),
+                   choice([node("MatMul", "v w", "t")], [node("Tanh", "v", "e")], "next")],
+                  {"v": ("next", "x", [4, 64])}, "y")]
+    path = save_model(tmp_path / "model.onnx", nodes, {"count": NUMBER, "x": [4, 64]},
+                      {"y": [4, 64]}, {"w": np.eye(64, dtype=np.float32), "two": np.array(2)})
+    model = tessera.load(path)
+    source, cache = path, ""
+    if kind == "bundle":
+        source = tmp_path / "model.bundle"
+        model.save_bundle(source)
+    else:
+        cache = tmp_path / "model.cache"
+        executor = model.bind(optimize=True)
+        (executor if kind == "executor's cache" else model).save_cache(cache)
+    for name in ("XDG_CACHE_HOME", "TESSERA_CACHE_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
+    assert run_python(tessera, NESTED_FROM_FILE, source, cache).stdout == "True\n"
+
+
 def test_the_steps_of_nested_graphs_are_described(tessera, bin_dir, tmp_path):
     arguments = ([choice([node("Mul", "x x", "t")], [node("Add", "x x", "e")])],
                  {"c": FLAG, "x": [2, 3]}, "y")

@@ -46,7 +46,9 @@ class Model::State::Binder {
         options_(planner_.options()),
         more_(more),
         is_optimized_(is_optimizing(options_)),
-        waits_(optimize_of(options_) == Optimize::Now || options_.cache.frozen) {}
+        waits_(optimize_of(options_) == Optimize::Now || options_.cache.frozen) {
+    planner_.set_more_caches(more_);
+  }
 
   // Finds or makes the plan.
   PlanResult plan() {
@@ -157,7 +159,7 @@ class Model::State::Binder {
                           : std::move(*search_).keep(result, planner_.costs());
       if (!options_.cache.frozen) planner_.keep_users_prices(result.tuning.seconds);
     }
-    model_.stored.note_record(record);
+    model_.stored.note_record(record, nested_records(result.built));
     model_.loaded.release_packed(result.built,
                                  result.startup_plan ? &*result.startup_plan : nullptr,
                                  /*returns_memory=*/true);

@@ -53,7 +53,8 @@ BindOptions nested_options(const BindOptions& outer, const Graph& body) {
 // One nested graph.
 class Model::State::NestedPlan {
  public:
-  NestedPlan(Model::State& outer, const BindOptions& options, Graph graph, const std::string& name)
+  NestedPlan(Model::State& outer, const BindOptions& options, Graph graph, const std::string& name,
+             const std::vector<LoadedCache>& more)
       : model_(std::make_shared<Model::State>(
             ModelSource{.file = name},
             LoadOptions{
@@ -64,11 +65,6 @@ class Model::State::NestedPlan {
                 .keeps_index = false},
             Keeping::None)),
         options_(nested_options(options, graph)) {
-    // A bundle has plans of the outer graph only.
-    if (outer.loaded.source().bundle != nullptr) {
-      options_.optimize = Optimize::Off;
-      options_.cache.frozen = false;
-    }
     for (const ValueId id : graph.inputs) {
       const bool has_shape =
           graph[id].type.is_tensor() || graph[id].type.kind == Type::Kind::Unknown;
@@ -77,6 +73,9 @@ class Model::State::NestedPlan {
     const bool is_open = needs_shapes(graph, {});
     ThreadPool pool(options.threads);
     model_->loaded.take_nested(std::move(graph), outer.loaded.registry(), pool);
+    model_->stored_with = outer.stored_with;
+    model_->stored.set_loaded_caches(
+        outer.stored_with->nested_caches(model_->loaded.ingredients(), more));
     if (!is_open) executor_ = model_->bind_state(options_, {});
   }
 
@@ -123,6 +122,15 @@ class Model::State::NestedPlan {
       }
     }
     recorded_.clear();
+  }
+
+  void add_records(CacheRecords& records) const {
+    if (executor_ == nullptr) return;
+    if (executor_->cache != nullptr) records.push_back(executor_->cache);
+    for (std::shared_ptr<const CacheRecord>& inner :
+         nested_records(executor_->plan().runner->built())) {
+      records.push_back(std::move(inner));
+    }
   }
 
   // `place` says which nested graph it is.
@@ -190,13 +198,14 @@ class Model::State::NestedPlan {
 
 class Model::State::NestedPlans : public PlannedBodies {
  public:
-  NestedPlans(Model::State& outer, const BindOptions& options, const Graph& graph,
-              const Node& node) {
+  NestedPlans(Model::State& outer, const BindOptions& options, const Graph& graph, const Node& node,
+              const std::vector<LoadedCache>& more) {
     for (const Body& body : node.bodies) {
       const std::string& place = places_.emplace_back(location_of(node) + ", " + body.attribute);
       refusals_.emplace_back();
       try {
-        plans_.push_back(std::make_unique<NestedPlan>(outer, options, alone(graph, body), place));
+        plans_.push_back(
+            std::make_unique<NestedPlan>(outer, options, alone(graph, body), place, more));
       } catch (const Error& error) {
         // Of several branches, this one may not be taken: models ask in this way for what shapes
         // decide.
@@ -233,6 +242,12 @@ class Model::State::NestedPlans : public PlannedBodies {
     }
   }
 
+  void add_records(CacheRecords& records) const override {
+    for (const std::unique_ptr<NestedPlan>& plan : plans_) {
+      if (plan != nullptr) plan->add_records(records);
+    }
+  }
+
   void describe(std::vector<PlanStep>& steps) const override {
     for (size_t body = 0; body < plans_.size(); ++body) {
       if (plans_[body] != nullptr) plans_[body]->describe(places_[body], steps);
@@ -256,10 +271,18 @@ class Model::State::NestedPlans : public PlannedBodies {
   std::vector<std::optional<Error>> refusals_;      // why
 };
 
-std::shared_ptr<PlannedBodies> Model::State::plan_nested_graphs(const BindOptions& options,
-                                                                const Graph& graph,
-                                                                const Node& node) {
-  return std::make_shared<NestedPlans>(*this, options, graph, node);
+std::shared_ptr<PlannedBodies> Model::State::plan_nested_graphs(
+    const BindOptions& options, const Graph& graph, const Node& node,
+    const std::vector<LoadedCache>& more) {
+  return std::make_shared<NestedPlans>(*this, options, graph, node, more);
+}
+
+CacheRecords nested_records(const BuiltPlan& built) {
+  CacheRecords records;
+  for (const std::shared_ptr<PlannedBodies>& bodies : built.bodies) {
+    if (bodies != nullptr) bodies->add_records(records);
+  }
+  return records;
 }
 
 }  // namespace tessera

@@ -192,8 +192,9 @@ Model::State::Planner::Planner(State& model, const BindOptions& options, BuildPu
                 .watcher = [this](const std::string& stage) { clock_.begin(stage); },
                 .plan_bodies =
                     [this, purpose](const Graph& graph, const Node& node) {
-                      return model_.plan_nested_graphs(with_nested_purpose(purpose, options_),
-                                                       graph, node);
+                      return model_.plan_nested_graphs(
+                          with_nested_purpose(purpose, options_), graph, node,
+                          more_ == nullptr ? std::vector<LoadedCache>() : *more_);
                     },
                 .check_wanted = std::move(check_wanted)} {
   clock_.begin("specialise");

@@ -53,6 +53,8 @@ class Model::State::Planner {
 
   // The request to the store for this plan. `more`: cache files of this call only.
   PlanRequest request(const std::vector<LoadedCache>& more = {}) const;
+  // Cache files that nested graphs use, too. Must outlive this.
+  void set_more_caches(const std::vector<LoadedCache>& more) { more_ = &more; }
   // Opens the packs and kernels that earlier processes stored, for this and later builds.
   void use_stored_parts();
   // Measures nothing: the choice is made by the cost table of the options, or else in order.
@@ -114,6 +116,7 @@ class Model::State::Planner {
   std::shared_ptr<const void> may_store_;  // blobs of plug-ins
   ThreadPool pool_;
   tuning::CostTable costs_;
+  const std::vector<LoadedCache>* more_ = nullptr;
   PlanOptions plan_;
   BuildServices services_;
 };

@@ -59,8 +59,10 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // Plans the nested graphs of `node`, which is part of the bound graph `graph`. `options` are
   // those of the plan that contains the node. Binds those at once for which all sizes are known,
   // the others in their first run. Throws what bind() does, with the path of the node.
+  // `more` is that of the outer bind.
   std::shared_ptr<PlannedBodies> plan_nested_graphs(const BindOptions& options, const Graph& graph,
-                                                    const Node& node);
+                                                    const Node& node,
+                                                    const std::vector<LoadedCache>& more);
   // The plan that bind() would make.
   PlanResult plan(const BindOptions& wanted);
   // Makes `wanted`. Returns nullopt if measuring was cancelled, or found no plan and there is no
@@ -79,6 +81,11 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // Called with the result of each bind before it is used. A bundle is made of these. Null: not
   // called; else PlanOptions::notes_plan is set.
   std::function<void(Planner&, const PlanResult&, const CacheRecord* record)> on_bound;
+  // Of the model in whose files the caches of nested graphs are: this one, unless it is nested.
+  const StoredParts* stored_with = &stored;
 };
+
+// What the binds of the nested graphs of a plan found out.
+CacheRecords nested_records(const BuiltPlan& built);
 
 }  // namespace tessera

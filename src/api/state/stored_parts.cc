@@ -10,6 +10,7 @@
 #include "api/options/cache_ingredients.h"
 #include "base/files/file_stamp.h"
 #include "cache/user_key.h"
+#include "store/nested_cache.h"
 #include "tessera/cache.h"
 
 namespace tessera {
@@ -176,10 +177,35 @@ std::shared_ptr<const CacheRecord> StoredParts::newest_record() const {
   return newest_record_;
 }
 
-void StoredParts::note_record(std::shared_ptr<const CacheRecord> record) {
+CacheRecords StoredParts::newest_nested_records() const {
+  const ForkSafeLock lock(mutex_);
+  return newest_nested_records_;
+}
+
+void StoredParts::note_record(std::shared_ptr<const CacheRecord> record, CacheRecords nested) {
   if (record == nullptr) return;
   const ForkSafeLock lock(mutex_);
   newest_record_ = std::move(record);
+  newest_nested_records_ = std::move(nested);
+}
+
+std::vector<LoadedCache> StoredParts::nested_caches(std::span<const cache::Ingredient> ingredients,
+                                                    const std::vector<LoadedCache>& more) const {
+  const std::optional<cache::UserKey> key = cache::find_key(user_cache_folder());
+  std::vector<LoadedCache> found;
+  const auto look_into = [&](const std::filesystem::path& path, const cache::CacheFile& file,
+                             const std::string& type) {
+    std::optional<cache::CacheFile> nested = find_nested_cache(
+        file, ingredients, key ? &*key : nullptr, "cache '" + path.string() + "'");
+    if (nested) found.push_back({path, *std::move(nested), type});
+  };
+  for (const LoadedCache& given : more) look_into(given.path, given.file, given.type);
+  {
+    const ForkSafeLock lock(mutex_);
+    for (const LoadedCache& given : loaded_caches_) look_into(given.path, given.file, given.type);
+  }
+  if (bundled_cache_ != nullptr) look_into(bundled_cache_->path, bundled_cache_->plans, "");
+  return found;
 }
 
 std::vector<LoadedCache> StoredParts::loaded_caches() const {

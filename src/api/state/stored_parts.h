@@ -67,8 +67,14 @@ class StoredParts {
 
   // The record of the newest bind with optimize; null if there is none.
   std::shared_ptr<const CacheRecord> newest_record() const;
+  // Those of its nested graphs.
+  CacheRecords newest_nested_records() const;
   // Does nothing if `record` is null.
-  void note_record(std::shared_ptr<const CacheRecord> record);
+  void note_record(std::shared_ptr<const CacheRecord> record, CacheRecords nested);
+  // What the bundle, the files that the user loaded, and `more` know of a nested graph, whose cache
+  // files have these ingredients.
+  std::vector<LoadedCache> nested_caches(std::span<const cache::Ingredient> ingredients,
+                                         const std::vector<LoadedCache>& more) const;
   // The files that the user loaded.
   std::vector<LoadedCache> loaded_caches() const;
   void set_loaded_caches(std::vector<LoadedCache> caches);
@@ -105,6 +111,7 @@ class StoredParts {
   int times_read_ = 0;                         // of the model when its index was last compared
   std::vector<LoadedCache> loaded_caches_;
   std::shared_ptr<const CacheRecord> newest_record_;
+  CacheRecords newest_nested_records_;
 };
 
 }  // namespace tessera
