@@ -121,7 +121,7 @@ class Model::State::BackgroundBuilder {
       if (is_stored) planner.keep_stored(next.plan.built);
       model_.stored.keep_blobs();
     }
-    model_.stored.note_record(next.record);
+    model_.stored.note_record(next.record, nested_records(next.plan.built));
     model_.loaded.release_packed(next.plan.built);
     return next;
   }
