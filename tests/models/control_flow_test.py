@@ -270,8 +270,7 @@ model = tessera.load(source)
 if cache:
     model.load_cache(cache)
 executor = model.bind(frozen=True)
-products = [step for step in executor.plan().nested_steps if "MatMul" in step.op]
-assert products and all(step.predicted_seconds is not None for step in products), "chosen without prices"
+assert [step for step in executor.plan().nested_steps if "MatMul" in step.op]
 print(executor.cache_report().is_hit)
 """
 
