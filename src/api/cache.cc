@@ -139,6 +139,7 @@ LoadedCache read_given(const std::filesystem::path& path, const std::string& typ
   add_core_revision(libraries);
   tuning::take_costs(given.file, given.type, libraries, cache_location(path));
   tuning::check_plans(given.file, cache_location(path));
+  check_nested_caches(given.file, cache_location(path));
   return given;
 }
 

@@ -12,6 +12,8 @@ namespace {
 // The content of such sections; their type is the fingerprint of the file.
 constexpr const char* kNestedContent = "nested";
 
+std::string location_in(const std::string& outer) { return outer + ", a nested graph"; }
+
 }  // namespace
 
 bool is_nested_cache(const cache::Section& section) { return section.content == kNestedContent; }
@@ -56,9 +58,18 @@ std::optional<cache::CacheFile> find_nested_cache(const cache::CacheFile& outer,
   const cache::Section* const found =
       outer.find(text(cache::fingerprint_of(ingredients)), kNestedContent);
   if (found == nullptr) return std::nullopt;
-  cache::CacheFile file = cache::decode(found->bytes, key, location + ", a nested graph");
+  cache::CacheFile file = cache::decode(found->bytes, key, location_in(location));
   if (!std::ranges::equal(file.ingredients, ingredients)) return std::nullopt;
   return file;
+}
+
+void check_nested_caches(const cache::CacheFile& outer, const std::string& location) {
+  for (const cache::Section& section : outer.sections) {
+    if (!is_nested_cache(section)) continue;
+    const cache::CacheFile file =
+        cache::decode(section.bytes, /*key=*/nullptr, location_in(location));
+    tuning::check_plans(file, location_in(location));
+  }
 }
 
 }  // namespace tessera

@@ -30,4 +30,7 @@ std::optional<cache::CacheFile> find_nested_cache(const cache::CacheFile& outer,
                                                   const cache::UserKey* key,
                                                   const std::string& location);
 
+// Throws Corrupt, naming `location`, if one of them is no sound cache file.
+void check_nested_caches(const cache::CacheFile& outer, const std::string& location);
+
 }  // namespace tessera

@@ -191,12 +191,13 @@ void StoredParts::note_record(std::shared_ptr<const CacheRecord> record, CacheRe
 
 std::vector<LoadedCache> StoredParts::nested_caches(std::span<const cache::Ingredient> ingredients,
                                                     const std::vector<LoadedCache>& more) const {
-  const std::optional<cache::UserKey> key = cache::find_key(user_cache_folder());
   std::vector<LoadedCache> found;
+  std::optional<std::optional<cache::UserKey>> key;  // read once, and only if there are files
   const auto look_into = [&](const std::filesystem::path& path, const cache::CacheFile& file,
                              const std::string& type) {
+    if (!key) key = cache::find_key(user_cache_folder());
     std::optional<cache::CacheFile> nested = find_nested_cache(
-        file, ingredients, key ? &*key : nullptr, "cache '" + path.string() + "'");
+        file, ingredients, *key ? &**key : nullptr, "cache '" + path.string() + "'");
     if (nested) found.push_back({path, *std::move(nested), type});
   };
   for (const LoadedCache& given : more) look_into(given.path, given.file, given.type);
