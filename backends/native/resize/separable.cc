@@ -178,7 +178,8 @@ SeparablePlan separable_plan(const ResampleOptions& options, std::span<const Res
     plan.input_elements *= axes[axis].input;
     plan.output_elements *= axes[axis].output;
   }
-  for (const size_t which : PassOrder(options, axes).order()) {
+  const PassOrder passes(options, axes);
+  for (const size_t which : passes.order()) {
     ResamplePass& pass = plan.passes[plan.pass_count++];
     pass.axis = axes[which];
     for (size_t axis = 0; axis < which; ++axis) pass.outer *= dims[axis];
