@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "api/options/argument_text.h"
+#include "api/options/shape_ranges.h"
 #include "cli/commands/command.h"
 #include "cli/inputs/model_source.h"
 #include "cli/output/text_table.h"

@@ -119,7 +119,7 @@ std::string python_help(std::string_view help, const RowExtras& extras) {
 std::string python_field(std::string declaration, const std::string& help,
                          std::string_view default_value) {
   if (!default_value.empty()) declaration += " = " + std::string(default_value);
-  const std::string line = "    " + declaration + "  # " + help + "\n";
+  std::string line = "    " + declaration + "  # " + help + "\n";
   if (line.size() <= kColumns + 1) return line;
   return wrapped(help, "    #") + "    " + declaration + "\n";
 }
