@@ -109,8 +109,8 @@ template <size_t kVectorBytes, class Sum>
 }
 
 // Most of the time of the reference is spent here. Vectors are as wide as the processor's: the
-// compiler splits wider ones in memory, which takes eighty times as long. So there is a function for
-// each width, and none is compiled for several instruction sets.
+// compiler splits wider ones in memory, which takes eighty times as long. So there is a function
+// for each width, and none is compiled for several instruction sets.
 template <class Sum>
 using MultiplyTile = void (*)(const Sum*, const Sum*, int64_t, Sum*);
 
