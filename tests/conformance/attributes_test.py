@@ -1,5 +1,5 @@
 """Every attribute and every optional input of every op in every version, set to values that change
-the result (attribute_rows.py): each backend gives the result of the reference, and the reference
+the result (tests/attribute_rows): each backend gives the result of the reference, and the reference
 that of ONNX Runtime or onnx.reference. An attribute without a row fails.
 
 A backend may refuse a node, but not ignore an attribute that it does not know. Without --long,

@@ -1,5 +1,5 @@
 """Draws models: a valid use of an op (seeds.py), one with several attributes and optional inputs set
-at once (attribute_rows.py), or a use derived only from its schema, corrupted in some steps, each
+at once (tests/attribute_rows), or a use derived only from its schema, corrupted in some steps, each
 input supplied in one of six ways, with other ops before and after it.
 
 A model is a seed number and a list of steps, so that minimised() can remove steps."""
