@@ -7,6 +7,14 @@
 
 namespace tessera {
 
+// Replaces ops that are compositions of others (attention, fused products and activations, skips
+// with normalisations) by the nodes that they consist of, which more libraries know.
+//   Needs:  types inferred.
+//   Result: none of the ops of lower_functions.h, except in forms that their replacements do not
+//           state. float16 and bfloat16 are computed in float32 in between.
+//   Order:  first: the other passes see the nodes of which the op consists.
+Graph lower_functions(Graph graph, const PassContext& context);
+
 // Replaces an Einsum of two inputs by a MatMul, with the Transpose and Reshape nodes that it needs:
 // libraries are fast at matrix products, and few know Einsum.
 //   Needs:  types inferred.

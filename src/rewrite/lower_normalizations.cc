@@ -1,0 +1,138 @@
+// Normalisations with what precedes them, and those by the root of the mean square.
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "rewrite/lower_functions.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kOnnxFloat = 1;  // TensorProto.FLOAT, for stash_type
+
+// x / sqrt(mean(x^2) + epsilon) * scale over the axes from `axis` on, and the factor of x.
+struct RootMeanSquare {
+  ValueId result;
+  ValueId inverse;
+};
+
+RootMeanSquare root_mean_square(NodeBuilder& builder, ValueId x, ValueId scale, float epsilon,
+                                const std::vector<int64_t>& axes) {
+  const ValueId squares = builder.add("Mul", {x, x});
+  const ValueId mean = builder.add("ReduceMean", {squares, builder.integers(axes)});
+  const ValueId shifted = builder.add("Add", {mean, builder.number(epsilon, mean)});
+  const ValueId inverse = builder.add("Reciprocal", {builder.add("Sqrt", {shifted})});
+  const ValueId normalised = builder.add("Mul", {x, inverse});
+  return {builder.add("Mul", {normalised, scale}), inverse};
+}
+
+std::vector<int64_t> axes_from(int64_t axis, int64_t rank) {
+  std::vector<int64_t> axes(static_cast<size_t>(rank - (axis < 0 ? axis + rank : axis)));
+  std::iota(axes.begin(), axes.end(), axis < 0 ? axis + rank : axis);
+  return axes;
+}
+
+// RMSNormalization, and ONNX Runtime's SimplifiedLayerNormalization, which has a second output.
+bool write_rms_normalization(NodeBuilder& builder) {
+  const DataType element = builder.element_of(builder.input(1));
+  const int64_t rank = builder.rank_of(builder.input(0));
+  const int64_t axis = builder.replaced().attributes.get_int("axis");
+  if (rank < 1 || axis < -rank || axis >= rank) return false;
+  const ValueId x = widened(builder, builder.input(0));
+  const ValueId scale = widened(builder, builder.input(1));
+  if (builder.element_of(x) != builder.element_of(scale)) return false;
+  const float epsilon = builder.replaced().attributes.get_float("epsilon");
+  const RootMeanSquare made =
+      root_mean_square(builder, x, scale, epsilon, axes_from(axis, rank));
+  if (builder.has_output(1)) {
+    const DataType inverse = builder.type_of(builder.replaced().outputs[1]).element;
+    give_as(builder, 1, made.inverse, inverse);
+  }
+  give_as(builder, 0, made.result, element);
+  return true;
+}
+
+// The sum of the input, the skipped one and the bias at `bias`, if there is one.
+ValueId skip_sum(NodeBuilder& builder, size_t bias) {
+  ValueId sum = builder.add(
+      "Add", {widened(builder, builder.input(0)), widened(builder, builder.input(1))});
+  if (builder.has_input(bias)) {
+    sum = builder.add("Add", {sum, widened(builder, builder.input(bias))});
+  }
+  return sum;
+}
+
+bool write_skip_layer_normalization(NodeBuilder& builder) {
+  if (builder.has_output(1) || builder.has_output(2)) return false;
+  const DataType element = builder.element_of(builder.input(0));
+  const ValueId sum = skip_sum(builder, 4);
+  std::vector<ValueId> inputs = {sum, widened(builder, builder.input(2))};
+  if (builder.has_input(3)) inputs.push_back(widened(builder, builder.input(3)));
+  const float epsilon = builder.replaced().attributes.get_float("epsilon");
+  const ValueId result =
+      builder.add("LayerNormalization", inputs,
+                  attribute_list({{"axis", int64_t{-1}},
+                                  {"epsilon", epsilon},
+                                  {"stash_type", kOnnxFloat}}));
+  give_as(builder, 3, sum, element);
+  give_as(builder, 0, result, element);
+  return true;
+}
+
+bool write_skip_simplified(NodeBuilder& builder) {
+  const int64_t rank = builder.rank_of(builder.input(0));
+  if (rank < 1 || builder.has_output(1) || builder.has_output(2)) return false;
+  const DataType element = builder.element_of(builder.input(0));
+  const ValueId sum = skip_sum(builder, 3);
+  const float epsilon = builder.replaced().attributes.get_float("epsilon");
+  const RootMeanSquare made = root_mean_square(builder, sum, widened(builder, builder.input(2)),
+                                               epsilon, axes_from(-1, rank));
+  give_as(builder, 3, sum, element);
+  give_as(builder, 0, made.result, element);
+  return true;
+}
+
+// The sum of the embeddings, normalised. The position of a word is its column.
+bool write_embed_layer_normalization(NodeBuilder& builder) {
+  const bool has_known_length = builder.rank_of(builder.input(0)) == 2;
+  if (!has_known_length || builder.has_output(1)) return false;
+  const DataType element = builder.element_of(builder.input(2));
+  ValueId sum = widened(builder, builder.add("Gather", {builder.input(2), builder.input(0)}));
+  if (builder.has_input(8)) {
+    const ValueId found = builder.add("Gather", {builder.input(3), builder.input(8)});
+    sum = builder.add("Add", {sum, widened(builder, found)});
+  } else {
+    const ValueId length = builder.add("Shape", {builder.input(0)},
+                                       attribute_list({{"start", int64_t{1}}}));
+    const ValueId found = builder.add(
+        "Slice", {builder.input(3), builder.integers({0}), length, builder.integers({0})});
+    sum = builder.add("Add", {sum, widened(builder, found)});
+  }
+  if (builder.has_input(4) && builder.has_input(1)) {
+    const ValueId found = builder.add("Gather", {builder.input(4), builder.input(1)});
+    sum = builder.add("Add", {sum, widened(builder, found)});
+  }
+  const float epsilon = builder.replaced().attributes.get_float("epsilon");
+  const ValueId result = builder.add(
+      "LayerNormalization",
+      {sum, widened(builder, builder.input(5)), widened(builder, builder.input(6))},
+      attribute_list({{"axis", int64_t{-1}}, {"epsilon", epsilon}, {"stash_type", kOnnxFloat}}));
+  give_as(builder, 2, sum, element);
+  give_as(builder, 0, result, element);
+  return true;
+}
+
+constexpr FunctionLowering kLowerings[] = {
+    {"", "RMSNormalization", write_rms_normalization},
+    {"", "SimplifiedLayerNormalization", write_rms_normalization},
+    {kMicrosoft, "SkipLayerNormalization", write_skip_layer_normalization},
+    {kMicrosoft, "SkipSimplifiedLayerNormalization", write_skip_simplified},
+    {kMicrosoft, "EmbedLayerNormalization", write_embed_layer_normalization},
+};
+
+}  // namespace
+
+std::span<const FunctionLowering> normalization_lowerings() { return kLowerings; }
+
+}  // namespace tessera
