@@ -93,7 +93,8 @@ void ExecutionContext::reserve_arena(const BuiltPlan& built) {
   const bool is_enough = !arena_.is_null() && built.plan.arena_bytes <= arena_.bytes();
   const int64_t more = is_enough ? 0 : built.plan.arena_bytes - arena_.bytes();
   const int64_t needed = ops::saturating_add(more, result_bytes(built.plan));
-  const int64_t available = available_memory_bytes();
+  const bool is_large = needed >= kLargeAllocationBytes;
+  const int64_t available = is_large ? available_memory_bytes() : needed;
   if (needed > available) {
     throw Error(ErrorKind::OutOfMemory, "intermediate values",
                 "expected to need at most the " + std::to_string(available) +

@@ -13,6 +13,7 @@ namespace tessera {
 namespace {
 
 void check_fits(int64_t bytes, const std::string& where) {
+  if (bytes < kLargeAllocationBytes) return;
   const int64_t available = available_memory_bytes();
   if (bytes <= available) return;
   throw Error(ErrorKind::OutOfMemory, where,
@@ -92,7 +93,7 @@ std::vector<Tensor> Interpreter::make_outputs(const Node& node, std::span<const 
     TESSERA_CHECK(type.is_known_tensor(), "known inputs make every output type known");
     if (needs_check) {
       const int64_t bytes = *type_bytes(type);
-      if (bytes >= kLargeAllocationBytes) check_fits(bytes, location_of(node));
+      check_fits(bytes, location_of(node));
     }
     outputs[index] = Tensor(type.element, dims_from(*type.shape));
   }

@@ -324,7 +324,7 @@ void* PlanRunner::allocate_dynamic(int32_t output, std::span<const int64_t> dims
   if (described.kind != Kind::Dynamic) return nullptr;
   const DataType element = built_.graph[described.value].type.element;
   std::vector<int64_t> sizes(dims.begin(), dims.end());
-  if (tensor_bytes(element, sizes) > available_memory_bytes()) return nullptr;
+  if (!memory_check_.allows(tensor_bytes(element, sizes))) return nullptr;
   Tensor& tensor = dynamic_[at(buffer)];
   tensor = Tensor(element, std::move(sizes));
   return tensor.mutable_data();

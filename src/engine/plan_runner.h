@@ -166,6 +166,7 @@ class PlanRunner {
   int max_bulk_steps_ = 0;
   std::vector<Tensor> dynamic_;  // by buffer: values whose sizes became known in this run
   size_t dynamic_step_ = 0;      // the step that is running
+  MemoryCheck memory_check_;     // of what it allocates
   std::vector<std::unique_ptr<ValueStep>> value_steps_;  // by step; null for others
   tessera_error error_ = {};
 };

@@ -1,19 +1,40 @@
 // How much memory the machine and the process have.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tessera {
 
 // Bytes that this process can still allocate: the machine's available memory, or less if a control
 // group around the process, or a limit of the process (ulimit -v, -d), leaves less. INT64_MAX if
-// the system does not tell. Takes some ten microseconds.
+// the system does not tell. Takes some ten microseconds, and a millisecond where there are many
+// control groups.
 int64_t available_memory_bytes();
 
 // An allocation of this size or more is compared with available_memory_bytes() before: the system
 // overcommits, and ends a process that then touches the memory. For smaller ones, that would take
 // longer than the allocation.
 inline constexpr int64_t kLargeAllocationBytes = int64_t{1} << 24;
+
+// Whether allocations fit into memory, for one thread. Small ones are compared when they add up to a
+// large one: a loop may allocate a little in each iteration and keep it.
+class MemoryCheck {
+ public:
+  // `available` gives the bytes that the process could still allocate; tests substitute it.
+  explicit MemoryCheck(int64_t (*available)() = available_memory_bytes) : available_(available) {}
+
+  bool allows(int64_t bytes) {
+    unchecked_bytes_ += std::min(bytes, kLargeAllocationBytes);
+    if (unchecked_bytes_ < kLargeAllocationBytes) return true;
+    unchecked_bytes_ = 0;
+    return bytes <= available_();
+  }
+
+ private:
+  int64_t (*available_)();
+  int64_t unchecked_bytes_ = 0;
+};
 
 // Bytes of memory of the machine, or the least limit of the control groups around the process if
 // that is less.

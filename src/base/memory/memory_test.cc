@@ -19,6 +19,17 @@ TEST(Memory, IsNoMoreThanTheMachineHas) {
   EXPECT_LE(available_memory_bytes(), machine_bytes);
 }
 
+TEST(Memory, ComparesSmallAllocationsWhenTheyAddUp) {
+  MemoryCheck check([] { return int64_t{100}; });
+  EXPECT_TRUE(check.allows(kLargeAllocationBytes - 1000)) << "small: not compared";
+  EXPECT_TRUE(check.allows(900));
+  EXPECT_TRUE(check.allows(100)) << "compared, and there is as much";
+  EXPECT_TRUE(check.allows(kLargeAllocationBytes - 1));
+  EXPECT_FALSE(check.allows(101)) << "compared";
+  EXPECT_FALSE(check.allows(kLargeAllocationBytes));
+  EXPECT_FALSE(check.allows(INT64_MAX));
+}
+
 TEST(Memory, KnowsTheMostThatWasResident) {
   constexpr int64_t kBytes = int64_t{48} << 20;
   const int64_t before = peak_resident_bytes();

@@ -122,7 +122,8 @@ void check_rows(std::span<const int64_t> dims, const IndexArray& rows, int64_t s
 Tensor allocate(SparseFormat format, DataType type, std::span<const int64_t> dims,
                 int64_t capacity) {
   const int64_t bytes = sparse_bytes(format, type, dims, capacity);
-  if (bytes < 0 || bytes > available_memory_bytes()) {
+  const bool is_small = 0 <= bytes && bytes < kLargeAllocationBytes;
+  if (!is_small && (bytes < 0 || bytes > available_memory_bytes())) {
     throw Error(ErrorKind::OutOfMemory, std::string(name(format)) + " tensor " + dims_text(dims),
                 bytes < 0 ? "its size exceeds 64 bits"
                           : "needs " + std::to_string(bytes) + " bytes, more than there are");
