@@ -292,13 +292,13 @@ bool write_multi_head_attention(NodeBuilder& builder) {
   return true;
 }
 
-constexpr FunctionLowering kLowerings[] = {
+constexpr FunctionLowering kAttentionLowerings[] = {
     {"", "Attention", write_attention},
     {kMicrosoft, "MultiHeadAttention", write_multi_head_attention},
 };
 
 }  // namespace
 
-std::span<const FunctionLowering> attention_lowerings() { return kLowerings; }
+std::span<const FunctionLowering> attention_lowerings() { return kAttentionLowerings; }
 
 }  // namespace tessera

@@ -49,8 +49,6 @@ Attributes attribute_list(std::initializer_list<std::pair<std::string, Attribute
   return attributes;
 }
 
-bool is_floating(DataType element) { return ops::kFloatTypes.contains(element); }
-
 ValueId widened(NodeBuilder& builder, ValueId id) {
   const DataType element = builder.element_of(id);
   const bool is_narrow = element == DataType::Float16 || element == DataType::BFloat16;

@@ -25,8 +25,6 @@ inline constexpr std::string_view kMicrosoft = "com.microsoft";
 // Attributes from pairs of a name and a value.
 Attributes attribute_list(std::initializer_list<std::pair<std::string, Attribute>> pairs);
 
-// Whether elements of this type are floating-point.
-bool is_floating(DataType element);
 
 // `id` in float32 if it has fewer bits, so that intermediate results are not rounded to them; else
 // `id`.

@@ -134,7 +134,7 @@ class LowerFunctions : public PassTest {
 
 TEST_F(LowerFunctions, LeavesOtherOpsAlone) {
   GraphBuilder graph = builder();
-  graph.input("x", float_type({2})).node("y", "Relu", {"x"}).output("y");
+  graph.input("x", float_type(Shape{2})).node("y", "Relu", {"x"}).output("y");
   EXPECT_EQ(run(lower_functions, graph).nodes.size(), 1);
   EXPECT_TRUE(changes_.empty());
 }

@@ -187,7 +187,7 @@ bool write_bias_split_gelu(NodeBuilder& builder) {
   return true;
 }
 
-constexpr FunctionLowering kLowerings[] = {
+constexpr FunctionLowering kFusedLowerings[] = {
     {kMicrosoft, "FusedConv", write_fused_conv},
     {kMicrosoft, "FusedMatMul", write_fused_mat_mul},
     {kMicrosoft, "TransposeMatMul", write_fused_mat_mul},
@@ -203,6 +203,6 @@ constexpr FunctionLowering kLowerings[] = {
 
 }  // namespace
 
-std::span<const FunctionLowering> fused_lowerings() { return kLowerings; }
+std::span<const FunctionLowering> fused_lowerings() { return kFusedLowerings; }
 
 }  // namespace tessera

@@ -123,7 +123,7 @@ bool write_embed_layer_normalization(NodeBuilder& builder) {
   return true;
 }
 
-constexpr FunctionLowering kLowerings[] = {
+constexpr FunctionLowering kNormalizationLowerings[] = {
     {"", "RMSNormalization", write_rms_normalization},
     {"", "SimplifiedLayerNormalization", write_rms_normalization},
     {kMicrosoft, "SkipLayerNormalization", write_skip_layer_normalization},
@@ -133,6 +133,6 @@ constexpr FunctionLowering kLowerings[] = {
 
 }  // namespace
 
-std::span<const FunctionLowering> normalization_lowerings() { return kLowerings; }
+std::span<const FunctionLowering> normalization_lowerings() { return kNormalizationLowerings; }
 
 }  // namespace tessera

@@ -95,7 +95,8 @@ void NodeBuilder::give(size_t index, ValueId id) {
 // Nodes that were added after give() read the value too, so outputs get their ids at the end.
 void NodeBuilder::place(size_t index, ValueId id) {
   const auto makes = [&](const Node& node) { return std::ranges::count(node.outputs, id) != 0; };
-  if (std::ranges::none_of(nodes_, makes)) id = add("Identity", {id});
+  const bool is_given = std::ranges::count(replaced_->outputs, id) != 0;
+  if (is_given || std::ranges::none_of(nodes_, makes)) id = add("Identity", {id});
   const ValueId output = replaced_->outputs[index];
   for (Node& node : nodes_) {
     if (index == 0 && makes(node)) node.name = replaced_->name;

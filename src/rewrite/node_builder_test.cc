@@ -12,7 +12,7 @@ class NodeBuilderTest : public PassTest {
   // A graph of Identity nodes "first" (x to a) and "second" (a to y).
   Graph two_nodes() {
     GraphBuilder graph = builder();
-    graph.input("x", float_type({2}))
+    graph.input("x", float_type(Shape{2}))
         .node("first", "Identity", {"x"}, {"a"})
         .node("second", "Identity", {"a"}, {"y"})
         .output("y");
@@ -53,7 +53,7 @@ TEST_F(NodeBuilderTest, InfersTypesAndKeepsTheName) {
 
 TEST_F(NodeBuilderTest, OutputsAreReadByLaterNodesToo) {
   GraphBuilder pair = builder();
-  pair.input("x", float_type({2}))
+  pair.input("x", float_type(Shape{2}))
       .node("split", "Split", {"x"}, {"y", "z"})
       .output("y")
       .output("z");
@@ -69,7 +69,7 @@ TEST_F(NodeBuilderTest, OutputsAreReadByLaterNodesToo) {
 
 TEST_F(NodeBuilderTest, OneValueMayBeSeveralOutputsAndAnInput) {
   GraphBuilder pair = builder();
-  pair.input("x", float_type({2}))
+  pair.input("x", float_type(Shape{2}))
       .node("split", "Split", {"x"}, {"y", "z"})
       .output("y")
       .output("z");
