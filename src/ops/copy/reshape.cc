@@ -138,7 +138,7 @@ std::vector<Op> reshape_ops() {
            .versions = {1, 5, 13, 14, 19, 21, 23, 24, 25},
            .inputs = {{"data", "T"}, {"shape", "tensor(int64)", Arity::Required, 5}},
            .outputs = {{"reshaped", "T"}},
-           .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},
+           .type_variables = {{"T", kAllTypesAndStrings, small_types_since(19)}, {"tensor(int64)", kInt64Type}},
            .attributes = {{"allowzero", AttributeKind::Int, int64_t{0}, 14}},
            .traits = kView,
            .infer = infer_reshape,

@@ -102,7 +102,7 @@ Op view_op(const char* name, const char* output, bool needs_axes, InferRule infe
           .versions = {1, 11, 13, 21, 23, 24, 25},
           .inputs = {{"data", "T"}, {"axes", "tensor(int64)", arity, kAxesInputVersion}},
           .outputs = {{output, "T"}},
-          .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},
+          .type_variables = {{"T", kAllTypesAndStrings, small_types_since(21)}, {"tensor(int64)", kInt64Type}},
           .attributes = {{"axes", AttributeKind::Ints, std::nullopt, 1, 12, needs_axes}},
           .traits = kView,
           .infer = infer,
