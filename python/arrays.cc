@@ -87,8 +87,8 @@ const AddedType* find_added(DataType type) {
 // nullptr if `dtype` is another one.
 const AddedType* find_added(nb::handle dtype) {
   const auto name = nb::cast<std::string>(dtype.attr("name"));
-  const auto* const found = std::ranges::find_if(
-      kAddedTypes, [&](const AddedType& added) { return added.name == name; });
+  const auto* const found =
+      std::ranges::find_if(kAddedTypes, [&](const AddedType& added) { return added.name == name; });
   return found == kAddedTypes.end() ? nullptr : found;
 }
 
@@ -272,8 +272,8 @@ Tensor to_tensor(nb::handle value, const std::string& location) {
     try {
       return tensor_from_dlpack(value, location);
     } catch (const Error&) {
-      // NumPy exchanges no types of ml_dtypes by DLPack, and so nothing that is made of NumPy's arrays
-      // does.
+      // NumPy exchanges no types of ml_dtypes by DLPack, and so nothing that is made of NumPy's
+      // arrays does.
       array = array_of_itself(value);
       if (!array) throw;
     }

@@ -147,10 +147,9 @@ void fill_small(Tensor& tensor, Generator& generator, std::optional<int64_t> ind
   const int64_t all = int64_t{1} << element_bits(type);
   const auto limit = static_cast<uint64_t>(std::clamp<int64_t>(index_limit.value_or(all), 1, all));
   for (uint8_t& element : tensor.mutable_as<uint8_t>()) {
-    element = is_small_float(type)
-                  ? small_float_bits(type, normal.next())
-                  : static_cast<uint8_t>(
-                        small_integer(type, static_cast<uint8_t>(generator.below(limit))));
+    element = is_small_float(type) ? small_float_bits(type, normal.next())
+                                   : static_cast<uint8_t>(small_integer(
+                                         type, static_cast<uint8_t>(generator.below(limit))));
   }
 }
 

@@ -168,7 +168,8 @@ class Value {
   // The type of a value of a small type (TESSERA_FLOAT8E4M3FN and above), whose type() is unknown.
   Type small_type() const {
     constexpr size_t kBytes = offsetof(tessera_value, small_type) + sizeof(void*);
-    const bool has_type = is_present() && value_->struct_size >= kBytes && value_->small_type != nullptr;
+    const bool has_type =
+        is_present() && value_->struct_size >= kBytes && value_->small_type != nullptr;
     return has_type ? Type(*value_->small_type) : Type();
   }
   bool is_input() const { return has_flag(TESSERA_VALUE_INPUT); }

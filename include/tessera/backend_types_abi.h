@@ -55,12 +55,12 @@ enum {
   TESSERA_FLOAT32 = 12,
   TESSERA_FLOAT64 = 13,
   TESSERA_STRING = 14,
-  /* The small types, of which each element takes a byte: floats in its low bits, integers as int8 or
-   * uint8. Plug-ins of older headers do not know them. So the `type` of such a value is unknown, and
-   * only tessera_value::small_type tells it; that is null for other values, and hosts of older
-   * headers do not have it (see struct_size). The host refuses a candidate whose nodes read or write
-   * such a value, unless it has the flag TESSERA_CANDIDATE_KNOWS_SMALL_TYPES. All its ports of small
-   * types are row_major. Ops of plug-ins take no small types. */
+  /* The small types, of which each element takes a byte: floats in its low bits, integers as int8
+   * or uint8. Plug-ins of older headers do not know them. So the `type` of such a value is unknown,
+   * and only tessera_value::small_type tells it; that is null for other values, and hosts of older
+   * headers do not have it (see struct_size). The host refuses a candidate whose nodes read or
+   * write such a value, unless it has the flag TESSERA_CANDIDATE_KNOWS_SMALL_TYPES. All its ports
+   * of small types are row_major. Ops of plug-ins take no small types. */
   TESSERA_FLOAT8E4M3FN = 16,
   TESSERA_FLOAT8E4M3FNUZ = 17,
   TESSERA_FLOAT8E5M2 = 18,

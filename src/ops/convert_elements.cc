@@ -133,8 +133,7 @@ void to_doubles_for_rounding(DataType from, const void* source, double* target, 
   }
   const auto* integers = static_cast<const uint64_t*>(source);
   for (int64_t index = 0; index < count; ++index) {
-    const bool is_negative =
-        from == DataType::Int64 && static_cast<int64_t>(integers[index]) < 0;
+    const bool is_negative = from == DataType::Int64 && static_cast<int64_t>(integers[index]) < 0;
     const double magnitude =
         rounded_to_odd_double(is_negative ? 0 - integers[index] : integers[index]);
     target[index] = is_negative ? -magnitude : magnitude;
@@ -143,7 +142,7 @@ void to_doubles_for_rounding(DataType from, const void* source, double* target, 
 
 // Numbers of a type that is not small as elements of a small type.
 void narrow_to_small(DataType from, const void* source, DataType to, uint8_t* target, int64_t count,
-            SmallFloatRounding rounding) {
+                     SmallFloatRounding rounding) {
   if (!is_small_float(to)) {
     convert_numbers(from, source, DataType::Int8, target, count);
     for (int64_t index = 0; index < count; ++index) {

@@ -250,10 +250,11 @@ Tensor read_npy(const std::filesystem::path& file, DataType wanted) {
   NpyHeader header = read_header(stream.get(), file, file_bytes, used_bytes);
   if (header.is_untold) {
     if (!is_small(wanted)) {
-      refuse(file, "expected elements whose type the file tells, found those of a 1-byte void (V1), "
-                   "which can be read only as a value of 8 bits or less, such as int4" +
-                       (wanted == DataType::Undefined ? std::string()
-                                                      : ", not of " + std::string(name(wanted))));
+      refuse(file,
+             "expected elements whose type the file tells, found those of a 1-byte void (V1), "
+             "which can be read only as a value of 8 bits or less, such as int4" +
+                 (wanted == DataType::Undefined ? std::string()
+                                                : ", not of " + std::string(name(wanted))));
     }
     header.type = wanted;
   }

@@ -12,13 +12,13 @@ struct Facts {
 
 // Indexed by DataType.
 constexpr std::array<Facts, 26> kFacts = {{
-    {"undefined", 0},       {"bool", 8},       {"int8", 8},           {"int16", 16},
-    {"int32", 32},          {"int64", 64},     {"uint8", 8},          {"uint16", 16},
-    {"uint32", 32},         {"uint64", 64},    {"float16", 16},       {"bfloat16", 16},
-    {"float32", 32},        {"float64", 64},   {"string", 0},         {"sequence", 0},
-    {"float8e4m3fn", 8},    {"float8e4m3fnuz", 8}, {"float8e5m2", 8}, {"float8e5m2fnuz", 8},
-    {"float8e8m0", 8},      {"float4e2m1", 4}, {"int4", 4},           {"uint4", 4},
-    {"int2", 2},            {"uint2", 2},
+    {"undefined", 0},    {"bool", 8},           {"int8", 8},       {"int16", 16},
+    {"int32", 32},       {"int64", 64},         {"uint8", 8},      {"uint16", 16},
+    {"uint32", 32},      {"uint64", 64},        {"float16", 16},   {"bfloat16", 16},
+    {"float32", 32},     {"float64", 64},       {"string", 0},     {"sequence", 0},
+    {"float8e4m3fn", 8}, {"float8e4m3fnuz", 8}, {"float8e5m2", 8}, {"float8e5m2fnuz", 8},
+    {"float8e8m0", 8},   {"float4e2m1", 4},     {"int4", 4},       {"uint4", 4},
+    {"int2", 2},         {"uint2", 2},
 }};
 static_assert(kFacts.size() == static_cast<size_t>(DataType::UInt2) + 1);
 

@@ -77,8 +77,7 @@ constexpr float value_of(const FloatFormat& format, uint8_t byte) {
   const int exponent = magnitude >> format.fraction_bits;
   const int fraction = magnitude & ((1 << format.fraction_bits) - 1);
   const int whole = exponent == 0 ? fraction : fraction + (1 << format.fraction_bits);
-  const double step =
-      power_of_two(std::max(exponent, 1) - format.bias - format.fraction_bits);
+  const double step = power_of_two(std::max(exponent, 1) - format.bias - format.fraction_bits);
   const auto number = static_cast<float>(whole * step);
   return is_negative ? -number : number;
 }
@@ -113,7 +112,7 @@ uint8_t power_bits(uint64_t magnitude, const FloatFormat& format, SmallFloatRoun
   if ((is_below || is_above) && !rounding.saturates) return kNan;
   if (is_below) return 0;
   if (is_above) return format.largest;
-  const bool goes_up = rounding.power == PowerRounding::Up      ? fraction != 0
+  const bool goes_up = rounding.power == PowerRounding::Up        ? fraction != 0
                        : rounding.power == PowerRounding::Nearest ? fraction >= kImplicitBit / 2
                                                                   : false;
   return static_cast<uint8_t>(exponent - lowest + (goes_up ? 1 : 0));
@@ -196,7 +195,8 @@ void unpack(DataType type, std::span<const uint8_t> packed, std::span<uint8_t> e
   const auto mask = static_cast<uint8_t>((1U << bits) - 1);
   const bool is_float = is_small_float(type);
   for (size_t index = 0; index < elements.size(); ++index) {
-    const auto own = static_cast<uint8_t>(packed[index / per_byte] >> index % per_byte * bits & mask);
+    const auto own =
+        static_cast<uint8_t>(packed[index / per_byte] >> index % per_byte * bits & mask);
     elements[index] = is_float ? own : static_cast<uint8_t>(small_integer(type, own));
   }
 }

@@ -135,8 +135,8 @@ void check_range(uint64_t element, int64_t element_size, const std::string& wher
   }
 }
 
-// The tensor whose elements are the bytes of the file: `tensor` itself, or bytes of which each holds
-// several elements.
+// The tensor whose elements are the bytes of the file: `tensor` itself, or bytes of which each
+// holds several elements.
 Tensor storage_of(const Tensor& tensor) {
   if (!is_packed(tensor.type())) return tensor;
   return Tensor(DataType::UInt8, {packed_bytes(tensor.type(), tensor.elements())});

@@ -34,8 +34,8 @@ void infer_conversion(InferContext& context, DataType target) {
                  node.attributes.get_string("round_mode") + "'");
   }
   context.set_output(0, target, context.input(0).type.shape);
-  const bool has_wide_integers = target != DataType::String && !is_small(target) &&
-                                 context.element(0) != DataType::String;
+  const bool has_wide_integers =
+      target != DataType::String && !is_small(target) && context.element(0) != DataType::String;
   if (!has_wide_integers) return;
   const auto element = [&](const std::vector<Dim>& arguments) -> std::optional<Dim> {
     if (target != DataType::Bool) return arguments[0];
@@ -83,8 +83,7 @@ void run_cast_of_text(const ValueCall& call) {
   const DataType target = call.inputs.size() > 1
                               ? call.inputs[1].type()
                               : find_onnx_type(call.node.attributes.get_int("to"))->type;
-  call.outputs[0] =
-      converted_text(call, call.inputs[0], target, small_float_rounding(call.node));
+  call.outputs[0] = converted_text(call, call.inputs[0], target, small_float_rounding(call.node));
 }
 
 std::vector<AttributeSchema> attributes_of_small_floats() {

@@ -1,6 +1,5 @@
-// QuantizeLinear and DequantizeLinear: real numbers as integers or small floats with scales and zero
-// points.
-// https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html
+// QuantizeLinear and DequantizeLinear: real numbers as integers or small floats with scales and
+// zero points. https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html
 #include <array>
 #include <string>
 
@@ -131,8 +130,9 @@ void infer_dequantize(InferContext& context) {
   check_scales(context);
   const std::optional<DataType> named = named_type(context, "output_dtype", kScaleTypes);
   if (!named && context.element(1) == DataType::Float8E8M0) {
-    context.fail_input(1, "expected attribute 'output_dtype' beside scales of float8e8m0, which "
-                          "cannot be the type of the output, found none");
+    context.fail_input(1,
+                       "expected attribute 'output_dtype' beside scales of float8e8m0, which "
+                       "cannot be the type of the output, found none");
   }
   context.set_output(0, named.value_or(context.element(1)), context.input(0).type.shape);
 }
@@ -212,7 +212,8 @@ std::vector<Op> quantize_linear_ops() {
       .versions = {10, 13, 19, 21, 23, 24, 25, 28},
       .inputs = {{"x", "T1"}, {"x_scale", "T2"}, {"x_zero_point", "T1", Arity::Optional}},
       .outputs = {{"y", "T3"}},
-      .type_variables = {{"T1", kQuantizedTypes | TypeSet{DataType::Int32}, small_quantized_types()},
+      .type_variables = {{"T1", kQuantizedTypes | TypeSet{DataType::Int32},
+                          small_quantized_types()},
                          scale_types("T2", kScaleTypes),
                          {"T3", kScaleTypes}},
       .attributes = attributes_of_quantization(),

@@ -147,8 +147,8 @@ Tensor converted_text(const ValueCall& call, const Tensor& input, DataType type,
   if (is_small(type)) return small_from_text(call, input, type, rounding);
   if (is_small(input.type())) {
     const bool is_float = is_small_float(input.type());
-    return converted_text(call, converted_elements(input, is_float ? DataType::Float32 : DataType::Int8),
-                          type);
+    return converted_text(
+        call, converted_elements(input, is_float ? DataType::Float32 : DataType::Int8), type);
   }
   Tensor output(type, input.dims());
   if (type == DataType::String) {
