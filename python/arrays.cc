@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,41 @@ std::optional<DataType> buffer_type(std::string_view format, Py_ssize_t bytes) {
   }
 }
 
+// The dtypes of the package ml_dtypes, which NumPy does not have and whose arrays have no buffer:
+// they are viewed as integers of the same size.
+struct AddedType {
+  DataType type;
+  const char* name;
+  const char* storage;
+};
+constexpr std::array kAddedTypes = {
+    AddedType{DataType::BFloat16, "bfloat16", "uint16"},
+    AddedType{DataType::Float8E4M3FN, "float8_e4m3fn", "uint8"},
+    AddedType{DataType::Float8E4M3FNUZ, "float8_e4m3fnuz", "uint8"},
+    AddedType{DataType::Float8E5M2, "float8_e5m2", "uint8"},
+    AddedType{DataType::Float8E5M2FNUZ, "float8_e5m2fnuz", "uint8"},
+    AddedType{DataType::Float8E8M0, "float8_e8m0fnu", "uint8"},
+    AddedType{DataType::Float4E2M1, "float4_e2m1fn", "uint8"},
+    AddedType{DataType::Int4, "int4", "uint8"},
+    AddedType{DataType::UInt4, "uint4", "uint8"},
+    AddedType{DataType::Int2, "int2", "uint8"},
+    AddedType{DataType::UInt2, "uint2", "uint8"},
+};
+
+// nullptr if NumPy has the type itself.
+const AddedType* find_added(DataType type) {
+  const auto* const found = std::ranges::find(kAddedTypes, type, &AddedType::type);
+  return found == kAddedTypes.end() ? nullptr : found;
+}
+
+// nullptr if `dtype` is another one.
+const AddedType* find_added(nb::handle dtype) {
+  const auto name = nb::cast<std::string>(dtype.attr("name"));
+  const auto* const found =
+      std::ranges::find_if(kAddedTypes, [&](const AddedType& added) { return added.name == name; });
+  return found == kAddedTypes.end() ? nullptr : found;
+}
+
 // A view of the memory of an object. While it exists, the object must not move or free the memory.
 class Buffer {
  public:
@@ -105,10 +141,9 @@ Tensor borrow_as_it_is(nb::handle value, const std::string& location, int wish) 
   nb::object array = nb::borrow(value);
   std::optional<DataType> type;
   const bool is_array = nb::hasattr(value, "dtype") && nb::hasattr(value, "view");
-  if (is_array &&
-      nb::cast<std::string>(value.attr("dtype").attr("name")) == name(DataType::BFloat16)) {
-    type = DataType::BFloat16;
-    array = array.attr("view")("uint16");
+  if (const AddedType* const added = is_array ? find_added(value.attr("dtype")) : nullptr) {
+    type = added->type;
+    array = array.attr("view")(added->storage);
   }
   if (std::optional<Tensor> tensor = borrow(array, type, wish)) return *std::move(tensor);
   if (offers_dlpack(value)) return shared_tensor_from_dlpack(value, location, wish != 0);
@@ -187,18 +222,19 @@ nb::object to_array_of_objects(const Tensor& strings) {
   return array.attr("reshape")(nb::cast(strings.dims()));
 }
 
-nb::object bfloat16_dtype() {
+nb::object dtype_of(const AddedType& added) {
   try {
-    return nb::module_::import_("ml_dtypes").attr("bfloat16");
+    return nb::module_::import_("ml_dtypes").attr(added.name);
   } catch (nb::python_error&) {
-    throw Error(ErrorKind::Unsupported, "bfloat16",
+    throw Error(ErrorKind::Unsupported, std::string(name(added.type)),
                 "NumPy has no such type of its own; install the Python package ml_dtypes");
   }
 }
 
-// bfloat16 is passed as 16-bit integers; the array is viewed as bfloat16 afterwards.
+// Types that NumPy lacks are passed as integers; the array is viewed as its type afterwards.
 nb::dlpack::dtype storage_type(DataType type) {
-  return dlpack_type(type == DataType::BFloat16 ? DataType::UInt16 : type);
+  if (find_added(type) == nullptr) return dlpack_type(type);
+  return dlpack_type(element_bytes(type) == 1 ? DataType::UInt8 : DataType::UInt16);
 }
 
 nb::object to_array(Tensor tensor) {
@@ -220,7 +256,9 @@ nb::object to_array(Tensor tensor) {
   const nb::ndarray<nb::numpy> array(owned.mutable_data(), shape.size(), shape.data(), owner,
                                      nullptr, storage_type(owned.type()));
   nb::object object = nb::cast(array, nb::rv_policy::reference);
-  if (owned.type() == DataType::BFloat16) return object.attr("view")(bfloat16_dtype());
+  if (const AddedType* const added = find_added(owned.type())) {
+    return object.attr("view")(dtype_of(*added));
+  }
   return object;
 }
 
@@ -234,7 +272,8 @@ Tensor to_tensor(nb::handle value, const std::string& location) {
     try {
       return tensor_from_dlpack(value, location);
     } catch (const Error&) {
-      // NumPy exchanges no bfloat16 by DLPack, and so nothing that is made of NumPy's arrays does.
+      // NumPy exchanges no types of ml_dtypes by DLPack, and so nothing that is made of NumPy's
+      // arrays does.
       array = array_of_itself(value);
       if (!array) throw;
     }
@@ -244,9 +283,9 @@ Tensor to_tensor(nb::handle value, const std::string& location) {
   const nb::object dtype = array.attr("dtype");
   const auto type_name = nb::cast<std::string>(dtype.attr("name"));
   std::optional<DataType> type;
-  if (type_name == name(DataType::BFloat16)) {
-    type = DataType::BFloat16;
-    array = array.attr("view")("uint16");
+  if (const AddedType* const added = find_added(dtype)) {
+    type = added->type;
+    array = array.attr("view")(added->storage);
   } else if (!nb::cast<bool>(dtype.attr("isnative"))) {
     array = array.attr("astype")(dtype.attr("newbyteorder")("="));
   }
@@ -286,6 +325,11 @@ Tensor to_shared_tensor(nb::handle value, const std::string& location) {
 Tensor to_writable_tensor(nb::handle value, const std::string& location) {
   if (nb::isinstance<Tensor>(value)) return nb::cast<Tensor>(value);
   return borrow_as_it_is(value, location, PyBUF_WRITABLE);
+}
+
+nb::object numpy_dtype(DataType type) {
+  if (const AddedType* const added = find_added(type)) return dtype_of(*added);
+  return nb::module_::import_("numpy").attr("dtype")(name(type));
 }
 
 nb::list to_arrays(std::vector<Tensor> tensors) {

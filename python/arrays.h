@@ -29,8 +29,11 @@ Tensor to_writable_tensor(nanobind::handle value, const std::string& location);
 
 // Converts tensors to NumPy arrays that share memory with no later run, no model and no array of
 // the caller. Empty tensors become None, and those in memory of a device DeviceArrays. Moves
-// elements that only `tensors` owns, and copies all others. Throws Unsupported for bfloat16 if the
-// package ml_dtypes is missing. Requires the interpreter's lock.
+// elements that only `tensors` owns, and copies all others. Throws Unsupported for bfloat16 and
+// small types if the package ml_dtypes is missing. Requires the interpreter's lock.
 nanobind::list to_arrays(std::vector<Tensor> tensors);
+
+// The dtype of such an array; throws as to_arrays() does.
+nanobind::object numpy_dtype(DataType type);
 
 }  // namespace tessera::python

@@ -25,11 +25,6 @@ namespace {
 // DLDeviceType of the host's memory: kDLCPU.
 constexpr int32_t kDlpackHost = 1;
 
-nb::object numpy_type(DataType type) {
-  if (type == DataType::BFloat16) return nb::module_::import_("ml_dtypes").attr("bfloat16");
-  return nb::module_::import_("numpy").attr("dtype")(name(type));
-}
-
 nb::object tensor_shape(const Tensor& self) {
   nb::list dims;
   for (const int64_t dim : self.dims()) dims.append(dim);
@@ -147,7 +142,7 @@ void bind_device_arrays(nb::module_& module) {
       "'row_major@<device>'. numpy.asarray() and to_host() copy it to the host.")
       .def_prop_ro("shape", &tensor_shape, nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_prop_ro(
-          "dtype", [](const Tensor& self) { return numpy_type(self.type()); },
+          "dtype", [](const Tensor& self) { return numpy_dtype(self.type()); },
           nb::sig("def dtype(self) -> numpy.dtype"))
       .def_prop_ro("ndim", &Tensor::rank, "The number of dimensions.")
       .def_prop_ro("size", &Tensor::elements, "The number of elements.")

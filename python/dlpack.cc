@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -121,9 +122,25 @@ void copy_rows(const ReadArray& array, size_t dim, const std::byte* from, int64_
   }
 }
 
+struct Float8Code {
+  DataType type;
+  uint8_t code;  // DLDataTypeCode of dlpack.h
+};
+constexpr std::array kFloat8Codes = {
+    Float8Code{DataType::Float8E4M3FN, 10}, Float8Code{DataType::Float8E4M3FNUZ, 11},
+    Float8Code{DataType::Float8E5M2, 12},   Float8Code{DataType::Float8E5M2FNUZ, 13},
+    Float8Code{DataType::Float8E8M0, 14},
+};
+
 }  // namespace
 
 nb::dlpack::dtype dlpack_type(DataType type) {
+  const auto* const small = std::ranges::find(kFloat8Codes, type, &Float8Code::type);
+  if (small != kFloat8Codes.end()) return {small->code, 8, 1};
+  if (is_small(type)) {
+    throw Error(ErrorKind::Unsupported, std::string(name(type)),
+                "DLPack has it with several elements in a byte only");
+  }
   const auto bits = static_cast<uint8_t>(8 * element_bytes(type));
   const dtype_code code = type == DataType::Bool       ? dtype_code::Bool
                           : type == DataType::BFloat16 ? dtype_code::Bfloat
@@ -138,6 +155,9 @@ std::optional<DataType> element_type(const nb::dlpack::dtype& type) {
       DataType::Bool,   DataType::BFloat16, DataType::Float16, DataType::Float32, DataType::Float64,
       DataType::Int8,   DataType::Int16,    DataType::Int32,   DataType::Int64,   DataType::UInt8,
       DataType::UInt16, DataType::UInt32,   DataType::UInt64};
+  for (const Float8Code& known : kFloat8Codes) {
+    if (dlpack_type(known.type) == type) return known.type;
+  }
   for (const DataType known : kTypes) {
     if (dlpack_type(known) == type) return known;
   }

@@ -145,6 +145,7 @@ class Reference : public tessera::plugin::Backend {
     const Node node = graph.node(id);
     Candidate candidate;
     candidate.nodes = {id};
+    candidate.flags = TESSERA_CANDIDATE_KNOWS_SMALL_TYPES;
     std::vector<int> inputs = add_inputs(node, candidate);
     std::vector<int> outputs = add_outputs(node, candidate);
     const double flops = static_cast<double>(std::max<int64_t>(0, node.flops()));

@@ -54,7 +54,7 @@ std::vector<Expectation> read_expectations(const std::vector<std::string>& argum
   for (const std::string& text : arguments) {
     const NamedArgument argument = split_named_argument("--expect", text);
     const size_t output = find_value_index("--expect", "output", argument.name, outputs);
-    expectations.push_back({output, read_tensor(argument.value)});
+    expectations.push_back({output, read_tensor(argument.value, outputs[output].type)});
   }
   return expectations;
 }

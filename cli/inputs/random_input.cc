@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 
+#include "base/tensor/small_types.h"
 #include "tessera/error.h"
 #include "tessera/float16.h"
 
@@ -139,6 +140,19 @@ void fill_uniform(Tensor& tensor, Generator& generator, std::optional<int64_t> i
   for (T& element : tensor.mutable_as<T>()) element = static_cast<T>(generator.below(limit));
 }
 
+// Normal numbers, rounded, or integers of the whole range. Powers of two have no sign.
+void fill_small(Tensor& tensor, Generator& generator, std::optional<int64_t> index_limit) {
+  Normal normal(generator);
+  const DataType type = tensor.type();
+  const int64_t all = int64_t{1} << element_bits(type);
+  const auto limit = static_cast<uint64_t>(std::clamp<int64_t>(index_limit.value_or(all), 1, all));
+  for (uint8_t& element : tensor.mutable_as<uint8_t>()) {
+    element = is_small_float(type) ? small_float_bits(type, normal.next())
+                                   : static_cast<uint8_t>(small_integer(
+                                         type, static_cast<uint8_t>(generator.below(limit))));
+  }
+}
+
 // "a" to "j".
 void fill_words(Tensor& tensor, Generator& generator) {
   constexpr uint64_t kWords = 10;
@@ -207,6 +221,18 @@ Tensor random_tensor(DataType type, const std::vector<int64_t>& dims, uint64_t s
       break;
     case DataType::String:
       fill_words(tensor, generator);
+      break;
+    case DataType::Float8E4M3FN:
+    case DataType::Float8E4M3FNUZ:
+    case DataType::Float8E5M2:
+    case DataType::Float8E5M2FNUZ:
+    case DataType::Float8E8M0:
+    case DataType::Float4E2M1:
+    case DataType::Int4:
+    case DataType::UInt4:
+    case DataType::Int2:
+    case DataType::UInt2:
+      fill_small(tensor, generator, index_limit);
       break;
     case DataType::Undefined:
     case DataType::Sequence:

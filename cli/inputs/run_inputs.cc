@@ -131,7 +131,7 @@ NamedTensors read_inputs(const std::vector<std::string>& arguments,
   for (const std::string& text : arguments) {
     const NamedArgument argument = split_named_argument("--input", text);
     const ValueDescription& input = find_new_input("--input", argument, inputs, tensors);
-    Tensor tensor = read_tensor(argument.value);
+    Tensor tensor = read_tensor(argument.value, input.type);
     if (input.is_read) check_tensor(input, tensor, argument.value, shapes);
     tensors[input.name] = std::move(tensor);
   }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "base/tensor/small_types.h"
 #include "base/text/utf8.h"
 #include "tessera/error.h"
 #include "tessera/float16.h"
@@ -78,6 +79,18 @@ WideNumber element_at(const Tensor& tensor, int64_t index) {
       return read_as<float>(tensor, index);
     case DataType::Float64:
       return read_as<double>(tensor, index);
+    case DataType::Float8E4M3FN:
+    case DataType::Float8E4M3FNUZ:
+    case DataType::Float8E5M2:
+    case DataType::Float8E5M2FNUZ:
+    case DataType::Float8E8M0:
+    case DataType::Float4E2M1:
+      return small_float_values(tensor.type())[tensor.as<uint8_t>()[static_cast<size_t>(index)]];
+    case DataType::Int4:
+    case DataType::UInt4:
+    case DataType::Int2:
+    case DataType::UInt2:
+      return small_integer(tensor.type(), tensor.as<uint8_t>()[static_cast<size_t>(index)]);
     case DataType::Undefined:
     case DataType::String:
     case DataType::Sequence:

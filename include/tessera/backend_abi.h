@@ -71,6 +71,7 @@ typedef struct tessera_value {
   int32_t sparse_format;
   int32_t reserved;
   int64_t sparse_capacity;
+  const tessera_type* small_type; /* of a value of a small type; see TESSERA_FLOAT8E4M3FN */
 } tessera_value;
 
 /* Constants up to this size always keep their elements (limits of a clip, sizes, axes). */
@@ -323,7 +324,8 @@ enum {
   /* Not kept yet. If nothing is measured, it is compiled behind the runs. */
   TESSERA_CANDIDATE_TO_COMPILE = 1024,
   /* Its error may exceed the op's bound (docs/accuracy.md): refused without ACCURACY_FAST. */
-  TESSERA_CANDIDATE_ROUGH = 2048
+  TESSERA_CANDIDATE_ROUGH = 2048,
+  TESSERA_CANDIDATE_KNOWS_SMALL_TYPES = 4096 /* see TESSERA_FLOAT8E4M3FN */
 };
 
 typedef struct tessera_build_options {
@@ -586,8 +588,7 @@ typedef struct tessera_backend {
    * memory, else the functions of its memory and queues. Backends of older headers do not have this
    * member (see struct_size). */
   const tessera_device_interface* const* device_interfaces;
-  /* Null, or fills in `counts`; from any thread. Backends of older headers do not have this member.
-   */
+  /* Null, or fills in `counts`; from any thread. Backends of older headers do not have it. */
   void (*compile_counts)(void* self, tessera_compile_counts* counts);
 } tessera_backend;
 

@@ -86,6 +86,16 @@ inline int64_t element_bytes(int32_t data_type) {
     case TESSERA_BOOL:
     case TESSERA_INT8:
     case TESSERA_UINT8:
+    case TESSERA_FLOAT8E4M3FN:
+    case TESSERA_FLOAT8E4M3FNUZ:
+    case TESSERA_FLOAT8E5M2:
+    case TESSERA_FLOAT8E5M2FNUZ:
+    case TESSERA_FLOAT8E8M0:
+    case TESSERA_FLOAT4E2M1:
+    case TESSERA_INT4:
+    case TESSERA_UINT4:
+    case TESSERA_INT2:
+    case TESSERA_UINT2:
       return 1;
     case TESSERA_INT16:
     case TESSERA_UINT16:
@@ -155,6 +165,13 @@ class Value {
   int32_t id() const { return id_; }
   std::string name() const { return is_present() ? value_->name : ""; }
   Type type() const { return is_present() ? Type(value_->type) : Type(); }
+  // The type of a value of a small type (TESSERA_FLOAT8E4M3FN and above), whose type() is unknown.
+  Type small_type() const {
+    constexpr size_t kBytes = offsetof(tessera_value, small_type) + sizeof(void*);
+    const bool has_type =
+        is_present() && value_->struct_size >= kBytes && value_->small_type != nullptr;
+    return has_type ? Type(*value_->small_type) : Type();
+  }
   bool is_input() const { return has_flag(TESSERA_VALUE_INPUT); }
   bool is_constant() const { return has_flag(TESSERA_VALUE_CONSTANT); }
   // An output of the graph or fetched: the group that computes it must have it as an output.

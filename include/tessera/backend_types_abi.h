@@ -54,7 +54,23 @@ enum {
   TESSERA_BFLOAT16 = 11,
   TESSERA_FLOAT32 = 12,
   TESSERA_FLOAT64 = 13,
-  TESSERA_STRING = 14
+  TESSERA_STRING = 14,
+  /* The small types, of which each element takes a byte: floats in its low bits, integers as int8
+   * or uint8. Plug-ins of older headers do not know them. So the `type` of such a value is unknown,
+   * and only tessera_value::small_type tells it; that is null for other values, and hosts of older
+   * headers do not have it (see struct_size). The host refuses a candidate whose nodes read or
+   * write such a value, unless it has the flag TESSERA_CANDIDATE_KNOWS_SMALL_TYPES. All its ports
+   * of small types are row_major. Ops of plug-ins take no small types. */
+  TESSERA_FLOAT8E4M3FN = 16,
+  TESSERA_FLOAT8E4M3FNUZ = 17,
+  TESSERA_FLOAT8E5M2 = 18,
+  TESSERA_FLOAT8E5M2FNUZ = 19,
+  TESSERA_FLOAT8E8M0 = 20,
+  TESSERA_FLOAT4E2M1 = 21,
+  TESSERA_INT4 = 22,
+  TESSERA_UINT4 = 23,
+  TESSERA_INT2 = 24,
+  TESSERA_UINT2 = 25
 };
 
 /* The logical type of a tensor, independent of its layout. A rank or a dimension of -1 is not known

@@ -13,6 +13,10 @@ namespace tessera {
 // void ("|V2"), which is read as bfloat16.
 Tensor read_tensor(const std::filesystem::path& file);
 
+// Same, for a value of type `wanted`. NumPy writes most small types of the package ml_dtypes as a
+// 1-byte void ("V1"), which does not tell the type: it is read as `wanted`, which must be small.
+Tensor read_tensor(const std::filesystem::path& file, DataType wanted);
+
 // Writes .npy version 1.0. Throws DeviceFailed if the file cannot be written completely; then no
 // partial file remains.
 void write_npy(const std::filesystem::path& file, const Tensor& tensor);

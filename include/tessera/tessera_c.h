@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 /* The status codes, TESSERA_OK to TESSERA_INTERNAL, and the types of elements, TESSERA_BOOL to
- * TESSERA_STRING. */
+ * TESSERA_UINT2. */
 #include "tessera/backend_types_abi.h"
 
 #ifdef __cplusplus

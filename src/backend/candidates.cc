@@ -157,11 +157,16 @@ class Collector {
     if (wanted_) return;
     for (size_t node = 0; node < graph_.nodes.size(); ++node) {
       if (!has_offer_or_refusal_[node])
-        add_refusal(static_cast<int32_t>(node), "it does not know this op");
+        add_refusal(static_cast<int32_t>(node), explain_silence(static_cast<int32_t>(node)));
     }
   }
 
  private:
+  std::string explain_silence(int32_t node) const {
+    const std::string small = explain_small_type(graph_.graph, {node});
+    return small.empty() ? "it does not know this op" : "it does not know " + small;
+  }
+
   void ask_propose(const OfferOptions& options) {
     const tessera_backend& abi = plugin_->abi();
     if (abi.propose == nullptr) return;
@@ -353,6 +358,8 @@ class Collector {
     });
     if (!status.is_fine()) reason = status.message;
     const Node& node = graph_.graph.nodes[index];
+    const std::string small = explain_small_type(graph_.graph, {static_cast<int32_t>(index)});
+    if (!small.empty()) reason = "simple kernels get no " + small;
     for (const ValueId id : node.outputs) {
       if (!id.is_none() && !known_type(graph_.graph[id].type)) {
         reason = "the size of an output is not known before running";

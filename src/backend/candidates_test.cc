@@ -118,6 +118,26 @@ TEST_F(Candidates, ThatAreRoughAreRefusedUnlessThatIsAllowed) {
   EXPECT_TRUE(fast.refusals.empty());
 }
 
+TEST_F(Candidates, OfSmallTypesNeedAPlugInThatSaysThatItKnowsThem) {
+  for (Value& value : graph_.values) value.type = Type::tensor(DataType::Int4, Shape{2, 3});
+  const Offers got = offers([](const auto& seen, Proposals& proposals) {
+    const plugin::Value x = seen.node(0).input(0);
+    EXPECT_EQ(x.type().data_type, TESSERA_UNDEFINED);
+    EXPECT_EQ(x.type().rank, -1);
+    EXPECT_EQ(x.small_type().data_type, TESSERA_INT4);
+    EXPECT_EQ(x.small_type().dims, (std::vector<int64_t>{2, 3}));
+    proposals.add(relu_candidate(seen.node(0), TESSERA_LAYOUT_DEFAULT));
+    plugin::Candidate knowing = relu_candidate(seen.node(1), TESSERA_LAYOUT_DEFAULT);
+    knowing.flags |= TESSERA_CANDIDATE_KNOWS_SMALL_TYPES;
+    proposals.add(std::move(knowing));
+  });
+  ASSERT_EQ(got.candidates.size(), 1U);
+  EXPECT_EQ(got.candidates[0].nodes, std::vector<NodeId>{{1}});
+  ASSERT_EQ(got.refusals.size(), 1U);
+  EXPECT_THAT(got.refusals[0].reason,
+              testing::HasSubstr("it does not say that it knows int4, the type of value 'x'"));
+}
+
 TEST_F(Candidates, OfAnOlderHostAreExactAndStillWanted) {
   const tessera_graph view(graph_, all_ops());
   ProposeOptions asked;

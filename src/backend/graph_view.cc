@@ -19,6 +19,8 @@ static_assert(static_cast<int>(tessera::DataType::Bool) == TESSERA_BOOL);
 static_assert(static_cast<int>(tessera::DataType::UInt8) == TESSERA_UINT8);
 static_assert(static_cast<int>(tessera::DataType::Float32) == TESSERA_FLOAT32);
 static_assert(static_cast<int>(tessera::DataType::String) == TESSERA_STRING);
+static_assert(static_cast<int>(tessera::DataType::Float8E4M3FN) == TESSERA_FLOAT8E4M3FN);
+static_assert(static_cast<int>(tessera::DataType::UInt2) == TESSERA_UINT2);
 
 tessera_graph::tessera_graph(const tessera::Graph& source, const tessera::ops::Registry& ops,
                              bool fuses)
@@ -35,6 +37,7 @@ void tessera_graph::fill_values() {
   dims_.resize(count);
   consumers_.resize(count);
   values.resize(count);
+  small_types_.resize(count);
   for (size_t index = 0; index < count; ++index) {
     const Value& value = graph.values[index];
     tessera_value& abi = values[index];
@@ -49,6 +52,10 @@ void tessera_graph::fill_values() {
       abi.type.rank = static_cast<int32_t>(dims_[index].size());
     }
     abi.type.dims = dims_[index].data();
+    if (tessera::is_small(value.type.element)) {
+      small_types_[index] = std::exchange(abi.type, {TESSERA_UNDEFINED, -1, nullptr});
+      abi.small_type = &small_types_[index];
+    }
     if (value.is_constant()) {
       abi.flags |= TESSERA_VALUE_CONSTANT;
       abi.constant = value.constant.data();

@@ -86,6 +86,7 @@ struct tessera_graph {
   void fill_nodes();
 
   std::vector<std::vector<int64_t>> dims_;        // by value; -1 if unknown
+  std::vector<tessera_type> small_types_;         // by value
   std::vector<std::vector<int32_t>> consumers_;   // by value
   std::vector<std::vector<int32_t>> input_ids_;   // by node
   std::vector<std::vector<int32_t>> output_ids_;  // by node

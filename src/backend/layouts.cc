@@ -287,6 +287,8 @@ std::optional<int64_t> LayoutTable::storage_bytes(LayoutId id, const TensorType&
   // Devices take no strings: these are pointers into the host's memory.
   if (device_of(id) != kHostDevice && type.element == DataType::String) return std::nullopt;
   const tessera_layout* layout = entry(id).abi;
+  // A plug-in may not know them.
+  if (layout != nullptr && is_small(type.element)) return std::nullopt;
   if (layout == nullptr) return dense;
   const tessera_type abi = to_abi(type);
   int64_t bytes = -1;

@@ -96,6 +96,7 @@ class OfferReader {
     Candidate candidate;
     candidate.algorithm = abi.algorithm;
     read_nodes(abi, candidate);
+    check_small_types(abi);
     candidate.device = read_device(abi);
     const GroupBoundary boundary =
         boundary_of(graph_, {abi.nodes, static_cast<size_t>(abi.node_count)});
@@ -123,6 +124,16 @@ class OfferReader {
       candidate.nodes.push_back({nodes[index]});
     }
     check_convex(nodes);
+  }
+
+  // A plug-in of older headers does not know what such a node computes.
+  void check_small_types(const tessera_candidate& abi) const {
+    if ((abi.flags & TESSERA_CANDIDATE_KNOWS_SMALL_TYPES) != 0) return;
+    const std::span nodes(abi.nodes, static_cast<size_t>(abi.node_count));
+    for (const int32_t node : nodes) {
+      const std::string found = explain_small_type(graph_.graph, {node});
+      if (!found.empty()) refuse("it does not say that it knows " + found);
+    }
   }
 
   // A group runs as one step, so it cannot read values that others compute from its results.
@@ -398,6 +409,18 @@ void settle_part(StoragePart& part, const StoredType& tensor, const StoredType& 
 }
 
 }  // namespace
+
+std::string explain_small_type(const Graph& graph, NodeId id) {
+  const Node& node = graph[id];
+  for (const auto* values : {&node.inputs, &node.outputs}) {
+    for (const ValueId value : *values) {
+      if (value.is_none() || !is_small(graph[value].type.element)) continue;
+      return std::string(name(graph[value].type.element)) + ", the type of value '" +
+             graph[value].name + "'";
+    }
+  }
+  return "";
+}
 
 Candidate read_offer(const tessera_candidate& abi, const Plugin& plugin, const tessera_graph& graph,
                      const LayoutTable& layouts) {

@@ -33,6 +33,10 @@ Candidate read_offer(const tessera_candidate& abi, const Plugin& plugin, const t
 // and removes strides that only say "dense". Throws IllegalOffer.
 void check_parts(Candidate& candidate, const tessera_graph& graph, const LayoutTable& layouts);
 
+// "int4, the type of value 'x'", of a value of a small type that the node reads or writes; "" if
+// there is none.
+std::string explain_small_type(const Graph& graph, NodeId id);
+
 // Whether `layout` supports a value of this type; only the default layout supports unknown sizes.
 bool can_hold(const LayoutTable& layouts, LayoutId layout, const Type& type);
 

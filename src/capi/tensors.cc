@@ -26,6 +26,8 @@ static_assert(static_cast<int>(DataType::Float16) == TESSERA_FLOAT16);
 static_assert(static_cast<int>(DataType::Float64) == TESSERA_FLOAT64);
 static_assert(static_cast<int>(DataType::String) == TESSERA_STRING);
 static_assert(static_cast<int>(DataType::Sequence) == TESSERA_SEQUENCE);
+static_assert(static_cast<int>(DataType::Float8E4M3FN) == TESSERA_FLOAT8E4M3FN);
+static_assert(static_cast<int>(DataType::UInt2) == TESSERA_UINT2);
 
 [[noreturn]] void refuse(const std::string& where, const std::string& message) {
   throw Error(ErrorKind::InvalidArgument, where, message);
@@ -126,10 +128,10 @@ Tensor tensor_of(const tessera_tensor& given, const std::string& where, int dept
   const bool is_nothing = given.data_type == TESSERA_UNDEFINED && given.rank == 0 &&
                           given.data == nullptr && given.bytes == 0;
   if (is_nothing) return {};
-  if (given.data_type <= TESSERA_UNDEFINED || given.data_type > TESSERA_SEQUENCE) {
+  if (given.data_type <= TESSERA_UNDEFINED || given.data_type > TESSERA_UINT2) {
     refuse(where, "expected the data_type of a tensor, from TESSERA_BOOL (" +
-                      std::to_string(TESSERA_BOOL) + ") to TESSERA_SEQUENCE (" +
-                      std::to_string(TESSERA_SEQUENCE) + "), found " +
+                      std::to_string(TESSERA_BOOL) + ") to TESSERA_UINT2 (" +
+                      std::to_string(TESSERA_UINT2) + "), found " +
                       std::to_string(given.data_type));
   }
   const auto type = static_cast<DataType>(given.data_type);

@@ -1,5 +1,10 @@
 #include "ops/convert_elements.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -65,9 +70,7 @@ To element_from(Number number) {
   }
 }
 
-}  // namespace
-
-void convert_elements(DataType from, const void* source, DataType to, void* target, int64_t count) {
+void convert_numbers(DataType from, const void* source, DataType to, void* target, int64_t count) {
   visit_any(from, [&](auto from_tag) {
     using From = typename decltype(from_tag)::type;
     visit_any(to, [&](auto to_tag) {
@@ -79,6 +82,113 @@ void convert_elements(DataType from, const void* source, DataType to, void* targ
       }
     });
   });
+}
+
+// The type that holds all numbers of a small type.
+DataType wide_type(DataType small) {
+  return is_small_float(small) ? DataType::Float64 : DataType::Int8;
+}
+
+// Small elements as numbers of wide_type(), or floats as float32. The table is copied bit by bit,
+// because 2^-127 is a denormal float32, which arithmetic may flush.
+void widen_small(DataType from, const uint8_t* source, DataType to, void* target, int64_t count) {
+  if (!is_small_float(from)) {
+    auto* integers = static_cast<int8_t*>(target);
+    for (int64_t index = 0; index < count; ++index) {
+      integers[index] = small_integer(from, source[index]);
+    }
+    return;
+  }
+  const std::array<float, 256>& values = small_float_values(from);
+  if (to == DataType::Float32) {
+    auto* floats = static_cast<std::byte*>(target);
+    for (int64_t index = 0; index < count; ++index) {
+      std::memcpy(floats + static_cast<size_t>(index) * sizeof(float), &values[source[index]],
+                  sizeof(float));
+    }
+    return;
+  }
+  auto* numbers = static_cast<double*>(target);
+  const bool is_power = from == DataType::Float8E8M0;
+  for (int64_t index = 0; index < count; ++index) {
+    numbers[index] = is_power && source[index] == 0 ? 0x1p-127 : double{values[source[index]]};
+  }
+}
+
+// A double that rounds to fewer digits as the integer itself does; see rounded_to_odd() of
+// tessera/float16.h.
+double rounded_to_odd_double(uint64_t magnitude) {
+  constexpr int kDigits = 53;
+  const int excess = static_cast<int>(std::bit_width(magnitude)) - kDigits;
+  if (excess <= 0) return static_cast<double>(magnitude);
+  uint64_t kept = magnitude >> excess;
+  if (kept << excess != magnitude) kept |= 1U;
+  return static_cast<double>(kept << excess);
+}
+
+// Only powers of two have more than 53 bits and do not overflow.
+void to_doubles_for_rounding(DataType from, const void* source, double* target, int64_t count) {
+  if (from != DataType::UInt64 && from != DataType::Int64) {
+    return convert_numbers(from, source, DataType::Float64, target, count);
+  }
+  const auto* integers = static_cast<const uint64_t*>(source);
+  for (int64_t index = 0; index < count; ++index) {
+    const bool is_negative = from == DataType::Int64 && static_cast<int64_t>(integers[index]) < 0;
+    const double magnitude =
+        rounded_to_odd_double(is_negative ? 0 - integers[index] : integers[index]);
+    target[index] = is_negative ? -magnitude : magnitude;
+  }
+}
+
+// Numbers of a type that is not small as elements of a small type.
+void narrow_to_small(DataType from, const void* source, DataType to, uint8_t* target, int64_t count,
+                     SmallFloatRounding rounding) {
+  if (!is_small_float(to)) {
+    convert_numbers(from, source, DataType::Int8, target, count);
+    for (int64_t index = 0; index < count; ++index) {
+      target[index] = static_cast<uint8_t>(small_integer(to, target[index]));
+    }
+    return;
+  }
+  std::array<double, kConvertBlock> numbers;
+  to_doubles_for_rounding(from, source, numbers.data(), count);
+  for (int64_t index = 0; index < count; ++index) {
+    target[index] = small_float_bits(to, numbers[static_cast<size_t>(index)], rounding);
+  }
+}
+
+}  // namespace
+
+void convert_elements(DataType from, const void* source, DataType to, void* target, int64_t count,
+                      SmallFloatRounding rounding) {
+  if (!is_small(from) && !is_small(to)) return convert_numbers(from, source, to, target, count);
+  if (from == to) {
+    if (count > 0) std::memcpy(target, source, static_cast<size_t>(count));
+    return;
+  }
+  const auto* input = static_cast<const uint8_t*>(source);
+  auto* output = static_cast<uint8_t*>(target);
+  const int64_t from_bytes = element_bytes(from);
+  const int64_t to_bytes = element_bytes(to);
+  const bool is_direct = is_small_float(from) && to == DataType::Float32;
+  std::array<double, kConvertBlock> block;
+  for (int64_t begin = 0; begin < count; begin += kConvertBlock) {
+    const int64_t length = std::min(kConvertBlock, count - begin);
+    const void* numbers = input + begin * from_bytes;
+    void* const result = output + begin * to_bytes;
+    DataType wide = from;
+    if (is_small(from)) {
+      widen_small(from, input + begin, to, is_direct ? result : block.data(), length);
+      if (is_direct) continue;
+      wide = wide_type(from);
+      numbers = block.data();
+    }
+    if (is_small(to)) {
+      narrow_to_small(wide, numbers, to, static_cast<uint8_t*>(result), length, rounding);
+    } else {
+      convert_numbers(wide, numbers, to, result, length);
+    }
+  }
 }
 
 }  // namespace tessera::ops

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/tensor/small_types.h"
 #include "tessera/data_type.h"
 
 namespace tessera::ops {
@@ -18,6 +19,10 @@ inline constexpr int64_t kConvertBlock = 512;
 //   floating to integer: truncated towards zero, NaN gives 0. ONNX leaves overflow open. Here int32
 //                        and int64 saturate; other types take the lowest bits of the int64, so -1
 //                        is 255 as uint8 (as in ONNX Runtime); uint64 reaches its maximum.
-void convert_elements(DataType from, const void* source, DataType to, void* target, int64_t count);
+//   to int4, int2 and the unsigned ones: the lowest bits of the int8 that it would be.
+//   to small floats:     as `rounding` says; base/tensor/small_types.h. Elements of the same type
+//                        are copied.
+void convert_elements(DataType from, const void* source, DataType to, void* target, int64_t count,
+                      SmallFloatRounding rounding = {});
 
 }  // namespace tessera::ops

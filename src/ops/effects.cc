@@ -45,7 +45,7 @@ constexpr Exemption kExemptions[] = {
     {"Squeeze", "axes"},
     {"TopK", "k"},
     {"Unsqueeze", "axes"},
-    // Of float8 only, for which there are no kernels.
+    // Of small floats only, of which plug-ins that do not know them get no nodes.
     {"Cast", "round_mode"},
     {"Cast", "saturate"},
     {"CastLike", "round_mode"},

@@ -4,7 +4,9 @@
 
 namespace tessera::ops {
 
-const OnnxType* find_onnx_type(int64_t number) {
+namespace {
+
+const std::map<int64_t, OnnxType>& onnx_types() {
   static const std::map<int64_t, OnnxType> kOnnxTypes = {
       {1, {"float32", DataType::Float32}},
       {2, {"uint8", DataType::UInt8}},
@@ -22,21 +24,34 @@ const OnnxType* find_onnx_type(int64_t number) {
       {14, {"complex64", DataType::Undefined}},
       {15, {"complex128", DataType::Undefined}},
       {16, {"bfloat16", DataType::BFloat16}},
-      {17, {"float8e4m3fn", DataType::Undefined}},
-      {18, {"float8e4m3fnuz", DataType::Undefined}},
-      {19, {"float8e5m2", DataType::Undefined}},
-      {20, {"float8e5m2fnuz", DataType::Undefined}},
-      {21, {"uint4", DataType::Undefined}},
-      {22, {"int4", DataType::Undefined}},
-      {23, {"float4e2m1", DataType::Undefined}},
-      {24, {"float8e8m0", DataType::Undefined}},
-      {25, {"uint2", DataType::Undefined}},
-      {26, {"int2", DataType::Undefined}},
+      {17, {"float8e4m3fn", DataType::Float8E4M3FN}},
+      {18, {"float8e4m3fnuz", DataType::Float8E4M3FNUZ}},
+      {19, {"float8e5m2", DataType::Float8E5M2}},
+      {20, {"float8e5m2fnuz", DataType::Float8E5M2FNUZ}},
+      {21, {"uint4", DataType::UInt4}},
+      {22, {"int4", DataType::Int4}},
+      {23, {"float4e2m1", DataType::Float4E2M1}},
+      {24, {"float8e8m0", DataType::Float8E8M0}},
+      {25, {"uint2", DataType::UInt2}},
+      {26, {"int2", DataType::Int2}},
       {27, {"float6e2m3", DataType::Undefined}},
       {28, {"float6e3m2", DataType::Undefined}},
   };
-  const auto found = kOnnxTypes.find(number);
-  return found == kOnnxTypes.end() ? nullptr : &found->second;
+  return kOnnxTypes;
+}
+
+}  // namespace
+
+const OnnxType* find_onnx_type(int64_t number) {
+  const auto found = onnx_types().find(number);
+  return found == onnx_types().end() ? nullptr : &found->second;
+}
+
+int onnx_number_of(DataType type) {
+  for (const auto& [number, entry] : onnx_types()) {
+    if (entry.type == type && type != DataType::Undefined) return static_cast<int>(number);
+  }
+  return 0;
 }
 
 }  // namespace tessera::ops

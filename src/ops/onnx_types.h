@@ -15,4 +15,7 @@ struct OnnxType {
 // nullptr if ONNX has no type of this number.
 const OnnxType* find_onnx_type(int64_t number);
 
+// The inverse: 0, which is ONNX's UNDEFINED, for types that ONNX does not have.
+int onnx_number_of(DataType type);
+
 }  // namespace tessera::ops

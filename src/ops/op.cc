@@ -1,5 +1,6 @@
 #include "ops/op.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/errors/check.h"
@@ -11,7 +12,7 @@ namespace tessera::ops {
 
 std::string TypeSet::text() const {
   std::vector<std::string_view> names;
-  for (auto type = DataType::Bool; type <= DataType::String;
+  for (auto type = DataType::Bool; type <= DataType::UInt2;
        type = static_cast<DataType>(static_cast<int>(type) + 1)) {
     if (contains(type)) names.push_back(name(type));
   }
@@ -21,6 +22,21 @@ std::string TypeSet::text() const {
     result += names[index];
   }
   return result;
+}
+
+TypeSet TypeVariable::types_in(int version) const {
+  TypeSet all = types;
+  for (const AddedTypes& row : added) {
+    if (row.since <= version) all = all | row.types;
+  }
+  return all;
+}
+
+std::vector<AddedTypes> small_types_since(int since) {
+  std::vector<AddedTypes> rows = {
+      {19, kFloat8Types}, {21, kInt4Types}, {23, kFloat4Type}, {24, kPowerType}, {25, kInt2Types}};
+  for (AddedTypes& row : rows) row.since = std::max(row.since, since);
+  return rows;
 }
 
 const Shape* InferContext::shape(size_t index) const {

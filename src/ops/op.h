@@ -54,6 +54,13 @@ inline constexpr TypeSet kInt64Type = {DataType::Int64};
 inline constexpr TypeSet kStringType = {DataType::String};
 // For ops that only move, repeat or compare elements.
 inline constexpr TypeSet kAllTypesAndStrings = kAllTypes | kStringType;
+// The small types are in none of these sets: few ops take them, and each from a version on.
+inline constexpr TypeSet kFloat8Types = {DataType::Float8E4M3FN, DataType::Float8E4M3FNUZ,
+                                         DataType::Float8E5M2, DataType::Float8E5M2FNUZ};
+inline constexpr TypeSet kInt4Types = {DataType::Int4, DataType::UInt4};
+inline constexpr TypeSet kFloat4Type = {DataType::Float4E2M1};
+inline constexpr TypeSet kPowerType = {DataType::Float8E8M0};
+inline constexpr TypeSet kInt2Types = {DataType::Int2, DataType::UInt2};
 
 constexpr int kAnyVersion = 1000;
 
@@ -69,10 +76,23 @@ struct Parameter {
   bool may_be_empty = false;  // a variadic input of which a node may have none
 };
 
+// Types that a type variable has from a version of the op on.
+struct AddedTypes {
+  int since = 1;
+  TypeSet types = {};
+};
+
 struct TypeVariable {
   std::string name;
   TypeSet types;
+  std::vector<AddedTypes> added = {};
+
+  TypeSet types_in(int version) const;
 };
+
+// The small types as the operator sets added them to most of the ops that take any; to an op that
+// took none before version `since`, all that existed then.
+std::vector<AddedTypes> small_types_since(int since);
 
 struct AttributeSchema {
   std::string name;

@@ -115,10 +115,11 @@ void check_types(const Op& op, const Node& node, std::span<const InferInput> inp
         op.type_variables.begin(), op.type_variables.end(),
         [&](const TypeVariable& candidate) { return candidate.name == parameter.type_variable; });
     if (variable == op.type_variables.end()) continue;
-    if (!variable->types.contains(type.element)) {
-      throw Error(ErrorKind::InvalidModel, where(),
-                  "expected elements of " + variable->types.text() + ", found " +
-                      std::string(name(type.element)));
+    const TypeSet types = variable->types_in(node.version);
+    if (!types.contains(type.element)) {
+      throw Error(
+          ErrorKind::InvalidModel, where(),
+          "expected elements of " + types.text() + ", found " + std::string(name(type.element)));
     }
     const auto [entry, is_first] = bound.try_emplace(variable->name, type.element, index);
     if (!is_first && entry->second.first != type.element) {

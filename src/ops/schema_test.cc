@@ -50,6 +50,23 @@ TEST(Schema, DefaultsAreThoseOfTheVersion) {
   EXPECT_EQ(recent.attributes.get_int("axis"), -1);
 }
 
+TEST(Schema, VersionsAddTypes) {
+  const TypeVariable types = {"T", {DataType::Float32}, small_types_since(21)};
+  EXPECT_EQ(types.types_in(19).text(), "float32");
+  EXPECT_EQ(types.types_in(21).text(),
+            "float32, float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz, int4 or uint4");
+  EXPECT_FALSE(types.types_in(23).contains(DataType::Float8E8M0));
+  EXPECT_TRUE(types.types_in(24).contains(DataType::Float8E8M0));
+  EXPECT_TRUE(types.types_in(25).contains(DataType::UInt2));
+
+  Op op = sample_op();
+  op.type_variables = {types};
+  const InferInput input = {.is_present = true, .type = Type::tensor(DataType::Int4)};
+  EXPECT_EQ(error_of([&] { check_types(op, sample_node(13, 1), {{input}}); }),
+            "InvalidModel: node 'n' (Sample), input 'X': expected elements of float32, found int4");
+  check_types(op, sample_node(21, 1), {{input}});
+}
+
 TEST(Schema, WhatDoesNotFitIsNamed) {
   EXPECT_EQ(message_of(sample_op(), sample_node(13, 1)),
             "InvalidModel: node 'n' (Sample), attribute 'size': Sample version 13 requires it, but "

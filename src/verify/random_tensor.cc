@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "ops/convert_elements.h"
 #include "tessera/error.h"
 #include "tessera/float16.h"
 
@@ -82,6 +83,18 @@ void fill_whole(Tensor& tensor, Generator& generator, bool is_positive) {
   }
 }
 
+void fill_small(Tensor& tensor, Generator& generator, bool is_positive) {
+  const DataType type = tensor.type();
+  Tensor numbers(is_small_float(type) ? DataType::Float32 : DataType::Int8, tensor.dims());
+  if (is_small_float(type)) {
+    fill_floating<float>(numbers, generator, is_positive);
+  } else {
+    fill_whole<int8_t>(numbers, generator, is_positive);
+  }
+  ops::convert_elements(numbers.type(), numbers.data(), type, tensor.mutable_data(),
+                        tensor.elements());
+}
+
 }  // namespace
 
 Tensor random_tensor(DataType type, std::vector<int64_t> dims, bool is_positive, uint64_t seed) {
@@ -126,6 +139,18 @@ Tensor random_tensor(DataType type, std::vector<int64_t> dims, bool is_positive,
       break;
     case DataType::Float64:
       fill_floating<double>(tensor, generator, is_positive);
+      break;
+    case DataType::Float8E4M3FN:
+    case DataType::Float8E4M3FNUZ:
+    case DataType::Float8E5M2:
+    case DataType::Float8E5M2FNUZ:
+    case DataType::Float8E8M0:
+    case DataType::Float4E2M1:
+    case DataType::Int4:
+    case DataType::UInt4:
+    case DataType::Int2:
+    case DataType::UInt2:
+      fill_small(tensor, generator, is_positive);
       break;
     case DataType::Undefined:
     case DataType::String:

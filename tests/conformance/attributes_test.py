@@ -57,7 +57,8 @@ WITHOUT_ROW = {
        for op in ("RNN", "GRU", "LSTM")},
     **{("Constant", name): "no element type or layout that kernels know"
        for name in ("value_string", "value_strings", "sparse_value")},
-    **{(op, name): "of the 8-bit floats, for which there are no kernels"
+    **{(op, name): "of the small floats, which the reference alone computes: "
+                  "tests/models/small_types_test.py"
        for op in ("Cast", "CastLike") for name in ("saturate", "round_mode")},
 }
 # Cases in which every judge that supports them differs from the reference, and the sentence of the

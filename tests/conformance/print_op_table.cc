@@ -1,5 +1,6 @@
 // Prints every registered op as JSON, for op_schema_test.py: for each version since operator set 6
 // its inputs, outputs and attributes with their defaults.
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -23,10 +24,26 @@ const char* name(Arity arity) {
   return "";
 }
 
-json parameters_json(const std::vector<Parameter>& all, int version) {
+// The small types that a parameter has in a version; null if its rule decides, as in ops of lists.
+json small_types_json(const Op& op, const Parameter& parameter, int version) {
+  const auto variable = std::ranges::find(op.type_variables, parameter.type_variable,
+                                          &TypeVariable::name);
+  if (variable == op.type_variables.end()) return nullptr;
+  const TypeSet types = variable->types_in(version);
+  json names = json::array();
+  for (auto type = DataType::Float8E4M3FN; type <= DataType::UInt2;
+       type = static_cast<DataType>(static_cast<int>(type) + 1)) {
+    if (types.contains(type)) names.push_back(std::string(tessera::name(type)));
+  }
+  return names;
+}
+
+json parameters_json(const Op& op, const std::vector<Parameter>& all, int version) {
   json result = json::array();
   for (const Parameter& parameter : parameters_of(all, version)) {
-    result.push_back({{"name", parameter.name}, {"arity", name(parameter.arity)}});
+    result.push_back({{"name", parameter.name},
+                      {"arity", name(parameter.arity)},
+                      {"small_types", small_types_json(op, parameter, version)}});
   }
   return result;
 }
@@ -63,8 +80,8 @@ json op_json(const Op& op) {
     if (version == 0 || version == before) continue;
     before = version;
     definitions.push_back({{"version", version},
-                           {"inputs", parameters_json(op.inputs, version)},
-                           {"outputs", parameters_json(op.outputs, version)},
+                           {"inputs", parameters_json(op, op.inputs, version)},
+                           {"outputs", parameters_json(op, op.outputs, version)},
                            {"attributes", attributes_json(op, version)}});
   }
   return {{"name", op.name},

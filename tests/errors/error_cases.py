@@ -229,8 +229,8 @@ CASES = [
     Case("ops and element types that this build lacks",
          inspect(make_model([node("Hardmax", name="n"), node("Identity", "s", "t")],
                             [value("x"), value("s", element=TensorProto.COMPLEX64),
-                             value("e", element=TensorProto.FLOAT8E5M2)])),
-         ("Hardmax of ai.onnx", "elements of complex64", "elements of float8e5m2", "graph input 's'"),
+                             value("e", element=TensorProto.FLOAT6E2M3)])),
+         ("Hardmax of ai.onnx", "elements of complex64", "elements of float6e2m3", "graph input 's'"),
          kind="Unsupported"),
     Case("what the branches of an If lack",
          inspect(make_model([node("If", "c", name="n", **{

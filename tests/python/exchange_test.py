@@ -1,11 +1,13 @@
 """Arrays of NumPy, of the buffer protocol and of DLPack, as inputs and outputs."""
 
 import array
+import ctypes
 import enum
 
 import numpy as np
 import pytest
-from small_models import node
+from onnx import TensorProto
+from small_models import model_bytes, node, tensor_type
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -215,3 +217,33 @@ def test_overlapping_outputs_are_refused(tessera, pair):
     with pytest.raises(tessera.InvalidArgument, match="output 'negative': .*overlaps output "
                                                       "'double'"):
         pair.run(X)
+
+
+class Float8Producer(OldProducer):
+    """Bytes that are 8-bit floats for DLPack: `code` is that of its DLDataTypeCode."""
+
+    def __init__(self, values, code):
+        super().__init__(values)
+        self.code = code
+
+    def __dlpack__(self, stream=None):
+        capsule = super().__dlpack__()
+        address = ctypes.pythonapi.PyCapsule_GetPointer
+        address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        behind_data_device_and_rank = 20
+        tensor = address(capsule, b"dltensor")
+        ctypes.c_uint8.from_address(tensor + behind_data_device_and_rank).value = self.code
+        return capsule
+
+
+@pytest.mark.parametrize(("code", "name"), [
+    (10, "FLOAT8E4M3FN"), (11, "FLOAT8E4M3FNUZ"), (12, "FLOAT8E5M2"), (13, "FLOAT8E5M2FNUZ"),
+    (14, "FLOAT8E8M0")])
+def test_8_bit_floats_come_by_dlpack(tessera, code, name):
+    kind = tensor_type(TensorProto.DataType.Value(name), [2, 3])
+    executor = tessera.load(model_bytes([node("Identity")], {"x": kind}, {"y": kind}, opset=25)).bind()
+    bits = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    y, = executor.run({"x": Float8Producer(bits, code)})
+    np.testing.assert_array_equal(y.view(np.uint8), bits)
+    with pytest.raises(tessera.InvalidArgument, match="type code 9 with 8 bits"):
+        executor.run({"x": Float8Producer(bits, 9)})

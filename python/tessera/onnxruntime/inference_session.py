@@ -22,7 +22,16 @@ from .errors import (
 from .executor_pool import ExecutorPool
 from .forks import renew_after_fork
 from .io_binding import IOBinding
-from .node_arg import ModelMetadata, dtype_of, holds_tensors, input_arg, listed, one_of, output_arg
+from .node_arg import (
+    ModelMetadata,
+    dtype_of,
+    holds_tensors,
+    input_arg,
+    is_added,
+    listed,
+    one_of,
+    output_arg,
+)
 from .ort_value import OrtValue
 from .profile import Profile
 from .providers import backends_of, read_providers
@@ -97,7 +106,7 @@ def _is_array_like(value):
 
     if isinstance(value, numpy.ndarray):
         is_number = value.dtype.kind in "biuf" and value.dtype.itemsize <= 8
-        return is_number or value.dtype.name == "bfloat16"
+        return is_number or is_added(value.dtype)
     return isinstance(value, (list, tuple, OrtValue))
 
 

@@ -22,7 +22,19 @@ _ELEMENT_TYPES = (
     ("uint32", 12, "uint32"),
     ("uint64", 13, "uint64"),
     ("bfloat16", 16, "bfloat16"),
+    ("float8e4m3fn", 17, "float8_e4m3fn"),
+    ("float8e4m3fnuz", 18, "float8_e4m3fnuz"),
+    ("float8e5m2", 19, "float8_e5m2"),
+    ("float8e5m2fnuz", 20, "float8_e5m2fnuz"),
+    ("uint4", 21, "uint4"),
+    ("int4", 22, "int4"),
+    ("float4e2m1", 23, "float4_e2m1fn"),
+    ("float8e8m0", 24, "float8_e8m0fnu"),
+    ("uint2", 25, "uint2"),
+    ("int2", 26, "int2"),
 )
+# What NumPy does not have itself.
+_ADDED = frozenset(dtype for _, number, dtype in _ELEMENT_TYPES if number >= 16)
 _DTYPES = {name: dtype for name, _, dtype in _ELEMENT_TYPES}
 _NAMES = {dtype: name for name, _, dtype in _ELEMENT_TYPES}
 _DTYPES_BY_NUMBER = {number: dtype for _, number, dtype in _ELEMENT_TYPES}
@@ -30,14 +42,14 @@ _NUMBERS = {dtype: number for _, number, dtype in _ELEMENT_TYPES}
 
 
 def numpy_dtype(name):
-    """The dtype with this name in NumPy; "bfloat16" is the one of the package ml_dtypes."""
+    """The dtype with this name in NumPy, or in the package ml_dtypes ("bfloat16", "int4")."""
     import numpy
 
-    if name != "bfloat16":
+    if name not in _ADDED:
         return numpy.dtype(name)
     import ml_dtypes
 
-    return numpy.dtype(ml_dtypes.bfloat16)
+    return numpy.dtype(getattr(ml_dtypes, name))
 
 
 def dtype_of(given):
@@ -55,6 +67,11 @@ def dtype_of(given):
         return numpy.dtype(given)
     except TypeError:
         return None
+
+
+def is_added(dtype):
+    """Whether a dtype is one that only the package ml_dtypes has."""
+    return dtype.name in _ADDED
 
 
 def is_number(dtype):

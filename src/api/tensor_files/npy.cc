@@ -243,11 +243,21 @@ std::string padded_header(const NpyHeader& header, const std::filesystem::path& 
 
 }  // namespace
 
-Tensor read_npy(const std::filesystem::path& file) {
+Tensor read_npy(const std::filesystem::path& file, DataType wanted) {
   uint64_t file_bytes = 0;
   const File stream = open_to_read(file, file_bytes);
   uint64_t used_bytes = 0;
-  const NpyHeader header = read_header(stream.get(), file, file_bytes, used_bytes);
+  NpyHeader header = read_header(stream.get(), file, file_bytes, used_bytes);
+  if (header.is_untold) {
+    if (!is_small(wanted)) {
+      refuse(file,
+             "expected elements whose type the file tells, found those of a 1-byte void (V1), "
+             "which can be read only as a value of 8 bits or less, such as int4" +
+                 (wanted == DataType::Undefined ? std::string()
+                                                : ", not of " + std::string(name(wanted))));
+    }
+    header.type = wanted;
+  }
   const auto expected = static_cast<uint64_t>(expected_bytes(header, file));
   if (file_bytes - used_bytes != expected) {
     refuse(file, "expected " + std::to_string(expected) + " bytes of elements for " +

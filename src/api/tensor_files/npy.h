@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// Reads a .npy file; read_tensor() documents the formats and errors. Memory is allocated only after
-// the file is known to have as many bytes as its header says.
-Tensor read_npy(const std::filesystem::path& file);
+// Reads a .npy file; read_tensor() documents the formats, `wanted` and errors. Memory is allocated
+// only after the file is known to have as many bytes as its header says.
+Tensor read_npy(const std::filesystem::path& file, DataType wanted = DataType::Undefined);
 
 }  // namespace tessera

@@ -17,8 +17,8 @@ struct ElementCode {
   DataType type;
 };
 
-// The first code of a type is used for writing. NumPy has no bfloat16: it writes the bfloat16 of
-// another package as a void of two bytes.
+// The first code of a type is used for writing. NumPy has no bfloat16 and no small types: it writes
+// those of another package as voids, all but one.
 constexpr std::array kElementCodes = {
     ElementCode{"|b1", DataType::Bool},     ElementCode{"|i1", DataType::Int8},
     ElementCode{"<i2", DataType::Int16},    ElementCode{"<i4", DataType::Int32},
@@ -28,8 +28,10 @@ constexpr std::array kElementCodes = {
     ElementCode{"|V2", DataType::BFloat16}, ElementCode{"<f4", DataType::Float32},
     ElementCode{"<f8", DataType::Float64},  ElementCode{"<b1", DataType::Bool},
     ElementCode{"<i1", DataType::Int8},     ElementCode{"<u1", DataType::UInt8},
-    ElementCode{"<V2", DataType::BFloat16},
+    ElementCode{"<V2", DataType::BFloat16}, ElementCode{"<f1", DataType::Float8E5M2},
 };
+// A small type that the file does not tell.
+constexpr std::array<std::string_view, 2> kSmallCodes = {"|V1", "<V1"};
 
 // More dimensions than NumPy supports mean that the file is damaged.
 constexpr size_t kMaxRank = 64;
@@ -120,6 +122,8 @@ class HeaderParser {
     }
     const std::string code = parse_string();
     if (parse_strings(code, header)) return;
+    header.is_untold = std::ranges::find(kSmallCodes, code) != kSmallCodes.end();
+    if (header.is_untold) return;
     const auto* const found =
         std::find_if(kElementCodes.begin(), kElementCodes.end(),
                      [&](const ElementCode& element) { return element.code == code; });
@@ -203,6 +207,8 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& where) {
 namespace {
 
 std::string code_of(const NpyHeader& header) {
+  const bool is_void = is_small(header.type) && header.type != DataType::Float8E5M2;
+  if (is_void) return std::string(kSmallCodes[0]);
   if (header.type == DataType::String) return "<U" + std::to_string(header.string_bytes / 4);
   const auto* const element =
       std::find_if(kElementCodes.begin(), kElementCodes.end(),

@@ -12,6 +12,7 @@ namespace tessera {
 
 struct NpyHeader {
   DataType type = DataType::Undefined;
+  bool is_untold = false;  // elements of some small type, each a byte; `type` is Undefined
   bool is_fortran_order = false;
   std::vector<int64_t> dims;  // each at least 0
   // Of strings: each takes this many bytes, as characters of `character_bytes` (4: UTF-32, 1:

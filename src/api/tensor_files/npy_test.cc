@@ -69,7 +69,7 @@ TEST_F(Npy, ReadsEveryElementType) {
       {"<i4", DataType::Int32},   {"<i8", DataType::Int64},    {"|u1", DataType::UInt8},
       {"<u2", DataType::UInt16},  {"<u4", DataType::UInt32},   {"<u8", DataType::UInt64},
       {"<f2", DataType::Float16}, {"|V2", DataType::BFloat16}, {"<V2", DataType::BFloat16},
-      {"<f4", DataType::Float32}, {"<f8", DataType::Float64},
+      {"<f4", DataType::Float32}, {"<f8", DataType::Float64},  {"<f1", DataType::Float8E5M2},
   };
   for (const Case& row : cases) {
     SCOPED_TRACE(row.descr);
@@ -174,6 +174,23 @@ TEST_F(Npy, WrittenFilesAreReadBack) {
       EXPECT_EQ(copy.dims(), dims);
       EXPECT_EQ(std::string(static_cast<const char*>(copy.data()), elements.size()), elements);
     }
+  }
+}
+
+TEST_F(Npy, AVoidOfOneByteIsTheSmallTypeThatIsWanted) {
+  for (auto type = DataType::Float8E4M3FN; type <= DataType::UInt2;
+       type = static_cast<DataType>(static_cast<int>(type) + 1)) {
+    SCOPED_TRACE(name(type));
+    const std::vector<uint8_t> elements = {1, 0, 1};
+    write_npy(file_, Tensor::from<uint8_t>(type, {3}, elements));
+    const Tensor copy = read_npy(file_, type);
+    EXPECT_EQ(copy.type(), type);
+    EXPECT_THAT(copy.as<uint8_t>(), ElementsAre(1, 0, 1));
+    if (type == DataType::Float8E5M2) continue;
+    EXPECT_THAT(error_of(ErrorKind::InvalidArgument, [&] { read_npy(file_); }),
+                HasSubstr("those of a 1-byte void (V1)"));
+    EXPECT_THAT(error_of(ErrorKind::InvalidArgument, [&] { read_npy(file_, DataType::Int8); }),
+                HasSubstr("such as int4, not of int8"));
   }
 }
 

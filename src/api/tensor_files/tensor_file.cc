@@ -6,7 +6,11 @@
 namespace tessera {
 
 Tensor read_tensor(const std::filesystem::path& file) {
-  return file.extension() == ".pb" ? read_tensor_proto(file) : read_npy(file);
+  return read_tensor(file, DataType::Undefined);
+}
+
+Tensor read_tensor(const std::filesystem::path& file, DataType wanted) {
+  return file.extension() == ".pb" ? read_tensor_proto(file) : read_npy(file, wanted);
 }
 
 }  // namespace tessera

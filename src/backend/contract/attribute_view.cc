@@ -14,7 +14,9 @@ tessera_buffer buffer_of(const Tensor& tensor) {
   // The contract tells plug-ins to read attributes only.
   buffer.data = const_cast<void*>(tensor.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   buffer.bytes = tensor.bytes();
-  buffer.data_type = static_cast<int32_t>(tensor.type());
+  // Only values tell plug-ins of small types, which older ones do not know.
+  const bool is_shown = !is_small(tensor.type());
+  buffer.data_type = is_shown ? static_cast<int32_t>(tensor.type()) : int32_t{TESSERA_UNDEFINED};
   buffer.rank = static_cast<int32_t>(tensor.rank());
   buffer.dims = tensor.dims().data();
   return buffer;

@@ -59,9 +59,7 @@ bool has_number(const Tensor& tensor, double wanted) {
       return is_close_in<int32_t>(tensor.data(), wanted);
     case DataType::Int64:
       return is_close_in<int64_t>(tensor.data(), wanted);
-    case DataType::Undefined:
-    case DataType::String:
-    case DataType::Sequence:
+    default:
       return false;
   }
   return false;

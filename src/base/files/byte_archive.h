@@ -27,7 +27,9 @@
 
 namespace tessera {
 
-constexpr bool is_enumerator(DataType type) { return type <= DataType::String; }
+constexpr bool is_enumerator(DataType type) {
+  return type <= DataType::UInt2 && type != DataType::Sequence;
+}
 constexpr bool is_enumerator(ErrorKind kind) {
   return kind >= ErrorKind::InvalidModel && kind <= ErrorKind::CacheMiss;
 }

@@ -86,6 +86,9 @@ std::string explain_types(const Graph& graph, const Node& node, const FusionRow&
     if (id.is_none()) return "";
     const Type& type = graph[id].type;
     if (!type.is_known_tensor()) return "takes tensors of known shape only";
+    if (is_small(type.element)) {
+      return "no expression has elements of " + std::string(name(type.element));
+    }
     if (type.shape->size() > kMaxRank) return "has more than 64 dimensions";
     const std::vector<int64_t> dims = dims_from(*type.shape);
     return std::find(dims.begin(), dims.end(), 0) != dims.end() ? "has no elements" : "";

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/errors/check.h"
+#include "base/tensor/small_types.h"
 #include "graph/dim_names.h"
+#include "ops/onnx_types.h"
 #include "tessera/error.h"
 
 namespace tessera::onnx_export {
@@ -19,46 +21,38 @@ using onnx::AttributeProto;
 using onnx::TensorProto;
 
 // Version 8 introduced the newest feature that most files need (optional types) and is read by
-// older programs. Version 10 introduced metadata of nodes.
+// older programs. Version 10 introduced metadata of nodes; ir_version_of() knows those of types.
 constexpr int64_t kIrVersion = 8;
 constexpr int64_t kIrVersionWithNotes = 10;
 
-int onnx_type(DataType type) {
+// The version that introduced an element type.
+int64_t ir_version_of(DataType type) {
+  if (!is_small(type)) return 0;
   switch (type) {
-    case DataType::Undefined:
-      return TensorProto::UNDEFINED;
-    case DataType::Bool:
-      return TensorProto::BOOL;
-    case DataType::Int8:
-      return TensorProto::INT8;
-    case DataType::Int16:
-      return TensorProto::INT16;
-    case DataType::Int32:
-      return TensorProto::INT32;
-    case DataType::Int64:
-      return TensorProto::INT64;
-    case DataType::UInt8:
-      return TensorProto::UINT8;
-    case DataType::UInt16:
-      return TensorProto::UINT16;
-    case DataType::UInt32:
-      return TensorProto::UINT32;
-    case DataType::UInt64:
-      return TensorProto::UINT64;
-    case DataType::Float16:
-      return TensorProto::FLOAT16;
-    case DataType::BFloat16:
-      return TensorProto::BFLOAT16;
-    case DataType::Float32:
-      return TensorProto::FLOAT;
-    case DataType::Float64:
-      return TensorProto::DOUBLE;
-    case DataType::String:
-      return TensorProto::STRING;
-    case DataType::Sequence:
-      break;
+    case DataType::Int4:
+    case DataType::UInt4:
+      return 10;
+    case DataType::Float4E2M1:
+      return 11;
+    case DataType::Float8E8M0:
+      return 12;
+    case DataType::Int2:
+    case DataType::UInt2:
+      return 13;
+    default:
+      return 9;  // 8-bit floats
   }
-  return TensorProto::UNDEFINED;
+}
+
+int64_t ir_version_of(const Graph& graph) {
+  int64_t version = kIrVersion;
+  for (const Value& value : graph.values) {
+    version = std::max(version, ir_version_of(value.type.element));
+  }
+  for (const Node& node : graph.nodes) {
+    for (const Body& body : node.bodies) version = std::max(version, ir_version_of(body.graph));
+  }
+  return version;
 }
 
 void write_type(const Type& type, onnx::TypeProto& proto) {
@@ -70,13 +64,13 @@ void write_type(const Type& type, onnx::TypeProto& proto) {
     case Type::Kind::Optional:
       return write_type(type.contents[0], *proto.mutable_optional_type()->mutable_elem_type());
     case Type::Kind::Map:
-      proto.mutable_map_type()->set_key_type(onnx_type(type.element));
+      proto.mutable_map_type()->set_key_type(ops::onnx_number_of(type.element));
       return write_type(type.contents[0], *proto.mutable_map_type()->mutable_value_type());
     case Type::Kind::Tensor:
       break;
   }
   onnx::TypeProto::Tensor& tensor = *proto.mutable_tensor_type();
-  tensor.set_elem_type(onnx_type(type.element));
+  tensor.set_elem_type(ops::onnx_number_of(type.element));
   if (!type.shape) return;
   onnx::TensorShapeProto& shape = *tensor.mutable_shape();
   for (const Dim& dim : *type.shape) {
@@ -94,13 +88,19 @@ void write_value(const Value& value, onnx::ValueInfoProto& proto) {
 }
 
 void write_tensor(const Tensor& tensor, TensorProto& proto) {
-  proto.set_data_type(onnx_type(tensor.type()));
+  proto.set_data_type(ops::onnx_number_of(tensor.type()));
   for (const int64_t dim : tensor.dims()) proto.add_dims(dim);
   if (tensor.is_strings()) {
     for (const std::string& text : tensor.as<std::string>()) proto.add_string_data(text);
     return;
   }
-  proto.set_raw_data(tensor.data(), static_cast<size_t>(tensor.bytes()));
+  if (!is_packed(tensor.type())) {
+    proto.set_raw_data(tensor.data(), static_cast<size_t>(tensor.bytes()));
+    return;
+  }
+  std::vector<uint8_t> packed(static_cast<size_t>(packed_bytes(tensor.type(), tensor.elements())));
+  pack(tensor.type(), tensor.as<uint8_t>(), packed);
+  proto.set_raw_data(packed.data(), packed.size());
 }
 
 // Sets the value of `proto` to that of an attribute.
@@ -231,7 +231,8 @@ onnx::ModelProto write_model(const Graph& graph, const std::map<std::string, int
   onnx::ModelProto model;
   GraphWriter writer;
   writer.write(graph, *model.mutable_graph(), false);
-  model.set_ir_version(writer.has_notes() ? kIrVersionWithNotes : kIrVersion);
+  model.set_ir_version(
+      std::max(writer.has_notes() ? kIrVersionWithNotes : kIrVersion, ir_version_of(graph)));
   model.set_producer_name("tessera");
   for (const auto& [domain, version] : opsets) {
     onnx::OperatorSetIdProto& opset = *model.add_opset_import();

@@ -31,7 +31,7 @@ struct SurveyCase {
   std::vector<std::string> expected;
 };
 
-constexpr int kFloat8 = onnx::TensorProto::FLOAT8E4M3FN;
+constexpr int kFloat6 = onnx::TensorProto::FLOAT6E2M3;
 
 const SurveyCase kSurveyCases[] = {
     {"nothing", [](auto&, auto&) {}, {}},
@@ -45,22 +45,21 @@ const SurveyCase kSurveyCases[] = {
       "operator Rleu 1: node 'once' (Rleu)"}},
     {"element types of inputs, initializers, values and outputs",
      [](auto&, auto& graph) {
-       set_type(*graph.add_input(), "i", {2}, kFloat8);
-       set_type(*graph.add_value_info(), "v", {2}, kFloat8);
-       add_weight(graph, "w", {2}).set_data_type(kFloat8);
+       set_type(*graph.add_input(), "i", {2}, kFloat6);
+       set_type(*graph.add_value_info(), "v", {2}, kFloat6);
+       add_weight(graph, "w", {2}).set_data_type(kFloat6);
        add_node(graph, "Relu", {"w"}, {"u"});
        set_type(*graph.add_output(), "o", {2}, onnx::TensorProto::COMPLEX64);
        add_node(graph, "Identity", {"i"}, {"v"});
      },
-     {"element_type float8e4m3fn 3: graph input 'i'",
-      "element_type complex64 1: graph output 'o'"}},
+     {"element_type float6e2m3 3: graph input 'i'", "element_type complex64 1: graph output 'o'"}},
     {"element types in attributes",
      [](auto&, auto& graph) {
-       add_attribute(add_node(graph, "Cast", {"x"}, {"a"}, "cast"), "to").set_i(kFloat8);
+       add_attribute(add_node(graph, "Cast", {"x"}, {"a"}, "cast"), "to").set_i(kFloat6);
        onnx::NodeProto& constant = add_node(graph, "Constant", {}, {"b"}, "constant");
-       add_attribute(constant, "value").mutable_t()->set_data_type(kFloat8);
+       add_attribute(constant, "value").mutable_t()->set_data_type(kFloat6);
      },
-     {"element_type float8e4m3fn 2: node 'cast' (Cast), attribute 'to'"}},
+     {"element_type float6e2m3 2: node 'cast' (Cast), attribute 'to'"}},
     {"strings",
      [](auto&, auto& graph) {
        set_type(*graph.add_input(), "s", {2}, onnx::TensorProto::STRING);
@@ -91,11 +90,11 @@ const SurveyCase kSurveyCases[] = {
        for (const char* name : {"then_branch", "else_branch"}) {
          onnx::GraphProto& branch = *add_attribute(node, name).mutable_g();
          add_node(branch, "RoiAlign", {"x", "w"}, {"q"}, name);
-         add_weight(branch, "w", {1}).set_data_type(kFloat8);
+         add_weight(branch, "w", {1}).set_data_type(kFloat6);
        }
      },
      {"operator RoiAlign 2: node 'if' (If), then_branch, node 'then_branch' (RoiAlign)",
-      "element_type float8e4m3fn 2: node 'if' (If), then_branch, initializer 'w'"}},
+      "element_type float6e2m3 2: node 'if' (If), then_branch, initializer 'w'"}},
     {"functions that are called, once each",
      [](auto& model, auto& graph) {
        for (const char* name : {"f", "g", "unused"}) {
@@ -124,7 +123,7 @@ const SurveyCase kSurveyCases[] = {
        auto& lost = *graph.add_value_info();
        lost.set_name("lost");
        lost.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT4);
-       add_weight(graph, "unread_weight", {1}).set_data_type(kFloat8);
+       add_weight(graph, "unread_weight", {1}).set_data_type(kFloat6);
        add_node(graph, "RoiAlign", {"x"}, {"q"}, "n");
      },
      {"operator RoiAlign 1: node 'n' (RoiAlign)"}},

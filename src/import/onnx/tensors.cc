@@ -8,6 +8,7 @@
 
 #include "base/errors/check.h"
 #include "base/memory/memory.h"
+#include "base/tensor/small_types.h"
 #include "import/onnx/types.h"
 #include "import/onnx/wire/wire_reader.h"
 #include "tessera/error.h"
@@ -134,6 +135,19 @@ void check_range(uint64_t element, int64_t element_size, const std::string& wher
   }
 }
 
+// The tensor whose elements are the bytes of the file: `tensor` itself, or bytes of which each
+// holds several elements.
+Tensor storage_of(const Tensor& tensor) {
+  if (!is_packed(tensor.type())) return tensor;
+  return Tensor(DataType::UInt8, {packed_bytes(tensor.type(), tensor.elements())});
+}
+
+// Moves elements from the storage_of() of `tensor`, once it is filled, to it.
+void take(const Tensor& storage, Tensor& tensor) {
+  if (!is_packed(tensor.type())) return;
+  unpack(tensor.type(), storage.as<uint8_t>(), tensor.mutable_as<uint8_t>());
+}
+
 // Fills `tensor` and returns the number of elements in the file (if there are too many, one more
 // than fits).
 int64_t decode(const ByteSource& source, const Payload& payload, Tensor& tensor,
@@ -219,6 +233,11 @@ Tensor TensorReader::allocate(DataType type, std::vector<int64_t> dims, const st
 
 namespace {
 
+// The size of a tensor in a file.
+int64_t file_bytes(DataType type, const std::vector<int64_t>& dims) {
+  return is_packed(type) ? packed_bytes(type, element_count(dims)) : tensor_bytes(type, dims);
+}
+
 // The size of a payload. Throws InvalidModel if it lies in several fields.
 int64_t bytes_in_one_field(const Payload& payload, const std::string& where) {
   int64_t stored_bytes = 0;
@@ -258,15 +277,12 @@ Tensor TensorReader::read_payload(const Payload& payload, DataType type, std::ve
   const bool is_raw = payload.front().field == TensorProto::kRawDataFieldNumber;
   const int64_t stored_bytes = bytes_in_one_field(payload, where);
   if (is_raw) {
-    const int64_t bytes = tensor_bytes(type, dims);
+    const int64_t bytes = file_bytes(type, dims);
     if (stored_bytes != bytes) {
       fail_count(where, dims, std::to_string(bytes) + " bytes of " + std::string(name(type)),
                  std::to_string(stored_bytes));
     }
-    Tensor tensor = allocate(type, std::move(dims), where);
-    source_.read(payload.front().offset, tensor.mutable_data(), static_cast<size_t>(bytes));
-    check_bools(tensor, where);
-    return tensor;
+    return read_raw(source_, payload.front().offset, type, std::move(dims), where);
   }
   if (payload.front().field != typed_field(type)) {
     throw Error(ErrorKind::InvalidModel, where,
@@ -274,18 +290,33 @@ Tensor TensorReader::read_payload(const Payload& payload, DataType type, std::ve
                     field_name(typed_field(type)) + ", found them in " +
                     field_name(payload.front().field));
   }
-  const int64_t elements = element_count(dims);
+  const int64_t elements =
+      is_packed(type) ? packed_bytes(type, element_count(dims)) : element_count(dims);
+  const std::string unit = is_packed(type) ? " bytes of packed elements" : " elements";
   // Each element takes at least one byte, so the size of the file bounds the allocation.
   if (elements > stored_bytes) {
-    fail_count(where, dims, std::to_string(elements) + " elements",
+    fail_count(where, dims, std::to_string(elements) + unit,
                "only " + std::to_string(stored_bytes) + " bytes");
   }
   Tensor tensor = allocate(type, std::move(dims), where);
-  const int64_t found = decode(source_, payload, tensor, where);
+  Tensor storage = storage_of(tensor);
+  const int64_t found = decode(source_, payload, storage, where);
   if (found != elements) {
-    fail_count(where, tensor.dims(), std::to_string(elements) + " elements",
+    fail_count(where, tensor.dims(), std::to_string(elements) + unit,
                found > elements ? "more" : std::to_string(found));
   }
+  take(storage, tensor);
+  check_bools(tensor, where);
+  return tensor;
+}
+
+Tensor TensorReader::read_raw(const ByteSource& source, int64_t offset, DataType type,
+                              std::vector<int64_t> dims, const std::string& where) {
+  const int64_t bytes = file_bytes(type, dims);
+  Tensor tensor = allocate(type, std::move(dims), where);
+  Tensor storage = storage_of(tensor);
+  source.read(offset, storage.mutable_data(), static_cast<size_t>(bytes));
+  take(storage, tensor);
   check_bools(tensor, where);
   return tensor;
 }
@@ -293,7 +324,7 @@ Tensor TensorReader::read_payload(const Payload& payload, DataType type, std::ve
 Tensor TensorReader::read_external(const TensorProto& proto, DataType type,
                                    std::vector<int64_t> dims, const std::string& where) {
   const ExternalLocation location = external_location(proto, where);
-  const int64_t bytes = tensor_bytes(type, dims);
+  const int64_t bytes = file_bytes(type, dims);
   if (location.length && *location.length != bytes) {
     fail_count(where, dims, std::to_string(bytes) + " bytes of " + std::string(name(type)),
                "an external length of " + std::to_string(*location.length));
@@ -307,11 +338,8 @@ Tensor TensorReader::read_external(const TensorProto& proto, DataType type,
                     location.location + "', found a file of " + std::to_string(size) + " bytes");
   }
   const bool is_aligned = location.offset % static_cast<int64_t>(kTensorAlignmentBytes) == 0;
-  if (bytes == 0 || !is_aligned || copies_external_) {
-    Tensor tensor = allocate(type, std::move(dims), where);
-    file.source.read(location.offset, tensor.mutable_data(), static_cast<size_t>(bytes));
-    check_bools(tensor, where);
-    return tensor;
+  if (bytes == 0 || !is_aligned || copies_external_ || is_packed(type)) {
+    return read_raw(file.source, location.offset, type, std::move(dims), where);
   }
   const std::shared_ptr<const std::byte>& start = mapped(file);
   Tensor tensor(type, std::move(dims), start, start.get() + location.offset);

@@ -38,6 +38,8 @@ class TensorReader {
                       const std::string& where);
   Tensor read_payload(const Payload& payload, DataType type, std::vector<int64_t> dims,
                       const std::string& where);
+  Tensor read_raw(const ByteSource& source, int64_t offset, DataType type,
+                  std::vector<int64_t> dims, const std::string& where);
   Tensor allocate(DataType type, std::vector<int64_t> dims, const std::string& where);
 
   const ByteSource& source_;

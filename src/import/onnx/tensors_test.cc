@@ -86,6 +86,31 @@ TEST(Tensors, ReadsNarrowTypesFromInt32Data) {
   }
 }
 
+TEST(Tensors, UnpacksSmallElements) {
+  struct Case {
+    int type;
+    std::string bytes;
+    std::vector<uint8_t> elements;
+  };
+  const Case cases[] = {
+      {TensorProto::INT4, "\x8f\x01", {0xff, 0xf8, 1}},
+      {TensorProto::UINT4, "\x8f\x01", {15, 8, 1}},
+      {TensorProto::FLOAT4E2M1, "\x8f\x01", {15, 8, 1}},
+      {TensorProto::INT2, "\x1b", {0xff, 0xfe, 1}},
+      {TensorProto::UINT2, "\x1b", {3, 2, 1}},
+      {TensorProto::FLOAT8E4M3FN, "\x8f\x01\x7f", {0x8f, 1, 0x7f}},
+  };
+  for (const Case& row : cases) {
+    SCOPED_TRACE(row.type);
+    TensorProto raw = tensor_of(row.type, {3});
+    raw.set_raw_data(row.bytes);
+    EXPECT_EQ(elements<uint8_t>(read(raw)), row.elements);
+    TensorProto typed = tensor_of(row.type, {3});
+    for (const char byte : row.bytes) typed.add_int32_data(static_cast<uint8_t>(byte));
+    EXPECT_EQ(elements<uint8_t>(read(typed)), row.elements);
+  }
+}
+
 TEST(Tensors, ReadsElementsThatAreNotPacked) {
   // Older writers write a tag before each element: field 4 (float_data), fixed32.
   std::string bytes = tensor_of(TensorProto::FLOAT, {2}).SerializeAsString();
@@ -127,8 +152,11 @@ TEST(Tensors, RefusesWhatContradictsItself) {
   constexpr ErrorKind kUnsupported = ErrorKind::Unsupported;
   add("no type", tensor_of(0, {}), kInvalid, "expected a data type");
   add("unknown type", tensor_of(99, {}), kUnsupported, "data type 99");
-  add("float8", tensor_of(TensorProto::FLOAT8E5M2, {}), kUnsupported, "float8e5m2");
-  add("int4", tensor_of(TensorProto::INT4, {}), kUnsupported, "int4");
+  add("float6", tensor_of(TensorProto::FLOAT6E2M3, {}), kUnsupported, "float6e2m3");
+  add("int4", tensor_of(TensorProto::INT4, {3}), kInvalid, "expected 2 bytes of int4")
+      ->set_raw_data("a");
+  add("int4 in a field", tensor_of(TensorProto::INT4, {3}), kInvalid, "2 bytes of packed elements")
+      ->add_int32_data(1);
   add("complex", tensor_of(TensorProto::COMPLEX64, {}), kUnsupported, "complex64");
   add("too few strings", tensor_of(TensorProto::STRING, {2}), kInvalid, "expected 2 elements")
       ->add_string_data("a");

@@ -1,11 +1,14 @@
 // Constant: a tensor from one of several attributes.
 #include <array>
 #include <cstring>
+#include <string>
 
 #include "ops/evaluate.h"
 
 namespace tessera::ops {
 namespace {
+
+TypeVariable constant_types() { return {"T", kAllTypesAndStrings, small_types_since(19)}; }
 
 // The tensor that the attributes of `node` define; is_empty() if there is none.
 Tensor constant_of(const Node& node) {
@@ -49,6 +52,11 @@ void infer_constant(InferContext& context) {
         std::to_string(given));
   }
   const Tensor tensor = constant_of(context.node());
+  const TypeSet types = constant_types().types_in(context.version());
+  if (!types.contains(tensor.type())) {
+    context.fail("attribute 'value': expected elements of " + types.text() + ", found " +
+                 std::string(name(tensor.type())));
+  }
   InferInput known = infer_input(tensor);
   context.set_output(0, tensor.type(), std::move(known.type.shape));
   context.set_elements(0, std::move(known.elements));
@@ -85,7 +93,7 @@ std::vector<Op> constant_ops() {
   Op op = {.name = "Constant",
            .versions = {1, 9, 11, 12, 13, 19, 21, 23, 24, 25},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypesAndStrings}},
+           .type_variables = {constant_types()},
            .infer = infer_constant,
            .flops = no_flops,
            .kernel = run_constant,

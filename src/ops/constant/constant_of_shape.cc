@@ -16,6 +16,8 @@ Tensor value_of(const Node& node) {
   return Tensor::from<float>(DataType::Float32, {}, {&zero, 1});
 }
 
+TypeVariable value_types() { return {"T2", kAllTypes, small_types_since(20)}; }
+
 // The output's shape; nullopt if even its rank is unknown.
 std::optional<Shape> inferred_shape(const InferContext& context) {
   const Shape* input = context.shape(0);
@@ -47,6 +49,11 @@ void infer_constant_of_shape(InferContext& context) {
   const Tensor value = value_of(context.node());
   if (element_bytes(value.type()) == 0) {
     context.fail_unsupported("elements of " + std::string(name(value.type())) + " have no kernels");
+  }
+  const TypeSet types = value_types().types_in(context.version());
+  if (!types.contains(value.type())) {
+    context.fail("attribute 'value': expected elements of " + types.text() + ", found " +
+                 std::string(name(value.type())));
   }
   if (value.elements() != 1) {
     context.fail("attribute 'value': expected one element, found shape " + dims_text(value.dims()));
@@ -85,7 +92,7 @@ std::vector<Op> constant_of_shape_ops() {
            .versions = {9, 20, 21, 23, 24, 25},
            .inputs = {{"input", "T1"}},
            .outputs = {{"output", "T2"}},
-           .type_variables = {{"T1", kInt64Type}, {"T2", kAllTypes}},
+           .type_variables = {{"T1", kInt64Type}, value_types()},
            .attributes = {{"value", AttributeKind::Tensor, std::nullopt}},
            .infer = infer_constant_of_shape,
            .flops = no_flops,

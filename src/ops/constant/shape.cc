@@ -71,7 +71,7 @@ Op shape_op(const char* name, const char* output, std::vector<int> versions, Inf
           .versions = std::move(versions),
           .inputs = {{"data", "T"}},
           .outputs = {{output, "T1"}},
-          .type_variables = {{"T", kAllTypesAndStrings}, {"T1", kInt64Type}},
+          .type_variables = {{"T", kAllTypesAndStrings, small_types_since(19)}, {"T1", kInt64Type}},
           .infer = infer,
           .flops = no_flops,
           .kernel = kernel};

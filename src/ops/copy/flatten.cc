@@ -28,7 +28,7 @@ std::vector<Op> flatten_ops() {
            .versions = {1, 9, 11, 13, 21, 23, 24, 25},
            .inputs = {{"input", "T"}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypesAndStrings}},
+           .type_variables = {{"T", kAllTypesAndStrings, small_types_since(21)}},
            .attributes = {{"axis", AttributeKind::Int, int64_t{1}}},
            .traits = kView,
            .infer = infer_flatten,

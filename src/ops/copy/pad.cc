@@ -185,7 +185,7 @@ std::vector<Op> pad_ops() {
                       {"constant_value", "T", Arity::Optional, 11},
                       {"axes", "Tind", Arity::Optional, 18}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypesAndStrings},
+           .type_variables = {{"T", kAllTypesAndStrings, small_types_since(21)},
                               {"tensor(int64)", kInt64Type},
                               {"Tind", kIndexTypes}},
            .attributes = {{"mode", AttributeKind::String, std::string("constant")},

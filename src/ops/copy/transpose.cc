@@ -75,7 +75,7 @@ std::vector<Op> transpose_ops() {
            .versions = {1, 13, 21, 23, 24, 25},
            .inputs = {{"data", "T"}},
            .outputs = {{"transposed", "T"}},
-           .type_variables = {{"T", kAllTypesAndStrings}},
+           .type_variables = {{"T", kAllTypesAndStrings, small_types_since(21)}},
            .attributes = {{"perm", AttributeKind::Ints, std::nullopt}},
            .traits = kBoundsMagnitude,
            .infer = infer_transpose,

@@ -9,9 +9,34 @@
 namespace tessera::ops {
 namespace {
 
+TypeVariable cast_types(const char* name) {
+  return {name, kAllTypesAndStrings, small_types_since(19)};
+}
+
+std::optional<PowerRounding> power_rounding(const Node& node) {
+  const std::string* const mode = node.attributes.find_string("round_mode");
+  if (mode == nullptr || *mode == "up") return PowerRounding::Up;
+  if (*mode == "down") return PowerRounding::Down;
+  if (*mode == "nearest") return PowerRounding::Nearest;
+  return std::nullopt;
+}
+
+SmallFloatRounding small_float_rounding(const Node& node) {
+  const int64_t* const saturate = node.attributes.find_int("saturate");
+  return {.saturates = saturate == nullptr || *saturate != 0,
+          .power = power_rounding(node).value_or(PowerRounding::Up)};
+}
+
 void infer_conversion(InferContext& context, DataType target) {
+  const Node& node = context.node();
+  if (target == DataType::Float8E8M0 && !power_rounding(node)) {
+    context.fail("attribute 'round_mode': expected up, down or nearest, found '" +
+                 node.attributes.get_string("round_mode") + "'");
+  }
   context.set_output(0, target, context.input(0).type.shape);
-  if (context.element(0) == DataType::String || target == DataType::String) return;
+  const bool has_wide_integers =
+      target != DataType::String && !is_small(target) && context.element(0) != DataType::String;
+  if (!has_wide_integers) return;
   const auto element = [&](const std::vector<Dim>& arguments) -> std::optional<Dim> {
     if (target != DataType::Bool) return arguments[0];
     if (!arguments[0].is_known()) return std::nullopt;
@@ -31,6 +56,10 @@ void infer_cast(InferContext& context) {
     context.fail_unsupported("attribute 'to': elements of " + std::string(found->name) +
                              " have no kernels");
   }
+  const TypeSet types = cast_types("T2").types_in(context.version());
+  if (!types.contains(found->type)) {
+    context.fail("attribute 'to': expected " + types.text() + ", found " + found->name);
+  }
   infer_conversion(context, found->type);
 }
 
@@ -43,9 +72,10 @@ void run_cast(const KernelCall& call) {
   auto* target = static_cast<std::byte*>(output.data);
   const int64_t source_bytes = element_bytes(input.type);
   const int64_t target_bytes = element_bytes(output.type);
+  const SmallFloatRounding rounding = small_float_rounding(call.node);
   call.pool.parallel_for(output.elements, kElementGrain, [&](int64_t begin, int64_t end) {
     convert_elements(input.type, source + begin * source_bytes, output.type,
-                     target + begin * target_bytes, end - begin);
+                     target + begin * target_bytes, end - begin, rounding);
   });
 }
 
@@ -53,10 +83,9 @@ void run_cast_of_text(const ValueCall& call) {
   const DataType target = call.inputs.size() > 1
                               ? call.inputs[1].type()
                               : find_onnx_type(call.node.attributes.get_int("to"))->type;
-  call.outputs[0] = converted_text(call, call.inputs[0], target);
+  call.outputs[0] = converted_text(call, call.inputs[0], target, small_float_rounding(call.node));
 }
 
-// `saturate` and `round_mode` apply to 8-bit floats only, which are not supported.
 std::vector<AttributeSchema> attributes_of_small_floats() {
   return {{"saturate", AttributeKind::Int, int64_t{1}, 19},
           {"round_mode", AttributeKind::String, std::string("up"), 24}};
@@ -65,12 +94,11 @@ std::vector<AttributeSchema> attributes_of_small_floats() {
 }  // namespace
 
 std::vector<Op> cast_ops() {
-  constexpr TypeSet kTypes = kAllTypesAndStrings;
   Op cast = {.name = "Cast",
              .versions = {1, 6, 9, 13, 19, 21, 23, 24, 25, 28},
              .inputs = {{"input", "T1"}},
              .outputs = {{"output", "T2"}},
-             .type_variables = {{"T1", kTypes}, {"T2", kTypes}},
+             .type_variables = {cast_types("T1"), cast_types("T2")},
              .attributes = attributes_of_small_floats(),
              .traits = kElementwise,
              .infer = infer_cast,
@@ -81,7 +109,7 @@ std::vector<Op> cast_ops() {
                   .versions = {15, 19, 21, 23, 24, 25},
                   .inputs = {{"input", "T1"}, {"target_type", "T2"}},
                   .outputs = {{"output", "T2"}},
-                  .type_variables = {{"T1", kTypes}, {"T2", kTypes}},
+                  .type_variables = {cast_types("T1"), cast_types("T2")},
                   .attributes = attributes_of_small_floats(),
                   .traits = kElementwise,
                   .infer = infer_cast_like,

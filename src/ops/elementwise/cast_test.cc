@@ -36,9 +36,7 @@ const ErrorCase kErrorCases[] = {
     {99,
      "InvalidModel: node 'node' (Cast): attribute 'to': expected the number of an element type, "
      "found 99"},
-    {17,
-     "Unsupported: node 'node' (Cast): attribute 'to': elements of float8e4m3fn have no "
-     "kernels"},
+    {14, "Unsupported: node 'node' (Cast): attribute 'to': elements of complex64 have no kernels"},
 };
 
 TEST(Cast, RefusesTypesByName) {
@@ -54,6 +52,85 @@ TEST(Cast, CarriesElements) {
   const InferInput large = with_elements({1}, {int64_t{1} << 40});
   EXPECT_EQ(infer_op("Cast", 13, to(kOnnxInt32), {large})[0].elements, std::nullopt);
   EXPECT_THAT(*infer_op("Cast", 13, to(kOnnxBool), {large})[0].elements, ElementsAre(Dim(1)));
+}
+
+constexpr int64_t kOnnxFloat8 = 17;  // e4m3fn
+constexpr int64_t kOnnxInt4 = 22;
+constexpr int64_t kOnnxFloat4 = 23;
+constexpr int64_t kOnnxPower = 24;
+constexpr int64_t kOnnxString = 8;
+
+TEST(Cast, HasTheSmallTypesOfItsVersion) {
+  for (const auto& [version, type] : {std::pair{13, kOnnxFloat8},
+                                      {19, kOnnxInt4},
+                                      {21, kOnnxFloat4},
+                                      {23, kOnnxPower},
+                                      {24, int64_t{26}}}) {
+    EXPECT_THAT(error_of([&] { run_op("Cast", version, to(type), {floats({1}, {1})}); }),
+                testing::HasSubstr("attribute 'to': expected bool, int8"));
+    EXPECT_EQ(run_op("Cast", 25, to(type), {floats({1}, {1})})[0].elements(), 1);
+  }
+  const Tensor small = run_op("Cast", 25, to(kOnnxInt4), {floats({1}, {1})})[0];
+  EXPECT_THAT(error_of([&] { run_op("Cast", 19, to(kOnnxInt32), {small}); }),
+              testing::HasSubstr("float8e5m2fnuz, found int4"));
+}
+
+TEST(Cast, SaturatesSmallFloatsUnlessToldNot) {
+  const Tensor input = floats({4}, {1000, -kInfinity, 1.0625F, -0.0F});
+  EXPECT_THAT(bytes(run_op("Cast", 19, to(kOnnxFloat8), {input})[0]),
+              ElementsAre(0x7e, 0xfe, 0x38, 0x80));
+  Attributes strict = to(kOnnxFloat8);
+  strict.set("saturate", int64_t{0});
+  EXPECT_THAT(bytes(run_op("Cast", 19, strict, {input})[0]), ElementsAre(0x7f, 0xff, 0x38, 0x80));
+}
+
+TEST(Cast, RoundsPowersOfTwoAsAsked) {
+  const Tensor input = floats({3}, {1.25F, 1.5F, 0});
+  const auto rounded = [&](const char* mode) {
+    Attributes attributes = to(kOnnxPower);
+    if (*mode != '\0') attributes.set("round_mode", std::string(mode));
+    return bytes(run_op("Cast", 24, attributes, {input})[0]);
+  };
+  EXPECT_THAT(rounded(""), ElementsAre(128, 128, 0));
+  EXPECT_THAT(rounded("down"), ElementsAre(127, 127, 0));
+  EXPECT_THAT(rounded("nearest"), ElementsAre(127, 128, 0));
+  EXPECT_EQ(error_of([&] { rounded("even"); }),
+            "InvalidModel: node 'node' (Cast): attribute 'round_mode': expected up, down or "
+            "nearest, found 'even'");
+}
+
+TEST(Cast, SmallIntegersKeepTheLowestBits) {
+  const Tensor input = ints({4}, {-9, 7, 8, 100});
+  const Tensor small = run_op("Cast", 25, to(kOnnxInt4), {input})[0];
+  EXPECT_THAT(small.as<int8_t>(), ElementsAre(7, 7, -8, 4));
+  EXPECT_THAT(integers(run_op("Cast", 25, to(kOnnxInt64), {small})[0]), ElementsAre(7, 7, -8, 4));
+  EXPECT_THAT(bytes(run_op("Cast", 25, to(25), {small})[0]), ElementsAre(3, 3, 0, 0));  // uint2
+  EXPECT_THAT(bytes(run_op("Cast", 25, to(kOnnxBool), {small})[0]), ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(bytes(run_op("Cast", 25, to(kOnnxFloat8), {small})[0]),
+              ElementsAre(0x4e, 0x4e, 0xd0, 0x48));
+}
+
+TEST(Cast, SmallTypesAreTextAndBack) {
+  const Tensor text = Tensor::strings({3}, {"-1.5", "1e9", "0.3"});
+  const Tensor small = run_op("Cast", 23, to(kOnnxFloat4), {text})[0];
+  EXPECT_THAT(bytes(small), ElementsAre(0xb, 7, 1));
+  EXPECT_THAT(run_op("Cast", 23, to(kOnnxString), {small})[0].as<std::string>(),
+              ElementsAre("-1.5", "6", "0.5"));
+  const Tensor integer = run_op("Cast", 21, to(kOnnxInt4), {Tensor::strings({1}, {"-8"})})[0];
+  EXPECT_THAT(run_op("Cast", 21, to(kOnnxString), {integer})[0].as<std::string>(),
+              ElementsAre("-8"));
+  EXPECT_EQ(error_of([] { run_op("Cast", 21, to(kOnnxInt4), {Tensor::strings({1}, {"8"})}); }),
+            "InvalidArgument: node 'node' (Cast): expected a number of int4, found '8' as element "
+            "0");
+}
+
+TEST(Cast, PowersOfTwoHaveMoreDigitsThanDoubles) {
+  const int64_t power = int64_t{1} << 62;
+  const Tensor input = ints({3}, {power, power + 1, power + power / 2 - 1});
+  Attributes nearest = to(kOnnxPower);
+  nearest.set("round_mode", std::string("nearest"));
+  EXPECT_THAT(bytes(run_op("Cast", 24, to(kOnnxPower), {input})[0]), ElementsAre(189, 190, 190));
+  EXPECT_THAT(bytes(run_op("Cast", 24, nearest, {input})[0]), ElementsAre(189, 189, 189));
 }
 
 TEST(CastLike, TakesTheTypeOfTheOther) {

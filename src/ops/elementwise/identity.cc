@@ -32,7 +32,7 @@ std::vector<Op> identity_ops() {
            .versions = {1, 13, 14, 16, 19, 21, 23, 24, 25},
            .inputs = {{"input", "T"}},
            .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypesAndStrings}},
+           .type_variables = {{"T", kAllTypesAndStrings, small_types_since(19)}},
            .traits = kElementwise | kView | kKeepsZero,
            .infer = infer_identity,
            .flops = no_flops,

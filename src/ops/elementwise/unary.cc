@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/tensor/small_types.h"
 #include "ops/convert_elements.h"
 #include "ops/shape_arithmetic.h"
 
@@ -89,6 +90,15 @@ template <class Predicate>
 void run_predicate(const KernelCall& call, const Predicate& predicate) {
   const TensorView& input = call.inputs[0];
   uint8_t* output = call.outputs[0].as<uint8_t>().data();
+  if (is_small(input.type)) {
+    const std::array<float, 256>& values = small_float_values(input.type);
+    const auto* const bytes = static_cast<const uint8_t*>(input.data);
+    return call.pool.parallel_for(input.elements, kElementGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t index = begin; index < end; ++index) {
+        output[index] = predicate(values[bytes[index]]) ? 1 : 0;
+      }
+    });
+  }
   visit_floating(input.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* elements = input.as<T>().data();
@@ -155,7 +165,7 @@ Op question_op(const char* name, std::vector<int> versions, ReferenceKernel kern
   Op op = unary_op(name, "X", "Y", std::move(versions), kFloatTypes, kernel);
   op.inputs = {{"X", "T1"}};
   op.outputs = {{"Y", "T2"}};
-  op.type_variables = {{"T1", kFloatTypes}, {"T2", kBoolType}};
+  op.type_variables = {{"T1", kFloatTypes, {{20, kFloat8Types}}}, {"T2", kBoolType}};
   op.infer = infer_test_of_number;
   return op;
 }

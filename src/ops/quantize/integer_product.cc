@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/tensor/small_types.h"
 #include "ops/broadcast.h"
 #include "ops/convert_element.h"
 #include "ops/quantize/quantization.h"
@@ -15,15 +16,6 @@ template <class Visit>
 void visit_byte(DataType type, const Visit& visit) {
   if (type == DataType::Int8) return visit(TypeTag<int8_t>{});
   visit(TypeTag<uint8_t>{});
-}
-
-std::pmr::vector<double> numbers_of(const TensorView& bytes, std::pmr::memory_resource& memory) {
-  std::pmr::vector<double> numbers(static_cast<size_t>(bytes.elements), &memory);
-  visit_byte(bytes.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    std::ranges::copy(bytes.as<T>(), numbers.begin());
-  });
-  return numbers;
 }
 
 }  // namespace
@@ -113,17 +105,21 @@ void store_requantized(const KernelCall& call, std::span<const double> sums,
   const std::pmr::vector<int64_t> right_dims =
       per_axis_dims(call.inputs[form.right_scale], rank, form.right_axis, call.scratch);
   const BroadcastLoop loop(output.dims, {left_dims, right_dims}, &call.scratch);
+  const double zero = numbers_of(call.inputs[form.zero_point], call.scratch)[0];
   visit_byte(output.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T zero = call.inputs[form.zero_point].as<T>()[0];
     const std::span<T> results = output.as<T>();
+    const auto result_of = [&](double number) {
+      if (!is_small_float(output.type)) return quantized<T>(number, static_cast<T>(zero));
+      return static_cast<T>(small_float_bits(output.type, zero == 0 ? number : number + zero));
+    };
     loop.for_each_run(0, output.elements, [&](const BroadcastLoop::Run& run) {
       for (int64_t index = 0; index < run.length; ++index) {
         const double one = left[static_cast<size_t>(run.inputs[0] + index * loop.step(0))];
         const double other = right[static_cast<size_t>(run.inputs[1] + index * loop.step(1))];
         const float factor = static_cast<float>(one) * static_cast<float>(other) / scale;
         const auto at = static_cast<size_t>(run.output + index);
-        results[at] = quantized<T>(sums[at] * factor, zero);
+        results[at] = result_of(sums[at] * factor);
       }
     });
   });

@@ -1,4 +1,4 @@
-// MatMulInteger and QLinearMatMul: matrix products of bytes.
+// MatMulInteger and QLinearMatMul: matrix products of bytes, which may be 8-bit floats.
 // https://onnx.ai/onnx/operators/onnx__MatMulInteger.html
 #include "ops/matmul/mat_mul.h"
 #include "ops/quantize/integer_product.h"
@@ -85,9 +85,9 @@ std::vector<Op> mat_mul_integer_ops() {
                                      {"y_scale", "TS"},
                                      {"y_zero_point", "T3"}},
                           .outputs = {{"y", "T3"}},
-                          .type_variables = {{"T1", kByteTypes},
-                                             {"T2", kByteTypes},
-                                             {"T3", kByteTypes},
+                          .type_variables = {{"T1", kByteTypes, {{21, kFloat8Types}}},
+                                             {"T2", kByteTypes, {{21, kFloat8Types}}},
+                                             {"T3", kByteTypes, {{21, kFloat8Types}}},
                                              {"TS", kScaleTypes}},
                           .infer = infer_quantized_product,
                           .kernel = run_quantized_product};

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "ops/check_shape.h"
+#include "ops/convert_elements.h"
 
 namespace tessera::ops {
 namespace {
@@ -43,6 +44,25 @@ ScaleLoop::ScaleLoop(std::span<const int64_t> dims, std::span<const int64_t> sca
   inner_ = element_count(dims.subspan(at + 1));
   block_ = block;
   if (block > 0) blocks_ = scale_dims[at];
+}
+
+std::vector<AddedTypes> small_quantized_types() {
+  return {{19, kFloat8Types}, {21, kInt4Types}, {23, kFloat4Type}, {25, kInt2Types}};
+}
+
+std::pmr::vector<double> numbers_of(const TensorView& tensor, std::pmr::memory_resource& memory) {
+  std::pmr::vector<double> numbers(static_cast<size_t>(tensor.elements), &memory);
+  if (tensor.is_empty()) return numbers;
+  convert_elements(tensor.type, tensor.data, DataType::Float64, numbers.data(), tensor.elements);
+  return numbers;
+}
+
+IntegerRange range_of(DataType type) {
+  const auto bits = static_cast<int>(element_bits(type));
+  const bool is_signed =
+      is_signed_integer(type) || type == DataType::Int4 || type == DataType::Int2;
+  if (!is_signed) return {0, (1 << bits) - 1};
+  return {-(1 << (bits - 1)), (1 << (bits - 1)) - 1};
 }
 
 void check_scales(const InferContext& context) {

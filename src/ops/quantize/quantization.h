@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory_resource>
 #include <span>
+#include <vector>
 
 #include "ops/op.h"
 
@@ -13,6 +15,8 @@ namespace tessera::ops {
 
 inline constexpr TypeSet kByteTypes = {DataType::Int8, DataType::UInt8};
 inline constexpr TypeSet kQuantizedTypes = kByteTypes | TypeSet{DataType::Int16, DataType::UInt16};
+// The small types that QuantizeLinear gives and DequantizeLinear takes.
+std::vector<AddedTypes> small_quantized_types();
 inline constexpr TypeSet kScaleTypes = {DataType::Float16, DataType::BFloat16, DataType::Float32};
 
 // Which scale an element has: the only one, that of its index on an axis, or that of its block
@@ -57,16 +61,33 @@ class ScaleLoop {
 void check_scales(const InferContext& context);
 ScaleLoop scales_of(const KernelCall& call);
 
-// A number rounded to an integer, ties to even, plus a zero point, within the range of T. NaN
-// becomes the smallest one.
-template <class T>
-T quantized(double number, T zero_point) {
-  const double lowest = static_cast<double>(std::numeric_limits<T>::min()) - zero_point;
-  const double highest = static_cast<double>(std::numeric_limits<T>::max()) - zero_point;
+// The elements of a tensor, which may be left out, as float64.
+std::pmr::vector<double> numbers_of(const TensorView& tensor, std::pmr::memory_resource& memory);
+
+struct IntegerRange {
+  int lowest;
+  int highest;
+};
+
+// Of integers of at most 16 bits.
+IntegerRange range_of(DataType type);
+
+// A number rounded to an integer, ties to even, plus a zero point, within a range. NaN becomes the
+// smallest one.
+inline int quantized_in(IntegerRange range, double number, int zero_point) {
+  const double lowest = static_cast<double>(range.lowest) - zero_point;
+  const double highest = static_cast<double>(range.highest) - zero_point;
   const double limited = number > lowest ? std::min(number, highest) : lowest;
   // Adding and subtracting it leaves no bits behind the point, for numbers of less than 2^51.
   constexpr double kRounding = 0x1.8p52;
-  return static_cast<T>(static_cast<int64_t>(limited + kRounding - kRounding) + zero_point);
+  return static_cast<int>(limited + kRounding - kRounding) + zero_point;
+}
+
+// The same for all numbers of T.
+template <class T>
+T quantized(double number, T zero_point) {
+  constexpr IntegerRange kRange = {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
+  return static_cast<T>(quantized_in(kRange, number, zero_point));
 }
 
 }  // namespace tessera::ops

@@ -23,6 +23,86 @@ TEST(QuantizeLinear, RoundsTiesToEvenAndSaturates) {
   EXPECT_THAT(small.as<int8_t>(), ElementsAre(-3, -1, -1, -3, 127, -128, -128, 127));
 }
 
+Tensor of_bytes(DataType type, std::vector<int64_t> dims, const std::vector<uint8_t>& bytes) {
+  return Tensor::from<uint8_t>(type, std::move(dims), bytes);
+}
+
+TEST(QuantizeLinear, SaturatesSmallIntegers) {
+  const Tensor x = floats({1, 3, 5, -1, 1000, -1000, kNan, kInfinity});
+  const auto quantised = [&](DataType type, uint8_t zero) {
+    return run_op("QuantizeLinear", 25, {}, {x, floats({}, {2}), of_bytes(type, {}, {zero})})[0];
+  };
+  EXPECT_THAT(quantised(DataType::Int4, 0xff).as<int8_t>(),
+              ElementsAre(-1, 1, 1, -1, 7, -8, -8, 7));
+  EXPECT_THAT(bytes(quantised(DataType::UInt4, 14)), ElementsAre(14, 15, 15, 14, 15, 0, 0, 15));
+  EXPECT_THAT(quantised(DataType::Int2, 0).as<int8_t>(), ElementsAre(0, 1, 1, 0, 1, -2, -2, 1));
+  EXPECT_THAT(bytes(quantised(DataType::UInt2, 0)), ElementsAre(0, 2, 2, 0, 3, 0, 0, 3));
+}
+
+TEST(QuantizeLinear, GivesSmallFloats) {
+  const Tensor x = floats({1, -3, 1000, -0.0F});
+  Attributes attributes;
+  attributes.set("output_dtype", int64_t{17});  // float8e4m3fn
+  const std::vector<Tensor> inputs = {x, floats({}, {2})};
+  EXPECT_THAT(bytes(run_op("QuantizeLinear", 21, attributes, inputs)[0]),
+              ElementsAre(0x30, 0xbc, 0x7e, 0x80));
+  attributes.set("saturate", int64_t{0});
+  EXPECT_THAT(bytes(run_op("QuantizeLinear", 21, attributes, inputs)[0]),
+              ElementsAre(0x30, 0xbc, 0x7f, 0x80));
+  attributes.set("output_dtype", int64_t{23});  // float4e2m1 saturates anyhow
+  EXPECT_THAT(bytes(run_op("QuantizeLinear", 23, attributes, inputs)[0]),
+              ElementsAre(1, 0xb, 7, 8));
+  EXPECT_THAT(error_of([&] { run_op("QuantizeLinear", 21, attributes, inputs); }),
+              testing::HasSubstr("attribute 'output_dtype': expected int8"));
+}
+
+TEST(QuantizeLinear, AddsTheZeroPointOfAFloat) {
+  const Tensor zero = of_bytes(DataType::Float8E4M3FN, {}, {0x38});  // 1
+  EXPECT_THAT(
+      bytes(run_op("QuantizeLinear", 19, {}, {floats({2}, {2, -2}), floats({}, {2}), zero})[0]),
+      ElementsAre(0x40, 0));
+}
+
+TEST(QuantizeLinear, DividesByPowersOfTwo) {
+  const Tensor scales = of_bytes(DataType::Float8E8M0, {2}, {126, 129});  // 1/2, 4
+  const Tensor y = run_op("QuantizeLinear", 24, quantization(0),
+                          {floats({2, 1}, {3, 3}), scales, unsigned_bytes({2}, {0, 0})})[0];
+  EXPECT_THAT(bytes(y), ElementsAre(6, 1));
+  EXPECT_THAT(error_of([&] {
+                run_op("QuantizeLinear", 23, quantization(0), {floats({2, 1}, {3, 3}), scales});
+              }),
+              testing::HasSubstr("input 'y_scale': expected elements of"));
+}
+
+TEST(DequantizeLinear, TakesSmallTypes) {
+  const auto numbers = [](int opset, DataType type, const std::vector<uint8_t>& elements,
+                          const Tensor& zero) {
+    const auto count = static_cast<int64_t>(elements.size());
+    const Tensor y = run_op("DequantizeLinear", opset, {},
+                            {of_bytes(type, {count}, elements), floats({}, {2}), zero})[0];
+    return std::vector<float>(y.as<float>().begin(), y.as<float>().end());
+  };
+  EXPECT_THAT(numbers(21, DataType::Int4, {0xf8, 7}, of_bytes(DataType::Int4, {}, {0xff})),
+              ElementsAre(-14, 16));
+  EXPECT_THAT(numbers(21, DataType::UInt4, {15, 0}, of_bytes(DataType::UInt4, {}, {1})),
+              ElementsAre(28, -2));
+  EXPECT_THAT(numbers(25, DataType::Int2, {0xfe, 1}, {}), ElementsAre(-4, 2));
+  EXPECT_THAT(numbers(25, DataType::UInt2, {3}, {}), ElementsAre(6));
+  EXPECT_THAT(numbers(19, DataType::Float8E4M3FN, {0x38, 0xfe}, {}), ElementsAre(2, -896));
+  EXPECT_THAT(numbers(23, DataType::Float4E2M1, {3, 0xf}, {}), ElementsAre(3, -12));
+}
+
+TEST(DequantizeLinear, OfScalesThatArePowersOfTwoNamesItsType) {
+  const std::vector<Tensor> inputs = {of_bytes(DataType::Float4E2M1, {2}, {3, 7}),
+                                      of_bytes(DataType::Float8E8M0, {}, {129})};
+  EXPECT_THAT(error_of([&] { run_op("DequantizeLinear", 24, {}, inputs); }),
+              testing::HasSubstr("input 'x_scale': expected attribute 'output_dtype'"));
+  Attributes attributes;
+  attributes.set("output_dtype", int64_t{1});
+  EXPECT_THAT(run_op("DequantizeLinear", 24, attributes, inputs)[0].as<float>(),
+              ElementsAre(6, 24));
+}
+
 TEST(QuantizeLinear, TakesAListOfOneScale) {
   const Tensor y = run_op("QuantizeLinear", 13, {},
                           {floats({2, 1}, {3, 4}), floats({1}, {1}), unsigned_bytes({}, {5})})[0];

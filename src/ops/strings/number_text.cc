@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "ops/convert_elements.h"
 #include "ops/visit_type.h"
 
 namespace tessera::ops {
@@ -84,8 +85,17 @@ std::optional<bool> truth_of(std::string_view text) {
   return *number != 0;
 }
 
+[[noreturn]] void fail_text(const ValueCall& call, const Tensor& input, DataType type,
+                            size_t index) {
+  constexpr size_t kMaxShown = 40;
+  call.fail("expected a number of " + std::string(name(type)) + ", found '" +
+            input.as<std::string>()[index].substr(0, kMaxShown) + "' as element " +
+            std::to_string(index));
+}
+
+// `type` is that of the result, of which `output` may hold the numbers in another type.
 template <class T>
-void read_all(const ValueCall& call, const Tensor& input, Tensor& output) {
+void read_all(const ValueCall& call, const Tensor& input, DataType type, Tensor& output) {
   const std::span<const std::string> texts = input.as<std::string>();
   for (size_t index = 0; index < texts.size(); ++index) {
     std::optional<T> number;
@@ -94,13 +104,33 @@ void read_all(const ValueCall& call, const Tensor& input, Tensor& output) {
     } else {
       number = number_of<T>(texts[index]);
     }
-    if (!number) {
-      constexpr size_t kMaxShown = 40;
-      call.fail("expected a number of " + std::string(name(output.type())) + ", found '" +
-                texts[index].substr(0, kMaxShown) + "' as element " + std::to_string(index));
-    }
+    if (!number) fail_text(call, input, type, index);
     output.mutable_as<T>()[index] = *number;
   }
+}
+
+Tensor converted_elements(const Tensor& input, DataType type, SmallFloatRounding rounding = {}) {
+  Tensor output(type, input.dims());
+  convert_elements(input.type(), input.data(), type, output.mutable_data(), input.elements(),
+                   rounding);
+  return output;
+}
+
+Tensor small_from_text(const ValueCall& call, const Tensor& input, DataType type,
+                       SmallFloatRounding rounding) {
+  Tensor numbers(is_small_float(type) ? DataType::Float64 : DataType::Int8, input.dims());
+  if (is_small_float(type)) {
+    read_all<double>(call, input, type, numbers);
+    return converted_elements(numbers, type, rounding);
+  }
+  read_all<int8_t>(call, input, type, numbers);
+  for (size_t index = 0; const int8_t number : numbers.as<int8_t>()) {
+    if (small_integer(type, static_cast<uint8_t>(number)) != number) {
+      fail_text(call, input, type, index);
+    }
+    ++index;
+  }
+  return converted_elements(numbers, type);
 }
 
 template <class Visit>
@@ -111,8 +141,15 @@ void visit_number(DataType type, const Visit& visit) {
 
 }  // namespace
 
-Tensor converted_text(const ValueCall& call, const Tensor& input, DataType type) {
+Tensor converted_text(const ValueCall& call, const Tensor& input, DataType type,
+                      SmallFloatRounding rounding) {
   if (input.type() == type) return input.owned();
+  if (is_small(type)) return small_from_text(call, input, type, rounding);
+  if (is_small(input.type())) {
+    const bool is_float = is_small_float(input.type());
+    return converted_text(
+        call, converted_elements(input, is_float ? DataType::Float32 : DataType::Int8), type);
+  }
   Tensor output(type, input.dims());
   if (type == DataType::String) {
     visit_number(input.type(), [&](auto tag) {
@@ -122,7 +159,7 @@ Tensor converted_text(const ValueCall& call, const Tensor& input, DataType type)
   } else {
     visit_number(type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      read_all<T>(call, input, output);
+      read_all<T>(call, input, type, output);
     });
   }
   return output;

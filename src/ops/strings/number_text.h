@@ -2,6 +2,7 @@
 // https://onnx.ai/onnx/operators/onnx__Cast.html
 #pragma once
 
+#include "base/tensor/small_types.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
@@ -10,7 +11,8 @@ namespace tessera::ops {
 // plain text that gives the same number again, with no more digits than it takes behind the point
 // ("0.1", "-5"; "NaN", "INF", "-INF"), bools "1" and "0". Text may have white space around a
 // number; integers are truncated from numbers with a fraction. Fails, naming the element, if a text
-// is no number, or one that `type` does not hold.
-Tensor converted_text(const ValueCall& call, const Tensor& input, DataType type);
+// is no number, or one that `type` does not hold. Numbers become small floats as `rounding` says.
+Tensor converted_text(const ValueCall& call, const Tensor& input, DataType type,
+                      SmallFloatRounding rounding = {});
 
 }  // namespace tessera::ops
