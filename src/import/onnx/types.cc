@@ -130,6 +130,15 @@ std::string onnx_type_name(int onnx_type) {
   return "data type " + std::to_string(onnx_type);
 }
 
+std::optional<int> onnx_type_named(std::string_view name) {
+  std::string upper(name);
+  std::ranges::transform(upper, upper.begin(), [](char letter) {
+    return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
+  });
+  onnx::TensorProto::DataType type = onnx::TensorProto::UNDEFINED;
+  return onnx::TensorProto::DataType_Parse(upper, &type) ? std::optional<int>(type) : std::nullopt;
+}
+
 Type type_of(const onnx::TypeProto& proto, const std::string& where, const std::string& value,
              DimNames& names) {
   switch (proto.value_case()) {

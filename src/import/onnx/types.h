@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/errors/log.h"
@@ -26,6 +27,9 @@ std::optional<DataType> data_type_of(int onnx_type);
 
 // "float8e4m3fn"; "data type 99" for a number that this build's ONNX does not know.
 std::string onnx_type_name(int onnx_type);
+
+// The number of the type that onnx.proto calls `name` ("FLOAT"), in any case; nullopt if none.
+std::optional<int> onnx_type_named(std::string_view name);
 
 // The type that the file declares at `where` ("input 'x'"). A dimension without a value becomes a
 // symbol that equals no other: the next one of its dim_param in `names` if that is a name, else
