@@ -187,7 +187,7 @@ class GraphBuilder {
       }
       graph.outputs.push_back(id);
     }
-    insertions.name_values(scope);
+    insertions.name_values([&](const std::string& name) { return scope.has(name); });
     return graph;
   }
 

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 
 #include "base/errors/log.h"
@@ -12,6 +11,7 @@
 #include "graph/type.h"
 #include "import/onnx/names/functions.h"
 #include "import/onnx/names/scope.h"
+#include "import/onnx/wire/element_types.h"
 #include "onnx.pb.h"
 
 namespace tessera::onnx_import {
@@ -20,16 +20,6 @@ namespace tessera::onnx_import {
 inline constexpr int kMaxDims = 64;
 // More than models nest sequences, optionals and maps.
 inline constexpr int kMaxNestedTypes = 16;
-
-// nullopt if Tessera has no kernels or storage for the type (4-bit, 8-bit floats, complex), or ONNX
-// does not define it.
-std::optional<DataType> data_type_of(int onnx_type);
-
-// "float8e4m3fn"; "data type 99" for a number that this build's ONNX does not know.
-std::string onnx_type_name(int onnx_type);
-
-// The number of the type that onnx.proto calls `name` ("FLOAT"), in any case; nullopt if none.
-std::optional<int> onnx_type_named(std::string_view name);
 
 // The type that the file declares at `where` ("input 'x'"). A dimension without a value becomes a
 // symbol that equals no other: the next one of its dim_param in `names` if that is a name, else

@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "import/onnx/types.h"
 #include "import/onnx/upgrade/upgrade.h"
+#include "import/onnx/wire/element_types.h"
+#include "onnx.pb.h"
 #include "ops/convert_elements.h"
 
 namespace tessera::onnx_import {

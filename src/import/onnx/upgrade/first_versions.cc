@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "import/onnx/types.h"
 #include "import/onnx/upgrade/upgrade.h"
+#include "import/onnx/wire/element_types.h"
 
 namespace tessera::onnx_import {
 namespace {

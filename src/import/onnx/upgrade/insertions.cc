@@ -4,7 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "import/onnx/types.h"
+#include "import/onnx/wire/element_types.h"
 #include "ops/schema.h"
 
 namespace tessera::onnx_import {
@@ -103,15 +103,15 @@ ValueId Insertions::typing_input(const Node& node, ValueId id) const {
   return {};
 }
 
-void Insertions::name_values(const Scope& scope) {
-  std::unordered_set<std::string> taken;
+void Insertions::name_values(const std::function<bool(const std::string& name)>& is_taken) {
+  std::unordered_set<std::string> given;
   for (const ValueId id : added_) {
     const std::string base = graph_[id].name;
     std::string name = base;
-    for (int count = 2; scope.has(name) || taken.contains(name); ++count) {
+    for (int count = 2; is_taken(name) || given.contains(name); ++count) {
       name = base + "#" + std::to_string(count);
     }
-    taken.insert(name);
+    given.insert(name);
     graph_[id].name = std::move(name);
   }
 }

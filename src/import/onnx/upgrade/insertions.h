@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "import/onnx/names/scope.h"
 #include "ops/registry.h"
 
 namespace tessera::onnx_import {
@@ -34,8 +33,8 @@ class Insertions {
   // Float32, the only type of most old versions, if the file does not tell the element type.
   DataType element_of(ValueId id);
 
-  // Gives the added values names that no value of the model has, once all nodes have been read.
-  void name_values(const Scope& scope);
+  // Gives the added values names for which `is_taken` is false, once all nodes have been read.
+  void name_values(const std::function<bool(const std::string& name)>& is_taken);
 
  private:
   // The node that makes a value; none() for inputs and constants.
