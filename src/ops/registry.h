@@ -13,7 +13,7 @@ namespace tessera::ops {
 // The newest ONNX operator set that the schemas cover.
 inline constexpr int kNewestOpset = 28;
 // The oldest one that models may use.
-inline constexpr int kOldestOpset = 6;
+inline constexpr int kOldestOpset = 1;
 
 class Registry {
  public:

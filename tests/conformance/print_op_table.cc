@@ -1,9 +1,10 @@
-// Prints every registered op as JSON, for op_schema_test.py: for each version since operator set 6
-// its inputs, outputs and attributes with their defaults.
+// Prints every registered op as JSON, for op_schema_test.py: for each version, also those that
+// import converts to newer ones, its inputs, outputs and attributes with their defaults.
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "import/onnx/upgrade/upgrade.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
 
@@ -72,17 +73,24 @@ json attributes_json(const Op& op, int version) {
   return result;
 }
 
-json op_json(const Op& op) {
+json definition_json(const Op& op, int version) {
+  return {{"version", version},
+          {"inputs", parameters_json(op, op.inputs, version)},
+          {"outputs", parameters_json(op, op.outputs, version)},
+          {"attributes", attributes_json(op, version)}};
+}
+
+json op_json(const Registry& registry, const Op& op) {
   json definitions = json::array();
   int before = 0;
   for (int opset = kOldestOpset; opset <= kNewestOpset; ++opset) {
-    const int version = version_in(op, opset).value_or(0);
+    const onnx_import::OldOp* old = onnx_import::find_old_op(registry, op.domain, op.name, opset);
+    const bool is_old = old != nullptr && !old->is_experiment;
+    const int version = is_old ? old->version : version_in(op, opset).value_or(0);
     if (version == 0 || version == before) continue;
     before = version;
-    definitions.push_back({{"version", version},
-                           {"inputs", parameters_json(op, op.inputs, version)},
-                           {"outputs", parameters_json(op, op.outputs, version)},
-                           {"attributes", attributes_json(op, version)}});
+    definitions.push_back(
+        definition_json(is_old ? onnx_import::definition_of(*old, registry) : op, version));
   }
   return {{"name", op.name},
           {"domain", op.domain},
@@ -97,6 +105,8 @@ json op_json(const Op& op) {
 int main() {
   nlohmann::json table = nlohmann::json::array();
   const tessera::ops::Registry registry = tessera::ops::make_registry();
-  for (const tessera::ops::Op* op : registry.all()) table.push_back(tessera::ops::op_json(*op));
+  for (const tessera::ops::Op* op : registry.all()) {
+    table.push_back(tessera::ops::op_json(registry, *op));
+  }
   std::cout << table.dump(1) << "\n";
 }

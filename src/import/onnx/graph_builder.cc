@@ -1,6 +1,7 @@
 #include "import/onnx/graph_builder.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -11,6 +12,8 @@
 #include "import/onnx/names/used_names.h"
 #include "import/onnx/tensors.h"
 #include "import/onnx/types.h"
+#include "import/onnx/upgrade/insertions.h"
+#include "import/onnx/upgrade/upgrade.h"
 #include "import/onnx/wire/wire_scan.h"
 #include "ops/schema.h"
 #include "tessera/error.h"
@@ -145,6 +148,14 @@ void trim(std::vector<ValueId>& ids) {
   while (!ids.empty() && ids.back().is_none()) ids.pop_back();
 }
 
+// A graph that is being built.
+struct Building {
+  Graph& graph;
+  Scope& scope;
+  NodeNamer& namer;
+  Insertions& insertions;
+};
+
 class GraphBuilder {
  public:
   GraphBuilder(Functions& functions, TensorReader& tensors, const ops::Registry& registry,
@@ -162,9 +173,11 @@ class GraphBuilder {
     Scope scope(graph, site.outer);
     const DeclaredTypes declared(site, dim_names_, log_);
     NodeNamer namer;
+    Insertions insertions(graph, registry_,
+                          [&](const std::string& name) { return namer.choose(name); });
     add_constants(site, declared, namer, graph, scope);
     add_inputs(site, declared, graph, scope);
-    add_nodes(site, declared, namer, graph, scope);
+    add_nodes(site, declared, {graph, scope, namer, insertions});
     for (const auto& output : site.proto.output()) {
       const std::string name = site.frame.rename(output.name());
       const ValueId id = name.empty() ? ValueId{} : scope.find(name);
@@ -174,6 +187,7 @@ class GraphBuilder {
       }
       graph.outputs.push_back(id);
     }
+    insertions.name_values([&](const std::string& name) { return scope.has(name); });
     return graph;
   }
 
@@ -253,8 +267,7 @@ class GraphBuilder {
     }
   }
 
-  void add_nodes(const GraphSite& site, const DeclaredTypes& declared, NodeNamer& namer,
-                 Graph& graph, Scope& scope) {
+  void add_nodes(const GraphSite& site, const DeclaredTypes& declared, const Building& building) {
     const std::vector<PendingNode> pending = functions_.expand(site.proto.node(), site.frame);
     std::vector<NodeNames> names;
     for (const PendingNode& node : pending) {
@@ -263,12 +276,12 @@ class GraphBuilder {
       std::vector<std::string> read = node.inputs;
       add_names_read_inside(*node.proto, *node.frame, site.depth, read);
       std::copy_if(read.begin(), read.end(), std::back_inserter(entry.read),
-                   [&](const std::string& name) { return !scope.has(name); });
+                   [&](const std::string& name) { return !building.scope.has(name); });
     }
     const Order order = order_nodes(names);
     if (!order.cycle.empty()) fail_cycle(pending, order.cycle);
     for (const size_t index : order.nodes) {
-      add_node(site, declared, pending[index], namer, graph, scope);
+      add_node(site, declared, pending[index], building);
     }
   }
 
@@ -328,13 +341,17 @@ class GraphBuilder {
   }
 
   void add_node(const GraphSite& site, const DeclaredTypes& declared, const PendingNode& pending,
-                NodeNamer& namer, Graph& graph, Scope& scope) {
+                const Building& building) {
+    Scope& scope = building.scope;
     Node node;
-    node.name = namer.choose(pending);
+    node.name = building.namer.choose(pending);
     node.op = pending.proto->op_type();
     node.domain = normalized_domain(pending.proto->domain());
     node.metadata = metadata_of(*pending.proto, *pending.frame);
-    const ops::Op& op = find_op(registry_, pending.frame->opsets, node, log_);
+    const FoundOp found = find_op(registry_, pending.frame->opsets, node, log_);
+    std::optional<ops::Op> definition;
+    if (found.old != nullptr) definition = definition_of(*found.old, registry_);
+    const ops::Op& op = definition ? *definition : *found.stated;
     for (const std::string& name : pending.inputs) {
       node.inputs.push_back(name.empty() ? ValueId{} : scope.find(name));
       if (node.inputs.back().is_none() && !name.empty()) {
@@ -358,8 +375,11 @@ class GraphBuilder {
       node.outputs.push_back(scope.make(std::move(value), location_of(node)));
     }
     trim(node.outputs);
-    complete(site, op, node);
-    graph.nodes.push_back(std::move(node));
+    with_place(site, [&] {
+      ops::complete(op, node);
+      if (found.old != nullptr) upgrade(*found.old, node, found.opset, building.insertions);
+    });
+    building.graph.nodes.push_back(std::move(node));
   }
 
   // Makes the value of a Constant node with a sparse_value, as for a sparse initializer. Returns
@@ -422,10 +442,11 @@ class GraphBuilder {
     }
   }
 
-  // Checks the node, and adds the defaults of its attributes. Errors name the graphs around it.
-  static void complete(const GraphSite& site, const ops::Op& op, Node& node) {
+  // Calls `action`; errors name the graphs around the node.
+  template <class Action>
+  static void with_place(const GraphSite& site, const Action& action) {
     try {
-      ops::complete(op, node);
+      action();
     } catch (const Error& error) {
       throw Error(error.kind(), site.where + error.where(), error.message());
     }

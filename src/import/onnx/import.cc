@@ -31,8 +31,7 @@ using onnx_import::scan_tensor;
 using onnx_import::Scanned;
 using onnx_import::TensorReader;
 
-// Version 3 introduced operator sets.
-constexpr int64_t kOldestIrVersion = 3;
+constexpr int64_t kOldestIrVersion = 1;
 constexpr int64_t kNewestIrVersion = onnx::IR_VERSION;
 
 void check_header(const onnx::ModelProto& model, const std::string& where) {
@@ -49,7 +48,8 @@ void check_header(const onnx::ModelProto& model, const std::string& where) {
   if (!model.has_graph()) {
     throw Error(ErrorKind::InvalidModel, where, "expected a graph, found none");
   }
-  if (model.opset_import().empty()) {
+  const bool has_implied_opset = model.ir_version() < onnx_import::kFirstIrVersionWithOpsets;
+  if (model.opset_import().empty() && !has_implied_opset) {
     throw Error(ErrorKind::InvalidModel, where,
                 "expected the operator sets that it uses (opset_import), found none");
   }
@@ -111,6 +111,7 @@ ImportedModel import_from(const ByteSource& source, ExternalData external,
   result.producer = model.producer_name();
   if (!model.producer_version().empty()) result.producer += " " + model.producer_version();
   result.opsets = read_opsets(model.opset_import(), source.location());
+  onnx_import::add_implied_opset(model.ir_version(), result.opsets);
   if (options.takes_leases) external.take_leases();
   TensorReader tensors(source, scanned.payloads, external, options.copies_weights);
   Functions functions(model, result.opsets);

@@ -25,13 +25,19 @@ const InvalidCase kCases[] = {
      [](auto& m, auto&) { m.clear_ir_version(); },
      kInvalidModel,
      {"no IR version"}},
-    {"old IR", [](auto& m, auto&) { m.set_ir_version(2); }, kUnsupportedModel, {"found 2"}},
+    {"IR version 0", [](auto& m, auto&) { m.set_ir_version(0); }, kInvalidModel, {"none above 0"}},
     {"new IR", [](auto& m, auto&) { m.set_ir_version(99); }, kUnsupportedModel, {"found 99"}},
-    {"no opset", [](auto& m, auto&) { m.clear_opset_import(); }, kInvalidModel, {"opset_import"}},
+    {"no opset, though operator sets existed",
+     [](auto& m, auto&) {
+       m.set_ir_version(3);
+       m.clear_opset_import();
+     },
+     kInvalidModel,
+     {"opset_import"}},
     {"old opset",
-     [](auto& m, auto&) { m.mutable_opset_import(0)->set_version(5); },
+     [](auto& m, auto&) { m.mutable_opset_import(0)->set_version(0); },
      kUnsupportedModel,
-     {"operator set from 6 to 28, found 5"}},
+     {"operator set from 1 to 28, found 0"}},
     {"new opset",
      [](auto& m, auto&) { m.mutable_opset_import(0)->set_version(29); },
      kUnsupportedModel,

@@ -82,6 +82,7 @@ class Survey {
     description_.producer = model.producer_name();
     if (!model.producer_version().empty()) description_.producer += " " + model.producer_version();
     description_.opsets = all_opsets(model.opset_import());
+    onnx_import::add_implied_opset(model.ir_version(), description_.opsets);
     for (const onnx::FunctionProto& function : model.functions()) {
       functions_.emplace(
           FunctionKey(normalized_domain(function.domain()), function.name(), function.overload()),
@@ -270,6 +271,9 @@ class Survey {
     if (op != nullptr && opset && *opset >= 1 && *opset <= ops::kAnyVersion) {
       described.version = ops::version_in(*op, static_cast<int>(*opset)).value_or(0);
     }
+    const onnx_import::OldOp* old =
+        onnx_import::find_old_op(registry_, domain, node.op_type(), opset.value_or(0));
+    if (old != nullptr) described.version = old->version;
     description_.nodes.push_back(std::move(described));
   }
 
@@ -278,6 +282,10 @@ class Survey {
     const std::string place =
         site.where + location_of(node) + ", attribute '" + attribute.name() + "'";
     if (names_element_type(node, attribute)) add_element(static_cast<int>(attribute.i()), place);
+    if (node.op_type() == "Cast" && attribute.name() == "to" && attribute.has_s()) {
+      const auto type = onnx_import::onnx_type_named(attribute.s());
+      if (type) add_element(*type, place);
+    }
     if (attribute.has_t()) add_element(attribute.t().data_type(), place);
     for (const auto& tensor : attribute.tensors()) add_element(tensor.data_type(), place);
     if (attribute.has_tp()) add_type(attribute.tp(), place);

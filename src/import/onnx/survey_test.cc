@@ -136,6 +136,15 @@ const SurveyCase kSurveyCases[] = {
        add_node(graph, "f", {"x"}, {"p"}).set_domain("local");
      },
      {"operator Gelu 1: function 'f', node 'inside' (Gelu)"}},
+    {"not what is converted from old versions",
+     [](auto& model, auto& graph) {
+       model.mutable_opset_import(0)->set_version(1);
+       add_node(graph, "Affine", {"x"}, {"a"}, "affine");
+       add_node(graph, "GRUUnit", {"x"}, {"b"}, "unit");
+       add_attribute(add_node(graph, "Cast", {"x"}, {"c"}, "cast"), "to").set_s("COMPLEX64");
+     },
+     {"operator GRUUnit 1: node 'unit' (GRUUnit)",
+      "element_type complex64 1: node 'cast' (Cast), attribute 'to'"}},
     {"versions",
      [](auto& model, auto&) {
        model.mutable_opset_import(0)->set_version(29);
@@ -170,6 +179,18 @@ TEST(Survey, DescribesTheFile) {
   EXPECT_EQ(description.nodes[1].name, "z");
   EXPECT_EQ(description.nodes[1].domain, "com.example");
   EXPECT_EQ(description.nodes[1].version, 0);
+}
+
+TEST(Survey, NamesOldVersions) {
+  onnx::ModelProto model = relu_model();
+  model.set_ir_version(2);
+  model.clear_opset_import();
+  add_node(*model.mutable_graph(), "Softmax", {"y"}, {"z"});
+  const ModelDescription description = survey(model).model;
+  EXPECT_EQ(description.opsets.at(""), 1);
+  ASSERT_EQ(description.nodes.size(), 2U);
+  EXPECT_EQ(description.nodes[0].version, 1);
+  EXPECT_EQ(description.nodes[1].version, 1);
 }
 
 TEST(Survey, AFunctionThatCallsItselfEnds) {
@@ -225,7 +246,7 @@ TEST(Survey, AVersionIsSaidOnce) {
   onnx::ModelProto model = relu_model();
   model.mutable_opset_import(0)->set_version(29);
   const Error found(ErrorKind::Unsupported, "file 'm'",
-                    "expected an operator set from 6 to 28, found 29");
+                    "expected an operator set from 1 to 28, found 29");
   std::vector<MissingPart> missing = survey(model).missing;
   EXPECT_EQ(std::string(with_missing(found, "file 'm'", missing).what()), found.what());
   missing.push_back(part("B"));

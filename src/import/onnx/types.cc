@@ -1,9 +1,7 @@
 #include "import/onnx/types.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "ops/onnx_types.h"
 #include "tessera/error.h"
 
 namespace tessera::onnx_import {
@@ -64,17 +62,6 @@ std::string contradiction(const Type& declared, const Type& constant) {
 }
 
 }  // namespace
-
-std::optional<DataType> data_type_of(int onnx_type) {
-  const ops::OnnxType* const found = ops::find_onnx_type(onnx_type);
-  if (found == nullptr || found->type == DataType::Undefined) return std::nullopt;
-  return found->type;
-}
-
-std::string onnx_type_name(int onnx_type) {
-  const ops::OnnxType* const found = ops::find_onnx_type(onnx_type);
-  return found == nullptr ? "data type " + std::to_string(onnx_type) : found->name;
-}
 
 Type type_of(const onnx::TypeProto& proto, const std::string& where, const std::string& value,
              DimNames& names) {

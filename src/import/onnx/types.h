@@ -11,6 +11,7 @@
 #include "graph/type.h"
 #include "import/onnx/names/functions.h"
 #include "import/onnx/names/scope.h"
+#include "import/onnx/wire/element_types.h"
 #include "onnx.pb.h"
 
 namespace tessera::onnx_import {
@@ -19,13 +20,6 @@ namespace tessera::onnx_import {
 inline constexpr int kMaxDims = 64;
 // More than models nest sequences, optionals and maps.
 inline constexpr int kMaxNestedTypes = 16;
-
-// nullopt if Tessera has no kernels or storage for the type (complex, 6-bit floats), or ONNX does
-// not define it.
-std::optional<DataType> data_type_of(int onnx_type);
-
-// "float8e4m3fn"; "data type 99" for a number that this build's ONNX does not know.
-std::string onnx_type_name(int onnx_type);
 
 // The type that the file declares at `where` ("input 'x'"). A dimension without a value becomes a
 // symbol that equals no other: the next one of its dim_param in `names` if that is a name, else

@@ -98,7 +98,7 @@ void run_concat(const KernelCall& call) {
 
 std::vector<Op> concat_ops() {
   return {{.name = "Concat",
-           .versions = {1, 4, 11, 13},
+           .versions = {4, 11, 13},
            .inputs = {{"inputs", "T", Arity::Variadic}},
            .outputs = {{"concat_result", "T"}},
            .type_variables = {{"T", kAllTypesAndStrings}},

@@ -179,7 +179,7 @@ void run_pad(const KernelCall& call) {
 
 std::vector<Op> pad_ops() {
   return {{.name = "Pad",
-           .versions = {1, 2, 11, 13, 18, 19, 21, 23, 24, 25},
+           .versions = {2, 11, 13, 18, 19, 21, 23, 24, 25},
            .inputs = {{"data", "T"},
                       {"pads", "tensor(int64)", Arity::Required, 11},
                       {"constant_value", "T", Arity::Optional, 11},

@@ -135,7 +135,7 @@ void infer_reshape(InferContext& context) {
 
 std::vector<Op> reshape_ops() {
   return {{.name = "Reshape",
-           .versions = {1, 5, 13, 14, 19, 21, 23, 24, 25},
+           .versions = {5, 13, 14, 19, 21, 23, 24, 25},
            .inputs = {{"data", "T"}, {"shape", "tensor(int64)", Arity::Required, 5}},
            .outputs = {{"reshaped", "T"}},
            .type_variables = {{"T", kAllTypesAndStrings, small_types_since(19)},

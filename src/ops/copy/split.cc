@@ -161,7 +161,7 @@ void run_split(const KernelCall& call) {
 
 std::vector<Op> split_ops() {
   return {{.name = "Split",
-           .versions = {1, 2, 11, 13, 18},
+           .versions = {2, 11, 13, 18},
            .inputs = {{"input", "T"}, {"split", "tensor(int64)", Arity::Optional, 13}},
            .outputs = {{"outputs", "T", Arity::Variadic}},
            .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},

@@ -69,7 +69,7 @@ void run_tile(const KernelCall& call) {
 
 std::vector<Op> tile_ops() {
   return {{.name = "Tile",
-           .versions = {1, 6, 13},
+           .versions = {6, 13},
            .inputs = {{"input", "T"}, {"repeats", "T1", Arity::Required, 6}},
            .outputs = {{"output", "T"}},
            .type_variables = {{"T", kAllTypesAndStrings}, {"T1", kInt64Type}},

@@ -136,27 +136,27 @@ std::vector<Op> activation_ops() {
   };
   return {
       with_floats(op("Celu", {12, 28}, run_celu), {{"alpha", 1.0F}}),
-      non_expansive(keeping_zero(with_floats(op("Elu", {1, 6, 22}, run_elu), {{"alpha", 1.0F}}))),
+      non_expansive(keeping_zero(with_floats(op("Elu", {6, 22}, run_elu), {{"alpha", 1.0F}}))),
       non_expansive(keeping_zero(gelu_op())),
-      non_expansive(with_floats(op("HardSigmoid", {1, 6, 22}, run_hard_sigmoid),
+      non_expansive(with_floats(op("HardSigmoid", {6, 22}, run_hard_sigmoid),
                                 {{"alpha", 0.2F}, {"beta", 0.5F}})),
       non_expansive(keeping_zero(op("HardSwish", {14, 22}, run_unary<hard_swish>))),
       non_expansive(keeping_zero(
-          with_floats(op("LeakyRelu", {1, 6, 16}, run_leaky_relu), {{"alpha", 0.01F}}))),
+          with_floats(op("LeakyRelu", {6, 16}, run_leaky_relu), {{"alpha", 0.01F}}))),
       non_expansive(keeping_zero(op("Mish", {18, 22}, run_unary<mish>))),
       non_expansive(keeping_zero(
-          unary_op("Relu", "X", "Y", {1, 6, 13, 14}, kFloatTypes | kSignedIntegerTypes, run_relu))),
-      with_floats(op("Selu", {1, 6, 22}, run_selu),
+          unary_op("Relu", "X", "Y", {6, 13, 14}, kFloatTypes | kSignedIntegerTypes, run_relu))),
+      with_floats(op("Selu", {6, 22}, run_selu),
                   {{"alpha", 1.67326319217681884765625F}, {"gamma", 1.05070102214813232421875F}}),
       with_floats(unary_op("Shrink", "input", "output", {9}, kShrinkTypes, run_shrink),
                   {{"bias", 0.0F}, {"lambd", 0.5F}}),
-      non_expansive(op("Sigmoid", {1, 6, 13}, run_unary<sigmoid>)),
+      non_expansive(op("Sigmoid", {6, 13}, run_unary<sigmoid>)),
       non_expansive(op("Softplus", {1, 22}, run_unary<softplus>)),
       non_expansive(keeping_zero(
           unary_op("Softsign", "input", "output", {1, 22}, kFloatTypes, run_unary<softsign>))),
       non_expansive(with_floats(op("Swish", {24}, run_swish), {{"alpha", 1.0F}})),
       non_expansive(keeping_zero(
-          unary_op("Tanh", "input", "output", {1, 6, 13}, kFloatTypes, run_unary<std::tanh>))),
+          unary_op("Tanh", "input", "output", {6, 13}, kFloatTypes, run_unary<std::tanh>))),
       // It is discontinuous at alpha.
       keeping_zero(
           with_floats(op("ThresholdedRelu", {10, 22}, run_thresholded_relu), {{"alpha", 1.0F}})),

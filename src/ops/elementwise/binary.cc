@@ -238,23 +238,23 @@ struct BinaryOp {
 };
 
 const BinaryOp kBinaryOps[] = {
-    {"Add", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary, kBoundsMagnitude},
+    {"Add", {6, 7, 13, 14}, kNumericTypes, infer_binary, kBoundsMagnitude},
     {"And", {1, 7}, kBoolType, infer_predicate},
     {"BitShift", {11, 28}, kIntegerTypes, infer_shift},
     {"BitwiseAnd", {18}, kIntegerTypes, infer_binary},
     {"BitwiseOr", {18}, kIntegerTypes, infer_binary},
     {"BitwiseXor", {18}, kIntegerTypes, infer_binary},
-    {"Div", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary},
+    {"Div", {6, 7, 13, 14}, kNumericTypes, infer_binary},
     {"Equal", {1, 7, 11, 13, 19}, kAllTypesAndStrings, infer_predicate},
     {"Greater", {1, 7, 9, 13}, kNumericTypes, infer_predicate},
     {"GreaterOrEqual", {12, 16}, kNumericTypes, infer_predicate},
     {"Less", {1, 7, 9, 13}, kNumericTypes, infer_predicate},
     {"LessOrEqual", {12, 16}, kNumericTypes, infer_predicate},
     {"Mod", {10, 13, 28}, kNumericTypes, infer_mod},
-    {"Mul", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary, kBoundsMagnitude},
+    {"Mul", {6, 7, 13, 14}, kNumericTypes, infer_binary, kBoundsMagnitude},
     {"Or", {1, 7}, kBoolType, infer_predicate},
     {"Pow", {1, 7, 12, 13, 15}, kFloatTypes | kIndexTypes, infer_binary},
-    {"Sub", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary},
+    {"Sub", {6, 7, 13, 14}, kNumericTypes, infer_binary},
     {"Xor", {1, 7}, kBoolType, infer_predicate},
 };
 

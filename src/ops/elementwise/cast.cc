@@ -95,7 +95,7 @@ std::vector<AttributeSchema> attributes_of_small_floats() {
 
 std::vector<Op> cast_ops() {
   Op cast = {.name = "Cast",
-             .versions = {1, 6, 9, 13, 19, 21, 23, 24, 25, 28},
+             .versions = {6, 9, 13, 19, 21, 23, 24, 25, 28},
              .inputs = {{"input", "T1"}},
              .outputs = {{"output", "T2"}},
              .type_variables = {cast_types("T1"), cast_types("T2")},

@@ -117,7 +117,7 @@ std::vector<Op> clip_ops() {
   constexpr float kLargest = std::numeric_limits<float>::max();
   constexpr int kLastAttributeVersion = kBoundsInputVersion - 1;
   return {{.name = "Clip",
-           .versions = {1, 6, 11, 12, 13},
+           .versions = {6, 11, 12, 13},
            .inputs = {{"input", "T"},
                       {"min", "T", Arity::Optional, kBoundsInputVersion},
                       {"max", "T", Arity::Optional, kBoundsInputVersion}},

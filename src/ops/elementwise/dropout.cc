@@ -117,7 +117,7 @@ std::vector<Op> dropout_ops() {
   const int last_float_mask = kFirstBoolMaskVersion - 1;
   const int last_attribute = kRatioInputVersion - 1;
   return {{.name = "Dropout",
-           .versions = {1, 6, 7, 10, 12, 13, 22},
+           .versions = {6, 7, 10, 12, 13, 22},
            .inputs = {{"data", "T"},
                       {"ratio", "T1", Arity::Optional, kRatioInputVersion},
                       {"training_mode", "T2", Arity::Optional, kRatioInputVersion}},

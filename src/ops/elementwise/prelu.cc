@@ -75,7 +75,7 @@ std::vector<Op> prelu_ops() {
   constexpr TypeSet kTypes =
       kFloatTypes | kIndexTypes | TypeSet{DataType::UInt32, DataType::UInt64};
   return {{.name = "PRelu",
-           .versions = {1, 6, 7, 9, 16},
+           .versions = {6, 7, 9, 16},
            .inputs = {{"X", "T"}, {"slope", "T"}},
            .outputs = {{"Y", "T"}},
            .type_variables = {{"T", kTypes}},

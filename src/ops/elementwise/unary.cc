@@ -36,17 +36,17 @@ const FloatFunction kFloatFunctions[] = {
     {"Asinh", "input", "output", {9, 22}, run_unary<std::asinh>, kKeepsZero},
     {"Atan", "input", "output", {7, 22}, run_unary<std::atan>, kKeepsZero},
     {"Atanh", "input", "output", {9, 22}, run_unary<std::atanh>, kKeepsZero},
-    {"Ceil", "X", "Y", {1, 6, 13}, run_unary<std::ceil>, kKeepsZero},
+    {"Ceil", "X", "Y", {6, 13}, run_unary<std::ceil>, kKeepsZero},
     {"Cos", "input", "output", {7, 22}, run_unary<std::cos>},
     {"Cosh", "input", "output", {9, 22}, run_unary<std::cosh>},
-    {"Exp", "input", "output", {1, 6, 13}, run_unary<std::exp>},
-    {"Floor", "X", "Y", {1, 6, 13}, run_unary<std::floor>, kKeepsZero},
-    {"Log", "input", "output", {1, 6, 13}, run_unary<std::log>},
-    {"Reciprocal", "X", "Y", {1, 6, 13}, run_unary<reciprocal>},
+    {"Exp", "input", "output", {6, 13}, run_unary<std::exp>},
+    {"Floor", "X", "Y", {6, 13}, run_unary<std::floor>, kKeepsZero},
+    {"Log", "input", "output", {6, 13}, run_unary<std::log>},
+    {"Reciprocal", "X", "Y", {6, 13}, run_unary<reciprocal>},
     {"Round", "X", "Y", {11, 22}, run_unary<std::nearbyint>, kKeepsZero},  // ties to even
     {"Sin", "input", "output", {7, 22}, run_unary<std::sin>, kKeepsZero},
     {"Sinh", "input", "output", {9, 22}, run_unary<std::sinh>, kKeepsZero},
-    {"Sqrt", "X", "Y", {1, 6, 13}, run_unary<std::sqrt>, kKeepsZero},
+    {"Sqrt", "X", "Y", {6, 13}, run_unary<std::sqrt>, kKeepsZero},
     {"Tan", "input", "output", {7, 22}, run_unary<std::tan>, kKeepsZero},
 };
 
@@ -226,9 +226,9 @@ std::vector<Op> unary_ops() {
     ops.push_back(keeping_zero(with_rule(std::move(op), std::move(rule))));
   };
   add_signed(non_expansive(
-                 unary_op("Neg", "X", "Y", {1, 6, 13}, kFloatTypes | kSignedIntegerTypes, run_neg)),
+                 unary_op("Neg", "X", "Y", {6, 13}, kFloatTypes | kSignedIntegerTypes, run_neg)),
              infer_neg);
-  add_signed(non_expansive(unary_op("Abs", "X", "Y", {1, 6, 13}, kNumericTypes, run_abs)),
+  add_signed(non_expansive(unary_op("Abs", "X", "Y", {6, 13}, kNumericTypes, run_abs)),
              infer_abs);
   add_signed(unary_op("Sign", "input", "output", {9, 13}, kNumericTypes, run_sign), infer_sign);
   // Version 9 allows integers too: the result is truncated.

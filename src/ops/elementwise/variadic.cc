@@ -190,10 +190,10 @@ Op variadic_op(const char* name, const char* output, std::vector<int> versions, 
 }  // namespace
 
 std::vector<Op> variadic_ops() {
-  return {variadic_op("Max", "max", {1, 6, 8, 12, 13}, kNumericTypes, run_max),
-          variadic_op("Mean", "mean", {1, 6, 8, 13}, kFloatTypes, run_mean, kBoundsMagnitude),
-          variadic_op("Min", "min", {1, 6, 8, 12, 13}, kNumericTypes, run_min),
-          variadic_op("Sum", "sum", {1, 6, 8, 13}, kFloatTypes, run_sum, kBoundsMagnitude)};
+  return {variadic_op("Max", "max", {6, 8, 12, 13}, kNumericTypes, run_max),
+          variadic_op("Mean", "mean", {6, 8, 13}, kFloatTypes, run_mean, kBoundsMagnitude),
+          variadic_op("Min", "min", {6, 8, 12, 13}, kNumericTypes, run_min),
+          variadic_op("Sum", "sum", {6, 8, 13}, kFloatTypes, run_sum, kBoundsMagnitude)};
 }
 
 }  // namespace tessera::ops

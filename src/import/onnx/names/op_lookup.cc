@@ -37,18 +37,25 @@ std::string opset_text(const std::string& domain, int64_t version) {
   return "version " + std::to_string(version) + " of domain '" + domain_text(domain) + "'";
 }
 
-// ONNX's experiments of 2017 and 2018, which no operator set contains, but old models.
-constexpr std::string_view kExperiments[] = {"ATen",
-                                             "Affine",
-                                             "ConstantFill",
-                                             "Crop",
-                                             "DynamicSlice",
-                                             "GRUUnit",
-                                             "GivenTensorFill",
-                                             "ImageScaler",
-                                             "ParametricSoftplus",
-                                             "Scale",
-                                             "ScaledTanh"};
+// ONNX's experiments of 2017 and 2018 besides those of upgrade/experiments.cc.
+constexpr std::string_view kOtherExperiments[] = {"ATen", "GRUUnit", "GivenTensorFill"};
+
+// Why this build does not have an experiment; "" if `wanted` is none.
+std::string explain_experiment(const Operator& wanted, int64_t opset, const std::string& imports) {
+  if (!wanted.domain.empty()) return "";
+  const std::string is_missing = text(wanted) + " is not in this build";
+  const auto known = std::ranges::find(experiments(), wanted.name, &OldOp::name);
+  const bool is_known =
+      known != experiments().end() && find_onnx_operator("", wanted.name) == nullptr;
+  if (is_known && opset >= known->end) {
+    return is_missing + "; ONNX had it as an experiment until version " +
+           std::to_string(known->end - 1) + ", but " + imports;
+  }
+  const bool is_other =
+      std::ranges::find(kOtherExperiments, wanted.name) != std::end(kOtherExperiments);
+  if (!is_known && !is_other) return "";
+  return is_missing + "; ONNX had it as an experiment, in no operator set";
+}
 
 // "; domain 'ai.onnx.ml' has one", if a domain of ONNX other than that of `wanted` has its name.
 std::string other_domain_text(const Operator& wanted) {
@@ -62,11 +69,9 @@ std::string other_domain_text(const Operator& wanted) {
 // For an operator that this build has in no version. `imports`: "the model imports ...".
 std::string explain_unknown(const ops::Registry& registry, const Operator& wanted, int64_t opset,
                             const std::string& imports) {
+  const std::string experiment = explain_experiment(wanted, opset, imports);
+  if (!experiment.empty()) return experiment;
   const OnnxOperator* known = find_onnx_operator(wanted.domain, wanted.name);
-  if (wanted.domain.empty() &&
-      std::ranges::find(kExperiments, wanted.name) != std::end(kExperiments)) {
-    return text(wanted) + " is not in this build; ONNX had it as an experiment, in no operator set";
-  }
   if (known == nullptr && is_onnx_domain(wanted.domain)) {
     const std::string other = other_domain_text(wanted);
     return "no version of domain '" + domain_text(wanted.domain) + "' has an operator '" +
@@ -137,6 +142,10 @@ std::optional<int64_t> implied_version(std::string_view domain) {
   return found == kImpliedVersions.end() ? std::nullopt : std::optional(found->second);
 }
 
+void add_implied_opset(int64_t ir_version, Opsets& opsets) {
+  if (ir_version < kFirstIrVersionWithOpsets) opsets.emplace("", 1);
+}
+
 std::string normalized_domain(const std::string& domain) {
   return domain == "ai.onnx" ? std::string() : domain;
 }
@@ -183,6 +192,7 @@ std::string explain_missing(const ops::Registry& registry, const Operator& wante
                                   ? "the model imports " + opset_text(wanted.domain, *opset)
                                   : "the model does not import its domain";
   if (!opset) return text(wanted) + " is not in this build (" + imports + ")";
+  if (find_old_op(registry, wanted.domain, wanted.name, *opset) != nullptr) return "";
   const ops::Op* op = registry.find(wanted.domain, wanted.name);
   if (op == nullptr) return explain_unknown(registry, wanted, *opset, imports);
   return version_of(*op, *opset) ? "" : explain_version(*op, *opset, imports);
@@ -208,17 +218,22 @@ int64_t imported_version(const Opsets& opsets, const Node& node, const Log& log)
   return *version;
 }
 
-const ops::Op& find_op(const ops::Registry& registry, const Opsets& opsets, Node& node,
-                       const Log& log) {
-  const int64_t opset = imported_version(opsets, node, log);
+FoundOp find_op(const ops::Registry& registry, const Opsets& opsets, Node& node, const Log& log) {
+  FoundOp found = {.opset = imported_version(opsets, node, log)};
   const ops::Op* op = registry.find(node.domain, node.op);
-  const std::optional<int> version = op == nullptr ? std::nullopt : version_of(*op, opset);
-  if (!version) {
+  const std::optional<int> version = op == nullptr ? std::nullopt : version_of(*op, found.opset);
+  if (version) {
+    found.stated = op;
+    node.version = *version;
+    return found;
+  }
+  found.old = find_old_op(registry, node.domain, node.op, found.opset);
+  if (found.old == nullptr) {
     throw Error(ErrorKind::Unsupported, location_of(node),
                 explain_missing(registry, {node.domain, node.op}, opsets));
   }
-  node.version = *version;
-  return *op;
+  node.version = found.old->version;
+  return found;
 }
 
 }  // namespace tessera::onnx_import

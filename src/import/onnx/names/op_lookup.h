@@ -10,6 +10,7 @@
 
 #include "base/errors/log.h"
 #include "graph/graph.h"
+#include "import/onnx/upgrade/upgrade.h"
 #include "onnx.pb.h"
 #include "ops/registry.h"
 
@@ -41,6 +42,10 @@ using Opsets = std::map<std::string, int64_t>;
 // Maps both spellings of ONNX's own domain to "".
 std::string normalized_domain(const std::string& domain);
 
+// Before IR version 3, models name no operator set and mean the first one.
+inline constexpr int64_t kFirstIrVersionWithOpsets = 3;
+void add_implied_opset(int64_t ir_version, Opsets& opsets);
+
 // Throws InvalidModel at `where` if a domain has two versions, Unsupported if the version of ONNX's
 // own domain is outside of [ops::kOldestOpset, ops::kNewestOpset].
 Opsets read_opsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports,
@@ -69,9 +74,15 @@ std::string explain_missing(const ops::Registry& registry, const Operator& wante
 // InvalidModel if it is unknown.
 int64_t imported_version(const Opsets& opsets, const Node& node, const Log& log);
 
-// Sets node.version and returns the op. Throws as imported_version(); Unsupported, naming node, op,
-// domain and version, if the registry has no such op or the operator set does not contain it.
-const ops::Op& find_op(const ops::Registry& registry, const Opsets& opsets, Node& node,
-                       const Log& log);
+// The definition of a node's op: one of the table of ops, or an old one (upgrade/upgrade.h).
+struct FoundOp {
+  const ops::Op* stated = nullptr;
+  const OldOp* old = nullptr;  // if `stated` is null
+  int64_t opset = 0;           // of the node's domain
+};
+
+// Sets node.version and returns its op. Throws as imported_version(); Unsupported, naming node, op,
+// domain and version, if the operator set does not contain the op or this build does not have it.
+FoundOp find_op(const ops::Registry& registry, const Opsets& opsets, Node& node, const Log& log);
 
 }  // namespace tessera::onnx_import

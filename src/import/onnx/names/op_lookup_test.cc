@@ -53,6 +53,14 @@ const LookupCase kLookupCases[] = {
      "domain 'ai.onnx'); domain 'ai.onnx.ml' has one"},
     {"", "Affine", 9,
      "Affine of ai.onnx is not in this build; ONNX had it as an experiment, in no operator set"},
+    {"", "Affine", 10,
+     "Affine of ai.onnx is not in this build; ONNX had it as an experiment until version 9, but "
+     "the "
+     "model imports version 10 of domain 'ai.onnx'"},
+    {"", "Relu", 1, ""},
+    {"", "Relu", 0,
+     "Relu of ai.onnx exists since version 6, but the model imports version 0 of domain "
+     "'ai.onnx'"},
     {"", "Relu", int64_t{1} << 40,
      "Relu of ai.onnx is not in this build in version 1099511627776 of domain 'ai.onnx'"},
     {"com.microsoft", "MatMulNBits", 1,
