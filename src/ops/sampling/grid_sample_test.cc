@@ -54,7 +54,7 @@ TEST(GridSample, PadsWithZerosBordersAndReflections) {
 TEST(GridSample, AlignsCorners) {
   const Tensor grid = floats({1, 5, 1}, {-1, -0.5F, 0, 1, 5.0F / 3});
   EXPECT_THAT(values(run_op("GridSample", 20, sampling("linear", "reflection", 1), {kLine, grid})[0]),
-              Pointwise(FloatNear(1e-4F), {10, 17.5F, 30, 80, 40}));
+              Pointwise(FloatNear(1e-4F), std::vector<float>{10, 17.5F, 30, 80, 40}));
   // One element has no extent to reflect in.
   const Tensor alone = floats({1, 1, 1}, {7});
   for (const char* padding : {"border", "reflection"}) {
