@@ -146,7 +146,7 @@ TEST(NonMaxSuppression, TakesEmptyInputs) {
 TEST(NonMaxSuppression, HasAnUnknownNumberOfResultsUntilAllInputsAreKnown) {
   const auto inferred =
       infer_op("NonMaxSuppression", 11, {},
-               {typed(DataType::Float32, Shape{Dim::symbol("n"), 9, 4}), known(kExampleScores),
+               {typed(DataType::Float32, Shape{Dim::symbol("n"), 6, 4}), known(kExampleScores),
                 known(ints({1}, {3}))});
   ASSERT_EQ(inferred[0].type.shape->size(), 2U);
   EXPECT_FALSE((*inferred[0].type.shape)[0].is_known());

@@ -131,21 +131,19 @@ double position_of(const Sampling& sampling, const GridAxis& axis, Real number) 
   return ((number + 1) * length - 1) / 2;
 }
 
-// `position` rounded if the mode is Nearest, and brought between the borders unless there is
-// nothing. It fits an integer.
+// `position` rounded if the mode is Nearest, and made to fit an integer without a change of the
+// result. Otherwise the elements around a position are padded, not the position itself: so a cubic
+// interpolation just beyond the border still sees what is inside, as in PyTorch and ONNX Runtime.
 double adjusted(const Sampling& sampling, const GridAxis& axis, double position) {
   if (sampling.mode == GridMode::Nearest) position = std::nearbyint(position);
-  if (sampling.padding == GridPadding::Zeros) {
-    // Three elements beyond the border is equivalent to any further; so is NaN.
-    const auto last = static_cast<double>(axis.length) + 2;
-    return position >= -3 ? std::min(position, last) : -3;
+  const bool is_reflected = sampling.padding == GridPadding::Reflection;
+  if (is_reflected && std::isfinite(position)) {
+    const bool is_inside = position >= axis.low && position <= axis.high;
+    return is_inside ? position : reflected(position, axis.low, axis.high);
   }
-  if (position >= axis.low && position <= axis.high) return position;
-  if (std::isnan(position)) return 0;
-  if (sampling.padding == GridPadding::Border) {
-    return std::clamp<double>(position, 0, static_cast<double>(axis.length - 1));
-  }
-  return std::isinf(position) ? 0 : reflected(position, axis.low, axis.high);
+  // From three elements beyond the border on, everything is padding. NaN counts as such.
+  if (std::isnan(position) || is_reflected) return sampling.padding == GridPadding::Zeros ? -3 : 0;
+  return std::clamp<double>(position, -3, static_cast<double>(axis.length) + 2);
 }
 
 // The offset of element `index` along an axis, which may lie outside; -1 for nothing.

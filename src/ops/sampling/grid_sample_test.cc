@@ -49,6 +49,9 @@ TEST(GridSample, PadsWithZerosBordersAndReflections) {
   // Taps 1, 2, 3 and 4.
   EXPECT_THAT(along_line("cubic", "zeros", {2.5F}), ElementsAre((19 * 120 - 3 * 20) / 32.0F));
   EXPECT_THAT(along_line("cubic", "border", {2.5F}), ElementsAre((19 * 120 - 3 * 100) / 32.0F));
+  // Between the border and the next position, an element inside still has a weight.
+  EXPECT_THAT(along_line("cubic", "border", {-0.5F, -1, -9}),
+              ElementsAre((35 * 10 - 3 * 20) / 32.0F, 10, 10));
 }
 
 TEST(GridSample, AlignsCorners) {
