@@ -44,6 +44,12 @@ constexpr ErrorBound kLogarithmOfSum = {
     .absolute = 4,
     .source = "the logarithm of a sum near 1 has the absolute error of the sum"};
 
+constexpr ErrorBound kSampled = {
+    .ulps = 2,
+    .terms = 16,
+    .inputs = 8,
+    .source = "weighted sums of few elements, at positions that are rounded"};
+
 struct BoundRow {
   std::string_view op;
   ErrorBound bound;
@@ -55,6 +61,7 @@ constexpr std::array kRows = {
     BoundRow{"Acos", kFunction},
     BoundRow{"Acosh", kFunction},
     BoundRow{"Add", kRounded},
+    BoundRow{"AffineGrid", kSum},
     BoundRow{"Asin", kFunction},
     BoundRow{"Asinh", kFunction},
     BoundRow{"Atan", kSteepFunction},
@@ -64,11 +71,13 @@ constexpr std::array kRows = {
     BoundRow{"Cast", kRounded},
     BoundRow{"CastLike", kRounded},
     BoundRow{"Celu", kTail},
+    BoundRow{"Col2Im", kSum},
     BoundRow{"Conv", kProducts},
     BoundRow{"ConvTranspose", kProducts},
     BoundRow{"Cos", kFunction},
     BoundRow{"Cosh", kFunction},
     BoundRow{"CumSum", kSum},
+    BoundRow{"DeformConv", {.ulps = 1, .terms = 16, .inputs = 8, .source = kSampled.source}},
     BoundRow{"DequantizeLinear", kRounded},
     BoundRow{"Div", kRounded},
     BoundRow{"DynamicQuantizeLinear", kTwoRoundings},
@@ -80,6 +89,7 @@ constexpr std::array kRows = {
     BoundRow{"Gelu", kTail},
     BoundRow{"Gemm", kProducts},
     BoundRow{"GlobalAveragePool", kSum},
+    BoundRow{"GridSample", kSampled},
     BoundRow{"GroupNormalization", kNormalized},
     BoundRow{"HardSigmoid", kLine},
     BoundRow{"HardSwish", {.ulps = 2, .inputs = 2, .source = kLine.source}},
@@ -109,6 +119,7 @@ constexpr std::array kRows = {
     BoundRow{"ReduceSum", kSum},
     BoundRow{"ReduceSumSquare", kSumOfMagnitudes},
     BoundRow{"Resize", {.ulps = 2, .terms = 12, .source = "weighted sums of few elements"}},
+    BoundRow{"RoiAlign", kSampled},
     BoundRow{"ScatterElements", kSum},
     BoundRow{"ScatterND", kSum},
     BoundRow{"Selu", kFunction},

@@ -25,9 +25,11 @@ TEXTS = ("", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "linear", "nearest",
          "bidirectional", "Tanh", "asymmetric", "floor", "DCR", "CRD", "tanh")
 # In these ops, the order of the terms decides whether a sum of the largest values overflows.
 SUMMING = re.compile("Conv|MatMul|Gemm|Reduce|Normalization|Softmax|LSTM|GRU|RNN|CumSum|Average|LRN|"
-                     "Mean|Sum|Resize|Upsample|Gelu|Mish|Einsum|Celu|Selu|Elu|Swish|Pow")
+                     "Mean|Sum|Resize|Upsample|Gelu|Mish|Einsum|Celu|Selu|Elu|Swish|Pow|RoiAlign|"
+                     "GridSample|AffineGrid|Col2Im")
 # The standard does not define the conversion of NaN to an integer or an index.
-NO_SPECIAL = re.compile("Cast|Quantize|OneHot|Range|Resize|Upsample|TopK|ArgM|BitShift")
+NO_SPECIAL = re.compile("Cast|Quantize|OneHot|Range|Resize|Upsample|TopK|ArgM|BitShift|Roi|"
+                        "GridSample|DeformConv|NonMaxSuppression")
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16,
          "tensor(bfloat16)": BFLOAT16, "tensor(int64)": np.int64, "tensor(int32)": np.int32,
          "tensor(int16)": np.int16, "tensor(int8)": np.int8, "tensor(uint8)": np.uint8,

@@ -12,23 +12,6 @@
 namespace tessera::ops {
 namespace {
 
-void check_channels(const InferContext& context, const Shape& input, const Shape& weights) {
-  const int64_t group = group_of(context);
-  if (weights[1] == Dim(0)) {
-    context.fail_input(1, "expected at least 1 channel, found " + text(weights));
-  }
-  if (weights[0].is_known() && weights[0].value() % group != 0) {
-    context.fail_input(1, "expected output channels in " + std::to_string(group) +
-                              " equal groups, found " + text(weights));
-  }
-  if (!input[1].is_known() || !weights[1].is_known()) return;
-  if (input[1] != multiply(weights[1], group)) {
-    context.fail_input(1, "expected weights over " + input[1].text() + " / " +
-                              std::to_string(group) + " channels as input 'X' (" + text(input) +
-                              ") and 'group' say, found " + text(weights));
-  }
-}
-
 void infer_conv(InferContext& context) {
   const Shape* input = context.shape(0);
   const Shape* weights = context.shape(1);

@@ -1,5 +1,7 @@
 #include "ops/convolution/convolution.h"
 
+#include <string>
+
 #include "ops/check_shape.h"
 
 namespace tessera::ops {
@@ -29,6 +31,23 @@ int64_t group_of(const InferContext& context) {
   const int64_t group = context.node().attributes.get_int("group");
   if (group < 1) context.fail("expected a 'group' of at least 1, found " + std::to_string(group));
   return group;
+}
+
+void check_channels(const InferContext& context, const Shape& input, const Shape& weights) {
+  const int64_t group = group_of(context);
+  if (weights[1] == Dim(0)) {
+    context.fail_input(1, "expected at least 1 channel, found " + text(weights));
+  }
+  if (weights[0].is_known() && weights[0].value() % group != 0) {
+    context.fail_input(1, "expected output channels in " + std::to_string(group) +
+                              " equal groups, found " + text(weights));
+  }
+  if (!input[1].is_known() || !weights[1].is_known()) return;
+  if (input[1] != multiply(weights[1], group)) {
+    context.fail_input(1, "expected weights over " + input[1].text() + " / " +
+                              std::to_string(group) + " channels as input 'X' (" + text(input) +
+                              ") and 'group' say, found " + text(weights));
+  }
 }
 
 std::optional<std::vector<int64_t>> kernel_of(const InferContext& context, const Shape& weights) {

@@ -1,4 +1,4 @@
-// Shared by Conv and ConvTranspose: inputs X [N, C, D1, ...], W and B, the attributes, and the
+// Shared by Conv, ConvTranspose and DeformConv: inputs X [N, C, D1, ...], W and B, the attributes, and the
 // matrix product that implements both. window.h has the geometry.
 #pragma once
 
@@ -22,6 +22,10 @@ void check_ranks(const InferContext& context, const Shape& input, const Shape& w
 
 // The attribute 'group'; fail()s if it is less than 1.
 int64_t group_of(const InferContext& context);
+
+// fail()s unless the channels of W, [output channels, channels per group, ...], agree with those of
+// X and with 'group'.
+void check_channels(const InferContext& context, const Shape& input, const Shape& weights);
 
 // The kernel's size: kernel_shape if given, else that of the weights; nullopt if neither is known.
 // fail()s if they differ.

@@ -81,7 +81,9 @@ AxisLengths read_lengths(const Node& node, std::string_view attribute, size_t le
 }
 
 AutoPad read_auto_pad(const Node& node) {
-  const std::string& word = node.attributes.get_string("auto_pad");
+  const std::string* given = node.attributes.find_string("auto_pad");
+  if (given == nullptr) return AutoPad::NotSet;
+  const std::string& word = *given;
   if (word == "NOTSET" || word.empty()) return AutoPad::NotSet;
   if (word == "SAME_UPPER") return AutoPad::SameUpper;
   if (word == "SAME_LOWER") return AutoPad::SameLower;
