@@ -16,16 +16,21 @@ void infer_signal_window(InferContext& context) {
   context.set_output(0, type, Shape{size.value_or(unknown_dim(context, 0, 0))});
 }
 
-// A window is constant - first * cos(t) + second * cos(2 t) with t = 2 pi index / length.
+// A window is constant - first * cos(t) + second * cos(2 t) with t = 2 pi index / length. The three
+// coefficients add up to 1.
 struct WindowTerms {
-  double constant = 0;
   double first = 0;
   double second = 0;
+
+  // In a form that is exact in the middle, where the window is 1: integers are truncated.
+  double at(double angle) const {
+    return 1 - first * (1 + std::cos(angle)) - second * (1 - std::cos(2 * angle));
+  }
 };
 
-constexpr WindowTerms kHann = {0.5, 0.5, 0};
-constexpr WindowTerms kHamming = {25.0 / 46, 21.0 / 46, 0};
-constexpr WindowTerms kBlackman = {0.42, 0.5, 0.08};
+constexpr WindowTerms kHann = {0.5, 0};
+constexpr WindowTerms kHamming = {21.0 / 46, 0};
+constexpr WindowTerms kBlackman = {0.5, 0.08};
 
 // The index runs from 0 to the length, which is 1 less than the size for symmetric windows. A
 // symmetric window of one element is 0 / 0, as in ONNX's definition.
@@ -41,9 +46,7 @@ void run_signal_window(const KernelCall& call) {
     call.pool.parallel_for(size, kElementGrain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         const double angle = 2 * std::numbers::pi * (static_cast<double>(index) / length);
-        const double value =
-            kTerms.constant - kTerms.first * std::cos(angle) + kTerms.second * std::cos(2 * angle);
-        target[index] = from_double<T>(value);
+        target[index] = from_double<T>(kTerms.at(angle));
       }
     });
   });

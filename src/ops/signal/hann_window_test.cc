@@ -43,6 +43,10 @@ TEST(SignalWindows, HaveTheTypeOfTheAttribute) {
     return run_op("HannWindow", 17, attributes_of({{"output_datatype", type}}), {ints({}, {4})})[0];
   };
   EXPECT_THAT(bytes(typed_window(2)), ElementsAre(0, 0, 1, 0));
+  for (const char* op : {"HammingWindow", "BlackmanWindow"}) {
+    const auto given = attributes_of({{"output_datatype", 7}});
+    EXPECT_THAT(integers(run_op(op, 17, given, {ints({}, {6})})[0]), ElementsAre(0, 0, 0, 1, 0, 0));
+  }
   EXPECT_THAT(integers(typed_window(7)), ElementsAre(0, 0, 1, 0));
   EXPECT_EQ(typed_window(10).type(), DataType::Float16);
   EXPECT_NEAR(typed_window(11).as<double>()[1], 0.5, 1e-15);
