@@ -49,6 +49,14 @@ constexpr ErrorBound kSampled = {
     .terms = 16,
     .inputs = 8,
     .source = "weighted sums of few elements, at positions that are rounded"};
+constexpr ErrorBound kCosines = {
+    .ulps = 1, .absolute = 4, .source = "a sum of cosines, which cancels near the ends"};
+constexpr ErrorBound kFourier = {
+    .ulps = 4, .inputs = 8, .source = "each result is a sum of all inputs times roots of unity"};
+constexpr ErrorBound kFactors = {
+    .ulps = 4, .inputs = 2, .source = "each factor may be rounded once"};
+constexpr ErrorBound kNorm = {.ulps = 16,
+                              .source = "pow() and its inverse around a sum of magnitudes"};
 
 struct BoundRow {
   std::string_view op;
@@ -68,6 +76,7 @@ constexpr std::array kRows = {
     BoundRow{"Atanh", {.ulps = 6, .source = "log1p() of a quotient that is rounded"}},
     BoundRow{"AveragePool", kSum},
     BoundRow{"BatchNormalization", kNormalized},
+    BoundRow{"BlackmanWindow", kCosines},
     BoundRow{"Cast", kRounded},
     BoundRow{"CastLike", kRounded},
     BoundRow{"Celu", kTail},
@@ -76,9 +85,13 @@ constexpr std::array kRows = {
     BoundRow{"ConvTranspose", kProducts},
     BoundRow{"Cos", kFunction},
     BoundRow{"Cosh", kFunction},
+    BoundRow{"CumProd", kFactors},
     BoundRow{"CumSum", kSum},
     BoundRow{"DeformConv", {.ulps = 1, .terms = 16, .inputs = 8, .source = kSampled.source}},
+    BoundRow{"DFT", kFourier},
     BoundRow{"DequantizeLinear", kRounded},
+    BoundRow{"Det",
+             {.ulps = 4, .inputs = 16, .source = "Higham, 9.3: LU decomposition with pivoting"}},
     BoundRow{"Div", kRounded},
     BoundRow{"DynamicQuantizeLinear", kTwoRoundings},
     BoundRow{"Einsum", kProducts},
@@ -90,7 +103,10 @@ constexpr std::array kRows = {
     BoundRow{"Gemm", kProducts},
     BoundRow{"GlobalAveragePool", kSum},
     BoundRow{"GridSample", kSampled},
+    BoundRow{"GlobalLpPool", kNorm},
     BoundRow{"GroupNormalization", kNormalized},
+    BoundRow{"HammingWindow", kCosines},
+    BoundRow{"HannWindow", kCosines},
     BoundRow{"HardSigmoid", kLine},
     BoundRow{"HardSwish", {.ulps = 2, .inputs = 2, .source = kLine.source}},
     BoundRow{"InstanceNormalization", kNormalized},
@@ -100,8 +116,12 @@ constexpr std::array kRows = {
     BoundRow{"LeakyRelu", kRounded},
     BoundRow{"Log", kFunction},
     BoundRow{"LogSoftmax", kLogarithmOfSum},
+    BoundRow{"LpNormalization", kNorm},
+    BoundRow{"LpPool", kNorm},
     BoundRow{"MatMul", kProducts},
     BoundRow{"Mean", kSum},
+    BoundRow{"MeanVarianceNormalization", kNormalized},
+    BoundRow{"MelWeightMatrix", kRounded},
     BoundRow{"Mish", {.ulps = 6, .inputs = 1, .source = kTail.source}},
     BoundRow{"Mul", kRounded},
     BoundRow{"PRelu", kRounded},
@@ -115,11 +135,12 @@ constexpr std::array kRows = {
              {.ulps = 4, .inputs = 4, .absolute = 4, .source = kLogarithmOfSum.source}},
     BoundRow{"ReduceLogSumExp", kLogarithmOfSum},
     BoundRow{"ReduceMean", kSum},
-    BoundRow{"ReduceProd", {.ulps = 4, .inputs = 2, .source = "each factor may be rounded once"}},
+    BoundRow{"ReduceProd", kFactors},
     BoundRow{"ReduceSum", kSum},
     BoundRow{"ReduceSumSquare", kSumOfMagnitudes},
     BoundRow{"Resize", {.ulps = 2, .terms = 12, .source = "weighted sums of few elements"}},
     BoundRow{"RoiAlign", kSampled},
+    BoundRow{"STFT", kFourier},
     BoundRow{"ScatterElements", kSum},
     BoundRow{"ScatterND", kSum},
     BoundRow{"Selu", kFunction},

@@ -1,6 +1,7 @@
 #include "ops/onnx_types.h"
 
 #include <map>
+#include <string>
 
 namespace tessera::ops {
 
@@ -52,6 +53,21 @@ int onnx_number_of(DataType type) {
     if (entry.type == type && type != DataType::Undefined) return static_cast<int>(number);
   }
   return 0;
+}
+
+DataType element_type_of(const InferContext& context, std::string_view name, TypeSet allowed) {
+  const int64_t number = context.node().attributes.get_int(name);
+  const OnnxType* found = find_onnx_type(number);
+  const std::string attribute = "attribute '" + std::string(name) + "': ";
+  if (found != nullptr && found->type == DataType::Undefined) {
+    context.fail_unsupported(attribute + "elements of " + found->name + " have no kernels");
+  }
+  if (found == nullptr || !allowed.contains(found->type)) {
+    context.fail(attribute + "expected the number of " + allowed.text() + ", found " +
+                 std::to_string(number) +
+                 (found == nullptr ? "" : " (" + std::string(found->name) + ")"));
+  }
+  return found->type;
 }
 
 }  // namespace tessera::ops

@@ -33,7 +33,7 @@ Attributes needed_attributes(const std::string& op) {
   if (op == "Concat") attributes.set("axis", int64_t{1});
   if (op == "DepthToSpace") attributes.set("blocksize", int64_t{2});
   if (op == "Einsum") attributes.set("equation", std::string("abcd->ad"));
-  if (op == "AveragePool" || op == "MaxPool") {
+  if (op == "AveragePool" || op == "LpPool" || op == "MaxPool") {
     attributes.set("kernel_shape", std::vector<int64_t>{2, 2});
   }
   return attributes;

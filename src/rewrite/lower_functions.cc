@@ -21,14 +21,8 @@ const FunctionLowering* lowering_of(const Node& node) {
   return nullptr;
 }
 
-int64_t onnx_number(DataType element) {
-  int64_t number = 1;
-  while (ops::find_onnx_type(number)->type != element) ++number;
-  return number;
-}
-
 ValueId cast(NodeBuilder& builder, ValueId id, DataType element) {
-  return builder.add("Cast", {id}, attribute_list({{"to", onnx_number(element)}}));
+  return builder.add("Cast", {id}, attribute_list({{"to", int64_t{ops::onnx_number_of(element)}}}));
 }
 
 // All inputs have known element types, and nothing is a state or a list.

@@ -54,15 +54,23 @@ void run_trilu(const KernelCall& call) {
 }  // namespace
 
 std::vector<Op> trilu_ops() {
-  return {{.name = "Trilu",
-           .versions = {14},
-           .inputs = {{"input", "T"}, {"k", "tensor(int64)", Arity::Optional}},
-           .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},
-           .attributes = {{"upper", AttributeKind::Int, int64_t{1}}},
-           .infer = infer_trilu,
-           .flops = no_flops,
-           .kernel = run_trilu}};
+  Op onnx = {.name = "Trilu",
+             .versions = {14},
+             .inputs = {{"input", "T"}, {"k", "tensor(int64)", Arity::Optional}},
+             .outputs = {{"output", "T"}},
+             .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},
+             .attributes = {{"upper", AttributeKind::Int, int64_t{1}}},
+             .infer = infer_trilu,
+             .flops = no_flops,
+             .kernel = run_trilu};
+  // ONNX Runtime had it before ONNX.
+  Op contributed = onnx;
+  contributed.domain = "com.microsoft";
+  contributed.versions = {1};
+  contributed.inputs[0].name = "X";
+  contributed.outputs[0].name = "Y";
+  contributed.type_variables[0].types = kAllTypes;
+  return {onnx, contributed};
 }
 
 }  // namespace tessera::ops

@@ -22,5 +22,13 @@ TEST(Trilu, RefusesVectors) {
   EXPECT_THAT(refusal("Trilu", 14, {}, {floats({1}, {1})}), HasSubstr("rank 2"));
 }
 
+TEST(Trilu, OfMicrosoftIsTheSame) {
+  const Node node = make_node(all_ops(), "Trilu", 1, attributes_of({{"upper", 0}}), {true, true}, 1,
+                              "com.microsoft");
+  ThreadPool pool(1);
+  const std::vector<Tensor> inputs = {floats({2, 2}, {1, 2, 3, 4}), ints({}, {-1})};
+  EXPECT_THAT(values(evaluate(all_ops().of(node), node, inputs, pool)[0]), ElementsAre(0, 0, 3, 0));
+}
+
 }  // namespace
 }  // namespace tessera::ops

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <random>
 #include <string>
 
 #include "ops/convert_elements.h"
 #include "ops/op.h"
+#include "ops/random/random_numbers.h"
 
 namespace tessera::ops {
 namespace {
@@ -54,19 +54,7 @@ double ratio_of(const KernelCall& call) {
 
 uint64_t seed_of(const KernelCall& call) {
   const int64_t* seed = call.node.attributes.find_int("seed");
-  if (seed != nullptr) return static_cast<uint64_t>(*seed);
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
-}
-
-// The random number in [0, 1) of one element: SplitMix64's output function (Steele, Lea, Flood
-// 2014) on the element's index, so that the result does not depend on threads.
-double uniform(uint64_t seed, int64_t index) {
-  uint64_t bits = seed + (static_cast<uint64_t>(index) + 1) * 0x9e3779b97f4a7c15ULL;
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebULL;
-  bits ^= bits >> 31;
-  return static_cast<double>(bits >> 11) * 0x1p-53;
+  return seed != nullptr ? static_cast<uint64_t>(*seed) : drawn_seed();
 }
 
 void drop(const KernelCall& call) {
@@ -84,7 +72,7 @@ void drop(const KernelCall& call) {
       convert_elements(input.type, static_cast<const std::byte*>(input.data) + start * size,
                        DataType::Float64, block.data(), count);
       for (int64_t index = 0; index < count; ++index) {
-        const bool is_kept = uniform(seed, start + index) >= ratio;
+        const bool is_kept = uniform_number(seed, start + index) >= ratio;
         double& element = block[static_cast<size_t>(index)];
         element = is_kept ? element * scale : 0;
         if (mask != nullptr) mask[start + index] = is_kept ? 1 : 0;

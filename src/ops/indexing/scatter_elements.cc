@@ -1,5 +1,6 @@
 // ScatterElements: a copy of the data in which every update replaces, or is combined with, the
-// element that its own index along one axis selects. gather_elements.cc is its inverse.
+// element that its own index along one axis selects. gather_elements.cc is its inverse. Scatter is
+// its older name.
 #include "ops/check_shape.h"
 #include "ops/index_reader.h"
 #include "ops/indexing/element_indices.h"
@@ -45,7 +46,17 @@ std::vector<Op> scatter_elements_ops() {
                           {"reduction", AttributeKind::String, std::string("none"), 16}},
            .infer = infer_scatter_elements,
            .flops = no_flops,
-           .kernel = run_scatter_elements}};
+           .kernel = run_scatter_elements},
+          {.name = "Scatter",
+           .versions = {9},
+           .inputs = {{"data", "T"}, {"indices", "Tind"}, {"updates", "T"}},
+           .outputs = {{"output", "T"}},
+           .type_variables = {{"T", kAllTypesAndStrings}, {"Tind", kIndexTypes}},
+           .attributes = {{"axis", AttributeKind::Int, int64_t{0}}},
+           .infer = infer_scatter_elements,
+           .flops = no_flops,
+           .kernel = run_scatter_elements,
+           .last_version = 10}};
 }
 
 }  // namespace tessera::ops

@@ -29,5 +29,13 @@ TEST(ScatterElements, RefusesWhatReachesOutside) {
               HasSubstr("the shape of the indices, 1x2, found 1x1"));
 }
 
+TEST(Scatter, IsTheOlderName) {
+  const Tensor data = floats({3, 2}, {0, 0, 0, 0, 0, 0});
+  const auto outputs =
+      run_op("Scatter", 10, {}, {data, ints({2, 2}, {1, 0, 2, -2}), floats({2, 2}, {1, 2, 3, 4})});
+  EXPECT_THAT(values(outputs[0]), ElementsAre(0, 2, 1, 4, 3, 0));
+  EXPECT_FALSE(version_in(*all_ops().find("", "Scatter"), 11));
+}
+
 }  // namespace
 }  // namespace tessera::ops

@@ -1,5 +1,5 @@
-// Softmax and LogSoftmax. Up to version 12, a row consists of all axes from `axis` on; from 13 on,
-// of `axis` alone.
+// Softmax, LogSoftmax and Hardmax. Up to version 12, a row consists of all axes from `axis` on;
+// from 13 on, of `axis` alone.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -65,8 +65,25 @@ void softmax_row(const T* input, T* output, int64_t length, int64_t stride) {
   }
 }
 
-template <bool kIsLog>
-void run_softmax(const KernelCall& call) {
+// 1 at the first largest element, where the first NaN counts as the largest, as in ArgMax.
+template <class T>
+void hardmax_row(const T* input, T* output, int64_t length, int64_t stride) {
+  using C = compute_t<T>;
+  int64_t best = 0;
+  for (int64_t index = 1; index < length; ++index) {
+    const C value = static_cast<C>(input[index * stride]);
+    const C largest = static_cast<C>(input[best * stride]);
+    if (std::isnan(largest)) break;
+    if (value > largest || std::isnan(value)) best = index;
+  }
+  for (int64_t index = 0; index < length; ++index) {
+    output[index * stride] = static_cast<T>(static_cast<C>(index == best ? 1 : 0));
+  }
+}
+
+// Calls compute(input, output, length, stride) for each row, in parallel.
+template <class Compute>
+void for_each_row(const KernelCall& call, const Compute& compute) {
   const TensorView& input = call.inputs[0];
   const Rows rows = rows_of(call.node, input.dims);
   if (input.elements == 0) return;
@@ -78,9 +95,22 @@ void run_softmax(const KernelCall& call) {
     call.pool.parallel_for(rows.outer * rows.stride, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t start = row / rows.stride * rows.length * rows.stride + row % rows.stride;
-        softmax_row<T, kIsLog>(source + start, target + start, rows.length, rows.stride);
+        compute(source + start, target + start, rows.length, rows.stride);
       }
     });
+  });
+}
+
+template <bool kIsLog>
+void run_softmax(const KernelCall& call) {
+  for_each_row(call, []<class T>(const T* input, T* output, int64_t length, int64_t stride) {
+    softmax_row<T, kIsLog>(input, output, length, stride);
+  });
+}
+
+void run_hardmax(const KernelCall& call) {
+  for_each_row(call, []<class T>(const T* input, T* output, int64_t length, int64_t stride) {
+    hardmax_row(input, output, length, stride);
   });
 }
 
@@ -90,7 +120,7 @@ int64_t softmax_flops(const Node& node, std::span<const Type> inputs,
   return 5 * flops_per_output(node, inputs, outputs);
 }
 
-Op softmax_op(const char* name, ReferenceKernel kernel) {
+Op softmax_op(const char* name, ReferenceKernel kernel, FlopsRule flops = softmax_flops) {
   return {.name = name,
           .versions = {1, 11, 13},
           .inputs = {{"input", "T"}},
@@ -100,14 +130,15 @@ Op softmax_op(const char* name, ReferenceKernel kernel) {
                          {"axis", AttributeKind::Int, int64_t{-1}, 13}},
           .traits = kRowWise,
           .infer = infer_softmax,
-          .flops = softmax_flops,
+          .flops = flops,
           .kernel = kernel};
 }
 
 }  // namespace
 
 std::vector<Op> softmax_ops() {
-  return {softmax_op("Softmax", run_softmax<false>), softmax_op("LogSoftmax", run_softmax<true>)};
+  return {softmax_op("Softmax", run_softmax<false>), softmax_op("LogSoftmax", run_softmax<true>),
+          softmax_op("Hardmax", run_hardmax, flops_per_output)};
 }
 
 }  // namespace tessera::ops

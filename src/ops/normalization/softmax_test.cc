@@ -35,5 +35,15 @@ TEST(Softmax, KeepsSymbolsOfItsInput) {
   EXPECT_EQ(outputs[0].type, Type::tensor(DataType::Float32, shape));
 }
 
+TEST(Hardmax, MarksTheFirstLargestOfEachRow) {
+  const Tensor input = floats({1, 2, 3}, {1, 3, 3, -kInfinity, -kInfinity, -kInfinity});
+  EXPECT_THAT(values(run_op("Hardmax", 13, {}, {input})[0]), ElementsAre(0, 1, 0, 1, 0, 0));
+  EXPECT_THAT(values(run_op("Hardmax", 11, {}, {input})[0]), ElementsAre(0, 1, 0, 0, 0, 0));
+  EXPECT_THAT(values(run_op("Hardmax", 13, attributes_of({{"axis", 1}}), {input})[0]),
+              ElementsAre(1, 1, 1, 0, 0, 0));
+  EXPECT_THAT(values(run_op("Hardmax", 13, {}, {floats({4}, {1, kNan, 9, kNan})})[0]),
+              ElementsAre(0, 1, 0, 0));
+}
+
 }  // namespace
 }  // namespace tessera::ops

@@ -24,20 +24,8 @@ double counted_taps(const WindowAxis& axis, int64_t output, bool counts_padding)
 
 template <class T>
 double window_sum(const T* channel, const Window& window, const std::array<int64_t, 3>& output) {
-  const TapRange planes = taps_inside(window[0], output[0]);
-  const TapRange rows = taps_inside(window[1], output[1]);
-  const TapRange columns = taps_inside(window[2], output[2]);
   CompensatedSum sum;
-  for (int64_t plane = planes.begin; plane < planes.end; ++plane) {
-    for (int64_t row = rows.begin; row < rows.end; ++row) {
-      const T* source = channel + (input_position(window[0], output[0], plane) * window[1].input +
-                                   input_position(window[1], output[1], row)) *
-                                      window[2].input;
-      for (int64_t column = columns.begin; column < columns.end; ++column) {
-        sum.add(to_double(source[input_position(window[2], output[2], column)]));
-      }
-    }
-  }
+  visit_window(channel, window, output, [&](T element) { sum.add(to_double(element)); });
   return sum.value();
 }
 

@@ -1,10 +1,11 @@
-// GlobalAveragePool and GlobalMaxPool: one number per channel.
+// GlobalAveragePool, GlobalMaxPool and GlobalLpPool: one number per channel.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "ops/compensated_sum.h"
 #include "ops/convert_element.h"
+#include "ops/lp_norm.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
@@ -41,8 +42,9 @@ double largest_of(std::span<const T> elements) {
   return largest;
 }
 
-template <bool kIsAverage>
-void run_global_pool(const KernelCall& call) {
+// Writes pooled(elements of a channel) for each channel.
+template <class Pooled>
+void pool_channels(const KernelCall& call, const Pooled& pooled) {
   const TensorView& input = call.inputs[0];
   const int64_t channels = call.outputs[0].elements;
   if (channels == 0) return;
@@ -56,10 +58,32 @@ void run_global_pool(const KernelCall& call) {
       for (int64_t channel = begin; channel < end; ++channel) {
         const auto elements =
             source.subspan(static_cast<size_t>(channel * length), static_cast<size_t>(length));
-        const double result = kIsAverage ? average_of(elements) : largest_of(elements);
-        target[static_cast<size_t>(channel)] = from_double<T>(result);
+        target[static_cast<size_t>(channel)] = from_double<T>(pooled(elements));
       }
     });
+  });
+}
+
+void run_global_average_pool(const KernelCall& call) {
+  pool_channels(call, [](const auto& elements) { return average_of(elements); });
+}
+
+void run_global_max_pool(const KernelCall& call) {
+  pool_channels(call, [](const auto& elements) { return largest_of(elements); });
+}
+
+void infer_global_lp_pool(InferContext& context) {
+  check_lp_order(context);
+  infer_global_pool(context);
+}
+
+void run_global_lp_pool(const KernelCall& call) {
+  const int64_t p = call.node.attributes.get_int("p");
+  pool_channels(call, [&](const auto& elements) {
+    const auto visit_elements = [&](const auto& visit) {
+      for (const auto element : elements) visit(to_double(element));
+    };
+    return lp_norm(visit_elements, p);
   });
 }
 
@@ -83,8 +107,12 @@ Op global_pool_op(const char* name, uint32_t traits, ReferenceKernel kernel) {
 }  // namespace
 
 std::vector<Op> global_pool_ops() {
-  return {global_pool_op("GlobalAveragePool", kBoundsMagnitude, run_global_pool<true>),
-          global_pool_op("GlobalMaxPool", kNoTrait, run_global_pool<false>)};
+  Op lp = global_pool_op("GlobalLpPool", kBoundsMagnitude, run_global_lp_pool);
+  lp.versions = {2, 22};
+  lp.attributes = {{"p", AttributeKind::Int, int64_t{2}}};
+  lp.infer = infer_global_lp_pool;
+  return {global_pool_op("GlobalAveragePool", kBoundsMagnitude, run_global_average_pool),
+          global_pool_op("GlobalMaxPool", kNoTrait, run_global_max_pool), lp};
 }
 
 }  // namespace tessera::ops

@@ -1,4 +1,5 @@
-// Shared by MaxPool and AveragePool: the shape rule, the work and the iteration over outputs.
+// Shared by MaxPool, AveragePool and LpPool: the shape rule, the work and the iteration over
+// outputs.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +21,25 @@ int64_t pool_flops(const Node& node, std::span<const Type> inputs, std::span<con
 // The input position that `tap` of `output` reads; inside the input only for taps_inside().
 inline int64_t input_position(const WindowAxis& axis, int64_t output, int64_t tap) {
   return output * axis.stride + tap * axis.dilation - axis.pad_begin;
+}
+
+// Calls visit(element) for every element of `channel` that the window of `output` reads.
+template <class T, class Visit>
+void visit_window(const T* channel, const Window& window, const std::array<int64_t, 3>& output,
+                  const Visit& visit) {
+  const TapRange planes = taps_inside(window[0], output[0]);
+  const TapRange rows = taps_inside(window[1], output[1]);
+  const TapRange columns = taps_inside(window[2], output[2]);
+  for (int64_t plane = planes.begin; plane < planes.end; ++plane) {
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      const T* source = channel + (input_position(window[0], output[0], plane) * window[1].input +
+                                   input_position(window[1], output[1], row)) *
+                                      window[2].input;
+      for (int64_t column = columns.begin; column < columns.end; ++column) {
+        visit(source[input_position(window[2], output[2], column)]);
+      }
+    }
+  }
 }
 
 // Calls visit(channel, index, output) for every output of `channels` channels (batch times

@@ -1,4 +1,4 @@
-// CumSum: running sums along one axis.
+// CumSum and CumProd: running sums and products along one axis.
 #include <type_traits>
 
 #include "ops/compensated_sum.h"
@@ -10,7 +10,7 @@
 namespace tessera::ops {
 namespace {
 
-void infer_cum_sum(InferContext& context) {
+void infer_accumulation(InferContext& context) {
   const Shape* shape = context.shape(0);
   const auto axis = integer_list(context, 1);
   if (axis && axis->size() != 1) {
@@ -46,19 +46,36 @@ class RunningSum {
   A sum_ = 0;
 };
 
-// The running sums of `length` elements, `stride` apart; a negative stride runs backwards.
-template <class T>
-void sum_line(const T* input, T* output, int64_t length, int64_t stride, bool is_exclusive) {
+template <class A>
+class RunningProduct {
+ public:
+  A value() const { return product_; }
+  void add(A x) { product_ *= x; }
+
+ private:
+  A product_ = 1;
+};
+
+template <class A, bool kIsProduct>
+using Running = std::conditional_t<
+    kIsProduct, RunningProduct<A>,
+    std::conditional_t<std::is_same_v<A, double>, CompensatedSum, RunningSum<A>>>;
+
+// The running sums or products of `length` elements, `stride` apart; a negative stride runs
+// backwards.
+template <class T, bool kIsProduct>
+void accumulate_line(const T* input, T* output, int64_t length, int64_t stride, bool is_exclusive) {
   using A = typename Accumulator<T>::type;
-  std::conditional_t<std::is_same_v<A, double>, CompensatedSum, RunningSum<A>> sum;
+  Running<A, kIsProduct> total;
   for (int64_t index = 0; index < length; ++index) {
-    const A before = sum.value();
-    sum.add(static_cast<A>(static_cast<compute_t<T>>(input[index * stride])));
-    output[index * stride] = static_cast<T>(is_exclusive ? before : sum.value());
+    const A before = total.value();
+    total.add(static_cast<A>(static_cast<compute_t<T>>(input[index * stride])));
+    output[index * stride] = static_cast<T>(is_exclusive ? before : total.value());
   }
 }
 
-void run_cum_sum(const KernelCall& call) {
+template <bool kIsProduct>
+void run_accumulation(const KernelCall& call) {
   const TensorView& input = call.inputs[0];
   if (input.elements == 0) return;
   const auto axis = static_cast<size_t>(index_at(call, call.inputs[1], 0, input.rank()));
@@ -77,8 +94,8 @@ void run_cum_sum(const KernelCall& call) {
       for (int64_t line = begin; line < end; ++line) {
         int64_t start = line / stride * length * stride + line % stride;
         if (is_reverse) start += (length - 1) * stride;
-        sum_line<T>(source + start, target + start, length, is_reverse ? -stride : stride,
-                    is_exclusive);
+        accumulate_line<T, kIsProduct>(source + start, target + start, length,
+                                       is_reverse ? -stride : stride, is_exclusive);
       }
     });
   };
@@ -99,19 +116,25 @@ void run_cum_sum(const KernelCall& call) {
 constexpr TypeSet kSummedTypes =
     TypeSet{DataType::Int32, DataType::Int64, DataType::UInt32, DataType::UInt64} | kFloatTypes;
 
+Op accumulation_op(const char* name, std::vector<int> versions, uint32_t traits,
+                   ReferenceKernel kernel) {
+  return {.name = name,
+          .versions = std::move(versions),
+          .inputs = {{"x", "T"}, {"axis", "T2"}},
+          .outputs = {{"y", "T"}},
+          .type_variables = {{"T", kSummedTypes}, {"T2", kIndexTypes}},
+          .attributes = {{"exclusive", AttributeKind::Int, int64_t{0}},
+                         {"reverse", AttributeKind::Int, int64_t{0}}},
+          .traits = traits,
+          .infer = infer_accumulation,
+          .kernel = std::move(kernel)};
+}
+
 }  // namespace
 
 std::vector<Op> cum_sum_ops() {
-  return {{.name = "CumSum",
-           .versions = {11, 14},
-           .inputs = {{"x", "T"}, {"axis", "T2"}},
-           .outputs = {{"y", "T"}},
-           .type_variables = {{"T", kSummedTypes}, {"T2", kIndexTypes}},
-           .attributes = {{"exclusive", AttributeKind::Int, int64_t{0}},
-                          {"reverse", AttributeKind::Int, int64_t{0}}},
-           .traits = kBoundsMagnitude,
-           .infer = infer_cum_sum,
-           .kernel = run_cum_sum}};
+  return {accumulation_op("CumSum", {11, 14}, kBoundsMagnitude, run_accumulation<false>),
+          accumulation_op("CumProd", {26}, kNoTrait, run_accumulation<true>)};
 }
 
 }  // namespace tessera::ops
