@@ -116,8 +116,13 @@ void run_conv(const KernelCall& call) {
 }
 
 std::optional<Shape> convolution_shape(const InferContext& context, size_t input, size_t weights) {
+  return convolution_shape(context, context.input(input), weights);
+}
+
+std::optional<Shape> convolution_shape(const InferContext& context, const InferInput& input,
+                                       size_t weights) {
   static const Op kConv = convolution_op();
-  const std::array inputs = {context.input(input), context.input(weights)};
+  const std::array inputs = {input, context.input(weights)};
   InferContext convolution(kConv, context.node(), inputs);
   infer_conv(convolution);
   return convolution.outputs()[0].type.shape;

@@ -29,6 +29,8 @@ double window_sum(const T* channel, const Window& window, const std::array<int64
   return sum.value();
 }
 
+}  // namespace
+
 void run_average_pool(const KernelCall& call) {
   if (call.outputs[0].elements == 0) return;
   const TensorView& input = call.inputs[0];
@@ -54,8 +56,6 @@ void run_average_pool(const KernelCall& call) {
         });
   });
 }
-
-}  // namespace
 
 std::vector<Op> average_pool_ops() {
   return {{.name = "AveragePool",

@@ -3,10 +3,13 @@
 namespace tessera::ops {
 
 std::optional<Shape> pooled_shape(const InferContext& context) {
+  return pooled_shape(context, context.shape(0));
+}
+
+std::optional<Shape> pooled_shape(const InferContext& context, const Shape* input) {
   const Node& node = context.node();
   const std::vector<int64_t>& kernel = node.attributes.get_ints("kernel_shape");
   const WindowAttributes window = read_window(node, kernel);
-  const Shape* input = context.shape(0);
   if (input == nullptr) return std::nullopt;
   check_spatial_rank(node, input->size());
   if (kernel.size() != input->size() - 2) {

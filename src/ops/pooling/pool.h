@@ -12,6 +12,11 @@ namespace tessera::ops {
 
 // The shape of the pooled input; nullopt if the input's rank is unknown. Throws InvalidModel.
 std::optional<Shape> pooled_shape(const InferContext& context);
+// The same for an input of another shape than the node has; null if its rank is unknown.
+std::optional<Shape> pooled_shape(const InferContext& context, const Shape* input);
+
+// The reference kernel of AveragePool.
+void run_average_pool(const KernelCall& call);
 
 Window pool_window(const KernelCall& call);
 

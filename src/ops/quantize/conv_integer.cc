@@ -1,8 +1,12 @@
-// ConvInteger and QLinearConv: convolutions of bytes.
+// ConvInteger and QLinearConv: convolutions of bytes. QLinearConv of com.microsoft may have the
+// channels of its feature maps, but not those of its weights, as the last axis.
 // https://onnx.ai/onnx/operators/onnx__QLinearConv.html
+#include <utility>
+
 #include "ops/check_shape.h"
 #include "ops/convolution/conv.h"
 #include "ops/convolution/convolution.h"
+#include "ops/quantize/channels_last.h"
 #include "ops/quantize/integer_product.h"
 #include "ops/quantize/quantization.h"
 
@@ -10,26 +14,42 @@ namespace tessera::ops {
 namespace {
 
 constexpr int64_t kChannelsOfWeights = 0;
-constexpr int64_t kChannelsOfOutput = 1;
 
 void infer_convolution(InferContext& context, size_t weights, size_t zero, size_t zeros_of_weights,
                        DataType type) {
   check_per_axis(context, zero, context.shape(0), std::nullopt);
   check_per_axis(context, zeros_of_weights, context.shape(weights), kChannelsOfWeights);
-  context.set_output(0, type, convolution_shape(context, 0, weights));
+  if (!is_channels_last(context.node())) {
+    return context.set_output(0, type, convolution_shape(context, 0, weights));
+  }
+  InferInput input = context.input(0);
+  if (input.type.shape) input.type.shape = channels_moved_first(*input.type.shape);
+  std::optional<Shape> shape = convolution_shape(context, input, weights);
+  if (shape) shape = channels_moved_last(*std::move(shape));
+  context.set_output(0, type, std::move(shape));
 }
 
 std::pmr::vector<double> convolution(const KernelCall& call, size_t weights, size_t zero,
                                      size_t zeros_of_weights) {
-  const std::pmr::vector<double> input = centred(call, 0, zero, std::nullopt);
+  std::pmr::vector<double> input = centred(call, 0, zero, std::nullopt);
+  const bool is_moved = is_channels_last(call.node);
+  std::pmr::vector<int64_t> dims(call.inputs[0].dims.begin(), call.inputs[0].dims.end(),
+                                 &call.scratch);
+  std::pmr::vector<int64_t> result_dims(call.outputs[0].dims.begin(), call.outputs[0].dims.end(),
+                                        &call.scratch);
+  if (is_moved) {
+    dims = channels_moved_first(dims, call.scratch);
+    result_dims = channels_moved_first(result_dims, call.scratch);
+    input = elements_moved_first(input, dims, call.scratch);
+  }
   const std::pmr::vector<double> filters =
       centred(call, weights, zeros_of_weights, kChannelsOfWeights);
   std::pmr::vector<double> sums(static_cast<size_t>(call.outputs[0].elements), &call.scratch);
-  const std::array inputs = {view_of(call.inputs[0].dims, input),
+  const std::array inputs = {view_of(dims, std::as_const(input)),
                              view_of(call.inputs[weights].dims, filters)};
-  const std::array outputs = {view_of(call.outputs[0].dims, sums)};
+  const std::array outputs = {view_of(result_dims, sums)};
   run_conv({call.node, inputs, outputs, call.pool, call.scratch});
-  return sums;
+  return is_moved ? elements_moved_last(sums, result_dims, call.scratch) : sums;
 }
 
 void infer_conv_integer(InferContext& context) {
@@ -49,24 +69,26 @@ void infer_quantized_conv(InferContext& context) {
 }
 
 void run_quantized_conv(const KernelCall& call) {
+  if (call.outputs[0].elements == 0) return;
   std::pmr::vector<double> sums = convolution(call, 3, 2, 5);
+  const std::span<const int64_t> dims = call.outputs[0].dims;
+  const size_t channel_axis = is_channels_last(call.node) ? dims.size() - 1 : 1;
   if (call.has_input(8)) {
     // Its scale is that of the products, its zero point 0.
     const std::span<const int32_t> bias = call.inputs[8].as<int32_t>();
-    const size_t plane =
-        sums.size() /
-        std::max<size_t>(1, static_cast<size_t>(call.outputs[0].dims[0] * call.outputs[0].dims[1]));
+    const auto plane = static_cast<size_t>(element_count(dims.subspan(channel_axis + 1)));
     for (size_t index = 0; index < sums.size(); ++index) {
       sums[index] += bias[index / plane % bias.size()];
     }
   }
   store_requantized(call, sums,
-                    {.left_scale = 1,
+                    {.dims = dims,
+                     .left_scale = 1,
                      .right_scale = 4,
                      .scale = 6,
                      .zero_point = 7,
                      .left_axis = std::nullopt,
-                     .right_axis = kChannelsOfOutput});
+                     .right_axis = static_cast<int64_t>(channel_axis)});
 }
 
 }  // namespace
@@ -96,7 +118,11 @@ std::vector<Op> conv_integer_ops() {
                                    {"TS", TypeSet{DataType::Float32}}};
   quantized_conv.infer = infer_quantized_conv;
   quantized_conv.kernel = run_quantized_conv;
-  return {integers, quantized_conv};
+  Op moved_conv = quantized_conv;
+  moved_conv.domain = "com.microsoft";
+  moved_conv.versions = {1};
+  moved_conv.attributes.push_back({"channels_last", AttributeKind::Int, int64_t{0}});
+  return {integers, quantized_conv, moved_conv};
 }
 
 }  // namespace tessera::ops

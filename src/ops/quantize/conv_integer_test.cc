@@ -40,5 +40,24 @@ TEST(QLinearConv, AddsTheBiasAndRoundsOnce) {
               ElementsAre(100, 105, 110, 99, 104, 109));
 }
 
+TEST(QLinearConv, TakesChannelsOnTheLastAxis) {
+  // Channels (1, 2, 3) and (10, 20, 30); the weights of two outputs, of one tap each.
+  const Tensor bias = Tensor::from<int32_t>(DataType::Int32, {2}, std::vector<int32_t>{5, 0});
+  const std::vector<Tensor> inputs = {unsigned_bytes({1, 3, 2}, {1, 10, 2, 20, 3, 30}),
+                                      scalar(1),
+                                      zero_point(0),
+                                      signed_bytes({2, 2, 1}, {1, 1, 2, -1}),
+                                      floats({2}, {1, 0.5F}),
+                                      signed_bytes({}, {0}),
+                                      scalar(1),
+                                      zero_point(20),
+                                      bias};
+  const Tensor y =
+      run_microsoft("QLinearConv", attributes_of({{"channels_last", 1}, {"strides", {2}}}), inputs)[0];
+  EXPECT_THAT(y.dims(), ElementsAre(1, 2, 2));
+  // 11 + 5 and 33 + 5; -8 / 2 and -24 / 2.
+  EXPECT_THAT(bytes(y), ElementsAre(36, 16, 58, 8));
+}
+
 }  // namespace
 }  // namespace tessera::ops

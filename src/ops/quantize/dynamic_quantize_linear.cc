@@ -13,17 +13,9 @@ void infer_dynamic(InferContext& context) {
 
 void run_dynamic(const KernelCall& call) {
   const std::span<const float> input = call.inputs[0].as<float>();
-  // The range contains 0, so that 0 is exact.
-  float lowest = 0;
-  float highest = 0;
-  for (const float number : input) {
-    lowest = std::min(lowest, number);
-    highest = std::max(highest, number);
-  }
-  constexpr float kSteps = 255;
-  // Zeros alone have any scale.
-  const float scale = lowest == highest ? 1 : (highest - lowest) / kSteps;
-  const auto zero = quantized<uint8_t>(-lowest / scale, 0);
+  const TensorScale range = range_scale(input);
+  const auto scale = static_cast<float>(range.scale);
+  const auto zero = static_cast<uint8_t>(range.zero_point);
   if (call.has_output(1)) call.outputs[1].as<float>()[0] = scale;
   if (call.has_output(2)) call.outputs[2].as<uint8_t>()[0] = zero;
   if (!call.has_output(0)) return;

@@ -7,18 +7,8 @@
 #include "ops/broadcast.h"
 #include "ops/convert_element.h"
 #include "ops/quantize/quantization.h"
-#include "ops/visit_type.h"
 
 namespace tessera::ops {
-namespace {
-
-template <class Visit>
-void visit_byte(DataType type, const Visit& visit) {
-  if (type == DataType::Int8) return visit(TypeTag<int8_t>{});
-  visit(TypeTag<uint8_t>{});
-}
-
-}  // namespace
 
 void check_per_axis(const InferContext& context, size_t zeros, const Shape* shape,
                     std::optional<int64_t> axis) {
@@ -92,6 +82,21 @@ void store_sums(const KernelCall& call, std::span<const double> sums) {
   });
 }
 
+void multiply_by_scales(const KernelCall& call, std::span<double> numbers,
+                        std::span<const int64_t> dims, size_t scales,
+                        std::optional<int64_t> axis) {
+  const std::pmr::vector<double> factors = to_doubles(call.inputs[scales], call.scratch);
+  const std::pmr::vector<int64_t> factor_dims =
+      per_axis_dims(call.inputs[scales], std::ssize(dims), axis, call.scratch);
+  const BroadcastLoop loop(dims, {factor_dims}, &call.scratch);
+  loop.for_each_run(0, std::ssize(numbers), [&](const BroadcastLoop::Run& run) {
+    for (int64_t index = 0; index < run.length; ++index) {
+      numbers[static_cast<size_t>(run.output + index)] *=
+          factors[static_cast<size_t>(run.inputs[0] + index * loop.step(0))];
+    }
+  });
+}
+
 void store_requantized(const KernelCall& call, std::span<const double> sums,
                        const Requantization& form) {
   const MutableTensorView& output = call.outputs[0];
@@ -99,12 +104,12 @@ void store_requantized(const KernelCall& call, std::span<const double> sums,
   const std::pmr::vector<double> left = scales(form.left_scale);
   const std::pmr::vector<double> right = scales(form.right_scale);
   const auto scale = static_cast<float>(scales(form.scale)[0]);
-  const auto rank = static_cast<int64_t>(output.dims.size());
+  const auto rank = static_cast<int64_t>(form.dims.size());
   const std::pmr::vector<int64_t> left_dims =
       per_axis_dims(call.inputs[form.left_scale], rank, form.left_axis, call.scratch);
   const std::pmr::vector<int64_t> right_dims =
       per_axis_dims(call.inputs[form.right_scale], rank, form.right_axis, call.scratch);
-  const BroadcastLoop loop(output.dims, {left_dims, right_dims}, &call.scratch);
+  const BroadcastLoop loop(form.dims, {left_dims, right_dims}, &call.scratch);
   const double zero = numbers_of(call.inputs[form.zero_point], call.scratch)[0];
   visit_byte(output.type, [&](auto tag) {
     using T = typename decltype(tag)::type;

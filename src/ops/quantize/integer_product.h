@@ -34,8 +34,9 @@ MutableTensorView view_of(std::span<const int64_t> dims, std::pmr::vector<double
 void store_sums(const KernelCall& call, std::span<const double> sums);
 
 // The scales of both factors and of the result, and its zero point, by input; the axes of the
-// output along which the factors may have several scales.
+// result along which the factors may have several scales.
 struct Requantization {
+  std::span<const int64_t> dims;  // of the result, as matrices if it is a product
   size_t left_scale;
   size_t right_scale;
   size_t scale;
@@ -43,6 +44,10 @@ struct Requantization {
   std::optional<int64_t> left_axis;
   std::optional<int64_t> right_axis;
 };
+
+// Multiplies `numbers`, a tensor of `dims`, by an input of scales.
+void multiply_by_scales(const KernelCall& call, std::span<double> numbers,
+                        std::span<const int64_t> dims, size_t scales, std::optional<int64_t> axis);
 
 // Sets the output of bytes to the sums, times left scale * right scale / scale.
 void store_requantized(const KernelCall& call, std::span<const double> sums,

@@ -88,5 +88,84 @@ TEST(QLinearMatMul, HasScalesByRowAndColumn) {
   EXPECT_THAT(bytes(run_op("QLinearMatMul", 21, {}, inputs)[0]), ElementsAre(6, 16, 6, 16));
 }
 
+TEST(QLinearMatMul, HasScalesByRowOfAProductWithAVector) {
+  const std::vector<Tensor> inputs = {unsigned_bytes({3, 2}, {1, 2, 3, 4, 5, 6}),
+                                      floats({3}, {1, 2, 3}),
+                                      unsigned_bytes({3}, {0, 1, 2}),
+                                      unsigned_bytes({2}, {1, 2}),
+                                      floats({}, {1}),
+                                      unsigned_bytes({}, {0}),
+                                      floats({}, {1}),
+                                      unsigned_bytes({}, {0})};
+  // Rows (1, 2), 2 * (2, 3) and 3 * (3, 4) times (1, 2).
+  EXPECT_THAT(bytes(run_op("QLinearMatMul", 10, {}, inputs)[0]), ElementsAre(5, 16, 33));
+}
+
+TEST(QLinearMatMul, RefusesScalesByColumnOfAVector) {
+  EXPECT_THAT(error_of(ErrorKind::InvalidModel,
+                       [] {
+                         infer_op("QLinearMatMul", 10, {},
+                                  {bytewise({3, 2}), floating({}), bytewise({}), bytewise({2}),
+                                   floating({2}), bytewise({}), floating({}), bytewise({})});
+                       }),
+              HasSubstr("'b_scale'"));
+}
+
+TEST(MatMulInteger16, IsExactAndWraps) {
+  const Tensor a = Tensor::from<uint16_t>(DataType::UInt16, {1, 3}, std::vector<uint16_t>{65535, 65535, 2});
+  const Tensor b = Tensor::from<int16_t>(DataType::Int16, {3, 1}, std::vector<int16_t>{-32768, 32767, 7});
+  // 65535 * -1 + 14.
+  EXPECT_THAT(run_microsoft("MatMulInteger16", {}, {a, b})[0].as<int32_t>(), ElementsAre(-65521));
+  const Tensor large = Tensor::from<uint16_t>(DataType::UInt16, {1, 1}, std::vector<uint16_t>{65535});
+  // 65535 squared is 2^32 - 131071.
+  const Tensor square = run_microsoft("MatMulInteger16", {}, {large, large})[0];
+  EXPECT_THAT(square.as<int32_t>(), ElementsAre(-131071));
+}
+
+// A is [[0, 1], [2, 3]] after its zero point, B [[1, -1], [0, 2]].
+std::vector<Tensor> float_product() {
+  return {unsigned_bytes({2, 2}, {5, 6, 7, 8}), signed_bytes({2, 2}, {2, 0, 1, 3}), scalar(0.5F),
+          scalar(0.25F), zero_point(5), signed_bytes({}, {1})};
+}
+
+TEST(MatMulIntegerToFloat, GivesRealNumbers) {
+  std::vector<Tensor> inputs = float_product();
+  EXPECT_THAT(values(run_microsoft("MatMulIntegerToFloat", {}, inputs)[0]),
+              ElementsAre(0, 0.25F, 0.25F, 0.5F));
+  inputs[3] = floats({2}, {0.25F, 2});
+  inputs.push_back(floats({1, -1}));
+  EXPECT_THAT(values(run_microsoft("MatMulIntegerToFloat", {}, inputs)[0]),
+              ElementsAre(1, 1, 1.25F, 3));
+}
+
+TEST(MatMulIntegerToFloat, HasScalesByColumnOfBothFactors) {
+  std::vector<Tensor> inputs = float_product();
+  inputs[2] = floats({2}, {1, 2});
+  inputs[4] = unsigned_bytes({2}, {5, 4});
+  inputs[3] = scalar(1);
+  // A is [[0, 2 * 2], [2, 2 * 4]].
+  EXPECT_THAT(values(run_microsoft("MatMulIntegerToFloat", {}, inputs)[0]), ElementsAre(0, 8, 2, 14));
+}
+
+TEST(MatMulIntegerToFloat, RefusesABiasThatDoesNotFit) {
+  EXPECT_THAT(microsoft_refusal("MatMulIntegerToFloat", {},
+                                {bytewise({2, 3}), bytewise({3, 4}), floating({}), floating({4}),
+                                 bytewise({}), bytewise({}), floating({3})}),
+              HasSubstr("'bias'"));
+  EXPECT_THAT(microsoft_refusal("MatMulIntegerToFloat", {},
+                                {bytewise({2, 3}), bytewise({3, 4}), floating({2}), floating({})}),
+              HasSubstr("'a_scale'"));
+}
+
+TEST(DynamicQuantizeMatMul, RoundsTheLeftFactor) {
+  // The range [-1, 254] has the scale 1 and the zero point 1.
+  const Tensor y = run_microsoft("DynamicQuantizeMatMul", {},
+                                 {floats({1, 4}, {-1, 254, 2.5F, 3.5F}),
+                                  signed_bytes({4, 1}, {1, 0, 10, 100}), scalar(0.5F), Tensor(),
+                                  floats({7})})[0];
+  // (-1 + 20 + 400) / 2 + 7
+  EXPECT_THAT(values(y), ElementsAre(216.5F));
+}
+
 }  // namespace
 }  // namespace tessera::ops

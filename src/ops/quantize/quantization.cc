@@ -95,4 +95,44 @@ ScaleLoop scales_of(const KernelCall& call) {
           block_of(call.node)};
 }
 
+void check_one_element(const InferContext& context, size_t index) {
+  const Shape* const given = context.has_input(index) ? context.shape(index) : nullptr;
+  if (given == nullptr || given->empty()) return;
+  const Dim& length = given->front();
+  if (given->size() == 1 && (!length.is_known() || length == Dim(1))) return;
+  context.fail_input(index, "expected one element, found shape [" + text(*given) + "]");
+}
+
+void check_tensor_scale(const InferContext& context, size_t scale, size_t zero_point) {
+  check_one_element(context, scale);
+  check_one_element(context, zero_point);
+}
+
+int64_t zero_point_of(const KernelCall& call, size_t zero_point) {
+  int64_t zero = 0;
+  if (!call.has_input(zero_point)) return zero;
+  visit_byte(call.inputs[zero_point].type, [&](auto tag) {
+    zero = call.inputs[zero_point].as<typename decltype(tag)::type>()[0];
+  });
+  return zero;
+}
+
+TensorScale tensor_scale_of(const KernelCall& call, size_t scale, size_t zero_point) {
+  return {call.inputs[scale].as<float>()[0], zero_point_of(call, zero_point)};
+}
+
+TensorScale range_scale(std::span<const float> numbers) {
+  // The range contains 0, so that 0 is exact.
+  float lowest = 0;
+  float highest = 0;
+  for (const float number : numbers) {
+    lowest = std::min(lowest, number);
+    highest = std::max(highest, number);
+  }
+  constexpr float kSteps = 255;
+  // Zeros alone have any scale.
+  const float scale = lowest == highest ? 1 : (highest - lowest) / kSteps;
+  return {scale, quantized<uint8_t>(-lowest / scale, 0)};
+}
+
 }  // namespace tessera::ops

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory_resource>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "ops/op.h"
+#include "ops/visit_type.h"
 
 namespace tessera::ops {
 
@@ -89,5 +91,62 @@ T quantized(double number, T zero_point) {
   constexpr IntegerRange kRange = {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
   return static_cast<T>(quantized_in(kRange, number, zero_point));
 }
+
+// Calls visit(TypeTag<T>{}) for int8 or uint8.
+template <class Visit>
+void visit_byte(DataType type, const Visit& visit) {
+  if (type == DataType::Int8) return visit(TypeTag<int8_t>{});
+  visit(TypeTag<uint8_t>{});
+}
+
+// The scale and the zero point of a whole tensor.
+struct TensorScale {
+  double scale = 1;
+  int64_t zero_point = 0;
+
+  double real_of(int64_t integer) const {
+    return static_cast<double>(integer - zero_point) * scale;
+  }
+  template <class T>
+  T integer_of(double real) const {
+    return quantized<T>(real / scale, static_cast<T>(zero_point));
+  }
+};
+
+// fail_input()s unless the input, which may be left out, is a scalar or a list of one element.
+void check_one_element(const InferContext& context, size_t index);
+// The same for a scale and a zero point.
+void check_tensor_scale(const InferContext& context, size_t scale, size_t zero_point);
+// Reads a scale of float32 and a zero point of bytes, which is 0 if it is left out.
+TensorScale tensor_scale_of(const KernelCall& call, size_t scale, size_t zero_point);
+int64_t zero_point_of(const KernelCall& call, size_t zero_point);
+
+// Something for each byte: that for element x has the index static_cast<uint8_t>(x).
+template <class Value>
+using ByteTable = std::array<Value, 256>;
+
+template <class T, class Value, class Function>
+ByteTable<Value> byte_table(const Function& function) {
+  ByteTable<Value> table = {};
+  for (size_t index = 0; index < table.size(); ++index) {
+    table[index] = function(static_cast<T>(index));
+  }
+  return table;
+}
+
+template <class T>
+size_t table_index(T element) {
+  return static_cast<uint8_t>(element);
+}
+
+// The bytes that stand for the same real numbers with another scale.
+template <class T>
+ByteTable<T> requantization_table(const TensorScale& from, const TensorScale& to) {
+  return byte_table<T, T>(
+      [&](T element) { return to.integer_of<T>(from.real_of(element)); });
+}
+
+// The dynamic quantisation of float32 numbers as uint8: the range of the numbers and 0.
+TensorScale range_scale(std::span<const float> numbers);
 
 }  // namespace tessera::ops

@@ -1,5 +1,6 @@
-// QuantizeLinear and DequantizeLinear: real numbers as integers or small floats with scales and
-// zero points. https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html
+// QuantizeLinear and DequantizeLinear, of ONNX and of com.microsoft: real numbers as integers or
+// small floats with scales and zero points.
+// https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html
 #include <array>
 #include <string>
 
@@ -57,8 +58,10 @@ void infer_quantize(InferContext& context) {
   context.set_output(0, type, context.input(0).type.shape);
 }
 
-// The type of the quotient: that of the scale, if the node names none.
+// The type of the quotient: that of the scale, if the node names none. com.microsoft names none,
+// because before it had float16, quotients were float32.
 DataType precision_of(const Node& node, DataType scale) {
+  if (!node.domain.empty()) return DataType::Float32;
   const int64_t* const number = node.attributes.find_int("precision");
   const DataType type = number == nullptr || *number == 0 ? scale : find_onnx_type(*number)->type;
   return is_floating(type) ? type : DataType::Float32;
@@ -193,6 +196,7 @@ std::vector<AttributeSchema> attributes_of_quantization() {
 
 std::vector<Op> quantize_linear_ops() {
   constexpr TypeSet kRealTypes = kScaleTypes | TypeSet{DataType::Int32};
+  constexpr TypeSet kMicrosoftReals = {DataType::Float16, DataType::Float32};
   constexpr int kFirstFreeScale = 23;  // before, the scale has the type of the real numbers
   Op quantize = {
       .name = "QuantizeLinear",
@@ -220,7 +224,18 @@ std::vector<Op> quantize_linear_ops() {
       .infer = infer_dequantize,
       .kernel = run_dequantize};
   dequantize.attributes.push_back({"output_dtype", AttributeKind::Int, int64_t{0}, 23});
-  return {quantize, dequantize};
+  Op quantize_of_microsoft = quantize;
+  quantize_of_microsoft.inputs[1].type_variable = "T1";
+  quantize_of_microsoft.type_variables = {{"T1", kMicrosoftReals}, {"T2", kQuantizedTypes}};
+  Op dequantize_of_microsoft = dequantize;
+  dequantize_of_microsoft.outputs[0].type_variable = "T2";
+  dequantize_of_microsoft.type_variables[1].types = kMicrosoftReals;
+  for (Op* const op : {&quantize_of_microsoft, &dequantize_of_microsoft}) {
+    op->domain = "com.microsoft";
+    op->versions = {1};
+    op->attributes = {{"axis", AttributeKind::Int, std::nullopt}};
+  }
+  return {quantize, dequantize, quantize_of_microsoft, dequantize_of_microsoft};
 }
 
 }  // namespace tessera::ops

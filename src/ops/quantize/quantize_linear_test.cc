@@ -188,5 +188,33 @@ TEST(QuantizeLinear, RefusesScalesThatDoNotFit) {
   EXPECT_THAT(error(Shape{}, wrong), HasSubstr("attribute 'output_dtype'"));
 }
 
+TEST(QuantizeLinear, OfMicrosoftHasOneScaleOrOneForEachIndex) {
+  const Tensor x = floats({2, 2}, {1, 2, 3, 70000});
+  const Tensor zero = Tensor::from<uint16_t>(DataType::UInt16, {}, std::vector<uint16_t>{1});
+  EXPECT_THAT(run_microsoft("QuantizeLinear", {}, {x, scalar(1), zero})[0].as<uint16_t>(),
+              ElementsAre(2, 3, 4, 65535));
+  const Tensor zeros = Tensor::from<int16_t>(DataType::Int16, {2}, std::vector<int16_t>{0, 10});
+  EXPECT_THAT(run_microsoft("QuantizeLinear", attributes_of({{"axis", 0}}),
+                            {x, floats({0.5F, 1}), zeros})[0]
+                  .as<int16_t>(),
+              ElementsAre(2, 4, 13, 32767));
+}
+
+TEST(QuantizeLinear, OfMicrosoftDividesInFloat32) {
+  const auto half = [](float value) {
+    return Tensor::from<Float16>(DataType::Float16, {}, std::vector{Float16(value)});
+  };
+  // As float16, 10.05 is 10.0469 and 0.1 is 0.09998: the quotient is 100.49, as float16 100.5.
+  EXPECT_THAT(bytes(run_microsoft("QuantizeLinear", {}, {half(10.05F), half(0.1F)})[0]),
+              ElementsAre(100));
+}
+
+TEST(DequantizeLinear, OfMicrosoftTakes16Bits) {
+  const Tensor x = Tensor::from<int16_t>(DataType::Int16, {2}, std::vector<int16_t>{-32768, 9});
+  const Tensor zero = Tensor::from<int16_t>(DataType::Int16, {}, std::vector<int16_t>{1});
+  EXPECT_THAT(values(run_microsoft("DequantizeLinear", {}, {x, scalar(0.5F), zero})[0]),
+              ElementsAre(-16384.5F, 4));
+}
+
 }  // namespace
 }  // namespace tessera::ops

@@ -1,26 +1,16 @@
 // LSTM. Each step computes two small matrix products (input and state times their weights), then
 // the gates.
+#include "ops/recurrent/lstm.h"
+
 #include <algorithm>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "ops/check_shape.h"
 #include "ops/convert_element.h"
 #include "ops/op.h"
-#include "ops/recurrent/recurrence.h"
 
 namespace tessera::ops {
 namespace {
-
-// The order of the gates: input, output, forget, cell; of the peepholes: input, output, forget.
-constexpr const char* kLstmActivations[] = {"Sigmoid", "Tanh", "Tanh"};
-constexpr RecurrentKind kLstm = {.gates = 4, .states = 2, .activations = kLstmActivations};
-
-void infer_lstm(InferContext& context) {
-  const std::optional<Dim> hidden = infer_recurrence(context, kLstm);
-  if (hidden) check_shape(context, 7, {direction_count(context.node()), multiply(*hidden, 3)});
-}
 
 std::pmr::vector<double> peepholes_of(const KernelCall& call, const Recurrence& shape,
                                       int64_t direction) {
@@ -58,17 +48,36 @@ void apply_gates(const Recurrence& shape, Direction& direction, std::span<const 
   }
 }
 
-void run_lstm(const KernelCall& call) {
+void run_lstm_of_numbers(const KernelCall& call) {
+  run_lstm(call, [](std::span<double>) {});
+}
+
+int64_t lstm_flops(const Node& node, std::span<const Type> inputs, std::span<const Type>) {
+  return recurrence_flops(kLstm, node, inputs);
+}
+
+}  // namespace
+
+std::optional<Dim> infer_lstm(InferContext& context, const RecurrentKind& kind) {
+  std::optional<Dim> hidden = infer_recurrence(context, kind);
+  if (hidden) check_shape(context, 7, {direction_count(context.node()), multiply(*hidden, 3)});
+  return hidden;
+}
+
+void run_lstm(const KernelCall& call, FunctionRef<void(std::span<double> state)> prepare) {
   const bool couples_forget = call.node.attributes.get_int("input_forget") != 0;
   run_recurrence(call, kLstm, [&](const Recurrence& shape, Direction& direction) {
     add_biases(direction);
     const std::pmr::vector<double> peepholes = peepholes_of(call, shape, direction.index);
     const int64_t width = shape.gates * shape.hidden;
     std::pmr::vector<double> gates(static_cast<size_t>(shape.batch * width), &call.scratch);
+    std::pmr::vector<double> factors(direction.states[0].size(), &call.scratch);
     run_steps(call, shape, direction, [&](int64_t step) {
+      std::ranges::copy(direction.states[0], factors.begin());
+      prepare(factors);
       repeat_line(direction.input_bias, gates);
       add_input_product(call, shape, direction, step, gates);
-      add_state_product(call, shape, direction, direction.states[0], 0, shape.gates, gates);
+      add_state_product(call, shape, direction, factors, 0, shape.gates, gates);
       for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
         if (!shape.is_running(sequence, step)) continue;
         apply_gates(shape, direction, peepholes, couples_forget, sequence,
@@ -77,12 +86,6 @@ void run_lstm(const KernelCall& call) {
     });
   });
 }
-
-int64_t lstm_flops(const Node& node, std::span<const Type> inputs, std::span<const Type>) {
-  return recurrence_flops(kLstm, node, inputs);
-}
-
-}  // namespace
 
 std::vector<Op> lstm_ops() {
   constexpr Arity kOptional = Arity::Optional;
@@ -98,9 +101,9 @@ std::vector<Op> lstm_ops() {
            .outputs = {{"Y", "T", kOptional}, {"Y_h", "T", kOptional}, {"Y_c", "T", kOptional}},
            .type_variables = {{"T", kFloatTypes}, {"T1", {DataType::Int32}}},
            .attributes = std::move(attributes),
-           .infer = infer_lstm,
+           .infer = [](InferContext& context) { infer_lstm(context, kLstm); },
            .flops = lstm_flops,
-           .kernel = run_lstm}};
+           .kernel = run_lstm_of_numbers}};
 }
 
 }  // namespace tessera::ops

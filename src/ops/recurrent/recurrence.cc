@@ -154,18 +154,20 @@ const Shape* shape_of_rank(const InferContext& context, size_t index, size_t ran
 }
 
 // The size of the state, from R or the attribute.
-std::optional<Dim> hidden_size(const InferContext& context) {
+std::optional<Dim> hidden_size(const InferContext& context, const RecurrentKind& kind) {
   const int64_t* declared = context.node().attributes.find_int("hidden_size");
   const Shape* recurrent = shape_of_rank(context, 2, 3);
+  const size_t axis = kind.has_transposed_weights ? 1 : 2;
   if (declared != nullptr && *declared < 1) {
     context.fail("expected 'hidden_size' of at least 1, found " + std::to_string(*declared));
   }
   if (recurrent == nullptr) return declared ? std::optional(Dim(*declared)) : std::nullopt;
-  if (declared != nullptr && !can_be_equal({recurrent->back()}, {Dim(*declared)})) {
-    context.fail_input(2, "expected a last axis of " + std::to_string(*declared) +
+  if (declared != nullptr && !can_be_equal({(*recurrent)[axis]}, {Dim(*declared)})) {
+    const std::string which = kind.has_transposed_weights ? "second" : "last";
+    context.fail_input(2, "expected a " + which + " axis of " + std::to_string(*declared) +
                               " as 'hidden_size' says, found [" + text(*recurrent) + "]");
   }
-  return declared != nullptr ? Dim(*declared) : recurrent->back();
+  return declared != nullptr ? Dim(*declared) : (*recurrent)[axis];
 }
 
 // --- Kernel --------------------------------------------------------------------------------------
@@ -315,7 +317,7 @@ std::optional<Dim> infer_recurrence(InferContext& context, const RecurrentKind& 
     context.set_output(static_cast<size_t>(index), context.element(0));
   }
   const Shape* input = shape_of_rank(context, 0, 3);
-  const std::optional<Dim> hidden = hidden_size(context);
+  const std::optional<Dim> hidden = hidden_size(context, kind);
   if (input == nullptr || !hidden) return hidden;
   const bool is_batched = is_batch_first(context.node());
   const Dim steps = (*input)[is_batched ? 1 : 0];
@@ -325,8 +327,12 @@ std::optional<Dim> infer_recurrence(InferContext& context, const RecurrentKind& 
   const Dim width = multiply(*hidden, kind.gates);
   const Shape state =
       is_batched ? Shape{batch, directions, *hidden} : Shape{directions, batch, *hidden};
-  check_shape(context, 1, {directions, width, features});
-  check_shape(context, 2, {directions, width, *hidden});
+  const auto weights = [&](const Dim& depth) {
+    return kind.has_transposed_weights ? Shape{directions, depth, width}
+                                       : Shape{directions, width, depth};
+  };
+  check_shape(context, 1, weights(features));
+  check_shape(context, 2, weights(*hidden));
   check_shape(context, 3, {directions, multiply(width, 2)});
   check_shape(context, 4, {batch});
   context.set_output(0, context.element(0),

@@ -29,6 +29,7 @@ struct RecurrentKind {
   int64_t gates = 1;                         // W is [directions, gates * hidden, features]
   int64_t states = 1;                        // H alone, or H and C
   std::span<const char* const> activations;  // of one direction; used if the node names none
+  bool has_transposed_weights = false;       // W is [directions, features, gates * hidden]
 };
 
 // Checks attributes and shapes and sets all outputs. Returns the size of a state, if it is known.
