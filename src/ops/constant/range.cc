@@ -1,9 +1,11 @@
-// Range: start + index * delta, up to but not including limit.
+// Range: start + index * delta, up to but not including limit. That of com.microsoft may leave out
+// delta, which is 1 then.
 #include <cmath>
 #include <limits>
 #include <string>
 #include <type_traits>
 
+#include "ops/contrib/contrib.h"
 #include "ops/convert_elements.h"
 #include "ops/evaluate.h"
 #include "ops/shape_arithmetic.h"
@@ -13,9 +15,12 @@
 namespace tessera::ops {
 namespace {
 
+constexpr size_t kDelta = 2;
+
 // Input `index` as T; nullopt if it is not constant.
 template <class T>
 std::optional<T> scalar(const InferContext& context, size_t index) {
+  if (index == kDelta && !context.has_input(index)) return T{1};
   const Tensor* constant = context.constant(index);
   if (constant == nullptr) return std::nullopt;
   T value = 0;
@@ -60,6 +65,7 @@ Dim integer_count(const InferContext& context, int64_t start, int64_t limit, int
 
 // An integer input whose element is tracked or constant.
 std::optional<Dim> integer(const InferContext& context, size_t index) {
+  if (index == kDelta && !context.has_input(index)) return Dim(1);
   const auto& elements = context.elements(index);
   if (elements && elements->size() == 1) return elements->front();
   const auto value = scalar<int64_t>(context, index);
@@ -97,6 +103,7 @@ void set_range_elements(InferContext& context, const Dim& count) {
 void infer_range(InferContext& context) {
   DataType element = DataType::Undefined;
   for (size_t index = 0; index < 3; ++index) {
+    if (!context.has_input(index)) continue;
     if (element == DataType::Undefined) element = context.element(index);
     const Shape* shape = context.shape(index);
     if (shape == nullptr) continue;
@@ -122,7 +129,7 @@ void run_range(const KernelCall& call) {
       return static_cast<Number>(static_cast<compute_t<T>>(call.inputs[index].as<T>()[0]));
     };
     const Number start = number(0);
-    const Number delta = number(2);
+    const Number delta = call.has_input(kDelta) ? number(kDelta) : Number{1};
     T* elements = output.as<T>().data();
     call.pool.parallel_for(output.elements, kElementGrain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
@@ -138,15 +145,22 @@ void run_range(const KernelCall& call) {
 std::vector<Op> range_ops() {
   constexpr TypeSet kTypes =
       kFloatTypes | TypeSet{DataType::Int16, DataType::Int32, DataType::Int64};
-  return {{.name = "Range",
-           .versions = {11, 27},
-           .inputs = {{"start", "T"}, {"limit", "T"}, {"delta", "T"}},
-           .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kTypes}},
-           // ONNX computes 16-bit floats in float32 by default; here it is always double.
-           .attributes = {{"stash_type", AttributeKind::Int, int64_t{1}, 27}},
-           .infer = infer_range,
-           .kernel = run_range}};
+  Op range = {.name = "Range",
+              .versions = {11, 27},
+              .inputs = {{"start", "T"}, {"limit", "T"}, {"delta", "T"}},
+              .outputs = {{"output", "T"}},
+              .type_variables = {{"T", kTypes}},
+              // ONNX computes 16-bit floats in float32 by default; here it is always double.
+              .attributes = {{"stash_type", AttributeKind::Int, int64_t{1}, 27}},
+              .infer = infer_range,
+              .kernel = run_range};
+  Op older = range;
+  older.domain = kMicrosoftDomain;
+  older.versions = {1};
+  older.inputs.back().arity = Arity::Optional;
+  older.outputs.front().name = "Y";
+  older.attributes.clear();
+  return {range, older};
 }
 
 }  // namespace tessera::ops

@@ -91,14 +91,14 @@ void read_tap(const T* channel, const Window& window, int64_t tap, int64_t begin
       });
 }
 
-// A multiply-add for each tap and input channel of each output. The bias initialises the sum.
+}  // namespace
+
+// The bias initialises the sum.
 int64_t conv_flops(const Node&, std::span<const Type> inputs, std::span<const Type> outputs) {
   return convolution_flops(outputs[0], inputs[1]);
 }
 
-}  // namespace
-
-void run_conv(const KernelCall& call) {
+void run_conv(const KernelCall& call, FinishSums finish) {
   if (call.outputs[0].elements == 0) return;
   const Convolution conv = convolution_of(call);
   visit_floating(call.outputs[0].type, [&](auto tag) {
@@ -111,9 +111,11 @@ void run_conv(const KernelCall& call) {
       const T* source = weights + channel * depth + begin;
       for (int64_t index = 0; index < count; ++index) target[index] = to_double(source[index]);
     };
-    convolve<T>(call, conv, read_weights, read_tap<T>);
+    convolve<T>(call, conv, read_weights, read_tap<T>, finish);
   });
 }
+
+void run_conv(const KernelCall& call) { run_conv(call, kKeepSums); }
 
 std::optional<Shape> convolution_shape(const InferContext& context, size_t input, size_t weights) {
   return convolution_shape(context, context.input(input), weights);
@@ -121,8 +123,13 @@ std::optional<Shape> convolution_shape(const InferContext& context, size_t input
 
 std::optional<Shape> convolution_shape(const InferContext& context, const InferInput& input,
                                        size_t weights) {
-  static const Op kConv = convolution_op();
   const std::array inputs = {input, context.input(weights)};
+  return convolution_shape(context, inputs);
+}
+
+std::optional<Shape> convolution_shape(const InferContext& context,
+                                       std::span<const InferInput> inputs) {
+  static const Op kConv = convolution_op();
   InferContext convolution(kConv, context.node(), inputs);
   infer_conv(convolution);
   return convolution.outputs()[0].type.shape;
@@ -134,7 +141,7 @@ std::vector<Op> conv_ops() {
   conv.traits = kProduct | kConvolution | kBoundsMagnitude;
   conv.infer = infer_conv;
   conv.flops = conv_flops;
-  conv.kernel = run_conv;
+  conv.kernel = [](const KernelCall& call) { run_conv(call, kKeepSums); };
   return {conv};
 }
 

@@ -1,10 +1,15 @@
 // ConvTranspose: the gradient of a convolution. Each output gathers the inputs whose windows
-// contain it. conv.cc has the convolution itself.
+// contain it. conv.cc has the convolution itself. ConvTransposeWithDynamicPads of com.microsoft
+// takes the pads as an input.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "ops/check_shape.h"
+#include "ops/contrib/contrib.h"
 #include "ops/convolution/convolution.h"
+#include "ops/index_reader.h"
+#include "ops/shape_rules.h"
 #include "tessera/error.h"
 
 namespace tessera::ops {
@@ -17,11 +22,17 @@ struct TransposedAttributes {
   std::span<const int64_t> output_shape;  // empty if the model does not give it
 };
 
-TransposedAttributes read_transposed(const Node& node, std::span<const int64_t> kernel) {
+// `pads` are those of an input; empty: those of the attribute.
+TransposedAttributes read_transposed(const Node& node, std::span<const int64_t> kernel,
+                                     std::span<const int64_t> pads = {}) {
   const size_t rank = kernel.size();
   TransposedAttributes result;
   result.window = read_window(node, kernel);
   result.output_padding = read_lengths(node, "output_padding", rank, 0, 0);
+  if (!pads.empty()) {
+    result.window.pads_begin = {pads.first(rank), 0};
+    result.window.pads_end = {pads.subspan(rank), 0};
+  }
   if (node.attributes.has("output_shape")) {
     // Some exporters also list the batch and the channels, which are known from the input and the
     // weights.
@@ -110,21 +121,69 @@ void check_transposed_channels(const InferContext& context, const Shape& input,
   }
 }
 
-void infer_conv_transpose(InferContext& context) {
+// The batch and channels of the output; nullopt if a rank is unknown.
+std::optional<Shape> transposed_channels(const InferContext& context, size_t bias) {
   const Shape* input = context.shape(0);
   const Shape* weights = context.shape(1);
-  context.set_output(0, context.element(0));
-  if (input == nullptr || weights == nullptr) return;
+  if (input == nullptr || weights == nullptr) return std::nullopt;
   check_ranks(context, *input, *weights);
   check_transposed_channels(context, *input, *weights);
   const Dim channels = multiply((*weights)[1], context.node().attributes.get_int("group"));
-  check_shape(context, 2, {channels});
-  const std::optional<std::vector<int64_t>> kernel = kernel_of(context, *weights);
+  check_shape(context, bias, {channels});
+  return Shape{input->front(), channels};
+}
+
+void append_spatial(const InferContext& context, const TransposedAttributes& attributes,
+                    Shape& output) {
+  for (size_t axis = 0; axis + 2 < context.shape(0)->size(); ++axis) {
+    output.push_back(
+        transposed_output(context.node(), attributes, axis, (*context.shape(0))[axis + 2]));
+  }
+}
+
+void infer_conv_transpose(InferContext& context) {
+  context.set_output(0, context.element(0));
+  std::optional<Shape> output = transposed_channels(context, 2);
+  if (!output) return;
+  const std::optional<std::vector<int64_t>> kernel = kernel_of(context, *context.shape(1));
   if (!kernel) return;
-  const TransposedAttributes attributes = read_transposed(context.node(), *kernel);
-  Shape output = {(*input)[0], channels};
-  for (size_t axis = 0; axis + 2 < input->size(); ++axis) {
-    output.push_back(transposed_output(context.node(), attributes, axis, (*input)[axis + 2]));
+  append_spatial(context, read_transposed(context.node(), *kernel), *output);
+  context.set_output(0, context.element(0), std::move(output));
+}
+
+// The inputs of ConvTransposeWithDynamicPads.
+constexpr size_t kDynamicPads = 2;
+constexpr size_t kDynamicBias = 3;
+constexpr int64_t kMaxPad = INT32_MAX;  // as of the attribute
+
+// Zeros if the node leaves them out; nullopt if they are unknown.
+std::optional<std::vector<int64_t>> dynamic_pads(const InferContext& context, size_t axes) {
+  if (!context.has_input(kDynamicPads)) return std::vector<int64_t>(2 * axes, 0);
+  std::optional<std::vector<int64_t>> pads = integer_list(context, kDynamicPads);
+  if (!pads) return std::nullopt;
+  const auto is_pad = [](int64_t pad) { return pad >= 0 && pad <= kMaxPad; };
+  if (pads->size() != 2 * axes || !std::ranges::all_of(*pads, is_pad)) {
+    std::string found;
+    for (const int64_t pad : *pads) found += (found.empty() ? "" : ", ") + std::to_string(pad);
+    context.fail_input(kDynamicPads, "expected " + std::to_string(2 * axes) + " numbers from 0 to " +
+                                         std::to_string(kMaxPad) + ", found [" + found + "]");
+  }
+  return pads;
+}
+
+void infer_dynamic_pads(InferContext& context) {
+  context.set_output(0, context.element(0));
+  std::optional<Shape> output = transposed_channels(context, kDynamicBias);
+  if (!output) return;
+  const size_t axes = context.shape(0)->size() - 2;
+  const auto pads = dynamic_pads(context, axes);
+  const std::optional<std::vector<int64_t>> kernel = kernel_of(context, *context.shape(1));
+  if (pads && kernel) {
+    append_spatial(context, read_transposed(context.node(), *kernel, *pads), *output);
+  } else {
+    for (size_t axis = 0; axis < axes; ++axis) {
+      output->push_back(unknown_dim(context, 0, axis + 2));
+    }
   }
   context.set_output(0, context.element(0), std::move(output));
 }
@@ -169,7 +228,7 @@ void convolve_transposed(const KernelCall& call, const Convolution& conv) {
       target[step - begin] = to_double(source[channel * taps + step % taps]);
     }
   };
-  convolve<T>(call, conv, read_weights, gather_tap<T>);
+  convolve<T>(call, conv, read_weights, gather_tap<T>, kKeepSums);
 }
 
 // Computes one output: the sum over exactly those inputs that reach it.
@@ -222,14 +281,15 @@ void convolve_exactly(const KernelCall& call, const Convolution& conv) {
   });
 }
 
-void run_conv_transpose(const KernelCall& call) {
+// `pads` are those of an input, as of read_transposed().
+void run_transposed(const KernelCall& call, std::span<const int64_t> pads) {
   if (call.outputs[0].elements == 0) return;
   const auto weights = call.inputs[1].dims;
   Convolution conv = {.batch = call.inputs[0].dims[0],
                       .groups = call.node.attributes.get_int("group"),
                       .group_outputs = weights[1]};
   conv.group_inputs = weights[0] / conv.groups;
-  conv.window = transposed_window(call.node, read_transposed(call.node, weights.subspan(2)),
+  conv.window = transposed_window(call.node, read_transposed(call.node, weights.subspan(2), pads),
                                   call.inputs[0].dims.subspan(2));
   visit_floating(call.outputs[0].type, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -237,6 +297,15 @@ void run_conv_transpose(const KernelCall& call) {
         call.inputs[1].as<T>(), [](T weight) { return std::isfinite(to_double(weight)); });
     is_finite ? convolve_transposed<T>(call, conv) : convolve_exactly<T>(call, conv);
   });
+}
+
+void run_conv_transpose(const KernelCall& call) { run_transposed(call, {}); }
+
+void run_dynamic_pads(const KernelCall& call) {
+  const std::pmr::vector<int64_t> pads = integers_of(call, kDynamicPads);
+  std::array<TensorView, 3> inputs = {call.inputs[0], call.inputs[1]};
+  if (call.has_input(kDynamicBias)) inputs[2] = call.inputs[kDynamicBias];
+  run_transposed({call.node, inputs, call.outputs, call.pool, call.scratch}, pads);
 }
 
 // A multiply-add for each input, tap and output channel of its group.
@@ -255,7 +324,20 @@ std::vector<Op> conv_transpose_ops() {
   transposed.infer = infer_conv_transpose;
   transposed.flops = conv_transpose_flops;
   transposed.kernel = run_conv_transpose;
-  return {transposed};
+
+  Op dynamic = convolution_op();
+  dynamic.name = "ConvTransposeWithDynamicPads";
+  dynamic.domain = kMicrosoftDomain;
+  dynamic.versions = {1};
+  dynamic.inputs.insert(dynamic.inputs.begin() + 2, {"Pads", "tensor(int64)", Arity::Optional});
+  dynamic.type_variables.push_back({"tensor(int64)", kInt64Type});
+  std::erase_if(dynamic.attributes,
+                [](const AttributeSchema& attribute) { return attribute.name == "pads"; });
+  dynamic.attributes.push_back({"output_padding", AttributeKind::Ints, std::nullopt});
+  dynamic.infer = infer_dynamic_pads;
+  dynamic.flops = conv_transpose_flops;
+  dynamic.kernel = run_dynamic_pads;
+  return {transposed, dynamic};
 }
 
 }  // namespace tessera::ops

@@ -3,11 +3,16 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/threads/function_ref.h"
 #include "ops/convert_element.h"
+#include "ops/convert_elements.h"
+#include "ops/convolution/conv.h"
 #include "ops/convolution/window.h"
 #include "ops/matmul/matrix_product.h"
 #include "ops/op.h"
@@ -62,14 +67,17 @@ struct Convolution {
   Window window;
 };
 
+// The last step of ops that are not fused.
+inline constexpr auto kKeepSums = [](int64_t, std::span<double>) {};
+
 // For each batch item and group, computes [output channels, channels * taps] times [channels *
-// taps, outputs], adds the bias and stores the result. read_weights reads the left side along its
-// depth, as in MatrixOperand. read_tap(channel, window, tap, begin, count, target) reads the right
-// side: the elements of `channel` that kernel tap `tap` contributes to the outputs [begin, begin +
-// count).
+// taps, outputs], adds the bias, calls `finish` and stores the result. read_weights reads the left
+// side along its depth, as in MatrixOperand. read_tap(channel, window, tap, begin, count, target)
+// reads the right side: the elements of `channel` that kernel tap `tap` contributes to the outputs
+// [begin, begin + count).
 template <class T, class ReadWeights, class ReadTap>
 void convolve(const KernelCall& call, const Convolution& conv, const ReadWeights& read_weights,
-              const ReadTap& read_tap) {
+              const ReadTap& read_tap, FinishSums finish) {
   const T* input = call.inputs[0].as<T>().data();
   const T* bias = call.has_input(2) ? call.inputs[2].as<T>().data() : nullptr;
   T* output = call.outputs[0].as<T>().data();
@@ -86,9 +94,14 @@ void convolve(const KernelCall& call, const Convolution& conv, const ReadWeights
                          const double* sums) {
     const int64_t channel = which % conv.groups * conv.group_outputs + row;
     const double offset = bias == nullptr ? 0.0 : to_double(bias[channel]);
-    T* target = output + (which * conv.group_outputs + row) * columns + begin;
-    for (int64_t index = 0; index < count; ++index) {
-      target[index] = from_double<T>(sums[index] + offset);
+    const int64_t position = (which * conv.group_outputs + row) * columns + begin;
+    std::array<double, kConvertBlock> block;
+    for (int64_t done = 0; done < count; done += kConvertBlock) {
+      const auto length = static_cast<size_t>(std::min(kConvertBlock, count - done));
+      std::transform(sums + done, sums + done + length, block.begin(),
+                     [&](double sum) { return sum + offset; });
+      finish(position + done, std::span(block).first(length));
+      std::transform(block.begin(), block.begin() + length, output + position + done, from_double<T>);
     }
   };
   multiply_matrices<double>(call, {.count = conv.batch * conv.groups,

@@ -1,8 +1,10 @@
 // Pad: adds elements at both ends of the axes, or removes them if a pad is negative. The pads are
 // attributes until version 10 and inputs from 11 on; from 18 on they may apply to a subset of axes.
+// In com.microsoft they are an input, which may be a row of a matrix.
 #include <algorithm>
 #include <cstring>
 
+#include "ops/contrib/contrib.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
 #include "ops/shape_rules.h"
@@ -15,6 +17,10 @@ namespace {
 constexpr int kPadsInputVersion = 11;
 constexpr int kFirstWrapVersion = 19;
 constexpr int64_t kFill = -1;
+
+bool has_pads_input(const Node& node) {
+  return !node.domain.empty() || node.version >= kPadsInputVersion;
+}
 
 // The pads of one axis.
 struct Pads {
@@ -72,15 +78,23 @@ Dim padded_dim(const InferContext& context, const Dim& dim, const Pads& pads) {
   return padded;
 }
 
+// The elements of input 'pads'. com.microsoft also takes a matrix of one row.
+std::optional<std::vector<int64_t>> pads_input(const InferContext& context) {
+  const Shape* shape = context.shape(1);
+  const bool is_row = !context.node().domain.empty() && shape != nullptr && shape->size() == 2 &&
+                      (!shape->front().is_known() || shape->front() == Dim(1));
+  return is_row ? context.known_integers(1) : integer_list(context, 1);
+}
+
 // The pads of a node and their axes as far as the rule knows them; nullopt if something is unknown.
 std::optional<std::pmr::vector<Pads>> known_pads(const InferContext& context, int64_t rank) {
   std::optional<std::vector<int64_t>> pads;
   std::vector<int64_t> axes;
   int64_t count = rank;
-  if (context.version() < kPadsInputVersion) {
+  if (!has_pads_input(context.node())) {
     pads = context.node().attributes.get_ints("pads");
   } else {
-    pads = integer_list(context, 1);
+    pads = pads_input(context);
     if (context.has_input(3)) {
       const auto given = integer_list(context, 3);
       if (!given) return std::nullopt;
@@ -99,7 +113,7 @@ std::optional<std::pmr::vector<Pads>> known_pads(const InferContext& context, in
 void infer_pad(InferContext& context) {
   check_mode(context);
   const bool has_element = context.element(0) != DataType::Undefined;
-  if (context.version() < kPadsInputVersion && has_element &&
+  if (!has_pads_input(context.node()) && has_element &&
       !kFloatTypes.contains(context.element(0))) {
     context.fail_input(0, "expected " + kFloatTypes.text() + " before version 11, found " +
                               std::string(name(context.element(0))));
@@ -156,7 +170,7 @@ void run_pad(const KernelCall& call) {
   if (output.elements == 0) return;
   const Attributes& attributes = call.node.attributes;
   uint64_t fill = 0;  // zero has the same bits in every type
-  if (call.node.version < kPadsInputVersion) {
+  if (!has_pads_input(call.node)) {
     visit_floating(input.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T value = T(static_cast<compute_t<T>>(attributes.get_float("value")));
@@ -178,22 +192,28 @@ void run_pad(const KernelCall& call) {
 }  // namespace
 
 std::vector<Op> pad_ops() {
-  return {{.name = "Pad",
-           .versions = {2, 11, 13, 18, 19, 21, 23, 24, 25},
-           .inputs = {{"data", "T"},
-                      {"pads", "tensor(int64)", Arity::Required, 11},
-                      {"constant_value", "T", Arity::Optional, 11},
-                      {"axes", "Tind", Arity::Optional, 18}},
-           .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypesAndStrings, small_types_since(21)},
-                              {"tensor(int64)", kInt64Type},
-                              {"Tind", kIndexTypes}},
-           .attributes = {{"mode", AttributeKind::String, std::string("constant")},
-                          {"pads", AttributeKind::Ints, std::nullopt, 2, 10, true},
-                          {"value", AttributeKind::Float, 0.0F, 1, 10}},
-           .infer = infer_pad,
-           .flops = no_flops,
-           .kernel = run_pad}};
+  Op pad = {.name = "Pad",
+            .versions = {2, 11, 13, 18, 19, 21, 23, 24, 25},
+            .inputs = {{"data", "T"},
+                       {"pads", "tensor(int64)", Arity::Required, 11},
+                       {"constant_value", "T", Arity::Optional, 11},
+                       {"axes", "Tind", Arity::Optional, 18}},
+            .outputs = {{"output", "T"}},
+            .type_variables = {{"T", kAllTypesAndStrings, small_types_since(21)},
+                               {"tensor(int64)", kInt64Type},
+                               {"Tind", kIndexTypes}},
+            .attributes = {{"mode", AttributeKind::String, std::string("constant")},
+                           {"pads", AttributeKind::Ints, std::nullopt, 2, 10, true},
+                           {"value", AttributeKind::Float, 0.0F, 1, 10}},
+            .infer = infer_pad,
+            .flops = no_flops,
+            .kernel = run_pad};
+  Op older = pad;
+  older.domain = kMicrosoftDomain;
+  older.versions = {1};
+  older.inputs = {{"data", "T"}, {"pads", "tensor(int64)"}, {"value", "T", Arity::Optional}};
+  older.attributes.resize(1);
+  return {pad, older};
 }
 
 }  // namespace tessera::ops

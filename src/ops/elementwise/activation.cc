@@ -6,27 +6,22 @@
 #include <type_traits>
 #include <utility>
 
+#include "ops/elementwise/activation_functions.h"
 #include "ops/elementwise/unary.h"
 
 namespace tessera::ops {
 namespace {
 
-// Every function propagates NaN: a comparison with NaN is false and must lead to the branch that
-// returns x.
-double relu(double x) { return x < 0 ? 0 : x; }
-double softplus(double x) { return relu(x) + std::log1p(std::exp(-std::fabs(x))); }
-double softsign(double x) { return x / (1 + std::fabs(x)); }
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+using activation::gelu;
+using activation::gelu_by_tanh;
+using activation::relu;
+using activation::sigmoid;
+using activation::softplus;
+using activation::softsign;
+
 double mish(double x) { return x * std::tanh(softplus(x)); }
 double clamped_to_unit(double x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
 double hard_swish(double x) { return x * clamped_to_unit(x / 6 + 0.5); }
-// 1 + erf(z) would cancel for negative z; erfc(-z) is the same value without cancellation.
-double gelu(double x) { return 0.5 * x * std::erfc(-x * M_SQRT1_2); }
-// 0.5 * (1 + tanh(z)) = 1 / (1 + exp(-2 z)), which does not cancel.
-double gelu_by_tanh(double x) {
-  const double z = M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x);
-  return x / (1 + std::exp(-2 * z));
-}
 
 void run_relu(const KernelCall& call) {
   if (!is_integer(call.inputs[0].type)) return run_unary<relu>(call);

@@ -1,7 +1,9 @@
-// GatherND: slices of the data, each selected by a tuple of indices. scatter_nd.cc is its inverse.
+// GatherND: slices of the data, each selected by a tuple of indices. That of com.microsoft also takes
+// indices of int32. scatter_nd.cc is its inverse.
 #include <algorithm>
 #include <cstring>
 
+#include "ops/contrib/contrib.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
 #include "ops/shape_rules.h"
@@ -10,7 +12,8 @@ namespace tessera::ops {
 namespace {
 
 int64_t batch_dims(const Node& node) {
-  return node.version >= 12 ? node.attributes.get_int("batch_dims") : 0;
+  const int64_t* const given = node.attributes.find_int("batch_dims");
+  return given == nullptr ? 0 : *given;
 }
 
 void check_batch(const InferContext& context, const Shape& data, const Shape& indices) {
@@ -80,15 +83,22 @@ void run_gather_nd(const KernelCall& call) {
 }  // namespace
 
 std::vector<Op> gather_nd_ops() {
-  return {{.name = "GatherND",
-           .versions = {11, 12, 13},
-           .inputs = {{"data", "T"}, {"indices", "tensor(int64)"}},
-           .outputs = {{"output", "T"}},
-           .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},
-           .attributes = {{"batch_dims", AttributeKind::Int, int64_t{0}, 12}},
-           .infer = infer_gather_nd,
-           .flops = no_flops,
-           .kernel = run_gather_nd}};
+  Op gather = {.name = "GatherND",
+               .versions = {11, 12, 13},
+               .inputs = {{"data", "T"}, {"indices", "tensor(int64)"}},
+               .outputs = {{"output", "T"}},
+               .type_variables = {{"T", kAllTypesAndStrings}, {"tensor(int64)", kInt64Type}},
+               .attributes = {{"batch_dims", AttributeKind::Int, int64_t{0}, 12}},
+               .infer = infer_gather_nd,
+               .flops = no_flops,
+               .kernel = run_gather_nd};
+  Op older = gather;
+  older.domain = kMicrosoftDomain;
+  older.versions = {1};
+  older.inputs.back().type_variable = "Tind";
+  older.type_variables.back() = {"Tind", kIndexTypes};
+  older.attributes.clear();
+  return {gather, older};
 }
 
 }  // namespace tessera::ops
