@@ -112,7 +112,7 @@ void ValueCall::fail(const std::string& message) const {
 }
 
 bool runs_on_values(const Op& op, const Graph& graph, const Node& node) {
-  if (op.kernel == nullptr) return op.value_kernel != nullptr;
+  if (op.kernel == nullptr || !node.bodies.empty()) return op.value_kernel != nullptr;
   const auto is_other = [&](ValueId id) {
     if (id.is_none() || graph[id].type.kind == Type::Kind::Unknown) return false;
     return !graph[id].type.is_tensor() || graph[id].type.element == DataType::String;

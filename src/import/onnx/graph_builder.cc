@@ -435,7 +435,9 @@ class GraphBuilder {
           {name, build({resolved->proto->g(), *resolved->frame, &scope, inside,
                         site.symbols + node.name + "." + name + ".", site.depth + 1})});
     }
-    if (node.bodies.size() < op.bodies.size()) {
+    // An op with a reference kernel too has this for nodes that leave out nested graphs.
+    const bool may_omit_bodies = op.kernel != nullptr;
+    if (node.bodies.size() < op.bodies.size() && !may_omit_bodies) {
       throw Error(ErrorKind::InvalidModel, node_location,
                   op.name + " requires " + std::to_string(op.bodies.size()) +
                       " nested graphs, found " + std::to_string(node.bodies.size()));

@@ -1,6 +1,7 @@
 // LayerNormalization: normalises over all axes from `axis` on.
 #include <algorithm>
 
+#include "ops/normalization/element_parameter.h"
 #include "ops/normalization/normalize.h"
 #include "ops/op.h"
 
@@ -10,21 +11,6 @@ namespace {
 // Values of ONNX's TensorProto.DataType, used by stash_type.
 constexpr int64_t kOnnxFloat = 1;
 constexpr int64_t kOnnxBFloat16 = 16;
-
-void check_broadcast(const InferContext& context, size_t index, const Shape& input) {
-  if (!context.has_input(index) || context.shape(index) == nullptr) return;
-  const Shape& parameter = *context.shape(index);
-  bool fits = parameter.size() <= input.size();
-  for (size_t axis = 0; fits && axis < parameter.size(); ++axis) {
-    const Dim& length = parameter[axis];
-    const Dim& expected = input[input.size() - parameter.size() + axis];
-    fits = !length.is_known() || length == Dim(1) || !expected.is_known() || length == expected;
-  }
-  if (!fits) {
-    context.fail_input(index, "expected a shape that broadcasts to input 'X' (" + text(input) +
-                                  "), found " + text(parameter));
-  }
-}
 
 void infer_layer_normalization(InferContext& context) {
   const int64_t stash_type = context.node().attributes.get_int("stash_type");
@@ -40,45 +26,13 @@ void infer_layer_normalization(InferContext& context) {
   if (input == nullptr) return;
   const auto rank = static_cast<int64_t>(input->size());
   const int64_t axis = context.normalized_axis(context.node().attributes.get_int("axis"), rank);
-  check_broadcast(context, 1, *input);
-  check_broadcast(context, 2, *input);
+  check_parameter(context, 1, *input);
+  check_parameter(context, 2, *input);
   Shape reduced = *input;
   std::fill(reduced.begin() + axis, reduced.end(), Dim(1));
   context.set_output(1, stash, reduced);
   context.set_output(2, stash, reduced);
 }
-
-// A scale or shift whose shape broadcasts to that of the input.
-class ElementParameter {
- public:
-  ElementParameter(const TensorView& tensor, std::span<const int64_t> input_dims,
-                   std::pmr::memory_resource& scratch)
-      : values_(to_doubles(tensor, scratch)),
-        dims_(input_dims),
-        strides_(input_dims.size(), 0, &scratch) {
-    int64_t stride = 1;
-    for (size_t axis = tensor.dims.size(); axis-- > 0;) {
-      const size_t aligned = input_dims.size() - tensor.dims.size() + axis;
-      if (tensor.dims[axis] != 1) strides_[aligned] = stride;
-      stride *= tensor.dims[axis];
-    }
-  }
-
-  // The parameter of the input's element at `index`.
-  double at(int64_t index) const {
-    int64_t offset = 0;
-    for (size_t axis = dims_.size(); axis-- > 0;) {
-      offset += index % dims_[axis] * strides_[axis];
-      index /= dims_[axis];
-    }
-    return values_[static_cast<size_t>(offset)];
-  }
-
- private:
-  std::pmr::vector<double> values_;
-  std::span<const int64_t> dims_;
-  std::pmr::vector<int64_t> strides_;
-};
 
 void run_layer_normalization(const KernelCall& call) {
   const TensorView& input = call.inputs[0];
@@ -90,8 +44,8 @@ void run_layer_normalization(const KernelCall& call) {
   const int64_t length = input.elements / rows;
   const double epsilon = call.node.attributes.get_float("epsilon");
   const ElementParameter scale(call.inputs[1], input.dims, call.scratch);
-  std::optional<ElementParameter> shift;
-  if (call.has_input(2)) shift.emplace(call.inputs[2], input.dims, call.scratch);
+  const ElementParameter shift(call.has_input(2) ? call.inputs[2] : TensorView(), input.dims,
+                               call.scratch);
   const auto lines = static_cast<size_t>(rows);
   std::pmr::vector<double> means(call.has_output(1) ? lines : 0, &call.scratch);
   std::pmr::vector<double> inverses(call.has_output(2) ? lines : 0, &call.scratch);
@@ -106,10 +60,13 @@ void run_layer_normalization(const KernelCall& call) {
         const double inverse = moments.inverse_deviation(epsilon);
         if (!means.empty()) means[static_cast<size_t>(row)] = moments.mean;
         if (!inverses.empty()) inverses[static_cast<size_t>(row)] = inverse;
+        ElementParameter::Cursor factor(scale, row * length);
+        ElementParameter::Cursor offset(shift, row * length);
         for (int64_t index = row * length; index < (row + 1) * length; ++index) {
           const double normalized = (to_double(source[index]) - moments.mean) * inverse;
-          const double offset = shift ? shift->at(index) : 0.0;
-          target[index] = from_double<T>(normalized * scale.at(index) + offset);
+          target[index] = from_double<T>(normalized * factor.value() + offset.value());
+          factor.advance();
+          offset.advance();
         }
       }
     });
