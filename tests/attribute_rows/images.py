@@ -49,14 +49,16 @@ def sampling_rows():
     grid = SOURCE.uniform(-1.6, 1.6, (2, 3, 6, 2)).astype(np.float32)
     cube = floats(1, 2, 3, 4, 5)
     places = SOURCE.uniform(-1.6, 1.6, (1, 2, 3, 4, 3)).astype(np.float32)
-    for x, positions, versions, linear, cubic in (
-            (plane, grid, range(16, 20), "bilinear", "bicubic"),
-            (plane, grid, range(20, 1000), "linear", "cubic"),
-            (cube, places, range(20, 1000), "linear", "cubic")):
+    # Of cubes, ONNX Runtime has no cubic interpolation, and onnx.reference moves positions to the
+    # border.
+    for x, positions, versions, linear, cubic, bordered in (
+            (plane, grid, range(16, 20), "bilinear", "bicubic", "bicubic"),
+            (plane, grid, range(20, 1000), "linear", "cubic", "cubic"),
+            (cube, places, range(20, 1000), "linear", "cubic", "nearest")):
         yield Row("GridSample", {"X": x, "grid": positions}, {
             "align_corners": [1, combined("align_corners", 1, mode=cubic),
                               combined("align_corners", 1, padding_mode="reflection")],
-            "mode": ["nearest", cubic, combined("mode", cubic, padding_mode="border"),
+            "mode": ["nearest", cubic, combined("mode", bordered, padding_mode="border"),
                      combined("mode", "nearest", padding_mode="reflection")],
             "padding_mode": ["border", "reflection",
                              combined("padding_mode", "reflection", mode=cubic),

@@ -2,6 +2,7 @@
 // better one. Their number is known only at run time.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <memory_resource>
@@ -61,46 +62,51 @@ Suppression suppression_of(const Node& node, std::span<const int64_t> score_dims
 
 // --- Candidates ----------------------------------------------------------------------------------
 
-struct ScoredBox {
-  float score = 0;
-  int64_t box = 0;
-};
+// The score and the number of a box in one number, so that they are sorted fast: the better a box
+// is, the smaller is the number. Of equal scores, the first box is better.
+using RankedBox = uint64_t;
 
-// Of equal scores, the first box is better.
-bool ranks_before(const ScoredBox& left, const ScoredBox& right) {
-  return left.score > right.score || (left.score == right.score && left.box < right.box);
+constexpr int64_t kMostBoxes = int64_t{1} << 32;
+
+RankedBox ranked_box(float score, int64_t box) {
+  // Adding 0 gives both zeros the same bits.
+  const auto bits = std::bit_cast<uint32_t>(score + 0.0F);
+  // Grows with the score: of negative numbers, larger bits mean smaller numbers.
+  const uint32_t rank = (bits >> 31) != 0 ? ~bits : bits | 0x80000000U;
+  return uint64_t{~rank} << 32 | static_cast<uint32_t>(box);
 }
 
-// Candidates from the best to the worst. They are sorted in pieces, because few of them are read if
-// the number of selected boxes is limited.
-class RankedCandidates {
- public:
-  explicit RankedCandidates(std::pmr::vector<ScoredBox>& candidates) : candidates_(candidates) {}
+int64_t box_of(RankedBox ranked) { return static_cast<uint32_t>(ranked); }
 
-  // The next one; null after the last.
-  const ScoredBox* next() {
-    if (read_ == sorted_ && !sort_more()) return nullptr;
-    return &candidates_[read_++];
+// Boxes from the best to the worst. They are sorted in pieces, because few of them are read if the
+// number of selected boxes is limited.
+class BoxRanking {
+ public:
+  explicit BoxRanking(std::span<RankedBox> boxes) : boxes_(boxes) {}
+
+  bool is_at_end() const { return read_ == boxes_.size(); }
+
+  int64_t next() {
+    if (read_ == sorted_) sort_more();
+    return box_of(boxes_[read_++]);
   }
 
  private:
-  static constexpr size_t kFirstPiece = 256;
+  static constexpr size_t kFirstPiece = 128;
 
-  bool sort_more() {
-    const size_t end = std::min(candidates_.size(), std::max(kFirstPiece, 3 * sorted_));
-    if (end == sorted_) return false;
-    const auto at = [&](size_t index) {
-      return candidates_.begin() + static_cast<std::ptrdiff_t>(index);
-    };
-    if (end < candidates_.size()) {
-      std::nth_element(at(sorted_), at(end), candidates_.end(), ranks_before);
+  void sort_more() {
+    const size_t end = std::min(boxes_.size(), std::max(kFirstPiece, 3 * sorted_));
+    const auto rest = boxes_.subspan(sorted_);
+    const auto piece = rest.first(end - sorted_);
+    if (piece.size() < rest.size()) {
+      std::nth_element(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(piece.size()),
+                       rest.end());
     }
-    std::sort(at(sorted_), at(end), ranks_before);
+    std::sort(piece.begin(), piece.end());
     sorted_ = end;
-    return true;
   }
 
-  std::pmr::vector<ScoredBox>& candidates_;
+  std::span<RankedBox> boxes_;
   size_t read_ = 0;
   size_t sorted_ = 0;
 };
@@ -197,52 +203,67 @@ class BoxSelection {
  public:
   BoxSelection(const Suppression& suppression, std::pmr::memory_resource* memory)
       : suppression_(suppression),
-        candidates_(memory),
-        selected_(static_cast<size_t>(suppression.most_selected), memory) {
-    candidates_.reserve(static_cast<size_t>(suppression.count));
-  }
+        candidates_(static_cast<size_t>(suppression.count), RankedBox{0}, memory),
+        selected_(static_cast<size_t>(suppression.most_selected), memory) {}
 
   // Calls visit(box) for each box that is selected for class `pair` % classes of batch `pair` /
   // classes, from the best to the worst. Returns their number.
   template <class Visit>
   int64_t select(int64_t pair, const Visit& visit) {
-    collect(suppression_.scores + pair * suppression_.count);
+    BoxRanking ranking(collect(suppression_.scores + pair * suppression_.count));
     selected_.clear();
     const float* boxes =
         suppression_.boxes + pair / suppression_.classes * suppression_.count * kBoxNumbers;
     const auto limit = static_cast<size_t>(suppression_.most_selected);
-    RankedCandidates ranked(candidates_);
-    while (selected_.size() < limit) {
-      const ScoredBox* best = ranked.next();
-      if (best == nullptr) break;
-      const Rectangle box =
-          rectangle_of(boxes + best->box * kBoxNumbers, suppression_.has_centers);
+    while (selected_.size() < limit && !ranking.is_at_end()) {
+      const int64_t best = ranking.next();
+      const Rectangle box = rectangle_of(boxes + best * kBoxNumbers, suppression_.has_centers);
       if (selected_.overlaps(box, suppression_.iou_threshold)) continue;
       selected_.add(box);
-      visit(best->box);
+      visit(best);
     }
     return static_cast<int64_t>(selected_.size());
   }
 
  private:
-  // Without a threshold, all boxes are candidates; NaN then counts as the lowest score.
-  void collect(const float* scores) {
-    candidates_.clear();
-    const bool takes_all = !suppression_.score_threshold;
-    const float threshold = suppression_.score_threshold.value_or(0);
+  // Without a threshold, all boxes are candidates.
+  std::span<RankedBox> collect(const float* scores) {
+    return suppression_.score_threshold ? collect_above(scores, *suppression_.score_threshold)
+                                        : collect_all(scores);
+  }
+
+  // NaN counts as the lowest score.
+  std::span<RankedBox> collect_all(const float* scores) {
+    constexpr float kLowest = -std::numeric_limits<float>::infinity();
     for (int64_t box = 0; box < suppression_.count; ++box) {
-      const float score = scores[box];
-      if (score > threshold) {
-        candidates_.push_back({score, box});
-      } else if (takes_all) {
-        const float lowest = -std::numeric_limits<float>::infinity();
-        candidates_.push_back({std::isnan(score) ? lowest : score, box});
+      const float score = std::isnan(scores[box]) ? kLowest : scores[box];
+      candidates_[static_cast<size_t>(box)] = ranked_box(score, box);
+    }
+    return candidates_;
+  }
+
+  std::span<RankedBox> collect_above(const float* scores, float threshold) {
+    // Most blocks have no candidate; vector instructions find that out.
+    constexpr int64_t kBlock = 32;
+    size_t count = 0;
+    for (int64_t begin = 0; begin < suppression_.count; begin += kBlock) {
+      const int64_t end = std::min(suppression_.count, begin + kBlock);
+      int found = 0;
+      for (int64_t box = begin; box < end; ++box) {
+        found |= static_cast<int>(scores[box] > threshold);
+      }
+      if (found == 0) continue;
+      for (int64_t box = begin; box < end; ++box) {
+        // Without a branch, which would often be predicted wrongly.
+        candidates_[count] = ranked_box(scores[box], box);
+        count += scores[box] > threshold ? 1 : 0;
       }
     }
+    return std::span(candidates_).first(count);
   }
 
   const Suppression& suppression_;
-  std::pmr::vector<ScoredBox> candidates_;
+  std::pmr::vector<RankedBox> candidates_;
   SelectedBoxes selected_;
 };
 
@@ -271,6 +292,9 @@ void check_boxes_and_scores(const InferContext& context) {
   if (scores->size() != 3) {
     context.fail_input(kScores,
                        "expected shape batches x classes x boxes, found " + text(*scores));
+  }
+  if ((*scores)[2].is_known() && (*scores)[2].value() > kMostBoxes) {
+    context.fail_unsupported("expected at most 2^32 boxes, found " + (*scores)[2].text());
   }
   if (boxes == nullptr) return;
   if (differ((*boxes)[0], (*scores)[0]) || differ((*boxes)[1], (*scores)[2])) {
