@@ -17,7 +17,9 @@ void check_rank(const InferContext& context, size_t index, size_t rank);
 void check_columns(const InferContext& context, size_t index, const Shape& shape);
 
 // The length of the last axis; 1 for a scalar.
-inline int64_t column_count(std::span<const int64_t> dims) { return dims.empty() ? 1 : dims.back(); }
+inline int64_t column_count(std::span<const int64_t> dims) {
+  return dims.empty() ? 1 : dims.back();
+}
 
 // The number of rows of one task of a parallel loop.
 inline int64_t row_grain(int64_t columns) { return kElementGrain / (columns + 1) + 1; }

@@ -1,5 +1,5 @@
-// GatherND: slices of the data, each selected by a tuple of indices. That of com.microsoft also takes
-// indices of int32. scatter_nd.cc is its inverse.
+// GatherND: slices of the data, each selected by a tuple of indices. That of com.microsoft also
+// takes indices of int32. scatter_nd.cc is its inverse.
 #include <algorithm>
 #include <cstring>
 
