@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "ops/check_shape.h"
-#include "ops/contrib/contrib.h"
 #include "ops/convolution/convolution.h"
+#include "ops/domains.h"
 #include "ops/index_reader.h"
 #include "ops/shape_rules.h"
 #include "tessera/error.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/contrib/contrib.h"
+#include "ops/domains.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
 #include "ops/shape_rules.h"

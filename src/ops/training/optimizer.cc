@@ -5,6 +5,7 @@
 
 #include "ops/check_shape.h"
 #include "ops/convert_element.h"
+#include "ops/domains.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
@@ -182,7 +183,7 @@ void infer_momentum(InferContext& context) {
 
 Op optimizer_op(const char* name, ReferenceKernel kernel, InferRule rule) {
   return {.name = name,
-          .domain = "ai.onnx.preview.training",
+          .domain = kTrainingDomain,
           .versions = {1},
           // The other tensors may have different types, so they have no type variable.
           .inputs = {{"R", "T1"}, {"T", "T2"}, {"inputs", "", Arity::Variadic}},

@@ -1,11 +1,11 @@
 #include <cmath>
 
+#include "ops/domains.h"
 #include "ops/op_test.h"
 
 namespace tessera::ops {
 namespace {
 
-constexpr const char* kTrainingDomain = "ai.onnx.preview.training";
 const Tensor kRate = floats({}, {0.5F});
 const Tensor kFirst = ints({}, {0});
 const Tensor kSecond = ints({}, {2});
