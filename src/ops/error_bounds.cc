@@ -43,6 +43,11 @@ constexpr ErrorBound kLogarithmOfSum = {
     .inputs = 1,
     .absolute = 4,
     .source = "the logarithm of a sum near 1 has the absolute error of the sum"};
+constexpr ErrorBound kLoss = {
+    .ulps = 4,
+    .inputs = 4,
+    .absolute = 4,
+    .source = "a logarithm and a product for each sample, then a sum or a mean in a wider type"};
 
 constexpr ErrorBound kSampled = {
     .ulps = 2,
@@ -124,6 +129,7 @@ constexpr std::array kRows = {
     BoundRow{"MelWeightMatrix", kRounded},
     BoundRow{"Mish", {.ulps = 6, .inputs = 1, .source = kTail.source}},
     BoundRow{"Mul", kRounded},
+    BoundRow{"NegativeLogLikelihoodLoss", kLoss},
     BoundRow{"PRelu", kRounded},
     BoundRow{"Pow", {.ulps = 16, .source = "what Khronos asks of pow in C kernels"}},
     BoundRow{"RNN", kRecurrent},
@@ -146,11 +152,13 @@ constexpr std::array kRows = {
     BoundRow{"Selu", kFunction},
     BoundRow{"Shrink", kRounded},
     BoundRow{"Sigmoid", {.ulps = 5, .source = "exp(), an addition and a division"}},
+    BoundRow{"SimplifiedLayerNormalization", kNormalized},
     BoundRow{"Sin", kFunction},
     BoundRow{"Sinh", kFunction},
     BoundRow{
         "Softmax",
         {.ulps = 6, .logs = 1, .source = "exp() of x - max, which is rounded; a sum; a division"}},
+    BoundRow{"SoftmaxCrossEntropyLoss", kLoss},
     BoundRow{"Softplus", kFunction},
     BoundRow{"Softsign", {.ulps = 2, .source = kTwoRoundings.source}},
     BoundRow{"Sqrt", kRounded},

@@ -166,7 +166,8 @@ def runs_on_values(op):
 
 def test_no_kernel_of_the_reference_allocates(count_all, bin_dir, tmp_path):
     ours = {op["name"] for op in json_of(bin_dir / "print_op_table")
-            if not op["domain"] and not runs_on_values(op["name"])}
+            if not op["domain"] and not runs_on_values(op["name"])
+            and onnx.defs.has(op["name"])}  # cases of ONNX Runtime's ops do not exist
     paths = {}
     for case in node_cases():
         ops = {node.op_type for node in case.model.graph.node if not node.domain}

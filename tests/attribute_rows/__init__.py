@@ -12,6 +12,12 @@ from attribute_rows.row import NAMES_BEFORE, Inexpressible, Row, node_of, settin
 # Each module has FAMILIES: functions that yield rows. Those that draw from row.py's generator share
 # it, so the order decides their values; newer modules have their own.
 MODULES = (layers, movement, arithmetic, signals)
+from attribute_rows import arithmetic, layers, losses, movement
+from attribute_rows.row import NAMES_BEFORE, Inexpressible, Row, node_of, settings_of
+
+# Each module has FAMILIES: functions that yield rows. The first three draw from one generator, so
+# the order decides the values.
+MODULES = (layers, movement, arithmetic, losses)
 
 __all__ = ["NAMES_BEFORE", "Inexpressible", "Row", "node_of", "rows_by_op", "settings_of"]
 

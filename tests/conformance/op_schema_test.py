@@ -1,10 +1,13 @@
-"""Compares the table of ops with the schemas in the onnx package."""
+"""Compares the table of ops with the schemas in the onnx package, and those of com.microsoft with the
+schemas of ONNX Runtime."""
 
 import itertools
 
+import onnx
 import onnx.defs
 import onnx.helper
 import pytest
+from onnxruntime.capi import onnxruntime_pybind11_state as onnxruntime
 from programs import json_of
 
 OPSETS = range(1, 29)
@@ -12,6 +15,7 @@ OPSETS = range(1, 29)
 # (op, version, what) of deliberate deviations, with the reason.
 ALLOWED = {
     ("GroupNormalization", None, "versions"): "18 was retired by 21, but models of 18 exist",
+    ("SimplifiedLayerNormalization", None, "versions"): "ONNX Runtime has it in ONNX's own domain",
     ("Resize", 11, "input roi"): "files of version 11 leave it out, as later ones do",
     ("Resize", 11, "input scales"): "files of version 11 leave it out, as later ones do",
 }
@@ -43,9 +47,12 @@ def schema_in(schemas, opset):
 
 
 def default_of(attribute):
-    if not attribute.default_value.name:
+    # Schemas of ONNX Runtime have the serialised message only.
+    given = (attribute.default_value if hasattr(attribute, "default_value")
+             else onnx.AttributeProto.FromString(attribute._default_value))
+    if not given.name:
         return None
-    value = onnx.helper.get_attribute_value(attribute.default_value)
+    value = onnx.helper.get_attribute_value(given)
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, (int, float)):
@@ -130,9 +137,28 @@ def op_differences(op):
                 yield f"{op['name']}-{version}: {what} {message}"
 
 
-def test_ops_are_those_of_onnx(bin_dir):
+@pytest.mark.parametrize("domain", ("", "ai.onnx.preview.training"))
+def test_ops_are_those_of_onnx(bin_dir, domain):
     table = [op for op in json_of(bin_dir / "print_op_table")
-             if op["domain"] == ""]
+             if op["domain"] == domain]
     assert table
     found = [line for op in table for line in op_differences(op)]
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_ops_of_com_microsoft_are_those_of_onnxruntime(bin_dir):
+    """Of their only version: names, arities, and kinds and defaults of attributes."""
+    schemas = {(schema.domain, schema.name): schema
+               for schema in onnxruntime.get_all_operator_schema()}
+    table = [op for op in json_of(bin_dir / "print_op_table")
+             if op["domain"] == "com.microsoft" or op["name"] == "SimplifiedLayerNormalization"]
+    assert table
+    found = []
+    for op in table:
+        schema = schemas.get((op["domain"], op["name"]))
+        if schema is None or op["versions"] != [1]:
+            found.append(f"{op['name']}: expected version 1 of an op of ONNX Runtime")
+        else:
+            found += [f"{op['name']}: {what} {message}"
+                      for what, message in differences(op["definitions"][0], schema)]
     assert not found, "\n" + "\n".join(found)

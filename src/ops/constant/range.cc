@@ -5,8 +5,8 @@
 #include <string>
 #include <type_traits>
 
-#include "ops/contrib/contrib.h"
 #include "ops/convert_elements.h"
+#include "ops/domains.h"
 #include "ops/evaluate.h"
 #include "ops/shape_arithmetic.h"
 #include "ops/shape_rules.h"

@@ -79,8 +79,8 @@ void run_bias_add(const KernelCall& call) {
     const T* skip = call.inputs[2].as<T>().data() + row * columns;
     T* output = call.outputs[0].as<T>().data() + row * columns;
     for (int64_t index = 0; index < columns; ++index) {
-      output[index] = from_double<T>(to_double(input[index]) + to_double(bias[index]) +
-                                     to_double(skip[index]));
+      output[index] =
+          from_double<T>(to_double(input[index]) + to_double(bias[index]) + to_double(skip[index]));
     }
   });
 }
@@ -102,8 +102,8 @@ void run_bias_split_gelu(const KernelCall& call) {
   });
 }
 
-Op gelu_variant(const char* name, const char* input, const char* output, std::vector<Parameter> more,
-                ReferenceKernel kernel) {
+Op gelu_variant(const char* name, const char* input, const char* output,
+                std::vector<Parameter> more, ReferenceKernel kernel) {
   Op op = {.name = name,
            .domain = kMicrosoftDomain,
            .versions = {1},
@@ -122,8 +122,7 @@ Op gelu_variant(const char* name, const char* input, const char* output, std::ve
 std::vector<Op> bias_gelu_ops() {
   Op quick = gelu_variant("QuickGelu", "X", "Y", {}, run_quick_gelu);
   quick.attributes = {{"alpha", AttributeKind::Float, 1.702F}};
-  Op split =
-      gelu_variant("BiasSplitGelu", "X", "Y", {{"bias", "T"}}, run_bias_split_gelu);
+  Op split = gelu_variant("BiasSplitGelu", "X", "Y", {{"bias", "T"}}, run_bias_split_gelu);
   split.infer = infer_bias_split_gelu;
   Op add = gelu_variant("BiasAdd", "X", "Y", {{"bias", "T"}, {"skip", "T"}}, run_bias_add);
   add.infer = infer_bias_add;
@@ -131,7 +130,9 @@ std::vector<Op> bias_gelu_ops() {
           gelu_variant("BiasGelu", "A", "C", {{"B", "T"}}, run_after_bias<activation::gelu>),
           gelu_variant("FastGelu", "X", "Y", {{"bias", "T", Arity::Optional}},
                        run_after_bias<activation::gelu_by_tanh>),
-          quick, split, add};
+          quick,
+          split,
+          add};
 }
 
 }  // namespace tessera::ops

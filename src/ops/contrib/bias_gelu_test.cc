@@ -23,17 +23,19 @@ TEST(BiasGelu, AddsTheBiasOfTheColumn) {
   const Tensor input = floats({2, 2}, {0, 0.5F, 1, -1.5F});
   const Tensor bias = floats({2}, {0, 0.5F});
   const float minus_one = kGeluOfOne - 1;  // Gelu(-1) = Gelu(1) - 1
-  EXPECT_THAT(values(run_contrib("BiasGelu", {}, {input, bias})[0]),
-              Pointwise(FloatNear(kNear), {0, kGeluOfOne, kGeluOfOne, minus_one}));
+  EXPECT_THAT(
+      values(run_contrib("BiasGelu", {}, {input, bias})[0]),
+      Pointwise(FloatNear(kNear), std::vector<float>{0, kGeluOfOne, kGeluOfOne, minus_one}));
   EXPECT_THAT(values(run_contrib("FastGelu", {}, {input, bias})[0]),
-              Pointwise(FloatNear(kNear), {0, kFastGeluOfOne, kFastGeluOfOne, kFastGeluOfOne - 1}));
+              Pointwise(FloatNear(kNear),
+                        std::vector<float>{0, kFastGeluOfOne, kFastGeluOfOne, kFastGeluOfOne - 1}));
 }
 
 TEST(BiasGelu, SplitsAndAdds) {
   const Tensor input = floats({1, 1, 4}, {2, 3, 0, 1});
   const Tensor bias = floats({4}, {1, 0, 1, 0});
   EXPECT_THAT(values(run_contrib("BiasSplitGelu", {}, {input, bias})[0]),
-              Pointwise(FloatNear(3 * kNear), {3 * kGeluOfOne, 3 * kGeluOfOne}));
+              Pointwise(FloatNear(3 * kNear), std::vector<float>{3 * kGeluOfOne, 3 * kGeluOfOne}));
   const Tensor skip = floats({1, 1, 4}, {10, 20, 30, 40});
   EXPECT_THAT(values(run_contrib("BiasAdd", {}, {input, bias, skip})[0]),
               ElementsAre(13, 23, 31, 41));

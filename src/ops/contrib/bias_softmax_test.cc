@@ -16,10 +16,10 @@ TEST(BiasSoftmax, RepeatsTheBiasInBothWays) {
     return values(run_contrib("BiasSoftmax", attributes_of({{"is_inner_broadcast", is_inner}}),
                               {scores, bias})[0]);
   };
-  EXPECT_THAT(run(1), Pointwise(FloatNear(1e-6F),
-                                {0.25F, 0.75F, 0.25F, 0.75F, 0.75F, 0.25F, 0.75F, 0.25F}));
-  EXPECT_THAT(run(0), Pointwise(FloatNear(1e-6F),
-                                {0.25F, 0.75F, 0.75F, 0.25F, 0.25F, 0.75F, 0.75F, 0.25F}));
+  EXPECT_THAT(run(1), Pointwise(FloatNear(1e-6F), std::vector<float>{0.25F, 0.75F, 0.25F, 0.75F,
+                                                                     0.75F, 0.25F, 0.75F, 0.25F}));
+  EXPECT_THAT(run(0), Pointwise(FloatNear(1e-6F), std::vector<float>{0.25F, 0.75F, 0.75F, 0.25F,
+                                                                     0.25F, 0.75F, 0.75F, 0.25F}));
 }
 
 TEST(BiasSoftmax, CoversAllAxesFromItsOwnOn) {

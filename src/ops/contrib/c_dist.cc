@@ -41,14 +41,14 @@ void run_c_dist(const KernelCall& call) {
       }
       return sum;
     };
-    call.pool.parallel_for(output.dims[0], row_grain(others * (columns + 1)),
-                           [&](int64_t begin, int64_t end) {
-                             for (int64_t index = begin * others; index < end * others; ++index) {
-                               const double sum = squared(left + index / others * columns,
-                                                          right + index % others * columns);
-                               target[index] = from_double<T>(has_root ? std::sqrt(sum) : sum);
-                             }
-                           });
+    call.pool.parallel_for(
+        output.dims[0], row_grain(others * (columns + 1)), [&](int64_t begin, int64_t end) {
+          for (int64_t index = begin * others; index < end * others; ++index) {
+            const double sum =
+                squared(left + index / others * columns, right + index % others * columns);
+            target[index] = from_double<T>(has_root ? std::sqrt(sum) : sum);
+          }
+        });
   });
 }
 

@@ -11,8 +11,8 @@ void infer_complex_mul(InferContext& context) {
   for (const size_t index : {size_t{0}, size_t{1}}) {
     const Shape* shape = context.shape(index);
     if (shape != nullptr && (shape->empty() || !can_be_equal({shape->back()}, {Dim(2)}))) {
-      context.fail_input(index, "expected 2 elements along the last axis, found [" + text(*shape) +
-                                    "]");
+      context.fail_input(index,
+                         "expected 2 elements along the last axis, found [" + text(*shape) + "]");
     }
   }
   std::optional<Shape> output = broadcast_inputs(context);
@@ -42,10 +42,9 @@ void run_complex_mul(const KernelCall& call) {
         product[1] = from_double<T>(to_double(x[0]) * imaginary + to_double(x[1]) * real);
       }
     };
-    call.pool.parallel_for(call.outputs[0].elements / 2, kElementGrain,
-                           [&](int64_t begin, int64_t end) {
-                             loop.for_each_run(begin, end, multiply_run);
-                           });
+    call.pool.parallel_for(
+        call.outputs[0].elements / 2, kElementGrain,
+        [&](int64_t begin, int64_t end) { loop.for_each_run(begin, end, multiply_run); });
   });
 }
 

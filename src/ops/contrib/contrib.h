@@ -1,13 +1,11 @@
-// Shared by the ops of ONNX Runtime's own domain, of which version 1 is the only one. Their
-// documentation is docs/ContribOperators.md of ONNX Runtime.
+// Shared by the ops of ONNX Runtime's own domain: checks of shapes, and sizes of rows.
 #pragma once
 
 #include "ops/check_shape.h"
+#include "ops/domains.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
-
-inline constexpr const char* kMicrosoftDomain = "com.microsoft";
 
 // fail_input()s if the input's rank is known and is not `rank`. Omitted inputs pass.
 void check_rank(const InferContext& context, size_t index, size_t rank);
@@ -17,7 +15,9 @@ void check_rank(const InferContext& context, size_t index, size_t rank);
 void check_columns(const InferContext& context, size_t index, const Shape& shape);
 
 // The length of the last axis; 1 for a scalar.
-inline int64_t column_count(std::span<const int64_t> dims) { return dims.empty() ? 1 : dims.back(); }
+inline int64_t column_count(std::span<const int64_t> dims) {
+  return dims.empty() ? 1 : dims.back();
+}
 
 // The number of rows of one task of a parallel loop.
 inline int64_t row_grain(int64_t columns) { return kElementGrain / (columns + 1) + 1; }

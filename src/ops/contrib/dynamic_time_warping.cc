@@ -15,8 +15,8 @@ void infer_time_warping(InferContext& context) {
     const bool is_batch = shape->size() == 3 && can_be_equal({shape->front()}, {Dim(1)});
     const bool is_empty = std::ranges::count(*shape, Dim(0)) > 0;
     if ((shape->size() != 2 && !is_batch) || is_empty) {
-      context.fail_input(0, "expected a matrix with elements, or a batch of one, found [" +
-                                text(*shape) + "]");
+      context.fail_input(
+          0, "expected a matrix with elements, or a batch of one, found [" + text(*shape) + "]");
     }
   }
   context.set_output(0, DataType::Int32, Shape{2, unknown_dim(context, 0, 1)});

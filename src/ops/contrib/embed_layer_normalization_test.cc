@@ -15,23 +15,21 @@ const Tensor kZeros = floats({2}, {0, 0});
 const Tensor kNothing;
 
 TEST(EmbedLayerNormalization, AddsEmbeddingsAndNormalises) {
-  const auto outputs = run_contrib(
-      "EmbedLayerNormalization", {},
-      {ids({1, 2}, {1, 2}), ids({1, 2}, {0, 1}), kTable, kTable, kTable, kOnes, kZeros,
-       ids({1, 2}, {1, 0})},
-      {true, true, true});
+  const auto outputs = run_contrib("EmbedLayerNormalization", {},
+                                   {ids({1, 2}, {1, 2}), ids({1, 2}, {0, 1}), kTable, kTable,
+                                    kTable, kOnes, kZeros, ids({1, 2}, {1, 0})},
+                                   {true, true, true});
   // Words plus positions 0 and 1 plus segments.
   EXPECT_THAT(values(outputs[2]), ElementsAre(1, 9, 4, 14));
-  EXPECT_THAT(values(outputs[0]), Pointwise(FloatNear(1e-6F), {-1, 1, -1, 1}));
+  EXPECT_THAT(values(outputs[0]), Pointwise(FloatNear(1e-6F), std::vector<float>{-1, 1, -1, 1}));
   EXPECT_THAT(outputs[1].as<int32_t>(), ElementsAre(1));
 }
 
 TEST(EmbedLayerNormalization, TakesGivenPositionsAndNoSegments) {
-  const auto outputs =
-      run_contrib("EmbedLayerNormalization", {},
-                  {ids({2, 1}, {0, 1}), kNothing, kTable, kTable, kNothing, kOnes, kZeros, kNothing,
-                   ids({1, 1}, {2})},
-                  {true, true, true});
+  const auto outputs = run_contrib("EmbedLayerNormalization", {},
+                                   {ids({2, 1}, {0, 1}), kNothing, kTable, kTable, kNothing, kOnes,
+                                    kZeros, kNothing, ids({1, 1}, {2})},
+                                   {true, true, true});
   EXPECT_THAT(values(outputs[2]), ElementsAre(2, 6, 3, 9));
   EXPECT_THAT(outputs[1].as<int32_t>(), ElementsAre(0, 0));
 }

@@ -3,7 +3,9 @@
 namespace tessera::ops {
 namespace {
 
-Tensor axis(int32_t place) { return Tensor::from<int32_t>(DataType::Int32, {}, std::vector{place}); }
+Tensor axis(int32_t place) {
+  return Tensor::from<int32_t>(DataType::Int32, {}, std::vector{place});
+}
 
 TEST(ExpandDims, InsertsAnAxis) {
   const Tensor input = floats({2, 3}, {1, 2, 3, 4, 5, 6});

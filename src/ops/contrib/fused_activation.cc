@@ -75,7 +75,8 @@ constexpr std::array kKnownActivations = {
     KnownActivation{"Relu", {apply_plain<activation::relu>}},
     KnownActivation{"ScaledTanh", {apply_scaled_tanh, 1.0F, 1.0F}, 2},
     // Its second parameter is called gamma.
-    KnownActivation{"Selu", {apply_selu, 1.67326319217681884765625F, 1.05070102214813232421875F}, 2},
+    KnownActivation{
+        "Selu", {apply_selu, 1.67326319217681884765625F, 1.05070102214813232421875F}, 2},
     KnownActivation{"Sigmoid", {apply_plain<activation::sigmoid>}},
     KnownActivation{"Softplus", {apply_plain<activation::softplus>}},
     KnownActivation{"Softsign", {apply_plain<activation::softsign>}},
@@ -104,7 +105,8 @@ FusedActivation read_activation(const Node& node) {
   if (name == nullptr || name->empty()) return {};
   const auto* const known = std::ranges::find(kKnownActivations, *name, &KnownActivation::name);
   if (known == kKnownActivations.end()) {
-    fail_activation(node, "activation", "expected one of " + known_names() + ", found '" + *name + "'");
+    fail_activation(node, "activation",
+                    "expected one of " + known_names() + ", found '" + *name + "'");
   }
   FusedActivation result = known->activation;
   if (const auto* const given = node.attributes.find_floats("activation_params")) {

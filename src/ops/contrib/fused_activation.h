@@ -21,8 +21,9 @@ struct FusedActivation {
 };
 
 // The function that attribute `activation` names; none if it is omitted or empty. The parameters
-// are those of attribute `activation_params`, or of `activation_alpha` and `activation_beta` (of Selu:
-// `activation_gamma`); without them, they have the defaults of the op of that name. Throws InvalidModel at the node.
+// are those of attribute `activation_params`, or of `activation_alpha` and `activation_beta` (of
+// Selu: `activation_gamma`); without them, they have the defaults of the op of that name. Throws
+// InvalidModel at the node.
 FusedActivation read_activation(const Node& node);
 
 }  // namespace tessera::ops

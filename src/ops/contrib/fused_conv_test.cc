@@ -8,9 +8,8 @@ const Tensor kFilter = floats({1, 1, 1, 2}, {1, -1});  // the left minus the rig
 
 TEST(FusedConv, AddsThenActivates) {
   const auto run = [](const Attributes& given) {
-    return values(run_contrib("FusedConv", given,
-                              {kPicture, kFilter, floats({0.5F}),
-                               floats({1, 1, 2, 1}, {2, -2})})[0]);
+    return values(run_contrib(
+        "FusedConv", given, {kPicture, kFilter, floats({0.5F}), floats({1, 1, 2, 1}, {2, -2})})[0]);
   };
   // -1 + 0.5 + 2 and -1 + 0.5 - 2.
   EXPECT_THAT(run({}), ElementsAre(1.5F, -2.5F));

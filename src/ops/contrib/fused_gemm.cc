@@ -72,9 +72,10 @@ void multiply_fused(const KernelCall& call, const FusedActivation& activation) {
     activation.apply(sums);
   };
   const auto left = call.inputs[0].dims;
-  multiply_strided(call, {.rows = call.outputs[0].dims[0],
-                          .columns = call.outputs[0].dims[1],
-                          .depth = is_swapped(call.node, "transA") ? left[0] : left[1]},
+  multiply_strided(call,
+                   {.rows = call.outputs[0].dims[0],
+                    .columns = call.outputs[0].dims[1],
+                    .depth = is_swapped(call.node, "transA") ? left[0] : left[1]},
                    operand(0, "transA"), operand(1, "transB"), call.outputs[0].as<T>().data(),
                    finish);
 }
@@ -82,9 +83,8 @@ void multiply_fused(const KernelCall& call, const FusedActivation& activation) {
 void run_fused_gemm(const KernelCall& call) {
   if (call.outputs[0].elements == 0) return;
   const FusedActivation activation = read_activation(call.node);
-  visit_floating(call.outputs[0].type, [&](auto tag) {
-    multiply_fused<typename decltype(tag)::type>(call, activation);
-  });
+  visit_floating(call.outputs[0].type,
+                 [&](auto tag) { multiply_fused<typename decltype(tag)::type>(call, activation); });
 }
 
 // A multiply-add for each term of each sum. C initialises the sums.

@@ -9,8 +9,7 @@ const Tensor kLeft = floats({2, 2}, {1, 2, 3, 4});
 const Tensor kRight = floats({2, 2}, {1, 0, 0, -1});
 
 TEST(FusedGemm, ActivatesTheSum) {
-  const Attributes given = attributes_of(
-      {{"activation", "Relu"}, {"alpha", 2.0F}, {"beta", 0.5F}});
+  const Attributes given = attributes_of({{"activation", "Relu"}, {"alpha", 2.0F}, {"beta", 0.5F}});
   EXPECT_THAT(values(run_contrib("FusedGemm", given, {kLeft, kRight, floats({2, 6})})[0]),
               ElementsAre(3, 0, 7, 0));
 }
@@ -32,7 +31,8 @@ TEST(FusedGemm, ComputesEachFunction) {
                                             {"activation_alpha", 0.5F},
                                             {"activation_beta", 2.0F},
                                             {"activation_gamma", 3.0F}});
-    return values(run_contrib("FusedGemm", given, {floats({1, 1}, {-1}), floats({1, 1}, {1})})[0])[0];
+    return values(
+        run_contrib("FusedGemm", given, {floats({1, 1}, {-1}), floats({1, 1}, {1})})[0])[0];
   };
   const float power = std::exp(-1.0F);
   EXPECT_FLOAT_EQ(of_minus_one("Celu"), 0.5F * (std::exp(-2.0F) - 1));

@@ -56,12 +56,13 @@ void infer_fused_mat_mul(InferContext& context) {
   if (context.shape(0) == nullptr || context.shape(1) == nullptr) return;
   Shape left = *context.shape(0);
   Shape right = *context.shape(1);
-  const bool moves = left_permutation(context.node()).moves_first ||
-                     right_permutation(context.node()).moves_first;
+  const bool moves =
+      left_permutation(context.node()).moves_first || right_permutation(context.node()).moves_first;
   if (moves && (left.size() < 3 || left.size() != right.size())) {
-    context.fail("expected inputs of one rank of at least 3 for 'transBatchA' or 'transBatchB', "
-                 "found [" +
-                 text(left) + "] and [" + text(right) + "]");
+    context.fail(
+        "expected inputs of one rank of at least 3 for 'transBatchA' or 'transBatchB', "
+        "found [" +
+        text(left) + "] and [" + text(right) + "]");
   }
   left_permutation(context.node()).apply(left);
   right_permutation(context.node()).apply(right);
@@ -72,8 +73,8 @@ void infer_fused_mat_mul(InferContext& context) {
   if (!can_be_equal({left.back()}, {*(right.end() - 2)})) {
     fail_product(context, "as many columns on the left as rows on the right", left, right);
   }
-  std::optional<Shape> output = broadcast(Shape(left.begin(), left.end() - 2),
-                                          Shape(right.begin(), right.end() - 2));
+  std::optional<Shape> output =
+      broadcast(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2));
   if (!output) fail_product(context, "batches that broadcast", left, right);
   if (has_rows) output->push_back(*(left.end() - 2));
   if (has_columns) output->push_back(right.back());
@@ -143,10 +144,11 @@ void multiply_permuted(const KernelCall& call, const FusedActivation& activation
     for (double& sum : sums) sum *= alpha;
     activation.apply(sums);
   };
-  multiply_strided(call, {.count = static_cast<int64_t>(left_starts.size()),
-                          .rows = rows,
-                          .columns = columns,
-                          .depth = left.dims.back()},
+  multiply_strided(call,
+                   {.count = static_cast<int64_t>(left_starts.size()),
+                    .rows = rows,
+                    .columns = columns,
+                    .depth = left.dims.back()},
                    ReadStrided<T>{call.inputs[0].as<T>().data(), left.matrix, left_starts, true},
                    ReadStrided<T>{call.inputs[1].as<T>().data(), right.matrix, right_starts, false},
                    output, finish);

@@ -14,9 +14,9 @@ TEST(FusedMatMul, TransposesAndScales) {
   EXPECT_THAT(run(attributes_of({{"transA", 1}})), ElementsAre(1, 13, 2, 24));
   EXPECT_THAT(run(attributes_of({{"transB", 1}})), ElementsAre(21, 2, 43, 4));
   EXPECT_THAT(run(attributes_of({{"alpha", 0.5F}})), ElementsAre(0.5F, 6, 1.5F, 17));
-  EXPECT_THAT(values(run_contrib("TransposeMatMul", attributes_of({{"transA", 1}}),
-                                 {kMatrix, kOther})[0]),
-              ElementsAre(1, 13, 2, 24));
+  EXPECT_THAT(
+      values(run_contrib("TransposeMatMul", attributes_of({{"transA", 1}}), {kMatrix, kOther})[0]),
+      ElementsAre(1, 13, 2, 24));
 }
 
 TEST(FusedMatMul, TakesVectorsAsTheyAre) {
@@ -66,9 +66,9 @@ TEST(FusedMatMul, RefusesWrongShapes) {
 
 TEST(FusedMatMul, KeepsUnknownSizes) {
   const Dim n = Dim::symbol("n");
-  EXPECT_EQ(contrib_type("FusedMatMul", attributes_of({{"transA", 1}}),
-                         {typed(DataType::Float32, Shape{n, 3, 4}),
-                          typed(DataType::Float32, Shape{3, 5})}),
+  EXPECT_EQ(contrib_type(
+                "FusedMatMul", attributes_of({{"transA", 1}}),
+                {typed(DataType::Float32, Shape{n, 3, 4}), typed(DataType::Float32, Shape{3, 5})}),
             "float32 nx4x5");
 }
 

@@ -19,8 +19,8 @@ TEST(IsAllFinite, LooksAtAllInputs) {
 }
 
 TEST(IsAllFinite, RefusesBothKindsAtOnce) {
-  EXPECT_THAT(contrib_refusal("IsAllFinite",
-                              attributes_of({{"isinf_only", 1}, {"isnan_only", 1}}), {floats({1})}),
+  EXPECT_THAT(contrib_refusal("IsAllFinite", attributes_of({{"isinf_only", 1}, {"isnan_only", 1}}),
+                              {floats({1})}),
               HasSubstr("at most one"));
 }
 

@@ -40,9 +40,10 @@ GateFunction function_of(const InferContext* context, const Node& node) {
   if (name == "silu") return silu;
   if (name == "identity") return identity_of;
   if (name != kSwiglu && context != nullptr) {
-    context->fail("attribute 'activation_type': expected 'relu', 'gelu', 'silu', 'swiglu' or "
-                  "'identity', found '" +
-                  name + "'");
+    context->fail(
+        "attribute 'activation_type': expected 'relu', 'gelu', 'silu', 'swiglu' or "
+        "'identity', found '" +
+        name + "'");
   }
   return nullptr;
 }
@@ -150,9 +151,8 @@ std::pmr::vector<RoutedToken> route_tokens(const KernelCall& call) {
       routes[route].weight /= sum;
     }
   }
-  std::ranges::sort(routes, {}, [](const RoutedToken& route) {
-    return std::pair(route.expert, route.token);
-  });
+  std::ranges::sort(routes, {},
+                    [](const RoutedToken& route) { return std::pair(route.expert, route.token); });
   return routes;
 }
 
@@ -170,8 +170,7 @@ void multiply_layer(const KernelCall& call, size_t weights, int64_t expert, int6
   const auto read_left = [&](int64_t, int64_t row, int64_t begin, int64_t count, double* target) {
     read_row(row, begin, count, target);
   };
-  const auto read_right = [&](int64_t, int64_t line, int64_t begin, int64_t count,
-                              double* target) {
+  const auto read_right = [&](int64_t, int64_t line, int64_t begin, int64_t count, double* target) {
     const T* source = matrix + line * depth + begin;
     std::transform(source, source + count, target, to_double<T>);
   };
@@ -249,14 +248,14 @@ void add_expert(const KernelCall& call, std::span<const RoutedToken> routes,
   std::pmr::vector<double> gate(has_gate ? routes.size() * inner : 0, &call.scratch);
   if (has_gate) multiply_layer<T>(call, kGateWeights, expert, rows, read_token, gate);
   std::pmr::vector<double> activated(routes.size() * inner, &call.scratch);
-  call.pool.parallel_for(rows, row_grain(8 * static_cast<int64_t>(inner)), [&](int64_t begin,
-                                                                              int64_t end) {
-    for (auto row = static_cast<size_t>(begin); row < static_cast<size_t>(end); ++row) {
-      activate_row(call.node, std::span(first).subspan(row * width, width),
-                   has_gate ? std::span(gate).subspan(row * inner, inner) : std::span<double>(),
-                   std::span(activated).subspan(row * inner, inner));
-    }
-  });
+  call.pool.parallel_for(
+      rows, row_grain(8 * static_cast<int64_t>(inner)), [&](int64_t begin, int64_t end) {
+        for (auto row = static_cast<size_t>(begin); row < static_cast<size_t>(end); ++row) {
+          activate_row(call.node, std::span(first).subspan(row * width, width),
+                       has_gate ? std::span(gate).subspan(row * inner, inner) : std::span<double>(),
+                       std::span(activated).subspan(row * inner, inner));
+        }
+      });
   const auto read_inner = [&](int64_t row, int64_t begin, int64_t count, double* target) {
     std::copy_n(activated.data() + row * static_cast<int64_t>(inner) + begin, count, target);
   };
@@ -300,31 +299,30 @@ int64_t moe_flops(const Node& node, std::span<const Type> inputs, std::span<cons
 }  // namespace
 
 std::vector<Op> moe_ops() {
-  return {
-      {.name = "MoE",
-       .domain = kMicrosoftDomain,
-       .versions = {1},
-       .inputs = {{"input", "T"},
-                  {"router_probs", "T"},
-                  {"fc1_experts_weights", "T"},
-                  {"fc1_experts_bias", "T", Arity::Optional},
-                  {"fc2_experts_weights", "T"},
-                  {"fc2_experts_bias", "T", Arity::Optional},
-                  {"fc3_experts_weights", "T", Arity::Optional},
-                  {"fc3_experts_bias", "T", Arity::Optional}},
-       .outputs = {{"output", "T"}},
-       .type_variables = {{"T", kFloatTypes}},
-       .attributes = {{"activation_alpha", AttributeKind::Float, 1.0F},
-                      {"activation_beta", AttributeKind::Float, 0.0F},
-                      {"activation_type", AttributeKind::String, std::string("relu")},
-                      {"k", AttributeKind::Int, int64_t{1}},
-                      {"normalize_routing_weights", AttributeKind::Int, int64_t{0}},
-                      {"swiglu_fusion", AttributeKind::Int, int64_t{0}},
-                      {"swiglu_limit", AttributeKind::Float, std::nullopt},
-                      {"use_sparse_mixer", AttributeKind::Int, int64_t{0}}},
-       .infer = infer_moe,
-       .flops = moe_flops,
-       .kernel = run_moe}};
+  return {{.name = "MoE",
+           .domain = kMicrosoftDomain,
+           .versions = {1},
+           .inputs = {{"input", "T"},
+                      {"router_probs", "T"},
+                      {"fc1_experts_weights", "T"},
+                      {"fc1_experts_bias", "T", Arity::Optional},
+                      {"fc2_experts_weights", "T"},
+                      {"fc2_experts_bias", "T", Arity::Optional},
+                      {"fc3_experts_weights", "T", Arity::Optional},
+                      {"fc3_experts_bias", "T", Arity::Optional}},
+           .outputs = {{"output", "T"}},
+           .type_variables = {{"T", kFloatTypes}},
+           .attributes = {{"activation_alpha", AttributeKind::Float, 1.0F},
+                          {"activation_beta", AttributeKind::Float, 0.0F},
+                          {"activation_type", AttributeKind::String, std::string("relu")},
+                          {"k", AttributeKind::Int, int64_t{1}},
+                          {"normalize_routing_weights", AttributeKind::Int, int64_t{0}},
+                          {"swiglu_fusion", AttributeKind::Int, int64_t{0}},
+                          {"swiglu_limit", AttributeKind::Float, std::nullopt},
+                          {"use_sparse_mixer", AttributeKind::Int, int64_t{0}}},
+           .infer = infer_moe,
+           .flops = moe_flops,
+           .kernel = run_moe}};
 }
 
 }  // namespace tessera::ops

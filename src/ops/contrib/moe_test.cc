@@ -23,9 +23,9 @@ Tensor logits(int64_t tokens) {
 
 TEST(MoE, AddsTheResultsOfTheBestExperts) {
   const auto run = [](const Attributes& given) {
-    return values(run_contrib("MoE", given,
-                              {floats({2, 1}, {10, -10}), logits(2), kFirst, kNothing, kSecond,
-                               kSecondBias})[0]);
+    return values(run_contrib(
+        "MoE", given,
+        {floats({2, 1}, {10, -10}), logits(2), kFirst, kNothing, kSecond, kSecondBias})[0]);
   };
   const auto near = [](std::vector<float> expected) {
     return Pointwise(FloatNear(1e-5F), std::move(expected));
@@ -49,13 +49,13 @@ TEST(MoE, GatesInThreeWays) {
   const Tensor one = floats({1, 1, 1}, {1});
   const Tensor route = floats({1, 1}, {0});
   for (const int64_t fusion : {1, 2}) {
-    const auto fused = run_contrib(
-        "MoE", swiglu(fusion), {token, route, floats({1, 2, 1}, {2, 3}), kNothing, one});
+    const auto fused = run_contrib("MoE", swiglu(fusion),
+                                   {token, route, floats({1, 2, 1}, {2, 3}), kNothing, one});
     EXPECT_NEAR(values(fused[0])[0], expected, 1e-5F);
   }
-  const auto separate = run_contrib("MoE", swiglu(0),
-                                    {token, route, floats({1, 1, 1}, {2}), kNothing, one, kNothing,
-                                     floats({1, 1, 1}, {3})});
+  const auto separate = run_contrib(
+      "MoE", swiglu(0),
+      {token, route, floats({1, 1, 1}, {2}), kNothing, one, kNothing, floats({1, 1, 1}, {3})});
   EXPECT_NEAR(values(separate[0])[0], expected, 1e-5F);
 }
 

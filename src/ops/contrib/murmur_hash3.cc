@@ -81,8 +81,8 @@ void run_murmur_hash_of_strings(const ValueCall& call) {
 }  // namespace
 
 std::vector<Op> murmur_hash3_ops() {
-  constexpr TypeSet kHashedTypes = {DataType::Int32,   DataType::Int64,   DataType::UInt32,
-                                    DataType::UInt64,  DataType::Float32, DataType::Float64,
+  constexpr TypeSet kHashedTypes = {DataType::Int32,  DataType::Int64,   DataType::UInt32,
+                                    DataType::UInt64, DataType::Float32, DataType::Float64,
                                     DataType::String};
   return {{.name = "MurmurHash3",
            .domain = kMicrosoftDomain,

@@ -25,7 +25,8 @@ TEST(MurmurHash3, HashesBytes) {
   EXPECT_THAT(run_contrib("MurmurHash3", {}, {number})[0].as<uint32_t>(),
               ElementsAre(kHashOfTestWithoutSeed));
   const auto as_signed = run_contrib("MurmurHash3", attributes_of({{"positive", 0}}), {number});
-  EXPECT_THAT(as_signed[0].as<int32_t>(), ElementsAre(static_cast<int32_t>(kHashOfTestWithoutSeed)));
+  EXPECT_THAT(as_signed[0].as<int32_t>(),
+              ElementsAre(static_cast<int32_t>(kHashOfTestWithoutSeed)));
 }
 
 TEST(MurmurHash3, RefusesSeedsOfMoreThan32Bits) {

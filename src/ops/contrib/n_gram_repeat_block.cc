@@ -9,7 +9,8 @@ namespace {
 
 void infer_n_gram_repeat(InferContext& context) {
   const int64_t length = context.node().attributes.get_int("ngram_size");
-  if (length < 1) context.fail("expected an 'ngram_size' of at least 1, found " + std::to_string(length));
+  if (length < 1)
+    context.fail("expected an 'ngram_size' of at least 1, found " + std::to_string(length));
   check_rank(context, 0, 2);
   check_rank(context, 1, 2);
   const Shape* ids = context.shape(0);

@@ -24,9 +24,9 @@ TEST(NhwcMaxPool, PadsAndRefuses) {
   EXPECT_THAT(contrib_refusal("NhwcMaxPool", of_kernel({2, 2}), {input}),
               HasSubstr("'kernel_shape' of 1 numbers"));
   const Dim n = Dim::symbol("n");
-  EXPECT_EQ(contrib_type("NhwcMaxPool", of_kernel({2, 2}),
-                         {typed(DataType::UInt8, Shape{n, 4, 5, 3})}),
-            "uint8 nx3x4x3");
+  EXPECT_EQ(
+      contrib_type("NhwcMaxPool", of_kernel({2, 2}), {typed(DataType::UInt8, Shape{n, 4, 5, 3})}),
+      "uint8 nx3x4x3");
 }
 
 // Each row of a window ends at the first zero of the mask.

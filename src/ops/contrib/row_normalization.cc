@@ -29,7 +29,8 @@ void normalize_lines(const KernelCall& call, const RowNormalization& normalizati
   std::pmr::vector<double> lines(slots * length, &call.scratch);
   const auto count = static_cast<size_t>(rows);
   std::pmr::vector<double> means(call.has_output(normalization.mean) ? count : 0, &call.scratch);
-  std::pmr::vector<double> inverses(call.has_output(normalization.inverse) ? count : 0, &call.scratch);
+  std::pmr::vector<double> inverses(call.has_output(normalization.inverse) ? count : 0,
+                                    &call.scratch);
   const auto normalize_row = [&](std::span<double> line, int64_t row) {
     read(row, line);
     const Moments moments = moments_of_line(line, normalization.has_mean);

@@ -86,7 +86,8 @@ void run_skip(const KernelCall& call, const SkipInputs& inputs) {
       for (size_t column = 0; column < line.size(); ++column) {
         line[column] = to_double(left[column]) + to_double(right[column]);
         if (!bias.empty()) line[column] += bias[column];
-        if (sums != nullptr) sums[row * columns + static_cast<int64_t>(column)] = from_double<T>(line[column]);
+        if (sums != nullptr)
+          sums[row * columns + static_cast<int64_t>(column)] = from_double<T>(line[column]);
       }
     };
     const auto write = [&](int64_t row, std::span<const double> line) {

@@ -115,9 +115,8 @@ template <class Visit>
 size_t for_each_match(const RE2& pattern, std::string_view text, const Visit& visit) {
   size_t place = 0;
   re2::StringPiece found;
-  while (place < text.size() &&
-         pattern.Match({text.data(), text.size()}, place, text.size(), RE2::UNANCHORED, &found,
-                       1)) {
+  while (place < text.size() && pattern.Match({text.data(), text.size()}, place, text.size(),
+                                              RE2::UNANCHORED, &found, 1)) {
     const std::string_view match(found.data(), found.size());
     visit(place, match);
     place = place_behind(text, match);
@@ -128,11 +127,10 @@ size_t for_each_match(const RE2& pattern, std::string_view text, const Visit& vi
 Tokens split_by(const RE2& separator, const Tokens& pieces) {
   Tokens result;
   for (const std::string_view piece : pieces) {
-    const size_t rest =
-        for_each_match(separator, piece, [&](size_t begin, std::string_view match) {
-          const auto end = static_cast<size_t>(match.data() - piece.data());
-          if (end > begin) result.push_back(piece.substr(begin, end - begin));
-        });
+    const size_t rest = for_each_match(separator, piece, [&](size_t begin, std::string_view match) {
+      const auto end = static_cast<size_t>(match.data() - piece.data());
+      if (end > begin) result.push_back(piece.substr(begin, end - begin));
+    });
     if (rest < piece.size()) result.push_back(piece.substr(rest));
   }
   return result;
@@ -189,7 +187,8 @@ void run_tokenizer(const ValueCall& call) {
     if (is_marked) strings.emplace_back(kStartOfText);
     strings.insert(strings.end(), all[row].begin(), all[row].end());
     if (is_marked) strings.emplace_back(kEndOfText);
-    strings.resize((row + 1) * static_cast<size_t>(width), call.node.attributes.get_string("pad_value"));
+    strings.resize((row + 1) * static_cast<size_t>(width),
+                   call.node.attributes.get_string("pad_value"));
   }
   call.outputs[0] = Tensor::strings(std::move(dims), std::move(strings));
 }

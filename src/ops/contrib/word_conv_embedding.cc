@@ -1,5 +1,5 @@
-// WordConvEmbedding: a vector for each word: the maxima over the places of a window that slides over
-// the embeddings of its characters, of a convolution and tanh.
+// WordConvEmbedding: a vector for each word: the maxima over the places of a window that slides
+// over the embeddings of its characters, of a convolution and tanh.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -39,7 +39,8 @@ void infer_word_embedding(InferContext& context) {
   }
   if (words == nullptr) return;
   const Dim& length = words->back();
-  if (length.is_known() && width.is_known() && (length.value() < width.value() || width == Dim(0))) {
+  if (length.is_known() && width.is_known() &&
+      (length.value() < width.value() || width == Dim(0))) {
     context.fail_input(kFilters, "expected windows of 1 to " + length.text() +
                                      " characters, found [" + text(*filters) + "]");
   }

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "ops/check_shape.h"
-#include "ops/contrib/contrib.h"
 #include "ops/convolution/convolution.h"
+#include "ops/domains.h"
 #include "ops/index_reader.h"
 #include "ops/shape_rules.h"
 #include "tessera/error.h"
@@ -165,8 +165,9 @@ std::optional<std::vector<int64_t>> dynamic_pads(const InferContext& context, si
   if (pads->size() != 2 * axes || !std::ranges::all_of(*pads, is_pad)) {
     std::string found;
     for (const int64_t pad : *pads) found += (found.empty() ? "" : ", ") + std::to_string(pad);
-    context.fail_input(kDynamicPads, "expected " + std::to_string(2 * axes) + " numbers from 0 to " +
-                                         std::to_string(kMaxPad) + ", found [" + found + "]");
+    context.fail_input(kDynamicPads, "expected " + std::to_string(2 * axes) +
+                                         " numbers from 0 to " + std::to_string(kMaxPad) +
+                                         ", found [" + found + "]");
   }
   return pads;
 }

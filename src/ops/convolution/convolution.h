@@ -101,7 +101,8 @@ void convolve(const KernelCall& call, const Convolution& conv, const ReadWeights
       std::transform(sums + done, sums + done + length, block.begin(),
                      [&](double sum) { return sum + offset; });
       finish(position + done, std::span(block).first(length));
-      std::transform(block.begin(), block.begin() + length, output + position + done, from_double<T>);
+      std::transform(block.begin(), block.begin() + length, output + position + done,
+                     from_double<T>);
     }
   };
   multiply_matrices<double>(call, {.count = conv.batch * conv.groups,

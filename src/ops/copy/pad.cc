@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/contrib/contrib.h"
+#include "ops/domains.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
 #include "ops/shape_rules.h"
@@ -113,8 +113,7 @@ std::optional<std::pmr::vector<Pads>> known_pads(const InferContext& context, in
 void infer_pad(InferContext& context) {
   check_mode(context);
   const bool has_element = context.element(0) != DataType::Undefined;
-  if (!has_pads_input(context.node()) && has_element &&
-      !kFloatTypes.contains(context.element(0))) {
+  if (!has_pads_input(context.node()) && has_element && !kFloatTypes.contains(context.element(0))) {
     context.fail_input(0, "expected " + kFloatTypes.text() + " before version 11, found " +
                               std::string(name(context.element(0))));
   }

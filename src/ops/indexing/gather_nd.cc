@@ -1,9 +1,9 @@
-// GatherND: slices of the data, each selected by a tuple of indices. That of com.microsoft also takes
-// indices of int32. scatter_nd.cc is its inverse.
+// GatherND: slices of the data, each selected by a tuple of indices. That of com.microsoft also
+// takes indices of int32. scatter_nd.cc is its inverse.
 #include <algorithm>
 #include <cstring>
 
-#include "ops/contrib/contrib.h"
+#include "ops/domains.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
 #include "ops/shape_rules.h"

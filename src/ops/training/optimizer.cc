@@ -5,6 +5,7 @@
 
 #include "ops/check_shape.h"
 #include "ops/convert_element.h"
+#include "ops/domains.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
@@ -59,8 +60,8 @@ void infer_optimizer(InferContext& context, OptimizerKind kind) {
                  " inputs for each tensor after 'R' and 'T', found " + std::to_string(given));
   }
   if (context.output_count() != tensors * kind.outputs_each()) {
-    context.fail("expected " + std::to_string(tensors * kind.outputs_each()) +
-                 " outputs, found " + std::to_string(context.output_count()));
+    context.fail("expected " + std::to_string(tensors * kind.outputs_each()) + " outputs, found " +
+                 std::to_string(context.output_count()));
   }
   constexpr TypeSet kTypes = {DataType::Float32, DataType::Float64};
   for (size_t index = 0; index < given; ++index) {
@@ -182,7 +183,7 @@ void infer_momentum(InferContext& context) {
 
 Op optimizer_op(const char* name, ReferenceKernel kernel, InferRule rule) {
   return {.name = name,
-          .domain = "ai.onnx.preview.training",
+          .domain = kTrainingDomain,
           .versions = {1},
           // The other tensors may have different types, so they have no type variable.
           .inputs = {{"R", "T1"}, {"T", "T2"}, {"inputs", "", Arity::Variadic}},
@@ -211,7 +212,8 @@ std::vector<Op> optimizer_ops() {
   adam.attributes = {number("alpha", 0.9F), number("beta", 0.999F), number("epsilon", 1e-6F),
                      number("norm_coefficient", 0.0F), number("norm_coefficient_post", 0.0F)};
   Op momentum = optimizer_op("Momentum", run_momentum, infer_momentum);
-  momentum.attributes = {number("alpha", std::nullopt), number("beta", std::nullopt),
+  momentum.attributes = {number("alpha", std::nullopt),
+                         number("beta", std::nullopt),
                          number("norm_coefficient", std::nullopt),
                          {"mode", AttributeKind::String, std::nullopt, 1, kAnyVersion, true}};
   return {adagrad, adam, momentum};

@@ -1,11 +1,11 @@
 #include <cmath>
 
+#include "ops/domains.h"
 #include "ops/op_test.h"
 
 namespace tessera::ops {
 namespace {
 
-constexpr const char* kTrainingDomain = "ai.onnx.preview.training";
 const Tensor kRate = floats({}, {0.5F});
 const Tensor kFirst = ints({}, {0});
 const Tensor kSecond = ints({}, {2});
@@ -38,8 +38,8 @@ TEST(Momentum, MovesAlongTheAverageGradient) {
 }
 
 TEST(Adagrad, DividesByTheRootOfTheSquares) {
-  const auto given = attributes_of(
-      {{"epsilon", 0.0F}, {"norm_coefficient", 1.0F}, {"decay_factor", 0.5F}});
+  const auto given =
+      attributes_of({{"epsilon", 0.0F}, {"norm_coefficient", 1.0F}, {"decay_factor", 0.5F}});
   // G = 1 + 3 = 4, H = 9 + 16, the rate is 0.5 / 2.
   const auto made =
       step("Adagrad", given, {kRate, kSecond, floats({1}), floats({3}), floats({9})}, 2);
@@ -48,13 +48,11 @@ TEST(Adagrad, DividesByTheRootOfTheSquares) {
 }
 
 TEST(Adam, CorrectsTheRate) {
-  const auto given = attributes_of({{"alpha", 0.5F},
-                                    {"beta", 0.5F},
-                                    {"epsilon", 0.0F},
-                                    {"norm_coefficient_post", 0.5F}});
+  const auto given = attributes_of(
+      {{"alpha", 0.5F}, {"beta", 0.5F}, {"epsilon", 0.0F}, {"norm_coefficient_post", 0.5F}});
   // V = 1 + 2 = 3, H = 0.5 * 2 + 0.5 * 16 = 9, the rate is 0.5 * sqrt(3/4) / (3/4).
-  const auto made = step(
-      "Adam", given, {kRate, kSecond, floats({1}), floats({4}), floats({2}), floats({2})}, 3);
+  const auto made =
+      step("Adam", given, {kRate, kSecond, floats({1}), floats({4}), floats({2}), floats({2})}, 3);
   const float rate = 0.5F * std::sqrt(0.75F) / 0.75F;
   EXPECT_THAT(values(made[0]), ElementsAre(FloatNear(0.5F * (1 - rate), 1e-6F)));
   EXPECT_THAT(values(made[1]), ElementsAre(3));
@@ -63,8 +61,9 @@ TEST(Adam, CorrectsTheRate) {
 
 TEST(Momentum, TakesTensorsOfSeveralTypesAndSizes) {
   const Tensor pair = Tensor::from<double>(DataType::Float64, {2}, std::vector<double>{1, 2});
-  const auto made = step("Momentum", momentum_of("standard"),
-                         {kRate, kSecond, floats({1}), pair, floats({4}), pair, floats({2}), pair}, 4);
+  const auto made =
+      step("Momentum", momentum_of("standard"),
+           {kRate, kSecond, floats({1}), pair, floats({4}), pair, floats({2}), pair}, 4);
   EXPECT_THAT(values(made[0]), ElementsAre(0));
   EXPECT_EQ(made[1].type(), DataType::Float64);
   EXPECT_THAT(made[3].as<double>(), ElementsAre(0.75, 1.5));
@@ -73,8 +72,7 @@ TEST(Momentum, TakesTensorsOfSeveralTypesAndSizes) {
 TEST(Momentum, RefusesWrongInputs) {
   const auto refusal_of = [](const std::vector<Tensor>& inputs, size_t outputs = 2,
                              const char* mode = "standard") {
-    const auto error =
-        thrown_by([&] { step("Momentum", momentum_of(mode), inputs, outputs); });
+    const auto error = thrown_by([&] { step("Momentum", momentum_of(mode), inputs, outputs); });
     return error ? error->message() : "";
   };
   const Tensor one = floats({1});

@@ -101,9 +101,9 @@ void run_loss(const KernelCall& call) {
   const auto count = static_cast<size_t>(samples.count());
   std::pmr::vector<double> losses(count, &call.scratch);
   std::pmr::vector<double> weights(count, &call.scratch);
-  const std::pmr::vector<double> given =
-      call.has_input(kWeights) ? to_doubles(call.inputs[kWeights], call.scratch)
-                               : std::pmr::vector<double>(&call.scratch);
+  const std::pmr::vector<double> given = call.has_input(kWeights)
+                                             ? to_doubles(call.inputs[kWeights], call.scratch)
+                                             : std::pmr::vector<double>(&call.scratch);
   visit_floating(call.inputs[0].type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* scores = call.inputs[0].as<T>().data();

@@ -31,7 +31,7 @@ TEST(NegativeLogLikelihoodLoss, LeavesIgnoredSamplesOut) {
   EXPECT_THAT(likelihood(given, {kInput, target}), ElementsAre(-2.5F));
   EXPECT_THAT(likelihood(attributes_of({{"ignore_index", -7}, {"reduction", "none"}}),
                          {kInput, target, kWeight}),
-              Pointwise(FloatNear(kNear), {-0.3F, 0, 0, -0.2F}));
+              Pointwise(FloatNear(kNear), std::vector<float>{-0.3F, 0, 0, -0.2F}));
   const auto none = likelihood(given, {kInput, ints({2, 2}, {-7, -7, -7, -7})});
   EXPECT_TRUE(std::isnan(none[0]));
 }
@@ -41,12 +41,13 @@ TEST(SoftmaxCrossEntropyLoss, TakesTheLogarithmOfSoftmax) {
   const auto outputs = run_op("SoftmaxCrossEntropyLoss", 13, attributes_of({{"reduction", "none"}}),
                               {scores, ints({1, 0})}, 2);
   EXPECT_THAT(values(outputs[0]),
-              Pointwise(FloatNear(kNear), {-std::log(0.75F), std::log(2.0F)}));
+              Pointwise(FloatNear(kNear), std::vector<float>{-std::log(0.75F), std::log(2.0F)}));
   EXPECT_THAT(values(outputs[1]),
-              Pointwise(FloatNear(kNear), {std::log(0.25F), std::log(0.75F), -std::log(2.0F),
-                                           -std::log(2.0F)}));
-  const auto mean = run_op("SoftmaxCrossEntropyLoss", 12, attributes_of({{"ignore_index", 9}}),
-                           {scores, Tensor::from<int32_t>(DataType::Int32, {2}, std::vector{1, 9})});
+              Pointwise(FloatNear(kNear), std::vector<float>{std::log(0.25F), std::log(0.75F),
+                                                             -std::log(2.0F), -std::log(2.0F)}));
+  const auto mean =
+      run_op("SoftmaxCrossEntropyLoss", 12, attributes_of({{"ignore_index", 9}}),
+             {scores, Tensor::from<int32_t>(DataType::Int32, {2}, std::vector{1, 9})});
   EXPECT_THAT(values(mean[0]), ElementsAre(FloatNear(-std::log(0.75F), kNear)));
 }
 
@@ -67,13 +68,13 @@ TEST(SoftmaxCrossEntropyLoss, RefusesWrongClassesAndShapes) {
 TEST(SoftmaxCrossEntropyLoss, KeepsUnknownSizes) {
   const Dim n = Dim::symbol("n");
   const auto given = attributes_of({{"reduction", "none"}});
-  EXPECT_EQ(shape_text(infer_op("SoftmaxCrossEntropyLoss", 13, given,
-                                {typed(DataType::Float32, Shape{n, 3, 4}),
-                                 typed(DataType::Int64, std::nullopt)})),
+  EXPECT_EQ(shape_text(infer_op(
+                "SoftmaxCrossEntropyLoss", 13, given,
+                {typed(DataType::Float32, Shape{n, 3, 4}), typed(DataType::Int64, std::nullopt)})),
             "float32 nx4");
-  EXPECT_EQ(shape_text(infer_op("SoftmaxCrossEntropyLoss", 13, {},
-                                {typed(DataType::Float32, std::nullopt),
-                                 typed(DataType::Int64, std::nullopt)})),
+  EXPECT_EQ(shape_text(infer_op(
+                "SoftmaxCrossEntropyLoss", 13, {},
+                {typed(DataType::Float32, std::nullopt), typed(DataType::Int64, std::nullopt)})),
             "float32 scalar");
 }
 
