@@ -12,8 +12,10 @@
 #include "cli/plans/memory_report.h"
 #include "cli/reports/bundle_report.h"
 #include "cli/reports/inspect_report.h"
+#include "cli/reports/operators_report.h"
 #include "tessera/inspect.h"
 #include "tessera/tessera.h"
+#include "verify/offered_ops.h"
 
 namespace tessera::cli {
 namespace {
@@ -25,6 +27,7 @@ struct InspectOptions {
   BindArguments bind;
   bool shows_memory = false;
   std::string svg_file;  // "" for none
+  bool lists_operators = false;
   bool is_strict = false;
   bool is_json = false;
 };
@@ -77,7 +80,26 @@ void check_binds_nothing(BindArguments arguments) {
               "found neither");
 }
 
+CommandResult list_operators(const InspectOptions& options) {
+  Progress progress;
+  OpsByBackend ops;
+  for (const BackendDescription& backend : backends_of(options.bind.backend_paths).describe()) {
+    if (!backend.is_usable || backend.file.empty()) continue;
+    progress.show("asking " + backend.name);
+    ops[backend.name] = verification::offered_ops(backend.file);
+  }
+  const auto operators = operator_coverage(ops::make_registry());
+  if (options.is_json) return {kFine, json_text(operators_json(operators, ops))};
+  return {kFine, operators_text(operators, ops, stdout_style())};
+}
+
 CommandResult inspect(const InspectOptions& options) {
+  if (options.lists_operators == !options.model.empty()) {
+    throw Error(ErrorKind::InvalidArgument, "command line",
+                std::string("expected MODEL or --ops, found ") +
+                    (options.lists_operators ? "both" : "neither"));
+  }
+  if (options.lists_operators) return list_operators(options);
   if (options.shows_memory || !options.svg_file.empty()) return inspect_memory(options);
   check_binds_nothing(options.bind);
   // describe_bundle() verifies every byte.
@@ -119,6 +141,7 @@ CommandResult inspect(const InspectOptions& options) {
 Command make_inspect_command(CommandOptions command) {
   const auto options = std::make_shared<InspectOptions>();
   command.add_positional("MODEL", options->model, kModelHelp);
+  command.make_optional("MODEL");
   command.add_repeatable(
       "--shape", options->shapes,
       "NAME=SHAPE: the shape of an input, e.g. 1x3x224x224; NAME may be\n#<index>");
@@ -129,6 +152,10 @@ Command make_inspect_command(CommandOptions command) {
                    "bind the model, and show where its intermediate values lie in memory");
   command.add_option("--svg", options->svg_file,
                      "FILE: as --memory, and write a drawing of the memory for a browser");
+  command.add_flag(
+      "--ops", options->lists_operators,
+      "instead of a model, list the operators that this version loads, their versions\n"
+      "and element types, and the backends that have kernels");
   add_bind_options(command, kInspectCommand, options->bind);
   command.add_flag("--strict", options->is_strict,
                    "fail if a shape declared inside the model is wrong");
@@ -137,7 +164,8 @@ Command make_inspect_command(CommandOptions command) {
       "Options that decide where and how the model runs need --memory or --svg.\n\n"
       "Example:\n"
       "  tessera inspect model.onnx --shape '#0=1x3x224x224' --passes\n"
-      "  tessera inspect model.onnx --memory --svg memory.svg");
+      "  tessera inspect model.onnx --memory --svg memory.svg\n"
+      "  tessera inspect --ops");
   return [options] { return inspect(*options); };
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,10 @@ struct MissingPart {
   std::string name;                      // "DequantizeLinear", "sequence", "float8e4m3fn"
   std::string domain;                    // of an operator; "" is ONNX's own
   std::string reason;                    // "DequantizeLinear of ai.onnx is not in this build"
+  // Of an operator: the version of its domain that the model means, if it is known.
+  std::optional<int64_t> opset = std::nullopt;
   int64_t count = 0;                     // of the nodes, values or attributes that need it
-  std::vector<std::string> places = {};  // the first of these
+  std::vector<std::string> places = {};  // of these, the first hundred
 };
 
 struct ModelInspection {

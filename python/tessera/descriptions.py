@@ -124,8 +124,10 @@ class MissingPart(PlainData):
     name: str  # its name: `DequantizeLinear`, `sequence`, `float8e4m3fn`
     domain: str  # domain of an operator; empty: ONNX's own
     reason: str  # a sentence: `DequantizeLinear of ai.onnx is not in this build`
+    # of an operator: the version of its domain that the model means; None: unknown
+    opset: int | None
     count: int  # nodes, values or attributes that need it; functions count once
-    places: list[str]  # the first places that need it
+    places: list[str]  # the first hundred places that need it
 
 
 @plain_data

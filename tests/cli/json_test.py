@@ -190,6 +190,7 @@ def run_all(ask, model, tmp_path, bin_dir):
     bundle = tmp_path / "model.bundle"
     ask("tessera bundle", "bundle", model, *SHAPE, *QUICK, "-o", bundle)
     assert ask("tessera inspect", "inspect", bundle)["bundle"]["parts"]
+    assert ask("tessera inspect --ops", "inspect", "--ops")["operators"]
     ask("tessera inspect --memory", "inspect", model, *SHAPE, *QUICK, "--memory")
     fake = bin_dir.parent / "tests" / "backends" / "fake.so"
     memory = ask("tessera inspect --memory", "inspect", model, *SHAPE, "--memory", "--backend-path",

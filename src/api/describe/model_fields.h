@@ -116,9 +116,11 @@ inline constexpr auto kFields<MissingPart> = FieldList{
     field("domain", &MissingPart::domain, "domain of an operator; empty: ONNX's own"),
     field("reason", &MissingPart::reason,
           "a sentence: `DequantizeLinear of ai.onnx is not in this build`"),
+    field("opset", "opset_version", &MissingPart::opset,
+          "of an operator: the version of its domain that the model means; null: unknown"),
     field("count", "use_count", &MissingPart::count,
           "nodes, values or attributes that need it; functions count once"),
-    field("places", &MissingPart::places, "the first places that need it"),
+    field("places", &MissingPart::places, "the first hundred places that need it"),
 };
 
 template <>

@@ -30,7 +30,7 @@ using onnx_import::Opsets;
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 using FunctionKey = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
 
-constexpr size_t kMaxPlaces = 3;
+constexpr size_t kMaxPlaces = 100;
 
 // MissingPart::kind, in the order in which parts are listed.
 constexpr std::string_view kVersion = "version";
@@ -108,8 +108,8 @@ class Survey {
   }
 
  private:
-  void add(std::string_view kind, const Operator& what, const std::string& reason,
-           const std::string& place) {
+  MissingPart& add(std::string_view kind, const Operator& what, const std::string& reason,
+                   const std::string& place) {
     const auto [entry, is_new] = indices_.try_emplace(
         std::tuple(std::string(kind), what.domain, what.name, reason), missing_.size());
     if (is_new) {
@@ -119,6 +119,7 @@ class Survey {
     MissingPart& part = missing_[entry->second];
     ++part.count;
     if (part.places.size() < kMaxPlaces) part.places.push_back(place);
+    return part;
   }
 
   void add_versions() {
@@ -262,7 +263,9 @@ class Survey {
     const std::optional<int64_t> opset = onnx_import::version_of_domain(site.opsets, domain);
     const Operator wanted{domain, node.op_type()};
     const std::string reason = explain_missing(registry_, wanted, site.opsets);
-    if (!reason.empty()) add(kOperator, wanted, reason, site.where + location_of(node));
+    if (!reason.empty()) {
+      add(kOperator, wanted, reason, site.where + location_of(node)).opset = opset;
+    }
     NodeDescription described;
     described.name = name_of(node);
     described.op = node.op_type();

@@ -126,7 +126,7 @@ int64_t gemm_flops(const Node& node, std::span<const Type> inputs, std::span<con
 
 std::vector<Op> gemm_ops() {
   return {{.name = "Gemm",
-           .versions = {1, 6, 7, 9, 11, 13},
+           .versions = {6, 7, 9, 11, 13},
            .inputs = {{"A", "T"},
                       {"B", "T"},
                       {"C", "T", Arity::Required, 1, 10},

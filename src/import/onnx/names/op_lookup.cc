@@ -128,6 +128,14 @@ bool is_onnx_domain(std::string_view domain) {
                              [&](const OnnxOperator& entry) { return entry.domain == domain; });
 }
 
+std::vector<std::string> onnx_domains() {
+  std::vector<std::string> domains;
+  for (const OnnxOperator& entry : kOperators) {
+    if (domains.empty() || domains.back() != entry.domain) domains.emplace_back(entry.domain);
+  }
+  return domains;
+}
+
 std::vector<std::string> onnx_operator_names(std::string_view domain) {
   std::vector<std::string> names;
   for (const OnnxOperator& entry : kOperators) {

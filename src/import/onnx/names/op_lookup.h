@@ -27,6 +27,7 @@ struct OnnxOperator {
 // nullptr if ONNX has no such operator, in no version.
 const OnnxOperator* find_onnx_operator(std::string_view domain, std::string_view name);
 
+std::vector<std::string> onnx_domains();
 // Whether ONNX defines the operators of `domain`, and their names.
 bool is_onnx_domain(std::string_view domain);
 std::vector<std::string> onnx_operator_names(std::string_view domain);

@@ -83,10 +83,12 @@ Op define_thresholded_relu(const OldOp& /*old*/, const Op& /*successor*/) {
 
 // --- Arithmetic with constants -------------------------------------------------------------------
 
-// A constant of the element type of the node's input.
+// A constant of the element type of the node's input, if that is floating-point, as it must be.
 ValueId add_numbers(Conversion& conversion, const std::string& suffix, std::vector<int64_t> dims,
                     const std::vector<float>& numbers) {
-  Tensor tensor(conversion.insertions().element_of(conversion.node().inputs[0]), std::move(dims));
+  DataType type = conversion.insertions().element_of(conversion.node().inputs[0]);
+  if (!is_floating(type)) type = DataType::Float32;
+  Tensor tensor(type, std::move(dims));
   ops::convert_elements(DataType::Float32, numbers.data(), tensor.type(), tensor.mutable_data(),
                         tensor.elements());
   return conversion.add_constant(suffix, std::move(tensor));

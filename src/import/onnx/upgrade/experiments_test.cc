@@ -37,6 +37,14 @@ const UpgradeCase kExperimentCases[] = {
        node.set_input(0, "d");
      },
      {"Cast 6 to=11 (x)", "Mul 7 (d, float64 ...)"}},
+    {"of elements that have no fractions",
+     "Scale",
+     7,
+     [](auto& node, auto& graph) {
+       set_type(*graph.add_input(), "d", {2}, onnx::TensorProto::STRING);
+       node.set_input(0, "d");
+     },
+     {"Mul 7 (d, float32 [1])"}},
     {"fills a shape",
      "ConstantFill",
      4,

@@ -30,6 +30,10 @@ Op without(Op op, std::initializer_list<std::string_view> attributes) {
 
 // --- Definitions ---------------------------------------------------------------------------------
 
+Op define_same(const OldOp& old, const Op& newer) {
+  return definition_like(old, newer, old.end, {});
+}
+
 // Like the next version, with consumed_inputs.
 Op define_consuming(const OldOp& old, const Op& newer) {
   return definition_like(old, newer, old.end, {consumed_inputs()});
@@ -41,7 +45,7 @@ Op define_batch_normalization(const OldOp& old, const Op& newer) {
 }
 
 Op define_cast(const OldOp& old, const Op& newer) {
-  Op op = without(definition_like(old, newer, old.end, {}), {"to"});
+  Op op = without(define_same(old, newer), {"to"});
   op.attributes.push_back(required_attribute("to", AttributeKind::String));
   return op;
 }
@@ -54,13 +58,13 @@ Op define_clip(const OldOp& old, const Op& newer) {
 }
 
 Op define_concat(const OldOp& old, const Op& newer) {
-  Op op = without(definition_like(old, newer, old.end, {}), {"axis"});
+  Op op = without(define_same(old, newer), {"axis"});
   op.attributes.push_back(optional_attribute("axis", AttributeKind::Int));
   return op;
 }
 
 Op define_gru(const OldOp& old, const Op& newer) {
-  Op op = without(definition_like(old, newer, old.end, {}), {"direction", "linear_before_reset"});
+  Op op = without(define_same(old, newer), {"direction", "linear_before_reset"});
   op.outputs.back().arity = ops::Arity::Required;
   // ONNX's spelling.
   op.attributes.push_back({"direction", AttributeKind::String, std::string("foward")});
@@ -68,14 +72,14 @@ Op define_gru(const OldOp& old, const Op& newer) {
 }
 
 Op define_lp_pool(const OldOp& old, const Op& newer) {
-  Op op = without(definition_like(old, newer, old.end, {}), {"p"});
+  Op op = without(define_same(old, newer), {"p"});
   op.attributes.push_back({"p", AttributeKind::Float, 2.0F});
   for (AttributeSchema& attribute : op.attributes) attribute.is_required = false;
   return op;
 }
 
 Op define_pad(const OldOp& old, const Op& newer) {
-  Op op = without(definition_like(old, newer, old.end, {}), {"pads"});
+  Op op = without(define_same(old, newer), {"pads"});
   op.attributes.push_back(required_attribute("paddings", AttributeKind::Ints));
   return op;
 }
@@ -210,6 +214,9 @@ void convert_tile(Conversion& conversion) {
 
 // --- The table -----------------------------------------------------------------------------------
 
+// Every op that has another version in operator set 6 than before: the nodes of an old model then
+// are nodes of that operator set, in which they can be exported.
+
 constexpr OldOp consuming(std::string_view name) {
   return {name, 1, 6, name, define_consuming, keep_op};
 }
@@ -228,6 +235,7 @@ constexpr OldOp kFirstVersions[] = {
     consuming("Exp"),
     consuming("Floor"),
     {"GRU", 1, 3, "GRU", define_gru, convert_gru},
+    {"Gemm", 1, 6, "Gemm", define_same, keep_op},
     {"GlobalLpPool", 1, 2, "GlobalLpPool", define_lp_pool, convert_lp_pool},
     consuming("HardSigmoid"),
     consuming("InstanceNormalization"),

@@ -115,7 +115,7 @@ ValueId Conversion::add_constant(const std::string& suffix, Tensor elements) {
 
 std::vector<int64_t> Conversion::constant_integers(size_t input) {
   const Tensor* tensor = insertions_.constant_of(node_.inputs[input]);
-  if (tensor == nullptr || tensor->is_strings()) {
+  if (tensor == nullptr || tensor->is_strings() || !tensor->has_elements()) {
     fail_unsupported("input " + std::to_string(input) +
                      " is computed in a run; expected a constant tensor of numbers");
   }

@@ -311,6 +311,17 @@ TEST(Upgrade, HoldsBeforeTheNextVersionOnly) {
   EXPECT_EQ(find_old_op(own, "", "Relu", 1), nullptr) << "the table of ops has it";
 }
 
+TEST(Upgrade, OldModelsBecomeModelsOfOneOperatorSet) {
+  constexpr int kStated = 6;
+  for (const ops::Op* op : all_ops().all()) {
+    if (!op->domain.empty() || !ops::version_in(*op, kStated)) continue;
+    for (int opset = 1; opset < kStated; ++opset) {
+      const auto version = ops::version_in(*op, opset);
+      if (version) EXPECT_EQ(version, ops::version_in(*op, kStated)) << op->name;
+    }
+  }
+}
+
 TEST(Upgrade, NamesOfConstantsAreUnique) {
   onnx::ModelProto model = make_model(1);
   onnx::GraphProto& graph = *model.mutable_graph();
