@@ -58,7 +58,6 @@ constexpr int64_t kOnnxFloat8 = 17;  // e4m3fn
 constexpr int64_t kOnnxInt4 = 22;
 constexpr int64_t kOnnxFloat4 = 23;
 constexpr int64_t kOnnxPower = 24;
-constexpr int64_t kOnnxString = 8;
 
 TEST(Cast, HasTheSmallTypesOfItsVersion) {
   for (const auto& [version, type] : {std::pair{13, kOnnxFloat8},
@@ -108,20 +107,6 @@ TEST(Cast, SmallIntegersKeepTheLowestBits) {
   EXPECT_THAT(bytes(run_op("Cast", 25, to(kOnnxBool), {small})[0]), ElementsAre(1, 1, 1, 1));
   EXPECT_THAT(bytes(run_op("Cast", 25, to(kOnnxFloat8), {small})[0]),
               ElementsAre(0x4e, 0x4e, 0xd0, 0x48));
-}
-
-TEST(Cast, SmallTypesAreTextAndBack) {
-  const Tensor text = Tensor::strings({3}, {"-1.5", "1e9", "0.3"});
-  const Tensor small = run_op("Cast", 23, to(kOnnxFloat4), {text})[0];
-  EXPECT_THAT(bytes(small), ElementsAre(0xb, 7, 1));
-  EXPECT_THAT(run_op("Cast", 23, to(kOnnxString), {small})[0].as<std::string>(),
-              ElementsAre("-1.5", "6", "0.5"));
-  const Tensor integer = run_op("Cast", 21, to(kOnnxInt4), {Tensor::strings({1}, {"-8"})})[0];
-  EXPECT_THAT(run_op("Cast", 21, to(kOnnxString), {integer})[0].as<std::string>(),
-              ElementsAre("-8"));
-  EXPECT_EQ(error_of([] { run_op("Cast", 21, to(kOnnxInt4), {Tensor::strings({1}, {"8"})}); }),
-            "InvalidArgument: node 'node' (Cast): expected a number of int4, found '8' as element "
-            "0");
 }
 
 TEST(Cast, PowersOfTwoHaveMoreDigitsThanDoubles) {

@@ -17,6 +17,8 @@ constexpr int kInt64 = 7;
 constexpr int kString = 8;
 constexpr int kBool = 9;
 constexpr int kDouble = 11;
+constexpr int kInt4 = 22;
+constexpr int kFloat4 = 23;  // e2m1
 
 Tensor cast(const Tensor& input, int to) {
   return run_text({"Cast"}, attributes_of({{"to", to}}), {input})[0];
@@ -39,6 +41,14 @@ TEST(NumberText, WritesPlainText) {
   EXPECT_THAT(texts(cast(small, kString)), ElementsAre("-5"));
   const auto bools = Tensor::from<bool>(DataType::Bool, {2}, std::array{true, false});
   EXPECT_THAT(texts(cast(bools, kString)), ElementsAre("1", "0"));
+}
+
+TEST(NumberText, OfSmallTypes) {
+  const Tensor small = cast(words({"-1.5", "1e9", "0.3"}), kFloat4);
+  EXPECT_THAT(bytes(small), ElementsAre(0xb, 7, 1));
+  EXPECT_THAT(texts(cast(small, kString)), ElementsAre("-1.5", "6", "0.5"));
+  EXPECT_THAT(texts(cast(cast(words({"-8", "7"}), kInt4), kString)), ElementsAre("-8", "7"));
+  EXPECT_THAT(cast_error("8", kInt4), HasSubstr("a number of int4, found '8' as element 1"));
 }
 
 TEST(NumberText, ReadsWhatTheStandardNames) {
