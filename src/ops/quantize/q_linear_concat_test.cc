@@ -40,9 +40,9 @@ TEST(QLinearConcat, RefusesPartsThatDoNotFit) {
 TEST(QLinearConcat, AddsSymbols) {
   const auto outputs = infer_microsoft(
       "QLinearConcat", along(0),
-      {floating({}), bytewise({}), bytewise({Dim("n"), Dim(3)}), floating({}), bytewise({}),
-       bytewise({Dim(2), Dim("m")}), floating({}), bytewise({})});
-  EXPECT_EQ(text(*outputs[0].type.shape), text(Shape{add(Dim("n"), Dim(2)), Dim(3)}));
+      {floating({}), bytewise({}), bytewise({Dim::symbol("n"), Dim(3)}), floating({}), bytewise({}),
+       bytewise({Dim(2), Dim::symbol("m")}), floating({}), bytewise({})});
+  EXPECT_EQ(text(*outputs[0].type.shape), text(Shape{add(Dim::symbol("n"), Dim(2)), Dim(3)}));
 }
 
 TEST(QLinearWhere, ChoosesAndBringsToOneScale) {
