@@ -169,7 +169,8 @@ def linear(op, domain):
     def draw(draw):
         version = draw.one_of(10, 13, 19, 21, 23, 24, 25) if not domain else 17
         types = [np.uint8, np.int8] + ([np.uint16, np.int16] if domain or version >= 21 else [])
-        kind = np.float16 if (domain or version >= 19) and draw.random.random() < 0.3 else np.float32
+        has_float16 = (domain or version >= 19) and draw.random.random() < 0.3
+        kind = np.float16 if has_float16 else np.float32
         integers, shape = draw.one_of(*types), draw.shape()
         axis, block, scales, indices = draw_scales(draw, shape, kind, not domain and version >= 21)
         if not domain and version < 13:
