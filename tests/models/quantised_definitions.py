@@ -1,5 +1,5 @@
-"""The quantised operators of com.microsoft, as their documentation defines them: dequantise, compute
-in float64, quantise. Shares no code with Tessera."""
+"""The quantised operators of com.microsoft, as their documentation defines them: dequantise,
+compute in float64, quantise. Shares no code with Tessera."""
 
 import numpy as np
 

@@ -111,10 +111,11 @@ const SurveyCase kSurveyCases[] = {
      {"operator RoiAlign 2: function 'f', node 'inside' (RoiAlign)"}},
     {"domains that are not imported",
      [](auto&, auto& graph) {
-       add_node(graph, "MatMulNBits", {"x"}, {"p"}, "n").set_domain("com.microsoft");
+       add_node(graph, "LongformerAttention", {"x"}, {"p"}, "n").set_domain("com.microsoft");
        add_node(graph, "Own", {"x"}, {"q"}, "o").set_domain("com.example");
      },
-     {"operator MatMulNBits 1: node 'n' (MatMulNBits)", "operator Own 1: node 'o' (Own)"}},
+     {"operator LongformerAttention 1: node 'n' (LongformerAttention)",
+      "operator Own 1: node 'o' (Own)"}},
     {"not what nothing reads or makes",
      [](auto&, auto& graph) {
        auto& sequence = *graph.add_input();

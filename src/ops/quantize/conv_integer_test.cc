@@ -52,8 +52,8 @@ TEST(QLinearConv, TakesChannelsOnTheLastAxis) {
                                       scalar(1),
                                       zero_point(20),
                                       bias};
-  const Tensor y =
-      run_microsoft("QLinearConv", attributes_of({{"channels_last", 1}, {"strides", {2}}}), inputs)[0];
+  const Tensor y = run_microsoft(
+      "QLinearConv", attributes_of({{"channels_last", 1}, {"strides", {2}}}), inputs)[0];
   EXPECT_THAT(y.dims(), ElementsAre(1, 2, 2));
   // 11 + 5 and 33 + 5; -8 / 2 and -24 / 2.
   EXPECT_THAT(bytes(y), ElementsAre(36, 16, 58, 8));

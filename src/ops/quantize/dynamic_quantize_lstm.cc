@@ -11,10 +11,8 @@
 namespace tessera::ops {
 namespace {
 
-constexpr RecurrentKind kDynamicLstm = {.gates = 4,
-                                        .states = 2,
-                                        .activations = kLstmActivations,
-                                        .has_transposed_weights = true};
+constexpr RecurrentKind kDynamicLstm = {
+    .gates = 4, .states = 2, .activations = kLstmActivations, .has_transposed_weights = true};
 constexpr size_t kInputsOfLstm = 8;
 constexpr size_t kInputScale = 8;
 constexpr size_t kStateScale = 10;
@@ -97,8 +95,7 @@ void run_dynamic_lstm(const KernelCall& call) {
            [&](std::span<double> state) { round_to_range(state, call.scratch); });
 }
 
-int64_t dynamic_lstm_flops(const Node& node, std::span<const Type> inputs,
-                           std::span<const Type>) {
+int64_t dynamic_lstm_flops(const Node& node, std::span<const Type> inputs, std::span<const Type>) {
   const Shape& input = *inputs[0].shape;
   const Shape& weights = *inputs[2].shape;
   const Dim rows = multiply(multiply(input[0], input[1]), direction_count(node));

@@ -6,8 +6,8 @@ namespace {
 // Two steps of one sequence of three features, a state of two.
 std::vector<Tensor> lstm_inputs() {
   return {floats({2, 1, 3}, {1, -2, 0.5F, 0, 1, 3}),
-          unsigned_bytes({1, 3, 8}, {0,  7,  14, 21, 28, 35, 2,  9,  16, 23, 30, 37,
-                                     4,  11, 18, 25, 32, 39, 6,  13, 20, 27, 34, 1}),
+          unsigned_bytes({1, 3, 8}, {0, 7,  14, 21, 28, 35, 2, 9,  16, 23, 30, 37,
+                                     4, 11, 18, 25, 32, 39, 6, 13, 20, 27, 34, 1}),
           unsigned_bytes({1, 2, 8}, {0, 11, 22, 33, 44, 5, 16, 27, 38, 49, 10, 21, 32, 43, 4, 15}),
           Tensor(),
           Tensor(),
@@ -43,8 +43,8 @@ TEST(DynamicQuantizeLSTM, TakesBiasStatesAndPeepholes) {
   inputs[5] = floats({1, 1, 2}, {0.5F, -0.25F});
   inputs[6] = inputs[5];
   inputs[7] = floats({1, 6}, {0, 0.125F, 0.25F, 0.375F, 0.5F, 0.625F});
-  const std::vector<Tensor> outputs = run_microsoft(
-      "DynamicQuantizeLSTM", attributes_of({{"direction", "reverse"}}), inputs, 3);
+  const std::vector<Tensor> outputs =
+      run_microsoft("DynamicQuantizeLSTM", attributes_of({{"direction", "reverse"}}), inputs, 3);
   expect_near(outputs[0], {0.377411F, -0.118568F, 0.438177F, -0.535222F});
   expect_near(outputs[2], {1.301517F, -0.461253F});
 }
@@ -62,8 +62,8 @@ TEST(DynamicQuantizeLSTM, RefusesWhatDoesNotFit) {
     const InferInput none;
     return microsoft_refusal(
         "DynamicQuantizeLSTM", attributes_of({{"hidden_size", 2}}),
-        {floating({5, 1, 3}), bytewise(std::move(weights)), bytewise(std::move(state_weights)), none,
-         none, none, none, none, floating(std::move(scales)), bytewise({1}), floating({1}),
+        {floating({5, 1, 3}), bytewise(std::move(weights)), bytewise(std::move(state_weights)),
+         none, none, none, none, none, floating(std::move(scales)), bytewise({1}), floating({1}),
          bytewise({1})});
   };
   EXPECT_EQ(refusal({1, 3, 8}, {1, 2, 8}, {1, 8}), "");

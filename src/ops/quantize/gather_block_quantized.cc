@@ -56,8 +56,8 @@ Shape weights_shape(const InferContext& context, const Shape& data) {
 void check_gathered_scales(const InferContext& context, const Shape& data) {
   const Attributes& attributes = context.node().attributes;
   const int64_t bits = attributes.get_int("bits");
-  const auto axis = static_cast<size_t>(context.normalized_axis(
-      attributes.get_int("quantize_axis"), static_cast<int64_t>(data.size())));
+  const auto axis = static_cast<size_t>(context.normalized_axis(attributes.get_int("quantize_axis"),
+                                                                static_cast<int64_t>(data.size())));
   const Shape* const scales = context.shape(2);
   Shape expected = weights_shape(context, data);
   const bool has_rank = scales != nullptr && scales->size() == data.size();

@@ -30,9 +30,9 @@ TEST(GatherBlockQuantized, GivesZerosForIndicesOutside) {
 
 TEST(GatherBlockQuantized, HasAScaleForEachBlock) {
   std::vector<uint8_t> bytes(20, 130);
-  const Tensor y = run_microsoft(
-      "GatherBlockQuantized", blocks_of(8),
-      {unsigned_bytes({1, 20}, bytes), ints({0}), floats({1, 2}, {1, 10})})[0];
+  const Tensor y =
+      run_microsoft("GatherBlockQuantized", blocks_of(8),
+                    {unsigned_bytes({1, 20}, bytes), ints({0}), floats({1, 2}, {1, 10})})[0];
   EXPECT_EQ(values(y)[15], 2);
   EXPECT_EQ(values(y)[16], 20);
   // Weights of 2 bits: 0, 1, 2, 3 with zero points 1 and 3 of two blocks.
@@ -55,10 +55,10 @@ TEST(GatherBlockQuantized, HasBlocksAlongAnInnerAxis) {
 TEST(GatherBlockQuantized, RefusesWhatDoesNotFit) {
   const auto refusal = [](Attributes attributes, Shape data, Shape scales,
                           ErrorKind kind = ErrorKind::InvalidModel) {
-    return microsoft_refusal("GatherBlockQuantized", std::move(attributes),
-                             {bytewise(std::move(data)), typed(DataType::Int64, Shape{3}),
-                              floating(std::move(scales))},
-                             kind);
+    return microsoft_refusal(
+        "GatherBlockQuantized", std::move(attributes),
+        {bytewise(std::move(data)), typed(DataType::Int64, Shape{3}), floating(std::move(scales))},
+        kind);
   };
   EXPECT_EQ(refusal(blocks_of(4), {5, 16}, {5, 2}), "");
   EXPECT_THAT(refusal(blocks_of(4), {5, 16}, {5, 1}), HasSubstr("expected shape [5x2]"));

@@ -83,8 +83,7 @@ void store_sums(const KernelCall& call, std::span<const double> sums) {
 }
 
 void multiply_by_scales(const KernelCall& call, std::span<double> numbers,
-                        std::span<const int64_t> dims, size_t scales,
-                        std::optional<int64_t> axis) {
+                        std::span<const int64_t> dims, size_t scales, std::optional<int64_t> axis) {
   const std::pmr::vector<double> factors = to_doubles(call.inputs[scales], call.scratch);
   const std::pmr::vector<int64_t> factor_dims =
       per_axis_dims(call.inputs[scales], std::ssize(dims), axis, call.scratch);

@@ -20,8 +20,7 @@ Tensor identity_matrix(int64_t size) {
 }
 
 // All 16 codes, the first of two in the upper bits.
-const Tensor kAllCodes =
-    unsigned_bytes({8}, {0x01, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF});
+const Tensor kAllCodes = unsigned_bytes({8}, {0x01, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF});
 
 TEST(MatMulBnb4, DecodesSmallFloats) {
   const std::vector<Tensor> inputs = {identity_matrix(4), kAllCodes, floats({12})};
@@ -46,17 +45,17 @@ TEST(MatMulBnb4, DecodesQuantilesOfTheNormalDistribution) {
 TEST(MatMulBnb4, HasBlocksAcrossRows) {
   // 2 rows of 9 weights: the second block holds the last two.
   std::vector<uint8_t> codes(9, 0x33);
-  const Tensor y = run_microsoft("MatMulBnb4", codes_of(2, 9, 0),
-                                 {floats({1, 9}, std::vector<float>(9, 1)),
-                                  unsigned_bytes({9}, codes), floats({1, 10})})[0];
+  const Tensor y = run_microsoft(
+      "MatMulBnb4", codes_of(2, 9, 0),
+      {floats({1, 9}, std::vector<float>(9, 1)), unsigned_bytes({9}, codes), floats({1, 10})})[0];
   EXPECT_THAT(values(y), ElementsAre(9, 27));
 }
 
 TEST(MatMulBnb4, RefusesWhatDoesNotFit) {
   const auto refusal = [](Attributes attributes, Shape rows, Shape codes, Shape scales) {
-    return microsoft_refusal("MatMulBnb4", std::move(attributes),
-                             {floating(std::move(rows)), bytewise(std::move(codes)),
-                              floating(std::move(scales))});
+    return microsoft_refusal(
+        "MatMulBnb4", std::move(attributes),
+        {floating(std::move(rows)), bytewise(std::move(codes)), floating(std::move(scales))});
   };
   EXPECT_EQ(refusal(codes_of(4, 5, 0), {2, 5}, {10}, {2}), "");
   EXPECT_THAT(refusal(codes_of(4, 5, 2), {2, 5}, {10}, {2}), HasSubstr("'quant_type'"));

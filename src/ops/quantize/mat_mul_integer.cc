@@ -85,7 +85,8 @@ void infer_wide_integers(InferContext& context) {
   context.set_output(0, DataType::Int32, product_shape(context, 0, 1));
 }
 
-std::pmr::vector<int64_t> wide_integers(const TensorView& input, std::pmr::memory_resource& memory) {
+std::pmr::vector<int64_t> wide_integers(const TensorView& input,
+                                        std::pmr::memory_resource& memory) {
   std::pmr::vector<int64_t> integers(static_cast<size_t>(input.elements), &memory);
   if (input.type == DataType::Int16) {
     std::ranges::copy(input.as<int16_t>(), integers.begin());
@@ -105,8 +106,8 @@ void run_wide_integers(const KernelCall& call) {
     return TensorView{DataType::Int64, dims, elements.data(), std::ssize(elements)};
   };
   const std::array inputs = {view(call.inputs[0].dims, rows), view(call.inputs[1].dims, columns)};
-  const std::array outputs = {MutableTensorView{DataType::Int64, call.outputs[0].dims, sums.data(),
-                                                std::ssize(sums)}};
+  const std::array outputs = {
+      MutableTensorView{DataType::Int64, call.outputs[0].dims, sums.data(), std::ssize(sums)}};
   run_mat_mul({call.node, inputs, outputs, call.pool, call.scratch});
   // They wrap around: "the accumulation may overflow if and only if in 32 bits".
   std::ranges::transform(sums, call.outputs[0].as<int32_t>().begin(), [](int64_t sum) {
@@ -237,8 +238,8 @@ std::vector<Op> mat_mul_integer_ops() {
   integers.outputs = {{"Y", "T3"}};
   integers.type_variables = {{"T1", kByteTypes}, {"T2", kByteTypes}, {"T3", kSumType}};
 
-  Op quantized_product = product_op("QLinearMatMul", infer_quantized_product,
-                                    run_quantized_product);
+  Op quantized_product =
+      product_op("QLinearMatMul", infer_quantized_product, run_quantized_product);
   quantized_product.domain = "";
   quantized_product.versions = {10, 21};
   quantized_product.inputs = {{"a", "T1"},       {"a_scale", "TS"},     {"a_zero_point", "T1"},
@@ -266,9 +267,8 @@ std::vector<Op> mat_mul_integer_ops() {
                      {"b_zero_point", "T2", kOptional},
                      {"bias", "T3", kOptional}};
   to_float.outputs = {{"Y", "T3"}};
-  to_float.type_variables = {{"T1", kByteTypes},
-                             {"T2", kByteTypes},
-                             {"T3", {DataType::Float32, DataType::Float16}}};
+  to_float.type_variables = {
+      {"T1", kByteTypes}, {"T2", kByteTypes}, {"T3", {DataType::Float32, DataType::Float16}}};
 
   Op dynamic = product_op("DynamicQuantizeMatMul", infer_dynamic_product, run_dynamic_product);
   dynamic.inputs = {{"A", "T1"},

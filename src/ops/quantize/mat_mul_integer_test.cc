@@ -112,11 +112,14 @@ TEST(QLinearMatMul, RefusesScalesByColumnOfAVector) {
 }
 
 TEST(MatMulInteger16, IsExactAndWraps) {
-  const Tensor a = Tensor::from<uint16_t>(DataType::UInt16, {1, 3}, std::vector<uint16_t>{65535, 65535, 2});
-  const Tensor b = Tensor::from<int16_t>(DataType::Int16, {3, 1}, std::vector<int16_t>{-32768, 32767, 7});
+  const Tensor a =
+      Tensor::from<uint16_t>(DataType::UInt16, {1, 3}, std::vector<uint16_t>{65535, 65535, 2});
+  const Tensor b =
+      Tensor::from<int16_t>(DataType::Int16, {3, 1}, std::vector<int16_t>{-32768, 32767, 7});
   // 65535 * -1 + 14.
   EXPECT_THAT(run_microsoft("MatMulInteger16", {}, {a, b})[0].as<int32_t>(), ElementsAre(-65521));
-  const Tensor large = Tensor::from<uint16_t>(DataType::UInt16, {1, 1}, std::vector<uint16_t>{65535});
+  const Tensor large =
+      Tensor::from<uint16_t>(DataType::UInt16, {1, 1}, std::vector<uint16_t>{65535});
   // 65535 squared is 2^32 - 131071.
   const Tensor square = run_microsoft("MatMulInteger16", {}, {large, large})[0];
   EXPECT_THAT(square.as<int32_t>(), ElementsAre(-131071));
@@ -124,8 +127,12 @@ TEST(MatMulInteger16, IsExactAndWraps) {
 
 // A is [[0, 1], [2, 3]] after its zero point, B [[1, -1], [0, 2]].
 std::vector<Tensor> float_product() {
-  return {unsigned_bytes({2, 2}, {5, 6, 7, 8}), signed_bytes({2, 2}, {2, 0, 1, 3}), scalar(0.5F),
-          scalar(0.25F), zero_point(5), signed_bytes({}, {1})};
+  return {unsigned_bytes({2, 2}, {5, 6, 7, 8}),
+          signed_bytes({2, 2}, {2, 0, 1, 3}),
+          scalar(0.5F),
+          scalar(0.25F),
+          zero_point(5),
+          signed_bytes({}, {1})};
 }
 
 TEST(MatMulIntegerToFloat, GivesRealNumbers) {
@@ -144,7 +151,8 @@ TEST(MatMulIntegerToFloat, HasScalesByColumnOfBothFactors) {
   inputs[4] = unsigned_bytes({2}, {5, 4});
   inputs[3] = scalar(1);
   // A is [[0, 2 * 2], [2, 2 * 4]].
-  EXPECT_THAT(values(run_microsoft("MatMulIntegerToFloat", {}, inputs)[0]), ElementsAre(0, 8, 2, 14));
+  EXPECT_THAT(values(run_microsoft("MatMulIntegerToFloat", {}, inputs)[0]),
+              ElementsAre(0, 8, 2, 14));
 }
 
 TEST(MatMulIntegerToFloat, RefusesABiasThatDoesNotFit) {
@@ -159,10 +167,10 @@ TEST(MatMulIntegerToFloat, RefusesABiasThatDoesNotFit) {
 
 TEST(DynamicQuantizeMatMul, RoundsTheLeftFactor) {
   // The range [-1, 254] has the scale 1 and the zero point 1.
-  const Tensor y = run_microsoft("DynamicQuantizeMatMul", {},
-                                 {floats({1, 4}, {-1, 254, 2.5F, 3.5F}),
-                                  signed_bytes({4, 1}, {1, 0, 10, 100}), scalar(0.5F), Tensor(),
-                                  floats({7})})[0];
+  const Tensor y =
+      run_microsoft("DynamicQuantizeMatMul", {},
+                    {floats({1, 4}, {-1, 254, 2.5F, 3.5F}), signed_bytes({4, 1}, {1, 0, 10, 100}),
+                     scalar(0.5F), Tensor(), floats({7})})[0];
   // (-1 + 20 + 400) / 2 + 7
   EXPECT_THAT(values(y), ElementsAre(216.5F));
 }

@@ -60,9 +60,10 @@ void check_block_attributes(const InferContext& context) {
                              std::to_string(bits));
   }
   if (attributes.get_int("weight_prepacked") != 0) {
-    context.fail_unsupported("weights that are packed for one device have no kernels, found "
-                             "'weight_prepacked' " +
-                             std::to_string(attributes.get_int("weight_prepacked")));
+    context.fail_unsupported(
+        "weights that are packed for one device have no kernels, found "
+        "'weight_prepacked' " +
+        std::to_string(attributes.get_int("weight_prepacked")));
   }
 }
 
@@ -194,10 +195,8 @@ void run_block_product(const KernelCall& call) {
   const BlockColumns columns(call);
   const int64_t width = call.outputs[0].dims.back();
   const int64_t depth = call.inputs[kBlockA].dims.back();
-  const std::pmr::vector<double> bias = to_doubles(call.inputs.size() > kBlockBias
-                                                       ? call.inputs[kBlockBias]
-                                                       : TensorView{},
-                                                   call.scratch);
+  const std::pmr::vector<double> bias = to_doubles(
+      call.inputs.size() > kBlockBias ? call.inputs[kBlockBias] : TensorView{}, call.scratch);
   visit_floating(call.outputs[0].type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const ReadDense<double, T> rows = {call.inputs[kBlockA].as<T>().data(), depth};

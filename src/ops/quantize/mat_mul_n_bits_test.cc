@@ -4,16 +4,14 @@
 namespace tessera::ops {
 namespace {
 
-using testing::Each;
-
 Attributes sizes_of(int64_t columns, int64_t depth, int64_t bits, int64_t block = 16) {
   return attributes_of({{"N", columns}, {"K", depth}, {"bits", bits}, {"block_size", block}});
 }
 
 TEST(MatMulNBits, ReadsTheLowBitsFirst) {
   // One column of 18 weights of 4 bits in two blocks: 1, 2, ..., 15, 0 and 9, 7.
-  const Tensor weights = unsigned_bytes({1, 2, 8}, {0x21, 0x43, 0x65, 0x87, 0xA9, 0xCB, 0xED, 0x0F,
-                                                    0x79, 0, 0, 0, 0, 0, 0, 0});
+  const Tensor weights = unsigned_bytes(
+      {1, 2, 8}, {0x21, 0x43, 0x65, 0x87, 0xA9, 0xCB, 0xED, 0x0F, 0x79, 0, 0, 0, 0, 0, 0, 0});
   const Tensor scales = floats({1, 2}, {1, 10});
   std::vector<float> rows(2 * 18, 0);
   rows[0] = 1;         // the first weight of the first block
@@ -29,13 +27,15 @@ TEST(MatMulNBits, HasWeightsOfTwoAndEightBits) {
   const Tensor ones = floats({1, 16}, std::vector<float>(16, 1));
   // Weights 0, 1, 2, 3 four times, minus 2, times 3.
   const Tensor pairs = unsigned_bytes({1, 1, 4}, {0xE4, 0xE4, 0xE4, 0xE4});
-  EXPECT_THAT(values(run_microsoft("MatMulNBits", sizes_of(1, 16, 2), {ones, pairs, floats({3})})[0]),
-              ElementsAre(-24));
+  EXPECT_THAT(
+      values(run_microsoft("MatMulNBits", sizes_of(1, 16, 2), {ones, pairs, floats({3})})[0]),
+      ElementsAre(-24));
   std::vector<uint8_t> bytes(16, 128);
   bytes[3] = 255;
   const Tensor whole = unsigned_bytes({1, 1, 16}, bytes);
-  EXPECT_THAT(values(run_microsoft("MatMulNBits", sizes_of(1, 16, 8), {ones, whole, floats({2})})[0]),
-              ElementsAre(254));
+  EXPECT_THAT(
+      values(run_microsoft("MatMulNBits", sizes_of(1, 16, 8), {ones, whole, floats({2})})[0]),
+      ElementsAre(254));
 }
 
 TEST(MatMulNBits, HasZeroPointsOfBitsOrNumbers) {
@@ -68,7 +68,7 @@ TEST(MatMulNBits, TakesGroupsAndABias) {
   wrong[4] = Tensor::from<int32_t>(DataType::Int32, {32}, groups);
   EXPECT_THAT(error_of(ErrorKind::InvalidArgument,
                        [&] { run_microsoft("MatMulNBits", sizes_of(1, 32, 4), wrong); }),
-              AllOf(HasSubstr("'g_idx'"), HasSubstr("[0, 2), found 2")));
+              HasSubstr("[0, 2) in input 'g_idx', found 2"));
 }
 
 TEST(MatMulNBits, RoundsFloat16Once) {
@@ -79,10 +79,9 @@ TEST(MatMulNBits, RoundsFloat16Once) {
   };
   // 4096 times 7 / 4096 is 7; float16 could not add the terms one by one.
   const Tensor weights = unsigned_bytes({1, 256, 8}, std::vector<uint8_t>(2048, 0xFF));
-  const Tensor y =
-      run_microsoft("MatMulNBits", sizes_of(1, 4096, 4),
-                    {halves({1, 4096}, 1), weights, halves({1, 256}, 1.0F / 4096)})[0];
-  EXPECT_THAT(y.as<Float16>(), Each(Float16(7.0F)));
+  const Tensor y = run_microsoft("MatMulNBits", sizes_of(1, 4096, 4),
+                                 {halves({1, 4096}, 1), weights, halves({1, 256}, 1.0F / 4096)})[0];
+  EXPECT_EQ(static_cast<float>(y.as<Float16>()[0]), 7);
 }
 
 TEST(MatMulNBits, RefusesWhatDoesNotFit) {
@@ -90,8 +89,8 @@ TEST(MatMulNBits, RefusesWhatDoesNotFit) {
                           ErrorKind kind = ErrorKind::InvalidModel) {
     return microsoft_refusal("MatMulNBits", std::move(attributes), std::move(inputs), kind);
   };
-  const std::vector<InferInput> right = {floating({Dim("rows"), Dim(32)}), bytewise({3, 2, 8}),
-                                         floating({3, 2})};
+  const std::vector<InferInput> right = {floating({Dim::symbol("rows"), Dim(32)}),
+                                         bytewise({3, 2, 8}), floating({3, 2})};
   EXPECT_EQ(refusal(sizes_of(3, 32, 4), right), "");
   EXPECT_THAT(refusal(sizes_of(3, 33, 4), right), HasSubstr("expected shape [3x3x8]"));
   EXPECT_THAT(refusal(sizes_of(3, 32, 9), right), HasSubstr("'bits': expected 2 to 8, found 9"));

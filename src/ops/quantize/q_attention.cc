@@ -31,8 +31,8 @@ enum AttendedInput : size_t {
 const Shape* attended_shape(const InferContext& context, size_t index, size_t rank) {
   const Shape* const shape = context.has_input(index) ? context.shape(index) : nullptr;
   if (shape != nullptr && shape->size() != rank) {
-    context.fail_input(index, "expected rank " + std::to_string(rank) + ", found shape [" +
-                                  text(*shape) + "]");
+    context.fail_input(
+        index, "expected rank " + std::to_string(rank) + ", found shape [" + text(*shape) + "]");
   }
   return shape;
 }
@@ -57,14 +57,15 @@ int64_t checked_heads(const InferContext& context) {
 // each batch item, [batch, keys], or for each query, [batch, queries, keys]. One element for each
 // batch item, [batch or 1, 1], says nothing.
 void check_attended_mask(const InferContext& context, const Shape& input, const Dim& keys) {
-  const Shape* const mask = context.has_input(kAttendedMask) ? context.shape(kAttendedMask) : nullptr;
+  const Shape* const mask =
+      context.has_input(kAttendedMask) ? context.shape(kAttendedMask) : nullptr;
   if (mask == nullptr) return;
   const Dim& batch = input[0];
   if (mask->size() == 4) {
     context.fail_unsupported("masks of four axes have no kernels, found [" + text(*mask) + "]");
   }
-  const Shape allowed[] = {{batch}, {multiply(batch, 2)}, {batch, keys}, {batch, 1}, {1, 1},
-                           {batch, input[1], keys}};
+  const Shape allowed[] = {{batch}, {multiply(batch, 2)},   {batch, keys}, {batch, 1},
+                           {1, 1},  {batch, input[1], keys}};
   const auto fits = [&](const Shape& shape) { return can_be_equal(*mask, shape); };
   if (std::ranges::any_of(allowed, fits)) return;
   context.fail_input(kAttendedMask, "expected shape [" + batch.text() + "], twice as many, [" +
@@ -107,7 +108,8 @@ void infer_quantized_attention(InferContext& context) {
   const bool is_past_unknown = context.has_input(kAttendedPast) && past == nullptr;
   context.set_output(0, type, Shape{(*input)[0], (*input)[1], *hidden});
   if (is_past_unknown) return;
-  if (past != nullptr) check_shape(context, kAttendedPast, {2, (*input)[0], heads, (*past)[3], size});
+  if (past != nullptr)
+    check_shape(context, kAttendedPast, {2, (*input)[0], heads, (*past)[3], size});
   const Dim keys = past == nullptr ? (*input)[1] : add((*past)[3], (*input)[1]);
   check_attended_mask(context, *input, keys);
   context.set_output(1, type, Shape{2, (*input)[0], heads, keys, size});
@@ -128,9 +130,8 @@ struct AttendedSizes {
 
 AttendedSizes attended_sizes_of(const KernelCall& call) {
   const std::span<const int64_t> input = call.inputs[kAttendedInput].dims;
-  AttendedSizes sizes = {.batch = input[0],
-                         .queries = input[1],
-                         .heads = call.node.attributes.get_int("num_heads")};
+  AttendedSizes sizes = {
+      .batch = input[0], .queries = input[1], .heads = call.node.attributes.get_int("num_heads")};
   sizes.size = call.inputs[kAttendedWeight].dims[1] / 3 / sizes.heads;
   if (call.has_input(kAttendedPast)) sizes.past = call.inputs[kAttendedPast].dims[3];
   sizes.keys = sizes.past + sizes.queries;
@@ -142,8 +143,7 @@ std::pmr::vector<double> attended_projection(const KernelCall& call, const Atten
   const int64_t rows = sizes.batch * sizes.queries;
   const int64_t columns = 3 * sizes.hidden();
   const int64_t depth = call.inputs[kAttendedInput].dims[2];
-  const std::pmr::vector<double> input =
-      centred(call, kAttendedInput, kAttendedZero, std::nullopt);
+  const std::pmr::vector<double> input = centred(call, kAttendedInput, kAttendedZero, std::nullopt);
   const std::pmr::vector<double> weights = centred(call, kAttendedWeight, kAttendedWeightZero, 1);
   std::pmr::vector<double> result(static_cast<size_t>(rows * columns), &call.scratch);
   const ReadDense<double, double> read_input = {input.data(), depth};
@@ -174,9 +174,9 @@ std::pmr::vector<double> attended_states(const KernelCall& call, const AttendedS
   const int64_t lines = 2 * sizes.batch * sizes.heads;
   std::pmr::vector<double> states(static_cast<size_t>(lines * sizes.keys * sizes.size),
                                   &call.scratch);
-  const std::pmr::vector<double> past =
-      sizes.past > 0 ? to_doubles(call.inputs[kAttendedPast], call.scratch)
-                     : std::pmr::vector<double>(&call.scratch);
+  const std::pmr::vector<double> past = sizes.past > 0
+                                            ? to_doubles(call.inputs[kAttendedPast], call.scratch)
+                                            : std::pmr::vector<double>(&call.scratch);
   const int64_t past_length = sizes.past * sizes.size;
   for (int64_t line = 0; line < lines; ++line) {
     double* target = states.data() + line * sizes.keys * sizes.size;
@@ -209,7 +209,8 @@ void mask_scores(const KernelCall& call, const AttendedSizes& sizes, int64_t ite
       for (int64_t key = 0; key < sizes.keys; ++key) {
         if (key >= end || key < start) scores[static_cast<size_t>(key)] += filter;
       }
-    } else if (mask.dims.back() == sizes.keys && (mask.rank() == 3 || mask.dims[0] == sizes.batch)) {
+    } else if (mask.dims.back() == sizes.keys &&
+               (mask.rank() == 3 || mask.dims[0] == sizes.batch)) {
       const int64_t row = mask.rank() == 3 ? item * sizes.queries + query : item;
       for (int64_t key = 0; key < sizes.keys; ++key) {
         if (elements[row * sizes.keys + key] <= 0) scores[static_cast<size_t>(key)] += filter;
@@ -247,9 +248,9 @@ std::pmr::vector<double> attended_weights(const KernelCall& call, const Attended
   const auto read_queries = [&](int64_t line, int64_t query, int64_t begin, int64_t count,
                                 double* target) {
     const int64_t row = line / sizes.heads * sizes.queries + query;
-    std::copy_n(projection.data() + row * 3 * sizes.hidden() + line % sizes.heads * sizes.size +
-                    begin,
-                count, target);
+    std::copy_n(
+        projection.data() + row * 3 * sizes.hidden() + line % sizes.heads * sizes.size + begin,
+        count, target);
   };
   const auto read_keys = [&](int64_t line, int64_t key, int64_t begin, int64_t count,
                              double* target) {
@@ -257,8 +258,7 @@ std::pmr::vector<double> attended_weights(const KernelCall& call, const Attended
   };
   const auto store = [&](int64_t line, int64_t row, int64_t first, int64_t count,
                          const double* sums) {
-    double* const target =
-        scores.data() + (line * sizes.queries + row) * sizes.keys + first;
+    double* const target = scores.data() + (line * sizes.queries + row) * sizes.keys + first;
     for (int64_t index = 0; index < count; ++index) target[index] = sums[index] * scale;
   };
   multiply_matrices<double>(call, {.count = lines,
@@ -272,8 +272,8 @@ std::pmr::vector<double> attended_weights(const KernelCall& call, const Attended
   call.pool.parallel_for(lines * sizes.queries, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const auto keys_of_row = static_cast<size_t>(sizes.keys);
-      const std::span<double> line = std::span(scores).subspan(
-          static_cast<size_t>(row) * keys_of_row, keys_of_row);
+      const std::span<double> line =
+          std::span(scores).subspan(static_cast<size_t>(row) * keys_of_row, keys_of_row);
       mask_scores(call, sizes, row / sizes.queries / sizes.heads, row % sizes.queries, line);
       take_softmax(line);
     }

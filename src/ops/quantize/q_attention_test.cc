@@ -10,8 +10,8 @@ std::vector<Tensor> attention_inputs(int64_t tokens) {
     input.push_back(static_cast<uint8_t>(10 + index));
   }
   return {unsigned_bytes({1, tokens, 4}, input),
-          unsigned_bytes({4, 6}, {0,  5,  10, 15, 20, 4,  9, 14, 19, 3,  8, 13,
-                                  18, 2,  7,  12, 17, 1,  6, 11, 16, 0,  5, 10}),
+          unsigned_bytes({4, 6}, {0,  5, 10, 15, 20, 4, 9, 14, 19, 3, 8, 13,
+                                  18, 2, 7,  12, 17, 1, 6, 11, 16, 0, 5, 10}),
           floats({0, 0.25F, 0.5F, 0.75F, 1, 1.25F}),
           scalar(0.0625F),
           scalar(0.125F),
@@ -73,10 +73,9 @@ TEST(QAttention, ContinuesThePast) {
 
 TEST(QAttention, RefusesWhatDoesNotFit) {
   const auto refusal = [](int64_t heads, Shape weights, Shape mask) {
-    return microsoft_refusal(
-        "QAttention", attributes_of({{"num_heads", heads}}),
-        {bytewise({2, 3, 4}), bytewise(weights), floating({weights.back()}), floating({}),
-         floating({}), typed(DataType::Int32, std::move(mask))});
+    return microsoft_refusal("QAttention", attributes_of({{"num_heads", heads}}),
+                             {bytewise({2, 3, 4}), bytewise(weights), floating({weights.back()}),
+                              floating({}), floating({}), typed(DataType::Int32, std::move(mask))});
   };
   EXPECT_EQ(refusal(2, {4, 12}, {2, 3}), "");
   EXPECT_THAT(refusal(0, {4, 12}, {2}), HasSubstr("'num_heads'"));

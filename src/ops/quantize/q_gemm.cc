@@ -80,8 +80,7 @@ std::pmr::vector<double> gemm_sums(const KernelCall& call) {
   const int64_t columns = call.outputs[0].dims[1];
   const int64_t rows = call.outputs[0].dims[0];
   const std::pmr::vector<double> left = centred(call, kGemmA, kGemmZeroA, std::nullopt);
-  const std::pmr::vector<double> right =
-      centred(call, kGemmB, kGemmZeroB, column_axis(call.node));
+  const std::pmr::vector<double> right = centred(call, kGemmB, kGemmZeroB, column_axis(call.node));
   std::pmr::vector<double> sums(static_cast<size_t>(call.outputs[0].elements), &call.scratch);
   const ReadDense<double, double> read_left = {left.data(), call.inputs[kGemmA].dims[1]};
   const ReadDense<double, double> read_right = {right.data(), call.inputs[kGemmB].dims[1]};

@@ -5,12 +5,13 @@ namespace {
 
 // A is [[0, 1], [2, 3]] after its zero point, B [[1, -1], [0, 2]].
 std::vector<Tensor> gemm_inputs() {
-  return {unsigned_bytes({2, 2}, {5, 6, 7, 8}), scalar(0.5F), zero_point(5),
+  return {unsigned_bytes({2, 2}, {5, 6, 7, 8}), scalar(0.5F),  zero_point(5),
           signed_bytes({2, 2}, {2, 0, 1, 3}),   scalar(0.25F), signed_bytes({}, {1})};
 }
 
 TEST(QGemm, GivesRealNumbersWithoutAScale) {
-  EXPECT_THAT(values(run_microsoft("QGemm", {}, gemm_inputs())[0]), ElementsAre(0, 0.25F, 0.25F, 0.5F));
+  EXPECT_THAT(values(run_microsoft("QGemm", {}, gemm_inputs())[0]),
+              ElementsAre(0, 0.25F, 0.25F, 0.5F));
   EXPECT_THAT(values(run_microsoft("QGemm", attributes_of({{"transA", 1}, {"transB", 1}}),
                                    gemm_inputs())[0]),
               ElementsAre(-0.25F, 0.5F, -0.25F, 0.75F));

@@ -1,5 +1,5 @@
-// QLinearAdd, QLinearMul and MulInteger of com.microsoft: two tensors of bytes, which are broadcast.
-// https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
+// QLinearAdd, QLinearMul and MulInteger of com.microsoft: two tensors of bytes, which are
+// broadcast. https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 #include <string>
 
 #include "ops/broadcast.h"

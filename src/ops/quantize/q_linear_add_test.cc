@@ -17,10 +17,14 @@ TEST(QLinearAdd, RoundsTheSumTiesToEven) {
 }
 
 TEST(QLinearAdd, BroadcastsSignedBytes) {
-  const std::vector<Tensor> inputs = {
-      signed_bytes({2, 1}, {-128, 100}), scalar(1), signed_bytes({1}, {-28}),
-      signed_bytes({3}, {0, 50, -50}),   scalar(2), Tensor(),
-      scalar(1),                         signed_bytes({}, {3})};
+  const std::vector<Tensor> inputs = {signed_bytes({2, 1}, {-128, 100}),
+                                      scalar(1),
+                                      signed_bytes({1}, {-28}),
+                                      signed_bytes({3}, {0, 50, -50}),
+                                      scalar(2),
+                                      Tensor(),
+                                      scalar(1),
+                                      signed_bytes({}, {3})};
   const Tensor sums = run_microsoft("QLinearAdd", {}, inputs)[0];
   EXPECT_THAT(sums.dims(), ElementsAre(2, 3));
   EXPECT_THAT(sums.as<int8_t>(), ElementsAre(-97, 3, -128, 127, 127, 31));
@@ -43,9 +47,10 @@ TEST(MulInteger, IsExact) {
 
 TEST(QLinearAdd, RefusesWhatDoesNotFit) {
   const auto refusal = [](Shape right, Shape scale) {
-    return microsoft_refusal("QLinearAdd", {},
-                             {bytewise({2, 3}), floating(std::move(scale)), bytewise({}),
-                              bytewise(std::move(right)), floating({}), bytewise({}), floating({})});
+    return microsoft_refusal(
+        "QLinearAdd", {},
+        {bytewise({2, 3}), floating(std::move(scale)), bytewise({}), bytewise(std::move(right)),
+         floating({}), bytewise({}), floating({})});
   };
   EXPECT_EQ(refusal({3}, {1}), "");
   EXPECT_THAT(refusal({2}, {}), AllOf(HasSubstr("input 'B'"), HasSubstr("broadcasts")));
@@ -56,7 +61,8 @@ TEST(QLinearAdd, RefusesWhatDoesNotFit) {
 TEST(QLinearAdd, InfersUnknownShapes) {
   const InferInput unknown = typed(DataType::Int8, std::nullopt);
   const auto outputs = infer_microsoft(
-      "QLinearAdd", {}, {unknown, floating({}), unknown, unknown, floating({}), unknown, floating({})});
+      "QLinearAdd", {},
+      {unknown, floating({}), unknown, unknown, floating({}), unknown, floating({})});
   EXPECT_EQ(outputs[0].type.element, DataType::Int8);
   EXPECT_FALSE(outputs[0].type.shape);
 }

@@ -49,10 +49,10 @@ TEST(QLinearAveragePool, RefusesAWindowOfAnotherRank) {
   EXPECT_THAT(microsoft_refusal("QLinearAveragePool", attributes_of({{"kernel_shape", {2, 2}}}),
                                 {bytewise({1, 2, 3}), floating({}), bytewise({}), floating({})}),
               HasSubstr("kernel_shape"));
-  EXPECT_THAT(microsoft_refusal("QLinearGlobalAveragePool", {},
-                                {bytewise({3}), floating({}), bytewise({}), floating({}),
-                                 bytewise({})}),
-              HasSubstr("batch and channels"));
+  EXPECT_THAT(
+      microsoft_refusal("QLinearGlobalAveragePool", {},
+                        {bytewise({3}), floating({}), bytewise({}), floating({}), bytewise({})}),
+      HasSubstr("batch and channels"));
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ void check_part_types(const InferContext& context, size_t part) {
   const auto check = [&](size_t index, TypeSet types) {
     const DataType found = context.element(index);
     if (found == DataType::Undefined || types.contains(found)) return;
-    context.fail_input(index, "expected elements of " + types.text() + ", found " +
-                                  std::string(name(found)));
+    context.fail_input(
+        index, "expected elements of " + types.text() + ", found " + std::string(name(found)));
   };
   const DataType result = context.element(1);
   const TypeSet elements = result == DataType::Undefined ? kByteTypes : TypeSet{result};
@@ -170,35 +170,34 @@ void run_quantized_where(const KernelCall& call) {
 
 std::vector<Op> q_linear_concat_ops() {
   constexpr TypeSet kScaleType = {DataType::Float32};
-  return {
-      {.name = "QLinearConcat",
-       .domain = "com.microsoft",
-       .versions = {1},
-       // The parts, their scales and their zero points have different types.
-       .inputs = {{"Y_scale", "TF"}, {"Y_zero_point", "T8"}, {"inputs", "TV", Arity::Variadic}},
-       .outputs = {{"Y", "T8"}},
-       .type_variables = {{"TF", kScaleType}, {"T8", kByteTypes}},
-       .attributes = {{"axis", AttributeKind::Int, std::nullopt, 1, kAnyVersion, true}},
-       .infer = infer_quantized_concat,
-       .flops = no_flops,
-       .kernel = run_quantized_concat},
-      {.name = "QLinearWhere",
-       .domain = "com.microsoft",
-       .versions = {1},
-       .inputs = {{"condition", "B"},
-                  {"X", "T"},
-                  {"x_scale", "TF"},
-                  {"x_zero_point", "T"},
-                  {"Y", "T"},
-                  {"y_scale", "TF"},
-                  {"y_zero_point", "T"},
-                  {"z_scale", "TF"},
-                  {"z_zero_point", "T"}},
-       .outputs = {{"Z", "T"}},
-       .type_variables = {{"B", kBoolType}, {"T", kByteTypes}, {"TF", kScaleType}},
-       .infer = infer_quantized_where,
-       .flops = no_flops,
-       .kernel = run_quantized_where}};
+  return {{.name = "QLinearConcat",
+           .domain = "com.microsoft",
+           .versions = {1},
+           // The parts, their scales and their zero points have different types.
+           .inputs = {{"Y_scale", "TF"}, {"Y_zero_point", "T8"}, {"inputs", "TV", Arity::Variadic}},
+           .outputs = {{"Y", "T8"}},
+           .type_variables = {{"TF", kScaleType}, {"T8", kByteTypes}},
+           .attributes = {{"axis", AttributeKind::Int, std::nullopt, 1, kAnyVersion, true}},
+           .infer = infer_quantized_concat,
+           .flops = no_flops,
+           .kernel = run_quantized_concat},
+          {.name = "QLinearWhere",
+           .domain = "com.microsoft",
+           .versions = {1},
+           .inputs = {{"condition", "B"},
+                      {"X", "T"},
+                      {"x_scale", "TF"},
+                      {"x_zero_point", "T"},
+                      {"Y", "T"},
+                      {"y_scale", "TF"},
+                      {"y_zero_point", "T"},
+                      {"z_scale", "TF"},
+                      {"z_zero_point", "T"}},
+           .outputs = {{"Z", "T"}},
+           .type_variables = {{"B", kBoolType}, {"T", kByteTypes}, {"TF", kScaleType}},
+           .infer = infer_quantized_where,
+           .flops = no_flops,
+           .kernel = run_quantized_where}};
 }
 
 }  // namespace tessera::ops

@@ -6,14 +6,10 @@ namespace {
 Attributes along(int64_t axis) { return attributes_of({{"axis", axis}}); }
 
 TEST(QLinearConcat, BringsPartsToOneScale) {
-  const std::vector<Tensor> inputs = {scalar(0.5F),
-                                      zero_point(10),
-                                      unsigned_bytes({2, 1}, {3, 200}),
-                                      scalar(1),
-                                      zero_point(2),
-                                      unsigned_bytes({2, 2}, {10, 11, 12, 13}),
-                                      scalar(0.25F),
-                                      zero_point(10)};
+  const std::vector<Tensor> inputs = {
+      scalar(0.5F),  zero_point(10), unsigned_bytes({2, 1}, {3, 200}),
+      scalar(1),     zero_point(2),  unsigned_bytes({2, 2}, {10, 11, 12, 13}),
+      scalar(0.25F), zero_point(10)};
   const Tensor joined = run_microsoft("QLinearConcat", along(-1), inputs)[0];
   EXPECT_EQ(joined.dims()[1], 3);
   // 1 and 198; then 0, a quarter, a half and three quarters.
@@ -40,27 +36,31 @@ TEST(QLinearConcat, RefusesPartsThatDoNotFit) {
 TEST(QLinearConcat, AddsSymbols) {
   const auto outputs = infer_microsoft(
       "QLinearConcat", along(0),
-      {floating({}), bytewise({}), bytewise({Dim("n"), Dim(3)}), floating({}), bytewise({}),
-       bytewise({Dim(2), Dim("m")}), floating({}), bytewise({})});
-  EXPECT_EQ(text(*outputs[0].type.shape), text(Shape{add(Dim("n"), Dim(2)), Dim(3)}));
+      {floating({}), bytewise({}), bytewise({Dim::symbol("n"), Dim(3)}), floating({}), bytewise({}),
+       bytewise({Dim(2), Dim::symbol("m")}), floating({}), bytewise({})});
+  EXPECT_EQ(text(*outputs[0].type.shape), text(Shape{add(Dim::symbol("n"), Dim(2)), Dim(3)}));
 }
 
 TEST(QLinearWhere, ChoosesAndBringsToOneScale) {
-  const std::vector<Tensor> inputs = {bools({2, 1}, {1, 0}), unsigned_bytes({2}, {4, 6}),
-                                      scalar(1),             zero_point(4),
-                                      unsigned_bytes({}, {8}), scalar(0.5F),
-                                      zero_point(0),         scalar(2),
+  const std::vector<Tensor> inputs = {bools({2, 1}, {1, 0}),
+                                      unsigned_bytes({2}, {4, 6}),
+                                      scalar(1),
+                                      zero_point(4),
+                                      unsigned_bytes({}, {8}),
+                                      scalar(0.5F),
+                                      zero_point(0),
+                                      scalar(2),
                                       zero_point(7)};
   // 0 and 2 where true, 4 where false, in steps of 2 from 7 on.
   EXPECT_THAT(bytes(run_microsoft("QLinearWhere", {}, inputs)[0]), ElementsAre(7, 8, 9, 9));
 }
 
 TEST(QLinearWhere, RefusesShapesThatDoNotBroadcast) {
-  EXPECT_THAT(microsoft_refusal("QLinearWhere", {},
-                                {typed(DataType::Bool, Shape{2}), bytewise({3}), floating({}),
-                                 bytewise({}), bytewise({}), floating({}), bytewise({}),
-                                 floating({}), bytewise({})}),
-              HasSubstr("input 'X'"));
+  EXPECT_THAT(
+      microsoft_refusal("QLinearWhere", {},
+                        {typed(DataType::Bool, Shape{2}), bytewise({3}), floating({}), bytewise({}),
+                         bytewise({}), floating({}), bytewise({}), floating({}), bytewise({})}),
+      HasSubstr("input 'X'"));
 }
 
 }  // namespace

@@ -62,8 +62,7 @@ struct ByteSets {
 
 ByteSets byte_sets_of(const KernelCall& call) {
   const TensorView& input = call.inputs[0];
-  const std::pmr::vector<bool> is_reduced =
-      byte_axes(call.node, input.dims.size(), &call.scratch);
+  const std::pmr::vector<bool> is_reduced = byte_axes(call.node, input.dims.size(), &call.scratch);
   const std::pmr::vector<int64_t> strides = dense_strides(input.dims, &call.scratch);
   ByteSets sets = {.starts = StridedView(&call.scratch), .rows = StridedView(&call.scratch)};
   for (size_t axis = 0; axis < input.dims.size(); ++axis) {

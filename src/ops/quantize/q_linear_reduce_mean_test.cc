@@ -34,8 +34,8 @@ TEST(ReduceSumInteger, HasTheSignOfItsInput) {
 }
 
 TEST(ReduceSumInteger, SumsNothing) {
-  const Tensor none = run_microsoft("ReduceSumInteger", reduced_over({0}, 0),
-                                    {signed_bytes({0, 2}, {})})[0];
+  const Tensor none =
+      run_microsoft("ReduceSumInteger", reduced_over({0}, 0), {signed_bytes({0, 2}, {})})[0];
   EXPECT_THAT(none.as<int32_t>(), ElementsAre(0, 0));
 }
 

@@ -26,9 +26,9 @@ TEST(QLinearSigmoid, RefusesSeveralScales) {
   EXPECT_THAT(microsoft_refusal("QLinearSigmoid", {},
                                 {bytewise({4}), floating({4}), bytewise({}), floating({})}),
               HasSubstr("'X_scale'"));
-  EXPECT_THAT(microsoft_refusal("QLinearSigmoid", {},
-                                {bytewise({4}), floating({}), typed(DataType::Int8, Shape{}),
-                                 floating({})}),
+  EXPECT_THAT(microsoft_refusal(
+                  "QLinearSigmoid", {},
+                  {bytewise({4}), floating({}), typed(DataType::Int8, Shape{}), floating({})}),
               HasSubstr("'X_zero_point'"));
 }
 

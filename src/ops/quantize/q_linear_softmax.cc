@@ -95,21 +95,20 @@ void run_quantized_softmax(const KernelCall& call) {
 }  // namespace
 
 std::vector<Op> q_linear_softmax_ops() {
-  return {
-      {.name = "QLinearSoftmax",
-       .domain = "com.microsoft",
-       .versions = {1},
-       .inputs = {{"X", "T"},
-                  {"X_scale", "TS"},
-                  {"x_zero_point", "T", Arity::Optional},
-                  {"y_scale", "TS"},
-                  {"y_zero_point", "T"}},
-       .outputs = {{"Y", "T"}},
-       .type_variables = {{"T", kByteTypes}, {"TS", TypeSet{DataType::Float32}}},
-       .attributes = {{"axis", AttributeKind::Int, int64_t{-1}},
-                      {"opset", AttributeKind::Int, std::nullopt, 1, kAnyVersion, true}},
-       .infer = infer_quantized_softmax,
-       .kernel = run_quantized_softmax}};
+  return {{.name = "QLinearSoftmax",
+           .domain = "com.microsoft",
+           .versions = {1},
+           .inputs = {{"X", "T"},
+                      {"X_scale", "TS"},
+                      {"x_zero_point", "T", Arity::Optional},
+                      {"y_scale", "TS"},
+                      {"y_zero_point", "T"}},
+           .outputs = {{"Y", "T"}},
+           .type_variables = {{"T", kByteTypes}, {"TS", TypeSet{DataType::Float32}}},
+           .attributes = {{"axis", AttributeKind::Int, int64_t{-1}},
+                          {"opset", AttributeKind::Int, std::nullopt, 1, kAnyVersion, true}},
+           .infer = infer_quantized_softmax,
+           .kernel = run_quantized_softmax}};
 }
 
 }  // namespace tessera::ops

@@ -142,8 +142,7 @@ size_t table_index(T element) {
 // The bytes that stand for the same real numbers with another scale.
 template <class T>
 ByteTable<T> requantization_table(const TensorScale& from, const TensorScale& to) {
-  return byte_table<T, T>(
-      [&](T element) { return to.integer_of<T>(from.real_of(element)); });
+  return byte_table<T, T>([&](T element) { return to.integer_of<T>(from.real_of(element)); });
 }
 
 // The dynamic quantisation of float32 numbers as uint8: the range of the numbers and 0.
