@@ -25,9 +25,10 @@ enum class DataType : uint8_t {
   Float64,
   String,    // text in UTF-8; an element is a std::string
   Sequence,  // a list of tensors (Tensor::sequence()); no tensor has such elements
+  Map,       // keys and values (Tensor::map()); no tensor has such elements
 };
 
-// Bytes of one element; 0 for Undefined, String and Sequence, which have no fixed size.
+// Bytes of one element; 0 for Undefined, String, Sequence and Map, which have no fixed size.
 int64_t element_bytes(DataType type);
 
 // "float32", "int64", "bool", ...

@@ -223,6 +223,7 @@ struct KernelCall {
   std::span<const MutableTensorView> outputs;
   ThreadPool& pool;
   std::pmr::memory_resource& scratch;
+  const void* prepared = nullptr;  // what Op::prepare made of the node
 
   bool has_input(size_t index) const { return index < inputs.size() && !inputs[index].is_empty(); }
   bool has_output(size_t index) const {
@@ -233,6 +234,12 @@ struct KernelCall {
 };
 
 using ReferenceKernel = std::function<void(const KernelCall& call)>;
+
+// What the kernels of an op need of a node alone, such as a table of its attributes: made once, when
+// the node is made ready to run. `inputs` are the types of its inputs' elements. Throws InvalidModel
+// for attributes that are too long for a type rule to check.
+using PrepareRule = std::function<std::shared_ptr<const void>(const Node& node,
+                                                              std::span<const DataType> inputs)>;
 
 // --- Kernel of values ----------------------------------------------------------------------------
 
@@ -276,8 +283,10 @@ struct ValueCall {
   std::span<Tensor> outputs;     // for the kernel to set
   BodyRunner* bodies = nullptr;  // null if the node has no nested graphs
   int64_t max_iterations = 0;    // of a loop; 0: no limit
-  // Where the caller keeps what an earlier call for the same node prepared; null: nowhere.
+  // Where the caller keeps what Op::prepare, or an earlier call for the same node, prepared; null:
+  // nowhere.
   std::shared_ptr<const void>* kept = nullptr;
+  ThreadPool* pool = nullptr;  // null: only this thread
 
   bool has_input(size_t index) const { return index < inputs.size() && !inputs[index].is_empty(); }
   // What the kernel makes of the node alone, such as a table of its attributes: by make(), in the
@@ -379,11 +388,18 @@ struct Op {
   BodyRule body_rule = nullptr;
   // The last version, for ops that ONNX has removed (Upsample: 9).
   int last_version = kAnyVersion;
+  // Null: kernels get nothing prepared. Value kernels may prepare something themselves.
+  PrepareRule prepare = nullptr;
 };
 
 // Whether `node` runs on whole values: if `op` has only a value kernel, or if an input or output is
 // no tensor of numbers or bools.
 bool runs_on_values(const Op& op, const Graph& graph, const Node& node);
+
+// What op.prepare makes of `node`; null if it has none. `inputs` are the node's.
+std::shared_ptr<const void> prepare_node(const Op& op, const Node& node,
+                                         std::span<const Tensor> inputs);
+std::shared_ptr<const void> prepare_node(const Op& op, const Graph& graph, const Node& node);
 
 // Runs such a node: by its value kernel, or, for an op without one that takes strings, by its
 // reference kernel on their ranks.

@@ -62,6 +62,7 @@ bool has_number(const Tensor& tensor, double wanted) {
     case DataType::Undefined:
     case DataType::String:
     case DataType::Sequence:
+    case DataType::Map:
       return false;
   }
   return false;

@@ -11,7 +11,7 @@ struct Facts {
 };
 
 // Indexed by DataType.
-constexpr std::array<Facts, 16> kFacts = {{
+constexpr std::array<Facts, 17> kFacts = {{
     {"undefined", 0},
     {"bool", 1},
     {"int8", 1},
@@ -28,6 +28,7 @@ constexpr std::array<Facts, 16> kFacts = {{
     {"float64", 8},
     {"string", 0},
     {"sequence", 0},
+    {"map", 0},
 }};
 
 }  // namespace

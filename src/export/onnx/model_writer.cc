@@ -56,6 +56,7 @@ int onnx_type(DataType type) {
     case DataType::String:
       return TensorProto::STRING;
     case DataType::Sequence:
+    case DataType::Map:
       break;
   }
   return TensorProto::UNDEFINED;
