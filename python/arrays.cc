@@ -272,9 +272,9 @@ Tensor to_tensor(nb::handle value, const std::string& location) {
 
 Tensor to_map(nb::handle value, std::string_view text, const std::string& location) {
   if (!nb::isinstance<nb::dict>(value)) {
-    throw Error(ErrorKind::InvalidArgument, location,
-                "expected a dict, found " +
-                    nb::cast<std::string>(nb::str(nb::type_name(value.type()))));
+    throw Error(
+        ErrorKind::InvalidArgument, location,
+        "expected a dict, found " + nb::cast<std::string>(nb::str(nb::type_name(value.type()))));
   }
   // "map(int64, float32 scalar)": arrays of these types, also of an empty dict.
   const auto array_of = [&](const char* method, std::string_view type) {

@@ -31,9 +31,9 @@ struct NamedInputs {
   }
 
   std::vector<std::string> names;
-  std::set<std::string> lists;      // those that take lists of arrays
+  std::set<std::string> lists;              // those that take lists of arrays
   std::map<std::string, std::string> maps;  // those that take dicts, and their types
-  std::set<std::string> optionals;  // those that take None, too
+  std::set<std::string> optionals;          // those that take None, too
 };
 
 // An executor that several threads may use. The interpreter's lock is released during a run, so a

@@ -78,9 +78,9 @@ class Tensor {
   // copy shares the elements.
   static Tensor sequence(std::vector<Tensor> elements);
   bool is_sequence() const { return type_ == DataType::Sequence; }
-  // A map from keys to values: a value of ONNX's type "map". Both have rank 1 and the same number of
-  // elements; keys are int64 or strings, no two of which are equal. Its type() is Map, its list()
-  // has the keys and the values, so its only dimension is 2.
+  // A map from keys to values: a value of ONNX's type "map". Both have rank 1 and the same number
+  // of elements; keys are int64 or strings, no two of which are equal. Its type() is Map, its
+  // list() has the keys and the values, so its only dimension is 2.
   static Tensor map(Tensor keys, Tensor values);
   bool is_map() const { return type_ == DataType::Map; }
   const Tensor& map_keys() const { return list()[0]; }

@@ -80,8 +80,8 @@ typedef struct tessera_string {
  * Elements of TESSERA_STRING are structs tessera_string. Those of TESSERA_SEQUENCE, which has one
  * dimension, are structs tessera_tensor, whose names are ignored; lists may contain lists. The one
  * dimension of TESSERA_MAP is 2: the first struct tessera_tensor has the keys, which are of
- * TESSERA_INT64 or TESSERA_STRING, the second one as many values. Inputs of these kinds are copied. An optional without a content has the type TESSERA_UNDEFINED, rank 0
- * and no data. */
+ * TESSERA_INT64 or TESSERA_STRING, the second one as many values. Inputs of these kinds are copied.
+ * An optional without a content has the type TESSERA_UNDEFINED, rank 0 and no data. */
 typedef struct tessera_tensor {
   size_t struct_size;
   const char* name;    /* of the input or output */

@@ -148,8 +148,7 @@ Tensor tensor_of(const tessera_tensor& given, const std::string& where, int dept
   if (given.data_type <= TESSERA_UNDEFINED || given.data_type > TESSERA_MAP) {
     refuse(where, "expected the data_type of a tensor, from TESSERA_BOOL (" +
                       std::to_string(TESSERA_BOOL) + ") to TESSERA_MAP (" +
-                      std::to_string(TESSERA_MAP) + "), found " +
-                      std::to_string(given.data_type));
+                      std::to_string(TESSERA_MAP) + "), found " + std::to_string(given.data_type));
   }
   const auto type = static_cast<DataType>(given.data_type);
   std::vector<int64_t> dims = dims_of(given, where);
@@ -238,9 +237,9 @@ tessera_tensor ShownTensor::view() const {
   view.dims = tensor_.dims().data();
   view.bytes = bytes_of_element(tensor_.type()) * static_cast<size_t>(tensor_.elements());
   // The memory belongs to the executor or to the caller; both may be written.
-  const void* const data = tensor_.is_strings()    ? strings_.data()
+  const void* const data = tensor_.is_strings()      ? strings_.data()
                            : tensor_.holds_tensors() ? static_cast<const void*>(views_.data())
-                                                   : tensor_.data();
+                                                     : tensor_.data();
   view.data = const_cast<void*>(data);
   return view;
 }

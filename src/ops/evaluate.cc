@@ -104,8 +104,8 @@ void run_kernel(const Op& op, const Node& node, std::span<const Tensor> inputs,
   std::shared_ptr<const void> own;
   std::shared_ptr<const void>& prepared = kept == nullptr ? own : *kept;
   if (prepared == nullptr) prepared = prepare_node(op, node, inputs);
-  op.kernel({node, input_views, output_views, pool, *std::pmr::get_default_resource(),
-             prepared.get()});
+  op.kernel(
+      {node, input_views, output_views, pool, *std::pmr::get_default_resource(), prepared.get()});
 }
 
 }  // namespace tessera::ops

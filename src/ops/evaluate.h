@@ -46,7 +46,7 @@ std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Ten
                              ThreadPool& pool);
 
 // Runs the kernel on existing tensors. Throws Unsupported if the op has no kernel. `kept` is where
-// what Op::prepare made of the node stays for later calls; null: nowhere.
+// what prepare_node() made stays for later calls; null: nowhere.
 void run_kernel(const Op& op, const Node& node, std::span<const Tensor> inputs,
                 std::span<Tensor> outputs, ThreadPool& pool,
                 std::shared_ptr<const void>* kept = nullptr);

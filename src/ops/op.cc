@@ -106,19 +106,21 @@ bool runs_on_values(const Op& op, const Graph& graph, const Node& node) {
 
 std::shared_ptr<const void> prepare_node(const Op& op, const Node& node,
                                          std::span<const Tensor> inputs) {
-  if (op.prepare == nullptr) return nullptr;
+  const auto* const kernel = op.kernel.target<PreparedKernel>();
+  if (kernel == nullptr) return nullptr;
   std::vector<DataType> types;
   for (const Tensor& input : inputs) types.push_back(input.type());
-  return op.prepare(node, types);
+  return kernel->prepare(node, types);
 }
 
 std::shared_ptr<const void> prepare_node(const Op& op, const Graph& graph, const Node& node) {
-  if (op.prepare == nullptr) return nullptr;
+  const auto* const kernel = op.kernel.target<PreparedKernel>();
+  if (kernel == nullptr) return nullptr;
   std::vector<DataType> types;
   for (const ValueId input : node.inputs) {
     types.push_back(input.is_none() ? DataType::Undefined : graph[input].type.element);
   }
-  return op.prepare(node, types);
+  return kernel->prepare(node, types);
 }
 
 void run_on_values(const Op& op, const ValueCall& call) {

@@ -223,7 +223,7 @@ struct KernelCall {
   std::span<const MutableTensorView> outputs;
   ThreadPool& pool;
   std::pmr::memory_resource& scratch;
-  const void* prepared = nullptr;  // what Op::prepare made of the node
+  const void* prepared = nullptr;  // what PreparedKernel::prepare made of the node
 
   bool has_input(size_t index) const { return index < inputs.size() && !inputs[index].is_empty(); }
   bool has_output(size_t index) const {
@@ -235,11 +235,19 @@ struct KernelCall {
 
 using ReferenceKernel = std::function<void(const KernelCall& call)>;
 
-// What the kernels of an op need of a node alone, such as a table of its attributes: made once, when
-// the node is made ready to run. `inputs` are the types of its inputs' elements. Throws InvalidModel
+// What kernels need of a node alone, such as a table of its attributes: made once, when the node is
+// made ready to run. `inputs` are the types of its inputs' elements. Throws InvalidModel
 // for attributes that are too long for a type rule to check.
-using PrepareRule = std::function<std::shared_ptr<const void>(const Node& node,
-                                                              std::span<const DataType> inputs)>;
+using PrepareRule =
+    std::function<std::shared_ptr<const void>(const Node& node, std::span<const DataType> inputs)>;
+
+// A reference kernel whose calls get what `prepare` made.
+struct PreparedKernel {
+  PrepareRule prepare;
+  ReferenceKernel run;
+
+  void operator()(const KernelCall& call) const { run(call); }
+};
 
 // --- Kernel of values ----------------------------------------------------------------------------
 
@@ -283,7 +291,7 @@ struct ValueCall {
   std::span<Tensor> outputs;     // for the kernel to set
   BodyRunner* bodies = nullptr;  // null if the node has no nested graphs
   int64_t max_iterations = 0;    // of a loop; 0: no limit
-  // Where the caller keeps what Op::prepare, or an earlier call for the same node, prepared; null:
+  // Where the caller keeps what prepare_node(), or an earlier call for the same node, made; null:
   // nowhere.
   std::shared_ptr<const void>* kept = nullptr;
   ThreadPool* pool = nullptr;  // null: only this thread
@@ -388,15 +396,14 @@ struct Op {
   BodyRule body_rule = nullptr;
   // The last version, for ops that ONNX has removed (Upsample: 9).
   int last_version = kAnyVersion;
-  // Null: kernels get nothing prepared. Value kernels may prepare something themselves.
-  PrepareRule prepare = nullptr;
 };
 
 // Whether `node` runs on whole values: if `op` has only a value kernel, or if an input or output is
 // no tensor of numbers or bools.
 bool runs_on_values(const Op& op, const Graph& graph, const Node& node);
 
-// What op.prepare makes of `node`; null if it has none. `inputs` are the node's.
+// What the op's reference kernel, if it is a PreparedKernel, wants to be made of `node`, also if it
+// runs on values; else null. `inputs` are the node's.
 std::shared_ptr<const void> prepare_node(const Op& op, const Node& node,
                                          std::span<const Tensor> inputs);
 std::shared_ptr<const void> prepare_node(const Op& op, const Graph& graph, const Node& node);

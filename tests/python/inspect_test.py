@@ -61,8 +61,9 @@ MODELS = {
         weights={"zero": 0}),
         {"Hardmax": 1}),
     "other domains": (make_model([node("MatMulNBits", domain="com.microsoft", name="product"),
-                                  node("Scaler", outputs="z", domain="ai.onnx.ml", name="scale")]),
-                      {"MatMulNBits": 1, "Scaler": 1}),
+                                  node("Adagrad", outputs="z", name="step",
+                                       domain="ai.onnx.preview.training")]),
+                      {"MatMulNBits": 1, "Adagrad": 1}),
     "mistyped": (make_model([node("Reluu"), node("Det", outputs="z")]), {"Reluu": 1, "Det": 1}),
     "a version": (make_model([node("Det")], opset=99), {"version 99": 1, "Det": 1}),
 }

@@ -47,7 +47,8 @@ void run_extractor(const KernelCall& call) {
                            [&](int64_t begin, int64_t end) {
                              for (int64_t line = begin; line < end; ++line) {
                                T* to = target + line * count;
-                               for (const int64_t index : picked) *to++ = source[line * length + index];
+                               for (const int64_t index : picked)
+                                 *to++ = source[line * length + index];
                              }
                            });
   });
@@ -61,8 +62,9 @@ std::vector<Op> array_feature_extractor_ops() {
            .versions = {1},
            .inputs = {{"X", "T"}, {"Y", "tensor(int64)"}},
            .outputs = {{"Z", "T"}},
-           .type_variables = {{"T", {DataType::Float32, DataType::Float64, DataType::Int64,
-                                     DataType::Int32, DataType::String}},
+           .type_variables = {{"T",
+                               {DataType::Float32, DataType::Float64, DataType::Int64,
+                                DataType::Int32, DataType::String}},
                               {"tensor(int64)", kInt64Type}},
            .infer = infer_extractor,
            .flops = no_flops,

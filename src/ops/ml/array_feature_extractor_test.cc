@@ -9,7 +9,8 @@ using testing::HasSubstr;
 const char* const kExtractor = "ArrayFeatureExtractor";
 
 TEST(ArrayFeatureExtractor, PicksAlongTheLastAxis) {
-  const Tensor picked = run_ml(kExtractor, 1, {}, {floats({2, 3}, {0, 1, 2, 3, 4, 5}), ints({2, 0})})[0];
+  const Tensor picked =
+      run_ml(kExtractor, 1, {}, {floats({2, 3}, {0, 1, 2, 3, 4, 5}), ints({2, 0})})[0];
   EXPECT_THAT(picked.dims(), ElementsAre(2, 2));
   EXPECT_THAT(values(picked), ElementsAre(2, 0, 5, 3));
 }
@@ -27,9 +28,11 @@ TEST(ArrayFeatureExtractor, PicksStrings) {
 }
 
 TEST(ArrayFeatureExtractor, AcceptsEmptyRows) {
-  EXPECT_THAT(run_ml(kExtractor, 1, {}, {floats({0, 3}, {}), ints({1})})[0].dims(), ElementsAre(0, 1));
-  EXPECT_THAT(run_ml(kExtractor, 1, {}, {floats({2, 3}, {0, 1, 2, 3, 4, 5}), ints({0}, {})})[0].dims(),
-              ElementsAre(2, 0));
+  EXPECT_THAT(run_ml(kExtractor, 1, {}, {floats({0, 3}, {}), ints({1})})[0].dims(),
+              ElementsAre(0, 1));
+  EXPECT_THAT(
+      run_ml(kExtractor, 1, {}, {floats({2, 3}, {0, 1, 2, 3, 4, 5}), ints({0}, {})})[0].dims(),
+      ElementsAre(2, 0));
 }
 
 TEST(ArrayFeatureExtractor, RefusesWhatIsOutOfRange) {

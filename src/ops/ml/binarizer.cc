@@ -35,7 +35,6 @@ std::vector<Op> binarizer_ops() {
            .outputs = {{"Y", "T"}},
            .type_variables = {{"T", kFeatureTypes}},
            .attributes = {{"threshold", AttributeKind::Float, 0.0F}},
-           .traits = kElementwise,
            .infer = infer_binarizer,
            .kernel = run_binarizer}};
 }

@@ -44,7 +44,8 @@ void run_with_strings(const Classifier& classifier, const ValueCall& call) {
   const TensorView view = {input.type(), input.dims(), input.data(), input.elements()};
   ThreadPool serial(1);
   classifier.classify({call.node, view, classes.mutable_as<int64_t>(), scores.mutable_as<float>(),
-                       call.pool == nullptr ? serial : *call.pool, *std::pmr::get_default_resource(),
+                       call.pool == nullptr ? serial : *call.pool,
+                       *std::pmr::get_default_resource(),
                        call.kept == nullptr ? nullptr : call.kept->get()});
   const ClassLabels labels = labels_of(call.node, classifier.integers);
   TESSERA_CHECK(labels.are_strings(), "a node with other labels has no value that is no number");

@@ -35,7 +35,7 @@ struct Classification {
   std::span<float> scores;     // for each row, as many as columns() says
   ThreadPool& pool;
   std::pmr::memory_resource& scratch;
-  const void* prepared = nullptr;  // by Op::prepare
+  const void* prepared = nullptr;  // by prepare_node()
 
   [[noreturn]] void fail(const std::string& message) const;
 };

@@ -210,8 +210,8 @@ class TreeCompactor {
   }
 
   int32_t column_of(int32_t feature, bool is_nan_lowest) {
-    const auto [found, is_new] = columns_.try_emplace(
-        std::pair(feature, is_nan_lowest), static_cast<int32_t>(trees_.columns.size()));
+    const auto [found, is_new] = columns_.try_emplace(std::pair(feature, is_nan_lowest),
+                                                      static_cast<int32_t>(trees_.columns.size()));
     if (!is_new) return found->second;
     if (trees_.columns.size() == kMaxColumns) fail_too_many(kMaxColumns, "features");
     trees_.columns.push_back({feature, is_nan_lowest});
@@ -222,7 +222,8 @@ class TreeCompactor {
   void set_block_rows() {
     constexpr size_t kBlockBytes = size_t{1} << 15;
     int64_t rows = 256;
-    while (rows > 8 && static_cast<size_t>(rows) * trees_.columns.size() * sizeof(Key) > kBlockBytes) {
+    while (rows > 8 &&
+           static_cast<size_t>(rows) * trees_.columns.size() * sizeof(Key) > kBlockBytes) {
       rows /= 2;
     }
     trees_.block_rows = rows;

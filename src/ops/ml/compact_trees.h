@@ -55,8 +55,8 @@ struct TreeColumn {
 
 struct TreeRoot {
   int32_t node = 0;
-  int32_t shallowest = 0;    // the smallest number of steps to a leaf
-  bool is_even = true;       // no leaf needs more
+  int32_t shallowest = 0;  // the smallest number of steps to a leaf
+  bool is_even = true;     // no leaf needs more
 };
 
 template <class Key>

@@ -32,8 +32,8 @@ DataType map_value_type(const InferContext& context, TypeSet keys, TypeSet value
                           type.contents.front().is_tensor() &&
                           values.contains(type.contents.front().element);
   if (!is_fitting) {
-    context.fail_input(0, "expected a map from " + keys.text() + " to " + values.text() +
-                              ", found " + text(type));
+    context.fail_input(
+        0, "expected a map from " + keys.text() + " to " + values.text() + ", found " + text(type));
   }
   return type.contents.front().element;
 }
@@ -69,8 +69,8 @@ struct ZipKeys {
 
 ZipKeys zip_keys_of(const Node& node) {
   const ClassLabels labels = labels_of(node, kZipKeys);
-  const Tensor all = tensor_of_list(node.attributes,
-                                    labels.are_strings() ? "classlabels_strings" : kZipKeys);
+  const Tensor all =
+      tensor_of_list(node.attributes, labels.are_strings() ? "classlabels_strings" : kZipKeys);
   const auto are_equal = [&](int64_t left, int64_t right) {
     return labels.are_strings() ? labels.strings[static_cast<size_t>(left)] ==
                                       labels.strings[static_cast<size_t>(right)]
@@ -141,8 +141,9 @@ Tensor vocabulary_of(const Node& node) {
 void infer_dict_vectorizer(InferContext& context) {
   const Tensor vocabulary = vocabulary_of(context.node());
   if (vocabulary.is_empty() || vocabulary.elements() == 0) {
-    context.fail("expected a vocabulary in one of the attributes 'int64_vocabulary' and "
-                 "'string_vocabulary', found none");
+    context.fail(
+        "expected a vocabulary in one of the attributes 'int64_vocabulary' and "
+        "'string_vocabulary', found none");
   }
   const DataType values = map_value_type(context, {vocabulary.type()}, kMapValueTypes);
   // One row, as in ONNX Runtime, for which models are exported; the standard says a list.

@@ -6,7 +6,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Tensor map_of(Tensor keys, Tensor values) { return Tensor::map(std::move(keys), std::move(values)); }
+Tensor map_of(Tensor keys, Tensor values) {
+  return Tensor::map(std::move(keys), std::move(values));
+}
 
 InferInput map_input(DataType key, DataType value) {
   InferInput input;
@@ -66,9 +68,9 @@ TEST(DictVectorizer, LooksUpIntegersAndGivesStrings) {
   attributes.set("int64_vocabulary", std::vector<int64_t>{2, 1});
   EXPECT_THAT(texts(run_map("DictVectorizer", attributes, map_of(ints({1}), words({"x"})))),
               ElementsAre("", "x"));
-  EXPECT_THAT(ml_error("DictVectorizer", 1, attributes,
-                       {map_input(DataType::String, DataType::Float32)}),
-              HasSubstr("expected a map from int64 to"));
+  EXPECT_THAT(
+      ml_error("DictVectorizer", 1, attributes, {map_input(DataType::String, DataType::Float32)}),
+      HasSubstr("expected a map from int64 to"));
   EXPECT_THAT(ml_error("DictVectorizer", 1, {}, {map_input(DataType::String, DataType::Float32)}),
               HasSubstr("found none"));
   EXPECT_THAT(ml_error("DictVectorizer", 1, attributes, {typed(DataType::Float32, Shape{1})}),

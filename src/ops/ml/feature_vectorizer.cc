@@ -29,9 +29,10 @@ void infer_feature_vectorizer(InferContext& context) {
   int64_t features = 0;
   for (const int64_t size : sizes) {
     if (size < 0 || size > std::numeric_limits<int32_t>::max() - features) {
-      context.fail("attribute 'inputdimensions': expected sizes of at least 0 that add up to less "
-                   "than 2147483648, found " +
-                   std::to_string(size));
+      context.fail(
+          "attribute 'inputdimensions': expected sizes of at least 0 that add up to less "
+          "than 2147483648, found " +
+          std::to_string(size));
     }
     features += size;
   }
@@ -42,8 +43,8 @@ void infer_feature_vectorizer(InferContext& context) {
     if (shape == nullptr) continue;
     const Dim found = shape->size() == 1 ? Dim(1) : shape->front();
     if (rows && rows->is_known() && found.is_known() && *rows != found) {
-      context.fail_input(index, "expected " + rows->text() + " rows, as an input before has, found " +
-                                    found.text());
+      context.fail_input(index, "expected " + rows->text() +
+                                    " rows, as an input before has, found " + found.text());
     }
     if (!rows || !rows->is_known()) rows = found;
   }

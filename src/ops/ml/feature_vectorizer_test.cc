@@ -13,15 +13,16 @@ Attributes sizes(std::vector<int64_t> list) {
 }
 
 TEST(FeatureVectorizer, JoinsFeatures) {
-  const Tensor joined =
-      run_ml("FeatureVectorizer", 1, sizes({1, 2}), {ints({2, 1}, {1, 2}), ints({2, 2}, {3, 4, 5, 6})})[0];
+  const Tensor joined = run_ml("FeatureVectorizer", 1, sizes({1, 2}),
+                               {ints({2, 1}, {1, 2}), ints({2, 2}, {3, 4, 5, 6})})[0];
   EXPECT_THAT(joined.dims(), ElementsAre(2, 3));
   EXPECT_THAT(values(joined), ElementsAre(1, 3, 4, 2, 5, 6));
 }
 
 TEST(FeatureVectorizer, CutsAndFillsUp) {
-  EXPECT_THAT(values(run_ml("FeatureVectorizer", 1, sizes({1, 3}), {floats({7, 8}), floats({1, 2})})[0]),
-              ElementsAre(7, 1, 2, 0));
+  EXPECT_THAT(
+      values(run_ml("FeatureVectorizer", 1, sizes({1, 3}), {floats({7, 8}), floats({1, 2})})[0]),
+      ElementsAre(7, 1, 2, 0));
 }
 
 TEST(FeatureVectorizer, RefusesWhatDoesNotFit) {

@@ -13,14 +13,15 @@ Attributes imputed(std::vector<float> by, float replaced) {
 }
 
 TEST(Imputer, ReplacesNanByFeature) {
-  EXPECT_THAT(values(run_ml("Imputer", 1, imputed({1, 2}, kNan),
-                            {floats({2, 2}, {kNan, 3, 4, kNan})})[0]),
-              ElementsAre(1, 3, 4, 2));
+  EXPECT_THAT(
+      values(run_ml("Imputer", 1, imputed({1, 2}, kNan), {floats({2, 2}, {kNan, 3, 4, kNan})})[0]),
+      ElementsAre(1, 3, 4, 2));
 }
 
 TEST(Imputer, ReplacesANumberByOneValue) {
-  EXPECT_THAT(run_ml("Imputer", 1, imputed({9}, -1), {doubles({1, 3}, {-1, 0, -1})})[0].as<double>(),
-              ElementsAre(9, 0, 9));
+  EXPECT_THAT(
+      run_ml("Imputer", 1, imputed({9}, -1), {doubles({1, 3}, {-1, 0, -1})})[0].as<double>(),
+      ElementsAre(9, 0, 9));
 }
 
 TEST(Imputer, ReplacesIntegers) {

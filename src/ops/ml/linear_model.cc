@@ -1,4 +1,5 @@
-// LinearClassifier and LinearRegressor. https://onnx.ai/onnx/operators/onnx_aionnxml_LinearClassifier.html
+// LinearClassifier and LinearRegressor.
+// https://onnx.ai/onnx/operators/onnx_aionnxml_LinearClassifier.html
 #include <algorithm>
 #include <memory_resource>
 #include <string>
@@ -26,7 +27,7 @@ struct LinearModel {
 // Calls finish(row, sums) for each row, where `sums` may be changed.
 template <class Finish>
 void for_each_linear_row(const LinearModel& model, const TensorView& input, ThreadPool& pool,
-                  std::pmr::memory_resource& scratch, const Finish& finish) {
+                         std::pmr::memory_resource& scratch, const Finish& finish) {
   const FeatureRows rows = feature_rows(input.dims);
   const auto features = static_cast<size_t>(rows.features);
   const auto sums = static_cast<size_t>(model.sums);
@@ -150,11 +151,11 @@ void run_linear_regressor(const KernelCall& call) {
   const PostTransform transform = post_transform_of(call.node);
   float* const output = call.outputs[0].as<float>().data();
   for_each_linear_row(model, call.inputs[0], call.pool, call.scratch,
-               [&](int64_t row, std::span<double> sums) {
-                 transform_scores(transform, sums);
-                 std::ranges::transform(sums, output + row * model.sums,
-                                        [](double sum) { return static_cast<float>(sum); });
-               });
+                      [&](int64_t row, std::span<double> sums) {
+                        transform_scores(transform, sums);
+                        std::ranges::transform(sums, output + row * model.sums,
+                                               [](double sum) { return static_cast<float>(sum); });
+                      });
 }
 
 int64_t linear_flops(const Node& node, std::span<const Type> inputs, std::span<const Type>) {

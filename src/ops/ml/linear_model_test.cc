@@ -66,8 +66,9 @@ TEST(LinearClassifier, RefusesWhatDoesNotFit) {
               HasSubstr("as many for each of 2 sums, found 3"));
   EXPECT_THAT(ml_error("LinearClassifier", 1, labelled(linear({1, 2}, {}), {1, 2}), rows_of(2)),
               HasSubstr("rows of 1 features"));
-  EXPECT_THAT(ml_error("LinearClassifier", 1, labelled(linear({1, 2}, {}, "RELU"), {1, 2}), rows_of(1)),
-              HasSubstr("SOFTMAX_ZERO or PROBIT, found 'RELU'"));
+  EXPECT_THAT(
+      ml_error("LinearClassifier", 1, labelled(linear({1, 2}, {}, "RELU"), {1, 2}), rows_of(1)),
+      HasSubstr("SOFTMAX_ZERO or PROBIT, found 'RELU'"));
 }
 
 TEST(LinearRegressor, SumsProducts) {
@@ -106,7 +107,8 @@ TEST(LinearRegressor, RefusesWhatDoesNotFit) {
   EXPECT_THAT(ml_error("LinearRegressor", 1, attributes, rows_of(1)),
               HasSubstr("one for each of 2 targets, found 1"));
   attributes.set("targets", int64_t{0});
-  EXPECT_THAT(ml_error("LinearRegressor", 1, attributes, rows_of(1)), HasSubstr("at least 1, found 0"));
+  EXPECT_THAT(ml_error("LinearRegressor", 1, attributes, rows_of(1)),
+              HasSubstr("at least 1, found 0"));
 }
 
 }  // namespace

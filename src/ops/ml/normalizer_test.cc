@@ -14,7 +14,8 @@ Tensor normalized(const char* norm, const Tensor& rows) {
 TEST(Normalizer, DividesEachRow) {
   const Tensor rows = floats({2, 2}, {3, -4, 0, 0});
   EXPECT_THAT(values(normalized("MAX", rows)), ElementsAre(1, FloatEq(-4.0F / 3), 0, 0));
-  EXPECT_THAT(values(normalized("L1", rows)), ElementsAre(FloatEq(3.0F / 7), FloatEq(-4.0F / 7), 0, 0));
+  EXPECT_THAT(values(normalized("L1", rows)),
+              ElementsAre(FloatEq(3.0F / 7), FloatEq(-4.0F / 7), 0, 0));
   EXPECT_THAT(values(normalized("L2", rows)), ElementsAre(FloatEq(0.6F), FloatEq(-0.8F), 0, 0));
 }
 

@@ -23,7 +23,8 @@ TEST(OneHotEncoder, MarksCategories) {
 TEST(OneHotEncoder, MarksStrings) {
   Attributes attributes;
   attributes.set("cats_strings", std::vector<std::string>{"a", "b"});
-  EXPECT_THAT(values(run_text(kEncoder, attributes, {words({"b", "a"})})[0]), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(values(run_text(kEncoder, attributes, {words({"b", "a"})})[0]),
+              ElementsAre(0, 1, 1, 0));
   EXPECT_THAT(text_error(kEncoder, attributes, {typed(DataType::Int64, Shape{1})}),
               HasSubstr("expected strings, as the categories are, found int64"));
 }
@@ -36,13 +37,14 @@ TEST(OneHotEncoder, CutsFloatsToIntegers) {
 TEST(OneHotEncoder, FailsForOtherCategoriesIfAsked) {
   Attributes attributes = numbers({0});
   attributes.set("zeros", int64_t{0});
-  EXPECT_THAT(error_of(ErrorKind::InvalidArgument,
-                       [&] { run_text(kEncoder, attributes, {ints({0, 3})}); }),
-              HasSubstr("found none for element 1"));
+  EXPECT_THAT(
+      error_of(ErrorKind::InvalidArgument, [&] { run_text(kEncoder, attributes, {ints({0, 3})}); }),
+      HasSubstr("found none for element 1"));
 }
 
 TEST(OneHotEncoder, RefusesNoCategories) {
-  EXPECT_THAT(text_error(kEncoder, {}, {typed(DataType::Int64, Shape{1})}), HasSubstr("found none"));
+  EXPECT_THAT(text_error(kEncoder, {}, {typed(DataType::Int64, Shape{1})}),
+              HasSubstr("found none"));
 }
 
 }  // namespace

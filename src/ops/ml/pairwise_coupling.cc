@@ -24,7 +24,7 @@ void fill_matrix(std::span<const double> pairs, size_t classes, std::span<double
 
 // Sets `slopes` to Q p and returns p^T Q p.
 double multiply_matrix(std::span<const double> matrix, std::span<const double> probabilities,
-                std::span<double> slopes) {
+                       std::span<double> slopes) {
   const size_t classes = probabilities.size();
   double form = 0;
   for (size_t i = 0; i < classes; ++i) {

@@ -14,8 +14,9 @@ Attributes scaling(std::vector<float> offset, std::vector<float> scale) {
 }
 
 TEST(Scaler, ShiftsThenMultiplies) {
-  EXPECT_THAT(values(run_ml("Scaler", 1, scaling({1, 2}, {10, 100}), {floats({2, 2}, {1, 1, 2, 2})})[0]),
-              ElementsAre(0, -100, 10, 0));
+  EXPECT_THAT(
+      values(run_ml("Scaler", 1, scaling({1, 2}, {10, 100}), {floats({2, 2}, {1, 1, 2, 2})})[0]),
+      ElementsAre(0, -100, 10, 0));
   EXPECT_THAT(values(run_ml("Scaler", 1, scaling({1}, {2}), {ints({1, 2}, {3, 4})})[0]),
               ElementsAre(4, 6));
 }
@@ -26,8 +27,9 @@ TEST(Scaler, LeavesOutWhatTheNodeLeavesOut) {
 }
 
 TEST(Scaler, RefusesOtherLengths) {
-  EXPECT_THAT(ml_error("Scaler", 1, scaling({1, 2}, {1}), rows_of(3)),
-              HasSubstr("attribute 'offset': expected 1 number or 3, one for each feature, found 2"));
+  EXPECT_THAT(
+      ml_error("Scaler", 1, scaling({1, 2}, {1}), rows_of(3)),
+      HasSubstr("attribute 'offset': expected 1 number or 3, one for each feature, found 2"));
 }
 
 }  // namespace

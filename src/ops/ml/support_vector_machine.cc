@@ -82,9 +82,9 @@ Lanes kernel_values(const Machine& machine, std::span<const Lanes> lanes, const 
 // Calls finish(row, values, scratch) for each row with the kernel's values for all vectors.
 // `scratch` has `scratch_count` numbers.
 template <class Finish>
-void for_each_kernel_row(const Machine& machine, std::span<const float> vectors, const TensorView& input,
-                  size_t scratch_count, ThreadPool& pool, std::pmr::memory_resource& memory,
-                  const Finish& finish) {
+void for_each_kernel_row(const Machine& machine, std::span<const float> vectors,
+                         const TensorView& input, size_t scratch_count, ThreadPool& pool,
+                         std::pmr::memory_resource& memory, const Finish& finish) {
   const FeatureRows rows = feature_rows(input.dims);
   const auto features = static_cast<size_t>(rows.features);
   const auto count = static_cast<size_t>(machine.count);
@@ -114,7 +114,7 @@ void for_each_kernel_row(const Machine& machine, std::span<const float> vectors,
 }
 
 void check_length(const InferContext& context, std::string_view attribute, int64_t found,
-                int64_t expected, const std::string& why) {
+                  int64_t expected, const std::string& why) {
   if (found == expected) return;
   context.fail("attribute '" + std::string(attribute) + "': expected " + std::to_string(expected) +
                " " + why + ", found " + std::to_string(found));
@@ -179,7 +179,8 @@ void classify_by_weights(const Classification& call) {
     transform_scores(transform, scores);
     put_scores(call, row, scores);
   };
-  for_each_kernel_row(machine, machine.coefficients, call.input, 0, call.pool, call.scratch, finish);
+  for_each_kernel_row(machine, machine.coefficients, call.input, 0, call.pool, call.scratch,
+                      finish);
 }
 
 // For each pair of classes, a sum over the vectors of both. Row j - 1 of the coefficients has those
@@ -247,7 +248,7 @@ void classify_by_vectors(const Classification& call) {
     put_scores(call, row, probabilities);
   };
   for_each_kernel_row(machine, machine.vectors, call.input, pairs + classes + coupling, call.pool,
-               call.scratch, finish);
+                      call.scratch, finish);
 }
 
 void classify_by_machine(const Classification& call) {
@@ -264,16 +265,16 @@ void check_pairs(const InferContext& context, int64_t classes, int64_t vectors) 
                  std::to_string(classes));
   }
   check_length(context, "vectors_per_class", std::ssize(int_list(node, "vectors_per_class")),
-             classes, "numbers, one for each class");
+               classes, "numbers, one for each class");
   check_length(context, "coefficients", std::ssize(float_list(node, "coefficients")),
-             (classes - 1) * vectors, "numbers, one less than classes for each support vector");
+               (classes - 1) * vectors, "numbers, one less than classes for each support vector");
   const int64_t pairs = pair_count(classes);
   check_length(context, "rho", std::ssize(float_list(node, "rho")), pairs,
-             "numbers, one for each pair of classes");
+               "numbers, one for each pair of classes");
   if (!has_probabilities(node) && float_list(node, "prob_b").empty()) return;
   for (const std::string_view name : {"prob_a", "prob_b"}) {
     check_length(context, name, std::ssize(float_list(node, name)), pairs,
-               "numbers, one for each pair of classes");
+                 "numbers, one for each pair of classes");
   }
 }
 
@@ -318,11 +319,12 @@ void infer_vector_regressor(InferContext& context) {
   const auto coefficients = std::ssize(float_list(node, "coefficients"));
   if (vectors > 0) {
     check_length(context, "coefficients", coefficients, vectors,
-               "numbers, one for each support vector");
+                 "numbers, one for each support vector");
   } else {
     check_feature_count(context, coefficients, "the coefficients say");
   }
-  if (float_list(node, "rho").empty()) context.fail("attribute 'rho': expected a number, found none");
+  if (float_list(node, "rho").empty())
+    context.fail("attribute 'rho': expected a number, found none");
   context.set_output(0, DataType::Float32, Shape{row_count(context), Dim(1)});
 }
 
@@ -345,8 +347,8 @@ void run_vector_regressor(const KernelCall& call) {
     }
     output[row] = static_cast<float>(score);
   };
-  for_each_kernel_row(machine, vectors == 0 ? machine.coefficients : machine.vectors, call.inputs[0], 0,
-               call.pool, call.scratch, finish);
+  for_each_kernel_row(machine, vectors == 0 ? machine.coefficients : machine.vectors,
+                      call.inputs[0], 0, call.pool, call.scratch, finish);
 }
 
 int64_t vector_flops(const Node& node, std::span<const Type> inputs, std::span<const Type>) {

@@ -67,7 +67,8 @@ TEST(SVMRegressor, RefusesWhatDoesNotFit) {
   EXPECT_THAT(ml_error("SVMRegressor", 1, attributes, rows_of(1)),
               HasSubstr("expected 4 numbers, one for each support vector, found 2"));
   attributes.set("n_supports", int64_t{-1});
-  EXPECT_THAT(ml_error("SVMRegressor", 1, attributes, rows_of(2)), HasSubstr("at least 0, found -1"));
+  EXPECT_THAT(ml_error("SVMRegressor", 1, attributes, rows_of(2)),
+              HasSubstr("at least 0, found -1"));
   EXPECT_THAT(ml_error("SVMRegressor", 1, regression("LINEAR", {1}), rows_of(2)),
               HasSubstr("'kernel_params': expected 3 numbers, found 1"));
   EXPECT_THAT(ml_error("SVMRegressor", 1, regression("RBF", {0, 0, 0}), rows_of(3)),
@@ -75,8 +76,9 @@ TEST(SVMRegressor, RefusesWhatDoesNotFit) {
 }
 
 TEST(SVMClassifier, VotesOnPairs) {
-  const Attributes attributes = classes(
-      machine({0.5F, -1, 2}, {1, -1, 0.5F, -0.5F, 0.75F, 0.25F}, {0.5F, 0, -1}), {5, 6, 8}, {1, 1, 1});
+  const Attributes attributes =
+      classes(machine({0.5F, -1, 2}, {1, -1, 0.5F, -0.5F, 0.75F, 0.25F}, {0.5F, 0, -1}), {5, 6, 8},
+              {1, 1, 1});
   const auto outputs = run_ml("SVMClassifier", 1, attributes, {floats({1, 1}, {2})}, 2);
   // Kernels are (1, -2, 4); pairs (0, 1), (0, 2) and (1, 2).
   EXPECT_THAT(values(outputs[1]), ElementsAre(1 * 1 + -1 * -2 + 0.5F, 1 * -0.5F + 4 * 0.5F,
@@ -113,8 +115,9 @@ TEST(SVMClassifier, NamesClasses) {
   Attributes attributes = machine({0.5F, -0.25F}, {1, -1}, {0});
   attributes.set("classlabels_strings", std::vector<std::string>{"no", "yes"});
   attributes.set("vectors_per_class", std::vector<int64_t>{1, 1});
-  EXPECT_THAT(texts(run_text({"SVMClassifier", 1, kMlDomain}, attributes, {floats({2, 1}, {2, -1})}, 2)[0]),
-              ElementsAre("no", "yes"));
+  EXPECT_THAT(
+      texts(run_text({"SVMClassifier", 1, kMlDomain}, attributes, {floats({2, 1}, {2, -1})}, 2)[0]),
+      ElementsAre("no", "yes"));
 }
 
 TEST(SVMClassifier, RefusesWhatDoesNotFit) {
@@ -123,12 +126,15 @@ TEST(SVMClassifier, RefusesWhatDoesNotFit) {
   };
   const Attributes whole = machine({1, 2}, {1, -1}, {0});
   EXPECT_THAT(error(classes(whole, {1}, {2})), HasSubstr("at least 2 classes"));
-  EXPECT_THAT(error(classes(whole, {1, 2}, {2})), HasSubstr("2 numbers, one for each class, found 1"));
-  EXPECT_THAT(error(classes(whole, {1, 2}, {kLargest, kLargest})), HasSubstr("that have 2 coefficients"));
+  EXPECT_THAT(error(classes(whole, {1, 2}, {2})),
+              HasSubstr("2 numbers, one for each class, found 1"));
+  EXPECT_THAT(error(classes(whole, {1, 2}, {kLargest, kLargest})),
+              HasSubstr("that have 2 coefficients"));
   EXPECT_THAT(error(classes(whole, {1, 2}, {-1, 1})), HasSubstr("found -1"));
   EXPECT_THAT(error(classes(machine({1, 2}, {1, -1}, {}), {1, 2}, {1, 1})),
               HasSubstr("'rho': expected 1 numbers, one for each pair of classes, found 0"));
-  EXPECT_THAT(error(classes(machine({}, {1, -1, 2}, {0}), {1, 2}, {})), HasSubstr("found 3 coefficients"));
+  EXPECT_THAT(error(classes(machine({}, {1, -1, 2}, {0}), {1, 2}, {})),
+              HasSubstr("found 3 coefficients"));
   Attributes half = classes(whole, {1, 2}, {1, 1});
   half.set("prob_a", std::vector<float>{1});
   EXPECT_THAT(error(half), HasSubstr("'prob_b'"));

@@ -57,8 +57,8 @@ void check_tree_features(const InferContext& context) {
 
 void check_targets(const InferContext& context, int64_t targets) {
   if (targets >= 1 && targets <= kMaxTargets) return;
-  context.fail("attribute 'n_targets': expected a number from 1 to " +
-               std::to_string(kMaxTargets) + ", found " + std::to_string(targets));
+  context.fail("attribute 'n_targets': expected a number from 1 to " + std::to_string(kMaxTargets) +
+               ", found " + std::to_string(targets));
 }
 
 int64_t target_count(const Node& node) {
@@ -68,10 +68,12 @@ int64_t target_count(const Node& node) {
 
 // `make` takes the node and the element type of its input.
 template <class Make>
-PrepareRule prepare_trees(const Make& make) {
-  return [make](const Node& node, std::span<const DataType> inputs) -> std::shared_ptr<const void> {
+ReferenceKernel prepared_kernel(const Make& make, ReferenceKernel run) {
+  const PrepareRule prepare =
+      [make](const Node& node, std::span<const DataType> inputs) -> std::shared_ptr<const void> {
     return make(node, inputs.front());
   };
+  return PreparedKernel{prepare, std::move(run)};
 }
 
 // Writes the scores of targets.
@@ -108,7 +110,7 @@ struct TreeClassifier {
   explicit TreeClassifier(TreeModel trees) : model(std::move(trees)) {}
 
   TreeModel model;
-  int64_t voted_class = 0;           // if the score is binary
+  int64_t voted_class = 0;  // if the score is binary
   bool is_binary = false;
   bool is_never_negative = true;  // no weight is
   PostTransform transform = PostTransform::None;
@@ -165,10 +167,11 @@ void classify_by_trees(const Classification& call) {
       call.classes[at] = choose_binary(*classifier, sums[0], scores);
       return;
     }
-    call.classes[at] = columns == 1 ? lonely_class(sums[0])
-                                    : std::ranges::max_element(sums) - sums.begin();
+    call.classes[at] =
+        columns == 1 ? lonely_class(sums[0]) : std::ranges::max_element(sums) - sums.begin();
     transform_scores(classifier->transform, sums);
-    std::ranges::transform(sums, scores.begin(), [](double sum) { return static_cast<float>(sum); });
+    std::ranges::transform(sums, scores.begin(),
+                           [](double sum) { return static_cast<float>(sum); });
   };
   classifier->model.evaluate(call.input, call.pool, call.scratch, finish);
 }
@@ -193,9 +196,9 @@ std::shared_ptr<const TreeModel> tree_regressor_of(const Node& node, DataType in
   const std::string_view word = node.attributes.get_string("aggregate_function");
   const auto aggregate =
       static_cast<TreeAggregate>(std::ranges::find(kAggregates, word) - kAggregates);
-  return std::make_shared<TreeModel>(node, read_listed_trees(node, {"target_", "a target"}, targets),
-                                     input == DataType::Float64, targets, aggregate,
-                                     base_values_of(node));
+  return std::make_shared<TreeModel>(
+      node, read_listed_trees(node, {"target_", "a target"}, targets), input == DataType::Float64,
+      targets, aggregate, base_values_of(node));
 }
 
 void infer_tree_regressor(InferContext& context) {
@@ -216,8 +219,7 @@ void run_tree_regressor(const KernelCall& call) {
 
 std::shared_ptr<const TreeModel> tree_ensemble_of(const Node& node, DataType input) {
   const int64_t targets = target_count(node);
-  const auto aggregate =
-      static_cast<TreeAggregate>(node.attributes.get_int("aggregate_function"));
+  const auto aggregate = static_cast<TreeAggregate>(node.attributes.get_int("aggregate_function"));
   return std::make_shared<TreeModel>(node, read_tree_ensemble(node, targets),
                                      input == DataType::Float64, targets, aggregate,
                                      std::vector<double>());
@@ -259,9 +261,8 @@ std::vector<AttributeSchema> tree_attributes(const std::string& votes) {
   for (const std::string list : {"ids", "nodeids", "treeids"}) {
     attributes.push_back({votes + list, AttributeKind::Ints});
   }
-  for (const std::string& list :
-       {std::string("base_values"), std::string("nodes_hitrates"), std::string("nodes_values"),
-        votes + "weights"}) {
+  for (const std::string& list : {std::string("base_values"), std::string("nodes_hitrates"),
+                                  std::string("nodes_values"), votes + "weights"}) {
     attributes.push_back({list, AttributeKind::Floats});
     attributes.push_back(
         {list + "_as_tensor", AttributeKind::Tensor, std::nullopt, kFirstTensorAttributes});
@@ -278,10 +279,9 @@ Op tree_classifier_op() {
            .type_variables = {{"T1", kFeatureTypes}},
            .attributes = tree_attributes("class_"),
            .infer = infer_tree_classifier,
-           .kernel = classifier_kernel(tree_classifier()),
+           .kernel = prepared_kernel(tree_classifier_of, classifier_kernel(tree_classifier())),
            .value_kernel = classifier_value_kernel(tree_classifier()),
-           .last_version = 4,
-           .prepare = prepare_trees(tree_classifier_of)};
+           .last_version = 4};
   op.attributes.push_back({kTreeLabels, AttributeKind::Ints});
   op.attributes.push_back({"classlabels_strings", AttributeKind::Strings});
   return op;
@@ -296,9 +296,8 @@ Op tree_regressor_op() {
            .type_variables = {{"T", kFeatureTypes}},
            .attributes = tree_attributes("target_"),
            .infer = infer_tree_regressor,
-           .kernel = run_tree_regressor,
-           .last_version = 4,
-           .prepare = prepare_trees(tree_regressor_of)};
+           .kernel = prepared_kernel(tree_regressor_of, run_tree_regressor),
+           .last_version = 4};
   op.attributes.push_back({"aggregate_function", AttributeKind::String, std::string("SUM")});
   op.attributes.push_back({"n_targets", AttributeKind::Int});
   return op;
@@ -310,8 +309,7 @@ Op tree_ensemble_op() {
            .versions = {5},
            .inputs = {{"X", "T"}},
            .outputs = {{"Y", "T"}},
-           .type_variables = {
-               {"T", {DataType::Float16, DataType::Float32, DataType::Float64}}},
+           .type_variables = {{"T", {DataType::Float16, DataType::Float32, DataType::Float64}}},
            .attributes = {{"aggregate_function", AttributeKind::Int, int64_t{1}},
                           {"membership_values", AttributeKind::Tensor},
                           {"n_targets", AttributeKind::Int},
@@ -319,11 +317,10 @@ Op tree_ensemble_op() {
                           {"nodes_missing_value_tracks_true", AttributeKind::Ints},
                           {"post_transform", AttributeKind::Int, int64_t{0}}},
            .infer = infer_tree_ensemble,
-           .kernel = run_tree_ensemble,
-           .prepare = prepare_trees(tree_ensemble_of)};
-  for (const std::string list : {"leaf_targetids", "nodes_falseleafs", "nodes_falsenodeids",
-                                 "nodes_featureids", "nodes_trueleafs", "nodes_truenodeids",
-                                 "tree_roots"}) {
+           .kernel = prepared_kernel(tree_ensemble_of, run_tree_ensemble)};
+  for (const std::string list :
+       {"leaf_targetids", "nodes_falseleafs", "nodes_falsenodeids", "nodes_featureids",
+        "nodes_trueleafs", "nodes_truenodeids", "tree_roots"}) {
     op.attributes.push_back({.name = list, .kind = AttributeKind::Ints, .is_required = true});
   }
   for (const std::string list : {"leaf_weights", "nodes_modes", "nodes_splits"}) {

@@ -65,7 +65,7 @@ TEST(TreeEnsembleRegressor, ComparesInEachMode) {
                         {"BRANCH_EQ", [](float x, float t) { return x == t; }},
                         {"BRANCH_NEQ", [](float x, float t) { return x != t; }}};
   const float largest = std::numeric_limits<float>::max();
-  const std::vector<float> numbers = {kNan, -kNan,  -kInfinity, -largest, -1,       -kTiny,
+  const std::vector<float> numbers = {kNan,  -kNan, -kInfinity, -largest, -1,      -kTiny,
                                       -0.0F, 0,     kTiny,      1,        largest, kInfinity};
   for (const Case& each : cases) {
     for (const float threshold : numbers) {
@@ -89,13 +89,15 @@ TEST(TreeEnsembleRegressor, ComparesDoubles) {
   EXPECT_THAT(regressed(attributes, doubles({2, 1}, {0.1, 0.10000001})), ElementsAre(1, 0));
   attributes.erase("nodes_values");
   attributes.set("nodes_values_as_tensor", doubles({3}, {0.1, 0, 0}));
-  EXPECT_THAT(regressed(attributes, doubles({2, 1}, {0.1, 0.10000000000000002})), ElementsAre(1, 0));
+  EXPECT_THAT(regressed(attributes, doubles({2, 1}, {0.1, 0.10000000000000002})),
+              ElementsAre(1, 0));
   EXPECT_THAT(regressed(attributes, column({0.1F, 0.05F})), ElementsAre(0, 1));
 }
 
 TEST(TreeEnsembleRegressor, ComparesIntegersAsFloat32) {
-  EXPECT_THAT(regressed(regression_stump("BRANCH_LEQ", 16777216), ints({2, 1}, {16777217, 16777218})),
-              ElementsAre(1, 0));
+  EXPECT_THAT(
+      regressed(regression_stump("BRANCH_LEQ", 16777216), ints({2, 1}, {16777217, 16777218})),
+      ElementsAre(1, 0));
 }
 
 TEST(TreeEnsembleRegressor, Aggregates) {
@@ -219,8 +221,8 @@ TEST(TreeEnsembleClassifier, NamesClasses) {
   Attributes attributes = classification_stump({}, {1, 2}, {0, 1}, {1, 1});
   attributes.erase("classlabels_int64s");
   attributes.set("classlabels_strings", std::vector<std::string>{"low", "high"});
-  const auto outputs = run_text({"TreeEnsembleClassifier", 3, kMlDomain}, attributes,
-                                {floats({2, 1}, {1, -1})}, 2);
+  const auto outputs =
+      run_text({"TreeEnsembleClassifier", 3, kMlDomain}, attributes, {floats({2, 1}, {1, -1})}, 2);
   EXPECT_THAT(texts(outputs[0]), ElementsAre("high", "low"));
   EXPECT_THAT(values(outputs[1]), ElementsAre(0, 1, 1, 0));
 }
@@ -255,15 +257,17 @@ Attributes ensemble_stump(uint8_t mode, DataType type, double split) {
 }
 
 TEST(TreeEnsemble, ComparesInEachType) {
-  EXPECT_THAT(values(run_ml("TreeEnsemble", 5, ensemble_stump(0, DataType::Float32, 2), {column({2, 3})})[0]),
+  EXPECT_THAT(values(run_ml("TreeEnsemble", 5, ensemble_stump(0, DataType::Float32, 2),
+                            {column({2, 3})})[0]),
               ElementsAre(1, 0));
   EXPECT_THAT(run_ml("TreeEnsemble", 5, ensemble_stump(1, DataType::Float64, 0.1),
                      {doubles({2, 1}, {0.1, 0.09999999999999999})})[0]
                   .as<double>(),
               ElementsAre(0, 1));
-  const Tensor halves = Tensor::from<Float16>(DataType::Float16, {2, 1},
-                                              std::array{Float16(2.0F), Float16(3.0F)});
-  const Tensor found = run_ml("TreeEnsemble", 5, ensemble_stump(3, DataType::Float16, 2), {halves})[0];
+  const Tensor halves =
+      Tensor::from<Float16>(DataType::Float16, {2, 1}, std::array{Float16(2.0F), Float16(3.0F)});
+  const Tensor found =
+      run_ml("TreeEnsemble", 5, ensemble_stump(3, DataType::Float16, 2), {halves})[0];
   EXPECT_EQ(found.type(), DataType::Float16);
   EXPECT_EQ(static_cast<float>(found.as<Float16>()[0]), 0);
   EXPECT_EQ(static_cast<float>(found.as<Float16>()[1]), 1);
@@ -273,8 +277,9 @@ TEST(TreeEnsemble, TestsMembership) {
   Attributes attributes = ensemble_stump(6, DataType::Float32, 0);
   const std::vector<float> members = {3, -0.0F, 3, 1, kNan};
   attributes.set("membership_values", floats(members));
-  EXPECT_THAT(values(run_ml("TreeEnsemble", 5, attributes, {column({0, 1, 2, 3, kTiny, kNan, 4})})[0]),
-              ElementsAre(1, 1, 0, 1, 0, 0, 0));
+  EXPECT_THAT(
+      values(run_ml("TreeEnsemble", 5, attributes, {column({0, 1, 2, 3, kTiny, kNan, 4})})[0]),
+      ElementsAre(1, 1, 0, 1, 0, 0, 0));
   attributes.set("nodes_missing_value_tracks_true", std::vector<int64_t>{1});
   EXPECT_THAT(values(run_ml("TreeEnsemble", 5, attributes, {column({0, 2, kNan})})[0]),
               ElementsAre(1, 0, 1));
@@ -299,8 +304,9 @@ TEST(TreeEnsemble, TransformsAndAggregates) {
 
 // What only reading the whole ensemble finds is refused when it is made ready to run.
 std::string broken(const std::string& op, int version, const Attributes& attributes) {
-  return error_of(ErrorKind::InvalidModel,
-                  [&] { run_ml(op, version, attributes, {column({1})}, op == "TreeEnsembleClassifier" ? 2 : 1); });
+  return error_of(ErrorKind::InvalidModel, [&] {
+    run_ml(op, version, attributes, {column({1})}, op == "TreeEnsembleClassifier" ? 2 : 1);
+  });
 }
 
 TEST(TreeEnsemble, RefusesBrokenTrees) {
@@ -309,8 +315,9 @@ TEST(TreeEnsemble, RefusesBrokenTrees) {
     attributes.set(name, std::move(value));
     return broken("TreeEnsemble", 5, attributes);
   };
-  EXPECT_THAT(error("nodes_truenodeids", std::vector<int64_t>{2}),
-              HasSubstr("'nodes_truenodeids', element 0: expected an index of a leaf in [0, 2), found 2"));
+  EXPECT_THAT(
+      error("nodes_truenodeids", std::vector<int64_t>{2}),
+      HasSubstr("'nodes_truenodeids', element 0: expected an index of a leaf in [0, 2), found 2"));
   EXPECT_THAT(error("nodes_trueleafs", std::vector<int64_t>{0}), HasSubstr("found a cycle"));
   EXPECT_THAT(error("tree_roots", std::vector<int64_t>{1}), HasSubstr("a node in [0, 1), found 1"));
   EXPECT_THAT(error("leaf_targetids", std::vector<int64_t>{0, 1}),
@@ -339,16 +346,19 @@ TEST(TreeEnsembleRegressor, RefusesBrokenTrees) {
   };
   EXPECT_THAT(error("nodes_truenodeids", std::vector<int64_t>{3, 0, 0}),
               HasSubstr("'nodes_truenodeids': expected a node of tree 0, found 3"));
-  EXPECT_THAT(error("nodes_truenodeids", std::vector<int64_t>{0, 0, 0}), HasSubstr("found a cycle"));
+  EXPECT_THAT(error("nodes_truenodeids", std::vector<int64_t>{0, 0, 0}),
+              HasSubstr("found a cycle"));
   EXPECT_THAT(error("nodes_nodeids", std::vector<int64_t>{0, 1, 1}),
               HasSubstr("found node 1 of tree 0 twice"));
   EXPECT_THAT(error("nodes_values", std::vector<float>{0}),
               HasSubstr("expected 3 elements, as 'nodes_treeids' has, found 1"));
   EXPECT_THAT(error("nodes_modes", std::vector<std::string>{"LEQ", "LEAF", "LEAF"}),
               HasSubstr("found 'LEQ'"));
-  EXPECT_THAT(error("target_ids", std::vector<int64_t>{0, 1}), HasSubstr("a target in [0, 1), found 1"));
+  EXPECT_THAT(error("target_ids", std::vector<int64_t>{0, 1}),
+              HasSubstr("a target in [0, 1), found 1"));
   EXPECT_THAT(error("target_nodeids", std::vector<int64_t>{1, 5}), HasSubstr("found 5"));
-  EXPECT_THAT(error("target_weights", std::vector<float>{1}), HasSubstr("as 'target_ids' has, found 1"));
+  EXPECT_THAT(error("target_weights", std::vector<float>{1}),
+              HasSubstr("as 'target_ids' has, found 1"));
   EXPECT_THAT(error("nodes_values_as_tensor", doubles({3}, {0, 0, 0})), HasSubstr("found both"));
   EXPECT_THAT(error("base_values", std::vector<float>{1, 2}),
               HasSubstr("expected 1 numbers, one for each of the targets, found 2"));
@@ -356,8 +366,9 @@ TEST(TreeEnsembleRegressor, RefusesBrokenTrees) {
 }
 
 TEST(TreeEnsembleClassifier, RefusesClassesOutOfRange) {
-  EXPECT_THAT(broken("TreeEnsembleClassifier", 3, classification_stump({1, 2}, {1, 2}, {0, 2}, {1, 1})),
-              HasSubstr("a class in [0, 2), found 2"));
+  EXPECT_THAT(
+      broken("TreeEnsembleClassifier", 3, classification_stump({1, 2}, {1, 2}, {0, 2}, {1, 1})),
+      HasSubstr("a class in [0, 2), found 2"));
   EXPECT_THAT(broken("TreeEnsembleClassifier", 3, classification_stump({}, {1}, {0}, {1})),
               HasSubstr("found none"));
 }

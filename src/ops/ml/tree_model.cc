@@ -229,8 +229,7 @@ void TreeModel::evaluate_rows(const CompactTrees<Key>& trees, const TensorView& 
                               ThreadPool& pool, std::pmr::memory_resource& scratch,
                               Finish finish) const {
   const FeatureRows rows = feature_rows(input.dims);
-  const bool needs_voted =
-      aggregate_ == TreeAggregate::Min || aggregate_ == TreeAggregate::Max;
+  const bool needs_voted = aggregate_ == TreeAggregate::Min || aggregate_ == TreeAggregate::Max;
   const int64_t grain = rows_of_task(trees, rows.rows, targets_, pool);
   const auto slots = static_cast<size_t>(slot_count(pool, rows.rows, grain));
   const size_t keys = trees.columns.size() * static_cast<size_t>(trees.block_rows);

@@ -166,9 +166,10 @@ TreeMode mode_named(const Node& node, std::string_view word) {
   for (const auto& [name, mode] : kModeNames) {
     if (name == word) return mode;
   }
-  fail_at(node, "attribute 'nodes_modes': expected BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT, "
-                "BRANCH_EQ, BRANCH_NEQ or LEAF, found '" +
-                    std::string(word) + "'");
+  fail_at(node,
+          "attribute 'nodes_modes': expected BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT, "
+          "BRANCH_EQ, BRANCH_NEQ or LEAF, found '" +
+              std::string(word) + "'");
 }
 
 // The first node that is listed of each tree, in the order of the lists.
@@ -263,7 +264,8 @@ void read_listed_votes(const Node& node, const VoteNames& vote_names, int64_t ta
 
 const Tensor& needed_tensor(const Node& node, const std::string& attribute) {
   const Tensor* const tensor = float_tensor(node, attribute);
-  if (tensor == nullptr) fail_at(node, "expected the attribute " + quoted(attribute) + ", found none");
+  if (tensor == nullptr)
+    fail_at(node, "expected the attribute " + quoted(attribute) + ", found none");
   return *tensor;
 }
 
@@ -286,11 +288,13 @@ void read_members(const Node& node, TreeSource& trees) {
   for (SourceNode& source : trees.nodes) {
     if (source.mode != TreeMode::Member) continue;
     const auto begin = trees.members.begin() + static_cast<ptrdiff_t>(next);
-    const auto end = std::find_if(begin, trees.members.end(), [](double m) { return std::isnan(m); });
+    const auto end =
+        std::find_if(begin, trees.members.end(), [](double m) { return std::isnan(m); });
     if (end == trees.members.end()) {
-      fail_at(node, "attribute 'membership_values': expected a list that ends with NaN for each "
-                    "node of mode BRANCH_MEMBER, found " +
-                        std::to_string(lists) + " lists");
+      fail_at(node,
+              "attribute 'membership_values': expected a list that ends with NaN for each "
+              "node of mode BRANCH_MEMBER, found " +
+                  std::to_string(lists) + " lists");
     }
     source.first_member = static_cast<int32_t>(next);
     source.member_count = static_cast<int32_t>(end - begin);
@@ -364,8 +368,9 @@ TreeSource read_tree_ensemble(const Node& node, int64_t targets) {
   const auto inner = std::ssize(int_list(node, "nodes_featureids"));
   const auto leaves = std::ssize(weights);
   if (inner > kMaxTreeNodes || leaves > kMaxTreeNodes) {
-    fail_at(node, "expected at most " + std::to_string(kMaxTreeNodes) + " nodes and leaves, found " +
-                      std::to_string(inner) + " and " + std::to_string(leaves));
+    fail_at(node, "expected at most " + std::to_string(kMaxTreeNodes) +
+                      " nodes and leaves, found " + std::to_string(inner) + " and " +
+                      std::to_string(leaves));
   }
   TreeSource trees;
   trees.nodes.resize(static_cast<size_t>(inner + leaves));

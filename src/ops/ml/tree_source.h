@@ -26,7 +26,7 @@ struct SourceNode {
   bool is_nan_true = false;  // the branch of a NaN, for comparisons that are false for it
   int32_t feature = 0;
   double threshold = 0;
-  int32_t if_true = 0;   // an index of TreeSource::nodes, as if_false
+  int32_t if_true = 0;  // an index of TreeSource::nodes, as if_false
   int32_t if_false = 0;
   int32_t first_member = 0;  // of `members`
   int32_t member_count = 0;
@@ -42,8 +42,8 @@ struct TreeSource {
   std::vector<SourceNode> nodes;
   std::vector<int32_t> roots;
   std::vector<double> members;
-  std::vector<Vote> votes;           // by node
-  std::vector<int32_t> first_votes;  // by node, and the number of votes at the end
+  std::vector<Vote> votes;             // by node
+  std::vector<int32_t> first_votes;    // by node, and the number of votes at the end
   bool has_double_thresholds = false;  // of a type wider than float32
 };
 
