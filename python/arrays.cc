@@ -237,6 +237,17 @@ nb::dlpack::dtype storage_type(DataType type) {
   return dlpack_type(element_bytes(type) == 1 ? DataType::UInt8 : DataType::UInt16);
 }
 
+nb::object to_array(Tensor tensor);
+
+// A dict of Python's numbers and str, as ONNX Runtime gives it.
+nb::object to_dictionary(const Tensor& map) {
+  nb::dict dictionary;
+  const nb::list keys = to_array(map.map_keys()).attr("tolist")();
+  const nb::list values = to_array(map.map_values()).attr("tolist")();
+  for (size_t index = 0; index < nb::len(keys); ++index) dictionary[keys[index]] = values[index];
+  return dictionary;
+}
+
 nb::object to_array(Tensor tensor) {
   if (tensor.is_empty()) return nb::none();
   if (tensor.is_sequence()) {
@@ -244,6 +255,7 @@ nb::object to_array(Tensor tensor) {
     for (const Tensor& element : tensor.list()) arrays.append(to_array(element));
     return arrays;
   }
+  if (tensor.is_map()) return to_dictionary(tensor);
   if (tensor.is_strings()) return to_array_of_objects(tensor);
   if (tensor.device_storage() != nullptr) return nb::cast(std::move(tensor));
   if (!tensor.is_sole_owner()) {
@@ -297,6 +309,47 @@ Tensor to_tensor(nb::handle value, const std::string& location) {
                   type_name);
 }
 
+Tensor to_map(nb::handle value, std::string_view text, const std::string& location) {
+  if (!nb::isinstance<nb::dict>(value)) {
+    throw Error(
+        ErrorKind::InvalidArgument, location,
+        "expected a dict, found " + nb::cast<std::string>(nb::str(nb::type_name(value.type()))));
+  }
+  // "map(int64, float32 scalar)": arrays of these types, also of an empty dict.
+  const auto array_of = [&](const char* method, std::string_view type) {
+    const nb::object list = nb::list(value.attr(method)());
+    const nb::module_ numpy = nb::module_::import_("numpy");
+    if (type.empty()) return to_tensor(numpy.attr("asarray")(list), location);
+    if (type == "string") return to_tensor(numpy.attr("asarray")(list, "object"), location);
+    try {
+      const nb::object array = numpy.attr("asarray")(list, nb::str(type.data(), type.size()));
+      return to_tensor(array, location);
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
+      throw Error(ErrorKind::InvalidArgument, location,
+                  "expected a dict with " + std::string(method) + " of " + std::string(type) +
+                      ", found others: " + nb::cast<std::string>(nb::str(error.value())));
+    }
+  };
+  const size_t begin = text.find("map(");
+  const std::string_view types =
+      begin == std::string_view::npos ? "" : text.substr(begin + 4, text.find(')') - begin - 4);
+  const size_t comma = std::min(types.find(", "), types.size());
+  const std::string_view key_type = types.substr(0, comma);
+  std::string_view value_type = types.substr(std::min(types.size(), comma + 2));
+  value_type = value_type.substr(0, value_type.find(' '));
+  Tensor keys = array_of("keys", key_type);
+  Tensor values = array_of("values", value_type);
+  const bool has_keys = keys.is_strings() || keys.type() == DataType::Int64;
+  if (!has_keys || keys.rank() != 1 || values.rank() != 1) {
+    throw Error(ErrorKind::InvalidArgument, location,
+                "expected a dict with keys of int or str and single values, found keys of " +
+                    std::string(name(keys.type())) + " " + dims_text(keys.dims()) +
+                    " and values of " + dims_text(values.dims()));
+  }
+  return Tensor::map(keys.copied(), values.copied());
+}
+
 Tensor to_list(nb::handle value, const std::string& location) {
   if (!nb::isinstance<nb::list>(value) && !nb::isinstance<nb::tuple>(value)) {
     throw Error(ErrorKind::InvalidArgument, location,
@@ -308,6 +361,10 @@ Tensor to_list(nb::handle value, const std::string& location) {
     const std::string place = location + "[" + std::to_string(elements.size()) + "]";
     if (nb::isinstance<nb::list>(element) || nb::isinstance<nb::tuple>(element)) {
       elements.push_back(to_list(element, place));
+      continue;
+    }
+    if (nb::isinstance<nb::dict>(element)) {
+      elements.push_back(to_map(element, "", place));
       continue;
     }
     // The caller may write to the array after the run, to which a result may refer.

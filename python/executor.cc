@@ -59,12 +59,16 @@ std::string values_text(const std::vector<ValueDescription>& values) {
 
 namespace {
 
-// Adds the value of an input: an array, a list of arrays, or None for an optional without content.
+// Adds the value of an input: an array, a list of arrays, a dict, or None for an optional without
+// content.
 void add_input(NamedTensors& tensors, std::string input, nb::handle value,
                const NamedInputs& inputs) {
   if (value.is_none() && inputs.optionals.contains(input)) return;
-  AnyTensor tensor = inputs.lists.contains(input) ? AnyTensor(to_list(value, location_of(input)))
-                                                  : to_any_tensor(value, location_of(input));
+  const auto map = inputs.maps.find(input);
+  AnyTensor tensor = map != inputs.maps.end()
+                         ? AnyTensor(to_map(value, map->second, location_of(input)))
+                     : inputs.lists.contains(input) ? AnyTensor(to_list(value, location_of(input)))
+                                                    : to_any_tensor(value, location_of(input));
   tensors.emplace(std::move(input), std::move(tensor));
 }
 

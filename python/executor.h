@@ -25,13 +25,15 @@ struct NamedInputs {
     for (const ValueDescription& input : inputs) {
       names.push_back(input.name);
       if (input.type == DataType::Sequence) lists.insert(input.name);
+      if (input.type == DataType::Map) maps.emplace(input.name, input.text);
       if (input.text.starts_with("optional(")) optionals.insert(input.name);
     }
   }
 
   std::vector<std::string> names;
-  std::set<std::string> lists;      // those that take lists of arrays
-  std::set<std::string> optionals;  // those that take None, too
+  std::set<std::string> lists;              // those that take lists of arrays
+  std::map<std::string, std::string> maps;  // those that take dicts, and their types
+  std::set<std::string> optionals;          // those that take None, too
 };
 
 // An executor that several threads may use. The interpreter's lock is released during a run, so a

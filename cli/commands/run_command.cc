@@ -150,9 +150,15 @@ void note_stages(const LoadedModel& loaded, const BoundModel& bound, Trace& trac
   trace.steps = bound.executor.steps();
 }
 
-// Adds a result; a list as one result for each of its tensors, an empty optional as none.
+// Adds a result; a list as one result for each of its tensors, a map as one for its keys and one
+// for its values, an empty optional as none.
 void add_result(const std::string& name, Tensor tensor, std::vector<NamedTensor>& results) {
   if (tensor.is_empty()) return;
+  if (tensor.is_map()) {
+    add_result(name + ".keys", tensor.map_keys(), results);
+    add_result(name + ".values", tensor.map_values(), results);
+    return;
+  }
   if (!tensor.is_sequence()) {
     results.push_back({name, std::move(tensor), "", ""});
     return;

@@ -236,6 +236,7 @@ Tensor random_tensor(DataType type, const std::vector<int64_t>& dims, uint64_t s
       break;
     case DataType::Undefined:
     case DataType::Sequence:
+    case DataType::Map:
       break;
   }
   return tensor;

@@ -94,6 +94,7 @@ WideNumber element_at(const Tensor& tensor, int64_t index) {
     case DataType::Undefined:
     case DataType::String:
     case DataType::Sequence:
+    case DataType::Map:
       break;
   }
   throw Error(ErrorKind::Internal, "element_at", "a tensor without elements was read");

@@ -37,9 +37,11 @@ enum class DataType : uint8_t {
   UInt4,
   Int2,
   UInt2,
+  Map,  // keys and values (Tensor::map()); no tensor has such elements
 };
 
-// Bytes of one element in a tensor; 0 for Undefined, String and Sequence, which have no fixed size.
+// Bytes of one element in a tensor; 0 for Undefined, String, Sequence and Map, which have no fixed
+// size.
 int64_t element_bytes(DataType type);
 
 // Bits of one element in ONNX's files, where small elements are packed.

@@ -78,7 +78,16 @@ class Tensor {
   // copy shares the elements.
   static Tensor sequence(std::vector<Tensor> elements);
   bool is_sequence() const { return type_ == DataType::Sequence; }
-  // The elements of a list; anything else is a bug.
+  // A map from keys to values: a value of ONNX's type "map". Both have rank 1 and the same number
+  // of elements; keys are int64 or strings, no two of which are equal. Its type() is Map, its
+  // list() has the keys and the values, so its only dimension is 2.
+  static Tensor map(Tensor keys, Tensor values);
+  bool is_map() const { return type_ == DataType::Map; }
+  const Tensor& map_keys() const { return list()[0]; }
+  const Tensor& map_values() const { return list()[1]; }
+  // Whether it is a list or a map, and has list() instead of elements.
+  bool holds_tensors() const { return is_sequence() || is_map(); }
+  // The elements of a list, or keys and values of a map; anything else is a bug.
   std::span<const Tensor> list() const;
   // A list with one more element at its end. This list stays as it is; both share their elements,
   // and, unless this one was appended to before, also their memory: to append costs nearly the same
@@ -138,7 +147,7 @@ class Tensor {
  private:
   struct ListStorage;
 
-  static Tensor list_of(std::shared_ptr<ListStorage> storage, int64_t length);
+  static Tensor list_of(DataType type, std::shared_ptr<ListStorage> storage, int64_t length);
   void hold(std::vector<std::string> strings);
   [[noreturn]] void refuse_address() const;
 

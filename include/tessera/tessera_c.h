@@ -65,8 +65,8 @@ const char* tessera_kind_name(int32_t kind);
 
 /* --- Tensors ---------------------------------------------------------------------------------- */
 
-/* Another data_type of tessera_tensor: a list of tensors. */
-enum { TESSERA_SEQUENCE = 15 };
+/* Further values of data_type of tessera_tensor: a list of tensors, and a map. */
+enum { TESSERA_SEQUENCE = 15, TESSERA_MAP = 26 };
 
 /* An element of a tensor of strings. */
 typedef struct tessera_string {
@@ -78,9 +78,10 @@ typedef struct tessera_string {
  * elements have the struct_size of the first.
  *
  * Elements of TESSERA_STRING are structs tessera_string. Those of TESSERA_SEQUENCE, which has one
- * dimension, are structs tessera_tensor, whose names are ignored; lists may contain lists. Inputs
- * of both kinds are copied. An optional without a content has the type TESSERA_UNDEFINED, rank 0
- * and no data. */
+ * dimension, are structs tessera_tensor, whose names are ignored; lists may contain lists. The one
+ * dimension of TESSERA_MAP is 2: the first struct tessera_tensor has the keys, which are of
+ * TESSERA_INT64 or TESSERA_STRING, the second one as many values. Inputs of these kinds are copied.
+ * An optional without a content has the type TESSERA_UNDEFINED, rank 0 and no data. */
 typedef struct tessera_tensor {
   size_t struct_size;
   const char* name;    /* of the input or output */

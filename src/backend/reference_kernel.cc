@@ -1,5 +1,6 @@
 #include "backend/node_kernel.h"
 
+#include <memory>
 #include <memory_resource>
 #include <span>
 #include <utility>
@@ -20,6 +21,7 @@ namespace {
 struct ReferenceKernel {
   Node node;
   const ops::Op* op = nullptr;
+  std::shared_ptr<const void> prepared;
 };
 
 ops::TensorView view_of(const tessera_buffer& buffer) {
@@ -83,7 +85,7 @@ void run(const ReferenceKernel& kernel, tessera_run_context* context, ThreadPool
     }
     to[index] = {type.element, type.dims, memory, element_count(type.dims)};
   }
-  kernel.op->kernel({node, from, to, pool, scratch});
+  kernel.op->kernel({node, from, to, pool, scratch, kernel.prepared.get()});
 }
 
 // A device of a plug-in may run the kernel on a thread of its own after the call for which the host
@@ -118,7 +120,8 @@ tessera_kernel make_reference_kernel(const tessera_graph& graph, NodeId node) {
   }
   tessera_kernel kernel = {};
   kernel.struct_size = sizeof(kernel);
-  kernel.self = new ReferenceKernel{graph.graph[node], &op};
+  kernel.self = new ReferenceKernel{graph.graph[node], &op,
+                                    ops::prepare_node(op, graph.graph, graph.graph[node])};
   kernel.run = [](void* self, tessera_run_context* context, const tessera_buffer* inputs,
                   const tessera_buffer* outputs, tessera_error* error) {
     return serve_plugin(

@@ -28,6 +28,7 @@ static_assert(static_cast<int>(DataType::String) == TESSERA_STRING);
 static_assert(static_cast<int>(DataType::Sequence) == TESSERA_SEQUENCE);
 static_assert(static_cast<int>(DataType::Float8E4M3FN) == TESSERA_FLOAT8E4M3FN);
 static_assert(static_cast<int>(DataType::UInt2) == TESSERA_UINT2);
+static_assert(static_cast<int>(DataType::Map) == TESSERA_MAP);
 
 [[noreturn]] void refuse(const std::string& where, const std::string& message) {
   throw Error(ErrorKind::InvalidArgument, where, message);
@@ -40,15 +41,18 @@ void* address_of(const tessera_tensor& given) {
   return given.bytes == 0 ? const_cast<char*>(&kNoElements) : given.data;
 }
 
+// Whether its elements are structs tessera_tensor.
+bool is_list(DataType type) { return type == DataType::Sequence || type == DataType::Map; }
+
 size_t bytes_of_element(DataType type) {
   if (type == DataType::String) return sizeof(tessera_string);
-  if (type == DataType::Sequence) return sizeof(tessera_tensor);
+  if (is_list(type)) return sizeof(tessera_tensor);
   return static_cast<size_t>(element_bytes(type));
 }
 
 const char* name_of_element(DataType type) {
   if (type == DataType::String) return "tessera_string";
-  return type == DataType::Sequence ? "tessera_tensor" : name(type).data();
+  return is_list(type) ? "tessera_tensor" : name(type).data();
 }
 
 std::vector<int64_t> dims_of(const tessera_tensor& given, const std::string& where) {
@@ -62,6 +66,9 @@ std::vector<int64_t> dims_of(const tessera_tensor& given, const std::string& whe
   std::vector<int64_t> dims(given.dims, given.dims + given.rank);
   if (given.data_type == TESSERA_SEQUENCE && given.rank != 1) {
     refuse(where, "expected a list, of rank 1, found rank " + std::to_string(given.rank));
+  }
+  if (given.data_type == TESSERA_MAP && dims != std::vector<int64_t>{2}) {
+    refuse(where, "expected keys and values of a map, of shape 2, found " + dims_text(dims));
   }
   for (const int64_t dim : dims) {
     if (dim < 0) refuse(where, "expected dims of at least 0, found " + dims_text(dims));
@@ -108,6 +115,17 @@ Tensor strings_of(const tessera_tensor& given, std::vector<int64_t> dims,
 
 Tensor tensor_of(const tessera_tensor& given, const std::string& where, int depth);
 
+Tensor map_of(Tensor keys, Tensor values, const std::string& where) {
+  if (keys.type() != DataType::Int64 && keys.type() != DataType::String) {
+    refuse(where, "expected keys of int64 or string, found " + std::string(name(keys.type())));
+  }
+  if (keys.rank() != 1 || values.rank() != 1 || keys.elements() != values.elements()) {
+    refuse(where, "expected lists of as many keys as values, found " + dims_text(keys.dims()) +
+                      " and " + dims_text(values.dims()));
+  }
+  return Tensor::map(std::move(keys), std::move(values));
+}
+
 Tensor list_of(const tessera_tensor& given, size_t stride, const std::string& where, int depth) {
   if (depth == kMaxDepth) {
     refuse(where, "expected at most " + std::to_string(kMaxDepth) + " lists in one another");
@@ -121,28 +139,28 @@ Tensor list_of(const tessera_tensor& given, size_t stride, const std::string& wh
     const bool is_borrowed = element_bytes(element.type()) > 0;
     elements.push_back(is_borrowed ? element.copied() : std::move(element));
   }
-  return Tensor::sequence(std::move(elements));
+  if (given.data_type == TESSERA_SEQUENCE) return Tensor::sequence(std::move(elements));
+  return map_of(std::move(elements[0]), std::move(elements[1]), where);
 }
 
 Tensor tensor_of(const tessera_tensor& given, const std::string& where, int depth) {
   const bool is_nothing = given.data_type == TESSERA_UNDEFINED && given.rank == 0 &&
                           given.data == nullptr && given.bytes == 0;
   if (is_nothing) return {};
-  if (given.data_type <= TESSERA_UNDEFINED || given.data_type > TESSERA_UINT2) {
+  if (given.data_type <= TESSERA_UNDEFINED || given.data_type > TESSERA_MAP) {
     refuse(where, "expected the data_type of a tensor, from TESSERA_BOOL (" +
-                      std::to_string(TESSERA_BOOL) + ") to TESSERA_UINT2 (" +
-                      std::to_string(TESSERA_UINT2) + "), found " +
-                      std::to_string(given.data_type));
+                      std::to_string(TESSERA_BOOL) + ") to TESSERA_MAP (" +
+                      std::to_string(TESSERA_MAP) + "), found " + std::to_string(given.data_type));
   }
   const auto type = static_cast<DataType>(given.data_type);
   std::vector<int64_t> dims = dims_of(given, where);
   size_t element_size = bytes_of_element(type);
-  if (type == DataType::Sequence && dims[0] > 0 && given.data != nullptr) {
+  if (is_list(type) && dims[0] > 0 && given.data != nullptr) {
     // The caller's struct may be that of another version.
     std::memcpy(&element_size, given.data, sizeof element_size);
   }
   check_elements(given, dims, element_size, where);
-  if (type == DataType::Sequence) return list_of(given, element_size, where, depth);
+  if (is_list(type)) return list_of(given, element_size, where, depth);
   if (type == DataType::String) return strings_of(given, std::move(dims), where);
   // The caller keeps the memory alive.
   return Tensor::over(type, std::move(dims), std::shared_ptr<void>(), address_of(given));
@@ -204,7 +222,7 @@ ShownTensor::ShownTensor(Tensor tensor, std::string name)
     for (const std::string& text : tensor_.as<std::string>()) {
       strings_.push_back({text.c_str(), text.size()});
     }
-  } else if (tensor_.is_sequence()) {
+  } else if (tensor_.holds_tensors()) {
     elements_.reserve(tensor_.list().size());
     for (const Tensor& element : tensor_.list()) {
       views_.push_back(elements_.emplace_back(element, "").view());
@@ -221,9 +239,9 @@ tessera_tensor ShownTensor::view() const {
   view.dims = tensor_.dims().data();
   view.bytes = bytes_of_element(tensor_.type()) * static_cast<size_t>(tensor_.elements());
   // The memory belongs to the executor or to the caller; both may be written.
-  const void* const data = tensor_.is_strings()    ? strings_.data()
-                           : tensor_.is_sequence() ? static_cast<const void*>(views_.data())
-                                                   : tensor_.data();
+  const void* const data = tensor_.is_strings()      ? strings_.data()
+                           : tensor_.holds_tensors() ? static_cast<const void*>(views_.data())
+                                                     : tensor_.data();
   view.data = const_cast<void*>(data);
   return view;
 }

@@ -112,7 +112,8 @@ std::vector<Tensor> Interpreter::run_on_values(size_t step, std::span<const Tens
                                           .inputs = inputs,
                                           .outputs = outputs,
                                           .bodies = bodies_[step].get(),
-                                          .kept = &prepared_[step]});
+                                          .kept = &prepared_[step],
+                                          .pool = &pool_});
   return outputs;
 }
 
@@ -140,7 +141,7 @@ std::vector<Tensor> Interpreter::run(std::span<const Tensor> inputs, const StepW
     if (runs_on_values_[index]) {
       outputs = run_on_values(index, node_inputs, values);
     } else {
-      ops::run_kernel(registry_.of(node), node, node_inputs, outputs, pool_);
+      ops::run_kernel(registry_.of(node), node, node_inputs, outputs, pool_, &prepared_[index]);
     }
     if (watcher &&
         !watcher({node, node_inputs, outputs, start, std::chrono::steady_clock::now() - start})) {

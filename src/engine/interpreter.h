@@ -62,7 +62,7 @@ class Interpreter {
   Schedule schedule_;
   std::vector<bool> needs_check_;                      // by step of the schedule
   std::vector<bool> runs_on_values_;                   // the same
-  std::vector<std::shared_ptr<const void>> prepared_;  // by value kernels; the same
+  std::vector<std::shared_ptr<const void>> prepared_;  // for kernels, or by them; the same
   std::vector<std::unique_ptr<Bodies>> bodies_;        // the same; null if the node has none
   Denormals denormals_;
   ThreadPool pool_;

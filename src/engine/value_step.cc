@@ -44,6 +44,7 @@ ValueStep::ValueStep(const BuiltPlan& built, size_t step)
     if (!node_.outputs[output].is_none()) outputs_.push_back(output);
   }
   ports_.resize(step_.inputs.size());
+  prepared_ = ops::prepare_node(op_, built.graph, node_);
   if (node_.bodies.empty()) return;
   if (step < built.bodies.size()) bodies_ = built.bodies[step].get();
   TESSERA_CHECK(bodies_ != nullptr, "nested graphs are planned with the plan that contains them");
@@ -123,7 +124,8 @@ void ValueStep::run(std::span<const tessera_buffer> inputs, std::span<const tess
                            .outputs = results_,
                            .bodies = bodies_ == nullptr ? nullptr : this,
                            .max_iterations = built_.max_iterations,
-                           .kept = &prepared_});
+                           .kept = &prepared_,
+                           .pool = &context.pool()});
   for (size_t port = 0; port < outputs_.size(); ++port) {
     give(port, std::move(results_[outputs_[port]]), outputs[port], dynamic);
   }

@@ -56,7 +56,7 @@ class ValueStep : public ops::BodyRunner {
   std::vector<Tensor> ports_;               // of the active run
   std::vector<Tensor> given_;
   std::vector<Tensor> results_;
-  std::shared_ptr<const void> prepared_;  // by the kernel, for all runs
+  std::shared_ptr<const void> prepared_;  // for the kernel, or by it, for all runs
   ExecutionContext* context_ = nullptr;   // of the active run
 };
 

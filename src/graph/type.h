@@ -10,8 +10,7 @@
 
 namespace tessera {
 
-// A tensor, a sequence, an optional or a map. No kernel takes maps; they are represented so that a
-// model that uses them can be refused by name.
+// A tensor, a sequence, an optional or a map.
 struct Type {
   enum class Kind : uint8_t { Unknown, Tensor, Sequence, Optional, Map };
 

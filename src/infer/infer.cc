@@ -340,6 +340,7 @@ MergedType merge_types(const Type& declared, const Type& inferred,
   if (declared.kind != inferred.kind) return {inferred, Outcome::ElementContradicts};
   if (!inferred.is_tensor()) {
     MergedType merged = {inferred, Outcome::Agrees};
+    if (declared.element != inferred.element) merged.outcome = Outcome::ElementContradicts;
     // Elements of lists may differ in their shapes, so that of a declaration says nothing.
     for (size_t index = 0; index < inferred.contents.size(); ++index) {
       Type content = declared.contents[index];

@@ -86,7 +86,7 @@ std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Ten
 }
 
 void run_kernel(const Op& op, const Node& node, std::span<const Tensor> inputs,
-                std::span<Tensor> outputs, ThreadPool& pool) {
+                std::span<Tensor> outputs, ThreadPool& pool, std::shared_ptr<const void>* kept) {
   if (op.kernel == nullptr) {
     throw Error(ErrorKind::Unsupported, location_of(node), "its op has no reference kernel");
   }
@@ -101,7 +101,11 @@ void run_kernel(const Op& op, const Node& node, std::span<const Tensor> inputs,
           {output.type(), output.dims(), output.mutable_data(), output.elements()});
     }
   }
-  op.kernel({node, input_views, output_views, pool, *std::pmr::get_default_resource()});
+  std::shared_ptr<const void> own;
+  std::shared_ptr<const void>& prepared = kept == nullptr ? own : *kept;
+  if (prepared == nullptr) prepared = prepare_node(op, node, inputs);
+  op.kernel(
+      {node, input_views, output_views, pool, *std::pmr::get_default_resource(), prepared.get()});
 }
 
 }  // namespace tessera::ops

@@ -2,6 +2,7 @@
 // shapes that depend on data.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -44,8 +45,10 @@ Answer ask(const Op& op, const Node& node, std::vector<InferInput> inputs);
 std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Tensor> inputs,
                              ThreadPool& pool);
 
-// Runs the kernel on existing tensors. Throws Unsupported if the op has no kernel.
+// Runs the kernel on existing tensors. Throws Unsupported if the op has no kernel. `kept` is where
+// what prepare_node() made stays for later calls; null: nowhere.
 void run_kernel(const Op& op, const Node& node, std::span<const Tensor> inputs,
-                std::span<Tensor> outputs, ThreadPool& pool);
+                std::span<Tensor> outputs, ThreadPool& pool,
+                std::shared_ptr<const void>* kept = nullptr);
 
 }  // namespace tessera::ops

@@ -120,6 +120,25 @@ bool runs_on_values(const Op& op, const Graph& graph, const Node& node) {
   return std::ranges::any_of(node.inputs, is_other) || std::ranges::any_of(node.outputs, is_other);
 }
 
+std::shared_ptr<const void> prepare_node(const Op& op, const Node& node,
+                                         std::span<const Tensor> inputs) {
+  const auto* const kernel = op.kernel.target<PreparedKernel>();
+  if (kernel == nullptr) return nullptr;
+  std::vector<DataType> types;
+  for (const Tensor& input : inputs) types.push_back(input.type());
+  return kernel->prepare(node, types);
+}
+
+std::shared_ptr<const void> prepare_node(const Op& op, const Graph& graph, const Node& node) {
+  const auto* const kernel = op.kernel.target<PreparedKernel>();
+  if (kernel == nullptr) return nullptr;
+  std::vector<DataType> types;
+  for (const ValueId input : node.inputs) {
+    types.push_back(input.is_none() ? DataType::Undefined : graph[input].type.element);
+  }
+  return kernel->prepare(node, types);
+}
+
 void run_on_values(const Op& op, const ValueCall& call) {
   if (op.value_kernel != nullptr) {
     op.value_kernel(call);

@@ -243,6 +243,7 @@ struct KernelCall {
   std::span<const MutableTensorView> outputs;
   ThreadPool& pool;
   std::pmr::memory_resource& scratch;
+  const void* prepared = nullptr;  // what PreparedKernel::prepare made of the node
 
   bool has_input(size_t index) const { return index < inputs.size() && !inputs[index].is_empty(); }
   bool has_output(size_t index) const {
@@ -253,6 +254,20 @@ struct KernelCall {
 };
 
 using ReferenceKernel = std::function<void(const KernelCall& call)>;
+
+// What kernels need of a node alone, such as a table of its attributes: made once, when the node is
+// made ready to run. `inputs` are the types of its inputs' elements. Throws InvalidModel
+// for attributes that are too long for a type rule to check.
+using PrepareRule =
+    std::function<std::shared_ptr<const void>(const Node& node, std::span<const DataType> inputs)>;
+
+// A reference kernel whose calls get what `prepare` made.
+struct PreparedKernel {
+  PrepareRule prepare;
+  ReferenceKernel run;
+
+  void operator()(const KernelCall& call) const { run(call); }
+};
 
 // --- Kernel of values ----------------------------------------------------------------------------
 
@@ -296,8 +311,10 @@ struct ValueCall {
   std::span<Tensor> outputs;     // for the kernel to set
   BodyRunner* bodies = nullptr;  // null if the node has no nested graphs
   int64_t max_iterations = 0;    // of a loop; 0: no limit
-  // Where the caller keeps what an earlier call for the same node prepared; null: nowhere.
+  // Where the caller keeps what prepare_node(), or an earlier call for the same node, made; null:
+  // nowhere.
   std::shared_ptr<const void>* kept = nullptr;
+  ThreadPool* pool = nullptr;  // null: only this thread
 
   bool has_input(size_t index) const { return index < inputs.size() && !inputs[index].is_empty(); }
   // What the kernel makes of the node alone, such as a table of its attributes: by make(), in the
@@ -375,6 +392,9 @@ enum Trait : uint32_t {
   kNonExpansive = 1 << 9,
 };
 
+// The domain of ONNX Runtime's own ops, of which version 1 is the only one.
+inline constexpr const char* kMicrosoftDomain = "com.microsoft";
+
 struct Op {
   std::string name = {};    // "Conv"
   std::string domain = {};  // "" is ONNX's own
@@ -404,6 +424,12 @@ struct Op {
 // Whether `node` runs on whole values: if `op` has only a value kernel, or if an input or output is
 // no tensor of numbers or bools.
 bool runs_on_values(const Op& op, const Graph& graph, const Node& node);
+
+// What the op's reference kernel, if it is a PreparedKernel, wants to be made of `node`, also if it
+// runs on values; else null. `inputs` are the node's.
+std::shared_ptr<const void> prepare_node(const Op& op, const Node& node,
+                                         std::span<const Tensor> inputs);
+std::shared_ptr<const void> prepare_node(const Op& op, const Graph& graph, const Node& node);
 
 // Runs such a node: by its value kernel, or, for an op without one that takes strings, by its
 // reference kernel on their ranks.

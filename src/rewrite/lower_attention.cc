@@ -294,7 +294,7 @@ bool write_multi_head_attention(NodeBuilder& builder) {
 
 constexpr FunctionLowering kAttentionLowerings[] = {
     {"", "Attention", write_attention},
-    {kMicrosoft, "MultiHeadAttention", write_multi_head_attention},
+    {ops::kMicrosoftDomain, "MultiHeadAttention", write_multi_head_attention},
 };
 
 }  // namespace

@@ -20,8 +20,6 @@ std::span<const FunctionLowering> fused_lowerings();          // lower_fused.cc
 std::span<const FunctionLowering> normalization_lowerings();  // lower_normalizations.cc
 std::span<const FunctionLowering> attention_lowerings();      // lower_attention.cc
 
-inline constexpr std::string_view kMicrosoft = "com.microsoft";
-
 // Attributes from pairs of a name and a value.
 Attributes attribute_list(std::initializer_list<std::pair<std::string, Attribute>> pairs);
 

@@ -188,17 +188,17 @@ bool write_bias_split_gelu(NodeBuilder& builder) {
 }
 
 constexpr FunctionLowering kFusedLowerings[] = {
-    {kMicrosoft, "FusedConv", write_fused_conv},
-    {kMicrosoft, "FusedMatMul", write_fused_mat_mul},
-    {kMicrosoft, "TransposeMatMul", write_fused_mat_mul},
-    {kMicrosoft, "FusedMatMulActivation", write_fused_mat_mul_activation},
-    {kMicrosoft, "FusedGemm", write_fused_gemm},
-    {kMicrosoft, "Gelu", write_gelu},
-    {kMicrosoft, "BiasGelu", write_gelu},
-    {kMicrosoft, "FastGelu", write_gelu},
-    {kMicrosoft, "QuickGelu", write_quick_gelu},
-    {kMicrosoft, "BiasAdd", write_bias_add},
-    {kMicrosoft, "BiasSplitGelu", write_bias_split_gelu},
+    {ops::kMicrosoftDomain, "FusedConv", write_fused_conv},
+    {ops::kMicrosoftDomain, "FusedMatMul", write_fused_mat_mul},
+    {ops::kMicrosoftDomain, "TransposeMatMul", write_fused_mat_mul},
+    {ops::kMicrosoftDomain, "FusedMatMulActivation", write_fused_mat_mul_activation},
+    {ops::kMicrosoftDomain, "FusedGemm", write_fused_gemm},
+    {ops::kMicrosoftDomain, "Gelu", write_gelu},
+    {ops::kMicrosoftDomain, "BiasGelu", write_gelu},
+    {ops::kMicrosoftDomain, "FastGelu", write_gelu},
+    {ops::kMicrosoftDomain, "QuickGelu", write_quick_gelu},
+    {ops::kMicrosoftDomain, "BiasAdd", write_bias_add},
+    {ops::kMicrosoftDomain, "BiasSplitGelu", write_bias_split_gelu},
 };
 
 }  // namespace

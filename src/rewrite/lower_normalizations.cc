@@ -126,9 +126,9 @@ bool write_embed_layer_normalization(NodeBuilder& builder) {
 constexpr FunctionLowering kNormalizationLowerings[] = {
     {"", "RMSNormalization", write_rms_normalization},
     {"", "SimplifiedLayerNormalization", write_rms_normalization},
-    {kMicrosoft, "SkipLayerNormalization", write_skip_layer_normalization},
-    {kMicrosoft, "SkipSimplifiedLayerNormalization", write_skip_simplified},
-    {kMicrosoft, "EmbedLayerNormalization", write_embed_layer_normalization},
+    {ops::kMicrosoftDomain, "SkipLayerNormalization", write_skip_layer_normalization},
+    {ops::kMicrosoftDomain, "SkipSimplifiedLayerNormalization", write_skip_simplified},
+    {ops::kMicrosoftDomain, "EmbedLayerNormalization", write_embed_layer_normalization},
 };
 
 }  // namespace

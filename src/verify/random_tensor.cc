@@ -155,6 +155,7 @@ Tensor random_tensor(DataType type, std::vector<int64_t> dims, bool is_positive,
     case DataType::Undefined:
     case DataType::String:
     case DataType::Sequence:
+    case DataType::Map:
       throw Error(ErrorKind::InvalidArgument, "random tensor", "no such elements can be drawn");
   }
   return tensor;

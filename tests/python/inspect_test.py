@@ -62,8 +62,9 @@ MODELS = {
         {"Hardmax": 1}),
     "other domains": (make_model([node("LongformerAttention", domain="com.microsoft",
                                         name="product"),
-                                  node("Scaler", outputs="z", domain="ai.onnx.ml", name="scale")]),
-                      {"LongformerAttention": 1, "Scaler": 1}),
+                                  node("Gradient", outputs="z", name="step",
+                                        domain="ai.onnx.preview.training")]),
+                      {"LongformerAttention": 1, "Gradient": 1}),
     "mistyped": (make_model([node("Reluu"), node("Det", outputs="z")]), {"Reluu": 1, "Det": 1}),
     "a version": (make_model([node("Det")], opset=99), {"version 99": 1, "Det": 1}),
 }

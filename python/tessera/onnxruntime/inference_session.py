@@ -135,7 +135,7 @@ class _Network:
         def bind(inputs):
             shapes = {}
             for value in described:
-                if value.text.startswith(("sequence(", "optional(")):
+                if value.text.startswith(("sequence(", "optional(", "map(")):
                     continue  # they have no shape
                 if value.shape is None or not all(isinstance(dim, int) for dim in value.shape):
                     if value.name in inputs:
@@ -228,7 +228,7 @@ class InferenceSession:
             axes = {axis: sizes[dim] for axis, dim in enumerate(value[2] or ()) if dim in sizes}
             if axes and not value[3]:
                 self._wanted_sizes[value[0]] = axes
-        # Inputs of maps with any values: a model that loads does not read them.
+        # Inputs of types that no op takes: a model that loads does not read them.
         self._ignored = frozenset(value.name for value in self._inputs
                                   if not holds_tensors(value.type))
         self._is_plain = not (self._profile or self._overridable or self._wanted_sizes

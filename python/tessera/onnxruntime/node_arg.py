@@ -80,8 +80,10 @@ def is_number(dtype):
 
 
 def holds_tensors(onnx_type_name):
-    """Whether a type in ONNX's notation is a tensor of numbers, bools or strings, or a sequence or
-    optional of such."""
+    """Whether a type in ONNX's notation is a tensor of numbers, bools or strings, or a sequence,
+    optional or map of such."""
+    if "map(" in onnx_type_name:
+        return True
     for container in ("optional(", "seq("):
         if onnx_type_name.startswith(container):
             onnx_type_name = onnx_type_name.removeprefix(container).removesuffix(")")

@@ -180,7 +180,7 @@ class Model::State::NestedPlan {
     options.optimize = Optimize::Off;
     options.on_progress = {};
     for (size_t index = 0; index < inputs.size(); ++index) {
-      const bool is_tensor = !inputs[index].is_empty() && !inputs[index].is_sequence();
+      const bool is_tensor = !inputs[index].is_empty() && !inputs[index].holds_tensors();
       if (is_tensor && !inputs_[index].empty())
         options.shapes[inputs_[index]] = inputs[index].dims();
     }

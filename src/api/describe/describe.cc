@@ -106,6 +106,7 @@ ValueDescription describe_value(const Graph& graph, ValueId id) {
   const Type& held =
       value.type.kind == Type::Kind::Optional ? value.type.contents.front() : value.type;
   description.type = held.kind == Type::Kind::Sequence ? DataType::Sequence
+                     : held.kind == Type::Kind::Map    ? DataType::Map
                      : held.is_tensor()                ? held.element
                                                        : DataType::Undefined;
   description.text = text(value.type);

@@ -117,7 +117,7 @@ std::vector<std::optional<SparseForm>> io_forms(const Graph& graph,
 bool is_optional(const ValueDescription& value) { return value.text.starts_with("optional("); }
 
 bool has_no_shape(const ValueDescription& value) {
-  return value.type == DataType::Sequence || is_optional(value);
+  return value.type == DataType::Sequence || value.type == DataType::Map || is_optional(value);
 }
 
 namespace {
@@ -126,9 +126,19 @@ namespace {
 std::string_view listed_type(std::string_view text) {
   constexpr std::string_view kBegin = "sequence(";
   const size_t begin = text.find(kBegin);
-  if (begin == std::string_view::npos) return "";
+  if (begin == std::string_view::npos || text.find("map(") != std::string_view::npos) return "";
   const std::string_view rest = text.substr(begin + kBegin.size());
   return rest.substr(0, rest.find(' '));
+}
+
+// Throws unless the map has keys and values of the described types.
+void check_map(const IoValue& input, const Tensor& given) {
+  const std::string types = "map(" + std::string(name(given.map_keys().type())) + ", " +
+                            std::string(name(given.map_values().type()));
+  const std::string& expected = input.description.text;
+  if (expected.find(types + " ") != std::string::npos) return;
+  throw Error(ErrorKind::InvalidArgument, input_location(input),
+              "expected " + expected + ", found " + types + ")");
 }
 
 Tensor feed_without_shape(const IoValue& input, const Tensor& given) {
@@ -136,12 +146,14 @@ Tensor feed_without_shape(const IoValue& input, const Tensor& given) {
   if (given.type() != described.type) {
     throw Error(ErrorKind::InvalidArgument, input_location(input),
                 "expected " + described.text + ", found " + std::string(name(given.type())) +
-                    (given.is_sequence() ? "" : " " + dims_text(given.dims())));
+                    (given.holds_tensors() ? "" : " " + dims_text(given.dims())));
   }
+  if (given.is_map()) check_map(input, given);
   if (!given.is_sequence()) return given;
   const std::string_view element = listed_type(described.text);
   for (const Tensor& each : given.list()) {
-    if (each.is_sequence() || element.empty() || name(each.type()) == element) continue;
+    if (each.is_map()) check_map(input, each);
+    if (each.holds_tensors() || element.empty() || name(each.type()) == element) continue;
     throw Error(
         ErrorKind::InvalidArgument, input_location(input),
         "expected " + described.text + ", found an element of " + std::string(name(each.type())));

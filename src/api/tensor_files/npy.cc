@@ -283,7 +283,7 @@ Tensor read_npy(const std::filesystem::path& file, DataType wanted) {
 }
 
 void write_npy(const std::filesystem::path& file, const Tensor& tensor) {
-  if (tensor.is_empty() || tensor.is_sequence()) {
+  if (tensor.is_empty() || tensor.holds_tensors()) {
     refuse(file, "a tensor of type " + std::string(name(tensor.type())) + " cannot be written");
   }
   NpyHeader form = {.type = tensor.type(), .dims = tensor.dims()};

@@ -127,9 +127,9 @@ struct Tensor::ListStorage {
   std::atomic<int64_t> used = 0;
 };
 
-Tensor Tensor::list_of(std::shared_ptr<ListStorage> storage, int64_t length) {
+Tensor Tensor::list_of(DataType type, std::shared_ptr<ListStorage> storage, int64_t length) {
   const void* data = storage.get();
-  return {DataType::Sequence, {length}, std::move(storage), data};
+  return {type, {length}, std::move(storage), data};
 }
 
 void Tensor::hold(std::vector<std::string> strings) {
@@ -156,16 +156,29 @@ Tensor Tensor::sequence(std::vector<Tensor> elements) {
   auto storage = std::make_shared<ListStorage>(0);
   storage->elements = std::move(elements);
   storage->used = length;
-  return list_of(std::move(storage), length);
+  return list_of(DataType::Sequence, std::move(storage), length);
+}
+
+Tensor Tensor::map(Tensor keys, Tensor values) {
+  TESSERA_CHECK(keys.rank() == 1 && values.rank() == 1 && keys.elements() == values.elements() &&
+                    (keys.is_strings() || keys.type() == DataType::Int64),
+                "one value for each key, which is an int64 or a string");
+  auto storage = std::make_shared<ListStorage>(0);
+  storage->elements.reserve(2);
+  storage->elements.push_back(std::move(keys));
+  storage->elements.push_back(std::move(values));
+  storage->used = 2;
+  return list_of(DataType::Map, std::move(storage), 2);
 }
 
 std::span<const Tensor> Tensor::list() const {
-  TESSERA_CHECK(is_sequence(), "only a sequence is a list of tensors");
+  TESSERA_CHECK(holds_tensors(), "only a sequence or a map is a list of tensors");
   const auto& storage = *static_cast<const ListStorage*>(data_);
   return {storage.elements.data(), static_cast<size_t>(elements_)};
 }
 
 Tensor Tensor::appended(Tensor element) const {
+  TESSERA_CHECK(is_sequence(), "a map has keys and values only");
   const std::span<const Tensor> present = list();
   auto storage =
       std::const_pointer_cast<ListStorage>(std::static_pointer_cast<const ListStorage>(owner_));
@@ -181,17 +194,17 @@ Tensor Tensor::appended(Tensor element) const {
     storage->used = length + 1;
   }
   storage->elements[static_cast<size_t>(length)] = std::move(element);
-  return list_of(std::move(storage), length + 1);
+  return list_of(DataType::Sequence, std::move(storage), length + 1);
 }
 
 Tensor Tensor::owned() const {
   if (owner_ != nullptr || is_empty()) return *this;
-  TESSERA_CHECK(!is_sequence(), "a sequence has an owner");
+  TESSERA_CHECK(!holds_tensors(), "a sequence or a map has an owner");
   return copied();
 }
 
 Tensor Tensor::copied() const {
-  TESSERA_CHECK(!is_sequence(), "only its elements can be copied");
+  TESSERA_CHECK(!holds_tensors(), "only its elements can be copied");
   if (!is_strings()) return copy_of(type_, dims_, data(), static_cast<size_t>(bytes()));
   const std::span<const std::string> elements = as<std::string>();
   return strings(dims_, {elements.begin(), elements.end()});
@@ -226,7 +239,7 @@ Tensor Tensor::reshaped(std::vector<int64_t> dims) const {
 }
 
 Tensor Tensor::copy_of(DataType type, std::vector<int64_t> dims, const void* data, size_t bytes) {
-  TESSERA_CHECK(type != DataType::String && type != DataType::Sequence,
+  TESSERA_CHECK(type != DataType::String && type != DataType::Sequence && type != DataType::Map,
                 "strings and lists are more than their bytes");
   Tensor tensor(type, std::move(dims));
   TESSERA_CHECK(static_cast<int64_t>(bytes) == tensor.bytes(), "one value for each element");

@@ -74,7 +74,7 @@ std::vector<OperatorCoverage> operator_coverage(const ops::Registry& registry) {
 
 std::vector<DataType> members(const ops::TypeSet& types) {
   std::vector<DataType> list;
-  for (int index = 0; index <= static_cast<int>(DataType::Sequence); ++index) {
+  for (int index = 0; index <= static_cast<int>(DataType::Map); ++index) {
     const auto type = static_cast<DataType>(index);
     if (types.contains(type)) list.push_back(type);
   }

@@ -231,7 +231,6 @@ class Survey {
       case onnx::TypeProto::kOptionalType:
         return add_type(type.optional_type().elem_type(), place, depth + 1);
       case onnx::TypeProto::kMapType:
-        add_value_type("map", place);
         add_element(type.map_type().key_type(), place);
         return add_type(type.map_type().value_type(), place, depth + 1);
       case onnx::TypeProto::kSparseTensorType:

@@ -65,7 +65,7 @@ std::vector<Op> trilu_ops() {
              .kernel = run_trilu};
   // ONNX Runtime had it before ONNX.
   Op contributed = onnx;
-  contributed.domain = "com.microsoft";
+  contributed.domain = kMicrosoftDomain;
   contributed.versions = {1};
   contributed.inputs[0].name = "X";
   contributed.outputs[0].name = "Y";

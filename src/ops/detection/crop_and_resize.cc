@@ -144,7 +144,7 @@ void run_crop_and_resize(const KernelCall& call) {
 
 std::vector<Op> crop_and_resize_ops() {
   return {{.name = "CropAndResize",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = {{"X", "T1"}, {"rois", "T1"}, {"batch_indices", "T2"}, {"crop_size", "T2"}},
            .outputs = {{"Y", "T1"}},

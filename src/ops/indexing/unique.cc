@@ -208,7 +208,7 @@ std::vector<Op> unique_ops() {
            .flops = no_flops,
            .kernel = run_unique<kOnnxOutputs>},
           {.name = "Unique",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = {{"x", "T"}},
            .outputs = {{"y", "T"}, {"idx", "tensor(int64)"}, {"counts", "tensor(int64)"}},

@@ -182,7 +182,7 @@ std::vector<Op> det_ops() {
            .flops = elimination_flops<1>,
            .kernel = run_det},
           {.name = "Inverse",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = {{"X", "T"}},
            .outputs = {{"Y", "T"}},

@@ -119,7 +119,7 @@ std::vector<Op> conv_integer_ops() {
   quantized_conv.infer = infer_quantized_conv;
   quantized_conv.kernel = run_quantized_conv;
   Op moved_conv = quantized_conv;
-  moved_conv.domain = "com.microsoft";
+  moved_conv.domain = kMicrosoftDomain;
   moved_conv.versions = {1};
   moved_conv.attributes.push_back({"channels_last", AttributeKind::Int, int64_t{0}});
   return {integers, quantized_conv, moved_conv};

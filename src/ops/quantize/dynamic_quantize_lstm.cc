@@ -108,7 +108,7 @@ std::vector<Op> dynamic_quantize_lstm_ops() {
   constexpr Arity kOptional = Arity::Optional;
   constexpr TypeSet kRealType = {DataType::Float32};
   return {{.name = "DynamicQuantizeLSTM",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = {{"X", "T"},
                       {"W", "T2"},

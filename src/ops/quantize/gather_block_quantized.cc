@@ -166,7 +166,7 @@ void run_block_gather(const KernelCall& call) {
 
 std::vector<Op> gather_block_quantized_ops() {
   return {{.name = "GatherBlockQuantized",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = {{"data", "T1"},
                       {"indices", "Tind"},

@@ -144,7 +144,7 @@ int64_t code_product_flops(const Node& node, std::span<const Type> inputs,
 
 std::vector<Op> mat_mul_bnb4_ops() {
   return {{.name = "MatMulBnb4",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = {{"A", "T1"}, {"B", "T2"}, {"absmax", "T1"}},
            .outputs = {{"Y", "T1"}},

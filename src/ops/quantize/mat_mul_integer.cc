@@ -216,7 +216,7 @@ int64_t integer_product_flops(const Node& node, std::span<const Type> inputs,
 
 Op product_op(const char* name, InferRule infer, ReferenceKernel kernel) {
   return {.name = name,
-          .domain = "com.microsoft",
+          .domain = kMicrosoftDomain,
           .versions = {1},
           .infer = std::move(infer),
           .flops = integer_product_flops,

@@ -229,7 +229,7 @@ int64_t block_product_flops(const Node& node, std::span<const Type> inputs,
 std::vector<Op> mat_mul_n_bits_ops() {
   constexpr TypeSet kRealTypes = {DataType::Float32, DataType::Float16, DataType::BFloat16};
   return {{.name = "MatMulNBits",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = {{"A", "T1"},
                       {"B", "T2"},

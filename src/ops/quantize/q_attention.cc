@@ -332,7 +332,7 @@ int64_t quantized_attention_flops(const Node& node, std::span<const Type> inputs
 
 std::vector<Op> q_attention_ops() {
   return {{.name = "QAttention",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = {{"input", "T1"},
                       {"weight", "T2"},

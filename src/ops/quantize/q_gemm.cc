@@ -145,7 +145,7 @@ int64_t quantized_gemm_flops(const Node& node, std::span<const Type> inputs,
 std::vector<Op> q_gemm_ops() {
   constexpr TypeSet kResultTypes = kByteTypes | TypeSet{DataType::Float32};
   return {{.name = "QGemm",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = {{"A", "TA"},
                       {"a_scale", "T"},

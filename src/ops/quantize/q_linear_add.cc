@@ -100,7 +100,7 @@ void run_integer_pair(const KernelCall& call) {
 
 Op quantized_pair_op(const char* name, ReferenceKernel kernel) {
   return {.name = name,
-          .domain = "com.microsoft",
+          .domain = kMicrosoftDomain,
           .versions = {1},
           .inputs = {{"A", "T"},
                      {"A_scale", "TS"},
@@ -120,7 +120,7 @@ Op quantized_pair_op(const char* name, ReferenceKernel kernel) {
 
 std::vector<Op> q_linear_add_ops() {
   Op integers = {.name = "MulInteger",
-                 .domain = "com.microsoft",
+                 .domain = kMicrosoftDomain,
                  .versions = {1},
                  .inputs = {{"A", "T"},
                             {"A_zero_point", "T", Arity::Optional},

@@ -120,7 +120,7 @@ void run_global_pool_of_bytes(const KernelCall& call) {
 
 Op pool_of_bytes_op(const char* name, Arity zero_points) {
   return {.name = name,
-          .domain = "com.microsoft",
+          .domain = kMicrosoftDomain,
           .versions = {1},
           .inputs = {{"X", "T"},
                      {"x_scale", "TS"},

@@ -171,7 +171,7 @@ void run_quantized_where(const KernelCall& call) {
 std::vector<Op> q_linear_concat_ops() {
   constexpr TypeSet kScaleType = {DataType::Float32};
   return {{.name = "QLinearConcat",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            // The parts, their scales and their zero points have different types.
            .inputs = {{"Y_scale", "TF"}, {"Y_zero_point", "T8"}, {"inputs", "TV", Arity::Variadic}},
@@ -182,7 +182,7 @@ std::vector<Op> q_linear_concat_ops() {
            .flops = no_flops,
            .kernel = run_quantized_concat},
           {.name = "QLinearWhere",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = {{"condition", "B"},
                       {"X", "T"},

@@ -147,7 +147,7 @@ void run_sum_of_bytes(const KernelCall& call) {
 std::vector<Op> q_linear_reduce_mean_ops() {
   constexpr TypeSet kSumTypes = {DataType::Int32, DataType::UInt32};
   Op mean = {.name = "QLinearReduceMean",
-             .domain = "com.microsoft",
+             .domain = kMicrosoftDomain,
              .versions = {1},
              .inputs = {{"data", "T"},
                         {"data_scale", "TS"},

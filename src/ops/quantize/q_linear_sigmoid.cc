@@ -43,7 +43,7 @@ void run_quantized_leaky_relu(const KernelCall& call) {
 
 Op quantized_function_op(const char* name, ReferenceKernel kernel) {
   return {.name = name,
-          .domain = "com.microsoft",
+          .domain = kMicrosoftDomain,
           .versions = {1},
           .inputs = {{"X", "T"},
                      {"X_scale", "TS"},

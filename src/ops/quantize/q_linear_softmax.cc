@@ -96,7 +96,7 @@ void run_quantized_softmax(const KernelCall& call) {
 
 std::vector<Op> q_linear_softmax_ops() {
   return {{.name = "QLinearSoftmax",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = {{"X", "T"},
                       {"X_scale", "TS"},

@@ -231,7 +231,7 @@ std::vector<Op> quantize_linear_ops() {
   dequantize_of_microsoft.outputs[0].type_variable = "T2";
   dequantize_of_microsoft.type_variables[1].types = kMicrosoftReals;
   for (Op* const op : {&quantize_of_microsoft, &dequantize_of_microsoft}) {
-    op->domain = "com.microsoft";
+    op->domain = kMicrosoftDomain;
     op->versions = {1};
     op->attributes = {{"axis", AttributeKind::Int, std::nullopt}};
   }

@@ -377,7 +377,7 @@ std::vector<Op> grid_sample_ops() {
       {"mode", AttributeKind::String, "bilinear", 1, kFirstAnyRankVersion - 1});
   op.attributes.push_back({"mode", AttributeKind::String, "linear", kFirstAnyRankVersion});
   Op earlier = grid_sample_op();
-  earlier.domain = "com.microsoft";
+  earlier.domain = kMicrosoftDomain;
   earlier.versions = {1};
   earlier.inputs[1] = {"Grid", "T1"};
   earlier.type_variables = {{"T1", kFloatTypes}};

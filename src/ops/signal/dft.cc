@@ -270,7 +270,7 @@ Op real_transform_op(const char* name, bool is_ndim_required, InferRule infer,
     signal_ndim.is_required = true;
   }
   return {.name = name,
-          .domain = "com.microsoft",
+          .domain = kMicrosoftDomain,
           .versions = {1},
           .inputs = {{"X", "T"}},
           .outputs = {{"Y", "T"}},

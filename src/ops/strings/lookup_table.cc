@@ -39,18 +39,6 @@ void for_each_key(const Tensor& keys, const Use& use) {
   });
 }
 
-void copy_element(const Tensor& from, int64_t from_index, Tensor& to, int64_t to_index) {
-  const auto source = static_cast<size_t>(from_index);
-  const auto target = static_cast<size_t>(to_index);
-  if (from.type() == DataType::String) {
-    to.mutable_as<std::string>()[target] = from.as<std::string>()[source];
-    return;
-  }
-  const auto bytes = static_cast<size_t>(element_bytes(from.type()));
-  std::memcpy(static_cast<std::byte*>(to.mutable_data()) + target * bytes,
-              static_cast<const std::byte*>(from.data()) + source * bytes, bytes);
-}
-
 }  // namespace
 
 LookUpTable::LookUpTable(Tensor keys, Tensor values, Tensor missing)
@@ -91,6 +79,18 @@ Tensor LookUpTable::look_up(const Tensor& input) const {
     }
   });
   return output;
+}
+
+void copy_element(const Tensor& from, int64_t from_index, Tensor& to, int64_t to_index) {
+  const auto source = static_cast<size_t>(from_index);
+  const auto target = static_cast<size_t>(to_index);
+  if (from.type() == DataType::String) {
+    to.mutable_as<std::string>()[target] = from.as<std::string>()[source];
+    return;
+  }
+  const auto bytes = static_cast<size_t>(element_bytes(from.type()));
+  std::memcpy(static_cast<std::byte*>(to.mutable_data()) + target * bytes,
+              static_cast<const std::byte*>(from.data()) + source * bytes, bytes);
 }
 
 Tensor tensor_of_list(const Attributes& attributes, std::string_view name) {

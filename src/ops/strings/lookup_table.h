@@ -33,6 +33,9 @@ class LookUpTable {
   std::unordered_map<uint64_t, int64_t> numbers_;
 };
 
+// Copies an element between tensors of the same type.
+void copy_element(const Tensor& from, int64_t from_index, Tensor& to, int64_t to_index);
+
 // An attribute that is a list of integers, floats or strings, as a tensor; is_empty() if the node
 // leaves it out.
 Tensor tensor_of_list(const Attributes& attributes, std::string_view name);

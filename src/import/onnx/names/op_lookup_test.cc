@@ -44,7 +44,8 @@ const LookupCase kLookupCases[] = {
     {"", "Frobnicate", 18,
      "no version of domain 'ai.onnx' has an operator 'Frobnicate' (the model imports version 18 of "
      "domain 'ai.onnx')"},
-    {"ai.onnx.ml", "Scaler", 3, "Scaler of ai.onnx.ml is not in this build"},
+    {"ai.onnx.preview.training", "Adagrad", 1,
+     "Adagrad of ai.onnx.preview.training is not in this build"},
     {"ai.onnx.ml", "Relu", 3,
      "no version of domain 'ai.onnx.ml' has an operator 'Relu' (the model imports version 3 of "
      "domain 'ai.onnx.ml'); domain 'ai.onnx' has one"},
