@@ -392,9 +392,6 @@ enum Trait : uint32_t {
   kNonExpansive = 1 << 9,
 };
 
-// The domain of ONNX Runtime's own ops, of which version 1 is the only one.
-inline constexpr const char* kMicrosoftDomain = "com.microsoft";
-
 struct Op {
   std::string name = {};    // "Conv"
   std::string domain = {};  // "" is ONNX's own

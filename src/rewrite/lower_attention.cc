@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/domains.h"
 #include "rewrite/lower_functions.h"
 
 namespace tessera {

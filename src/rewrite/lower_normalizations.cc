@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "ops/domains.h"
 #include "rewrite/lower_functions.h"
 
 namespace tessera {

@@ -3,6 +3,7 @@
 // elementwise/activation.cc has the functions of ONNX's own domain.
 #include "ops/contrib/contrib.h"
 #include "ops/convert_element.h"
+#include "ops/domains.h"
 #include "ops/elementwise/activation_functions.h"
 #include "ops/elementwise/unary.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/contrib/contrib.h"
+#include "ops/domains.h"
 #include "ops/op_test.h"
 #include "tessera/error.h"
 

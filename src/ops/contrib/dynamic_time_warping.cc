@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/contrib/contrib.h"
+#include "ops/domains.h"
 #include "ops/shape_rules.h"
 
 namespace tessera::ops {

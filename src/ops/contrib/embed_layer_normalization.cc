@@ -4,6 +4,7 @@
 
 #include "ops/contrib/contrib.h"
 #include "ops/contrib/row_normalization.h"
+#include "ops/domains.h"
 
 namespace tessera::ops {
 namespace {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ops/contrib/contrib.h"
+#include "ops/domains.h"
 #include "ops/index_reader.h"
 #include "ops/shape_rules.h"
 #include "ops/strided_view.h"

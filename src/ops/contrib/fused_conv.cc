@@ -7,6 +7,7 @@
 #include "ops/contrib/contrib.h"
 #include "ops/contrib/fused_activation.h"
 #include "ops/convolution/convolution.h"
+#include "ops/domains.h"
 
 namespace tessera::ops {
 namespace {

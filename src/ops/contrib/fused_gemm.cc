@@ -3,6 +3,7 @@
 #include "ops/contrib/contrib.h"
 #include "ops/contrib/fused_activation.h"
 #include "ops/contrib/strided_operand.h"
+#include "ops/domains.h"
 
 namespace tessera::ops {
 namespace {

@@ -6,6 +6,7 @@
 #include "ops/contrib/contrib.h"
 #include "ops/contrib/fused_activation.h"
 #include "ops/contrib/strided_operand.h"
+#include "ops/domains.h"
 #include "ops/strided_view.h"
 
 namespace tessera::ops {

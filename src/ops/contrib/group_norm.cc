@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/contrib/contrib.h"
+#include "ops/domains.h"
 #include "ops/elementwise/activation_functions.h"
 #include "ops/normalization/normalize.h"
 

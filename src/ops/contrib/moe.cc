@@ -7,6 +7,7 @@
 
 #include "ops/contrib/contrib.h"
 #include "ops/convert_element.h"
+#include "ops/domains.h"
 #include "ops/elementwise/activation_functions.h"
 #include "ops/matmul/matrix_product.h"
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ops/contrib/contrib.h"
+#include "ops/domains.h"
 
 namespace tessera::ops {
 namespace {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/contrib/contrib.h"
+#include "ops/domains.h"
 
 namespace tessera::ops {
 namespace {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/contrib/contrib.h"
+#include "ops/domains.h"
 #include "ops/pooling/pool.h"
 #include "ops/visit_type.h"
 

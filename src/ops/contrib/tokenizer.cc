@@ -10,6 +10,7 @@
 
 #include "base/text/utf8.h"
 #include "ops/contrib/contrib.h"
+#include "ops/domains.h"
 #include "ops/shape_rules.h"
 
 namespace tessera::ops {

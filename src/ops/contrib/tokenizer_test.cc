@@ -1,4 +1,5 @@
 #include "ops/contrib/contrib_test.h"
+#include "ops/domains.h"
 
 namespace tessera::ops {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "ops/contrib/contrib.h"
 #include "ops/convert_element.h"
+#include "ops/domains.h"
 
 namespace tessera::ops {
 namespace {

@@ -1,6 +1,7 @@
 // Trilu: the upper or lower triangle of matrices; the rest is zero.
 #include <algorithm>
 
+#include "ops/domains.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
 #include "ops/shape_rules.h"

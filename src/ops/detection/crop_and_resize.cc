@@ -8,6 +8,7 @@
 
 #include "ops/convert_element.h"
 #include "ops/detection/regions.h"
+#include "ops/domains.h"
 #include "ops/index_reader.h"
 #include "ops/shape_rules.h"
 #include "ops/visit_type.h"

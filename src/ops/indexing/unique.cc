@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "ops/domains.h"
 #include "ops/op.h"
 #include "ops/shape_rules.h"
 #include "ops/visit_type.h"

@@ -9,6 +9,7 @@
 
 #include "base/threads/parallel_slots.h"
 #include "ops/convert_element.h"
+#include "ops/domains.h"
 #include "ops/op.h"
 
 namespace tessera::ops {

@@ -6,6 +6,7 @@
 #include "ops/check_shape.h"
 #include "ops/convolution/conv.h"
 #include "ops/convolution/convolution.h"
+#include "ops/domains.h"
 #include "ops/quantize/channels_last.h"
 #include "ops/quantize/integer_product.h"
 #include "ops/quantize/quantization.h"

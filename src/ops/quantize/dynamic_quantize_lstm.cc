@@ -5,6 +5,7 @@
 #include <array>
 
 #include "ops/check_shape.h"
+#include "ops/domains.h"
 #include "ops/quantize/quantization.h"
 #include "ops/recurrent/lstm.h"
 

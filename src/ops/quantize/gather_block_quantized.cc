@@ -6,6 +6,7 @@
 
 #include "ops/check_shape.h"
 #include "ops/convert_element.h"
+#include "ops/domains.h"
 #include "ops/index_reader.h"
 #include "ops/quantize/packed_bits.h"
 

@@ -6,6 +6,7 @@
 
 #include "ops/check_shape.h"
 #include "ops/convert_element.h"
+#include "ops/domains.h"
 #include "ops/matmul/mat_mul.h"
 #include "ops/quantize/integer_product.h"
 #include "ops/quantize/quantization.h"

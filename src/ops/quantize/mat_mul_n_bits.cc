@@ -7,6 +7,7 @@
 
 #include "ops/check_shape.h"
 #include "ops/convert_element.h"
+#include "ops/domains.h"
 #include "ops/matmul/dense_operand.h"
 #include "ops/quantize/packed_bits.h"
 

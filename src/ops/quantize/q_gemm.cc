@@ -4,6 +4,7 @@
 
 #include "ops/broadcast.h"
 #include "ops/convert_element.h"
+#include "ops/domains.h"
 #include "ops/matmul/dense_operand.h"
 #include "ops/quantize/integer_product.h"
 #include "ops/quantize/quantization.h"

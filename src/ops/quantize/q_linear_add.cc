@@ -3,6 +3,7 @@
 #include <string>
 
 #include "ops/broadcast.h"
+#include "ops/domains.h"
 #include "ops/quantize/quantization.h"
 
 namespace tessera::ops {

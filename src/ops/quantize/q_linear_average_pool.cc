@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "ops/domains.h"
 #include "ops/pooling/pool.h"
 #include "ops/quantize/channels_last.h"
 #include "ops/quantize/integer_product.h"

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "ops/broadcast.h"
+#include "ops/domains.h"
 #include "ops/quantize/quantization.h"
 #include "ops/shape_rules.h"
 

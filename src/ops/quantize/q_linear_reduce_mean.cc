@@ -2,6 +2,7 @@
 // https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 #include <algorithm>
 
+#include "ops/domains.h"
 #include "ops/quantize/quantization.h"
 #include "ops/shape_rules.h"
 #include "ops/strided_view.h"

@@ -2,6 +2,7 @@
 // https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 #include <cmath>
 
+#include "ops/domains.h"
 #include "ops/quantize/quantization.h"
 
 namespace tessera::ops {

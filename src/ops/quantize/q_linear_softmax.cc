@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/domains.h"
 #include "ops/quantize/quantization.h"
 
 namespace tessera::ops {

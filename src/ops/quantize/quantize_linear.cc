@@ -6,6 +6,7 @@
 
 #include "base/tensor/small_types.h"
 #include "ops/convert_element.h"
+#include "ops/domains.h"
 #include "ops/onnx_types.h"
 #include "ops/quantize/quantization.h"
 

@@ -12,6 +12,7 @@
 #include "ops/check_shape.h"
 #include "ops/convert_element.h"
 #include "ops/convolution/window.h"
+#include "ops/domains.h"
 #include "ops/op.h"
 #include "ops/visit_type.h"
 #include "tessera/error.h"

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ops/convert_element.h"
+#include "ops/domains.h"
 #include "ops/op.h"
 #include "ops/signal/fourier_transform.h"
 #include "ops/signal/scalar_inputs.h"
