@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, numpy_helper
 from programs import json_of, run_program
-from small_models import node, save_model, tensor_type
+from small_models import model_of, node, save_model, tensor_type
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNS = 100
@@ -20,7 +20,8 @@ ZOO = ("chess", "squeezenet", "resnet50", "bert_mini")
 
 # The values of these ops' inputs decide the sizes of their outputs, which are therefore allocated
 # in the run.
-OF_UNKNOWN_SIZE = {"ConstantOfShape", "NonZero", "Range"}
+OF_UNKNOWN_SIZE = {"BlackmanWindow", "ConstantOfShape", "HammingWindow", "HannWindow",
+                   "MelWeightMatrix", "NonZero", "Range", "Unique"}
 
 
 @pytest.fixture(scope="session")
@@ -158,6 +159,16 @@ def fed_with_one(case):
     return model
 
 
+def models_of_ops_without_cases():
+    for op in ("RandomNormal", "RandomUniform"):
+        yield op, model_of([node(op, [], "y", shape=[2, 3])], [], {"y": [2, 3]})
+    for op in ("RandomNormalLike", "RandomUniformLike"):
+        yield op, model_of([node(op, seed=1.0)], {"x": [2, 3]}, {"y": [2, 3]})
+    yield "GlobalLpPool", model_of([node("GlobalLpPool", p=3)], {"x": [1, 2, 5]}, {"y": [1, 2, 1]})
+    yield "Multinomial", model_of([node("Multinomial", sample_size=4)], {"x": [2, 3]},
+                                  {"y": tensor_type(TensorProto.INT32, [2, 4])})
+
+
 def runs_on_values(op):
     """Whether its kernel makes the tensors that it gives."""
     return (op in ("If", "Loop", "Scan", "RegexFullMatch", "TfIdfVectorizer")
@@ -184,6 +195,10 @@ def test_no_kernel_of_the_reference_allocates(count_all, bin_dir, tmp_path):
         onnx.save(model, path)
         # Cases of several nodes are not attributed to ops, because some of their nodes are folded.
         paths[path] = ops if len(model.graph.node) == 1 else set()
+    for op, model in models_of_ops_without_cases():
+        path = tmp_path / f"{op}.onnx"
+        onnx.save(model, path)
+        paths[path] = {op}
     found = count_all(list(paths), "reference", 1, 3)
     assert len(found) == len(paths)
     for path, counts in zip(paths, found):
