@@ -1,0 +1,5 @@
+#include "ops/movement_test.h"
+
+namespace tessera::ops {
+namespace {}
+}  // namespace tessera::ops
