@@ -44,6 +44,16 @@ constexpr ErrorBound kLogarithmOfSum = {
     .absolute = 4,
     .source = "the logarithm of a sum near 1 has the absolute error of the sum"};
 
+constexpr ErrorBound kAttention = {
+    .ulps = 2,
+    .terms = 16,
+    .inputs = 32,
+    .source = "two products as of MatMul, and a softmax of scores that are rounded between them"};
+constexpr ErrorBound kRecurrentState = {
+    .ulps = 4, .terms = 64, .inputs = 16, .source = "products and powers in each step"};
+constexpr ErrorBound kRotated = {
+    .ulps = 1, .terms = 2, .source = "two products and a sum, which may cancel"};
+
 struct BoundRow {
   std::string_view op;
   ErrorBound bound;
@@ -59,10 +69,12 @@ constexpr std::array kRows = {
     BoundRow{"Asinh", kFunction},
     BoundRow{"Atan", kSteepFunction},
     BoundRow{"Atanh", {.ulps = 6, .source = "log1p() of a quotient that is rounded"}},
+    BoundRow{"Attention", kAttention},
     BoundRow{"AveragePool", kSum},
     BoundRow{"BatchNormalization", kNormalized},
     BoundRow{"Cast", kRounded},
     BoundRow{"CastLike", kRounded},
+    BoundRow{"CausalConvWithState", {.ulps = 4, .terms = 16, .inputs = 2, .source = kProducts.source}},
     BoundRow{"Celu", kTail},
     BoundRow{"Conv", kProducts},
     BoundRow{"ConvTranspose", kProducts},
@@ -88,6 +100,7 @@ constexpr std::array kRows = {
     BoundRow{"LSTM", kRecurrent},
     BoundRow{"LayerNormalization", kNormalized},
     BoundRow{"LeakyRelu", kRounded},
+    BoundRow{"LinearAttention", kRecurrentState},
     BoundRow{"Log", kFunction},
     BoundRow{"LogSoftmax", kLogarithmOfSum},
     BoundRow{"MatMul", kProducts},
@@ -96,6 +109,7 @@ constexpr std::array kRows = {
     BoundRow{"Mul", kRounded},
     BoundRow{"PRelu", kRounded},
     BoundRow{"Pow", {.ulps = 16, .source = "what Khronos asks of pow in C kernels"}},
+    BoundRow{"RMSNormalization", kNormalized},
     BoundRow{"RNN", kRecurrent},
     BoundRow{"Range", kTwoRoundings},
     BoundRow{"Reciprocal", kRounded},
@@ -109,6 +123,7 @@ constexpr std::array kRows = {
     BoundRow{"ReduceSum", kSum},
     BoundRow{"ReduceSumSquare", kSumOfMagnitudes},
     BoundRow{"Resize", {.ulps = 2, .terms = 12, .source = "weighted sums of few elements"}},
+    BoundRow{"RotaryEmbedding", kRotated},
     BoundRow{"ScatterElements", kSum},
     BoundRow{"ScatterND", kSum},
     BoundRow{"Selu", kFunction},
@@ -124,6 +139,7 @@ constexpr std::array kRows = {
     BoundRow{"Sqrt", kRounded},
     BoundRow{"Sub", kRounded},
     BoundRow{"Sum", kSum},
+    BoundRow{"SwiGLU", {.ulps = 5, .inputs = 2, .source = kTail.source}},
     BoundRow{"Swish", kTail},
     BoundRow{"Tan", kSteepFunction},
     BoundRow{"Tanh", kSteepFunction},
