@@ -81,12 +81,16 @@ constexpr Exemption kExemptions[] = {
     // in float32 or better.
     {"GroupNormalization", "stash_type"},
     {"LayerNormalization", "stash_type"},
+    {"RMSNormalization", "stash_type"},
     {"Range", "stash_type"},
+    // How kernels may divide the sequence.
+    {"LinearAttention", "chunk_size"},
     // Without it, any order is right, also that of the largest first.
     {"TopK", "sorted"},
     // The running mean and variance are outputs 1 and 2, which exist together.
     {"BatchNormalization", "momentum", 1},
     {"MaxPool", "storage_order", 1},
+    {"Attention", "qk_matmul_output_mode", 3},
 };
 
 bool has_output(const Node& node, size_t index) {

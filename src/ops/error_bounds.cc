@@ -63,6 +63,16 @@ constexpr ErrorBound kFactors = {
 constexpr ErrorBound kNorm = {.ulps = 16,
                               .source = "pow() and its inverse around a sum of magnitudes"};
 
+constexpr ErrorBound kAttention = {
+    .ulps = 2,
+    .terms = 16,
+    .inputs = 32,
+    .source = "two products as of MatMul, and a softmax of scores that are rounded between them"};
+constexpr ErrorBound kRecurrentState = {
+    .ulps = 4, .terms = 64, .inputs = 16, .source = "products and powers in each step"};
+constexpr ErrorBound kRotated = {
+    .ulps = 1, .terms = 2, .source = "two products and a sum, which may cancel"};
+
 struct BoundRow {
   std::string_view op;
   ErrorBound bound;
@@ -79,11 +89,13 @@ constexpr std::array kRows = {
     BoundRow{"Asinh", kFunction},
     BoundRow{"Atan", kSteepFunction},
     BoundRow{"Atanh", {.ulps = 6, .source = "log1p() of a quotient that is rounded"}},
+    BoundRow{"Attention", kAttention},
     BoundRow{"AveragePool", kSum},
     BoundRow{"BatchNormalization", kNormalized},
     BoundRow{"BlackmanWindow", kCosines},
     BoundRow{"Cast", kRounded},
     BoundRow{"CastLike", kRounded},
+    BoundRow{"CausalConvWithState", {.ulps = 4, .terms = 16, .inputs = 2, .source = kProducts.source}},
     BoundRow{"Celu", kTail},
     BoundRow{"Col2Im", kSum},
     BoundRow{"Conv", kProducts},
@@ -119,6 +131,7 @@ constexpr std::array kRows = {
     BoundRow{"LSTM", kRecurrent},
     BoundRow{"LayerNormalization", kNormalized},
     BoundRow{"LeakyRelu", kRounded},
+    BoundRow{"LinearAttention", kRecurrentState},
     BoundRow{"Log", kFunction},
     BoundRow{"LogSoftmax", kLogarithmOfSum},
     BoundRow{"LpNormalization", kNorm},
@@ -132,6 +145,7 @@ constexpr std::array kRows = {
     BoundRow{"NegativeLogLikelihoodLoss", kLoss},
     BoundRow{"PRelu", kRounded},
     BoundRow{"Pow", {.ulps = 16, .source = "what Khronos asks of pow in C kernels"}},
+    BoundRow{"RMSNormalization", kNormalized},
     BoundRow{"RNN", kRecurrent},
     BoundRow{"Range", kTwoRoundings},
     BoundRow{"Reciprocal", kRounded},
@@ -147,6 +161,7 @@ constexpr std::array kRows = {
     BoundRow{"Resize", {.ulps = 2, .terms = 12, .source = "weighted sums of few elements"}},
     BoundRow{"RoiAlign", kSampled},
     BoundRow{"STFT", kFourier},
+    BoundRow{"RotaryEmbedding", kRotated},
     BoundRow{"ScatterElements", kSum},
     BoundRow{"ScatterND", kSum},
     BoundRow{"Selu", kFunction},
@@ -164,6 +179,7 @@ constexpr std::array kRows = {
     BoundRow{"Sqrt", kRounded},
     BoundRow{"Sub", kRounded},
     BoundRow{"Sum", kSum},
+    BoundRow{"SwiGLU", {.ulps = 5, .inputs = 2, .source = kTail.source}},
     BoundRow{"Swish", kTail},
     BoundRow{"Tan", kSteepFunction},
     BoundRow{"Tanh", kSteepFunction},

@@ -1,6 +1,7 @@
 """The table of uses (row.py says what a row is), a module for each family of ops."""
 
 from attribute_rows import arithmetic, images, layers, movement
+from attribute_rows import arithmetic, layers, movement, transformers
 from attribute_rows.row import NAMES_BEFORE, Inexpressible, Row, node_of, settings_of
 
 # Each module has FAMILIES: functions that yield rows. All draw from one generator, so the order
@@ -18,6 +19,7 @@ from attribute_rows.row import NAMES_BEFORE, Inexpressible, Row, node_of, settin
 # Each module has FAMILIES: functions that yield rows. The first three draw from one generator, so
 # the order decides the values.
 MODULES = (layers, movement, arithmetic, losses)
+MODULES = (layers, movement, arithmetic, transformers)
 
 __all__ = ["NAMES_BEFORE", "Inexpressible", "Row", "node_of", "rows_by_op", "settings_of"]
 

@@ -63,6 +63,8 @@ WITHOUT_ROW = {
        for name in names},
     **{(op, "output_sequence"): "removed by version 7; said whether the sequence is returned"
        for op in ("RNN", "GRU", "LSTM")},
+    ("Attention", "softmax_precision"): "how far the softmax is rounded: "
+                                        "src/ops/attention/attention_test.cc",
     **{("Constant", name): "no element type or layout that kernels know"
        for name in ("value_string", "value_strings", "sparse_value")},
     **{(op, name): "of the small floats, which the reference alone computes: "

@@ -83,20 +83,31 @@ HeadView advanced(HeadView view, int64_t elements) {
   return view;
 }
 
-void copy_heads(const KernelCall& call, const HeadView& source, const HeadSizes& sizes,
-                const MutableHeadView& target, int64_t first) {
+void copy_vector(const HeadView& source, const HeadPlace& from, const MutableHeadView& target,
+                 const HeadPlace& to, int64_t size) {
+  const int64_t place = to.b * target.batch + to.h * target.head + to.s * target.position;
+  convert_elements(source.type,
+                   element_at(source.type, source.data, source.offset(from.b, from.h, from.s)),
+                   target.type, element_at(target.type, target.data, place), size);
+}
+
+void for_each_vector(const KernelCall& call, const HeadSizes& sizes,
+                     FunctionRef<void(const HeadPlace& place)> visit) {
   if (sizes.batch == 0 || sizes.heads == 0 || sizes.positions == 0 || sizes.size == 0) return;
   const int64_t vectors = sizes.batch * sizes.heads * sizes.positions;
   const int64_t grain = kElementGrain / sizes.size + 1;
   call.pool.parallel_for(vectors, grain, [&](int64_t begin, int64_t end) {
     for (int64_t vector = begin; vector < end; ++vector) {
-      const int64_t s = vector % sizes.positions;
-      const int64_t h = vector / sizes.positions % sizes.heads;
-      const int64_t b = vector / sizes.positions / sizes.heads;
-      const int64_t place = b * target.batch + h * target.head + (first + s) * target.position;
-      convert_elements(source.type, element_at(source.type, source.data, source.offset(b, h, s)),
-                       target.type, element_at(target.type, target.data, place), sizes.size);
+      visit({vector / sizes.positions / sizes.heads, vector / sizes.positions % sizes.heads,
+             vector % sizes.positions});
     }
+  });
+}
+
+void copy_heads(const KernelCall& call, const HeadView& source, const HeadSizes& sizes,
+                const MutableHeadView& target, int64_t first) {
+  for_each_vector(call, sizes, [&](const HeadPlace& place) {
+    copy_vector(source, place, target, {place.b, place.h, first + place.s}, sizes.size);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/threads/function_ref.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
@@ -69,6 +70,19 @@ struct HeadSizes {
   int64_t size = 0;
 };
 
+// Of a vector.
+struct HeadPlace {
+  int64_t b = 0;
+  int64_t h = 0;
+  int64_t s = 0;
+};
+
+// Calls visit(place) for each vector, in parallel. Nothing if vectors have no elements.
+void for_each_vector(const KernelCall& call, const HeadSizes& sizes,
+                     FunctionRef<void(const HeadPlace& place)> visit);
+// Copies a vector of `size` elements, rounded to the type of `target`.
+void copy_vector(const HeadView& source, const HeadPlace& from, const MutableHeadView& target,
+                 const HeadPlace& to, int64_t size);
 // Copies vectors of `source` to positions [first, first + sizes.positions) of `target`, rounded to
 // its type.
 void copy_heads(const KernelCall& call, const HeadView& source, const HeadSizes& sizes,
