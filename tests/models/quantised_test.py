@@ -104,3 +104,57 @@ def test_a_product_of_bytes_is_measured_and_stays_exact(tessera, tmp_path):
     b = random.integers(-128, 128, (65, 17), np.int8)
     y, = executor.run({"a": a, "b": b})
     np.testing.assert_array_equal(y, (a.astype(np.int32) - 7) @ b.astype(np.int32))
+
+
+def mixed_network(path):
+    """Ops for which ONNX Runtime's quantiser has operators of com.microsoft, and an LSTM."""
+    random = np.random.default_rng(2)
+    weights = {"w1": normal(random, 8, 3, 3, 3) / 5, "w2": normal(random, 8, 8, 1, 1) / 3,
+               "wg": normal(random, 16, 10) / 4, "bg": normal(random, 10),
+               "sizes": np.array([2, 16], np.int64)}
+    nodes = [node("Conv", "x w1", "c1"), node("LeakyRelu", "c1", "r", alpha=0.1),
+             node("Sigmoid", "r", "s"), node("Mul", "r s", "m"), node("Conv", "m w2", "c2"),
+             node("Add", "c2 m", "a"), node("Concat", "a m", "j", axis=1),
+             node("AveragePool", "j", "p", kernel_shape=[2, 2], strides=[2, 2]),
+             node("GlobalAveragePool", "p", "g"), node("Reshape", "g sizes", "f"),
+             node("Gemm", "f wg bg", "h"), node("Softmax", "h", "y", axis=1)]
+    return save_model(path, nodes, {"x": list(SHAPE)}, {"y": [2, 10]}, weights, opset=17)
+
+
+def test_operators_of_microsoft_give_the_same_bytes(tessera, tmp_path):
+    target = tmp_path / "operators.onnx"
+    quantize_static(mixed_network(tmp_path / "float.onnx"), target, Samples(),
+                    quant_format=QuantFormat.QOperator, weight_type=QuantType.QUInt8)
+    ops = {each.op_type for each in onnx.load(target).graph.node}
+    assert ops >= {"QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearSigmoid", "QGemm",
+                   "QLinearLeakyRelu", "QLinearAveragePool", "QLinearGlobalAveragePool",
+                   "QLinearSoftmax"}
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(target), options,
+                                           providers=["CPUExecutionProvider"])
+    executor = tessera.load(target).bind({"x": SHAPE}, optimize=False)
+    for seed in range(5):
+        x = normal(np.random.default_rng(seed), *SHAPE)
+        (mine,), (theirs,) = executor.run({"x": x}), session.run(None, {"x": x})
+        # Its softmax and its means are up to one quantum from the numbers that they stand for.
+        np.testing.assert_allclose(mine, theirs, atol=3 / 256, rtol=0)
+
+
+def test_an_lstm_of_bytes_rounds_where_onnx_runtime_does(tessera, tmp_path):
+    random = np.random.default_rng(4)
+    weights = {"w": normal(random, 2, 32, 6) / 3, "r": normal(random, 2, 32, 8) / 3,
+               "b": normal(random, 2, 64) / 3}
+    nodes = [node("LSTM", "x w r b", ["y"], hidden_size=8, direction="bidirectional")]
+    source = save_model(tmp_path / "float.onnx", nodes, {"x": [5, 3, 6]}, {"y": [5, 2, 3, 8]},
+                        weights, opset=17)
+    target = tmp_path / "quantised.onnx"
+    quantize_dynamic(source, target)
+    assert "DynamicQuantizeLSTM" in {each.op_type for each in onnx.load(target).graph.node}
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(target), options,
+                                           providers=["CPUExecutionProvider"])
+    executor = tessera.load(target).bind({"x": (5, 3, 6)}, optimize=False)
+    x = normal(random, 5, 3, 6)
+    np.testing.assert_allclose(executor.run({"x": x})[0], session.run(None, {"x": x})[0], atol=1e-5)

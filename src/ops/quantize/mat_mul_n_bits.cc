@@ -119,6 +119,20 @@ void infer_block_product(InferContext& context) {
   context.set_output(0, context.element(kBlockA), std::move(output));
 }
 
+// Writes the weights of `count` whole bytes of one block.
+template <int kBits>
+double* read_weights_of_bytes(const uint8_t* bytes, int64_t count, double zero, double scale,
+                              double* target) {
+  constexpr int kInByte = 8 / kBits;
+  constexpr int kMask = (1 << kBits) - 1;
+  for (int64_t byte = 0; byte < count; ++byte) {
+    for (int part = 0; part < kInByte; ++part) {
+      target[byte * kInByte + part] = (((bytes[byte] >> (part * kBits)) & kMask) - zero) * scale;
+    }
+  }
+  return target + count * kInByte;
+}
+
 // Reads columns of the weights as real numbers: MatrixOperand::read.
 class BlockColumns {
  public:
@@ -180,6 +194,13 @@ class BlockColumns {
       const int64_t end = std::min(begin + count, (block + 1) * sizes_.block);
       const double scale = scales[block];
       const double zero = zeros[block];
+      constexpr int64_t kInByte = 8 / kBits;
+      if (index % kInByte == 0) {
+        const int64_t count_of_bytes = (end - index) / kInByte;
+        target = read_weights_of_bytes<kBits>(bytes + index / kInByte, count_of_bytes, zero, scale,
+                                              target);
+        index += count_of_bytes * kInByte;
+      }
       for (; index < end; ++index) *target++ = (packed_at(bytes, index, kBits) - zero) * scale;
     }
   }
