@@ -222,7 +222,7 @@ std::vector<Op> group_query_attention_ops() {
   };
   constexpr TypeSet kCacheTypes = kHeadTypes | TypeSet{DataType::UInt8, DataType::Int8};
   return {{.name = "GroupQueryAttention",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = group_query_inputs(),
            .outputs = {{"output", "T"},

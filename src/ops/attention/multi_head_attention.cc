@@ -373,7 +373,7 @@ Parameter optional_of(const char* name, const char* variable) {
 Op multi_head_op() {
   const auto& optional = optional_of;
   return {.name = "MultiHeadAttention",
-          .domain = "com.microsoft",
+          .domain = kMicrosoftDomain,
           .versions = {1},
           .inputs = {{"query", "T"},
                      optional("key", "T"),

@@ -219,7 +219,7 @@ std::vector<Op> projected_attention_ops() {
     return Parameter{name, variable, Arity::Optional};
   };
   return {{.name = "Attention",
-           .domain = "com.microsoft",
+           .domain = kMicrosoftDomain,
            .versions = {1},
            .inputs = {{"input", "T"},
                       {"weights", "T"},

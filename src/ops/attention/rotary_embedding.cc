@@ -190,7 +190,7 @@ std::vector<Op> rotary_embedding_ops() {
            .flops = rotary_flops,
            .kernel = run_rotary_embedding};
   Op of_microsoft = op;
-  of_microsoft.domain = "com.microsoft";
+  of_microsoft.domain = kMicrosoftDomain;
   of_microsoft.versions = {1};
   of_microsoft.inputs = {
       {"input", "T"}, {"position_ids", "M"}, {"cos_cache", "T"}, {"sin_cache", "T"}};
