@@ -8,6 +8,7 @@
 #include "ops/attention/padded_attention.h"
 #include "ops/attention/scaled_dot_product.h"
 #include "ops/check_shape.h"
+#include "ops/domains.h"
 #include "ops/op.h"
 #include "ops/shape_arithmetic.h"
 #include "ops/shape_rules.h"

@@ -10,6 +10,7 @@
 #include "ops/attention/scaled_dot_product.h"
 #include "ops/check_shape.h"
 #include "ops/convert_elements.h"
+#include "ops/domains.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
 #include "ops/shape_rules.h"

@@ -9,6 +9,7 @@
 #include "ops/attention/padded_attention.h"
 #include "ops/attention/scaled_dot_product.h"
 #include "ops/check_shape.h"
+#include "ops/domains.h"
 #include "ops/matmul/matrix_product.h"
 #include "ops/op.h"
 

@@ -5,6 +5,7 @@
 #include "ops/attention/heads.h"
 #include "ops/attention/rotation.h"
 #include "ops/check_shape.h"
+#include "ops/domains.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
 
