@@ -15,7 +15,7 @@ std::vector<float> multi_head(Attributes attributes, const std::vector<Tensor>& 
 }
 
 // Queries of zeros; the values make the weights visible.
-std::vector<Tensor> padded(const Tensor& mask) {
+std::vector<Tensor> with_padding(const Tensor& mask) {
   return {zeros({1, 2, 2}), zeros({1, 2, 2}), floats({1, 2, 2}, {1, 0, 0, 1}), Tensor(), mask};
 }
 
@@ -24,21 +24,21 @@ TEST(MultiHeadAttention, MasksOfEachShapeAddTheFilter) {
   const float more = weight_of(2);
   const float less = weight_of_zero(2);
   const std::vector<float> second_is_masked = {more, less, more, less};
-  EXPECT_THAT(multi_head(given, padded(int32s({1}, {1}))), is_about(second_is_masked));
-  EXPECT_THAT(multi_head(given, padded(int32s({5}, {1, 0, 2, 0, 2}))), is_about(second_is_masked));
-  EXPECT_THAT(multi_head(given, padded(int32s({1, 2}, {1, 0}))), is_about(second_is_masked));
-  EXPECT_THAT(multi_head(given, padded(int32s({1, 2, 2}, {1, 0, 0, 1}))),
+  EXPECT_THAT(multi_head(given, with_padding(int32s({1}, {1}))), is_about(second_is_masked));
+  EXPECT_THAT(multi_head(given, with_padding(int32s({5}, {1, 0, 2, 0, 2}))), is_about(second_is_masked));
+  EXPECT_THAT(multi_head(given, with_padding(int32s({1, 2}, {1, 0}))), is_about(second_is_masked));
+  EXPECT_THAT(multi_head(given, with_padding(int32s({1, 2, 2}, {1, 0, 0, 1}))),
               is_about({more, less, less, more}));
-  EXPECT_THAT(multi_head(given, padded(int32s({1}, {-3})), 3), is_about({-2, -2, -2, -2}));
-  EXPECT_THAT(microsoft_refusal("MultiHeadAttention", given, padded(int32s({4}, {1, 1, 1, 1}))),
+  EXPECT_THAT(multi_head(given, with_padding(int32s({1}, {-3})), 3), is_about({-2, -2, -2, -2}));
+  EXPECT_THAT(microsoft_refusal("MultiHeadAttention", given, with_padding(int32s({4}, {1, 1, 1, 1}))),
               HasSubstr("found [4]"));
 }
 
 TEST(MultiHeadAttention, UnidirectionalQueriesSeeNoLaterKeys) {
   const Attributes given = one_head_of({{"unidirectional", int64_t{1}}});
-  EXPECT_THAT(multi_head(given, padded({})), is_about({1, 0, kHalf, kHalf}));
+  EXPECT_THAT(multi_head(given, with_padding({})), is_about({1, 0, kHalf, kHalf}));
   // Masked keys are preferred to later ones.
-  EXPECT_THAT(multi_head(given, padded(int32s({1, 2}, {0, 1}))), is_about({1, 0, 0, 1}));
+  EXPECT_THAT(multi_head(given, with_padding(int32s({1, 2}, {0, 1}))), is_about({1, 0, 0, 1}));
 }
 
 TEST(MultiHeadAttention, BiasesOfProjectionsAndOfScores) {

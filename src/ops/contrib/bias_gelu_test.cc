@@ -3,7 +3,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr float kNear = 1e-6F;
+constexpr float kNearGelu = 1e-6F;
 // Gelu(1), by the error function and by tanh; x * sigmoid(1.702 x) for 1.
 constexpr float kGeluOfOne = 0.84134475F;
 constexpr float kFastGeluOfOne = 0.84119199F;
@@ -12,9 +12,9 @@ constexpr float kQuickGeluOfOne = 0.84579576F;
 TEST(BiasGelu, ComputesTheFunctions) {
   const Tensor input = floats({2, 1}, {0, 1});
   const auto run = [&](const std::string& op) { return values(run_contrib(op, {}, {input})[0]); };
-  EXPECT_THAT(run("Gelu"), ElementsAre(0, FloatNear(kGeluOfOne, kNear)));
-  EXPECT_THAT(run("FastGelu"), ElementsAre(0, FloatNear(kFastGeluOfOne, kNear)));
-  EXPECT_THAT(run("QuickGelu"), ElementsAre(0, FloatNear(kQuickGeluOfOne, kNear)));
+  EXPECT_THAT(run("Gelu"), ElementsAre(0, FloatNear(kGeluOfOne, kNearGelu)));
+  EXPECT_THAT(run("FastGelu"), ElementsAre(0, FloatNear(kFastGeluOfOne, kNearGelu)));
+  EXPECT_THAT(run("QuickGelu"), ElementsAre(0, FloatNear(kQuickGeluOfOne, kNearGelu)));
   const auto half = run_contrib("QuickGelu", attributes_of({{"alpha", 0.0F}}), {input});
   EXPECT_THAT(values(half[0]), ElementsAre(0, 0.5F));
 }
@@ -25,9 +25,9 @@ TEST(BiasGelu, AddsTheBiasOfTheColumn) {
   const float minus_one = kGeluOfOne - 1;  // Gelu(-1) = Gelu(1) - 1
   EXPECT_THAT(
       values(run_contrib("BiasGelu", {}, {input, bias})[0]),
-      Pointwise(FloatNear(kNear), std::vector<float>{0, kGeluOfOne, kGeluOfOne, minus_one}));
+      Pointwise(FloatNear(kNearGelu), std::vector<float>{0, kGeluOfOne, kGeluOfOne, minus_one}));
   EXPECT_THAT(values(run_contrib("FastGelu", {}, {input, bias})[0]),
-              Pointwise(FloatNear(kNear),
+              Pointwise(FloatNear(kNearGelu),
                         std::vector<float>{0, kFastGeluOfOne, kFastGeluOfOne, kFastGeluOfOne - 1}));
 }
 
@@ -35,7 +35,7 @@ TEST(BiasGelu, SplitsAndAdds) {
   const Tensor input = floats({1, 1, 4}, {2, 3, 0, 1});
   const Tensor bias = floats({4}, {1, 0, 1, 0});
   EXPECT_THAT(values(run_contrib("BiasSplitGelu", {}, {input, bias})[0]),
-              Pointwise(FloatNear(3 * kNear), std::vector<float>{3 * kGeluOfOne, 3 * kGeluOfOne}));
+              Pointwise(FloatNear(3 * kNearGelu), std::vector<float>{3 * kGeluOfOne, 3 * kGeluOfOne}));
   const Tensor skip = floats({1, 1, 4}, {10, 20, 30, 40});
   EXPECT_THAT(values(run_contrib("BiasAdd", {}, {input, bias, skip})[0]),
               ElementsAre(13, 23, 31, 41));

@@ -12,6 +12,8 @@
 
 namespace tessera::ops {
 
+inline const Tensor kNothing;  // an omitted input
+
 // Empty tensors are omitted inputs.
 inline std::vector<Tensor> run_contrib(const std::string& op, Attributes attributes,
                                        const std::vector<Tensor>& inputs,

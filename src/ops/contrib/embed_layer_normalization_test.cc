@@ -10,14 +10,13 @@ Tensor ids(std::vector<int64_t> dims, const std::vector<int32_t>& values) {
 }
 
 const Tensor kTable = floats({3, 2}, {0, 2, 1, 5, 2, 4});
-const Tensor kOnes = floats({2}, {1, 1});
+const Tensor kEmbeddingOnes = floats({2}, {1, 1});
 const Tensor kZeros = floats({2}, {0, 0});
-const Tensor kNothing;
 
 TEST(EmbedLayerNormalization, AddsEmbeddingsAndNormalises) {
   const auto outputs = run_contrib("EmbedLayerNormalization", {},
                                    {ids({1, 2}, {1, 2}), ids({1, 2}, {0, 1}), kTable, kTable,
-                                    kTable, kOnes, kZeros, ids({1, 2}, {1, 0})},
+                                    kTable, kEmbeddingOnes, kZeros, ids({1, 2}, {1, 0})},
                                    {true, true, true});
   // Words plus positions 0 and 1 plus segments.
   EXPECT_THAT(values(outputs[2]), ElementsAre(1, 9, 4, 14));
@@ -27,7 +26,7 @@ TEST(EmbedLayerNormalization, AddsEmbeddingsAndNormalises) {
 
 TEST(EmbedLayerNormalization, TakesGivenPositionsAndNoSegments) {
   const auto outputs = run_contrib("EmbedLayerNormalization", {},
-                                   {ids({2, 1}, {0, 1}), kNothing, kTable, kTable, kNothing, kOnes,
+                                   {ids({2, 1}, {0, 1}), kNothing, kTable, kTable, kNothing, kEmbeddingOnes,
                                     kZeros, kNothing, ids({1, 1}, {2})},
                                    {true, true, true});
   EXPECT_THAT(values(outputs[2]), ElementsAre(2, 6, 3, 9));
@@ -40,12 +39,12 @@ TEST(EmbedLayerNormalization, RefusesWrongIdsAndShapes) {
                            {words, segments, kTable, kTable, kNothing, scale, kZeros});
   };
   const Tensor one = ids({1, 1}, {0});
-  EXPECT_THAT(refusal_of(ids({1, 1}, {3}), kNothing, kOnes), HasSubstr("ids in [0, 3)"));
-  EXPECT_THAT(refusal_of(ids({1, 1}, {-1}), kNothing, kOnes), HasSubstr("ids in [0, 3)"));
-  EXPECT_THAT(refusal_of(ids({1, 4}, {0, 0, 0, 0}), kNothing, kOnes), HasSubstr("found 3"));
-  EXPECT_THAT(refusal_of(one, one, kOnes), HasSubstr("both 'segment_ids'"));
+  EXPECT_THAT(refusal_of(ids({1, 1}, {3}), kNothing, kEmbeddingOnes), HasSubstr("ids in [0, 3)"));
+  EXPECT_THAT(refusal_of(ids({1, 1}, {-1}), kNothing, kEmbeddingOnes), HasSubstr("ids in [0, 3)"));
+  EXPECT_THAT(refusal_of(ids({1, 4}, {0, 0, 0, 0}), kNothing, kEmbeddingOnes), HasSubstr("found 3"));
+  EXPECT_THAT(refusal_of(one, one, kEmbeddingOnes), HasSubstr("both 'segment_ids'"));
   EXPECT_THAT(refusal_of(one, kNothing, floats({3}, {1, 1, 1})), HasSubstr("expected shape [2]"));
-  EXPECT_THAT(refusal_of(ids({1}, {0}), kNothing, kOnes), HasSubstr("expected rank 2"));
+  EXPECT_THAT(refusal_of(ids({1}, {0}), kNothing, kEmbeddingOnes), HasSubstr("expected rank 2"));
 }
 
 }  // namespace

@@ -3,27 +3,27 @@
 namespace tessera::ops {
 namespace {
 
-const Tensor kMatrix = floats({2, 2}, {1, 2, 3, 4});
+const Tensor kFactor = floats({2, 2}, {1, 2, 3, 4});
 const Tensor kOther = floats({2, 2}, {1, 10, 0, 1});
 
 TEST(FusedMatMul, TransposesAndScales) {
   const auto run = [](const Attributes& given) {
-    return values(run_contrib("FusedMatMul", given, {kMatrix, kOther})[0]);
+    return values(run_contrib("FusedMatMul", given, {kFactor, kOther})[0]);
   };
   EXPECT_THAT(run({}), ElementsAre(1, 12, 3, 34));
   EXPECT_THAT(run(attributes_of({{"transA", 1}})), ElementsAre(1, 13, 2, 24));
   EXPECT_THAT(run(attributes_of({{"transB", 1}})), ElementsAre(21, 2, 43, 4));
   EXPECT_THAT(run(attributes_of({{"alpha", 0.5F}})), ElementsAre(0.5F, 6, 1.5F, 17));
   EXPECT_THAT(
-      values(run_contrib("TransposeMatMul", attributes_of({{"transA", 1}}), {kMatrix, kOther})[0]),
+      values(run_contrib("TransposeMatMul", attributes_of({{"transA", 1}}), {kFactor, kOther})[0]),
       ElementsAre(1, 13, 2, 24));
 }
 
 TEST(FusedMatMul, TakesVectorsAsTheyAre) {
   const auto given = attributes_of({{"transA", 1}, {"transB", 1}});
   const Tensor vector = floats({1, 10});
-  EXPECT_THAT(values(run_contrib("FusedMatMul", given, {vector, kMatrix})[0]), ElementsAre(21, 43));
-  EXPECT_THAT(values(run_contrib("FusedMatMul", given, {kMatrix, vector})[0]), ElementsAre(31, 42));
+  EXPECT_THAT(values(run_contrib("FusedMatMul", given, {vector, kFactor})[0]), ElementsAre(21, 43));
+  EXPECT_THAT(values(run_contrib("FusedMatMul", given, {kFactor, vector})[0]), ElementsAre(31, 42));
   const auto product = run_contrib("FusedMatMul", given, {vector, vector});
   EXPECT_THAT(product[0].dims(), IsEmpty());
   EXPECT_THAT(values(product[0]), ElementsAre(101));
@@ -56,11 +56,11 @@ TEST(FusedMatMul, RefusesWrongShapes) {
   const auto refusal_of = [](const Attributes& given, const Tensor& left, const Tensor& right) {
     return contrib_refusal("FusedMatMul", given, {left, right});
   };
-  EXPECT_THAT(refusal_of({}, kMatrix, floats({1, 2}, {1, 2})), HasSubstr("as many columns"));
-  EXPECT_THAT(refusal_of({}, floats({}, {1}), kMatrix), HasSubstr("found a scalar"));
+  EXPECT_THAT(refusal_of({}, kFactor, floats({1, 2}, {1, 2})), HasSubstr("as many columns"));
+  EXPECT_THAT(refusal_of({}, floats({}, {1}), kFactor), HasSubstr("found a scalar"));
   EXPECT_THAT(refusal_of({}, floats({2, 1, 1}, {1, 2}), floats({3, 1, 1}, {1, 2, 3})),
               HasSubstr("batches that broadcast"));
-  EXPECT_THAT(refusal_of(attributes_of({{"transBatchA", 1}}), kMatrix, kMatrix),
+  EXPECT_THAT(refusal_of(attributes_of({{"transBatchA", 1}}), kFactor, kFactor),
               HasSubstr("one rank of at least 3"));
 }
 

@@ -5,7 +5,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr float kNear = 1e-4F;
+constexpr float kNearGroupNorm = 1e-4F;
 
 Attributes group_attributes(int64_t groups, int64_t channels_last, int64_t activation = 0) {
   return attributes_of(
@@ -20,17 +20,17 @@ const Tensor kShift = floats({0, 1});
 
 TEST(GroupNorm, NormalisesGroupsInBothLayouts) {
   EXPECT_THAT(values(run_contrib("GroupNorm", group_attributes(2, 1), {kLast, kScale, kShift})[0]),
-              Pointwise(FloatNear(kNear), std::vector<float>{-1, -1, 1, 3}));
+              Pointwise(FloatNear(kNearGroupNorm), std::vector<float>{-1, -1, 1, 3}));
   EXPECT_THAT(
       values(run_contrib("GroupNorm", group_attributes(2, 0), {kSecond, kScale, kShift})[0]),
-      Pointwise(FloatNear(kNear), std::vector<float>{-1, 1, -1, 3}));
+      Pointwise(FloatNear(kNearGroupNorm), std::vector<float>{-1, 1, -1, 3}));
 }
 
 TEST(GroupNorm, ActivatesWithSilu) {
   const float silu = 1 / (1 + std::exp(-1.0F));
   EXPECT_THAT(values(run_contrib("GroupNorm", group_attributes(2, 1, 1),
                                  {kLast, floats({1, 1}), floats({0, 0})})[0]),
-              Pointwise(FloatNear(kNear), std::vector<float>{silu - 1, silu - 1, silu, silu}));
+              Pointwise(FloatNear(kNearGroupNorm), std::vector<float>{silu - 1, silu - 1, silu, silu}));
 }
 
 TEST(SkipGroupNorm, AddsBefore) {
@@ -39,12 +39,12 @@ TEST(SkipGroupNorm, AddsBefore) {
   const Tensor none = floats({0, 0});
   const auto whole = run_contrib("SkipGroupNorm", group_attributes(2, 1),
                                  {zeros, ones, none, kLast, floats({1, 5})}, {true, true});
-  EXPECT_THAT(values(whole[0]), Pointwise(FloatNear(kNear), std::vector<float>{-1, -1, 1, 1}));
+  EXPECT_THAT(values(whole[0]), Pointwise(FloatNear(kNearGroupNorm), std::vector<float>{-1, -1, 1, 1}));
   EXPECT_THAT(values(whole[1]), ElementsAre(1, 15, 3, 35));
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{1, 2}, {1, 1, 1, 2}}) {
     const auto channels = run_contrib("SkipGroupNorm", group_attributes(1, 1),
                                       {zeros, ones, none, floats(dims, {3, 7})}, {true, true});
-    EXPECT_THAT(values(channels[0]), Pointwise(FloatNear(kNear), std::vector<float>{-1, 1, -1, 1}));
+    EXPECT_THAT(values(channels[0]), Pointwise(FloatNear(kNearGroupNorm), std::vector<float>{-1, 1, -1, 1}));
     EXPECT_THAT(values(channels[1]), ElementsAre(3, 7, 3, 7));
   }
   const auto second = run_contrib("SkipGroupNorm", group_attributes(2, 0),

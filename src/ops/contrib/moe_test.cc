@@ -5,10 +5,9 @@
 namespace tessera::ops {
 namespace {
 
-const Tensor kNothing;
 // Expert 0 doubles, expert 1 triples; the second layer adds 1 in expert 1.
-const Tensor kFirst = floats({2, 1, 1}, {2, 3});
-const Tensor kSecond = floats({2, 1, 1}, {1, 1});
+const Tensor kFirstWeights = floats({2, 1, 1}, {2, 3});
+const Tensor kSecondWeights = floats({2, 1, 1}, {1, 1});
 const Tensor kSecondBias = floats({2, 1}, {0, 1});
 
 // The logits give expert 1 a probability of 3/4 for each token.
@@ -25,7 +24,7 @@ TEST(MoE, AddsTheResultsOfTheBestExperts) {
   const auto run = [](const Attributes& given) {
     return values(run_contrib(
         "MoE", given,
-        {floats({2, 1}, {10, -10}), logits(2), kFirst, kNothing, kSecond, kSecondBias})[0]);
+        {floats({2, 1}, {10, -10}), logits(2), kFirstWeights, kNothing, kSecondWeights, kSecondBias})[0]);
   };
   const auto near = [](std::vector<float> expected) {
     return Pointwise(FloatNear(1e-5F), std::move(expected));
@@ -62,7 +61,7 @@ TEST(MoE, GatesInThreeWays) {
 TEST(MoE, RefusesWhatDoesNotFit) {
   const Tensor token = floats({1, 1}, {1});
   const auto refusal_of = [&](const Attributes& given, const Tensor& router) {
-    return contrib_refusal("MoE", given, {token, router, kFirst, kNothing, kSecond});
+    return contrib_refusal("MoE", given, {token, router, kFirstWeights, kNothing, kSecondWeights});
   };
   EXPECT_THAT(refusal_of(attributes_of({{"k", 3}}), logits(1)), HasSubstr("'k' in [1, 2]"));
   EXPECT_THAT(refusal_of({}, logits(2)), HasSubstr("expected shape [1x2]"));

@@ -3,7 +3,6 @@
 namespace tessera::ops {
 namespace {
 
-const Tensor kNothing;
 const Tensor kOnes = floats({2}, {1, 1});
 
 TEST(SkipLayerNormalization, NormalisesTheSum) {

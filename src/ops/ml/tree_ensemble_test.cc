@@ -2,6 +2,7 @@
 #include <array>
 
 #include "ops/ml/ml_test.h"
+#include "tessera/float16.h"
 
 namespace tessera::ops {
 namespace {

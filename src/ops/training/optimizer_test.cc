@@ -8,7 +8,7 @@ namespace {
 
 const Tensor kRate = floats({}, {0.5F});
 const Tensor kFirst = ints({}, {0});
-const Tensor kSecond = ints({}, {2});
+const Tensor kSecondStep = ints({}, {2});
 
 std::vector<Tensor> step(const std::string& op, Attributes given, const std::vector<Tensor>& inputs,
                          size_t outputs) {
@@ -24,7 +24,7 @@ Attributes momentum_of(const char* mode) {
 }
 
 TEST(Momentum, MovesAlongTheAverageGradient) {
-  const std::vector<Tensor> inputs = {kRate, kSecond, floats({1}), floats({4}), floats({2})};
+  const std::vector<Tensor> inputs = {kRate, kSecondStep, floats({1}), floats({4}), floats({2})};
   // V = 0.5 * 2 + 0.25 * 4 = 2.
   const auto standard = step("Momentum", momentum_of("standard"), inputs, 2);
   EXPECT_THAT(values(standard[0]), ElementsAre(0));
@@ -42,7 +42,7 @@ TEST(Adagrad, DividesByTheRootOfTheSquares) {
       attributes_of({{"epsilon", 0.0F}, {"norm_coefficient", 1.0F}, {"decay_factor", 0.5F}});
   // G = 1 + 3 = 4, H = 9 + 16, the rate is 0.5 / 2.
   const auto made =
-      step("Adagrad", given, {kRate, kSecond, floats({1}), floats({3}), floats({9})}, 2);
+      step("Adagrad", given, {kRate, kSecondStep, floats({1}), floats({3}), floats({9})}, 2);
   EXPECT_THAT(values(made[0]), ElementsAre(FloatNear(1 - 0.25F * 4 / 5, 1e-6F)));
   EXPECT_THAT(values(made[1]), ElementsAre(25));
 }
@@ -52,7 +52,7 @@ TEST(Adam, CorrectsTheRate) {
       {{"alpha", 0.5F}, {"beta", 0.5F}, {"epsilon", 0.0F}, {"norm_coefficient_post", 0.5F}});
   // V = 1 + 2 = 3, H = 0.5 * 2 + 0.5 * 16 = 9, the rate is 0.5 * sqrt(3/4) / (3/4).
   const auto made =
-      step("Adam", given, {kRate, kSecond, floats({1}), floats({4}), floats({2}), floats({2})}, 3);
+      step("Adam", given, {kRate, kSecondStep, floats({1}), floats({4}), floats({2}), floats({2})}, 3);
   const float rate = 0.5F * std::sqrt(0.75F) / 0.75F;
   EXPECT_THAT(values(made[0]), ElementsAre(FloatNear(0.5F * (1 - rate), 1e-6F)));
   EXPECT_THAT(values(made[1]), ElementsAre(3));
@@ -63,7 +63,7 @@ TEST(Momentum, TakesTensorsOfSeveralTypesAndSizes) {
   const Tensor pair = Tensor::from<double>(DataType::Float64, {2}, std::vector<double>{1, 2});
   const auto made =
       step("Momentum", momentum_of("standard"),
-           {kRate, kSecond, floats({1}), pair, floats({4}), pair, floats({2}), pair}, 4);
+           {kRate, kSecondStep, floats({1}), pair, floats({4}), pair, floats({2}), pair}, 4);
   EXPECT_THAT(values(made[0]), ElementsAre(0));
   EXPECT_EQ(made[1].type(), DataType::Float64);
   EXPECT_THAT(made[3].as<double>(), ElementsAre(0.75, 1.5));

@@ -5,7 +5,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr float kNear = 1e-6F;
+constexpr float kNearLoss = 1e-6F;
 // The first example of the standard: N, C, d1 = 2, 3, 2.
 const Tensor kInput = floats({2, 3, 2}, {1, 2, 2, 2, 3, 2, 0, 1, 2, 2, 1, 2});
 const Tensor kTarget = ints({2, 2}, {2, 1, 0, 2});
@@ -19,9 +19,9 @@ TEST(NegativeLogLikelihoodLoss, GivesTheExamplesOfTheStandard) {
   EXPECT_THAT(likelihood(attributes_of({{"reduction", "none"}}), {kInput, kTarget}),
               ElementsAre(-3, -2, 0, -2));
   EXPECT_THAT(likelihood(attributes_of({{"reduction", "sum"}}), {kInput, kTarget, kWeight}),
-              ElementsAre(FloatNear(-1.1F, kNear)));
+              ElementsAre(FloatNear(-1.1F, kNearLoss)));
   EXPECT_THAT(likelihood({}, {kInput, kTarget, kWeight}),
-              ElementsAre(FloatNear(-1.1F / 0.7F, kNear)));
+              ElementsAre(FloatNear(-1.1F / 0.7F, kNearLoss)));
   EXPECT_THAT(likelihood({}, {kInput, kTarget}), ElementsAre(-1.75F));
 }
 
@@ -31,7 +31,7 @@ TEST(NegativeLogLikelihoodLoss, LeavesIgnoredSamplesOut) {
   EXPECT_THAT(likelihood(given, {kInput, target}), ElementsAre(-2.5F));
   EXPECT_THAT(likelihood(attributes_of({{"ignore_index", -7}, {"reduction", "none"}}),
                          {kInput, target, kWeight}),
-              Pointwise(FloatNear(kNear), std::vector<float>{-0.3F, 0, 0, -0.2F}));
+              Pointwise(FloatNear(kNearLoss), std::vector<float>{-0.3F, 0, 0, -0.2F}));
   const auto none = likelihood(given, {kInput, ints({2, 2}, {-7, -7, -7, -7})});
   EXPECT_TRUE(std::isnan(none[0]));
 }
@@ -41,14 +41,14 @@ TEST(SoftmaxCrossEntropyLoss, TakesTheLogarithmOfSoftmax) {
   const auto outputs = run_op("SoftmaxCrossEntropyLoss", 13, attributes_of({{"reduction", "none"}}),
                               {scores, ints({1, 0})}, 2);
   EXPECT_THAT(values(outputs[0]),
-              Pointwise(FloatNear(kNear), std::vector<float>{-std::log(0.75F), std::log(2.0F)}));
+              Pointwise(FloatNear(kNearLoss), std::vector<float>{-std::log(0.75F), std::log(2.0F)}));
   EXPECT_THAT(values(outputs[1]),
-              Pointwise(FloatNear(kNear), std::vector<float>{std::log(0.25F), std::log(0.75F),
+              Pointwise(FloatNear(kNearLoss), std::vector<float>{std::log(0.25F), std::log(0.75F),
                                                              -std::log(2.0F), -std::log(2.0F)}));
   const auto mean =
       run_op("SoftmaxCrossEntropyLoss", 12, attributes_of({{"ignore_index", 9}}),
              {scores, Tensor::from<int32_t>(DataType::Int32, {2}, std::vector{1, 9})});
-  EXPECT_THAT(values(mean[0]), ElementsAre(FloatNear(-std::log(0.75F), kNear)));
+  EXPECT_THAT(values(mean[0]), ElementsAre(FloatNear(-std::log(0.75F), kNearLoss)));
 }
 
 TEST(SoftmaxCrossEntropyLoss, RefusesWrongClassesAndShapes) {
