@@ -89,11 +89,11 @@ const SurveyCase kSurveyCases[] = {
        onnx::NodeProto& node = add_node(graph, "If", {"c"}, {"z"}, "if");
        for (const char* name : {"then_branch", "else_branch"}) {
          onnx::GraphProto& branch = *add_attribute(node, name).mutable_g();
-         add_node(branch, "RoiAlign", {"x", "w"}, {"q"}, name);
+         add_node(branch, "Affine", {"x", "w"}, {"q"}, name);
          add_weight(branch, "w", {1}).set_data_type(kFloat6);
        }
      },
-     {"operator RoiAlign 2: node 'if' (If), then_branch, node 'then_branch' (RoiAlign)",
+     {"operator Affine 2: node 'if' (If), then_branch, node 'then_branch' (Affine)",
       "element_type float6e2m3 2: node 'if' (If), then_branch, initializer 'w'"}},
     {"functions that are called, once each",
      [](auto& model, auto& graph) {
@@ -102,13 +102,13 @@ const SurveyCase kSurveyCases[] = {
          function.set_domain("local");
          function.set_name(name);
          function.add_opset_import()->set_version(18);
-         add_node(function, "RoiAlign", {"a"}, {"b"}, "inside");
+         add_node(function, "Affine", {"a"}, {"b"}, "inside");
          add_node(function, "g", {"a"}, {"c"}).set_domain("local");
        }
        add_node(graph, "f", {"x"}, {"p"}).set_domain("local");
        add_node(graph, "f", {"x"}, {"q"}).set_domain("local");
      },
-     {"operator RoiAlign 2: function 'f', node 'inside' (RoiAlign)"}},
+     {"operator Affine 2: function 'f', node 'inside' (Affine)"}},
     {"domains that are not imported",
      [](auto&, auto& graph) {
        add_node(graph, "LongformerAttention", {"x"}, {"p"}, "n").set_domain("com.microsoft");
@@ -125,9 +125,9 @@ const SurveyCase kSurveyCases[] = {
        lost.set_name("lost");
        lost.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT4);
        add_weight(graph, "unread_weight", {1}).set_data_type(kFloat6);
-       add_node(graph, "RoiAlign", {"x"}, {"q"}, "n");
+       add_node(graph, "Affine", {"x"}, {"q"}, "n");
      },
-     {"operator RoiAlign 1: node 'n' (RoiAlign)"}},
+     {"operator Affine 1: node 'n' (Affine)"}},
     {"operators of a function that imports nothing",
      [](auto& model, auto& graph) {
        onnx::FunctionProto& function = *model.add_functions();

@@ -43,9 +43,10 @@ constexpr EnumNames<GridPadding> kGridPaddings = {{{"zeros", GridPadding::Zeros}
 template <class Enum>
 Enum read_name(const Node& node, const char* attribute, const EnumNames<Enum>& names) {
   const std::string& given = node.attributes.get_string(attribute);
+  const auto found = std::ranges::find(names, given, &std::pair<std::string_view, Enum>::first);
+  if (found != names.end()) return found->second;
   std::string known;
   for (const auto& [name, value] : names) {
-    if (name == given) return value;
     known += (known.empty() ? "'" : ", '") + std::string(name) + "'";
   }
   throw Error(ErrorKind::InvalidModel, location_of(node),
