@@ -37,7 +37,7 @@ void infer_bias_split_gelu(InferContext& context) {
 
 // Calls compute(T tag, row) for each row of the output.
 template <class Compute>
-void for_each_row(const KernelCall& call, const Compute& compute) {
+void for_each_biased_row(const KernelCall& call, const Compute& compute) {
   const MutableTensorView& output = call.outputs[0];
   if (output.elements == 0) return;
   const int64_t columns = column_count(output.dims);
@@ -53,7 +53,7 @@ template <double (*kFunction)(double)>
 void run_after_bias(const KernelCall& call) {
   if (!call.has_input(1)) return run_unary<kFunction>(call);
   const int64_t columns = column_count(call.outputs[0].dims);
-  for_each_row(call, [&](auto tag, int64_t row) {
+  for_each_biased_row(call, [&](auto tag, int64_t row) {
     using T = typename decltype(tag)::type;
     const T* input = call.inputs[0].as<T>().data() + row * columns;
     const T* bias = call.inputs[1].as<T>().data();
@@ -73,7 +73,7 @@ void run_quick_gelu(const KernelCall& call) {
 
 void run_bias_add(const KernelCall& call) {
   const int64_t columns = column_count(call.outputs[0].dims);
-  for_each_row(call, [&](auto tag, int64_t row) {
+  for_each_biased_row(call, [&](auto tag, int64_t row) {
     using T = typename decltype(tag)::type;
     const T* input = call.inputs[0].as<T>().data() + row * columns;
     const T* bias = call.inputs[1].as<T>().data();
@@ -89,7 +89,7 @@ void run_bias_add(const KernelCall& call) {
 // The left half of each row times the Gelu of its right half.
 void run_bias_split_gelu(const KernelCall& call) {
   const int64_t half = column_count(call.outputs[0].dims);
-  for_each_row(call, [&](auto tag, int64_t row) {
+  for_each_biased_row(call, [&](auto tag, int64_t row) {
     using T = typename decltype(tag)::type;
     const T* input = call.inputs[0].as<T>().data() + row * 2 * half;
     const T* bias = call.inputs[1].as<T>().data();

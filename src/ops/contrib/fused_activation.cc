@@ -57,7 +57,7 @@ void apply_thresholded_relu(std::span<double> elements, double alpha, double) {
   for (double& x : elements) x = x > alpha || std::isnan(x) ? x : 0;
 }
 
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
 struct KnownActivation {
   std::string_view name;
@@ -67,7 +67,7 @@ struct KnownActivation {
 
 constexpr std::array kKnownActivations = {
     KnownActivation{"Celu", {apply_celu, 1.0F}, 1},
-    KnownActivation{"Clip", {apply_clip, -kNoLimit, kNoLimit}, 2},
+    KnownActivation{"Clip", {apply_clip, -kNoBound, kNoBound}, 2},
     KnownActivation{"Elu", {apply_elu, 1.0F}, 1},
     KnownActivation{"HardSigmoid", {apply_hard_sigmoid, 0.2F, 0.5F}, 2},
     KnownActivation{"LeakyRelu", {apply_leaky_relu, 0.01F}, 1},

@@ -31,14 +31,14 @@ enum Fusion : uint8_t { kNotFused, kInterleaved, kConcatenated };  // of attribu
 using GateFunction = double (*)(double);
 
 double identity_of(double x) { return x; }
-double silu(double x) { return x * activation::sigmoid(x); }
+double moe_silu(double x) { return x * activation::sigmoid(x); }
 
 // nullptr for swiglu, which has parameters.
 GateFunction function_of(const InferContext* context, const Node& node) {
   const std::string& name = node.attributes.get_string("activation_type");
   if (name == "relu") return activation::relu;
   if (name == "gelu") return activation::gelu_by_tanh;
-  if (name == "silu") return silu;
+  if (name == "silu") return moe_silu;
   if (name == "identity") return identity_of;
   if (name != kSwiglu && context != nullptr) {
     context->fail(
@@ -117,7 +117,7 @@ struct RoutedToken {
 };
 
 // The probability of each expert, in place of its logit.
-void softmax_in_place(std::span<double> logits) {
+void router_softmax(std::span<double> logits) {
   double largest = -std::numeric_limits<double>::infinity();
   for (const double logit : logits) largest = std::max(largest, logit);
   double sum = 0;
@@ -134,7 +134,7 @@ std::pmr::vector<RoutedToken> route_tokens(const KernelCall& call) {
   std::pmr::vector<RoutedToken> routes(&call.scratch);
   for (size_t token = 0; token * experts < logits.size(); ++token) {
     const std::span<double> line = std::span(logits).subspan(token * experts, experts);
-    softmax_in_place(line);
+    router_softmax(line);
     const size_t first_route = routes.size();
     double sum = 0;
     for (size_t rank = 0; rank < k; ++rank) {

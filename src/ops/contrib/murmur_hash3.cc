@@ -41,7 +41,7 @@ uint32_t murmur_hash(const void* bytes, size_t count, uint32_t seed) {
   return hash ^ hash >> 16;
 }
 
-uint32_t seed_of(const Node& node) {
+uint32_t hash_seed(const Node& node) {
   return static_cast<uint32_t>(node.attributes.get_int("seed"));
 }
 
@@ -56,7 +56,7 @@ void infer_murmur_hash(InferContext& context) {
 }
 
 void run_murmur_hash(const KernelCall& call) {
-  const uint32_t seed = seed_of(call.node);
+  const uint32_t seed = hash_seed(call.node);
   const auto bytes = static_cast<size_t>(element_bytes(call.inputs[0].type));
   const auto* source = static_cast<const char*>(call.inputs[0].data);
   // The hash has the same bits in both types.
@@ -69,7 +69,7 @@ void run_murmur_hash(const KernelCall& call) {
 }
 
 void run_murmur_hash_of_strings(const ValueCall& call) {
-  const uint32_t seed = seed_of(call.node);
+  const uint32_t seed = hash_seed(call.node);
   const bool is_positive = call.node.attributes.get_int("positive") != 0;
   Tensor output(is_positive ? DataType::UInt32 : DataType::Int32, call.inputs[0].dims());
   auto* target = static_cast<uint32_t*>(output.mutable_data());

@@ -10,10 +10,10 @@
 namespace tessera::ops {
 namespace {
 
-// The positions of the optional inputs; kNone if the op has no such input.
-constexpr size_t kNone = static_cast<size_t>(-1);
+// The positions of the optional inputs; kNoInput if the op has no such input.
+constexpr size_t kNoInput = static_cast<size_t>(-1);
 struct SkipInputs {
-  size_t shift = kNone;
+  size_t shift = kNoInput;
   size_t bias = 3;
 };
 constexpr SkipInputs kOfSkip = {.shift = 3, .bias = 4};
@@ -46,7 +46,7 @@ void infer_skip(InferContext& context, const SkipInputs& inputs) {
     }
     check_skip(context, *shape);
     check_columns(context, 2, *shape);
-    if (inputs.shift != kNone) check_columns(context, inputs.shift, *shape);
+    if (inputs.shift != kNoInput) check_columns(context, inputs.shift, *shape);
     check_columns(context, inputs.bias, *shape);
     statistics->back() = 1;
   }
@@ -54,22 +54,23 @@ void infer_skip(InferContext& context, const SkipInputs& inputs) {
   context.set_output(2, DataType::Float32, statistics);
 }
 
+// Empty if the op has no such input or the node leaves it out.
+std::pmr::vector<double> optional_numbers(const KernelCall& call, size_t index) {
+  if (!call.has_input(index)) return std::pmr::vector<double>(&call.scratch);
+  return to_doubles(call.inputs[index], call.scratch);
+}
+
 void run_skip(const KernelCall& call, const SkipInputs& inputs) {
   const TensorView& input = call.inputs[0];
   const int64_t columns = input.dims.back();
   const int64_t rows = element_count(input.dims.first(input.dims.size() - 1));
-  const bool is_simplified = inputs.shift == kNone;
-  const auto numbers = [&](size_t index) {
-    return call.has_input(index) ? to_doubles(call.inputs[index], call.scratch)
-                                 : std::pmr::vector<double>(&call.scratch);
-  };
-  const std::pmr::vector<double> scale = numbers(2);
-  const std::pmr::vector<double> shift = numbers(inputs.shift);
-  const std::pmr::vector<double> bias = numbers(inputs.bias);
+  const std::pmr::vector<double> scale = optional_numbers(call, 2);
+  const std::pmr::vector<double> shift = optional_numbers(call, inputs.shift);
+  const std::pmr::vector<double> bias = optional_numbers(call, inputs.bias);
   const RowNormalization normalization = {
       .rows = rows,
       .columns = columns,
-      .has_mean = !is_simplified,
+      .has_mean = inputs.shift != kNoInput,
       .epsilon = call.node.attributes.get_float("epsilon"),
       .mean = 1,
       .inverse = 2,
@@ -87,8 +88,8 @@ void run_skip(const KernelCall& call, const SkipInputs& inputs) {
       for (size_t column = 0; column < line.size(); ++column) {
         line[column] = to_double(left[column]) + to_double(right[column]);
         if (!bias.empty()) line[column] += bias[column];
-        if (sums != nullptr)
-          sums[row * columns + static_cast<int64_t>(column)] = from_double<T>(line[column]);
+        if (sums == nullptr) continue;
+        sums[row * columns + static_cast<int64_t>(column)] = from_double<T>(line[column]);
       }
     };
     const auto write = [&](int64_t row, std::span<const double> line) {
@@ -114,7 +115,7 @@ Op skip_op(const char* name, SkipInputs positions) {
            .type_variables = {{"T", kFloatTypes}, {"U", {DataType::Float32}}},
            .attributes = {{"epsilon", AttributeKind::Float, 1e-12F}},
            .flops = normalization_flops};
-  if (positions.shift != kNone) op.inputs.push_back({"beta", "T", Arity::Optional});
+  if (positions.shift != kNoInput) op.inputs.push_back({"beta", "T", Arity::Optional});
   op.inputs.push_back({"bias", "T", Arity::Optional});
   op.infer = [positions](InferContext& context) { infer_skip(context, positions); };
   op.kernel = [positions](const KernelCall& call) { run_skip(call, positions); };

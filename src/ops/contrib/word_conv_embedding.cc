@@ -13,7 +13,7 @@ namespace {
 
 enum WordInput : uint8_t { kWordCharacters, kFilters, kFilterBias, kCharacters };
 
-void check_size(const InferContext& context, const char* attribute, const Dim& found) {
+void check_word_size(const InferContext& context, const char* attribute, const Dim& found) {
   const int64_t* const expected = context.node().attributes.find_int(attribute);
   if (expected == nullptr || !found.is_known() || found == Dim(*expected)) return;
   context.fail(std::string("attribute '") + attribute + "': expected " + found.text() +
@@ -32,9 +32,9 @@ void infer_word_embedding(InferContext& context) {
   const Dim& width = (*filters)[2];
   check_shape(context, kFilters, {(*filters)[0], Dim(1), width, (*filters)[3]});
   check_shape(context, kFilterBias, {(*filters)[0]});
-  check_size(context, "embedding_size", (*filters)[0]);
-  check_size(context, "conv_window_size", width);
-  check_size(context, "char_embedding_size", (*filters)[3]);
+  check_word_size(context, "embedding_size", (*filters)[0]);
+  check_word_size(context, "conv_window_size", width);
+  check_word_size(context, "char_embedding_size", (*filters)[3]);
   if (characters != nullptr) {
     check_shape(context, kCharacters, {characters->front(), (*filters)[3]});
   }

@@ -39,7 +39,7 @@ void check_alike(const InferContext& context, size_t tensor, size_t index) {
   if (context.shape(tensor) != nullptr) check_shape(context, index, *context.shape(tensor));
 }
 
-void check_scalars(const InferContext& context) {
+void check_rate_and_step(const InferContext& context) {
   for (const size_t index : {kRate, kStep}) {
     const Shape* shape = context.shape(index);
     if (shape == nullptr) continue;
@@ -52,7 +52,7 @@ void check_scalars(const InferContext& context) {
 }
 
 void infer_optimizer(InferContext& context, OptimizerKind kind) {
-  check_scalars(context);
+  check_rate_and_step(context);
   const size_t given = context.input_count() - kFirstTensor;
   const size_t tensors = given / kind.inputs_each();
   if (tensors == 0 || given != tensors * kind.inputs_each()) {
@@ -193,7 +193,7 @@ Op optimizer_op(const char* name, ReferenceKernel kernel, InferRule rule) {
           .kernel = kernel};
 }
 
-AttributeSchema number(const char* name, std::optional<float> default_value) {
+AttributeSchema optimizer_number(const char* name, std::optional<float> default_value) {
   AttributeSchema schema = {.name = name, .kind = AttributeKind::Float};
   if (default_value) schema.default_value = *default_value;
   schema.is_required = !default_value;
@@ -205,16 +205,17 @@ AttributeSchema number(const char* name, std::optional<float> default_value) {
 std::vector<Op> optimizer_ops() {
   Op adagrad = optimizer_op("Adagrad", run_adagrad,
                             [](InferContext& context) { infer_optimizer(context, kOneState); });
-  adagrad.attributes = {number("decay_factor", 0.0F), number("epsilon", 1e-6F),
-                        number("norm_coefficient", 0.0F)};
+  adagrad.attributes = {optimizer_number("decay_factor", 0.0F), optimizer_number("epsilon", 1e-6F),
+                        optimizer_number("norm_coefficient", 0.0F)};
   Op adam = optimizer_op("Adam", run_adam,
                          [](InferContext& context) { infer_optimizer(context, kTwoStates); });
-  adam.attributes = {number("alpha", 0.9F), number("beta", 0.999F), number("epsilon", 1e-6F),
-                     number("norm_coefficient", 0.0F), number("norm_coefficient_post", 0.0F)};
+  adam.attributes = {optimizer_number("alpha", 0.9F), optimizer_number("beta", 0.999F),
+                     optimizer_number("epsilon", 1e-6F), optimizer_number("norm_coefficient", 0.0F),
+                     optimizer_number("norm_coefficient_post", 0.0F)};
   Op momentum = optimizer_op("Momentum", run_momentum, infer_momentum);
-  momentum.attributes = {number("alpha", std::nullopt),
-                         number("beta", std::nullopt),
-                         number("norm_coefficient", std::nullopt),
+  momentum.attributes = {optimizer_number("alpha", std::nullopt),
+                         optimizer_number("beta", std::nullopt),
+                         optimizer_number("norm_coefficient", std::nullopt),
                          {"mode", AttributeKind::String, std::nullopt, 1, kAnyVersion, true}};
   return {adagrad, adam, momentum};
 }
