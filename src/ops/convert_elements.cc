@@ -89,8 +89,13 @@ DataType wide_type(DataType small) {
   return is_small_float(small) ? DataType::Float64 : DataType::Int8;
 }
 
-// Small elements as numbers of wide_type(), or floats as float32. The table is copied bit by bit,
-// because 2^-127 is a denormal float32, which arithmetic may flush.
+// Whether widen_small() gives elements of `to` itself. Both are copied bit by bit, because 2^-127
+// is a denormal number of them, which arithmetic may flush. They hold all small floats.
+bool is_direct(DataType from, DataType to) {
+  return is_small_float(from) && (to == DataType::Float32 || to == DataType::BFloat16);
+}
+
+// Small elements as numbers of wide_type(), or as is_direct() says.
 void widen_small(DataType from, const uint8_t* source, DataType to, void* target, int64_t count) {
   if (!is_small_float(from)) {
     auto* integers = static_cast<int8_t*>(target);
@@ -100,11 +105,14 @@ void widen_small(DataType from, const uint8_t* source, DataType to, void* target
     return;
   }
   const std::array<float, 256>& values = small_float_values(from);
-  if (to == DataType::Float32) {
-    auto* floats = static_cast<std::byte*>(target);
+  if (is_direct(from, to)) {
     for (int64_t index = 0; index < count; ++index) {
-      std::memcpy(floats + static_cast<size_t>(index) * sizeof(float), &values[source[index]],
-                  sizeof(float));
+      const auto bits = std::bit_cast<uint32_t>(values[source[index]]);
+      if (to == DataType::Float32) {
+        static_cast<uint32_t*>(target)[index] = bits;
+      } else {
+        static_cast<uint16_t*>(target)[index] = static_cast<uint16_t>(bits >> 16);
+      }
     }
     return;
   }
@@ -126,8 +134,24 @@ double rounded_to_odd_double(uint64_t magnitude) {
   return static_cast<double>(kept << excess);
 }
 
-// Only powers of two have more than 53 bits and do not overflow.
+// The double of a float32, also if it is denormal and the thread reads such ones as zero.
+double double_of_bits(uint32_t bits) {
+  if ((bits & 0x7f800000U) != 0) return double{std::bit_cast<float>(bits)};
+  const double magnitude = static_cast<double>(bits & 0x7fffffU) * 0x1p-149;
+  return (bits >> 31) != 0 ? -magnitude : magnitude;
+}
+
+// Powers of two reach from denormal float32 to integers of more than 53 bits.
 void to_doubles_for_rounding(DataType from, const void* source, double* target, int64_t count) {
+  if (from == DataType::Float32 || from == DataType::BFloat16) {
+    const bool is_short = from == DataType::BFloat16;
+    for (int64_t index = 0; index < count; ++index) {
+      target[index] =
+          double_of_bits(is_short ? uint32_t{static_cast<const uint16_t*>(source)[index]} << 16
+                                  : static_cast<const uint32_t*>(source)[index]);
+    }
+    return;
+  }
   if (from != DataType::UInt64 && from != DataType::Int64) {
     return convert_numbers(from, source, DataType::Float64, target, count);
   }
@@ -170,7 +194,6 @@ void convert_elements(DataType from, const void* source, DataType to, void* targ
   auto* output = static_cast<uint8_t*>(target);
   const int64_t from_bytes = element_bytes(from);
   const int64_t to_bytes = element_bytes(to);
-  const bool is_direct = is_small_float(from) && to == DataType::Float32;
   std::array<double, kConvertBlock> block;
   for (int64_t begin = 0; begin < count; begin += kConvertBlock) {
     const int64_t length = std::min(kConvertBlock, count - begin);
@@ -178,8 +201,8 @@ void convert_elements(DataType from, const void* source, DataType to, void* targ
     void* const result = output + begin * to_bytes;
     DataType wide = from;
     if (is_small(from)) {
-      widen_small(from, input + begin, to, is_direct ? result : block.data(), length);
-      if (is_direct) continue;
+      widen_small(from, input + begin, to, is_direct(from, to) ? result : block.data(), length);
+      if (is_direct(from, to)) continue;
       wide = wide_type(from);
       numbers = block.data();
     }
