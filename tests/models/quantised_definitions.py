@@ -175,6 +175,38 @@ def block_product(a, weights, scales, zeros=None, groups=None, bias=None, *, N, 
     return result if bias is None else result + bias.astype(np.float64)
 
 
+def decoded_weights(codes, magnitudes, book, n, k, block_size):
+    """The weights [N, K] of MatMulBnb4; the first of two codes is in the upper bits of a byte."""
+    nibbles = np.stack([codes >> 4, codes & 15], axis=-1).reshape(-1)[:n * k]
+    blocks = np.arange(n * k) // block_size
+    return (book[nibbles] * magnitudes.astype(np.float64)[blocks]).reshape(n, k)
+
+
+def code_product(a, codes, magnitudes, *, N, K, block_size, quant_type, transB=1):  # noqa: N803
+    book = NORMAL_CODES if quant_type else FLOAT_CODES
+    weights = decoded_weights(codes, magnitudes, book, N, K, block_size)
+    return a.astype(np.float64) @ (weights.T if transB else weights)
+
+
+def embeddings(ids, segment_ids, words, positions, segments, gamma, beta, mask, *scales_and_zeros,
+               epsilon=1e-12):
+    tables = [real(table, scale, zero) if table is not None else None for table, scale, zero in zip(
+        (words, positions, segments, gamma, beta), scales_and_zeros[:5], scales_and_zeros[5:])]
+    total = tables[0][ids] + tables[1][:ids.shape[1]]
+    if segments is not None:
+        total = total + tables[2][segment_ids]
+    centred = total - total.mean(axis=-1, keepdims=True)
+    deviation = np.sqrt((centred ** 2).mean(axis=-1, keepdims=True) + np.float64(epsilon))
+    counts = np.zeros(len(ids), np.int32) if mask is None else (mask == 1).sum(axis=1)
+    return centred / deviation * tables[3] + tables[4], counts.astype(np.int32)
+
+
+# QLoRA (Dettmers and others, 2023), appendix E.
+NORMAL_CODES = np.array([
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+    -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725,
+    0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
+    0.7229568362236023, 1.0])
 FLOAT_CODES = np.array([0, 0.0625, 8, 12, 4, 6, 2, 3]) / 12
 FLOAT_CODES = np.concatenate([FLOAT_CODES, -FLOAT_CODES])
 

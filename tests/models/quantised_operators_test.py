@@ -199,6 +199,36 @@ def block_product(draw):
         zeros is not None)], **attributes)
 
 
+def code_product(draw):
+    n, k, block = draw.size(1, 20), draw.size(1, 60), draw.one_of(16, 32, 64)
+    kind, is_transposed = draw.one_of(np.float32, np.float32, np.float16), draw.one_of(0, 1)
+    attributes = {"N": n, "K": k, "block_size": block, "quant_type": draw.one_of(0, 1),
+                  "transB": is_transposed}
+    inputs = [draw.normal(draw.size(), k if is_transposed else n).astype(kind),
+              draw.integers(np.uint8, -(-n * k // 2)),
+              draw.scale(shape=-(-n * k // block)).astype(kind)]
+    # ONNX Runtime has kernels of float32.
+    return Case("MatMulBnb4", inputs, definitions.code_product(*inputs, **attributes),
+                kind == np.float32, constants=(1, 2), **attributes)
+
+
+def embeddings(draw):
+    batch, tokens, hidden = draw.size(1, 3), draw.size(), draw.size(2, 9)
+    dtype, rows = draw.one_of(*BYTES), [draw.size(2, 9), tokens + draw.size(0, 3), draw.size(1, 3)]
+    tables = [draw.integers(dtype, (count, hidden)) for count in rows]
+    ids, segment_ids = (draw.random.integers(0, count, (batch, tokens)).astype(np.int32)
+                        for count in (rows[0], rows[2]))
+    scales, zeros = [draw.scale() for _ in range(5)], [draw.integers(dtype) for _ in range(5)]
+    if draw.one_of(True, False):
+        segment_ids = tables[2] = scales[2] = zeros[2] = None
+    ends = draw.random.integers(0, tokens + 1, (batch, 1))
+    mask = draw.one_of(None, (np.arange(tokens) < ends).astype(np.int32))
+    inputs = [ids, segment_ids, *tables, draw.integers(dtype, hidden), draw.integers(dtype, hidden),
+              mask, *scales, *zeros]
+    return Case("QEmbedLayerNormalization", inputs,
+                definitions.embeddings(*inputs, epsilon=np.float32(0.001)), epsilon=0.001)
+
+
 def gathered_blocks(draw):
     bits, block = draw.one_of(2, 4, 8), draw.one_of(16, 32)
     rows, bytes_of_row = draw.size(1, 6), draw.size(1, 40)
@@ -282,6 +312,7 @@ GENERATORS = {
     "QLinearGlobalAveragePool": global_pool, "QGemm": gemm,
     "MatMulIntegerToFloat": integers_to_float, "DynamicQuantizeMatMul": dynamic_product,
     "MatMulInteger16": wide_product, "MatMulNBits": block_product,
+    "MatMulBnb4": code_product, "QEmbedLayerNormalization": embeddings,
     "GatherBlockQuantized": gathered_blocks, "QAttention": attention, "DynamicQuantizeLSTM": lstm,
 }
 

@@ -50,7 +50,8 @@ std::pmr::vector<double> convolution(const KernelCall& call, size_t weights, siz
                              view_of(call.inputs[weights].dims, filters)};
   const std::array outputs = {view_of(result_dims, sums)};
   run_conv({call.node, inputs, outputs, call.pool, call.scratch});
-  return is_moved ? elements_moved_last(sums, result_dims, call.scratch) : sums;
+  if (is_moved) sums = elements_moved_last(sums, result_dims, call.scratch);
+  return sums;
 }
 
 void infer_conv_integer(InferContext& context) {
