@@ -21,7 +21,9 @@ ZOO = ("chess", "squeezenet", "resnet50", "bert_mini")
 # The values of these ops' inputs decide the sizes of their outputs, which are therefore allocated
 # in the run.
 OF_UNKNOWN_SIZE = {"BlackmanWindow", "ConstantOfShape", "HammingWindow", "HannWindow",
-                   "MelWeightMatrix", "NonZero", "Range", "Unique"}
+                   "MelWeightMatrix", "NonMaxSuppression", "NonZero", "Range", "Unique"}
+# ONNX has no examples of these.
+WITHOUT_CASE = {"MaxRoiPool"}
 
 
 @pytest.fixture(scope="session")
@@ -209,7 +211,7 @@ def test_no_kernel_of_the_reference_allocates(count_all, bin_dir, tmp_path):
     # Not every case runs with only one input fed, but at least one case of each op does.
     counted = set().union(*(ops for ops, counts in zip(paths.values(), found)
                             if "total" in counts))
-    assert ours - counted == OF_UNKNOWN_SIZE
+    assert ours - counted == OF_UNKNOWN_SIZE | WITHOUT_CASE
 
 
 @pytest.mark.parametrize("threads", (1, 2))

@@ -76,8 +76,8 @@ WITHOUT_ROW = {
 RULINGS = {
     **{(op, "layout"): "sequence_lens: Optional tensor specifying lengths of the sequences in a batch."
        for op in ("RNN", "GRU", "LSTM")},
-    ("MaxUnpool", "output_shape"): "In ONNX's example, test_maxunpool_export_with_output_shape, indices are "
-                                   "those of the tensor without what output_shape adds.",
+    ("MaxUnpool", "output_shape"): "In ONNX's example, test_maxunpool_export_with_output_shape, "
+                                   "indices are those of the tensor without what it adds.",
     ("LRN", "size"): "max(0, c - floor((size - 1) / 2)) <= i <= min(C - 1, c + ceil((size - 1) / 2))",
 }
 

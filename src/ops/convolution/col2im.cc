@@ -42,8 +42,8 @@ std::optional<std::vector<Dim>> fold_sizes(const InferContext& context, size_t i
   if (!sizes) return std::nullopt;
   for (const Dim& size : *sizes) {
     if (size.is_known() && (size.value() < 1 || size.value() > most)) {
-      context.fail_input(index, "expected sizes from 1 to " + std::to_string(most) + ", found " +
-                                    text(*sizes));
+      context.fail_input(
+          index, "expected sizes from 1 to " + std::to_string(most) + ", found " + text(*sizes));
     }
   }
   return sizes;
@@ -84,8 +84,8 @@ void check_blocks(const InferContext& context, const Shape& input, std::span<con
       block_counts(fold_attributes(context.node(), image.size()), image, block);
   const Dim expected = product(shape_from(counts));
   if (can_be_equal({input[2]}, {expected})) return;
-  context.fail_input(0, "expected " + text(shape_from(counts)) + " blocks along the last axis, found " +
-                            text(input));
+  context.fail_input(0, "expected " + text(shape_from(counts)) +
+                            " blocks along the last axis, found " + text(input));
 }
 
 void infer_col2im(InferContext& context) {
@@ -218,7 +218,8 @@ void fold_channels(const KernelCall& call, bool is_bool) {
       }
       const auto target = output.subspan(static_cast<size_t>(channel) * elements, elements);
       for (size_t index = 0; index < elements; ++index) {
-        target[index] = is_bool ? static_cast<T>(sums[index] != 0 ? 1 : 0) : folded_element<T>(sums[index]);
+        target[index] =
+            is_bool ? static_cast<T>(sums[index] != 0 ? 1 : 0) : folded_element<T>(sums[index]);
       }
     }
   });

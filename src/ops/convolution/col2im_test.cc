@@ -20,8 +20,8 @@ TEST(Col2Im, AddsOverlappingBlocks) {
   // Blocks of 2 at 0, 1 and 2: first elements 1, 2, 3, second elements 4, 5, 6.
   EXPECT_THAT(folded_image(counted_tensor({1, 2, 3}), {4}, {2}), ElementsAre(1, 2 + 4, 3 + 5, 6));
   // Blocks of 1 x 5 at the rows of an image of 5 x 5, as in ONNX's example.
-  const Tensor rows = floats({1, 5, 5}, {1, 6, 11, 16, 21, 2, 7, 12, 17, 22, 3, 8, 13,
-                                         18, 23, 4, 9, 14, 19, 24, 5, 0, 15, 20, 25});
+  const Tensor rows = floats({1, 5, 5}, {1,  6,  11, 16, 21, 2,  7,  12, 17, 22, 3,  8, 13,
+                                         18, 23, 4,  9,  14, 19, 24, 5,  0,  15, 20, 25});
   EXPECT_THAT(folded_image(rows, {5, 5}, {1, 5}),
               ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
                           22, 23, 24, 25));
@@ -57,8 +57,8 @@ TEST(Col2Im, WrapsIntegersAndJoinsBools) {
   const Tensor large = ints({1, 2, 2}, {1, kLargest, 1, 5});
   EXPECT_THAT(integers(run_op("Col2Im", 18, {}, {large, ints({3}), ints({2})})[0]),
               ElementsAre(1, kSmallest, 5));
-  const Tensor small = Tensor::from<int8_t>(DataType::Int8, {1, 2, 2}, {std::array<int8_t, 4>{
-                                                                           1, 100, 100, -5}});
+  const Tensor small =
+      Tensor::from<int8_t>(DataType::Int8, {1, 2, 2}, {std::array<int8_t, 4>{1, 100, 100, -5}});
   EXPECT_THAT(run_op("Col2Im", 18, {}, {small, ints({3}), ints({2})})[0].as<int8_t>(),
               ElementsAre(1, -56, -5));
   const Tensor flags = bools({1, 2, 2}, {0, 1, 1, 0});
@@ -81,10 +81,9 @@ TEST(Col2Im, TakesEmptyInputsAndImagesWithoutABlock) {
 
 TEST(Col2Im, InfersSizesAsFarAsTheyAreKnown) {
   const Dim length = Dim::symbol("l");
-  const auto inferred = infer_op(
-      "Col2Im", 18, {},
-      {typed(DataType::Float32, Shape{Dim::symbol("n"), 12, length}),
-       followed({Dim::symbol("h"), 9}), followed({2, 3})});
+  const auto inferred = infer_op("Col2Im", 18, {},
+                                 {typed(DataType::Float32, Shape{Dim::symbol("n"), 12, length}),
+                                  followed({Dim::symbol("h"), 9}), followed({2, 3})});
   EXPECT_EQ(shape_text(inferred), "float32 nx2xhx9");
   const auto of_lists = infer_op("Col2Im", 18, {},
                                  {typed(DataType::Float32, std::nullopt),

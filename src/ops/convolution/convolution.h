@@ -1,5 +1,5 @@
-// Shared by Conv, ConvTranspose and DeformConv: inputs X [N, C, D1, ...], W and B, the attributes, and the
-// matrix product that implements both. window.h has the geometry.
+// Shared by Conv, ConvTranspose and DeformConv: inputs X [N, C, D1, ...], W and B, the attributes,
+// and the matrix product that implements both. window.h has the geometry.
 #pragma once
 
 #include <algorithm>

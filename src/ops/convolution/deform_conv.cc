@@ -1,6 +1,7 @@
-// DeformConv: a convolution whose taps are moved by offsets that an input gives, and may be weighted
-// by a mask, as in Zhu et al., "Deformable ConvNets v2", 2019. The columns of the matrix product are
-// interpolated block by block while the product reads them; conv.cc has the plain convolution.
+// DeformConv: a convolution whose taps are moved by offsets that an input gives, and may be
+// weighted by a mask, as in Zhu et al., "Deformable ConvNets v2", 2019. The columns of the matrix
+// product are interpolated block by block while the product reads them; conv.cc has the plain
+// convolution.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,15 +16,15 @@ namespace {
 enum DeformInput : size_t { kDeformX, kDeformW, kDeformOffset, kDeformB, kDeformMask };
 
 // fail()s unless offsets and mask have a number for each tap and each element of `output`.
-void check_offsets(const InferContext& context, const Shape& input,
-                   std::span<const int64_t> kernel, const Shape& output) {
+void check_offsets(const InferContext& context, const Shape& input, std::span<const int64_t> kernel,
+                   const Shape& output) {
   const int64_t groups = context.node().attributes.get_int("offset_group");
   if (groups < 1) {
     context.fail("expected an 'offset_group' of at least 1, found " + std::to_string(groups));
   }
   if (input[1].is_known() && input[1].value() % groups != 0) {
     context.fail_input(kDeformX, "expected channels in " + std::to_string(groups) +
-                                   " equal groups as 'offset_group' says, found " + text(input));
+                                     " equal groups as 'offset_group' says, found " + text(input));
   }
   Dim taps = groups;
   for (const int64_t length : kernel) taps = multiply(taps, length);
@@ -109,8 +110,8 @@ double interpolated_at(const T* channel, const Window& window, const SampledPlac
   double sum = 0;
   for (size_t plane = 0; plane < planes.count; ++plane) {
     for (size_t row = 0; row < rows.count; ++row) {
-      const T* line = channel + (planes.index[plane] * window[1].input + rows.index[row]) *
-                                    window[2].input;
+      const T* line =
+          channel + (planes.index[plane] * window[1].input + rows.index[row]) * window[2].input;
       const double weight = planes.weight[plane] * rows.weight[row];
       for (size_t column = 0; column < columns.count; ++column) {
         sum += weight * columns.weight[column] * to_double(line[columns.index[column]]);
@@ -142,7 +143,8 @@ TapOffsets<T> tap_offsets(const KernelCall& call, const DeformableConvolution& p
   for (size_t axis = problem.first_axis; axis < kMaxSpatialAxes; ++axis, next += outputs) {
     result.along[axis] = next;
   }
-  if (call.has_input(kDeformMask)) result.mask = call.inputs[kDeformMask].as<T>().data() + line * outputs;
+  if (call.has_input(kDeformMask))
+    result.mask = call.inputs[kDeformMask].as<T>().data() + line * outputs;
   return result;
 }
 
@@ -191,8 +193,7 @@ void convolve_deformed(const KernelCall& call) {
   T* output = call.outputs[0].as<T>().data();
   const auto read_weights = [&](int64_t which, int64_t row, int64_t begin, int64_t count,
                                 double* target) {
-    const T* source =
-        weights + (which % conv.groups * conv.group_outputs + row) * depth + begin;
+    const T* source = weights + (which % conv.groups * conv.group_outputs + row) * depth + begin;
     for (int64_t index = 0; index < count; ++index) target[index] = to_double(source[index]);
   };
   const auto read_inputs = [&](int64_t which, int64_t step, int64_t begin, int64_t count,

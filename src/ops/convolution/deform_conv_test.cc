@@ -75,22 +75,21 @@ TEST(DeformConv, HasGroupsOfChannelsAndOfOffsets) {
 
 TEST(DeformConv, HasOneAndThreeAxes) {
   const Tensor line = floats({1, 1, 3}, {1, 2, 4});
-  EXPECT_THAT(deformed({line, floats({1, 1, 2}, {1, 10}),
-                        floats({1, 2, 2}, {0, 0.5F, -1, 0})}),
+  EXPECT_THAT(deformed({line, floats({1, 1, 2}, {1, 10}), floats({1, 2, 2}, {0, 0.5F, -1, 0})}),
               ElementsAre(1 + 10, 3 + 40));
   // Element (z, y, x) is 4 z + 2 y + x; the tap moves to (0.5, 1, 0.25).
   const Tensor cube = floats({1, 1, 2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
-  EXPECT_THAT(deformed({cube, floats({1, 1, 1, 1, 1}, {1}),
-                        floats({1, 3, 1, 1, 1}, {0.5F, 1, 0.25F})},
-                       attributes_of({{"strides", list({2, 2, 2})}})),
-              ElementsAre(4.25F));
+  EXPECT_THAT(
+      deformed({cube, floats({1, 1, 1, 1, 1}, {1}), floats({1, 3, 1, 1, 1}, {0.5F, 1, 0.25F})},
+               attributes_of({{"strides", list({2, 2, 2})}})),
+      ElementsAre(4.25F));
 }
 
 TEST(DeformConv, HasAllFloatingTypes) {
   for (const int64_t type : kOnnxFloatTypes) {
-    const std::vector<Tensor> inputs = {
-        cast(slope_image(), type), cast(floats({1, 1, 2, 2}, {1, 2, 3, 4}), type),
-        cast(offsets_of({0.5F, 0, 0, 0, 0, 0, 0, 0}), type)};
+    const std::vector<Tensor> inputs = {cast(slope_image(), type),
+                                        cast(floats({1, 1, 2, 2}, {1, 2, 3, 4}), type),
+                                        cast(offsets_of({0.5F, 0, 0, 0, 0, 0, 0, 0}), type)};
     EXPECT_THAT(floats_of(run_op("DeformConv", 22, one_output(), inputs)[0]),
                 ElementsAre(1.5F + 2 + 9 + 16));
   }
@@ -98,10 +97,10 @@ TEST(DeformConv, HasAllFloatingTypes) {
 
 TEST(DeformConv, InfersSymbols) {
   const Dim height = Dim::symbol("h");
-  const auto inferred = infer_op("DeformConv", 19, attributes_of({{"pads", list({1, 1, 1, 1})}}),
-                                 {typed(DataType::Float32, Shape{1, 4, height, 8}),
-                                  typed(DataType::Float32, Shape{6, 4, 3, 3}),
-                                  typed(DataType::Float32, std::nullopt)});
+  const auto inferred = infer_op(
+      "DeformConv", 19, attributes_of({{"pads", list({1, 1, 1, 1})}}),
+      {typed(DataType::Float32, Shape{1, 4, height, 8}),
+       typed(DataType::Float32, Shape{6, 4, 3, 3}), typed(DataType::Float32, std::nullopt)});
   EXPECT_EQ(shape_text(inferred), "float32 1x6xhx8");
 }
 
@@ -113,9 +112,9 @@ TEST(DeformConv, RefusesWrongModels) {
   EXPECT_THAT(refused({slope_image(), kPowers, none}, {}), HasSubstr("expected shape [1x8x2x2]"));
   EXPECT_THAT(refused({slope_image(), kPowers, floats({1, 4, 1, 1}, {0, 0, 0, 0})}, one_output()),
               HasSubstr("expected shape [1x8x1x1]"));
-  EXPECT_THAT(refused({slope_image(), kPowers, none, Tensor(), floats({1, 1, 1, 1}, {1})},
-                      one_output()),
-              HasSubstr("expected shape [1x4x1x1]"));
+  EXPECT_THAT(
+      refused({slope_image(), kPowers, none, Tensor(), floats({1, 1, 1, 1}, {1})}, one_output()),
+      HasSubstr("expected shape [1x4x1x1]"));
   EXPECT_THAT(refused({slope_image(), kPowers, none, floats({1, 2})}, one_output()),
               HasSubstr("expected shape [1]"));
   Attributes attributes = one_output();
@@ -123,9 +122,9 @@ TEST(DeformConv, RefusesWrongModels) {
   EXPECT_THAT(refused({slope_image(), kPowers, none}, attributes), HasSubstr("2 equal groups"));
   attributes.set("offset_group", int64_t{0});
   EXPECT_THAT(refused({slope_image(), kPowers, none}, attributes), HasSubstr("found 0"));
-  EXPECT_THAT(refused({slope_image(), floats({1, 2, 2, 2}, std::vector<float>(8)), none},
-                      one_output()),
-              HasSubstr("weights over 1 / 1 channels"));
+  EXPECT_THAT(
+      refused({slope_image(), floats({1, 2, 2, 2}, std::vector<float>(8)), none}, one_output()),
+      HasSubstr("weights over 1 / 1 channels"));
 }
 
 }  // namespace

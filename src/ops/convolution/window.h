@@ -49,7 +49,8 @@ WindowAttributes read_window(const Node& node, std::span<const int64_t> kernel);
 AxisLengths read_lengths(const Node& node, std::string_view attribute, size_t length,
                          int64_t min_value, int64_t fallback);
 
-// The attribute auto_pad; NotSet for ops that have none. Throws InvalidModel if its value is unknown.
+// The attribute auto_pad; NotSet for ops that have none. Throws InvalidModel if its value is
+// unknown.
 AutoPad read_auto_pad(const Node& node);
 
 // Throws InvalidModel at `node` unless an input of `rank` axes has at least one spatial axis;

@@ -37,9 +37,9 @@ TEST(CenterCropPad, MovesAllTypes) {
 }
 
 TEST(CenterCropPad, InfersSymbols) {
-  const auto inferred =
-      infer_op("CenterCropPad", 18, attributes_of({{"axes", list({2})}}),
-               {typed(DataType::Float32, Shape{Dim::symbol("n"), 3, 9}), followed({Dim::symbol("w")})});
+  const auto inferred = infer_op(
+      "CenterCropPad", 18, attributes_of({{"axes", list({2})}}),
+      {typed(DataType::Float32, Shape{Dim::symbol("n"), 3, 9}), followed({Dim::symbol("w")})});
   EXPECT_EQ(shape_text(inferred), "float32 nx3xw");
 }
 

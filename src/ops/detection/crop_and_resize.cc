@@ -25,9 +25,9 @@ void infer_crop_and_resize(InferContext& context) {
   }
   const std::optional<int64_t> length = list_length(context, kCropSize);
   if (length && *length != 2) {
-    context.fail_input(kCropSize,
-                       "expected a height and a width, found " + std::to_string(*length) +
-                           (*length == 1 ? " number" : " numbers"));
+    context.fail_input(kCropSize, "expected a height and a width, found " +
+                                      std::to_string(*length) +
+                                      (*length == 1 ? " number" : " numbers"));
   }
   const auto sizes = dim_list(context, kCropSize);
   if (!sizes) {
@@ -56,16 +56,17 @@ CropPosition crop_position(Real low, Real high, int64_t index, int64_t count, in
                            bool is_nearest) {
   const Real last = static_cast<Real>(length - 1);
   const Real step = count > 1 ? (high - low) * last / static_cast<Real>(count - 1) : Real(0);
-  const Real position = count > 1 ? low * last + static_cast<Real>(index) * step
-                                  : Real(0.5) * (low + high) * last;
+  const Real position =
+      count > 1 ? low * last + static_cast<Real>(index) * step : Real(0.5) * (low + high) * last;
   if (!(position >= 0 && position <= last)) return {};
+  // `last` may be rounded up, if Real is float.
+  const auto bounded = std::min(static_cast<double>(position), static_cast<double>(length - 1));
   if (is_nearest) {
-    const auto nearest = static_cast<int64_t>(std::round(position));
+    const auto nearest = static_cast<int64_t>(std::round(bounded));
     return {nearest, nearest, 0};
   }
-  const auto whole = static_cast<int64_t>(position);
-  return {whole, std::min(whole + 1, length - 1),
-          static_cast<double>(position) - static_cast<double>(whole)};
+  const auto whole = static_cast<int64_t>(bounded);
+  return {whole, std::min(whole + 1, length - 1), bounded - static_cast<double>(whole)};
 }
 
 template <class T>
@@ -81,21 +82,21 @@ double interpolated(const T* plane, int64_t width, const CropPosition& row,
 }
 
 template <class T>
-void crop_region(const KernelCall& call, const RegionSizes& sizes, int64_t region,
-                 int64_t channel, std::span<const CropPosition> positions) {
+void crop_region(const KernelCall& call, const RegionSizes& sizes, int64_t region, int64_t channel,
+                 std::span<const CropPosition> positions) {
   const int64_t image = checked_image(call, region, integer_at(call.inputs[2], region));
   const std::span<const CropPosition> columns =
       positions.subspan(static_cast<size_t>(sizes.output_height));
   const T outside = from_double<T>(call.node.attributes.get_float("extrapolation_value"));
-  const T* plane = call.inputs[0].as<T>().data() +
-                   (image * sizes.channels + channel) * sizes.input_plane();
-  T* target = call.outputs[0].as<T>().data() +
-              (region * sizes.channels + channel) * sizes.output_plane();
+  const T* plane =
+      call.inputs[0].as<T>().data() + (image * sizes.channels + channel) * sizes.input_plane();
+  T* target =
+      call.outputs[0].as<T>().data() + (region * sizes.channels + channel) * sizes.output_plane();
   for (const CropPosition& row : positions.first(static_cast<size_t>(sizes.output_height))) {
     for (const CropPosition& column : columns) {
       const bool is_outside = row.low < 0 || column.low < 0;
-      *target++ = is_outside ? outside
-                             : from_double<T>(interpolated(plane, sizes.width, row, column));
+      *target++ =
+          is_outside ? outside : from_double<T>(interpolated(plane, sizes.width, row, column));
     }
   }
 }
@@ -109,12 +110,12 @@ void find_positions(const KernelCall& call, const RegionSizes& sizes, int64_t re
   const bool is_nearest = call.node.attributes.get_string("mode") == "nearest";
   const auto number = [&](int64_t index) { return static_cast<Real>(box[index]); };
   for (int64_t row = 0; row < sizes.output_height; ++row) {
-    positions[static_cast<size_t>(row)] = crop_position(
-        number(0), number(2), row, sizes.output_height, sizes.height, is_nearest);
+    positions[static_cast<size_t>(row)] =
+        crop_position(number(0), number(2), row, sizes.output_height, sizes.height, is_nearest);
   }
   for (int64_t column = 0; column < sizes.output_width; ++column) {
-    positions[static_cast<size_t>(sizes.output_height + column)] = crop_position(
-        number(1), number(3), column, sizes.output_width, sizes.width, is_nearest);
+    positions[static_cast<size_t>(sizes.output_height + column)] =
+        crop_position(number(1), number(3), column, sizes.output_width, sizes.width, is_nearest);
   }
 }
 

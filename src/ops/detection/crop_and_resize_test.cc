@@ -11,9 +11,9 @@ const Tensor kCropped = floats({1, 1, 3, 3}, {0, 1, 2, 10, 11, 12, 20, 21, 22});
 
 std::vector<float> cropped(const std::vector<float>& region, std::vector<int32_t> size,
                            Attributes attributes = {}) {
-  return values(run_microsoft_op("CropAndResize", std::move(attributes),
-                                 {kCropped, floats({1, 4}, region), small_ints({0}),
-                                  small_ints(std::move(size))}));
+  return values(run_microsoft_op(
+      "CropAndResize", std::move(attributes),
+      {kCropped, floats({1, 4}, region), small_ints({0}), small_ints(std::move(size))}));
 }
 
 TEST(CropAndResize, InterpolatesFractionsOfTheImage) {
@@ -41,10 +41,10 @@ TEST(CropAndResize, ExtrapolatesOutside) {
 
 TEST(CropAndResize, HasAllFloatingTypes) {
   for (const int64_t type : kOnnxFloatTypes) {
-    const Tensor found = run_microsoft_op(
-        "CropAndResize", {},
-        {cast(kCropped, type), cast(floats({1, 4}, {0, 0, 1, 1}), type), small_ints({0}),
-         small_ints({2, 2})});
+    const Tensor found =
+        run_microsoft_op("CropAndResize", {},
+                         {cast(kCropped, type), cast(floats({1, 4}, {0, 0, 1, 1}), type),
+                          small_ints({0}), small_ints({2, 2})});
     EXPECT_THAT(floats_of(found), ElementsAre(0, 2, 20, 22));
   }
 }

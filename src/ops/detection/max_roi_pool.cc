@@ -78,10 +78,10 @@ void pool_region(const KernelCall& call, const RegionSizes& sizes, int64_t regio
   const PooledAxis<Real> horizontal(number(1), number(3), scale, sizes.output_width, sizes.width);
   const int64_t image =
       checked_image(call, region, from_double<int64_t>(static_cast<double>(number(0))));
-  const T* plane = call.inputs[0].as<T>().data() +
-                   (image * sizes.channels + channel) * sizes.input_plane();
-  T* target = call.outputs[0].as<T>().data() +
-              (region * sizes.channels + channel) * sizes.output_plane();
+  const T* plane =
+      call.inputs[0].as<T>().data() + (image * sizes.channels + channel) * sizes.input_plane();
+  T* target =
+      call.outputs[0].as<T>().data() + (region * sizes.channels + channel) * sizes.output_plane();
   for (int64_t row = 0; row < sizes.output_height; ++row) {
     const BinRange rows = vertical.at(row);
     for (int64_t column = 0; column < sizes.output_width; ++column) {

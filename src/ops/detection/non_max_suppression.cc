@@ -272,8 +272,8 @@ class BoxSelection {
 void check_one_number(const InferContext& context, size_t index) {
   const Shape* shape = context.has_input(index) ? context.shape(index) : nullptr;
   if (shape == nullptr) return;
-  const bool is_single = std::ranges::all_of(
-      *shape, [](const Dim& dim) { return !dim.is_known() || dim == Dim(1); });
+  const bool is_single =
+      std::ranges::all_of(*shape, [](const Dim& dim) { return !dim.is_known() || dim == Dim(1); });
   if (!is_single) {
     context.fail_input(index, "expected one number, found shape " + text(*shape));
   }
@@ -290,8 +290,7 @@ void check_boxes_and_scores(const InferContext& context) {
   }
   if (scores == nullptr) return;
   if (scores->size() != 3) {
-    context.fail_input(kScores,
-                       "expected shape batches x classes x boxes, found " + text(*scores));
+    context.fail_input(kScores, "expected shape batches x classes x boxes, found " + text(*scores));
   }
   if ((*scores)[2].is_known() && (*scores)[2].value() > kMostBoxes) {
     context.fail_unsupported("expected at most 2^32 boxes, found " + (*scores)[2].text());
@@ -374,8 +373,8 @@ void run_non_max_suppression(const KernelCall& call) {
   parallel_for_in_slots(call.pool, pairs, 1, [&](int64_t slot, int64_t begin, int64_t end) {
     for (int64_t pair = begin; pair < end; ++pair) {
       int64_t* target = boxes.data() + pair * limit;
-      counts[static_cast<size_t>(pair)] = selections[static_cast<size_t>(slot)].select(
-          pair, [&](int64_t box) { *target++ = box; });
+      counts[static_cast<size_t>(pair)] =
+          selections[static_cast<size_t>(slot)].select(pair, [&](int64_t box) { *target++ = box; });
     }
   });
   const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
@@ -395,21 +394,21 @@ void run_non_max_suppression(const KernelCall& call) {
 }  // namespace
 
 std::vector<Op> non_max_suppression_ops() {
-  return {{.name = "NonMaxSuppression",
-           .versions = {10, 11},
-           .inputs = {{"boxes", "tensor(float)"},
-                      {"scores", "tensor(float)"},
-                      {"max_output_boxes_per_class", "tensor(int64)", Arity::Optional},
-                      {"iou_threshold", "tensor(float)", Arity::Optional},
-                      {"score_threshold", "tensor(float)", Arity::Optional}},
-           .outputs = {{"selected_indices", "tensor(int64)"}},
-           .type_variables = {{"tensor(float)", {DataType::Float32}},
-                              {"tensor(int64)", kInt64Type}},
-           .attributes = {{"center_point_box", AttributeKind::Int, int64_t{0}}},
-           .traits = kSizedByData,
-           .infer = infer_non_max_suppression,
-           .flops = no_flops,
-           .kernel = run_non_max_suppression}};
+  return {
+      {.name = "NonMaxSuppression",
+       .versions = {10, 11},
+       .inputs = {{"boxes", "tensor(float)"},
+                  {"scores", "tensor(float)"},
+                  {"max_output_boxes_per_class", "tensor(int64)", Arity::Optional},
+                  {"iou_threshold", "tensor(float)", Arity::Optional},
+                  {"score_threshold", "tensor(float)", Arity::Optional}},
+       .outputs = {{"selected_indices", "tensor(int64)"}},
+       .type_variables = {{"tensor(float)", {DataType::Float32}}, {"tensor(int64)", kInt64Type}},
+       .attributes = {{"center_point_box", AttributeKind::Int, int64_t{0}}},
+       .traits = kSizedByData,
+       .infer = infer_non_max_suppression,
+       .flops = no_flops,
+       .kernel = run_non_max_suppression}};
 }
 
 }  // namespace tessera::ops

@@ -60,8 +60,7 @@ TEST(NonMaxSuppression, TakesCornersInAnyOrderAndCentres) {
   const Tensor corners = floats({1, 3, 4}, {1, 1, 0, 0, 0, 0.1F, 1, 1.1F, 1, 11, 0, 10});
   const Tensor scores = floats({1, 1, 3}, {0.9F, 0.8F, 0.7F});
   EXPECT_THAT(selected_boxes(suppression(corners, scores, 3, 0.5F)), ElementsAre(0, 2));
-  const Tensor centres =
-      floats({1, 3, 4}, {0.5F, 0.5F, 1, 1, 0.5F, 0.6F, 1, 1, 0.5F, 10.5F, 1, 1});
+  const Tensor centres = floats({1, 3, 4}, {0.5F, 0.5F, 1, 1, 0.5F, 0.6F, 1, 1, 0.5F, 10.5F, 1, 1});
   EXPECT_THAT(selected_boxes(suppression(centres, scores, 3, 0.5F), 1), ElementsAre(0, 2));
 }
 
@@ -131,9 +130,9 @@ TEST(NonMaxSuppression, GivesNothingWithoutAPositiveLimit) {
   EXPECT_THAT(selected({kExampleBoxes, kExampleScores}), IsEmpty());
   EXPECT_THAT(selected(suppression(kExampleBoxes, kExampleScores, 0, 0.5F)), IsEmpty());
   EXPECT_THAT(selected(suppression(kExampleBoxes, kExampleScores, kSmallest, 0.5F)), IsEmpty());
-  const auto inferred = infer_op("NonMaxSuppression", 10, {},
-                                 {typed(DataType::Float32, std::nullopt),
-                                  typed(DataType::Float32, std::nullopt)});
+  const auto inferred =
+      infer_op("NonMaxSuppression", 10, {},
+               {typed(DataType::Float32, std::nullopt), typed(DataType::Float32, std::nullopt)});
   EXPECT_EQ(*inferred[0].type.shape, (Shape{0, 3}));
 }
 
@@ -144,10 +143,9 @@ TEST(NonMaxSuppression, TakesEmptyInputs) {
 }
 
 TEST(NonMaxSuppression, HasAnUnknownNumberOfResultsUntilAllInputsAreKnown) {
-  const auto inferred =
-      infer_op("NonMaxSuppression", 11, {},
-               {typed(DataType::Float32, Shape{Dim::symbol("n"), 6, 4}), known(kExampleScores),
-                known(ints({1}, {3}))});
+  const auto inferred = infer_op("NonMaxSuppression", 11, {},
+                                 {typed(DataType::Float32, Shape{Dim::symbol("n"), 6, 4}),
+                                  known(kExampleScores), known(ints({1}, {3}))});
   ASSERT_EQ(inferred[0].type.shape->size(), 2U);
   EXPECT_FALSE((*inferred[0].type.shape)[0].is_known());
   EXPECT_EQ((*inferred[0].type.shape)[1], Dim(3));

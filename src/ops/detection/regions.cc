@@ -13,8 +13,8 @@ void infer_regions(InferContext& context, int64_t numbers, const Dim& height, co
     context.fail_input(0, "expected batch x channels x height x width, found " + text(*input));
   }
   const Shape* regions = context.shape(1);
-  if (regions != nullptr && (regions->size() != 2 ||
-                             !can_be_equal({(*regions)[1]}, {Dim(numbers)}))) {
+  if (regions != nullptr &&
+      (regions->size() != 2 || !can_be_equal({(*regions)[1]}, {Dim(numbers)}))) {
     context.fail_input(1, "expected regions of " + std::to_string(numbers) +
                               " numbers each, found shape " + text(*regions));
   }

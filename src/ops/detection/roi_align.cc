@@ -214,8 +214,7 @@ void align_row(const KernelCall& call, const Alignment& alignment, const RegionS
   samples.count = static_cast<double>(vertical.samples) * static_cast<double>(horizontal.samples);
   samples.rows = rows.first(static_cast<size_t>(find_samples(vertical, row, rows)));
   for (int64_t column = 0; column < sizes.output_width; ++column) {
-    samples.columns =
-        columns.first(static_cast<size_t>(find_samples(horizontal, column, columns)));
+    samples.columns = columns.first(static_cast<size_t>(find_samples(horizontal, column, columns)));
     for (int64_t channel = 0; channel < sizes.channels; ++channel) {
       const T* plane = source + channel * sizes.input_plane();
       const double value = alignment.is_max ? sampled_maximum(plane, sizes.width, samples)
@@ -230,15 +229,14 @@ void run_roi_align(const KernelCall& call) {
   const Alignment alignment = alignment_of(call.node);
   const RegionSizes sizes = region_sizes(call);
   const int64_t rows = sizes.regions * sizes.output_height;
-  const int64_t most =
-      most_inside(alignment, sizes.height) + most_inside(alignment, sizes.width);
-  std::pmr::vector<AxisSample> memory(
-      static_cast<size_t>(slot_count(call.pool, rows, 1) * most), &call.scratch);
+  const int64_t most = most_inside(alignment, sizes.height) + most_inside(alignment, sizes.width);
+  std::pmr::vector<AxisSample> memory(static_cast<size_t>(slot_count(call.pool, rows, 1) * most),
+                                      &call.scratch);
   visit_floating(call.inputs[0].type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     parallel_for_in_slots(call.pool, rows, 1, [&](int64_t slot, int64_t begin, int64_t end) {
-      const std::span<AxisSample> own = std::span(memory).subspan(
-          static_cast<size_t>(slot * most), static_cast<size_t>(most));
+      const std::span<AxisSample> own =
+          std::span(memory).subspan(static_cast<size_t>(slot * most), static_cast<size_t>(most));
       for (int64_t row = begin; row < end; ++row) {
         align_row<T>(call, alignment, sizes, row / sizes.output_height, row % sizes.output_height,
                      own);

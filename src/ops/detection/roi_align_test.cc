@@ -72,19 +72,16 @@ TEST(RoiAlign, ScalesRegionsAndTakesThemFromTheirImages) {
 TEST(RoiAlign, EnlargesSmallRegionsOnlyWithoutTheShift) {
   // A region without an extent: before version 16 it becomes one pixel, from 1 to 2.
   const std::vector<Tensor> inputs = {slope(), floats({1, 4}, {1, 1, 1, 1}), ints({0})};
-  EXPECT_THAT(values(run_op("RoiAlign", 10, alignment("avg", 0, 1), inputs)[0]),
-              ElementsAre(7.5F));
+  EXPECT_THAT(values(run_op("RoiAlign", 10, alignment("avg", 0, 1), inputs)[0]), ElementsAre(7.5F));
   // With the shift it has no samples, if their number is that of pixels, or all at one place.
   EXPECT_THAT(values(run_op("RoiAlign", 16, alignment("avg", 0, 1), inputs)[0]), ElementsAre(0));
-  EXPECT_THAT(values(run_op("RoiAlign", 16, alignment("avg", 2, 1), inputs)[0]),
-              ElementsAre(2.5F));
+  EXPECT_THAT(values(run_op("RoiAlign", 16, alignment("avg", 2, 1), inputs)[0]), ElementsAre(2.5F));
 }
 
 TEST(RoiAlign, HasAllFloatingTypes) {
   for (const int64_t type : kOnnxFloatTypes) {
-    const std::vector<Tensor> inputs = {cast(slope(), type),
-                                        cast(floats({1, 4}, {0.5F, 0.5F, 2.5F, 2.5F}), type),
-                                        ints({0})};
+    const std::vector<Tensor> inputs = {
+        cast(slope(), type), cast(floats({1, 4}, {0.5F, 0.5F, 2.5F, 2.5F}), type), ints({0})};
     EXPECT_THAT(floats_of(run_op("RoiAlign", 22, alignment("avg", 1, 2), inputs)[0]),
                 ElementsAre(2.5F, 3.5F, 6.5F, 7.5F));
   }
@@ -93,8 +90,9 @@ TEST(RoiAlign, HasAllFloatingTypes) {
 TEST(RoiAlign, EndsForHugeAndUnorderedRegions) {
   for (const float far : {1e6F, 1e20F, kInfinity, kNan}) {
     for (const int64_t samples : {0, 3}) {
-      const std::vector<Tensor> inputs = {slope(), floats({2, 4}, {-far, -far, far, far,  //
-                                                                   far, far, -far, -far}),
+      const std::vector<Tensor> inputs = {slope(),
+                                          floats({2, 4}, {-far, -far, far, far,  //
+                                                          far, far, -far, -far}),
                                           ints({0, 0})};
       EXPECT_EQ(run_op("RoiAlign", 16, alignment("avg", samples, 2), inputs)[0].elements(), 8);
       EXPECT_EQ(run_op("RoiAlign", 10, alignment("max", samples, 2), inputs)[0].elements(), 8);

@@ -36,8 +36,8 @@ Shape unpooled_shape(const InferContext& context, const Shape& input) {
   Shape shape = {input[0], input[1]};
   for (size_t axis = 0; axis < axes; ++axis) {
     // A single sum, so that a symbol stays unchanged if the rest is zero.
-    const int64_t rest = window.kernel[axis] - window.strides[axis] - window.pads[axis] -
-                         window.pads[axis + axes];
+    const int64_t rest =
+        window.kernel[axis] - window.strides[axis] - window.pads[axis] - window.pads[axis + axes];
     const Dim length = add(multiply(input[axis + 2], window.strides[axis]), rest);
     if (length.is_known() && length.value() < 0) {
       context.fail("expected padding that leaves an output along spatial axis " +

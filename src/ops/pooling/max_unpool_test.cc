@@ -18,10 +18,9 @@ TEST(MaxUnpool, PutsElementsBackAmongZeros) {
 
 // As in ONNX's example with output_shape.
 TEST(MaxUnpool, IndicesBelongToTheTensorThatTheWindowImplies) {
-  const auto outputs =
-      run_op("MaxUnpool", 11, unpooling({2, 2}, {2, 2}),
-             {floats({1, 1, 2, 2}, {1, 2, 3, 4}), ints({1, 1, 2, 2}, {5, 7, 13, 15}),
-              ints({1, 1, 5, 5})});
+  const auto outputs = run_op(
+      "MaxUnpool", 11, unpooling({2, 2}, {2, 2}),
+      {floats({1, 1, 2, 2}, {1, 2, 3, 4}), ints({1, 1, 2, 2}, {5, 7, 13, 15}), ints({1, 1, 5, 5})});
   EXPECT_THAT(values(outputs[0]), ElementsAre(0, 0, 0, 0, 0,  //
                                               0, 1, 0, 2, 0,  //
                                               0, 0, 0, 0, 0,  //
@@ -53,9 +52,9 @@ TEST(MaxUnpool, HasAllFloatingTypes) {
 
 TEST(MaxUnpool, InfersSymbols) {
   const Dim height = Dim::symbol("h");
-  const auto inferred = infer_op("MaxUnpool", 11, unpooling({2, 2}, {2, 2}),
-                                 {typed(DataType::Float32, Shape{1, 8, height, 3}),
-                                  typed(DataType::Int64, std::nullopt)});
+  const auto inferred = infer_op(
+      "MaxUnpool", 11, unpooling({2, 2}, {2, 2}),
+      {typed(DataType::Float32, Shape{1, 8, height, 3}), typed(DataType::Int64, std::nullopt)});
   EXPECT_EQ(shape_text(inferred), "float32 1x8x(h*2)x6");
   const auto given = infer_op("MaxUnpool", 11, unpooling({2, 2}, {2, 2}),
                               {typed(DataType::Float32, Shape{1, 8, height, 3}),

@@ -46,12 +46,12 @@ TEST(AffineGrid, HasAllFloatingTypes) {
 }
 
 TEST(AffineGrid, InfersSizesAsFarAsTheyAreKnown) {
-  const auto inferred = infer_op(
-      "AffineGrid", 20, {},
-      {typed(DataType::Float32, Shape{Dim::symbol("n"), 2, 3}), followed({4, 3, Dim::symbol("h"), 5})});
+  const auto inferred = infer_op("AffineGrid", 20, {},
+                                 {typed(DataType::Float32, Shape{Dim::symbol("n"), 2, 3}),
+                                  followed({4, 3, Dim::symbol("h"), 5})});
   EXPECT_EQ(shape_text(inferred), "float32 4xhx5x2");
-  const auto of_unknown = infer_op("AffineGrid", 20, {},
-                                   {typed(DataType::Float32, std::nullopt), unknown_list(5)});
+  const auto of_unknown =
+      infer_op("AffineGrid", 20, {}, {typed(DataType::Float32, std::nullopt), unknown_list(5)});
   ASSERT_EQ(of_unknown[0].type.shape->size(), 5U);
   EXPECT_EQ(of_unknown[0].type.shape->back(), Dim(3));
   const auto of_matrices =

@@ -30,15 +30,13 @@ enum class GridPadding : uint8_t { Zeros, Border, Reflection };
 template <class Enum>
 using EnumNames = std::array<std::pair<std::string_view, Enum>, 3>;
 
-constexpr EnumNames<GridMode> kGridModes = {{{"linear", GridMode::Linear},
-                                         {"nearest", GridMode::Nearest},
-                                         {"cubic", GridMode::Cubic}}};
-constexpr EnumNames<GridMode> kPlaneGridModes = {{{"bilinear", GridMode::Linear},
-                                              {"nearest", GridMode::Nearest},
-                                              {"bicubic", GridMode::Cubic}}};
+constexpr EnumNames<GridMode> kGridModes = {
+    {{"linear", GridMode::Linear}, {"nearest", GridMode::Nearest}, {"cubic", GridMode::Cubic}}};
+constexpr EnumNames<GridMode> kPlaneGridModes = {
+    {{"bilinear", GridMode::Linear}, {"nearest", GridMode::Nearest}, {"bicubic", GridMode::Cubic}}};
 constexpr EnumNames<GridPadding> kGridPaddings = {{{"zeros", GridPadding::Zeros},
-                                               {"border", GridPadding::Border},
-                                               {"reflection", GridPadding::Reflection}}};
+                                                   {"border", GridPadding::Border},
+                                                   {"reflection", GridPadding::Reflection}}};
 
 template <class Enum>
 Enum read_name(const Node& node, const char* attribute, const EnumNames<Enum>& names) {
@@ -49,9 +47,9 @@ Enum read_name(const Node& node, const char* attribute, const EnumNames<Enum>& n
   for (const auto& [name, value] : names) {
     known += (known.empty() ? "'" : ", '") + std::string(name) + "'";
   }
-  throw Error(ErrorKind::InvalidModel, location_of(node),
-              std::string("expected ") + attribute + " to be one of " + known + ", found '" +
-                  given + "'");
+  throw Error(
+      ErrorKind::InvalidModel, location_of(node),
+      std::string("expected ") + attribute + " to be one of " + known + ", found '" + given + "'");
 }
 
 struct Sampling {
@@ -71,11 +69,11 @@ Sampling sampling_of(const Node& node) {
 
 void check_sampled(const InferContext& context, const Sampling& sampling, const Shape& input) {
   check_spatial_rank(context.node(), input.size());
-  const bool is_empty = std::any_of(input.begin() + 2, input.end(),
-                                    [](const Dim& dim) { return dim == Dim(0); });
+  const bool is_empty =
+      std::any_of(input.begin() + 2, input.end(), [](const Dim& dim) { return dim == Dim(0); });
   if (is_empty && sampling.padding != GridPadding::Zeros) {
-    context.fail_input(0, "expected elements along each spatial axis for this padding_mode, found " +
-                              text(input));
+    context.fail_input(
+        0, "expected elements along each spatial axis for this padding_mode, found " + text(input));
   }
 }
 
@@ -313,20 +311,20 @@ template <class T, class Value>
 void store_points(const KernelCall& call, const GridProblem& problem, const Value& value) {
   const T* input = call.inputs[0].as<T>().data();
   T* output = call.outputs[0].as<T>().data();
-  for_each_block(call, problem, [&](int64_t batch, int64_t first, int64_t count,
-                                    const PointBlock& block) {
-    for (int64_t channel = batch * problem.channels; channel < (batch + 1) * problem.channels;
-         ++channel) {
-      const T* plane = input + channel * problem.plane;
-      T* target = output + channel * problem.points + first;
-      size_t tap = 0;
-      for (int64_t point = 0; point < count; ++point) {
-        const size_t end = block.ends[static_cast<size_t>(point)];
-        target[point] = value(plane, block.taps, tap, end);
-        tap = end;
-      }
-    }
-  });
+  for_each_block(call, problem,
+                 [&](int64_t batch, int64_t first, int64_t count, const PointBlock& block) {
+                   for (int64_t channel = batch * problem.channels;
+                        channel < (batch + 1) * problem.channels; ++channel) {
+                     const T* plane = input + channel * problem.plane;
+                     T* target = output + channel * problem.points + first;
+                     size_t tap = 0;
+                     for (int64_t point = 0; point < count; ++point) {
+                       const size_t end = block.ends[static_cast<size_t>(point)];
+                       target[point] = value(plane, block.taps, tap, end);
+                       tap = end;
+                     }
+                   }
+                 });
 }
 
 void run_grid_sample(const KernelCall& call) {
@@ -375,8 +373,7 @@ std::vector<Op> grid_sample_ops() {
   Op op = grid_sample_op();
   op.versions = {16, kFirstAnyRankVersion, 22};
   op.type_variables = {{"T1", kAllTypesAndStrings}, {"T2", kFloatTypes}};
-  op.attributes.push_back(
-      {"mode", AttributeKind::String, "bilinear", 1, kFirstAnyRankVersion - 1});
+  op.attributes.push_back({"mode", AttributeKind::String, "bilinear", 1, kFirstAnyRankVersion - 1});
   op.attributes.push_back({"mode", AttributeKind::String, "linear", kFirstAnyRankVersion});
   Op earlier = grid_sample_op();
   earlier.domain = kMicrosoftDomain;

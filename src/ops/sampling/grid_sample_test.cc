@@ -22,14 +22,14 @@ Attributes sampling(const std::string& mode, const std::string& padding, int64_t
 
 std::vector<float> along_line(const std::string& mode, const std::string& padding,
                               const std::vector<float>& positions) {
-  return values(run_op("GridSample", 22, sampling(mode, padding), {kLine, line_grid(positions)})[0]);
+  return values(
+      run_op("GridSample", 22, sampling(mode, padding), {kLine, line_grid(positions)})[0]);
 }
 
 TEST(GridSample, InterpolatesBetweenElements) {
   EXPECT_THAT(along_line("linear", "zeros", {0, 0.5F, 2.25F, 3}), ElementsAre(10, 15, 50, 80));
   // Weights of the cubic kernel halfway: -3/32, 19/32, 19/32, -3/32.
-  EXPECT_THAT(along_line("cubic", "zeros", {1, 1.5F}),
-              ElementsAre(20, (19 * 60 - 3 * 90) / 32.0F));
+  EXPECT_THAT(along_line("cubic", "zeros", {1, 1.5F}), ElementsAre(20, (19 * 60 - 3 * 90) / 32.0F));
 }
 
 TEST(GridSample, RoundsTiesToTheEvenIndex) {
@@ -56,8 +56,9 @@ TEST(GridSample, PadsWithZerosBordersAndReflections) {
 
 TEST(GridSample, AlignsCorners) {
   const Tensor grid = floats({1, 5, 1}, {-1, -0.5F, 0, 1, 5.0F / 3});
-  EXPECT_THAT(values(run_op("GridSample", 20, sampling("linear", "reflection", 1), {kLine, grid})[0]),
-              Pointwise(FloatNear(1e-4F), std::vector<float>{10, 17.5F, 30, 80, 40}));
+  EXPECT_THAT(
+      values(run_op("GridSample", 20, sampling("linear", "reflection", 1), {kLine, grid})[0]),
+      Pointwise(FloatNear(1e-4F), std::vector<float>{10, 17.5F, 30, 80, 40}));
   // One element has no extent to reflect in.
   const Tensor alone = floats({1, 1, 1}, {7});
   for (const char* padding : {"border", "reflection"}) {
@@ -133,9 +134,9 @@ TEST(GridSample, OfDomainComMicrosoftIsThatOfVersion16) {
   const Tensor plane = floats({1, 1, 1, 4}, {10, 20, 40, 80});
   const Tensor grid = floats({1, 1, 1, 2}, {0, 0});
   EXPECT_THAT(values(run_microsoft_op("GridSample", {}, {plane, grid})), ElementsAre(30));
-  EXPECT_THAT(values(run_microsoft_op("GridSample", attributes_of({{"mode", "bicubic"}}),
-                                      {plane, grid})),
-              ElementsAre((19 * 60 - 3 * 90) / 32.0F));
+  EXPECT_THAT(
+      values(run_microsoft_op("GridSample", attributes_of({{"mode", "bicubic"}}), {plane, grid})),
+      ElementsAre((19 * 60 - 3 * 90) / 32.0F));
 }
 
 TEST(GridSample, TakesEmptyInputs) {
@@ -146,10 +147,9 @@ TEST(GridSample, TakesEmptyInputs) {
 
 TEST(GridSample, InfersSymbols) {
   const Dim batch = Dim::symbol("n");
-  const auto inferred =
-      infer_op("GridSample", 16, {},
-               {typed(DataType::Float16, Shape{batch, 3, 8, 8}),
-                typed(DataType::Float32, Shape{batch, Dim::symbol("h"), 5, 2})});
+  const auto inferred = infer_op("GridSample", 16, {},
+                                 {typed(DataType::Float16, Shape{batch, 3, 8, 8}),
+                                  typed(DataType::Float32, Shape{batch, Dim::symbol("h"), 5, 2})});
   EXPECT_EQ(shape_text(inferred), "float16 nx3xhx5");
 }
 
