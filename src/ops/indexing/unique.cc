@@ -66,6 +66,39 @@ struct UniqueGroups {
   std::pmr::vector<int64_t> first_of_slice;  // of each slice, the first slice of its group
 };
 
+// Puts the next slice in ascending order into its group.
+template <class IsEqual>
+void add_to_groups(UniqueGroups& groups, int64_t slice, const IsEqual& is_equal) {
+  if (groups.firsts.empty() || !is_equal(groups.firsts.back(), slice)) {
+    groups.firsts.push_back(slice);
+  }
+  groups.first_of_slice[static_cast<size_t>(slice)] = groups.firsts.back();
+}
+
+// Slices of one element: sorted together with their elements, which avoids a cache miss for each
+// comparison.
+template <class T>
+void group_elements(const T* data, UniqueGroups& groups) {
+  struct Element {
+    T value;
+    int64_t slice;
+  };
+  std::pmr::vector<Element> order(groups.first_of_slice.size(),
+                                  groups.first_of_slice.get_allocator().resource());
+  for (size_t slice = 0; slice < order.size(); ++slice) {
+    order[slice] = {data[slice], static_cast<int64_t>(slice)};
+  }
+  std::sort(order.begin(), order.end(), [](const Element& left, const Element& right) {
+    const int compared = compare_elements(left.value, right.value);
+    return compared != 0 ? compared < 0 : left.slice < right.slice;
+  });
+  for (const Element& element : order) {
+    add_to_groups(groups, element.slice, [&](int64_t left, int64_t right) {
+      return compare_elements(data[left], data[right]) == 0;
+    });
+  }
+}
+
 template <class T>
 void group_slices(const T* data, const UniqueSlices& slices, UniqueGroups& groups) {
   std::pmr::vector<int64_t> order(groups.first_of_slice.size(), 0,
@@ -76,10 +109,9 @@ void group_slices(const T* data, const UniqueSlices& slices, UniqueGroups& group
     return compared != 0 ? compared < 0 : left < right;
   });
   for (const int64_t slice : order) {
-    if (groups.firsts.empty() || compare_slices(data, slices, groups.firsts.back(), slice) != 0) {
-      groups.firsts.push_back(slice);
-    }
-    groups.first_of_slice[static_cast<size_t>(slice)] = groups.firsts.back();
+    add_to_groups(groups, slice, [&](int64_t left, int64_t right) {
+      return compare_slices(data, slices, left, right) == 0;
+    });
   }
 }
 
@@ -90,7 +122,11 @@ UniqueGroups unique_groups(DataType type, const void* data, const UniqueSlices& 
                          std::pmr::vector<int64_t>(static_cast<size_t>(slices.count), 0, memory)};
   const auto group = [&](auto tag) {
     using T = typename decltype(tag)::type;
-    group_slices(static_cast<const T*>(data), slices, groups);
+    if (slices.outer_count == 1 && slices.inner_count == 1) {
+      group_elements(static_cast<const T*>(data), groups);
+    } else {
+      group_slices(static_cast<const T*>(data), slices, groups);
+    }
   };
   if (type == DataType::Bool) {
     group(TypeTag<uint8_t>{});
