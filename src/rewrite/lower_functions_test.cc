@@ -49,8 +49,9 @@ class LowerFunctions : public PassTest {
       }
       Shape shape = shape_from(tensor.dims());
       // Batch and positions are open, and equal in all inputs that have equal ones.
-      for (size_t axis = 0; has_open_sizes && axis < shape.size() && axis < 2; ++axis) {
-        shape[axis] = Dim::symbol("n" + std::to_string(shape[axis].value()));
+      for (size_t axis = 0; has_open_sizes && axis < shape.size(); ++axis) {
+        const bool is_open = axis == 0 || axis == (shape.size() == 4 ? 2 : 1);
+        if (is_open) shape[axis] = Dim::symbol("n" + std::to_string(shape[axis].value()));
       }
       node.inputs.push_back(add(graph, "i" + std::to_string(index),
                                 Type::tensor(tensor.type(), shape)));
@@ -82,13 +83,15 @@ class LowerFunctions : public PassTest {
     return outputs_of(graph, inputs);
   }
 
-  // The nodes in place of the op give what its reference kernel gives.
+  // The nodes in place of the op give what its reference kernel gives. Other ops than
+  // products are written for open sizes, too.
   void expect_same(const Use& use, double tolerance = 2e-5) {
     SCOPED_TRACE(use.op);
     const Graph graph = graph_of(use);
     if (graph.nodes.empty()) return;
     const std::vector<Tensor> expected = run_graph(graph, use);
     for (const bool has_open_sizes : {false, true}) {
+      if (has_open_sizes && use.op.starts_with("Fused")) continue;
       const Graph lowered = run(lower_functions, graph_of(use, has_open_sizes));
       EXPECT_THAT(ops_of(lowered), Not(Contains(use.op + "@" + use.domain)));
       if (has_open_sizes) continue;  // the interpreter of this test needs sizes
@@ -160,7 +163,7 @@ TEST_F(LowerFunctions, FusedProducts) {
     expect_same({kMicrosoft, "FusedMatMul", {a, b}, 1,
                  attributes_of({{"transB", turn}, {"alpha", 0.5F}})});
   }
-  expect_same({kMicrosoft, "FusedMatMul", {noise({3, 2, 5, 4}, 7), noise({2, 3, 4, 7}, 8)}, 1,
+  expect_same({kMicrosoft, "FusedMatMul", {noise({3, 2, 5, 4}, 7), noise({2, 5, 4, 7}, 8)}, 1,
                attributes_of({{"transBatchA", 1}})});
   expect_same({kMicrosoft, "FusedGemm", {noise({3, 4}, 1), noise({5, 4}, 2), noise({5}, 3)}, 1,
                attributes_of({{"transB", 1}, {"activation", "LeakyRelu"},

@@ -27,6 +27,19 @@ TEST(BitCast, OfBytesToBoolHasTwoValues) {
   EXPECT_THAT(bytes(bit_cast(input, 9)), ElementsAre(0, 1, 1));
 }
 
+TEST(BitCast, OfLessThanAByteIsExtended) {
+  const auto small = [](DataType type, std::vector<int8_t> elements) {
+    return Tensor::from<int8_t>(type, {static_cast<int64_t>(elements.size())}, elements);
+  };
+  const Tensor unsigned4 = bit_cast(small(DataType::Int4, {-1, -8, 7}), 21);
+  EXPECT_EQ(unsigned4.type(), DataType::UInt4);
+  EXPECT_THAT(unsigned4.as<int8_t>(), ElementsAre(15, 8, 7));
+  EXPECT_THAT(bit_cast(unsigned4, 22).as<int8_t>(), ElementsAre(-1, -8, 7));
+  EXPECT_THAT(bit_cast(small(DataType::Int4, {-1}), 23).as<uint8_t>(), ElementsAre(15));
+  EXPECT_THAT(bit_cast(small(DataType::UInt2, {3, 1}), 26).as<int8_t>(), ElementsAre(-1, 1));
+  EXPECT_THAT(bit_cast(small(DataType::Int8, {-1}), 17).as<uint8_t>(), ElementsAre(255));
+}
+
 TEST(BitCast, RefusesTypesOfAnotherSize) {
   const auto refused = [](int64_t to) {
     return refusal("BitCast", 26, attributes_of({{"to", to}}), {floats({1}, {1})});
