@@ -50,9 +50,9 @@ TEST(MaxRoiPool, PropagatesNanAndInfinity) {
 
 TEST(MaxRoiPool, HasAllFloatingTypes) {
   for (const int64_t type : kOnnxFloatTypes) {
-    const std::vector<Tensor> inputs = {cast(counted_image(), type),
-                                        cast(floats({1, 5}, {0, 0, 1, 4, 3}), type)};
-    EXPECT_THAT(floats_of(run_op("MaxRoiPool", 22, pooled({2, 2}), inputs)[0]),
+    const std::vector<Tensor> inputs = {cast_onnx(counted_image(), type),
+                                        cast_onnx(floats({1, 5}, {0, 0, 1, 4, 3}), type)};
+    EXPECT_THAT(as_floats(run_op("MaxRoiPool", 22, pooled({2, 2}), inputs)[0]),
                 ElementsAre(14, 16, 20, 22));
   }
 }
