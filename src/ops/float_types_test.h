@@ -10,10 +10,10 @@
 namespace tessera::ops {
 
 // `tensor` as elements of the type with that number in ONNX, and the other way round.
-inline Tensor cast(const Tensor& tensor, int64_t onnx_type) {
+inline Tensor cast_onnx(const Tensor& tensor, int64_t onnx_type) {
   return run_op("Cast", 13, attributes_of({{"to", onnx_type}}), {tensor})[0];
 }
-inline std::vector<float> floats_of(const Tensor& tensor) { return values(cast(tensor, 1)); }
+inline std::vector<float> as_floats(const Tensor& tensor) { return values(cast_onnx(tensor, 1)); }
 
 inline constexpr int64_t kOnnxFloat32 = 1;
 inline constexpr int64_t kOnnxFloat16 = 10;

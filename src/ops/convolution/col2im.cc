@@ -78,8 +78,8 @@ std::vector<int64_t> block_counts(const FoldAttributes& fold, std::span<const Di
 }
 
 // fail()s unless the last axis of the input has as many blocks as the image.
-void check_blocks(const InferContext& context, const Shape& input, std::span<const Dim> image,
-                  std::span<const Dim> block) {
+void check_block_count(const InferContext& context, const Shape& input, std::span<const Dim> image,
+                       std::span<const Dim> block) {
   const std::vector<int64_t> counts =
       block_counts(fold_attributes(context.node(), image.size()), image, block);
   const Dim expected = product(shape_from(counts));
@@ -113,7 +113,7 @@ void infer_col2im(InferContext& context) {
                                   " elements along axis 1, found " + text(*input));
       }
       if (image && is_known(*image) && is_known(*block)) {
-        check_blocks(context, *input, *image, *block);
+        check_block_count(context, *input, *image, *block);
       }
     }
   }

@@ -87,10 +87,10 @@ TEST(DeformConv, HasOneAndThreeAxes) {
 
 TEST(DeformConv, HasAllFloatingTypes) {
   for (const int64_t type : kOnnxFloatTypes) {
-    const std::vector<Tensor> inputs = {cast(slope_image(), type),
-                                        cast(floats({1, 1, 2, 2}, {1, 2, 3, 4}), type),
-                                        cast(offsets_of({0.5F, 0, 0, 0, 0, 0, 0, 0}), type)};
-    EXPECT_THAT(floats_of(run_op("DeformConv", 22, one_output(), inputs)[0]),
+    const std::vector<Tensor> inputs = {cast_onnx(slope_image(), type),
+                                        cast_onnx(floats({1, 1, 2, 2}, {1, 2, 3, 4}), type),
+                                        cast_onnx(offsets_of({0.5F, 0, 0, 0, 0, 0, 0, 0}), type)};
+    EXPECT_THAT(as_floats(run_op("DeformConv", 22, one_output(), inputs)[0]),
                 ElementsAre(1.5F + 2 + 9 + 16));
   }
 }

@@ -3,28 +3,28 @@
 namespace tessera::ops {
 namespace {
 
-std::vector<int64_t> cropped(const Tensor& input, const std::vector<int64_t>& sizes,
-                             Attributes attributes = {}) {
+std::vector<int64_t> centre_cropped(const Tensor& input, const std::vector<int64_t>& sizes,
+                                    Attributes attributes = {}) {
   return integers(run_op("CenterCropPad", 18, std::move(attributes), {input, ints(sizes)})[0]);
 }
 
 TEST(CenterCropPad, RoundsTheStartDown) {
   const Tensor line = ints({1, 2, 3, 4, 5});
-  EXPECT_THAT(cropped(line, {3}), ElementsAre(2, 3, 4));
-  EXPECT_THAT(cropped(line, {2}), ElementsAre(2, 3));
-  EXPECT_THAT(cropped(line, {7}), ElementsAre(0, 1, 2, 3, 4, 5, 0));
-  EXPECT_THAT(cropped(line, {8}), ElementsAre(0, 1, 2, 3, 4, 5, 0, 0));
-  EXPECT_THAT(cropped(line, {5}), ElementsAre(1, 2, 3, 4, 5));
-  EXPECT_THAT(cropped(line, {0}), IsEmpty());
+  EXPECT_THAT(centre_cropped(line, {3}), ElementsAre(2, 3, 4));
+  EXPECT_THAT(centre_cropped(line, {2}), ElementsAre(2, 3));
+  EXPECT_THAT(centre_cropped(line, {7}), ElementsAre(0, 1, 2, 3, 4, 5, 0));
+  EXPECT_THAT(centre_cropped(line, {8}), ElementsAre(0, 1, 2, 3, 4, 5, 0, 0));
+  EXPECT_THAT(centre_cropped(line, {5}), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(centre_cropped(line, {0}), IsEmpty());
 }
 
 TEST(CenterCropPad, CropsSomeAxesAndPadsOthers) {
   const Tensor plane = ints({2, 3}, {1, 2, 3, 4, 5, 6});
-  EXPECT_THAT(cropped(plane, {4, 1}), ElementsAre(0, 2, 5, 0));
+  EXPECT_THAT(centre_cropped(plane, {4, 1}), ElementsAre(0, 2, 5, 0));
   const Attributes last = attributes_of({{"axes", list({-1})}});
-  EXPECT_THAT(cropped(plane, {1}, last), ElementsAre(2, 5));
+  EXPECT_THAT(centre_cropped(plane, {1}, last), ElementsAre(2, 5));
   const Attributes turned = attributes_of({{"axes", list({1, 0})}});
-  EXPECT_THAT(cropped(plane, {1, 4}, turned), ElementsAre(0, 2, 5, 0));
+  EXPECT_THAT(centre_cropped(plane, {1, 4}, turned), ElementsAre(0, 2, 5, 0));
 }
 
 TEST(CenterCropPad, MovesAllTypes) {
@@ -33,7 +33,7 @@ TEST(CenterCropPad, MovesAllTypes) {
   const Tensor sizes = Tensor::from<int32_t>(DataType::Int32, {1}, std::vector<int32_t>{1});
   EXPECT_THAT(values(run_op("CenterCropPad", 18, {}, {floats({kNan, 2, 3}), sizes})[0]),
               ElementsAre(2));
-  EXPECT_THAT(cropped(ints({0}, {}), {2}), ElementsAre(0, 0));
+  EXPECT_THAT(centre_cropped(ints({0}, {}), {2}), ElementsAre(0, 0));
 }
 
 TEST(CenterCropPad, InfersSymbols) {

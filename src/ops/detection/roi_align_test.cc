@@ -80,9 +80,10 @@ TEST(RoiAlign, EnlargesSmallRegionsOnlyWithoutTheShift) {
 
 TEST(RoiAlign, HasAllFloatingTypes) {
   for (const int64_t type : kOnnxFloatTypes) {
-    const std::vector<Tensor> inputs = {
-        cast(slope(), type), cast(floats({1, 4}, {0.5F, 0.5F, 2.5F, 2.5F}), type), ints({0})};
-    EXPECT_THAT(floats_of(run_op("RoiAlign", 22, alignment("avg", 1, 2), inputs)[0]),
+    const std::vector<Tensor> inputs = {cast_onnx(slope(), type),
+                                        cast_onnx(floats({1, 4}, {0.5F, 0.5F, 2.5F, 2.5F}), type),
+                                        ints({0})};
+    EXPECT_THAT(as_floats(run_op("RoiAlign", 22, alignment("avg", 1, 2), inputs)[0]),
                 ElementsAre(2.5F, 3.5F, 6.5F, 7.5F));
   }
 }

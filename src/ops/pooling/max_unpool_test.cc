@@ -44,9 +44,10 @@ TEST(MaxUnpool, CountsPaddingAndChannels) {
 
 TEST(MaxUnpool, HasAllFloatingTypes) {
   for (const int64_t type : kOnnxFloatTypes) {
-    const auto outputs = run_op("MaxUnpool", 22, unpooling({2}, {2}),
-                                {cast(floats({1, 1, 2}, {5, 6}), type), ints({1, 1, 2}, {1, 2})});
-    EXPECT_THAT(floats_of(outputs[0]), ElementsAre(0, 5, 6, 0));
+    const auto outputs =
+        run_op("MaxUnpool", 22, unpooling({2}, {2}),
+               {cast_onnx(floats({1, 1, 2}, {5, 6}), type), ints({1, 1, 2}, {1, 2})});
+    EXPECT_THAT(as_floats(outputs[0]), ElementsAre(0, 5, 6, 0));
   }
 }
 

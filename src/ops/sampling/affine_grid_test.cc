@@ -40,8 +40,8 @@ TEST(AffineGrid, HasThreeAxes) {
 TEST(AffineGrid, HasAllFloatingTypes) {
   for (const int64_t type : kOnnxFloatTypes) {
     const Tensor found =
-        run_op("AffineGrid", 20, {}, {cast(kIdentity, type), ints({1, 1, 1, 2})})[0];
-    EXPECT_THAT(floats_of(found), ElementsAre(-0.5F, 0, 0.5F, 0));
+        run_op("AffineGrid", 20, {}, {cast_onnx(kIdentity, type), ints({1, 1, 1, 2})})[0];
+    EXPECT_THAT(as_floats(found), ElementsAre(-0.5F, 0, 0.5F, 0));
   }
 }
 

@@ -124,8 +124,8 @@ TEST(GridSample, HasAllFloatingTypes) {
     for (const int64_t grid_type : kOnnxFloatTypes) {
       const Tensor found =
           run_op("GridSample", 22, sampling("linear", "zeros"),
-                 {cast(kLine, type), cast(line_grid({0, 0.5F, 2.25F}), grid_type)})[0];
-      EXPECT_THAT(floats_of(found), ElementsAre(10, 15, 50));
+                 {cast_onnx(kLine, type), cast_onnx(line_grid({0, 0.5F, 2.25F}), grid_type)})[0];
+      EXPECT_THAT(as_floats(found), ElementsAre(10, 15, 50));
     }
   }
 }
