@@ -1,5 +1,6 @@
-"""Random uses of ops on signals, matrices and sets, beside ONNX Runtime and the definition in NumPy:
-shapes, axes, lengths, types and versions at once, which tests/attribute_rows varies one by one.
+"""Random uses of ops on signals, matrices and sets, beside ONNX Runtime and the definition in
+NumPy: shapes, axes, lengths, types and versions at once, which tests/attribute_rows varies one by
+one.
 
 ONNX Runtime does not judge where it deviates from the standard; the place says how."""
 
@@ -38,16 +39,16 @@ class Case:
         for name, value in self.attributes.items():
             kind = onnx.AttributeProto.INTS if isinstance(value, list) else None
             node.attribute.append(helper.make_attribute(name, value, attr_type=kind))
-        fed = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-               for name, x in zip(names, self.inputs) if x is not None]
+        given = {name: x for name, x in zip(names, self.inputs) if x is not None}
+        fed = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype),
+                                             x.shape) for name, x in given.items()]
         graph = helper.make_graph([node], "drawn", fed,
                                   [onnx.ValueInfoProto(name=name) for name in node.output])
         opsets = [helper.make_opsetid("", self.opset)]
         if self.domain:
             opsets.append(helper.make_opsetid(self.domain, 1))
         model = helper.make_model(graph, ir_version=10, opset_imports=opsets)
-        return model.SerializeToString(), {
-            name: x for name, x in zip(names, self.inputs) if x is not None}
+        return model.SerializeToString(), given
 
 
 def scalar(value, dtype=np.int64):
