@@ -38,21 +38,22 @@ TEST(LinearAttention, GatesAndDeltas) {
   const Tensor decay = floats({1, 2, 1}, {0, half});
   const Tensor beta = floats({1, 2, 1}, {0.5F, 1});
   // 10, then 10 / 2 + 21.
-  EXPECT_THAT(values(run_op("LinearAttention", 27, linear_rule("gated"), with({}, decay, {}), 2)[0]),
-              is_about({10, 260}));
+  EXPECT_THAT(
+      values(run_op("LinearAttention", 27, linear_rule("gated"), with({}, decay, {}), 2)[0]),
+      is_about({10, 260}));
   // 2 * 0.5 * 5 = 5, then 5 + 3 * (7 - 5 * 3) = -19.
   EXPECT_THAT(values(run_op("LinearAttention", 27, linear_rule("delta"), with({}, {}, beta), 2)[0]),
               is_about({5, -190}));
   // 5, then 2.5 + 3 * (7 - 2.5 * 3) = 1.
-  EXPECT_THAT(
-      values(run_op("LinearAttention", 27, linear_rule("gated_delta"), with({}, decay, beta), 2)[0]),
-      is_about({5, 10}));
+  EXPECT_THAT(values(run_op("LinearAttention", 27, linear_rule("gated_delta"),
+                            with({}, decay, beta), 2)[0]),
+              is_about({5, 10}));
 }
 
 TEST(LinearAttention, HeadsOfQueriesShareAState) {
-  const auto outputs =
-      run_op("LinearAttention", 27, linear_rule("linear", 2, 1),
-             {floats({1, 1, 4}, {1, 0, 0, 1}), floats({1, 1, 2}, {2, 3}), floats({1, 1, 1}, {5})}, 2);
+  const auto outputs = run_op(
+      "LinearAttention", 27, linear_rule("linear", 2, 1),
+      {floats({1, 1, 4}, {1, 0, 0, 1}), floats({1, 1, 2}, {2, 3}), floats({1, 1, 1}, {5})}, 2);
   EXPECT_THAT(values(outputs[0]), ElementsAre(10, 15));
   EXPECT_EQ(outputs[1].dims(), list({1, 1, 2, 1}));
 }
@@ -66,9 +67,11 @@ TEST(LinearAttention, RefusesWhatDoesNotFit) {
   EXPECT_THAT(refused(linear_rule("gated"), one_head()), HasSubstr("the input 'decay'"));
   EXPECT_THAT(refused(linear_rule("linear"), with({}, rate, {})), HasSubstr("no input 'decay'"));
   EXPECT_THAT(refused(linear_rule("delta"), with({}, {}, zeros({1, 2, 2}))), HasSubstr("[1x2x1]"));
-  EXPECT_THAT(refused(linear_rule("gated"), with({}, zeros({1, 3, 1}), {})), HasSubstr("expected 2"));
+  EXPECT_THAT(refused(linear_rule("gated"), with({}, zeros({1, 3, 1}), {})),
+              HasSubstr("expected 2"));
   EXPECT_THAT(refused(linear_rule("linear", 2, 1), one_head()), HasSubstr("multiple of 2 heads"));
-  EXPECT_THAT(refused(linear_rule("linear", 3, 2), one_head()), HasSubstr("multiple of that of keys"));
+  EXPECT_THAT(refused(linear_rule("linear", 3, 2), one_head()),
+              HasSubstr("multiple of that of keys"));
   EXPECT_THAT(refused(linear_rule("linear"), with(zeros({1, 1, 2, 1}), {}, {})),
               HasSubstr("[1x1x1x1]"));
 }
