@@ -87,9 +87,10 @@ AttentionDims dims_with_hidden_heads(const InferContext& context) {
   const int64_t query_heads = head_count(context, "q_num_heads");
   const int64_t key_heads = head_count(context, "kv_num_heads");
   if (query_heads == 0 || key_heads == 0) {
-    context.fail("expected the attributes 'q_num_heads' and 'kv_num_heads', which inputs of 3 "
-                 "dimensions need, found " +
-                 std::string(query_heads == key_heads ? "neither" : "one of them"));
+    context.fail(
+        "expected the attributes 'q_num_heads' and 'kv_num_heads', which inputs of 3 "
+        "dimensions need, found " +
+        std::string(query_heads == key_heads ? "neither" : "one of them"));
   }
   const Shape& query = *context.shape(0);
   const Shape& key = *context.shape(1);
@@ -115,8 +116,8 @@ AttentionDims dims_with_head_axis(const InferContext& context) {
                               .keys = merged(key[2], value[2]),
                               .head_size = merged(query[3], key[3]),
                               .value_size = value[3]};
-  for (const auto& [name, found] : {std::pair("q_num_heads", &dims.query_heads),
-                                    std::pair("kv_num_heads", &dims.key_heads)}) {
+  for (const auto& [name, found] :
+       {std::pair("q_num_heads", &dims.query_heads), std::pair("kv_num_heads", &dims.key_heads)}) {
     const int64_t given = head_count(context, name);
     if (given == 0 || !found->is_known() || found->value() == given) continue;
     context.fail("attribute '" + std::string(name) + "': expected " + found->text() +
@@ -272,14 +273,15 @@ KeyRange AttentionWeights::keys_of(int64_t batch, int64_t query) const {
 // -infinity.
 bool AttentionWeights::add_bias(const ScoreRow& row) const {
   const KeyRange range = keys_of(row.batch, row.query);
-  const int64_t place = row.batch * mask.strides[0] + row.head * mask.strides[1] +
-                        row.query * mask.strides[2];
+  const int64_t place =
+      row.batch * mask.strides[0] + row.head * mask.strides[1] + row.query * mask.strides[2];
   std::array<double, kConvertBlock> biases = {};
   bool leaves_key = false;
   for (int64_t begin = 0; begin < keys; begin += kConvertBlock) {
     const int64_t count = std::min(keys - begin, kConvertBlock);
     if (mask.is_given) {
-      const int64_t given = mask.is_one_key ? count : std::clamp<int64_t>(mask.keys - begin, 0, count);
+      const int64_t given =
+          mask.is_one_key ? count : std::clamp<int64_t>(mask.keys - begin, 0, count);
       const char* source = static_cast<const char*>(mask.data) +
                            (place + (mask.is_one_key ? 0 : begin)) * element_bytes(mask.type);
       convert_elements(mask.type, source, DataType::Float64, biases.data(),
@@ -295,8 +297,7 @@ bool AttentionWeights::add_bias(const ScoreRow& row) const {
     }
     for (int64_t index = 0; index < count; ++index) {
       const bool is_seen = begin + index >= range.begin && begin + index < range.end;
-      const double bias =
-          biases[static_cast<size_t>(index)] + (is_seen ? 0 : kMinusInfinity);
+      const double bias = biases[static_cast<size_t>(index)] + (is_seen ? 0 : kMinusInfinity);
       leaves_key = leaves_key || bias != kMinusInfinity;
       row.scores[static_cast<size_t>(begin + index)] += bias;
     }
@@ -432,10 +433,8 @@ std::vector<Op> attention_ops() {
                        optional("present_key", "T1"),
                        optional("present_value", "T2"),
                        optional("qk_matmul_output", "T1")},
-           .type_variables = {{"T1", kFloatTypes},
-                              {"T2", kFloatTypes},
-                              {"U", kAllTypes},
-                              {"I", kInt64Type}},
+           .type_variables =
+               {{"T1", kFloatTypes}, {"T2", kFloatTypes}, {"U", kAllTypes}, {"I", kInt64Type}},
            .attributes = {{"is_causal", AttributeKind::Int, int64_t{0}},
                           {"kv_num_heads", AttributeKind::Int},
                           {"left_window_size", AttributeKind::Int, int64_t{-1}, 25},

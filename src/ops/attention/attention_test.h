@@ -16,8 +16,8 @@ inline std::vector<Tensor> run_microsoft(const std::string& op, Attributes attri
                                          size_t output_count = 1) {
   std::vector<bool> is_given;
   for (const Tensor& input : inputs) is_given.push_back(!input.is_empty());
-  const Node node = make_node(all_ops(), op, 1, std::move(attributes), is_given, output_count,
-                              "com.microsoft");
+  const Node node =
+      make_node(all_ops(), op, 1, std::move(attributes), is_given, output_count, "com.microsoft");
   ThreadPool pool(2);
   return evaluate(all_ops().of(node), node, inputs, pool);
 }
@@ -48,9 +48,7 @@ inline Tensor unit_values(int64_t count) {
 }
 
 // The weights of scores 0 and `score`.
-inline float weight_of_zero(double score) {
-  return static_cast<float>(1 / (1 + std::exp(score)));
-}
+inline float weight_of_zero(double score) { return static_cast<float>(1 / (1 + std::exp(score))); }
 inline float weight_of(double score) { return 1 - weight_of_zero(score); }
 
 constexpr float kHalf = 0.5F;

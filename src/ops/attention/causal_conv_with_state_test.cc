@@ -4,18 +4,18 @@ namespace tessera::ops {
 namespace {
 
 TEST(CausalConvWithState, SeesThePresentAndThePast) {
-  const auto outputs = run_op(
-      "CausalConvWithState", 27, {},
-      {floats({1, 1, 3}, {1, 2, 3}), floats({1, 1, 2}, {10, 1}), floats({1}, {100}),
-       floats({1, 1, 1}, {5})},
-      2);
+  const auto outputs = run_op("CausalConvWithState", 27, {},
+                              {floats({1, 1, 3}, {1, 2, 3}), floats({1, 1, 2}, {10, 1}),
+                               floats({1}, {100}), floats({1, 1, 1}, {5})},
+                              2);
   EXPECT_THAT(values(outputs[0]), ElementsAre(151, 112, 123));
   EXPECT_THAT(values(outputs[1]), ElementsAre(3));
 }
 
 TEST(CausalConvWithState, WithoutAStateThePastIsZero) {
-  const auto outputs = run_op("CausalConvWithState", 27, {},
-                              {floats({1, 2, 1}, {1, 2}), floats({2, 1, 3}, {1, 2, 3, 4, 5, 6})}, 2);
+  const auto outputs =
+      run_op("CausalConvWithState", 27, {},
+             {floats({1, 2, 1}, {1, 2}), floats({2, 1, 3}, {1, 2, 3, 4, 5, 6})}, 2);
   EXPECT_THAT(values(outputs[0]), ElementsAre(3, 12));
   // The input is shorter than the state.
   EXPECT_THAT(values(outputs[1]), ElementsAre(0, 1, 0, 2));
@@ -42,8 +42,9 @@ TEST(CausalConvWithState, RefusesWhatDoesNotFit) {
   EXPECT_THAT(refused({}, {input, zeros({2, 1, 3}), zeros({3})}), HasSubstr("[2]"));
   EXPECT_THAT(refused({}, {input, zeros({2, 1, 3}), Tensor(), zeros({1, 2, 3})}),
               HasSubstr("[1x2x2]"));
-  EXPECT_THAT(refused(attributes_of({{"activation", std::string("relu")}}), {input, zeros({2, 1, 3})}),
-              HasSubstr("'relu'"));
+  EXPECT_THAT(
+      refused(attributes_of({{"activation", std::string("relu")}}), {input, zeros({2, 1, 3})}),
+      HasSubstr("'relu'"));
 }
 
 }  // namespace

@@ -39,9 +39,9 @@ std::optional<Shape> score_shape(const Type& query, const Type& key) {
 BodyTypes modifier_types(const Node& node, std::span<const Type> inputs, size_t body) {
   const Graph& graph = body_of(node, body);
   if (graph.inputs.size() != 1 || graph.outputs.size() != 1) {
-    fail_body(node, body, "expected 1 input and 1 output, found " +
-                              std::to_string(graph.inputs.size()) + " and " +
-                              std::to_string(graph.outputs.size()));
+    fail_body(node, body,
+              "expected 1 input and 1 output, found " + std::to_string(graph.inputs.size()) +
+                  " and " + std::to_string(graph.outputs.size()));
   }
   const DataType type = flex_softmax_type(node, inputs[0].element);
   return {.inputs = {Type::tensor(type, score_shape(inputs[0], inputs[1]))}};
@@ -52,9 +52,10 @@ void check_modifiers(const InferContext& context, const Type& expected) {
   for (size_t body = 0; body < node.bodies.size(); ++body) {
     const Type& found = body_output_type(node, body, 0);
     if (found.kind == Type::Kind::Unknown) continue;
-    const bool fits = found.is_tensor() &&
-                      (found.element == DataType::Undefined || found.element == expected.element) &&
-                      (!found.shape || !expected.shape || can_be_equal(*found.shape, *expected.shape));
+    const bool fits =
+        found.is_tensor() &&
+        (found.element == DataType::Undefined || found.element == expected.element) &&
+        (!found.shape || !expected.shape || can_be_equal(*found.shape, *expected.shape));
     if (!fits) {
       fail_body(node, body,
                 "expected an output of the type of its input (" + text(expected) + "), found " +
@@ -143,8 +144,8 @@ void modify_scores(const ValueCall& call, const std::string& name, Tensor& score
     const Tensor& result = results.front();
     if (result.type() != scores.type() || result.dims() != scores.dims()) {
       call.fail(name + ": expected " + std::string(tessera::name(scores.type())) + " " +
-                dims_text(scores.dims()) + ", found " +
-                std::string(tessera::name(result.type())) + " " + dims_text(result.dims()));
+                dims_text(scores.dims()) + ", found " + std::string(tessera::name(result.type())) +
+                " " + dims_text(result.dims()));
     }
     scores = result.owned();
   }
@@ -173,8 +174,7 @@ void run_modified_attention(const ValueCall& call) {
   Tensor output(query.type(), {query.dims()[0], query.dims()[1], query.dims()[2], value.dims()[3]});
   const std::vector<MutableTensorView> outputs = {mutable_view_of(output)};
   ThreadPool serial(1);
-  const KernelCall kernel = {call.node, inputs, outputs, serial,
-                             *std::pmr::get_default_resource()};
+  const KernelCall kernel = {call.node, inputs, outputs, serial, *std::pmr::get_default_resource()};
   const AttentionProblem problem = flex_problem(kernel);
   Tensor scores(flex_softmax_type(call.node, query.type()),
                 {problem.batch, problem.query_heads, problem.queries, problem.keys});
@@ -205,20 +205,20 @@ int64_t flex_attention_flops(const Node&, std::span<const Type> inputs,
 }  // namespace
 
 std::vector<Op> flex_attention_ops() {
-  return {{.name = "FlexAttention",
-           .domain = "ai.onnx.preview",
-           .versions = {1},
-           .inputs = {{"Q", "T1"}, {"K", "T1"}, {"V", "T1"}},
-           .outputs = {{"Y", "T1"}},
-           .type_variables = {{"T1", kFloatTypes}},
-           .attributes = {{"scale", AttributeKind::Float},
-                          {"softmax_precision", AttributeKind::Int}},
-           .bodies = {"score_mod", "prob_mod"},
-           .infer = infer_flex_attention,
-           .flops = flex_attention_flops,
-           .kernel = run_flex_attention,
-           .value_kernel = run_modified_attention,
-           .body_rule = modifier_types}};
+  return {
+      {.name = "FlexAttention",
+       .domain = "ai.onnx.preview",
+       .versions = {1},
+       .inputs = {{"Q", "T1"}, {"K", "T1"}, {"V", "T1"}},
+       .outputs = {{"Y", "T1"}},
+       .type_variables = {{"T1", kFloatTypes}},
+       .attributes = {{"scale", AttributeKind::Float}, {"softmax_precision", AttributeKind::Int}},
+       .bodies = {"score_mod", "prob_mod"},
+       .infer = infer_flex_attention,
+       .flops = flex_attention_flops,
+       .kernel = run_flex_attention,
+       .value_kernel = run_modified_attention,
+       .body_rule = modifier_types}};
 }
 
 }  // namespace tessera::ops

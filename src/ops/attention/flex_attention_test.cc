@@ -31,8 +31,7 @@ TEST(FlexAttention, WithoutNestedGraphsIsAttention) {
 }
 
 TEST(FlexAttention, RoundsToThePrecisionOfTheSoftmax) {
-  const std::vector<Tensor> inputs = {floats({1, 1, 1, 1}, {1}),
-                                      floats({1, 1, 2, 1}, {2048, 2049}),
+  const std::vector<Tensor> inputs = {floats({1, 1, 1, 1}, {1}), floats({1, 1, 2, 1}, {2048, 2049}),
                                       floats({1, 1, 2, 1}, {0, 1})};
   EXPECT_THAT(values(run_flex(attributes_of({{"softmax_precision", int64_t{10}}}), inputs)[0]),
               is_about({kHalf}));

@@ -29,15 +29,17 @@ void refuse_unsupported_cache(const InferContext& context) {
   const Attributes& attributes = context.node().attributes;
   for (const char* name : {"k_quant_type", "v_quant_type"}) {
     if (attributes.get_string(name) == "NONE") continue;
-    context.fail_unsupported("attribute '" + std::string(name) + "': quantised caches have no "
+    context.fail_unsupported("attribute '" + std::string(name) +
+                             "': quantised caches have no "
                              "kernel");
   }
   if (context.has_input(group_query::kKeyScale) || context.has_input(group_query::kValueScale)) {
     context.fail_unsupported("quantised caches have no kernel");
   }
   if (attributes.get_int("sliding_window_cache") != 0) {
-    context.fail_unsupported("attribute 'sliding_window_cache': caches of the size of the window "
-                             "have no kernel");
+    context.fail_unsupported(
+        "attribute 'sliding_window_cache': caches of the size of the window "
+        "have no kernel");
   }
 }
 
@@ -58,8 +60,7 @@ void check_group_attributes(const InferContext& context) {
   }
 }
 
-std::optional<GroupDims> group_dims(const InferContext& context, int64_t heads,
-                                    int64_t key_heads) {
+std::optional<GroupDims> group_dims(const InferContext& context, int64_t heads, int64_t key_heads) {
   const Shape* query = shape_of_rank(context, 0, 3, "batch, positions, heads times their size");
   check_pair(context, group_query::kKey, group_query::kValue);
   if (query == nullptr) return std::nullopt;
@@ -68,7 +69,8 @@ std::optional<GroupDims> group_dims(const InferContext& context, int64_t heads,
     return GroupDims{(*query)[0], (*query)[1], (*query)[1],
                      head_size_of(context, 0, (*query)[2], parts)};
   }
-  const Shape* key = shape_of_rank(context, group_query::kKey, 3, "batch, positions, heads times their size");
+  const Shape* key =
+      shape_of_rank(context, group_query::kKey, 3, "batch, positions, heads times their size");
   const Shape* value =
       shape_of_rank(context, group_query::kValue, 3, "batch, positions, heads times their size");
   if (key == nullptr || value == nullptr) return std::nullopt;
@@ -87,16 +89,16 @@ void check_rotation(const InferContext& context, const GroupDims& dims) {
   if (!context.has_input(group_query::kCosines)) {
     context.fail("expected the inputs 'cos_cache' and 'sin_cache' with 'do_rotary', found none");
   }
-  const Shape* cosines = shape_of_rank(context, group_query::kCosines, 2, "positions, half of the rotated size");
+  const Shape* cosines =
+      shape_of_rank(context, group_query::kCosines, 2, "positions, half of the rotated size");
   shape_of_rank(context, group_query::kSines, 2, "positions, half of the rotated size");
   if (cosines == nullptr) return;
   check_shape(context, group_query::kSines, *cosines);
   const Dim& half = (*cosines)[1];
-  if (half.is_known() && dims.head_size.is_known() &&
-      half.value() > dims.head_size.value() / 2) {
-    context.fail_input(group_query::kCosines, "expected at most " + std::to_string(dims.head_size.value() / 2) +
-                                     " numbers in a row, half the size of a head, found " +
-                                     half.text());
+  if (half.is_known() && dims.head_size.is_known() && half.value() > dims.head_size.value() / 2) {
+    context.fail_input(group_query::kCosines,
+                       "expected at most " + std::to_string(dims.head_size.value() / 2) +
+                           " numbers in a row, half the size of a head, found " + half.text());
   }
   if (context.has_input(group_query::kPositions)) {
     shape_of_rank(context, group_query::kPositions, 2, "batch, positions");
@@ -112,11 +114,13 @@ struct CacheLengths {
 CacheLengths cache_lengths(const InferContext& context, const GroupDims& dims) {
   const auto total = dim_list(context, group_query::kTotalLength);
   if (total && (total->size() != 1 || (total->front().is_known() && total->front().value() < 0))) {
-    context.fail_input(group_query::kTotalLength, "expected one number of at least 0, found " +
-                                         (total->size() == 1 ? total->front().text()
-                                                             : std::to_string(total->size())));
+    context.fail_input(
+        group_query::kTotalLength,
+        "expected one number of at least 0, found " +
+            (total->size() == 1 ? total->front().text() : std::to_string(total->size())));
   }
-  const Shape* past = context.has_input(group_query::kPastKey) ? context.shape(group_query::kPastKey) : nullptr;
+  const Shape* past =
+      context.has_input(group_query::kPastKey) ? context.shape(group_query::kPastKey) : nullptr;
   if (!total) {
     return {unknown_dim(context, 3, 3), unknown_dim(context, 1, 2)};
   }
@@ -127,9 +131,9 @@ CacheLengths cache_lengths(const InferContext& context, const GroupDims& dims) {
   const Dim grown = add((*past)[2], dims.keys);
   if (length.is_known() && grown.is_known() && length != grown &&
       length.value() > (*past)[2].value()) {
-    context.fail_input(group_query::kTotalLength, "expected " + grown.text() + " or at most " +
-                                         (*past)[2].text() + ", the positions of the cache, found " +
-                                         length.text());
+    context.fail_input(group_query::kTotalLength,
+                       "expected " + grown.text() + " or at most " + (*past)[2].text() +
+                           ", the positions of the cache, found " + length.text());
   }
   return {length, length == grown ? grown : larger_element(length, (*past)[2])};
 }
@@ -148,8 +152,8 @@ void check_other_inputs(const InferContext& context, const GroupDims& dims, int6
   const Shape* lengths = context.shape(group_query::kLengths);
   if (lengths != nullptr && !can_be_equal(*lengths, {dims.batch}) &&
       !can_be_equal(*lengths, {dims.batch, 1})) {
-    context.fail_input(group_query::kLengths, "expected shape [" + dims.batch.text() + "], found [" +
-                                     text(*lengths) + "]");
+    context.fail_input(group_query::kLengths, "expected shape [" + dims.batch.text() +
+                                                  "], found [" + text(*lengths) + "]");
   }
   if (context.has_input(group_query::kSink)) check_shape(context, group_query::kSink, {heads});
   check_pair(context, group_query::kQueryNorm, group_query::kKeyNorm);
@@ -178,9 +182,9 @@ void infer_group_query_attention(InferContext& context) {
   check_other_inputs(context, *dims, heads, key_heads);
   const CacheLengths lengths = cache_lengths(context, *dims);
   const Shape scores = {dims->batch, heads, dims->queries, lengths.total};
-  check_score_bias(context, group_query::kScoreBias, {dims->batch, heads, dims->queries, lengths.total});
-  context.set_output(0, type,
-                     Shape{dims->batch, dims->queries, multiply(dims->head_size, heads)});
+  check_score_bias(context, group_query::kScoreBias,
+                   {dims->batch, heads, dims->queries, lengths.total});
+  context.set_output(0, type, Shape{dims->batch, dims->queries, multiply(dims->head_size, heads)});
   const Shape present = {dims->batch, key_heads, lengths.present, dims->head_size};
   context.set_output(1, type, present);
   context.set_output(2, type, present);

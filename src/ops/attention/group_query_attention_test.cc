@@ -12,9 +12,9 @@ Attributes one_group(std::initializer_list<NamedAttribute> list = {}) {
 
 // Three positions whose queries are 0; values are 1, 2 and 6. `more` begins with cos_cache.
 std::vector<Tensor> prompt(std::vector<Tensor> more = {}, int32_t length = 3) {
-  std::vector<Tensor> inputs = {zeros({1, 3, 1}),         zeros({1, 3, 1}),
-                                floats({1, 3, 1}, {1, 2, 6}), Tensor(), Tensor(),
-                                int32s({1}, {length - 1}), int32s({}, {3})};
+  std::vector<Tensor> inputs = {zeros({1, 3, 1}), zeros({1, 3, 1}), floats({1, 3, 1}, {1, 2, 6}),
+                                Tensor(),         Tensor(),         int32s({1}, {length - 1}),
+                                int32s({}, {3})};
   inputs.insert(inputs.end(), more.begin(), more.end());
   return inputs;
 }
@@ -73,16 +73,23 @@ TEST(GroupQueryAttention, CachesGrowOrHaveSpace) {
   const auto filled = run_microsoft("GroupQueryAttention", one_group(), step(2), 3);
   EXPECT_THAT(values(filled[0]), is_about({30}));
   EXPECT_THAT(values(filled[1]), ElementsAre(1, 5));
-  EXPECT_THAT(values(run_microsoft("GroupQueryAttention", one_group(), step(2))[0]), is_about({30}));
+  EXPECT_THAT(values(run_microsoft("GroupQueryAttention", one_group(), step(2))[0]),
+              is_about({30}));
   EXPECT_THAT(microsoft_refusal("GroupQueryAttention", one_group(), step(4)),
               HasSubstr("expected 3 or at most 2, the positions of the cache, found 4"));
 }
 
 TEST(GroupQueryAttention, PackedVectorsAreNormalisedAndRotated) {
   // One position: the query is (3, 4), the key (0, 2), the value (7, 8).
-  std::vector<Tensor> inputs = {floats({1, 1, 6}, {3, 4, 0, 2, 7, 8}), Tensor(), Tensor(),
-                                Tensor(), Tensor(), int32s({1}, {0}), int32s({1}, {1}),
-                                floats({2, 1}, {1, 0}), floats({2, 1}, {0, 1}),
+  std::vector<Tensor> inputs = {floats({1, 1, 6}, {3, 4, 0, 2, 7, 8}),
+                                Tensor(),
+                                Tensor(),
+                                Tensor(),
+                                Tensor(),
+                                int32s({1}, {0}),
+                                int32s({1}, {1}),
+                                floats({2, 1}, {1, 0}),
+                                floats({2, 1}, {0, 1}),
                                 ints({1, 1}, {1})};
   const Attributes given =
       one_group({{"do_rotary", int64_t{1}}, {"qk_output", int64_t{1}}, {"scale", 1.0F}});
@@ -103,15 +110,17 @@ TEST(GroupQueryAttention, RefusesWhatDoesNotFit) {
   const auto refused = [&](Attributes given, const std::vector<Tensor>& inputs) {
     return microsoft_refusal("GroupQueryAttention", std::move(given), inputs);
   };
-  EXPECT_THAT(refused(one_group(), prompt({}, 4)), HasSubstr("expected numbers in [0, 3), found 3"));
+  EXPECT_THAT(refused(one_group(), prompt({}, 4)),
+              HasSubstr("expected numbers in [0, 3), found 3"));
   EXPECT_THAT(refused(one_group(), prompt({}, 0)), HasSubstr("found -1"));
   EXPECT_THAT(refused(one_group({{"do_rotary", int64_t{1}}}), prompt()), HasSubstr("'cos_cache'"));
   EXPECT_THAT(refused(one_group({{"sliding_window_cache", int64_t{1}}}), prompt()),
               HasSubstr("have no kernel"));
   EXPECT_THAT(refused(one_group({{"k_quant_type", std::string("PER_TENSOR")}}), prompt()),
               HasSubstr("quantised caches"));
-  EXPECT_THAT(refused(one_group({{"local_window_size", int64_t{1}}, {"causal", int64_t{0}}}), prompt()),
-              HasSubstr("expected -1 without causal attention"));
+  EXPECT_THAT(
+      refused(one_group({{"local_window_size", int64_t{1}}, {"causal", int64_t{0}}}), prompt()),
+      HasSubstr("expected -1 without causal attention"));
 }
 
 }  // namespace

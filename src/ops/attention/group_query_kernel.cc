@@ -69,8 +69,8 @@ void normalize_heads(const KernelCall& call, const HeadSizes& sizes, size_t weig
   given.read(0, 0, 0, 0, sizes.size, factors.data());
   for_each_vector(call, sizes, [&](const HeadPlace& place) {
     copy_vector(source, place, target, place, sizes.size);
-    double* const vector = static_cast<double*>(target.data) +
-                           target.as_const().offset(place.b, place.h, place.s);
+    double* const vector =
+        static_cast<double*>(target.data) + target.as_const().offset(place.b, place.h, place.s);
     double squares = 0;
     for (int64_t index = 0; index < sizes.size; ++index) squares += vector[index] * vector[index];
     const double root = std::sqrt(squares / static_cast<double>(sizes.size) + epsilon);
@@ -122,9 +122,8 @@ class PreparedHeads {
                                call.node.attributes.get_int("rotary_interleaved") != 0};
     const int64_t rows = rotation.cosines.dims[0];
     const MutableHeadView target = memory_for(sizes, rotated_);
-    rotate_heads(call, rotation, view, sizes, target, [&](int64_t b, int64_t s) {
-      return angle_row(group, b, s, first(b), rows);
-    });
+    rotate_heads(call, rotation, view, sizes, target,
+                 [&](int64_t b, int64_t s) { return angle_row(group, b, s, first(b), rows); });
     return target.as_const();
   }
 
@@ -203,8 +202,8 @@ void GroupWeights::weigh(const ScoreRow& row) const {
   std::fill(row.scores.begin(), row.scores.begin() + begin, 0.0);
   std::fill(row.scores.begin() + end, row.scores.end(), 0.0);
   if (output == 1 && scores != nullptr) store_row(row, *scores);
-  const std::span seen = row.scores.subspan(static_cast<size_t>(begin),
-                                            static_cast<size_t>(end - begin));
+  const std::span seen =
+      row.scores.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
   double one_more = sink;
   if (sinks != nullptr) {
     convert_elements(sinks->type,

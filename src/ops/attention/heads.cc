@@ -12,11 +12,11 @@ namespace tessera::ops {
 namespace {
 
 // As bytes, to which a plain offset can be added.
-const char* element_at(DataType type, const void* data, int64_t element) {
+const char* head_element(DataType type, const void* data, int64_t element) {
   return static_cast<const char*>(data) + element * element_bytes(type);
 }
 
-char* element_at(DataType type, void* data, int64_t element) {
+char* head_element(DataType type, void* data, int64_t element) {
   return static_cast<char*>(data) + element * element_bytes(type);
 }
 
@@ -42,7 +42,7 @@ std::string expected_text(const Dim& expected, size_t axis, const Shape& found) 
 
 void HeadView::read(int64_t b, int64_t h, int64_t s, int64_t begin, int64_t count,
                     double* target) const {
-  const char* source = element_at(type, data, offset(b, h, s) + begin);
+  const char* source = head_element(type, data, offset(b, h, s) + begin);
   if (type == DataType::Float32) {
     // The most frequent type, without the dispatch of convert_elements().
     const auto* elements = reinterpret_cast<const float*>(source);
@@ -55,7 +55,7 @@ void HeadView::read(int64_t b, int64_t h, int64_t s, int64_t begin, int64_t coun
 void MutableHeadView::write(int64_t b, int64_t h, int64_t s, int64_t begin, int64_t count,
                             const double* source) const {
   const int64_t first = b * batch + h * head + s * position + begin;
-  convert_elements(DataType::Float64, source, type, element_at(type, data, first), count);
+  convert_elements(DataType::Float64, source, type, head_element(type, data, first), count);
 }
 
 HeadView heads_first(const TensorView& tensor) {
@@ -79,7 +79,7 @@ MutableHeadView heads_last(const MutableTensorView& tensor, int64_t heads) {
 }
 
 HeadView advanced(HeadView view, int64_t elements) {
-  view.data = element_at(view.type, view.data, elements);
+  view.data = head_element(view.type, view.data, elements);
   return view;
 }
 
@@ -87,8 +87,8 @@ void copy_vector(const HeadView& source, const HeadPlace& from, const MutableHea
                  const HeadPlace& to, int64_t size) {
   const int64_t place = to.b * target.batch + to.h * target.head + to.s * target.position;
   convert_elements(source.type,
-                   element_at(source.type, source.data, source.offset(from.b, from.h, from.s)),
-                   target.type, element_at(target.type, target.data, place), size);
+                   head_element(source.type, source.data, source.offset(from.b, from.h, from.s)),
+                   target.type, head_element(target.type, target.data, place), size);
 }
 
 void for_each_vector(const KernelCall& call, const HeadSizes& sizes,
@@ -200,8 +200,8 @@ void check_broadcast_to(const InferContext& context, size_t index, const Shape& 
            (is_last && may_be_shorter && length.value() < expected.value());
   }
   if (fits) return;
-  context.fail_input(index, "expected a shape that broadcasts to " + text(full) + ", found " +
-                                text(*shape));
+  context.fail_input(
+      index, "expected a shape that broadcasts to " + text(full) + ", found " + text(*shape));
 }
 
 }  // namespace tessera::ops

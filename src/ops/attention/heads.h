@@ -87,8 +87,8 @@ void copy_vector(const HeadView& source, const HeadPlace& from, const MutableHea
 // its type.
 void copy_heads(const KernelCall& call, const HeadView& source, const HeadSizes& sizes,
                 const MutableHeadView& target, int64_t first = 0);
-// Writes a whole sequence to an output [batch, heads, positions, size], if the node has it. `recent`
-// are the sizes of its second part.
+// Writes a whole sequence to an output [batch, heads, positions, size], if the node has it.
+// `recent` are the sizes of its second part.
 void store_sequence(const KernelCall& call, size_t output, const HeadSequence& sequence,
                     const HeadSizes& recent);
 

@@ -23,7 +23,8 @@ constexpr size_t kBeta = 5;
 // What a step does besides adding the outer product of key and value.
 struct UpdateRule {
   bool is_gated = false;  // the state decays first
-  bool is_delta = false;  // the value is replaced by its difference to what the state has for the key
+  bool is_delta =
+      false;  // the value is replaced by its difference to what the state has for the key
 };
 
 UpdateRule update_rule(const Node& node) {
@@ -36,12 +37,14 @@ UpdateRule update_rule(const Node& node) {
 void check_update_rule(const InferContext& context) {
   const std::string& rule = context.node().attributes.get_string("update_rule");
   if (rule != "linear" && rule != "gated" && rule != "delta" && rule != "gated_delta") {
-    context.fail("attribute 'update_rule': expected 'linear', 'gated', 'delta' or 'gated_delta', "
-                 "found '" + rule + "'");
+    context.fail(
+        "attribute 'update_rule': expected 'linear', 'gated', 'delta' or 'gated_delta', "
+        "found '" +
+        rule + "'");
   }
   const UpdateRule steps = update_rule(context.node());
-  for (const auto& [name, index, is_needed] : {std::tuple("decay", kDecay, steps.is_gated),
-                                               std::tuple("beta", kBeta, steps.is_delta)}) {
+  for (const auto& [name, index, is_needed] :
+       {std::tuple("decay", kDecay, steps.is_gated), std::tuple("beta", kBeta, steps.is_delta)}) {
     if (context.has_input(index) == is_needed) continue;
     context.fail("expected " + std::string(is_needed ? "the" : "no") + " input '" + name +
                  "' with the update rule '" + rule + "', found " + (is_needed ? "none" : "one"));
@@ -51,8 +54,8 @@ void check_update_rule(const InferContext& context) {
 // fail()s unless decay and beta have a number for each head of keys, or those that are as valid.
 void check_rates(const InferContext& context, const Shape& positions, const Dim& heads,
                  const Dim& head_size) {
-  for (const auto& [index, other] : {std::pair(kDecay, multiply(heads, head_size)),
-                                     std::pair(kBeta, Dim(1))}) {
+  for (const auto& [index, other] :
+       {std::pair(kDecay, multiply(heads, head_size)), std::pair(kBeta, Dim(1))}) {
     const Shape* shape = shape_of_rank(context, index, 3, "batch, positions, heads");
     if (shape == nullptr || can_be_equal({shape->back()}, {other})) continue;
     check_shape(context, index, {positions[0], positions[1], heads});
@@ -98,7 +101,7 @@ void infer_linear_attention(InferContext& context) {
 // The columns of a state that a task computes: no column depends on another one.
 constexpr int64_t kStateColumns = 32;
 
-struct Recurrence {
+struct LinearRecurrence {
   UpdateRule rule;
   int64_t batch = 0;
   int64_t positions = 0;
@@ -137,7 +140,7 @@ struct StateColumns {
   int64_t count = 0;
 };
 
-void decay_state(const Recurrence& problem, const StateColumns& columns, int64_t position,
+void decay_state(const LinearRecurrence& problem, const StateColumns& columns, int64_t position,
                  const StateMemory& memory) {
   problem.decay.read(columns.batch, columns.head, position, 0, problem.decay_size, memory.decay);
   for (int64_t index = 0; index < problem.decay_size; ++index) {
@@ -162,7 +165,7 @@ void add_rows(const double* factors, const StateMemory& memory, int64_t rows, do
 }
 
 // Updates the state by one position.
-void update_state(const Recurrence& problem, const StateColumns& columns, int64_t position,
+void update_state(const LinearRecurrence& problem, const StateColumns& columns, int64_t position,
                   const StateMemory& memory) {
   if (problem.rule.is_gated) decay_state(problem, columns, position, memory);
   problem.key.read(columns.batch, columns.head, position, 0, problem.head_size, memory.key);
@@ -186,8 +189,8 @@ void update_state(const Recurrence& problem, const StateColumns& columns, int64_
 }
 
 // Computes all positions of some columns.
-void run_columns(const KernelCall& call, const Recurrence& problem, const StateColumns& columns,
-                 const StateMemory& memory) {
+void run_columns(const KernelCall& call, const LinearRecurrence& problem,
+                 const StateColumns& columns, const StateMemory& memory) {
   std::fill_n(memory.state, problem.head_size * kStateColumns, 0.0);
   if (call.has_input(kPastState)) {
     // A vector of this view is a row of the state of a head.
@@ -217,13 +220,13 @@ void run_columns(const KernelCall& call, const Recurrence& problem, const StateC
   }
 }
 
-Recurrence recurrence_of(const KernelCall& call) {
+LinearRecurrence linear_recurrence(const KernelCall& call) {
   const TensorView& query = call.inputs[0];
-  Recurrence problem = {.rule = update_rule(call.node),
-                        .batch = query.dims[0],
-                        .positions = query.dims[1],
-                        .query_heads = call.node.attributes.get_int("q_num_heads"),
-                        .key_heads = call.node.attributes.get_int("kv_num_heads")};
+  LinearRecurrence problem = {.rule = update_rule(call.node),
+                              .batch = query.dims[0],
+                              .positions = query.dims[1],
+                              .query_heads = call.node.attributes.get_int("q_num_heads"),
+                              .key_heads = call.node.attributes.get_int("kv_num_heads")};
   problem.head_size = query.dims[2] / problem.query_heads;
   problem.value_size = call.inputs[2].dims[2] / problem.key_heads;
   const double scale = call.node.attributes.get_float("scale");
@@ -246,7 +249,7 @@ Recurrence recurrence_of(const KernelCall& call) {
 
 void run_linear_attention(const KernelCall& call) {
   if (!has_output_elements(call)) return;
-  const Recurrence problem = recurrence_of(call);
+  const LinearRecurrence problem = linear_recurrence(call);
   const int64_t blocks = (problem.value_size + kStateColumns - 1) / kStateColumns;
   const int64_t tasks = problem.batch * problem.key_heads * blocks;
   const int64_t size = StateMemory::size(problem.head_size);
@@ -267,8 +270,7 @@ void run_linear_attention(const KernelCall& call) {
 // For each element of a state and each position: decay, delta, update and output.
 int64_t linear_attention_flops(const Node& node, std::span<const Type> inputs,
                                std::span<const Type> outputs) {
-  const Dim head_size =
-      floor_divide((*inputs[0].shape)[2], node.attributes.get_int("q_num_heads"));
+  const Dim head_size = floor_divide((*inputs[0].shape)[2], node.attributes.get_int("q_num_heads"));
   return multiply(flops_per_output(node, inputs, outputs), multiply(head_size, 7)).value();
 }
 

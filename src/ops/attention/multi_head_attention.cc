@@ -32,19 +32,19 @@ bool is_decoder(const Node& node) { return node.op != "MultiHeadAttention"; }
 
 HeadInputs head_inputs(const Node& node) {
   if (is_decoder(node)) {
-    return {.bias = 10, .mask = 3, .score_bias = 4, .past_key = 5, .past_value = 6,
-            .past_length = 7};
+    return {
+        .bias = 10, .mask = 3, .score_bias = 4, .past_key = 5, .past_value = 6, .past_length = 7};
   }
   return {};
 }
 
 // How the first three inputs hold the vectors.
 enum class HeadLayout : uint8_t {
-  Separate,        // [batch, positions, heads * size] each
-  PackedKeys,      // key is [batch, positions, heads, 2, size]; there is no value
-  PackedAll,       // query is [batch, positions, heads, 3, size]; there are no others
-  PackedLine,      // query is [batch, positions, 3 * heads * size]; there are no others
-  HeadsFirst,      // key and value are [batch, heads, positions, size]
+  Separate,    // [batch, positions, heads * size] each
+  PackedKeys,  // key is [batch, positions, heads, 2, size]; there is no value
+  PackedAll,   // query is [batch, positions, heads, 3, size]; there are no others
+  PackedLine,  // query is [batch, positions, 3 * heads * size]; there are no others
+  HeadsFirst,  // key and value are [batch, heads, positions, size]
 };
 
 HeadLayout head_layout(bool has_key, size_t query_rank, size_t key_rank) {
@@ -143,8 +143,7 @@ std::optional<Dim> cached_positions(const InferContext& context, const HeadInput
                        "expected one number, found " + std::to_string(length->size()));
   }
   if (length->front().is_known() && length->front().value() < 0) {
-    context.fail_input(inputs.past_length,
-                       "expected at least 0, found " + length->front().text());
+    context.fail_input(inputs.past_length, "expected at least 0, found " + length->front().text());
   }
   return length->front();
 }
@@ -189,11 +188,11 @@ void infer_multi_head_attention(InferContext& context) {
     check_shape(context, inputs.bias,
                 {add(multiply(hidden, 2), multiply(dims->value_size, heads))});
   }
-  context.set_output(0, type,
-                     Shape{dims->batch, dims->queries, multiply(dims->value_size, heads)});
+  context.set_output(0, type, Shape{dims->batch, dims->queries, multiply(dims->value_size, heads)});
   const std::optional<Dim> past = cached_positions(context, inputs);
   const Dim total = past ? add(*past, dims->keys) : unknown_dim(context, 3, 3);
-  const bool is_shared = shares_buffer(context.node(), inputs) && context.has_input(inputs.past_key);
+  const bool is_shared =
+      shares_buffer(context.node(), inputs) && context.has_input(inputs.past_key);
   const Shape* cache = is_shared ? context.shape(inputs.past_key) : nullptr;
   const Dim present = !is_shared         ? total
                       : cache == nullptr ? unknown_dim(context, 1, 2)
@@ -226,7 +225,8 @@ HeadView packed_view(const TensorView& tensor, int64_t part) {
 // Query, key and value of a line of all three.
 HeadView line_view(const TensorView& tensor, int64_t heads, int64_t part) {
   const int64_t width = tensor.dims[2];
-  const HeadView view = {tensor.type, tensor.data, tensor.dims[1] * width, width / 3 / heads, width};
+  const HeadView view = {tensor.type, tensor.data, tensor.dims[1] * width, width / 3 / heads,
+                         width};
   return advanced(view, part * (width / 3));
 }
 

@@ -43,8 +43,11 @@ TEST(MultiHeadAttention, UnidirectionalQueriesSeeNoLaterKeys) {
 
 TEST(MultiHeadAttention, BiasesOfProjectionsAndOfScores) {
   // The query is 1 + 1, the keys are 0 + 1 and 2 + 1, the values 5 + 10 and 6 + 10.
-  const std::vector<Tensor> inputs = {floats({1, 1, 1}, {1}), floats({1, 2, 1}, {0, 2}),
-                                      floats({1, 2, 1}, {5, 6}), floats({3}, {1, 1, 10}), Tensor(),
+  const std::vector<Tensor> inputs = {floats({1, 1, 1}, {1}),
+                                      floats({1, 2, 1}, {0, 2}),
+                                      floats({1, 2, 1}, {5, 6}),
+                                      floats({3}, {1, 1, 10}),
+                                      Tensor(),
                                       floats({1, 1, 1, 2}, {3, 0})};
   const auto outputs = run_microsoft("MultiHeadAttention", one_head_of(), inputs, 4);
   EXPECT_THAT(values(outputs[0]), is_about({15 + weight_of(1)}));
@@ -56,20 +59,25 @@ TEST(MultiHeadAttention, BiasesOfProjectionsAndOfScores) {
 TEST(MultiHeadAttention, PackedVectors) {
   // One position of 2 heads of one number: query, key and value side by side.
   const auto heads = attributes_of({{"num_heads", int64_t{2}}});
-  const auto all = run_microsoft("MultiHeadAttention", heads,
-                                 {floats({1, 1, 2, 3, 1}, {1, 2, 3, 4, 5, 6})}, 4);
+  const auto all =
+      run_microsoft("MultiHeadAttention", heads, {floats({1, 1, 2, 3, 1}, {1, 2, 3, 4, 5, 6})}, 4);
   EXPECT_THAT(values(all[0]), ElementsAre(3, 6));
   EXPECT_THAT(values(all[1]), ElementsAre(2, 5));
   EXPECT_THAT(values(all[3]), ElementsAre(2, 20));
-  const auto keys = run_microsoft("MultiHeadAttention", heads,
-                                  {floats({1, 1, 2}, {1, 4}), floats({1, 1, 2, 2, 1}, {2, 3, 5, 6})}, 4);
+  const auto keys =
+      run_microsoft("MultiHeadAttention", heads,
+                    {floats({1, 1, 2}, {1, 4}), floats({1, 1, 2, 2, 1}, {2, 3, 5, 6})}, 4);
   EXPECT_THAT(values(keys[0]), ElementsAre(3, 6));
   EXPECT_THAT(values(keys[3]), ElementsAre(2, 20));
 }
 
 TEST(MultiHeadAttention, CachesGrowOrHaveSpace) {
-  const std::vector<Tensor> inputs = {zeros({1, 1, 1}), floats({1, 1, 1}, {2}),
-                                      floats({1, 1, 1}, {20}), Tensor(), Tensor(), Tensor(),
+  const std::vector<Tensor> inputs = {zeros({1, 1, 1}),
+                                      floats({1, 1, 1}, {2}),
+                                      floats({1, 1, 1}, {20}),
+                                      Tensor(),
+                                      Tensor(),
+                                      Tensor(),
                                       floats({1, 1, 3, 1}, {1, 8, 9}),
                                       floats({1, 1, 3, 1}, {10, 80, 90})};
   const auto grown = run_microsoft("MultiHeadAttention", one_head_of(), inputs, 3);
@@ -90,8 +98,10 @@ TEST(MultiHeadAttention, RefusesWhatDoesNotFit) {
     return microsoft_refusal("MultiHeadAttention", one_head_of(), inputs);
   };
   EXPECT_THAT(refused({zeros({1, 2, 2}), zeros({1, 2, 2})}), HasSubstr("input 'value' beside it"));
-  EXPECT_THAT(refused({zeros({1, 2, 2}), zeros({1, 2, 3}), zeros({1, 2, 3})}), HasSubstr("[1x2x2]"));
-  EXPECT_THAT(refused({zeros({1, 2, 2}), zeros({1, 2, 2}), zeros({1, 3, 2})}), HasSubstr("[1x2x2]"));
+  EXPECT_THAT(refused({zeros({1, 2, 2}), zeros({1, 2, 3}), zeros({1, 2, 3})}),
+              HasSubstr("[1x2x2]"));
+  EXPECT_THAT(refused({zeros({1, 2, 2}), zeros({1, 2, 2}), zeros({1, 3, 2})}),
+              HasSubstr("[1x2x2]"));
   EXPECT_THAT(refused({zeros({1, 2, 2}), zeros({1, 2, 2}), zeros({1, 2, 2}), zeros({5})}),
               HasSubstr("[6]"));
 }

@@ -55,8 +55,7 @@ void ScoreBias::add_to(const ScoreRow& row) const {
   const int64_t b = dims[0] == 1 ? 0 : row.batch;
   const int64_t h = dims[1] == 1 ? 0 : row.head;
   const int64_t place = ((b * dims[1] + h) * dims[2] + row.query) * dims[3];
-  const char* source =
-      static_cast<const char*>(tensor->data) + place * element_bytes(tensor->type);
+  const char* source = static_cast<const char*>(tensor->data) + place * element_bytes(tensor->type);
   std::array<double, kConvertBlock> biases;
   for (size_t begin = 0; begin < row.scores.size(); begin += biases.size()) {
     const size_t count = std::min(biases.size(), row.scores.size() - begin);

@@ -56,7 +56,7 @@ struct PaddedAttention {
   PaddingMask mask;
   ScoreBias bias;
   bool is_causal = false;
-  int64_t past = 0;  // positions before the first query, for is_causal
+  int64_t past = 0;                           // positions before the first query, for is_causal
   const MutableTensorView* scores = nullptr;  // receives the scores before the softmax
 
   void weigh(const ScoreRow& row) const;

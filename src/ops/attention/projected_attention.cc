@@ -48,18 +48,20 @@ ProjectedWidths projected_widths(const InferContext& context, const Dim& width) 
   const std::vector<int64_t>* sizes = context.node().attributes.find_ints("qkv_hidden_sizes");
   if (sizes == nullptr || sizes->empty()) {
     if (width.is_known() && width.value() % 3 != 0) {
-      context.fail_input(kWeights, "expected a second dimension that is a multiple of 3, found " +
-                                       width.text());
+      context.fail_input(
+          kWeights, "expected a second dimension that is a multiple of 3, found " + width.text());
     }
     const Dim third = floor_divide(width, 3);
     return {third, third, third};
   }
-  const bool is_legal = sizes->size() == 3 && std::ranges::all_of(*sizes, [](int64_t size) {
-                          return size >= 0;
-                        }) && (*sizes)[0] == (*sizes)[1];
+  const bool is_legal = sizes->size() == 3 &&
+                        std::ranges::all_of(*sizes, [](int64_t size) { return size >= 0; }) &&
+                        (*sizes)[0] == (*sizes)[1];
   if (!is_legal) {
-    context.fail("attribute 'qkv_hidden_sizes': expected 3 sizes, of which the first two are "
-                 "equal, found " + dims_text(*sizes));
+    context.fail(
+        "attribute 'qkv_hidden_sizes': expected 3 sizes, of which the first two are "
+        "equal, found " +
+        dims_text(*sizes));
   }
   const Dim sum = add(add((*sizes)[0], (*sizes)[1]), (*sizes)[2]);
   if (!can_be_equal({width}, {sum})) {
@@ -97,8 +99,8 @@ void infer_projected_attention(InferContext& context) {
   const bool has_cache = context.has_input(kPast) ||
                          (context.output_count() > 1 && !context.node().outputs[1].is_none());
   if (has_cache && !can_be_equal({head_size}, {value_size})) {
-    context.fail("expected keys and values of equal sizes with a cache, found " +
-                 head_size.text() + " and " + value_size.text());
+    context.fail("expected keys and values of equal sizes with a cache, found " + head_size.text() +
+                 " and " + value_size.text());
   }
   const ScoreDims scores = {batch, heads, queries, total};
   check_padding_mask(context, kMaskIndex, scores);
@@ -125,9 +127,7 @@ void project(const KernelCall& call, double* projected) {
     rows.read(0, 0, line, begin, count, target);
   };
   const auto read_column = [&](int64_t, int64_t line, int64_t begin, int64_t count,
-                               double* target) {
-    columns.read(0, 0, line, begin, count, target);
-  };
+                               double* target) { columns.read(0, 0, line, begin, count, target); };
   const auto store = [&](int64_t, int64_t row, int64_t column, int64_t count, const double* sums) {
     double* target = projected + row * width + column;
     for (int64_t index = 0; index < count; ++index) {
@@ -155,8 +155,8 @@ void store_part(const KernelCall& call, const HeadSequence& sequence, const Head
   if (!call.has_output(1)) return;
   const MutableTensorView& present = call.outputs[1];
   const int64_t half = present.elements / 2;
-  MutableHeadView target = heads_first(
-      MutableTensorView{present.type, present.dims.subspan(1), present.data, half});
+  MutableHeadView target =
+      heads_first(MutableTensorView{present.type, present.dims.subspan(1), present.data, half});
   target.data = static_cast<char*>(target.data) + part * half * element_bytes(present.type);
   HeadSizes past = recent;
   past.positions = sequence.past_length;

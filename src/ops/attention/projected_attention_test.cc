@@ -41,9 +41,8 @@ TEST(ProjectedAttention, MasksHaveEndsAndStarts) {
 }
 
 TEST(ProjectedAttention, TheCacheHoldsKeysAndValues) {
-  const auto outputs = run_microsoft(
-      "Attention", one_projected_head(),
-      projected({Tensor(), floats({2, 1, 1, 1, 1}, {7, 8})}), 2);
+  const auto outputs = run_microsoft("Attention", one_projected_head(),
+                                     projected({Tensor(), floats({2, 1, 1, 1, 1}, {7, 8})}), 2);
   EXPECT_THAT(values(outputs[0]), is_about({14.0F / 3, 14.0F / 3}));
   EXPECT_EQ(outputs[1].dims(), list({2, 1, 1, 3, 1}));
   EXPECT_THAT(values(outputs[1]), ElementsAre(7, 0, 0, 8, 2, 4));
@@ -63,7 +62,8 @@ TEST(ProjectedAttention, RefusesWhatDoesNotFit) {
   const auto refused = [&](Attributes given, const std::vector<Tensor>& inputs) {
     return microsoft_refusal("Attention", std::move(given), inputs);
   };
-  EXPECT_THAT(refused(one_projected_head(), {zeros({1, 2, 1}), zeros({2, 3})}), HasSubstr("expected 1"));
+  EXPECT_THAT(refused(one_projected_head(), {zeros({1, 2, 1}), zeros({2, 3})}),
+              HasSubstr("expected 1"));
   EXPECT_THAT(refused(one_projected_head(), {zeros({1, 2, 1}), zeros({1, 4})}),
               HasSubstr("multiple of 3"));
   EXPECT_THAT(refused(one_projected_head({{"do_rotary", int64_t{1}}}), projected()),

@@ -47,17 +47,18 @@ std::optional<Dim> rotary_head_size(const InferContext& context, const Shape& in
   const int64_t heads = head_count(context, "num_heads");
   if (heads > 0) return head_size_of(context, 0, input[2], heads);
   if (!is_of_microsoft(context.node())) {
-    context.fail("expected the attribute 'num_heads', which an input of 3 dimensions needs, found "
-                 "none");
+    context.fail(
+        "expected the attribute 'num_heads', which an input of 3 dimensions needs, found "
+        "none");
   }
   if (rotated > 0) {
-    context.fail("expected the attribute 'num_heads', which 'rotary_embedding_dim' needs, found "
-                 "none");
+    context.fail(
+        "expected the attribute 'num_heads', which 'rotary_embedding_dim' needs, found "
+        "none");
   }
   if (!half.is_known()) return std::nullopt;
   // The heads are as large as the cosines say.
-  if (input[2].is_known() &&
-      (half.value() == 0 || input[2].value() % (2 * half.value()) != 0)) {
+  if (input[2].is_known() && (half.value() == 0 || input[2].value() % (2 * half.value()) != 0)) {
     context.fail_input(0, "expected a last dimension that is a multiple of the " +
                               multiply(half, 2).text() + " elements that are rotated, found " +
                               text(input));
@@ -91,8 +92,8 @@ void check_positions(const InferContext& context, size_t index, const Dim& batch
                      const Dim& positions) {
   const Shape* shape = context.shape(index);
   if (shape == nullptr) return;
-  const bool is_first = is_of_microsoft(context.node()) && shape->size() == 1 &&
-                        can_be_equal(*shape, {Dim(1)});
+  const bool is_first =
+      is_of_microsoft(context.node()) && shape->size() == 1 && can_be_equal(*shape, {Dim(1)});
   if (!is_first) {
     shape_of_rank(context, index, 2, "batch, positions");
     check_shape(context, index, {batch, positions});

@@ -1,5 +1,5 @@
-// Rotary position embedding: Su et al., 2021, https://arxiv.org/abs/2104.09864. Pairs of elements of
-// a vector are rotated by angles that depend on its position.
+// Rotary position embedding: Su et al., 2021, https://arxiv.org/abs/2104.09864. Pairs of elements
+// of a vector are rotated by angles that depend on its position.
 #pragma once
 
 #include <cstdint>

@@ -25,8 +25,9 @@ void for_each_score_block(const KernelCall& call, const AttentionProblem& proble
   const int64_t keys = std::max<int64_t>(problem.keys, 1);
   const int64_t most_rows = std::max<int64_t>(kMaxScores / keys, 1);
   const int64_t queries = std::min(problem.queries, most_rows);
-  const int64_t heads =
-      queries < problem.queries ? 1 : std::min(all_heads, std::max<int64_t>(most_rows / queries, 1));
+  const int64_t heads = queries < problem.queries
+                            ? 1
+                            : std::min(all_heads, std::max<int64_t>(most_rows / queries, 1));
   std::pmr::vector<double> scores(static_cast<size_t>(heads * queries * problem.keys),
                                   &call.scratch);
   for (int64_t head = 0; head < all_heads; head += heads) {

@@ -22,7 +22,9 @@ void infer_tensor_scatter(InferContext& context) {
   if (cache == nullptr) return;
   const auto rank = static_cast<int64_t>(cache->size());
   const int64_t axis = context.normalized_axis(context.node().attributes.get_int("axis"), rank);
-  if (axis == 0) context.fail("attribute 'axis': expected another one than that of the batch, found 0");
+  if (axis == 0) {
+    context.fail("attribute 'axis': expected another one than that of the batch, found 0");
+  }
   if (context.has_input(2)) check_shape(context, 2, {(*cache)[0]});
   const Shape* update = context.shape(1);
   if (update == nullptr) return;
@@ -87,19 +89,18 @@ void run_tensor_scatter(const KernelCall& call) {
 }  // namespace
 
 std::vector<Op> tensor_scatter_ops() {
-  return {{.name = "TensorScatter",
-           .versions = {24},
-           .inputs = {{"past_cache", "T"},
-                      {"update", "T"},
-                      {"write_indices", "I", Arity::Optional}},
-           .outputs = {{"present_cache", "T"}},
-           .type_variables = {{"T", kAllTypesAndStrings | kFloat8Types | kInt4Types | kFloat4Type | kPowerType},
-                              {"I", kInt64Type}},
-           .attributes = {{"axis", AttributeKind::Int, int64_t{-2}},
-                          {"mode", AttributeKind::String, std::string("linear")}},
-           .infer = infer_tensor_scatter,
-           .flops = no_flops,
-           .kernel = run_tensor_scatter}};
+  return {
+      {.name = "TensorScatter",
+       .versions = {24},
+       .inputs = {{"past_cache", "T"}, {"update", "T"}, {"write_indices", "I", Arity::Optional}},
+       .outputs = {{"present_cache", "T"}},
+       .type_variables = {{"T", kAllTypesAndStrings | kFloat8Types | kInt4Types | kFloat4Type | kPowerType},
+                           {"I", kInt64Type}},
+       .attributes = {{"axis", AttributeKind::Int, int64_t{-2}},
+                      {"mode", AttributeKind::String, std::string("linear")}},
+       .infer = infer_tensor_scatter,
+       .flops = no_flops,
+       .kernel = run_tensor_scatter}};
 }
 
 }  // namespace tessera::ops

@@ -16,9 +16,9 @@ TEST(SwiGLU, MultipliesSwishByTheLinearInput) {
 TEST(SwiGLU, DoesNotBroadcast) {
   EXPECT_THAT(refusal("SwiGLU", 28, {}, {floats({2}, {1, 2}), floats({1}, {1})}),
               HasSubstr("expected shape [2]"));
-  const auto outputs = infer_op("SwiGLU", 28, {},
-                                {typed(DataType::Float32, Shape{Dim::symbol("n")}),
-                                 typed(DataType::Float32, Shape{3})});
+  const auto outputs = infer_op(
+      "SwiGLU", 28, {},
+      {typed(DataType::Float32, Shape{Dim::symbol("n")}), typed(DataType::Float32, Shape{3})});
   EXPECT_EQ(shape_text(outputs), "float32 3");
 }
 

@@ -5,9 +5,8 @@ namespace {
 
 TEST(RMSNormalization, DividesByTheRootMeanSquare) {
   // The mean of the squares is 25, then 1.
-  const auto outputs =
-      run_op("RMSNormalization", 23, attributes_of({{"epsilon", 0.0F}}),
-             {floats({2, 2}, {1, 7, -1, 1}), floats({2}, {5, 10})});
+  const auto outputs = run_op("RMSNormalization", 23, attributes_of({{"epsilon", 0.0F}}),
+                              {floats({2, 2}, {1, 7, -1, 1}), floats({2}, {5, 10})});
   EXPECT_THAT(values(outputs[0]), ElementsAre(1, 14, -5, 10));
 }
 
@@ -17,8 +16,9 @@ TEST(RMSNormalization, NormalisesAllAxesFromTheGivenOneOn) {
                               {floats({2, 2}, {1, 7, 7, 1}), floats({2, 1}, {5, 10})});
   EXPECT_THAT(values(outputs[0]), ElementsAre(1, 7, 14, 2));
   const auto epsilon = attributes_of({{"epsilon", 3.0F}});
-  EXPECT_THAT(values(run_op("RMSNormalization", 23, epsilon, {floats({1}, {1}), floats({1}, {1})})[0]),
-              ElementsAre(0.5F));
+  EXPECT_THAT(
+      values(run_op("RMSNormalization", 23, epsilon, {floats({1}, {1}), floats({1}, {1})})[0]),
+      ElementsAre(0.5F));
 }
 
 TEST(RMSNormalization, TheResultHasTheTypeOfTheScale) {
