@@ -31,21 +31,21 @@ constexpr int64_t kMaxTreeNodes = std::numeric_limits<int32_t>::max() / 4;
   throw Error(ErrorKind::InvalidModel, location_of(node), message);
 }
 
-std::string quoted(std::string_view attribute) { return "'" + std::string(attribute) + "'"; }
+std::string in_quotes(std::string_view attribute) { return "'" + std::string(attribute) + "'"; }
 
 // fail_at()s unless `found`, the length of an attribute, is that of attribute `like`.
 void check_same_length(const Node& node, std::string_view attribute, int64_t found,
                        std::string_view like, int64_t expected) {
   if (found == expected) return;
-  fail_at(node, "attribute " + quoted(attribute) + ": expected " + std::to_string(expected) +
-                    " elements, as " + quoted(like) + " has, found " + std::to_string(found));
+  fail_at(node, "attribute " + in_quotes(attribute) + ": expected " + std::to_string(expected) +
+                    " elements, as " + in_quotes(like) + " has, found " + std::to_string(found));
 }
 
 // fail_at()s unless element `index` of an attribute is in [0, limit).
 void check_range(const Node& node, std::string_view attribute, size_t index, int64_t found,
                  int64_t limit, std::string_view what) {
   if (found >= 0 && found < limit) return;
-  fail_at(node, "attribute " + quoted(attribute) + ", element " + std::to_string(index) +
+  fail_at(node, "attribute " + in_quotes(attribute) + ", element " + std::to_string(index) +
                     ": expected an index of " + std::string(what) + " in [0, " +
                     std::to_string(limit) + "), found " + std::to_string(found));
 }
@@ -64,7 +64,8 @@ const Tensor* float_tensor(const Node& node, const std::string& attribute) {
   const Tensor* const tensor = node.attributes.find_tensor(attribute);
   if (tensor == nullptr) return nullptr;
   if (!is_floating(tensor->type())) {
-    fail_at(node, "attribute " + quoted(attribute) + ": expected floating-point numbers, found " +
+    fail_at(node, "attribute " + in_quotes(attribute) +
+                      ": expected floating-point numbers, found " +
                       std::string(name(tensor->type())));
   }
   return tensor;
@@ -76,8 +77,8 @@ std::vector<double> numbers_of(const Node& node, const std::string& attribute) {
   const Tensor* const tensor = float_tensor(node, attribute + "_as_tensor");
   if (tensor == nullptr) return {list.begin(), list.end()};
   if (!list.empty()) {
-    fail_at(node, "expected one of the attributes " + quoted(attribute) + " and " +
-                      quoted(attribute + "_as_tensor") + ", found both");
+    fail_at(node, "expected one of the attributes " + in_quotes(attribute) + " and " +
+                      in_quotes(attribute + "_as_tensor") + ", found both");
   }
   return doubles_of(*tensor);
 }
@@ -153,7 +154,7 @@ class NodeNames {
   int32_t find(std::string_view attribute, int64_t tree, int64_t id) const {
     const auto found = std::ranges::lower_bound(names_, NodeName{tree, id}, is_before);
     if (found != names_.end() && found->tree == tree && found->id == id) return found->index;
-    fail_at(node_, "attribute " + quoted(attribute) + ": expected a node of tree " +
+    fail_at(node_, "attribute " + in_quotes(attribute) + ": expected a node of tree " +
                        std::to_string(tree) + ", found " + std::to_string(id));
   }
 
@@ -265,7 +266,7 @@ void read_listed_votes(const Node& node, const VoteNames& vote_names, int64_t ta
 const Tensor& needed_tensor(const Node& node, const std::string& attribute) {
   const Tensor* const tensor = float_tensor(node, attribute);
   if (tensor == nullptr)
-    fail_at(node, "expected the attribute " + quoted(attribute) + ", found none");
+    fail_at(node, "expected the attribute " + in_quotes(attribute) + ", found none");
   return *tensor;
 }
 
