@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/tensor/float16.h"
 #include "ops/ml/ml_test.h"
 #include "tessera/float16.h"
 

@@ -64,7 +64,8 @@ const Tensor* float_tensor(const Node& node, const std::string& attribute) {
   const Tensor* const tensor = node.attributes.find_tensor(attribute);
   if (tensor == nullptr) return nullptr;
   if (!is_floating(tensor->type())) {
-    fail_at(node, "attribute " + in_quotes(attribute) + ": expected floating-point numbers, found " +
+    fail_at(node, "attribute " + in_quotes(attribute) +
+                      ": expected floating-point numbers, found " +
                       std::string(name(tensor->type())));
   }
   return tensor;
