@@ -207,8 +207,8 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& where) {
 namespace {
 
 std::string code_of(const NpyHeader& header) {
-  const bool is_void = is_small(header.type) && header.type != DataType::Float8E5M2;
-  if (is_void) return std::string(kSmallCodes[0]);
+  // NumPy cannot read "<f1".
+  if (is_small(header.type)) return std::string(kSmallCodes[0]);
   if (header.type == DataType::String) return "<U" + std::to_string(header.string_bytes / 4);
   const auto* const element =
       std::find_if(kElementCodes.begin(), kElementCodes.end(),
