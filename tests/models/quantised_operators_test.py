@@ -207,9 +207,10 @@ def code_product(draw):
     inputs = [draw.normal(draw.size(), k if is_transposed else n).astype(kind),
               draw.integers(np.uint8, -(-n * k // 2)),
               draw.scale(shape=-(-n * k // block)).astype(kind)]
-    # ONNX Runtime has kernels of float32.
-    return Case("MatMulBnb4", inputs, definitions.code_product(*inputs, **attributes),
-                kind == np.float32, constants=(1, 2), **attributes)
+    # ONNX Runtime has kernels of float32, which transpose the weights whatever transB says.
+    is_known = kind == np.float32 and is_transposed
+    return Case("MatMulBnb4", inputs, definitions.code_product(*inputs, **attributes), is_known,
+                constants=(1, 2), **attributes)
 
 
 def embeddings(draw):

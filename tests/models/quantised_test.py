@@ -124,7 +124,8 @@ def mixed_network(path):
 def test_operators_of_microsoft_give_the_same_bytes(tessera, tmp_path):
     target = tmp_path / "operators.onnx"
     quantize_static(mixed_network(tmp_path / "float.onnx"), target, Samples(),
-                    quant_format=QuantFormat.QOperator, weight_type=QuantType.QUInt8)
+                    quant_format=QuantFormat.QOperator, weight_type=QuantType.QUInt8,
+                    activation_type=QuantType.QUInt8)
     ops = {each.op_type for each in onnx.load(target).graph.node}
     assert ops >= {"QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearSigmoid", "QGemm",
                    "QLinearLeakyRelu", "QLinearAveragePool", "QLinearGlobalAveragePool",

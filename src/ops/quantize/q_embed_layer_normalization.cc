@@ -25,7 +25,8 @@ enum EmbeddingInput : size_t {
 
 // The scales of the five tables follow each other, and then their zero points.
 constexpr size_t kTables = 5;
-constexpr size_t kTableInputs[kTables] = {kTokenTable, kPositionTable, kSegmentTable, kGamma, kBeta};
+constexpr size_t kTableInputs[kTables] = {kTokenTable, kPositionTable, kSegmentTable, kGamma,
+                                          kBeta};
 
 size_t scale_of_table(size_t table) { return kTokenScale + table; }
 size_t zero_of_table(size_t table) { return kTokenScale + kTables + table; }
@@ -54,8 +55,8 @@ void infer_embedding(InferContext& context) {
     if (shape == nullptr) continue;
     const size_t rank = input == kGamma || input == kBeta ? 1 : 2;
     if (shape->size() != rank) {
-      context.fail_input(input, "expected rank " + std::to_string(rank) + ", found shape [" +
-                                    text(*shape) + "]");
+      context.fail_input(
+          input, "expected rank " + std::to_string(rank) + ", found shape [" + text(*shape) + "]");
     }
     if (hidden && !can_be_equal({*hidden}, {shape->back()})) {
       context.fail_input(input, "expected a last axis of " + hidden->text() +
@@ -78,11 +79,10 @@ void infer_embedding(InferContext& context) {
 void add_embedding(const KernelCall& call, size_t table, int64_t index, std::span<double> sums) {
   const TensorView& rows = call.inputs[kTableInputs[table]];
   if (index < 0 || index >= rows.dims[0]) {
-    call.fail("expected a row in [0, " + std::to_string(rows.dims[0]) + ") of an embedding, found " +
-              std::to_string(index));
+    call.fail("expected a row in [0, " + std::to_string(rows.dims[0]) +
+              ") of an embedding, found " + std::to_string(index));
   }
-  const TensorScale scale =
-      tensor_scale_of(call, scale_of_table(table), zero_of_table(table));
+  const TensorScale scale = tensor_scale_of(call, scale_of_table(table), zero_of_table(table));
   visit_byte(rows.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const row = rows.as<T>().data() + index * std::ssize(sums);
@@ -92,8 +92,7 @@ void add_embedding(const KernelCall& call, size_t table, int64_t index, std::spa
 
 std::pmr::vector<double> real_vector(const KernelCall& call, size_t table) {
   const TensorView& bytes = call.inputs[kTableInputs[table]];
-  const TensorScale scale =
-      tensor_scale_of(call, scale_of_table(table), zero_of_table(table));
+  const TensorScale scale = tensor_scale_of(call, scale_of_table(table), zero_of_table(table));
   std::pmr::vector<double> reals(static_cast<size_t>(bytes.elements), &call.scratch);
   visit_byte(bytes.type, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -46,8 +46,7 @@ TEST(QEmbedLayerNormalization, AddsSegments) {
   inputs[10] = scalar(1);
   inputs[15] = zero_point(0);
   inputs[7] = Tensor();
-  const std::vector<Tensor> outputs =
-      run_microsoft("QEmbedLayerNormalization", {}, inputs, 2);
+  const std::vector<Tensor> outputs = run_microsoft("QEmbedLayerNormalization", {}, inputs, 2);
   // (10, 11) and (13, 5): the signs of both turn.
   EXPECT_THAT(values(outputs[0]),
               Pointwise(FloatNear(1e-6F), std::vector<float>{-1.75F, 4.5F, 2.25F, -3.5F}));
