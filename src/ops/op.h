@@ -364,7 +364,8 @@ struct Op {
   std::vector<Parameter> outputs = {};
   std::vector<TypeVariable> type_variables = {};
   std::vector<AttributeSchema> attributes = {};
-  // Attributes that hold nested graphs ("then_branch"). A node has all of them, as Node::bodies.
+  // Attributes that hold nested graphs ("then_branch"). A node has all of them, as Node::bodies. If
+  // the op has a reference kernel too, which is for nodes without nested graphs, it may omit some.
   std::vector<std::string> bodies = {};
   uint32_t traits = kNoTrait;
   // For ONNX's ops, this is a row of error_bounds.cc. nullopt: none is stated (ops of plug-ins).
@@ -381,8 +382,8 @@ struct Op {
   int last_version = kAnyVersion;
 };
 
-// Whether `node` runs on whole values: if `op` has only a value kernel, or if an input or output is
-// no tensor of numbers or bools.
+// Whether `node` runs on whole values: if `op` has only a value kernel, if the node has nested
+// graphs, or if an input or output is no tensor of numbers or bools.
 bool runs_on_values(const Op& op, const Graph& graph, const Node& node);
 
 // Runs such a node: by its value kernel, or, for an op without one that takes strings, by its
