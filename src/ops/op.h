@@ -401,7 +401,8 @@ struct Op {
   std::vector<Parameter> outputs = {};
   std::vector<TypeVariable> type_variables = {};
   std::vector<AttributeSchema> attributes = {};
-  // Attributes that hold nested graphs ("then_branch"). A node has all of them, as Node::bodies.
+  // Attributes that hold nested graphs ("then_branch"). A node has all of them, as Node::bodies. If
+  // the op has a reference kernel too, which is for nodes without nested graphs, it may omit some.
   std::vector<std::string> bodies = {};
   uint32_t traits = kNoTrait;
   // For ONNX's ops, this is a row of error_bounds.cc. nullopt: none is stated (ops of plug-ins).
@@ -418,8 +419,8 @@ struct Op {
   int last_version = kAnyVersion;
 };
 
-// Whether `node` runs on whole values: if `op` has only a value kernel, or if an input or output is
-// no tensor of numbers or bools.
+// Whether `node` runs on whole values: if `op` has only a value kernel, if the node has nested
+// graphs, or if an input or output is no tensor of numbers or bools.
 bool runs_on_values(const Op& op, const Graph& graph, const Node& node);
 
 // What the op's reference kernel, if it is a PreparedKernel, wants to be made of `node`, also if it
