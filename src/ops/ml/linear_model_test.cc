@@ -92,7 +92,7 @@ TEST(LinearRegressor, TransformsScores) {
   EXPECT_THAT(values(run_ml("LinearRegressor", 1, linear({1}, {}, "PROBIT"), {rows})[0]),
               ElementsAre(FloatNear(1.959964F, 0.004F), FloatNear(0, 1e-6F)));
   EXPECT_THAT(values(run_ml("LinearRegressor", 1, linear({1}, {}, "LOGISTIC"), {rows})[0]),
-              ElementsAre(FloatEq(F), FloatEq(0.62245933F)));
+              ElementsAre(FloatEq(0.72611499F), FloatEq(0.62245933F)));
   Attributes two = linear({0, 1}, {}, "SOFTMAX_ZERO");
   two.set("targets", int64_t{2});
   EXPECT_THAT(values(run_ml("LinearRegressor", 1, two, {rows})[0]), ElementsAre(0, 1, 0, 1));
