@@ -1,4 +1,4 @@
-"""docs/operators.md and the table of ops agree; `tessera inspect --ops` prints the same operators."""
+"""docs/operators.md and the table of ops agree, and so does `tessera inspect --ops`."""
 
 import json
 import pathlib
