@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 from programs import run_program
 from small_models import model_bytes, model_of, node, tensor_type
 
-FLOAT8 = TensorProto.FLOAT8E4M3FN
+FLOAT6 = TensorProto.FLOAT6E2M3
 
 
 def of_two(element):
@@ -50,9 +50,9 @@ MODELS = {
              else_branch=branch(node("Hardmax", outputs="e", name="hardmax")))],
         {"c": tensor_type(TensorProto.BOOL, ())}), {"Det": 1, "Hardmax": 1}),
     "a function": (in_function(), {"Hardmax": 1, "Det": 1}),
-    "element types": (make_model([node("Relu")], {"a": of_two(FLOAT8), "b": of_two(FLOAT8),
+    "element types": (make_model([node("Relu")], {"a": of_two(FLOAT6), "b": of_two(FLOAT6),
                                                   "c": of_two(TensorProto.COMPLEX64)}),
-                      {"float8e4m3fn": 2, "complex64": 1}),
+                      {"float6e2m3": 2, "complex64": 1}),
     "strings": (make_model([node("Identity", "s"), node("Det", outputs="z", name="det")],
                            {"s": of_two(TensorProto.STRING)}), {"Det": 1}),
     "a sequence": (make_model([
