@@ -17,7 +17,7 @@ const std::vector<Tensor>& one_head() {
   return kInputs;
 }
 
-std::vector<Tensor> with(Tensor state, Tensor decay, Tensor beta) {
+std::vector<Tensor> with_state(Tensor state, Tensor decay, Tensor beta) {
   std::vector<Tensor> inputs = one_head();
   inputs.insert(inputs.end(), {std::move(state), std::move(decay), std::move(beta)});
   return inputs;
@@ -29,7 +29,7 @@ TEST(LinearAttention, AddsOuterProducts) {
   EXPECT_THAT(values(outputs[0]), ElementsAre(10, 310));
   EXPECT_THAT(values(outputs[1]), ElementsAre(31));
   const auto later = run_op("LinearAttention", 27, linear_rule("linear"),
-                            with(floats({1, 1, 1, 1}, {100}), {}, {}), 2);
+                            with_state(floats({1, 1, 1, 1}, {100}), {}, {}), 2);
   EXPECT_THAT(values(later[0]), ElementsAre(110, 1310));
 }
 
@@ -39,14 +39,14 @@ TEST(LinearAttention, GatesAndDeltas) {
   const Tensor beta = floats({1, 2, 1}, {0.5F, 1});
   // 10, then 10 / 2 + 21.
   EXPECT_THAT(
-      values(run_op("LinearAttention", 27, linear_rule("gated"), with({}, decay, {}), 2)[0]),
+      values(run_op("LinearAttention", 27, linear_rule("gated"), with_state({}, decay, {}), 2)[0]),
       is_about({10, 260}));
   // 2 * 0.5 * 5 = 5, then 5 + 3 * (7 - 5 * 3) = -19.
-  EXPECT_THAT(values(run_op("LinearAttention", 27, linear_rule("delta"), with({}, {}, beta), 2)[0]),
+  EXPECT_THAT(values(run_op("LinearAttention", 27, linear_rule("delta"), with_state({}, {}, beta), 2)[0]),
               is_about({5, -190}));
   // 5, then 2.5 + 3 * (7 - 2.5 * 3) = 1.
   EXPECT_THAT(values(run_op("LinearAttention", 27, linear_rule("gated_delta"),
-                            with({}, decay, beta), 2)[0]),
+                            with_state({}, decay, beta), 2)[0]),
               is_about({5, 10}));
 }
 
@@ -65,14 +65,14 @@ TEST(LinearAttention, RefusesWhatDoesNotFit) {
   const Tensor rate = zeros({1, 2, 1});
   EXPECT_THAT(refused(linear_rule("other"), one_head()), HasSubstr("'other'"));
   EXPECT_THAT(refused(linear_rule("gated"), one_head()), HasSubstr("the input 'decay'"));
-  EXPECT_THAT(refused(linear_rule("linear"), with({}, rate, {})), HasSubstr("no input 'decay'"));
-  EXPECT_THAT(refused(linear_rule("delta"), with({}, {}, zeros({1, 2, 2}))), HasSubstr("[1x2x1]"));
-  EXPECT_THAT(refused(linear_rule("gated"), with({}, zeros({1, 3, 1}), {})),
+  EXPECT_THAT(refused(linear_rule("linear"), with_state({}, rate, {})), HasSubstr("no input 'decay'"));
+  EXPECT_THAT(refused(linear_rule("delta"), with_state({}, {}, zeros({1, 2, 2}))), HasSubstr("[1x2x1]"));
+  EXPECT_THAT(refused(linear_rule("gated"), with_state({}, zeros({1, 3, 1}), {})),
               HasSubstr("expected 2"));
   EXPECT_THAT(refused(linear_rule("linear", 2, 1), one_head()), HasSubstr("multiple of 2 heads"));
   EXPECT_THAT(refused(linear_rule("linear", 3, 2), one_head()),
               HasSubstr("multiple of that of keys"));
-  EXPECT_THAT(refused(linear_rule("linear"), with(zeros({1, 1, 2, 1}), {}, {})),
+  EXPECT_THAT(refused(linear_rule("linear"), with_state(zeros({1, 1, 2, 1}), {}, {})),
               HasSubstr("[1x1x1x1]"));
 }
 
