@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kSmallInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // The table of https://onnx.ai/onnx/technical/float8.html, and that of the OCP's MX formats.
@@ -46,7 +46,7 @@ TEST(SmallTypes, FormatsHaveTheirRange) {
       if (row.type != DataType::Float8E8M0) EXPECT_EQ(rounded(row.type, -number), -number);
     }
     EXPECT_EQ(rounded(row.type, 2 * row.largest), row.largest);
-    EXPECT_EQ(rounded(row.type, kInfinity), row.largest);
+    EXPECT_EQ(rounded(row.type, kSmallInfinity), row.largest);
     EXPECT_EQ(std::isnan(rounded(row.type, kNan)), row.type != DataType::Float4E2M1);
   }
 }
@@ -74,7 +74,7 @@ TEST(SmallTypes, RoundOnceAndTiesToEven) {
       const double middle = (below + above) / 2;
       EXPECT_EQ(rounded(row.type, middle), bits % 2 == 0 ? below : above);
       EXPECT_EQ(rounded(row.type, std::nextafter(middle, 0)), below);
-      EXPECT_EQ(rounded(row.type, -std::nextafter(middle, kInfinity)), -above);
+      EXPECT_EQ(rounded(row.type, -std::nextafter(middle, kSmallInfinity)), -above);
     }
   }
 }
@@ -91,14 +91,14 @@ TEST(SmallTypes, SpecialValuesAreThoseOfTheStandard) {
     const bool has_negative_zero = type == DataType::Float8E4M3FN || type == DataType::Float8E5M2;
     EXPECT_EQ(std::signbit(rounded(type, -0.0)), has_negative_zero);
     EXPECT_EQ(std::signbit(rounded(type, -1e-9)), has_negative_zero);
-    for (const double beyond : {kInfinity, -1e6}) {
+    for (const double beyond : {kSmallInfinity, -1e6}) {
       EXPECT_EQ(std::isinf(exact(type, beyond)), has_infinity);
       EXPECT_EQ(std::isnan(exact(type, beyond)), !has_infinity);
     }
     EXPECT_TRUE(std::isnan(exact(type, kNan)));
-    EXPECT_EQ(rounded(type, -kInfinity), -rounded(type, kInfinity));
+    EXPECT_EQ(rounded(type, -kSmallInfinity), -rounded(type, kSmallInfinity));
   }
-  EXPECT_EQ(exact(DataType::Float8E5M2, -kInfinity), -kInfinity);
+  EXPECT_EQ(exact(DataType::Float8E5M2, -kSmallInfinity), -kSmallInfinity);
   // 464 is as far from 448 as from 480, which would be NaN; 448 is the even one.
   EXPECT_EQ(exact(DataType::Float8E4M3FN, 464), 448);
   EXPECT_EQ(exact(DataType::Float4E2M1, 1e9), 6);
@@ -119,7 +119,7 @@ const PowerCase kPowerCases[] = {
     {0, 0x1p-127, 0x1p-127, 0x1p-127, kNan},
     {0x1p-130, 0x1p-127, 0x1p-127, 0x1p-127, kNan},
     {0x1.8p127, 0x1p127, 0x1p127, 0x1p127, kNan},
-    {kInfinity, 0x1p127, 0x1p127, 0x1p127, kNan},
+    {kSmallInfinity, 0x1p127, 0x1p127, 0x1p127, kNan},
     {kNan, kNan, kNan, kNan, kNan},
 };
 
