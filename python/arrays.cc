@@ -206,8 +206,8 @@ nb::object to_array(Tensor tensor);
 // A dict of Python's numbers and str, as ONNX Runtime gives it.
 nb::object to_dictionary(const Tensor& map) {
   nb::dict dictionary;
-  const nb::list keys = to_array(map.map_keys()).attr("tolist")();
-  const nb::list values = to_array(map.map_values()).attr("tolist")();
+  const nb::list keys(to_array(map.map_keys()).attr("tolist")());
+  const nb::list values(to_array(map.map_values()).attr("tolist")());
   for (size_t index = 0; index < nb::len(keys); ++index) dictionary[keys[index]] = values[index];
   return dictionary;
 }
