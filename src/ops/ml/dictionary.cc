@@ -22,13 +22,11 @@
 namespace tessera::ops {
 namespace {
 
-using Kind = Type::Kind;
-
 // The type of the values of input 0, a map whose keys are of `keys`; Undefined if it is unknown.
 DataType map_value_type(const InferContext& context, TypeSet keys, TypeSet values) {
   const Type& type = context.input(0).type;
-  if (type.kind == Kind::Unknown) return DataType::Undefined;
-  const bool is_fitting = type.kind == Kind::Map && keys.contains(type.element) &&
+  if (type.kind == Type::Kind::Unknown) return DataType::Undefined;
+  const bool is_fitting = type.kind == Type::Kind::Map && keys.contains(type.element) &&
                           type.contents.front().is_tensor() &&
                           values.contains(type.contents.front().element);
   if (!is_fitting) {

@@ -7,25 +7,26 @@ using testing::ElementsAre;
 using testing::FloatEq;
 using testing::HasSubstr;
 
-Tensor normalized(const char* norm, const Tensor& rows) {
+Tensor normalized_rows(const char* norm, const Tensor& rows) {
   return run_ml("Normalizer", 1, attributes_of({{"norm", norm}}), {rows})[0];
 }
 
 TEST(Normalizer, DividesEachRow) {
   const Tensor rows = floats({2, 2}, {3, -4, 0, 0});
-  EXPECT_THAT(values(normalized("MAX", rows)), ElementsAre(1, FloatEq(-4.0F / 3), 0, 0));
-  EXPECT_THAT(values(normalized("L1", rows)),
+  EXPECT_THAT(values(normalized_rows("MAX", rows)), ElementsAre(1, FloatEq(-4.0F / 3), 0, 0));
+  EXPECT_THAT(values(normalized_rows("L1", rows)),
               ElementsAre(FloatEq(3.0F / 7), FloatEq(-4.0F / 7), 0, 0));
-  EXPECT_THAT(values(normalized("L2", rows)), ElementsAre(FloatEq(0.6F), FloatEq(-0.8F), 0, 0));
+  EXPECT_THAT(values(normalized_rows("L2", rows)),
+              ElementsAre(FloatEq(0.6F), FloatEq(-0.8F), 0, 0));
 }
 
 // The largest element, not the largest magnitude: the standard says max(X).
 TEST(Normalizer, DividesByANegativeMaximum) {
-  EXPECT_THAT(values(normalized("MAX", floats({1, 2}, {-2, -4}))), ElementsAre(1, 2));
+  EXPECT_THAT(values(normalized_rows("MAX", floats({1, 2}, {-2, -4}))), ElementsAre(1, 2));
 }
 
 TEST(Normalizer, TakesListsAndIntegers) {
-  const Tensor row = normalized("L1", ints({1, 3}));
+  const Tensor row = normalized_rows("L1", ints({1, 3}));
   EXPECT_THAT(row.dims(), ElementsAre(2));
   EXPECT_THAT(values(row), ElementsAre(0.25F, 0.75F));
 }

@@ -113,8 +113,8 @@ void for_each_kernel_row(const Machine& machine, std::span<const float> vectors,
   parallel_for_in_slots(pool, rows.rows, kVectorGrain, run);
 }
 
-void check_length(const InferContext& context, std::string_view attribute, int64_t found,
-                  int64_t expected, const std::string& why) {
+void check_list_length(const InferContext& context, std::string_view attribute, int64_t found,
+                       int64_t expected, const std::string& why) {
   if (found == expected) return;
   context.fail("attribute '" + std::string(attribute) + "': expected " + std::to_string(expected) +
                " " + why + ", found " + std::to_string(found));
@@ -125,7 +125,7 @@ void check_machine(const InferContext& context, int64_t vectors) {
   check_word(context, "kernel_type", kKernelTypes);
   check_post_transform(context);
   const auto parameters = std::ssize(float_list(context.node(), "kernel_params"));
-  if (parameters != 0) check_length(context, "kernel_params", parameters, 3, "numbers");
+  if (parameters != 0) check_list_length(context, "kernel_params", parameters, 3, "numbers");
   if (vectors == 0) return;
   const auto numbers = std::ssize(float_list(context.node(), "support_vectors"));
   if (numbers % vectors != 0) {
@@ -264,17 +264,18 @@ void check_pairs(const InferContext& context, int64_t classes, int64_t vectors) 
     context.fail("expected labels of at least 2 classes with support vectors, found " +
                  std::to_string(classes));
   }
-  check_length(context, "vectors_per_class", std::ssize(int_list(node, "vectors_per_class")),
-               classes, "numbers, one for each class");
-  check_length(context, "coefficients", std::ssize(float_list(node, "coefficients")),
-               (classes - 1) * vectors, "numbers, one less than classes for each support vector");
+  check_list_length(context, "vectors_per_class", std::ssize(int_list(node, "vectors_per_class")),
+                    classes, "numbers, one for each class");
+  check_list_length(context, "coefficients", std::ssize(float_list(node, "coefficients")),
+                    (classes - 1) * vectors,
+                    "numbers, one less than classes for each support vector");
   const int64_t pairs = pair_count(classes);
-  check_length(context, "rho", std::ssize(float_list(node, "rho")), pairs,
-               "numbers, one for each pair of classes");
+  check_list_length(context, "rho", std::ssize(float_list(node, "rho")), pairs,
+                    "numbers, one for each pair of classes");
   if (!has_probabilities(node) && float_list(node, "prob_b").empty()) return;
   for (const std::string_view name : {"prob_a", "prob_b"}) {
-    check_length(context, name, std::ssize(float_list(node, name)), pairs,
-                 "numbers, one for each pair of classes");
+    check_list_length(context, name, std::ssize(float_list(node, name)), pairs,
+                      "numbers, one for each pair of classes");
   }
 }
 
@@ -318,8 +319,8 @@ void infer_vector_regressor(InferContext& context) {
   check_machine(context, vectors);
   const auto coefficients = std::ssize(float_list(node, "coefficients"));
   if (vectors > 0) {
-    check_length(context, "coefficients", coefficients, vectors,
-                 "numbers, one for each support vector");
+    check_list_length(context, "coefficients", coefficients, vectors,
+                      "numbers, one for each support vector");
   } else {
     check_feature_count(context, coefficients, "the coefficients say");
   }

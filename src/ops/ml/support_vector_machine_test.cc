@@ -34,28 +34,28 @@ Attributes classes(Attributes attributes, std::vector<int64_t> labels,
   return attributes;
 }
 
-float svm_regressed(const Attributes& attributes) {
+float machine_output(const Attributes& attributes) {
   return values(run_ml("SVMRegressor", 1, attributes, {floats({1, 2}, {3, 1})})[0])[0];
 }
 
 // Vectors (1, 0) and (0, 2) with weights 1 and -2, at (3, 1).
 TEST(SVMRegressor, ComputesEachKernel) {
-  EXPECT_FLOAT_EQ(svm_regressed(regression("LINEAR", {0, 0, 0})), 0.5F + 3 - 2 * 2);
-  EXPECT_FLOAT_EQ(svm_regressed(regression("POLY", {2, 1, 3})), 0.5F + 343 - 2 * 125);
-  EXPECT_FLOAT_EQ(svm_regressed(regression("RBF", {0.5F, 0, 0})),
+  EXPECT_FLOAT_EQ(machine_output(regression("LINEAR", {0, 0, 0})), 0.5F + 3 - 2 * 2);
+  EXPECT_FLOAT_EQ(machine_output(regression("POLY", {2, 1, 3})), 0.5F + 343 - 2 * 125);
+  EXPECT_FLOAT_EQ(machine_output(regression("RBF", {0.5F, 0, 0})),
                   static_cast<float>(0.5 + std::exp(-2.5) - 2 * std::exp(-5.0)));
-  EXPECT_FLOAT_EQ(svm_regressed(regression("SIGMOID", {0.1F, 0, 0})),
+  EXPECT_FLOAT_EQ(machine_output(regression("SIGMOID", {0.1F, 0, 0})),
                   static_cast<float>(0.5 + std::tanh(0.1F * 3.0) - 2 * std::tanh(0.1F * 2.0)));
 }
 
 TEST(SVMRegressor, MultipliesWithoutVectors) {
-  EXPECT_FLOAT_EQ(svm_regressed(machine({}, {2, -1}, {1}, "RBF")), 6);
+  EXPECT_FLOAT_EQ(machine_output(machine({}, {2, -1}, {1}, "RBF")), 6);
 }
 
 TEST(SVMRegressor, GivesSignsForOneClass) {
   Attributes attributes = regression("LINEAR", {0, 0, 0});
   attributes.set("one_class", int64_t{1});
-  EXPECT_FLOAT_EQ(svm_regressed(attributes), -1);
+  EXPECT_FLOAT_EQ(machine_output(attributes), -1);
 }
 
 TEST(SVMRegressor, RefusesWhatDoesNotFit) {

@@ -81,7 +81,7 @@ void for_each_leaf_of_few(const CompactTrees<Key>& trees, const Key* keys, int64
 // The number that is compared. Integers are compared as float32, as in ONNX Runtime and
 // onnx.reference.
 template <class Key, class T>
-KeyNumber<Key> number_of(T element) {
+KeyNumber<Key> compared_number(T element) {
   if constexpr (std::is_integral_v<T>) return static_cast<float>(element);
   if constexpr (std::is_same_v<T, Float16>) return static_cast<KeyNumber<Key>>(to_double(element));
   if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, Float16>) {
@@ -101,7 +101,7 @@ void fill_keys(const CompactTrees<Key>& trees, const T* input, int64_t features,
       const Key of_nan = column.is_nan_lowest ? kLowestKey<Key> : kHighestKey<Key>;
       const T* const from = input + column.feature;
       for (int64_t row = begin; row < end; ++row) {
-        to[row] = key_of<Key>(number_of<Key>(from[row * features]), of_nan);
+        to[row] = key_of<Key>(compared_number<Key>(from[row * features]), of_nan);
       }
       to += trees.block_rows;
     }

@@ -72,7 +72,7 @@ const Tensor* float_tensor(const Node& node, const std::string& attribute) {
 }
 
 // A list of numbers, or since version 3 a tensor instead, with the suffix "_as_tensor".
-std::vector<double> numbers_of(const Node& node, const std::string& attribute) {
+std::vector<double> tree_numbers(const Node& node, const std::string& attribute) {
   const std::span<const float> list = float_list(node, attribute);
   const Tensor* const tensor = float_tensor(node, attribute + "_as_tensor");
   if (tensor == nullptr) return {list.begin(), list.end()};
@@ -211,7 +211,7 @@ void check_listed_lengths(const Node& node, const std::vector<double>& values) {
 }
 
 void read_listed_nodes(const Node& node, const NodeNames& names, TreeSource& trees) {
-  const std::vector<double> values = numbers_of(node, "nodes_values");
+  const std::vector<double> values = tree_numbers(node, "nodes_values");
   trees.has_double_thresholds = exceeds_float(values);
   const std::span<const int64_t> tree_ids = int_list(node, "nodes_treeids");
   const std::span<const int64_t> features = int_list(node, "nodes_featureids");
@@ -239,7 +239,7 @@ void read_listed_votes(const Node& node, const VoteNames& vote_names, int64_t ta
   const std::span<const int64_t> ids = int_list(node, like);
   const std::span<const int64_t> tree_ids = int_list(node, prefix + "treeids");
   const std::span<const int64_t> node_ids = int_list(node, prefix + "nodeids");
-  const std::vector<double> weights = numbers_of(node, prefix + "weights");
+  const std::vector<double> weights = tree_numbers(node, prefix + "weights");
   check_same_length(node, prefix + "treeids", std::ssize(tree_ids), like, std::ssize(ids));
   check_same_length(node, prefix + "nodeids", std::ssize(node_ids), like, std::ssize(ids));
   check_same_length(node, prefix + "weights", std::ssize(weights), like, std::ssize(ids));
@@ -352,7 +352,7 @@ void read_inner_nodes(const Node& node, int64_t leaves, TreeSource& trees) {
 }  // namespace
 
 TreeSource read_listed_trees(const Node& node, const VoteNames& names, int64_t targets) {
-  check_listed_lengths(node, numbers_of(node, "nodes_values"));
+  check_listed_lengths(node, tree_numbers(node, "nodes_values"));
   TreeSource trees;
   const NodeNames nodes(node);
   read_listed_nodes(node, nodes, trees);
