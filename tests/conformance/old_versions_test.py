@@ -52,8 +52,8 @@ def test_random_nodes_of_old_versions(backend, known_ops):
 
 def test_a_network_of_operator_set_1_is_what_onnx_converts_it_to(backend):
     rng = np.random.default_rng(5)
-    shapes = {"w": (4, 3, 3, 3), "scale": (4,), "shift": (4,), "mean": (4,), "plane": (4,),
-              "m": (4, 6)}
+    shapes = {"w": (4, 3, 3, 3), "scale": (4,), "shift": (4,), "mean": (4,), "m": (4, 6),
+              "bias": (6,)}
     weights = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
     weights["variance"] = np.abs(rng.normal(size=4)).astype(np.float32) + 0.5
     nodes = [
@@ -70,10 +70,8 @@ def test_a_network_of_operator_set_1_is_what_onnx_converts_it_to(backend):
         node("Gemm", "t m bias", "u", broadcast=1),
         node("Dropout", "u", "d", is_test=1),
         node("Softmax", "d", "y")]
-    weights["bias"] = rng.normal(size=6).astype(np.float32)
-    del weights["plane"]
     model = model_of(nodes, {"x": (2, 3, 8, 8), **{name: weights[name].shape for name in weights}},
-                     {"y": (4, 6)}, weights, opset=1, ir_version=3)
+                     {"y": (4, 6)}, weights, opset=1, ir_version=3, value_info={"t": (4, 4)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         newer = onnx.version_converter.convert_version(model, 13)
