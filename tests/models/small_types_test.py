@@ -238,6 +238,13 @@ def random_quantisation(random):
     return node("DequantizeLinear", names, **attributes), inputs, version, real, name, output
 
 
+def has_half_quotient(made, real):
+    """Whether QuantizeLinear rounds its quotient to float16: "The type of `y_scale` determines the
+    precision of the division operation [...], unless the `precision` attribute is specified"."""
+    chosen = [each.i for each in made.attribute if each.name == "precision"]
+    return made.op_type == "QuantizeLinear" and (chosen or [number_of(real)])[0] == TensorProto.FLOAT16
+
+
 def onnx_name(dtype):
     return TensorProto.DataType.Name(helper.np_dtype_to_tensor_dtype(dtype))
 
@@ -253,7 +260,9 @@ def test_quantisation_equals_the_reference(tessera, is_long):
     random = np.random.default_rng(8)
     compared = 0
     for _ in range(3000 if is_long else COUNT):
-        made, inputs, version, _, name, output = random_quantisation(random)
+        made, inputs, version, real, name, output = random_quantisation(random)
+        if real == "FLOAT" and has_half_quotient(made, real):
+            continue  # it rounds the numbers, too, not the quotient alone
         graph = quantisation_model(made, inputs, version, output)
         found = run(tessera, graph, inputs)[0]
         try:
@@ -263,7 +272,7 @@ def test_quantisation_equals_the_reference(tessera, is_long):
         compared += 1
         message = f"{made}\n{inputs}"
         close(found, wanted, message)
-    assert compared > (2000 if is_long else COUNT // 2)
+    assert compared > (1500 if is_long else COUNT // 2)
 
 
 def close(found, wanted, message):
@@ -420,7 +429,9 @@ def test_quantisation_equals_onnx_runtime(tessera, is_long):
     random = np.random.default_rng(10)
     compared = 0
     for _ in range(3000 if is_long else COUNT):
-        made, inputs, version, _, name, _ = random_quantisation(random)
+        made, inputs, version, real, name, _ = random_quantisation(random)
+        if has_half_quotient(made, real):
+            continue  # it divides in float32
         is_narrow = name == "FLOAT4E2M1" or "FLOAT8E8M0" in {onnx_name(each.dtype)
                                                              for each in inputs.values()}
         graph = model([made, node("Cast", "y", "z", to=TensorProto.FLOAT)], {}, {"z": None}, version,
@@ -435,7 +446,7 @@ def test_quantisation_equals_onnx_runtime(tessera, is_long):
             continue
         compared += 1
         close(run(tessera, graph, {})[0], wanted, f"{made}\n{inputs}")
-    assert compared > (1000 if is_long else 30)
+    assert compared > (500 if is_long else 25)
 
 
 @pytest.mark.parametrize("saturate", [1, 0])
