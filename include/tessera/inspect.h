@@ -15,10 +15,10 @@ namespace tessera {
 
 // Something that a model needs and this build lacks.
 struct MissingPart {
-  std::string kind;                      // "version", "operator", "value_type" or "element_type"
-  std::string name;                      // "DequantizeLinear", "sequence", "float8e4m3fn"
-  std::string domain;                    // of an operator; "" is ONNX's own
-  std::string reason;                    // "DequantizeLinear of ai.onnx is not in this build"
+  std::string kind;    // "version", "operator", "value_type" or "element_type"
+  std::string name;    // "DequantizeLinear", "sequence", "float8e4m3fn"
+  std::string domain;  // of an operator; "" is ONNX's own
+  std::string reason;  // "DequantizeLinear of ai.onnx is not in this build"
   // Of an operator: the version of its domain that the model means, if it is known.
   std::optional<int64_t> opset = std::nullopt;
   int64_t count = 0;                     // of the nodes, values or attributes that need it

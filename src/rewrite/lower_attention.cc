@@ -44,8 +44,8 @@ int64_t size_of(const NodeBuilder& builder, ValueId id, size_t axis) {
 
 // One number: the size of an axis.
 ValueId length_of(NodeBuilder& builder, ValueId id, int64_t axis) {
-  const ValueId list = builder.add("Shape", {id}, attribute_list({{"start", axis},
-                                                                  {"end", axis + 1}}));
+  const ValueId list =
+      builder.add("Shape", {id}, attribute_list({{"start", axis}, {"end", axis + 1}}));
   return builder.add("Squeeze", {list, builder.integers({0})});
 }
 
@@ -101,8 +101,8 @@ std::optional<ValueId> attend(NodeBuilder& builder, Parts parts) {
     const ValueId batch = builder.add("Gather", {list, builder.integers({0})});
     const ValueId queries = builder.add("Gather", {list, builder.integers({2})});
     const ValueId target = builder.add(
-        "Concat", {batch, builder.integers({parts.key_heads, sharing}), queries,
-                   builder.integers({size})},
+        "Concat",
+        {batch, builder.integers({parts.key_heads, sharing}), queries, builder.integers({size})},
         attribute_list({{"axis", int64_t{0}}}));
     parts.query = builder.add("Reshape", {parts.query, target});
     parts.key = builder.add("Unsqueeze", {parts.key, builder.integers({2})});
@@ -124,9 +124,9 @@ std::optional<ValueId> attend(NodeBuilder& builder, Parts parts) {
   if (!is_shared) return result;
   const ValueId list = builder.add("Shape", {result});
   const ValueId target = builder.add(
-      "Concat", {builder.add("Gather", {list, builder.integers({0})}),
-                 builder.integers({parts.query_heads}),
-                 builder.add("Gather", {list, builder.integers({3, 4})})},
+      "Concat",
+      {builder.add("Gather", {list, builder.integers({0})}), builder.integers({parts.query_heads}),
+       builder.add("Gather", {list, builder.integers({3, 4})})},
       attribute_list({{"axis", int64_t{0}}}));
   return builder.add("Reshape", {result, target});
 }
@@ -246,8 +246,8 @@ bool add_masks(NodeBuilder& builder, Parts& parts) {
     if (builder.rank_of(builder.input(4)) != 2) return false;
     const float* filter = builder.replaced().attributes.find_float("mask_filter_value");
     constexpr int64_t kOnnxBool = 9;
-    const ValueId counts = builder.add("Cast", {builder.input(4)},
-                                       attribute_list({{"to", kOnnxBool}}));
+    const ValueId counts =
+        builder.add("Cast", {builder.input(4)}, attribute_list({{"to", kOnnxBool}}));
     const ValueId spread = builder.add("Unsqueeze", {counts, builder.integers({1, 2})});
     add_bias(builder, parts,
              bias_of_mask(builder, spread, filter == nullptr ? -10000 : *filter, parts.query));

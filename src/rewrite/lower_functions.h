@@ -23,7 +23,6 @@ std::span<const FunctionLowering> attention_lowerings();      // lower_attention
 // Attributes from pairs of a name and a value.
 Attributes attribute_list(std::initializer_list<std::pair<std::string, Attribute>> pairs);
 
-
 // `id` in float32 if it has fewer bits, so that intermediate results are not rounded to them; else
 // `id`.
 ValueId widened(NodeBuilder& builder, ValueId id);

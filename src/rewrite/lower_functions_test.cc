@@ -53,8 +53,8 @@ class LowerFunctions : public PassTest {
         const bool is_open = axis == 0 || axis == (shape.size() == 4 ? 2 : 1);
         if (is_open) shape[axis] = Dim::symbol("n" + std::to_string(shape[axis].value()));
       }
-      node.inputs.push_back(add(graph, "i" + std::to_string(index),
-                                Type::tensor(tensor.type(), shape)));
+      node.inputs.push_back(
+          add(graph, "i" + std::to_string(index), Type::tensor(tensor.type(), shape)));
       graph.inputs.push_back(node.inputs.back());
     }
     for (size_t index = 0; index < use.outputs; ++index) {
@@ -160,14 +160,20 @@ TEST_F(LowerFunctions, FusedProducts) {
   const Tensor a = noise({2, 3, 4, 5}, 5);
   for (const int turn : {0, 1}) {
     const Tensor b = turn == 0 ? noise({2, 3, 5, 7}, 6) : noise({2, 3, 7, 5}, 6);
-    expect_same({kMicrosoft, "FusedMatMul", {a, b}, 1,
-                 attributes_of({{"transB", turn}, {"alpha", 0.5F}})});
+    expect_same(
+        {kMicrosoft, "FusedMatMul", {a, b}, 1, attributes_of({{"transB", turn}, {"alpha", 0.5F}})});
   }
-  expect_same({kMicrosoft, "FusedMatMul", {noise({3, 2, 5, 4}, 7), noise({2, 5, 4, 7}, 8)}, 1,
+  expect_same({kMicrosoft,
+               "FusedMatMul",
+               {noise({3, 2, 5, 4}, 7), noise({2, 5, 4, 7}, 8)},
+               1,
                attributes_of({{"transBatchA", 1}})});
-  expect_same({kMicrosoft, "FusedGemm", {noise({3, 4}, 1), noise({5, 4}, 2), noise({5}, 3)}, 1,
-               attributes_of({{"transB", 1}, {"activation", "LeakyRelu"},
-                              {"activation_alpha", 0.2F}})});
+  expect_same(
+      {kMicrosoft,
+       "FusedGemm",
+       {noise({3, 4}, 1), noise({5, 4}, 2), noise({5}, 3)},
+       1,
+       attributes_of({{"transB", 1}, {"activation", "LeakyRelu"}, {"activation_alpha", 0.2F}})});
 }
 
 TEST_F(LowerFunctions, Gelus) {
@@ -193,8 +199,8 @@ TEST_F(LowerFunctions, Normalisations) {
   expect_same({kMicrosoft, "SkipLayerNormalization", {x, skip, scale, shift}});
   expect_same({kMicrosoft, "SkipLayerNormalization", {x, skip, scale, {}, shift}, 4, {}, {1, 2}});
   expect_same({kMicrosoft, "SkipLayerNormalization", {x, noise({3, 8}, 5), scale}});
-  expect_same({kMicrosoft, "SkipSimplifiedLayerNormalization", {x, skip, scale, shift}, 4, {},
-               {1, 2}});
+  expect_same(
+      {kMicrosoft, "SkipSimplifiedLayerNormalization", {x, skip, scale, shift}, 4, {}, {1, 2}});
   const Tensor words = ints({2, 3}, {0, 1, 2, 3, 4, 0});
   const Tensor segments = ints({2, 3}, {0, 1, 0, 1, 1, 0});
   const auto as_int32 = [](const Tensor& tensor) {
@@ -203,10 +209,13 @@ TEST_F(LowerFunctions, Normalisations) {
                           tensor.elements());
     return result;
   };
-  expect_same({kMicrosoft, "EmbedLayerNormalization",
+  expect_same({kMicrosoft,
+               "EmbedLayerNormalization",
                {as_int32(words), as_int32(segments), noise({5, 8}, 6), noise({4, 8}, 7),
                 noise({2, 8}, 8), scale, shift},
-               3, {}, {1}});
+               3,
+               {},
+               {1}});
 }
 
 TEST_F(LowerFunctions, Attention) {
@@ -242,8 +251,8 @@ TEST_F(LowerFunctions, AttentionInOtherForms) {
   expect_kept({"", "Attention", {query, query, query}, 1, attributes_of({{"softcap", 2.0F}})});
   expect_kept({"", "Attention", {query, query, query}, 4});
   // A mask for fewer keys.
-  expect_kept({"", "Attention", {query, noise({2, 4, 5, 8}, 2), noise({2, 4, 5, 8}, 3),
-                                 noise({3, 4}, 4)}});
+  expect_kept(
+      {"", "Attention", {query, noise({2, 4, 5, 8}, 2), noise({2, 4, 5, 8}, 3), noise({3, 4}, 4)}});
 }
 
 TEST_F(LowerFunctions, MultiHeadAttention) {
@@ -262,8 +271,8 @@ TEST_F(LowerFunctions, MultiHeadAttention) {
   expect_same(use({query, key, value, noise({80}, 4)}));
   expect_same(use({query, key, value, {}, padding}));
   expect_same(use({query, key, value, {}, {}, noise({1, 4, 3, 5}, 5)}));
-  expect_same(use({query, key, value, {}, {}, {}, noise({2, 4, 2, 8}, 6), noise({2, 4, 2, 4}, 7)},
-                  3));
+  expect_same(
+      use({query, key, value, {}, {}, {}, noise({2, 4, 2, 8}, 6), noise({2, 4, 2, 4}, 7)}, 3));
   expect_same(use({query, noise({2, 4, 5, 8}, 2), noise({2, 4, 5, 4}, 3)}));
 }
 

@@ -22,9 +22,15 @@ struct NamedActivation {
 };
 
 constexpr NamedActivation kActivations[] = {
-    {"Relu"},    {"Tanh"},     {"Sigmoid"},
-    {"Softplus"}, {"LeakyRelu", {"alpha"}}, {"HardSigmoid", {"alpha", "beta"}},
-    {"ThresholdedRelu", {"alpha"}}, {"Elu", {"alpha"}}, {"HardSwish"},
+    {"Relu"},
+    {"Tanh"},
+    {"Sigmoid"},
+    {"Softplus"},
+    {"LeakyRelu", {"alpha"}},
+    {"HardSigmoid", {"alpha", "beta"}},
+    {"ThresholdedRelu", {"alpha"}},
+    {"Elu", {"alpha"}},
+    {"HardSwish"},
 };
 
 // nullopt if it is none of the above. "" is no activation.
@@ -77,9 +83,9 @@ bool write_fused_conv(NodeBuilder& builder) {
   std::vector<ValueId> inputs = builder.replaced().inputs;
   inputs.resize(std::min<size_t>(inputs.size(), 3));
   while (inputs.back().is_none()) inputs.pop_back();
-  ValueId sum = builder.add("Conv", inputs,
-                            selected(attributes, {"auto_pad", "dilations", "group", "kernel_shape",
-                                                  "pads", "strides"}));
+  ValueId sum = builder.add(
+      "Conv", inputs,
+      selected(attributes, {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"}));
   if (builder.has_input(3)) sum = builder.add("Add", {sum, builder.input(3)});
   const std::vector<float>* given = attributes.find_floats("activation_params");
   const auto result = activated(builder, sum, activation_of(attributes),
@@ -179,8 +185,8 @@ bool write_bias_add(NodeBuilder& builder) {
 // The first half of the last axis times Gelu of the second one.
 bool write_bias_split_gelu(NodeBuilder& builder) {
   const DataType element = builder.element_of(builder.input(0));
-  const ValueId sum = builder.add(
-      "Add", {widened(builder, builder.input(0)), widened(builder, builder.input(1))});
+  const ValueId sum =
+      builder.add("Add", {widened(builder, builder.input(0)), widened(builder, builder.input(1))});
   const std::vector<ValueId> halves = builder.add(
       "Split", {sum}, 2, attribute_list({{"axis", int64_t{-1}}, {"num_outputs", int64_t{2}}}));
   const ValueId gelu = builder.add("Gelu", {halves[1]});

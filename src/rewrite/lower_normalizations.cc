@@ -44,8 +44,7 @@ bool write_rms_normalization(NodeBuilder& builder) {
   const ValueId scale = widened(builder, builder.input(1));
   if (builder.element_of(x) != builder.element_of(scale)) return false;
   const float epsilon = builder.replaced().attributes.get_float("epsilon");
-  const RootMeanSquare made =
-      root_mean_square(builder, x, scale, epsilon, axes_from(axis, rank));
+  const RootMeanSquare made = root_mean_square(builder, x, scale, epsilon, axes_from(axis, rank));
   if (builder.has_output(1)) {
     const DataType inverse = builder.type_of(builder.replaced().outputs[1]).element;
     give_as(builder, 1, made.inverse, inverse);
@@ -56,8 +55,8 @@ bool write_rms_normalization(NodeBuilder& builder) {
 
 // The sum of the input, the skipped one and the bias at `bias`, if there is one.
 ValueId skip_sum(NodeBuilder& builder, size_t bias) {
-  ValueId sum = builder.add(
-      "Add", {widened(builder, builder.input(0)), widened(builder, builder.input(1))});
+  ValueId sum =
+      builder.add("Add", {widened(builder, builder.input(0)), widened(builder, builder.input(1))});
   if (builder.has_input(bias)) {
     sum = builder.add("Add", {sum, widened(builder, builder.input(bias))});
   }
@@ -71,11 +70,9 @@ bool write_skip_layer_normalization(NodeBuilder& builder) {
   std::vector<ValueId> inputs = {sum, widened(builder, builder.input(2))};
   if (builder.has_input(3)) inputs.push_back(widened(builder, builder.input(3)));
   const float epsilon = builder.replaced().attributes.get_float("epsilon");
-  const ValueId result =
-      builder.add("LayerNormalization", inputs,
-                  attribute_list({{"axis", int64_t{-1}},
-                                  {"epsilon", epsilon},
-                                  {"stash_type", kOnnxFloat}}));
+  const ValueId result = builder.add(
+      "LayerNormalization", inputs,
+      attribute_list({{"axis", int64_t{-1}}, {"epsilon", epsilon}, {"stash_type", kOnnxFloat}}));
   give_as(builder, 3, sum, element);
   give_as(builder, 0, result, element);
   return true;
@@ -104,8 +101,8 @@ bool write_embed_layer_normalization(NodeBuilder& builder) {
     const ValueId found = builder.add("Gather", {builder.input(3), builder.input(8)});
     sum = builder.add("Add", {sum, widened(builder, found)});
   } else {
-    const ValueId length = builder.add("Shape", {builder.input(0)},
-                                       attribute_list({{"start", int64_t{1}}}));
+    const ValueId length =
+        builder.add("Shape", {builder.input(0)}, attribute_list({{"start", int64_t{1}}}));
     const ValueId found = builder.add(
         "Slice", {builder.input(3), builder.integers({0}), length, builder.integers({0})});
     sum = builder.add("Add", {sum, widened(builder, found)});

@@ -78,8 +78,8 @@ ValueId NodeBuilder::constant(Tensor tensor) {
 }
 
 ValueId NodeBuilder::integers(const std::vector<int64_t>& elements) {
-  return constant(Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(elements.size())},
-                                        elements));
+  return constant(
+      Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(elements.size())}, elements));
 }
 
 ValueId NodeBuilder::number(double number, ValueId like) {
@@ -115,8 +115,7 @@ ValueId NodeBuilder::add_value(Type type) {
   return tessera::add_value(graph_, std::move(value));
 }
 
-std::string NodeBuilder::unused(std::unordered_set<std::string>& names,
-                                const std::string& wanted) {
+std::string NodeBuilder::unused(std::unordered_set<std::string>& names, const std::string& wanted) {
   std::string name = wanted;
   for (int number = 2; !names.insert(name).second; ++number) {
     name = wanted + "_" + std::to_string(number);

@@ -27,8 +27,8 @@ const char* name(Arity arity) {
 
 // The small types that a parameter has in a version; null if its rule decides, as in ops of lists.
 json small_types_json(const Op& op, const Parameter& parameter, int version) {
-  const auto variable = std::ranges::find(op.type_variables, parameter.type_variable,
-                                          &TypeVariable::name);
+  const auto variable =
+      std::ranges::find(op.type_variables, parameter.type_variable, &TypeVariable::name);
   if (variable == op.type_variables.end()) return nullptr;
   const TypeSet types = variable->types_in(version);
   json names = json::array();

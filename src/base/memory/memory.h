@@ -17,8 +17,8 @@ int64_t available_memory_bytes();
 // longer than the allocation.
 inline constexpr int64_t kLargeAllocationBytes = int64_t{1} << 24;
 
-// Whether allocations fit into memory, for one thread. Small ones are compared when they add up to a
-// large one: a loop may allocate a little in each iteration and keep it.
+// Whether allocations fit into memory, for one thread. Small ones are compared when they add up to
+// a large one: a loop may allocate a little in each iteration and keep it.
 class MemoryCheck {
  public:
   // `available` gives the bytes that the process could still allocate; tests substitute it.

@@ -42,8 +42,9 @@ TEST(LinearAttention, GatesAndDeltas) {
       values(run_op("LinearAttention", 27, linear_rule("gated"), with_state({}, decay, {}), 2)[0]),
       is_about({10, 260}));
   // 2 * 0.5 * 5 = 5, then 5 + 3 * (7 - 5 * 3) = -19.
-  EXPECT_THAT(values(run_op("LinearAttention", 27, linear_rule("delta"), with_state({}, {}, beta), 2)[0]),
-              is_about({5, -190}));
+  EXPECT_THAT(
+      values(run_op("LinearAttention", 27, linear_rule("delta"), with_state({}, {}, beta), 2)[0]),
+      is_about({5, -190}));
   // 5, then 2.5 + 3 * (7 - 2.5 * 3) = 1.
   EXPECT_THAT(values(run_op("LinearAttention", 27, linear_rule("gated_delta"),
                             with_state({}, decay, beta), 2)[0]),
@@ -65,8 +66,10 @@ TEST(LinearAttention, RefusesWhatDoesNotFit) {
   const Tensor rate = zeros({1, 2, 1});
   EXPECT_THAT(refused(linear_rule("other"), one_head()), HasSubstr("'other'"));
   EXPECT_THAT(refused(linear_rule("gated"), one_head()), HasSubstr("the input 'decay'"));
-  EXPECT_THAT(refused(linear_rule("linear"), with_state({}, rate, {})), HasSubstr("no input 'decay'"));
-  EXPECT_THAT(refused(linear_rule("delta"), with_state({}, {}, zeros({1, 2, 2}))), HasSubstr("[1x2x1]"));
+  EXPECT_THAT(refused(linear_rule("linear"), with_state({}, rate, {})),
+              HasSubstr("no input 'decay'"));
+  EXPECT_THAT(refused(linear_rule("delta"), with_state({}, {}, zeros({1, 2, 2}))),
+              HasSubstr("[1x2x1]"));
   EXPECT_THAT(refused(linear_rule("gated"), with_state({}, zeros({1, 3, 1}), {})),
               HasSubstr("expected 2"));
   EXPECT_THAT(refused(linear_rule("linear", 2, 1), one_head()), HasSubstr("multiple of 2 heads"));

@@ -25,13 +25,15 @@ TEST(MultiHeadAttention, MasksOfEachShapeAddTheFilter) {
   const float less = weight_of_zero(2);
   const std::vector<float> second_is_masked = {more, less, more, less};
   EXPECT_THAT(multi_head(given, with_padding(int32s({1}, {1}))), is_about(second_is_masked));
-  EXPECT_THAT(multi_head(given, with_padding(int32s({5}, {1, 0, 2, 0, 2}))), is_about(second_is_masked));
+  EXPECT_THAT(multi_head(given, with_padding(int32s({5}, {1, 0, 2, 0, 2}))),
+              is_about(second_is_masked));
   EXPECT_THAT(multi_head(given, with_padding(int32s({1, 2}, {1, 0}))), is_about(second_is_masked));
   EXPECT_THAT(multi_head(given, with_padding(int32s({1, 2, 2}, {1, 0, 0, 1}))),
               is_about({more, less, less, more}));
   EXPECT_THAT(multi_head(given, with_padding(int32s({1}, {-3})), 3), is_about({-2, -2, -2, -2}));
-  EXPECT_THAT(microsoft_refusal("MultiHeadAttention", given, with_padding(int32s({4}, {1, 1, 1, 1}))),
-              HasSubstr("found [4]"));
+  EXPECT_THAT(
+      microsoft_refusal("MultiHeadAttention", given, with_padding(int32s({4}, {1, 1, 1, 1}))),
+      HasSubstr("found [4]"));
 }
 
 TEST(MultiHeadAttention, UnidirectionalQueriesSeeNoLaterKeys) {

@@ -94,8 +94,9 @@ std::vector<Op> tensor_scatter_ops() {
        .versions = {24},
        .inputs = {{"past_cache", "T"}, {"update", "T"}, {"write_indices", "I", Arity::Optional}},
        .outputs = {{"present_cache", "T"}},
-       .type_variables = {{"T", kAllTypesAndStrings | kFloat8Types | kInt4Types | kFloat4Type | kPowerType},
-                           {"I", kInt64Type}},
+       .type_variables = {{"T", kAllTypesAndStrings | kFloat8Types | kInt4Types | kFloat4Type |
+                                    kPowerType},
+                          {"I", kInt64Type}},
        .attributes = {{"axis", AttributeKind::Int, int64_t{-2}},
                       {"mode", AttributeKind::String, std::string("linear")}},
        .infer = infer_tensor_scatter,

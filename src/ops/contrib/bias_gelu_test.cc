@@ -34,8 +34,9 @@ TEST(BiasGelu, AddsTheBiasOfTheColumn) {
 TEST(BiasGelu, SplitsAndAdds) {
   const Tensor input = floats({1, 1, 4}, {2, 3, 0, 1});
   const Tensor bias = floats({4}, {1, 0, 1, 0});
-  EXPECT_THAT(values(run_contrib("BiasSplitGelu", {}, {input, bias})[0]),
-              Pointwise(FloatNear(3 * kNearGelu), std::vector<float>{3 * kGeluOfOne, 3 * kGeluOfOne}));
+  EXPECT_THAT(
+      values(run_contrib("BiasSplitGelu", {}, {input, bias})[0]),
+      Pointwise(FloatNear(3 * kNearGelu), std::vector<float>{3 * kGeluOfOne, 3 * kGeluOfOne}));
   const Tensor skip = floats({1, 1, 4}, {10, 20, 30, 40});
   EXPECT_THAT(values(run_contrib("BiasAdd", {}, {input, bias, skip})[0]),
               ElementsAre(13, 23, 31, 41));

@@ -26,8 +26,8 @@ TEST(EmbedLayerNormalization, AddsEmbeddingsAndNormalises) {
 
 TEST(EmbedLayerNormalization, TakesGivenPositionsAndNoSegments) {
   const auto outputs = run_contrib("EmbedLayerNormalization", {},
-                                   {ids({2, 1}, {0, 1}), kNothing, kTable, kTable, kNothing, kEmbeddingOnes,
-                                    kZeros, kNothing, ids({1, 1}, {2})},
+                                   {ids({2, 1}, {0, 1}), kNothing, kTable, kTable, kNothing,
+                                    kEmbeddingOnes, kZeros, kNothing, ids({1, 1}, {2})},
                                    {true, true, true});
   EXPECT_THAT(values(outputs[2]), ElementsAre(2, 6, 3, 9));
   EXPECT_THAT(outputs[1].as<int32_t>(), ElementsAre(0, 0));
@@ -41,7 +41,8 @@ TEST(EmbedLayerNormalization, RefusesWrongIdsAndShapes) {
   const Tensor one = ids({1, 1}, {0});
   EXPECT_THAT(refusal_of(ids({1, 1}, {3}), kNothing, kEmbeddingOnes), HasSubstr("ids in [0, 3)"));
   EXPECT_THAT(refusal_of(ids({1, 1}, {-1}), kNothing, kEmbeddingOnes), HasSubstr("ids in [0, 3)"));
-  EXPECT_THAT(refusal_of(ids({1, 4}, {0, 0, 0, 0}), kNothing, kEmbeddingOnes), HasSubstr("found 3"));
+  EXPECT_THAT(refusal_of(ids({1, 4}, {0, 0, 0, 0}), kNothing, kEmbeddingOnes),
+              HasSubstr("found 3"));
   EXPECT_THAT(refusal_of(one, one, kEmbeddingOnes), HasSubstr("both 'segment_ids'"));
   EXPECT_THAT(refusal_of(one, kNothing, floats({3}, {1, 1, 1})), HasSubstr("expected shape [2]"));
   EXPECT_THAT(refusal_of(ids({1}, {0}), kNothing, kEmbeddingOnes), HasSubstr("expected rank 2"));

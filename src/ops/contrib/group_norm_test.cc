@@ -28,9 +28,10 @@ TEST(GroupNorm, NormalisesGroupsInBothLayouts) {
 
 TEST(GroupNorm, ActivatesWithSilu) {
   const float silu = 1 / (1 + std::exp(-1.0F));
-  EXPECT_THAT(values(run_contrib("GroupNorm", group_attributes(2, 1, 1),
-                                 {kLast, floats({1, 1}), floats({0, 0})})[0]),
-              Pointwise(FloatNear(kNearGroupNorm), std::vector<float>{silu - 1, silu - 1, silu, silu}));
+  EXPECT_THAT(
+      values(run_contrib("GroupNorm", group_attributes(2, 1, 1),
+                         {kLast, floats({1, 1}), floats({0, 0})})[0]),
+      Pointwise(FloatNear(kNearGroupNorm), std::vector<float>{silu - 1, silu - 1, silu, silu}));
 }
 
 TEST(SkipGroupNorm, AddsBefore) {
@@ -39,12 +40,14 @@ TEST(SkipGroupNorm, AddsBefore) {
   const Tensor none = floats({0, 0});
   const auto whole = run_contrib("SkipGroupNorm", group_attributes(2, 1),
                                  {zeros, ones, none, kLast, floats({1, 5})}, {true, true});
-  EXPECT_THAT(values(whole[0]), Pointwise(FloatNear(kNearGroupNorm), std::vector<float>{-1, -1, 1, 1}));
+  EXPECT_THAT(values(whole[0]),
+              Pointwise(FloatNear(kNearGroupNorm), std::vector<float>{-1, -1, 1, 1}));
   EXPECT_THAT(values(whole[1]), ElementsAre(1, 15, 3, 35));
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{1, 2}, {1, 1, 1, 2}}) {
     const auto channels = run_contrib("SkipGroupNorm", group_attributes(1, 1),
                                       {zeros, ones, none, floats(dims, {3, 7})}, {true, true});
-    EXPECT_THAT(values(channels[0]), Pointwise(FloatNear(kNearGroupNorm), std::vector<float>{-1, 1, -1, 1}));
+    EXPECT_THAT(values(channels[0]),
+                Pointwise(FloatNear(kNearGroupNorm), std::vector<float>{-1, 1, -1, 1}));
     EXPECT_THAT(values(channels[1]), ElementsAre(3, 7, 3, 7));
   }
   const auto second = run_contrib("SkipGroupNorm", group_attributes(2, 0),

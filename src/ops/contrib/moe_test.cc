@@ -22,9 +22,9 @@ Tensor logits(int64_t tokens) {
 
 TEST(MoE, AddsTheResultsOfTheBestExperts) {
   const auto run = [](const Attributes& given) {
-    return values(run_contrib(
-        "MoE", given,
-        {floats({2, 1}, {10, -10}), logits(2), kFirstWeights, kNothing, kSecondWeights, kSecondBias})[0]);
+    return values(run_contrib("MoE", given,
+                              {floats({2, 1}, {10, -10}), logits(2), kFirstWeights, kNothing,
+                               kSecondWeights, kSecondBias})[0]);
   };
   const auto near = [](std::vector<float> expected) {
     return Pointwise(FloatNear(1e-5F), std::move(expected));

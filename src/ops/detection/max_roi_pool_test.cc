@@ -37,7 +37,8 @@ TEST(MaxRoiPool, ClipsRegionsAndGivesZeroForEmptyBins) {
   const std::vector<Tensor> inputs = {
       negative, floats({3, 5}, {0, -2, -2, 0, 0, 0, 7, 7, 9, 9, 0, 1, 1, 0, 0})};
   // The last region is turned over, so it is one element.
-  EXPECT_THAT(values(run_op("MaxRoiPool", 1, roi_attributes({1, 1}), inputs)[0]), ElementsAre(-4, 0, -1));
+  EXPECT_THAT(values(run_op("MaxRoiPool", 1, roi_attributes({1, 1}), inputs)[0]),
+              ElementsAre(-4, 0, -1));
 }
 
 TEST(MaxRoiPool, PropagatesNanAndInfinity) {

@@ -136,8 +136,8 @@ std::vector<Op> activation_ops() {
       non_expansive(with_floats(op("HardSigmoid", {6, 22}, run_hard_sigmoid),
                                 {{"alpha", 0.2F}, {"beta", 0.5F}})),
       non_expansive(keeping_zero(op("HardSwish", {14, 22}, run_unary<hard_swish>))),
-      non_expansive(keeping_zero(
-          with_floats(op("LeakyRelu", {6, 16}, run_leaky_relu), {{"alpha", 0.01F}}))),
+      non_expansive(
+          keeping_zero(with_floats(op("LeakyRelu", {6, 16}, run_leaky_relu), {{"alpha", 0.01F}}))),
       non_expansive(keeping_zero(op("Mish", {18, 22}, run_unary<mish>))),
       non_expansive(keeping_zero(
           unary_op("Relu", "X", "Y", {6, 13, 14}, kFloatTypes | kSignedIntegerTypes, run_relu))),

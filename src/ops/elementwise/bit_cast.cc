@@ -11,16 +11,16 @@ namespace tessera::ops {
 namespace {
 
 // The small types were there before the op was.
-constexpr TypeSet kBitTypes = kAllTypes | kFloat8Types | kInt4Types | kFloat4Type | kPowerType |
-                               kInt2Types;
+constexpr TypeSet kBitTypes =
+    kAllTypes | kFloat8Types | kInt4Types | kFloat4Type | kPowerType | kInt2Types;
 
 void infer_bit_cast(InferContext& context) {
   const DataType target = element_type_of(context, "to", kBitTypes);
   const DataType source = context.element(0);
   if (source != DataType::Undefined && element_bits(source) != element_bits(target)) {
     context.fail("attribute 'to': expected an element type of " +
-                 std::to_string(element_bits(source)) + " bits, like " +
-                 std::string(name(source)) + ", found " + std::string(name(target)));
+                 std::to_string(element_bits(source)) + " bits, like " + std::string(name(source)) +
+                 ", found " + std::string(name(target)));
   }
   context.set_output(0, target, context.input(0).type.shape);
 }

@@ -225,11 +225,10 @@ std::vector<Op> unary_ops() {
   const auto add_signed = [&](Op op, InferRule rule) {
     ops.push_back(keeping_zero(with_rule(std::move(op), std::move(rule))));
   };
-  add_signed(non_expansive(
-                 unary_op("Neg", "X", "Y", {6, 13}, kFloatTypes | kSignedIntegerTypes, run_neg)),
-             infer_neg);
-  add_signed(non_expansive(unary_op("Abs", "X", "Y", {6, 13}, kNumericTypes, run_abs)),
-             infer_abs);
+  add_signed(
+      non_expansive(unary_op("Neg", "X", "Y", {6, 13}, kFloatTypes | kSignedIntegerTypes, run_neg)),
+      infer_neg);
+  add_signed(non_expansive(unary_op("Abs", "X", "Y", {6, 13}, kNumericTypes, run_abs)), infer_abs);
   add_signed(unary_op("Sign", "input", "output", {9, 13}, kNumericTypes, run_sign), infer_sign);
   // Version 9 allows integers too: the result is truncated.
   ops.push_back(keeping_zero(

@@ -1,5 +1,6 @@
-// MatMulInteger and QLinearMatMul: matrix products of bytes, which may be 8-bit floats. MatMulInteger16 of com.microsoft has
-// factors of 16 bits, MatMulIntegerToFloat and DynamicQuantizeMatMul have a result of real numbers.
+// MatMulInteger and QLinearMatMul: matrix products of bytes, which may be 8-bit floats.
+// MatMulInteger16 of com.microsoft has factors of 16 bits, MatMulIntegerToFloat and
+// DynamicQuantizeMatMul have a result of real numbers.
 // https://onnx.ai/onnx/operators/onnx__MatMulInteger.html
 // https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 #include <utility>
@@ -247,11 +248,10 @@ std::vector<Op> mat_mul_integer_ops() {
                               {"b", "T2"},       {"b_scale", "TS"},     {"b_zero_point", "T2"},
                               {"y_scale", "TS"}, {"y_zero_point", "T3"}};
   quantized_product.outputs = {{"y", "T3"}};
-  quantized_product.type_variables = {
-      {"T1", kByteTypes, {{21, kFloat8Types}}},
-      {"T2", kByteTypes, {{21, kFloat8Types}}},
-      {"T3", kByteTypes, {{21, kFloat8Types}}},
-      {"TS", kScaleTypes}};
+  quantized_product.type_variables = {{"T1", kByteTypes, {{21, kFloat8Types}}},
+                                      {"T2", kByteTypes, {{21, kFloat8Types}}},
+                                      {"T3", kByteTypes, {{21, kFloat8Types}}},
+                                      {"TS", kScaleTypes}};
 
   constexpr TypeSet kWideTypes = {DataType::Int16, DataType::UInt16};
   Op wide = product_op("MatMulInteger16", infer_wide_integers, run_wide_integers);

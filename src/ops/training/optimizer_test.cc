@@ -51,8 +51,8 @@ TEST(Adam, CorrectsTheRate) {
   const auto given = attributes_of(
       {{"alpha", 0.5F}, {"beta", 0.5F}, {"epsilon", 0.0F}, {"norm_coefficient_post", 0.5F}});
   // V = 1 + 2 = 3, H = 0.5 * 2 + 0.5 * 16 = 9, the rate is 0.5 * sqrt(3/4) / (3/4).
-  const auto made =
-      step("Adam", given, {kRate, kSecondStep, floats({1}), floats({4}), floats({2}), floats({2})}, 3);
+  const auto made = step(
+      "Adam", given, {kRate, kSecondStep, floats({1}), floats({4}), floats({2}), floats({2})}, 3);
   const float rate = 0.5F * std::sqrt(0.75F) / 0.75F;
   EXPECT_THAT(values(made[0]), ElementsAre(FloatNear(0.5F * (1 - rate), 1e-6F)));
   EXPECT_THAT(values(made[1]), ElementsAre(3));

@@ -9,8 +9,8 @@
 
 namespace tessera::onnx_import {
 
-// nullopt if Tessera has no kernels or storage for the type (complex, 6-bit floats), or ONNX does not
-// define it.
+// nullopt if Tessera has no kernels or storage for the type (complex, 6-bit floats), or ONNX does
+// not define it.
 std::optional<DataType> data_type_of(int onnx_type);
 
 // "float8e4m3fn"; "data type 99" for a number that this build's ONNX does not know.
