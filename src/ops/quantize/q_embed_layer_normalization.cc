@@ -76,7 +76,7 @@ void infer_embedding(InferContext& context) {
 }
 
 // Adds row `index` of a table, as real numbers, to `sums`.
-void add_embedding(const KernelCall& call, size_t table, int64_t index, std::span<double> sums) {
+void add_quantized_embedding(const KernelCall& call, size_t table, int64_t index, std::span<double> sums) {
   const TensorView& rows = call.inputs[kTableInputs[table]];
   if (index < 0 || index >= rows.dims[0]) {
     call.fail("expected a row in [0, " + std::to_string(rows.dims[0]) +
@@ -131,10 +131,10 @@ void run_embedding(const KernelCall& call) {
     for (int64_t token = begin; token < end; ++token) {
       const auto at = static_cast<size_t>(token);
       const std::span<double> sums = std::span(all).subspan(at * hidden, hidden);
-      add_embedding(call, 0, ids[at], sums);
-      add_embedding(call, 1, token % length, sums);
+      add_quantized_embedding(call, 0, ids[at], sums);
+      add_quantized_embedding(call, 1, token % length, sums);
       if (call.has_input(kSegmentIds)) {
-        add_embedding(call, 2, call.inputs[kSegmentIds].as<int32_t>()[at], sums);
+        add_quantized_embedding(call, 2, call.inputs[kSegmentIds].as<int32_t>()[at], sums);
       }
       const Moments moments = moments_of(std::span<const double>(sums));
       const double inverse = moments.inverse_deviation(epsilon);
