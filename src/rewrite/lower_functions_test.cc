@@ -50,7 +50,9 @@ class LowerFunctions : public PassTest {
       Shape shape = shape_from(tensor.dims());
       // Batch and positions are open, and equal in all inputs that have equal ones.
       for (size_t axis = 0; has_open_sizes && axis < shape.size(); ++axis) {
-        const bool is_open = axis == 0 || axis == (shape.size() == 4 ? 2 : 1);
+        const bool is_mask = use.op == "Attention" && index == 3;
+        const bool is_open = axis == 0 || axis == (shape.size() == 4 ? 2 : 1) ||
+                             (is_mask && axis + 1 == shape.size());
         if (is_open) shape[axis] = Dim::symbol("n" + std::to_string(shape[axis].value()));
       }
       node.inputs.push_back(

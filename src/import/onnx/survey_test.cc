@@ -9,7 +9,7 @@ ModelInspection survey(const onnx::ModelProto& model) {
   return survey_onnx_bytes(model.SerializeAsString(), ops::make_registry());
 }
 
-// "operator ReverseSequence 2: node 'a' (ReverseSequence)".
+// "operator Affine 2: node 'a' (Affine)".
 std::vector<std::string> texts(const std::vector<MissingPart>& missing) {
   std::vector<std::string> all;
   for (const MissingPart& part : missing) {
@@ -38,10 +38,10 @@ const SurveyCase kSurveyCases[] = {
     {"operators, the most frequent first",
      [](auto&, auto& graph) {
        add_node(graph, "Rleu", {"x"}, {"r"}, "once");
-       add_node(graph, "ReverseSequence", {"x"}, {"a"}, "first");
-       add_node(graph, "ReverseSequence", {"x"}, {"b"}, "second");
+       add_node(graph, "Affine", {"x"}, {"a"}, "first");
+       add_node(graph, "Affine", {"x"}, {"b"}, "second");
      },
-     {"operator ReverseSequence 2: node 'first' (ReverseSequence)",
+     {"operator Affine 2: node 'first' (Affine)",
       "operator Rleu 1: node 'once' (Rleu)"}},
     {"element types of inputs, initializers, values and outputs",
      [](auto&, auto& graph) {

@@ -166,8 +166,8 @@ TEST(Experiments, WrongNodesAreRefused) {
                             }),
               testing::HasSubstr("expected a height and a width in 'scale', found [1]"));
   EXPECT_THAT(
-      error_of_node("ConstantFill", 1, [](auto& node) { attribute(node, "dtype").set_i(17); }),
-      testing::HasSubstr("elements of float8e4m3fn are not supported"));
+      error_of_node("ConstantFill", 1, [](auto& node) { attribute(node, "dtype").set_i(27); }),
+      testing::HasSubstr("elements of float6e2m3 are not supported"));
 }
 
 }  // namespace
