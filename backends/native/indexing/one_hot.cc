@@ -35,11 +35,14 @@ int64_t whole(T stored) {
   }
 }
 
+constexpr int kFirstWrappingVersion = 11;
+
 // The output is [outer, depth, inner]; there are outer x inner indices.
 struct Lines {
   int64_t outer = 1;
   int64_t depth = 0;
   int64_t inner = 1;
+  bool counts_from_end = true;  // negative indices, since version 11
 };
 
 Lines lines_of(std::span<const int64_t> dims, size_t axis) {
@@ -63,7 +66,8 @@ void put_on(const Lines& lines, const void* indices, const char* on, char* to, i
   std::memcpy(&element, on, sizeof(E));
   for (int64_t index = begin; index < end; ++index) {
     int64_t position = whole(static_cast<const T*>(indices)[index]);
-    if (position < -lines.depth || position >= lines.depth) continue;
+    const int64_t lowest = lines.counts_from_end ? -lines.depth : 0;
+    if (position < lowest || position >= lines.depth) continue;
     if (position < 0) position += lines.depth;
     const int64_t target =
         (index / lines.inner * lines.depth + position) * lines.inner + index % lines.inner;
@@ -89,6 +93,7 @@ void offer_one_hot(ProposeContext& context, const Node& node) {
   plugin::Candidate candidate = plugin::candidate_for(node);
   const size_t values = port_of(candidate, node.input(2));
   const size_t indices = port_of(candidate, node.input(0));
+  const bool counts_from_end = node.version() >= kFirstWrappingVersion;
   candidate.built_for.emplace();
   candidate.optimistic_seconds =
       context.optimistic_seconds(0, static_cast<double>(output.dense_bytes()));
@@ -96,7 +101,8 @@ void offer_one_hot(ProposeContext& context, const Node& node) {
     const CopyLoops* loops = loops_for(find_copy_loops(), element_bytes);
     return plugin::make_kernel(
         [=](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
-          const Lines lines = lines_of(outputs[0].sizes(), axis);
+          Lines lines = lines_of(outputs[0].sizes(), axis);
+          lines.counts_from_end = counts_from_end;
           const char* off = inputs[values].as<const char>();
           char* to = outputs[0].as<char>();
           const int64_t elements = lines.outer * lines.depth * lines.inner;

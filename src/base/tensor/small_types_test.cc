@@ -43,7 +43,8 @@ TEST(SmallTypes, FormatsHaveTheirRange) {
     SCOPED_TRACE(name(row.type));
     for (const double number : {row.largest, row.smallest, row.smallest_denormal}) {
       EXPECT_EQ(rounded(row.type, number), number);
-      if (row.type != DataType::Float8E8M0) EXPECT_EQ(rounded(row.type, -number), -number);
+      if (row.type == DataType::Float8E8M0) continue;  // without a sign
+      EXPECT_EQ(rounded(row.type, -number), -number);
     }
     EXPECT_EQ(rounded(row.type, 2 * row.largest), row.largest);
     EXPECT_EQ(rounded(row.type, kSmallInfinity), row.largest);

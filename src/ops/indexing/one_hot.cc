@@ -66,15 +66,19 @@ void infer_one_hot(InferContext& context) {
   context.set_output(0, context.element(2), output);
 }
 
-// The position of the on-value for each index; kNowhere for an index outside of [-depth, depth).
+constexpr int kFirstWrappingVersion = 11;  // negative indices count from the end
+
+// The position of the on-value for each index; kNowhere for an index outside of [-depth, depth),
+// or of [0, depth) before version 11.
 std::pmr::vector<int64_t> positions_of(const KernelCall& call, int64_t depth) {
   const TensorView& indices = call.inputs[0];
   std::pmr::vector<int64_t> positions(&call.scratch);
   positions.reserve(static_cast<size_t>(indices.elements));
+  const int64_t lowest = call.node.version < kFirstWrappingVersion ? 0 : -depth;
   visit_numeric(indices.type, [&](auto tag) {
     for (const auto stored : indices.as<typename decltype(tag)::type>()) {
       int64_t position = whole(stored).value_or(depth);
-      const bool is_inside = position >= -depth && position < depth;
+      const bool is_inside = position >= lowest && position < depth;
       if (is_inside && position < 0) position += depth;
       positions.push_back(is_inside ? position : kNowhere);
     }

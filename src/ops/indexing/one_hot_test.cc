@@ -15,6 +15,14 @@ TEST(OneHot, PutsTheNewAxisAnywhere) {
   EXPECT_THAT(values(first[0]), ElementsAre(0, 1, 1, 0));
 }
 
+TEST(OneHot, WrapsSinceVersion11) {
+  // Version 9: "indices [...] outside the range [0, depth) will result in one-hot representation
+  // with all 'off_value' values".
+  const std::vector<Tensor> inputs = {ints({2}, {-1, -4}), ints({}, {3}), floats({2}, {0, 1})};
+  EXPECT_THAT(values(run_op("OneHot", 9, {}, inputs)[0]), ElementsAre(0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(values(run_op("OneHot", 11, {}, inputs)[0]), ElementsAre(0, 0, 1, 0, 0, 0));
+}
+
 TEST(OneHot, TakesFloatsForNumbers) {
   const auto outputs =
       run_op("OneHot", 9, {}, {floats({2}, {1, NAN}), floats({}, {2.9F}), floats({2}, {0, 1})});

@@ -20,6 +20,7 @@ template <class T>
 uint64_t bits_of(T number) {
   if constexpr (std::is_floating_point_v<T>) {
     if (std::isnan(number)) number = std::numeric_limits<T>::quiet_NaN();
+    if (number == T{0}) number = T{0};  // both zeros are one key
   }
   uint64_t bits = 0;
   std::memcpy(&bits, &number, sizeof(number));
