@@ -147,6 +147,16 @@ def test_ops_are_those_of_onnx(bin_dir, domain):
     assert not found, "\n" + "\n".join(found)
 
 
+def without_unstated_defaults(definition, schema):
+    """The definition without defaults that ONNX Runtime's kernels have and its schemas do not
+    state."""
+    stated = {name for name, (_, _, default) in expected_attributes(schema).items()
+              if default is not None}
+    attributes = [entry if entry["name"] in stated else {**entry, "default": None}
+                  for entry in definition["attributes"]]
+    return {**definition, "attributes": attributes}
+
+
 def test_ops_of_com_microsoft_are_those_of_onnxruntime(bin_dir):
     """Of their only version: names, arities, and kinds and defaults of attributes."""
     schemas = {(schema.domain, schema.name): schema
@@ -160,6 +170,7 @@ def test_ops_of_com_microsoft_are_those_of_onnxruntime(bin_dir):
         if schema is None or op["versions"] != [1]:
             found.append(f"{op['name']}: expected version 1 of an op of ONNX Runtime")
         else:
+            definition = without_unstated_defaults(op["definitions"][0], schema)
             found += [f"{op['name']}: {what} {message}"
-                      for what, message in differences(op["definitions"][0], schema)]
+                      for what, message in differences(definition, schema)]
     assert not found, "\n" + "\n".join(found)
