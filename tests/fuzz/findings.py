@@ -126,8 +126,13 @@ class Collector:
 
 def is_newest(model, op):
     """Whether the model's operator set has the newest version of the op."""
-    opset = next(entry.version for entry in model.opset_import if not entry.domain)
-    return onnx.defs.get_schema(op, opset).since_version == onnx.defs.get_schema(op).since_version
+    domain = next(node.domain for node in model.graph.node if node.op_type == op)
+    opset = next(entry.version for entry in model.opset_import if entry.domain == domain)
+    schemas = [schema for schema in onnx.defs.get_all_schemas_with_history()
+               if schema.name == op and schema.domain == domain]
+    newest = max(schema.since_version for schema in schemas)
+    return max(schema.since_version for schema in schemas
+               if schema.since_version <= opset) == newest
 
 
 def file_name(finding):
