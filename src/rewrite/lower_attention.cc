@@ -1,6 +1,8 @@
 // Attention as two products with a Softmax between them: as exporters wrote it before it was an op,
 // which libraries know and native computes as one kernel (docs/decisions/0052).
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -86,6 +88,30 @@ bool spread_bias(NodeBuilder& builder, Parts& parts) {
   if (builder.rank_of(parts.bias) != 4 || size_of(builder, parts.bias, 1) != 1) return false;
   parts.bias = builder.add("Unsqueeze", {parts.bias, builder.integers({1})});
   return true;
+}
+
+// Whether two values have the same size on some axes. Products would broadcast where attention is
+// an error, so equal sizes have to be known.
+bool agree(const NodeBuilder& builder, ValueId left, ValueId right,
+           std::initializer_list<size_t> axes) {
+  const std::optional<Shape>& one = builder.type_of(left).shape;
+  const std::optional<Shape>& other = builder.type_of(right).shape;
+  return one && other && one->size() == other->size() &&
+         std::ranges::all_of(axes, [&](size_t axis) { return (*one)[axis] == (*other)[axis]; });
+}
+
+// The same for all operands of a node, before the positions of a past are added.
+bool operands_agree(const NodeBuilder& builder, const Parts& parts, size_t past_key,
+                    size_t past_value) {
+  if (!agree(builder, parts.query, parts.key, {0, 3}) ||
+      !agree(builder, parts.key, parts.value, {0, 1, 2})) {
+    return false;
+  }
+  if (!builder.has_input(past_key) && !builder.has_input(past_value)) return true;
+  if (!builder.has_input(past_key) || !builder.has_input(past_value)) return false;
+  return agree(builder, parts.key, builder.input(past_key), {0, 1, 3}) &&
+         agree(builder, parts.value, builder.input(past_value), {0, 1, 3}) &&
+         agree(builder, builder.input(past_key), builder.input(past_value), {2});
 }
 
 // (batch, heads, queries, size of a value). nullopt if heads are shared and the bias differs
@@ -199,6 +225,7 @@ bool write_attention(NodeBuilder& builder) {
   const DataType element = builder.element_of(builder.input(0));
   const int64_t size = size_of(builder, parts.query, 3);
   if (size <= 0 || parts.query_heads % parts.key_heads != 0) return false;
+  if (!operands_agree(builder, parts, 4, 5)) return false;
   const float* scale = builder.replaced().attributes.find_float("scale");
   parts.scale = scale != nullptr ? *scale : 1 / std::sqrt(static_cast<double>(size));
   const DataType value_element = builder.element_of(parts.value);
@@ -278,7 +305,7 @@ bool write_multi_head_attention(NodeBuilder& builder) {
   parts.key = is_split ? projected[1] : split_heads(builder, projected[1], heads);
   parts.value = is_split ? projected[2] : split_heads(builder, projected[2], heads);
   const int64_t size = size_of(builder, parts.query, 3);
-  if (size <= 0) return false;
+  if (size <= 0 || !operands_agree(builder, parts, 6, 7)) return false;
   const float* scale = attributes.find_float("scale");
   const bool is_scaled = scale != nullptr && *scale != 0;
   parts.scale = is_scaled ? *scale : 1 / std::sqrt(static_cast<double>(size));

@@ -30,6 +30,8 @@ RULINGS = (
     ("Resize|Upsample", "refuses", "expected .* to be one of", "Four modes: 'round_prefer_floor' "
      "(default, as known as round half down), 'round_prefer_ceil' (as known as round half up), 'floor', "
      "'ceil'."),
+    ("NegativeLogLikelihoodLoss|SoftmaxCrossEntropyLoss", "refuses", "'weights?': expected shape",
+     "If given, it has to be a tensor of size C."),
     ("Split", "refuses", "num_outputs", "Number of outputs to split parts of the tensor into."),
     (".*", "refuses", "expected an axis in", "Accepted range is [-r, r-1] where r = rank(input)."),
     ("ConstantOfShape", "refuses", "expected one dimension", "1D tensor. The shape of the expected "
