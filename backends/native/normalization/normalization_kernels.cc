@@ -55,9 +55,19 @@ HWY_INLINE Vector lane_sums(const float* HWY_RESTRICT from, int64_t count,
   return sum;
 }
 
+// The sum of the lanes: in double, because one of them may have most of it, and each rounding to
+// float32 would be one of the whole.
+HWY_INLINE double total_of(Vector vector) {
+  HWY_ALIGN float lanes[hn::MaxLanes(Tag())];
+  hn::Store(vector, Tag(), lanes);
+  double total = 0;
+  for (int64_t lane = 0; lane < lane_count(); ++lane) total += lanes[lane];
+  return total;
+}
+
 template <class Function>
 HWY_INLINE double sum_of(const float* HWY_RESTRICT from, int64_t count, const Function& function) {
-  return hn::GetLane(hn::SumOfLanes(Tag(), lane_sums(from, count, function)));
+  return total_of(lane_sums(from, count, function));
 }
 
 struct LaneSums {
@@ -139,8 +149,8 @@ Moments moments_of(const float* from, int64_t length) {
         static_cast<float>(sum_of(from + done, count, [](Vector x) HWY_ATTR { return x; }) / size);
     // The rounding error of the mean is the mean of the differences from it.
     const LaneSums around = sums_around(from + done, count, centre, from + done + count);
-    const double lost = hn::GetLane(hn::SumOfLanes(Tag(), around.plain)) / size;
-    const double around_squares = hn::GetLane(hn::SumOfLanes(Tag(), around.squares));
+    const double lost = total_of(around.plain) / size;
+    const double around_squares = total_of(around.squares);
     const double own = centre + lost;
     const double distance = own - mean;
     const auto before = static_cast<double>(done);
