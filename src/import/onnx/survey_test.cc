@@ -41,8 +41,7 @@ const SurveyCase kSurveyCases[] = {
        add_node(graph, "Affine", {"x"}, {"a"}, "first");
        add_node(graph, "Affine", {"x"}, {"b"}, "second");
      },
-     {"operator Affine 2: node 'first' (Affine)",
-      "operator Rleu 1: node 'once' (Rleu)"}},
+     {"operator Affine 2: node 'first' (Affine)", "operator Rleu 1: node 'once' (Rleu)"}},
     {"element types of inputs, initializers, values and outputs",
      [](auto&, auto& graph) {
        set_type(*graph.add_input(), "i", {2}, kFloat6);

@@ -76,7 +76,8 @@ void infer_embedding(InferContext& context) {
 }
 
 // Adds row `index` of a table, as real numbers, to `sums`.
-void add_quantized_embedding(const KernelCall& call, size_t table, int64_t index, std::span<double> sums) {
+void add_quantized_embedding(const KernelCall& call, size_t table, int64_t index,
+                             std::span<double> sums) {
   const TensorView& rows = call.inputs[kTableInputs[table]];
   if (index < 0 || index >= rows.dims[0]) {
     call.fail("expected a row in [0, " + std::to_string(rows.dims[0]) +
