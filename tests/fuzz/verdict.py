@@ -32,6 +32,8 @@ RULINGS = (
      "'ceil'."),
     ("NegativeLogLikelihoodLoss|SoftmaxCrossEntropyLoss", "refuses", "'weights?': expected shape",
      "If given, it has to be a tensor of size C."),
+    ("NegativeLogLikelihoodLoss|SoftmaxCrossEntropyLoss", "refuses", "'reduction': expected",
+     "Type of reduction to apply to loss: none, sum, mean (default)."),
     ("Split", "refuses", "num_outputs", "Number of outputs to split parts of the tensor into."),
     (".*", "refuses", "expected an axis in", "Accepted range is [-r, r-1] where r = rank(input)."),
     ("ConstantOfShape", "refuses", "expected one dimension", "1D tensor. The shape of the expected "
