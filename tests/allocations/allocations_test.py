@@ -157,7 +157,7 @@ def fed_with_one(case):
         graph.initializer.append(constant)
         graph.input.remove(value)
     for entry in model.opset_import:
-        entry.version = max(entry.version, 6)  # older ones are refused, and `Not` did not change
+        entry.version = max(entry.version, 6)  # import converts older ones to it
     return model
 
 

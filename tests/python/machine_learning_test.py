@@ -8,7 +8,9 @@ from machine_learning_cases import DOMAIN, FLOATS, GENERATORS, draw_case, explai
 from onnx import TensorProto, helper
 from small_models import model_of, node, tensor_type
 
-SEEDS = range(40)  # of each op
+# Of each op: until so many uses were compared. ONNX Runtime refuses some, of TreeEnsemble most.
+SEEDS = range(200)
+ENOUGH = 20
 LABELS = tensor_type(TensorProto.INT64, None)
 TO_FLOAT = helper.make_map_type_proto(TensorProto.INT64, FLOATS)
 
@@ -26,6 +28,8 @@ def run(tessera, model, inputs):
 def test_random_nodes_give_what_onnxruntime_gives(tessera, name):
     compared = 0
     for seed in SEEDS:
+        if compared > ENOUGH:
+            break
         case = draw_case(name, seed)
         try:
             session = onnxruntime.InferenceSession(case.model.SerializeToString())
@@ -36,7 +40,7 @@ def test_random_nodes_give_what_onnxruntime_gives(tessera, name):
         differences = [explain_difference(*pair) for pair in zip(expected, found, strict=True)]
         assert not any(differences), (seed, case.attributes, differences)
         compared += 1
-    assert compared > len(SEEDS) / 5  # ONNX Runtime refuses or lacks some uses
+    assert compared > ENOUGH
 
 
 def stump(votes, labels, **attributes):

@@ -55,8 +55,8 @@ HWY_INLINE Vector lane_sums(const float* HWY_RESTRICT from, int64_t count,
   return sum;
 }
 
-// The sum of the lanes: in double, because one of them may have most of it, and each rounding to
-// float32 would be one of the whole.
+// Adds the lanes in double: if one of them has most of the sum, each addition in float32 would
+// round the whole sum.
 HWY_INLINE double total_of(Vector vector) {
   HWY_ALIGN float lanes[hn::MaxLanes(Tag())];
   hn::Store(vector, Tag(), lanes);

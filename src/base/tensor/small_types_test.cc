@@ -63,7 +63,8 @@ TEST(SmallTypes, EachNumberKeepsItsBits) {
   }
 }
 
-// Each pair of neighbours: what lies between becomes the nearer one, the middle the even one.
+// For each two neighbours: a number between them becomes the nearer one, and the middle the even
+// one.
 TEST(SmallTypes, RoundOnceAndTiesToEven) {
   for (const FormatCase& row : kFormatCases) {
     if (row.type == DataType::Float8E8M0) continue;
