@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "base/tensor/small_types.h"
+#include "ops/visit_type.h"
 #include "tessera/error.h"
 #include "tessera/float16.h"
 
@@ -179,65 +180,19 @@ Tensor random_tensor(DataType type, const std::vector<int64_t>& dims, uint64_t s
   // The name's hash is mixed before the seed is added, so that neighbouring seeds of similar names
   // give unrelated numbers.
   Generator generator(Generator(hash_of(name)).next() + seed);
-  switch (type) {
-    case DataType::Float16:
-      fill_normal<Float16>(tensor, generator);
-      break;
-    case DataType::BFloat16:
-      fill_normal<BFloat16>(tensor, generator);
-      break;
-    case DataType::Float32:
-      fill_normal<float>(tensor, generator);
-      break;
-    case DataType::Float64:
-      fill_normal<double>(tensor, generator);
-      break;
-    case DataType::Bool:
-      fill_bools(tensor, generator);
-      break;
-    case DataType::Int8:
-      fill_uniform<int8_t>(tensor, generator, index_limit);
-      break;
-    case DataType::Int16:
-      fill_uniform<int16_t>(tensor, generator, index_limit);
-      break;
-    case DataType::Int32:
-      fill_uniform<int32_t>(tensor, generator, index_limit);
-      break;
-    case DataType::Int64:
-      fill_uniform<int64_t>(tensor, generator, index_limit);
-      break;
-    case DataType::UInt8:
-      fill_uniform<uint8_t>(tensor, generator, index_limit);
-      break;
-    case DataType::UInt16:
-      fill_uniform<uint16_t>(tensor, generator, index_limit);
-      break;
-    case DataType::UInt32:
-      fill_uniform<uint32_t>(tensor, generator, index_limit);
-      break;
-    case DataType::UInt64:
-      fill_uniform<uint64_t>(tensor, generator, index_limit);
-      break;
-    case DataType::String:
-      fill_words(tensor, generator);
-      break;
-    case DataType::Float8E4M3FN:
-    case DataType::Float8E4M3FNUZ:
-    case DataType::Float8E5M2:
-    case DataType::Float8E5M2FNUZ:
-    case DataType::Float8E8M0:
-    case DataType::Float4E2M1:
-    case DataType::Int4:
-    case DataType::UInt4:
-    case DataType::Int2:
-    case DataType::UInt2:
-      fill_small(tensor, generator, index_limit);
-      break;
-    case DataType::Undefined:
-    case DataType::Sequence:
-    case DataType::Map:
-      break;
+  if (is_floating(type)) {
+    ops::visit_floating(
+        type, [&](auto tag) { fill_normal<typename decltype(tag)::type>(tensor, generator); });
+  } else if (is_integer(type)) {
+    ops::visit_integer(type, [&](auto tag) {
+      fill_uniform<typename decltype(tag)::type>(tensor, generator, index_limit);
+    });
+  } else if (is_small(type)) {
+    fill_small(tensor, generator, index_limit);
+  } else if (type == DataType::Bool) {
+    fill_bools(tensor, generator);
+  } else {
+    fill_words(tensor, generator);
   }
   return tensor;
 }

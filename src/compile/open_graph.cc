@@ -41,30 +41,26 @@ bool is_decided_by_sizes(const Value& value) {
          is_known(*value.elements);
 }
 
+// -1 for what is unknown; no dimensions if their number is unknown.
+std::vector<int64_t> known_dims(const Type& type) {
+  std::vector<int64_t> dims;
+  if (!type.shape) return dims;
+  for (const Dim& dim : *type.shape) dims.push_back(dim.is_known() ? dim.value() : -1);
+  return dims;
+}
+
 // Why the nodes of `graph` could differ for other sizes; "" if they could not.
 std::string explain_fixed(const Graph& graph) {
-  for (const Node& node : graph.nodes) {
-    if (!node.bodies.empty()) return location_of(node) + " has nested graphs";
-    for (const ValueId id : node.outputs) {
-      if (id.is_none() || graph[id].type.is_known_tensor()) continue;
-      return "sizes of what " + location_of(node) + " gives are known only in the run";
-    }
-  }
   for (const ValueId id : graph.inputs) {
     const Type::Kind kind = graph[id].type.kind;
     if (kind == Type::Kind::Tensor || kind == Type::Kind::Unknown) continue;
     return "input '" + graph[id].name + "' is no tensor";
   }
-  for (const ValueId id : graph.outputs) {
-    if (is_decided_by_sizes(graph[id])) {
-      return "output '" + graph[id].name + "' is computed from sizes alone";
-    }
-  }
   return "";
 }
 
 // Takes out the nodes that compute integer tensors from sizes. Returns these tensors, as far as
-// nodes that stay read them.
+// nodes that stay read them or they are outputs.
 std::vector<ValueId> take_out_size_nodes(Graph& graph, const ops::Registry& registry) {
   std::vector<bool> is_taken(graph.values.size(), false);
   for (Node& node : graph.nodes) {
@@ -78,14 +74,19 @@ std::vector<ValueId> take_out_size_nodes(Graph& graph, const ops::Registry& regi
     }
   }
   std::vector<ValueId> read;
+  const auto note = [&](ValueId id) {
+    if (id.is_none() || !is_taken[at(id.index)]) return;
+    is_taken[at(id.index)] = false;  // once
+    read.push_back(id);
+  };
   for (const Node& node : graph.nodes) {
     if (node.is_removed) continue;
-    for (const ValueId id : node.inputs) {
-      if (id.is_none() || !is_taken[static_cast<size_t>(id.index)]) continue;
-      is_taken[static_cast<size_t>(id.index)] = false;  // once
-      read.push_back(id);
+    std::ranges::for_each(node.inputs, note);
+    for (const Body& body : node.bodies) {
+      std::ranges::for_each(body.graph.captures, note, &Capture::outer);
     }
   }
+  std::ranges::for_each(graph.outputs, note);
   return read;
 }
 
@@ -128,7 +129,9 @@ std::variant<OpenGraph, std::string> open_graph(
     const Log& log) {
   if (!fetch.empty()) return "inner values are fetched";
   OpenGraph open;
-  open.graph = infer_types(specialise(model.graph, shapes), registry, log);
+  // Nested graphs are models of their own, which get their sizes in the run.
+  open.graph =
+      infer_types(specialise(model.graph, shapes), registry, log, {.nested_from = &model.graph});
   open.graph.kept.clear();
   open.model_inputs = open.graph.inputs.size();
   std::string fixed = explain_fixed(open.graph);
@@ -146,7 +149,7 @@ std::variant<OpenGraph, std::string> open_graph(
 }
 
 ValueSizes::ValueSizes(const Graph& loaded, const OpenGraph& open, const ops::Registry& registry)
-    : graph_(without_weights(loaded)) {
+    : graph_(without_weights(loaded)), must_be_known_(loaded.values.size(), false) {
   for (size_t index = 0; index < graph_.values.size(); ++index) {
     sizes_of_.push_back({static_cast<int32_t>(index)});
   }
@@ -166,6 +169,7 @@ ValueSizes::ValueSizes(const Graph& loaded, const OpenGraph& open, const ops::Re
   };
   for (size_t index = 0; index < graph_.nodes.size(); ++index) {
     const Node& node = graph_.nodes[index];
+    if (!node.bodies.empty()) continue;
     if (std::ranges::any_of(node.inputs, is_open) || std::ranges::any_of(node.outputs, is_open)) {
       add_open_node(index, registry);
       // A rule may know the elements of a list although it could not express them by symbols.
@@ -182,8 +186,10 @@ ValueSizes::ValueSizes(const Graph& loaded, const OpenGraph& open, const ops::Re
   for (const Value& value : open.graph.values) {
     const auto found = by_name.find(value.name);
     source_.push_back(found == by_name.end() ? ValueId{} : found->second);
-    dims_.push_back(value.type.is_known_tensor() ? dims_from(*value.type.shape)
-                                                 : std::vector<int64_t>());
+    dims_.push_back(known_dims(value.type));
+    if (!source_.back().is_none()) {
+      must_be_known_[at(source_.back().index)] = value.type.is_known_tensor();
+    }
   }
   for (size_t index = open.model_inputs; index < open.graph.inputs.size(); ++index) {
     passed_.push_back(source_[static_cast<size_t>(open.graph.inputs[index].index)]);
@@ -300,12 +306,11 @@ bool ValueSizes::infer(OpenNode& open) {
     const ValueId id = node.outputs[index];
     if (id.is_none()) continue;
     ops::InferOutput& output = outputs[index];
-    if (!output.type.is_known_tensor() || output.type.element != graph_[id].type.element) {
-      return false;
-    }
-    if (std::ranges::any_of(*output.type.shape, [](const Dim& dim) { return dim.value() < 0; })) {
-      return false;
-    }
+    const bool is_known = output.type.is_known_tensor();
+    if (!is_known && must_be_known_[at(id.index)]) return false;
+    if (output.type.element != graph_[id].type.element) return false;
+    const auto is_negative = [](const Dim& dim) { return dim.is_known() && dim.value() < 0; };
+    if (output.type.shape && std::ranges::any_of(*output.type.shape, is_negative)) return false;
     graph_[id].type = std::move(output.type);
     graph_[id].elements = std::move(output.elements);
     sizes_of_[at(id.index)] = id;
@@ -321,10 +326,13 @@ bool ValueSizes::update() {
   for (size_t index = 0; index < source_.size(); ++index) {
     if (source_[index].is_none()) continue;
     const Type& type = graph_[with_sizes(source_[index])].type;
-    if (!type.is_known_tensor()) continue;  // dims_ has what the open graph says
+    // An input that nothing reads keeps what the open graph says.
+    const bool is_left_out = must_be_known_[at(source_[index].index)] && !type.is_known_tensor();
+    if (!type.shape || is_left_out) continue;
     const Shape& shape = *type.shape;
     dims_[index].resize(shape.size());
-    std::ranges::transform(shape, dims_[index].begin(), &Dim::value);
+    std::ranges::transform(shape, dims_[index].begin(),
+                           [](const Dim& dim) { return dim.is_known() ? dim.value() : -1; });
   }
   for (size_t index = 0; index < passed_.size(); ++index) {
     const Value& value = graph_[with_sizes(passed_[index])];

@@ -27,8 +27,8 @@ struct OpenGraph {
 };
 
 // Returns the graph of `model` for inputs of these shapes, or why it has no family of shapes: it
-// has nested graphs, a size is known only in the run, or an output of the model is such an integer
-// tensor. Throws as bind_graph() does.
+// has inputs that are no tensors. Nested graphs stay as they are in `model`, and what they give has
+// the sizes that are known there. Throws as bind_graph() does.
 std::variant<OpenGraph, std::string> open_graph(
     const LoadedModel& model, const std::map<std::string, std::vector<int64_t>>& shapes,
     const std::vector<std::string>& fetch, const ops::Registry& registry, ThreadPool& pool,
@@ -49,7 +49,7 @@ class ValueSizes {
   // then.
   bool set(std::span<const std::vector<int64_t>> inputs);
 
-  // By value of the open graph.
+  // By value of the open graph; -1 if a size is known only in the run.
   std::span<const std::vector<int64_t>> dims() const { return dims_; }
   // The tensors of the inputs that are not inputs of the model, in order. The next set() may change
   // their elements.
@@ -78,8 +78,9 @@ class ValueSizes {
   // The value that has the sizes and elements of this one.
   ValueId with_sizes(ValueId id) const { return sizes_of_[static_cast<size_t>(id.index)]; }
 
-  Graph graph_;                    // the loaded graph; large constants have a type only
-  std::vector<ValueId> sizes_of_;  // by value of `graph_`; see with_sizes()
+  Graph graph_;                      // the loaded graph; large constants have a type only
+  std::vector<bool> must_be_known_;  // by value of `graph_`: its sizes are known before the run
+  std::vector<ValueId> sizes_of_;    // by value of `graph_`; see with_sizes()
   std::vector<std::optional<Shape>> declared_;  // by input of the model
   std::vector<bool> is_read_;                   // the same
   std::vector<OpenNode> open_nodes_;            // in order

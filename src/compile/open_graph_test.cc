@@ -94,15 +94,40 @@ TEST_F(OpenGraphs, TellNodesThatDifferApart) {
   EXPECT_TRUE(sizes.set(std::vector<std::vector<int64_t>>{{4, 3}, {3, 3}}));
 }
 
-TEST_F(OpenGraphs, SayWhyThereIsNone) {
-  EXPECT_EQ(std::get<std::string>(opened(loaded(reshaping().output("sizes")), {3, 5})),
-            "output 'sizes' is computed from sizes alone");
+TEST_F(OpenGraphs, PassSizesThatAreOutputs) {
+  const LoadedModel model = loaded(reshaping().output("sizes"));
+  const OpenGraph open = std::get<OpenGraph>(opened(model, {3, 5}));
+  ASSERT_EQ(open.graph.outputs.size(), 2U);
+  EXPECT_EQ(open.graph.outputs[1], open.graph.inputs[1]);
+}
+
+TEST_F(OpenGraphs, LeaveOpenWhatIsKnownOnlyInTheRun) {
   GraphBuilder finding(all_ops());
-  finding.input("x", float_type(Shape{Dim::symbol("n")}))
-      .node("find", "NonZero", {"x"}, {"y"})
+  finding.input("x", float_type(Shape{Dim::symbol("n"), Dim(3)}))
+      .node("find", "NonZero", {"x"}, {"places"})
+      .node("square", "Mul", {"x", "x"}, {"squares"})
+      .output("places")
+      .output("squares");
+  const LoadedModel model = loaded(finding);
+  const OpenGraph open = std::get<OpenGraph>(opened(model, {4, 3}));
+  ValueSizes sizes(model.graph, open, all_ops());
+  for (const int64_t rows : {4, 9}) {
+    ASSERT_TRUE(sizes.set(std::vector<std::vector<int64_t>>{{rows, 3}}));
+    const auto dims = [&](size_t output) {
+      return sizes.dims()[static_cast<size_t>(open.graph.outputs[output].index)];
+    };
+    EXPECT_EQ(dims(0), (std::vector<int64_t>{2, -1}));
+    EXPECT_EQ(dims(1), (std::vector<int64_t>{rows, 3}));
+  }
+}
+
+TEST_F(OpenGraphs, AreForTensorsOnly) {
+  GraphBuilder counting(all_ops());
+  counting.input("x", Type::sequence(float_type()))
+      .node("count", "SequenceLength", {"x"}, {"y"})
       .output("y");
-  EXPECT_EQ(std::get<std::string>(opened(loaded(finding), {4})),
-            "sizes of what node 'find' (NonZero) gives are known only in the run");
+  const auto made = open_graph(loaded(counting), {}, {}, all_ops(), pool_, log_);
+  EXPECT_EQ(std::get<std::string>(made), "input 'x' is no tensor");
 }
 
 // Comparing all pairs of sizes of a node would take minutes here.

@@ -57,8 +57,10 @@ void IoBinding::finish_at(std::span<const void* const> inputs, std::span<void* c
     const void* made = nullptr;
     if (result.memory >= 0) {
       made = memories_[at(result.memory)].slot->data;
+    } else if (input < 0) {
+      made = built_.constant_results[index].data();
     } else {
-      made = input >= 0 ? inputs[at(input)] : built_.constant_results[index].data();
+      made = at(input) < inputs.size() ? inputs[at(input)] : inputs_[at(input)].bound.data();
     }
     const auto bytes = static_cast<size_t>(built_.plan.buffers[at(result.buffer)].bytes);
     if (made != results[index] && bytes > 0) std::memcpy(results[index], made, bytes);

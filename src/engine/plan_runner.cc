@@ -130,8 +130,11 @@ bool PlanRunner::resize(PlanFamily& family, PlanFamily::ValueDims dims) {
 
 void PlanRunner::note_types(PlanFamily::ValueDims dims) {
   for (size_t value = 0; value < dims.size(); ++value) {
-    Type& type = built_.graph.values[value].type;
-    if (type.is_known_tensor()) type.shape = shape_from(dims[value]);
+    std::optional<Shape>& shape = built_.graph.values[value].type.shape;
+    if (!shape || shape->size() != dims[value].size()) continue;
+    for (size_t axis = 0; axis < shape->size(); ++axis) {
+      if ((*shape)[axis].is_known()) (*shape)[axis] = Dim(dims[value][axis]);
+    }
   }
 }
 

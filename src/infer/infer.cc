@@ -88,7 +88,12 @@ class Inference {
       note_symbols(graph_[id].type);
     }
     for (const Capture& capture : graph_.captures) note_symbols(graph_[capture.inner].type);
-    for (Node& node : graph_.nodes) {
+    for (size_t index = 0; index < graph_.nodes.size(); ++index) {
+      Node& node = graph_.nodes[index];
+      if (!node.bodies.empty() && options_.nested_from != nullptr) {
+        keep_nested(options_.nested_from->nodes[index], node);
+        continue;
+      }
       infer_bodies(node);
       infer_node(node);
     }
@@ -100,6 +105,13 @@ class Inference {
     if (!type.shape) return;
     for (const Dim& dim : *type.shape) {
       if (!dim.is_known()) input_symbols_.insert(dim.symbol());
+    }
+  }
+
+  void keep_nested(const Node& from, Node& node) {
+    node.bodies = from.bodies;
+    for (const ValueId id : node.outputs) {
+      if (!id.is_none()) graph_[id].type = (*options_.nested_from)[id].type;
     }
   }
 

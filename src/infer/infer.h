@@ -35,6 +35,9 @@ ops::InferInput infer_input(const Graph& graph, ValueId id);
 struct InferOptions {
   // Treat a declared shape of an inner value that contradicts the inferred one as an error.
   bool is_strict = false;
+  // Nodes with nested graphs keep what they have in this graph, of which the other one is a
+  // specialised copy: nested graphs, and the types of outputs.
+  const Graph* nested_from = nullptr;
   int depth = 0;  // how many graphs contain this one
 };
 

@@ -16,9 +16,17 @@ using Kind = PlanBuffer::Kind;
 // each new shape.
 constexpr size_t kMaxPairs = 4'000'000;
 
-// An input that nothing reads may have any type.
-bool is_unknown_input(const PlanBuffer& buffer) {
-  return buffer.kind == Kind::Input && !buffer.type;
+// Its sizes are known only in the run, or it is an input that nothing reads, which may have any
+// type.
+bool is_unknown(const PlanBuffer& buffer) { return !buffer.type; }
+
+// -1: known only in the run.
+std::vector<int64_t> planned_dims(const Graph& graph, ValueId value) {
+  std::vector<int64_t> dims;
+  const std::optional<Shape>& shape = graph[value].type.shape;
+  if (!shape) return dims;
+  for (const Dim& dim : *shape) dims.push_back(dim.is_known() ? dim.value() : -1);
+  return dims;
 }
 
 // Whether two sizes are both 0, both 1, or both larger.
@@ -50,9 +58,8 @@ std::string explain_fixed_plan(const Graph& graph, const Offers& offers,
   for (size_t index = 0; index < plan.buffers.size(); ++index) {
     const PlanBuffer& buffer = plan.buffers[index];
     const PlanBuffer& owner = plan.buffers[at(owner_of(plan, static_cast<int>(index)))];
-    if (is_unknown_input(buffer)) continue;
+    if (is_unknown(buffer) || is_unknown(owner)) continue;
     const bool is_all_of_it = buffer.bytes == owner.bytes && buffer.offset == owner.offset;
-    if (!buffer.type) return "a size is known only in the run";
     if (!buffer.strides.empty() || !is_all_of_it) return "a value is part of another one";
   }
   return "";
@@ -64,7 +71,6 @@ std::string explain_fixed_sizes(const Candidate& candidate, const Graph& graph,
                                 const VaryingDims& varying) {
   if (candidate.device != kHostDevice) return "it runs on a device";
   for (const CandidateOutput& port : candidate.outputs) {
-    if (port.is_size_unknown) return "it gives an output of unknown size";
     if (!is_whole(port.part)) return "its outputs are parts, whose positions depend on sizes";
   }
   if (candidate.is_joint()) return "its inputs are parts, whose positions depend on sizes";
@@ -111,12 +117,12 @@ PlanFamily::PlanFamily(const Graph& graph, const Offers& offers, const LayoutTab
 void PlanFamily::note_buffers(const ExecutionPlan& plan) {
   size_t most_dims = 0;
   for (const PlanBuffer& buffer : plan.buffers) {
-    if (is_unknown_input(buffer)) continue;
+    if (is_unknown(buffer) && buffer.kind == Kind::Input) continue;
     std::vector<int64_t>& dims = planned_[at(buffer.value.index)];
-    most_dims = std::max(most_dims, buffer.type->dims.size());
-    if (!dims.empty() || buffer.type->dims.empty()) continue;
-    dims = buffer.type->dims;
-    values_.push_back(buffer.value.index);
+    if (!dims.empty()) continue;
+    dims = is_unknown(buffer) ? planned_dims(graph_, buffer.value) : buffer.type->dims;
+    most_dims = std::max(most_dims, dims.size());
+    if (!dims.empty()) values_.push_back(buffer.value.index);
   }
   type_.dims.reserve(most_dims);
 }
@@ -125,7 +131,7 @@ void PlanFamily::note_candidate(const Candidate& candidate) {
   std::vector<std::pair<int64_t, Place>> sizes;
   const auto note = [&](const auto& ports) {
     for (const auto& port : ports) {
-      const std::vector<int64_t> dims = dims_from(*graph_[port.value].type.shape);
+      const std::vector<int64_t> dims = planned_dims(graph_, port.value);
       for (size_t axis = 0; axis < dims.size(); ++axis) {
         sizes.emplace_back(dims[axis], Place{port.value.index, static_cast<int32_t>(axis)});
       }
@@ -148,7 +154,7 @@ void PlanFamily::note_candidate(const Candidate& candidate) {
        std::span(candidate.abi->built_for, at(candidate.abi->built_for_count))) {
     const ValueId value = candidate.inputs[at(port)].value;
     if (graph_[value].is_constant()) continue;
-    fixed_dims_.push_back({{value.index, axis}, (*graph_[value].type.shape)[at(axis)].value()});
+    fixed_dims_.push_back({{value.index, axis}, planned_dims(graph_, value)[at(axis)]});
   }
   arguments_.resize(
       std::max(arguments_.size(), candidate.inputs.size() + candidate.outputs.size()));
@@ -208,7 +214,7 @@ bool PlanFamily::measure(ValueDims dims, const ExecutionPlan& plan) {
     const PlanBuffer& buffer = plan.buffers[index];
     // A constant may be packed. Views of a constant have sizes of their own.
     const bool is_whole_constant = buffer.kind == Kind::Constant && buffer.owner < 0;
-    if (is_whole_constant || is_unknown_input(buffer)) {
+    if (is_whole_constant || is_unknown(buffer)) {
       bytes_[index] = buffer.bytes;
       continue;
     }
@@ -220,7 +226,8 @@ bool PlanFamily::measure(ValueDims dims, const ExecutionPlan& plan) {
     bytes_[index] = *bytes;
   }
   for (size_t index = 0; index < plan.buffers.size(); ++index) {
-    if (bytes_[index] != bytes_[at(owner_of(plan, static_cast<int>(index)))]) return false;
+    const auto owner = at(owner_of(plan, static_cast<int>(index)));
+    if (!is_unknown(plan.buffers[owner]) && bytes_[index] != bytes_[owner]) return false;
   }
   for (size_t step = 0; step < plan.steps.size(); ++step) {
     workspaces_[step] = workspace_of(dims, plan, step);
@@ -234,6 +241,13 @@ int64_t PlanFamily::workspace_of(ValueDims dims, const ExecutionPlan& plan, size
   if (step.kind != ExecutionStep::Kind::Kernel) return step.workspace_bytes;
   const Candidate& candidate = offers_.candidates[at(step.candidate)];
   if (!candidate.has_workspace_for()) return step.workspace_bytes;
+  const auto is_unknown = [&](const auto& port) {
+    return std::ranges::any_of(dims[at(port.value.index)], [](int64_t size) { return size < 0; });
+  };
+  if (std::ranges::any_of(candidate.inputs, is_unknown) ||
+      std::ranges::any_of(candidate.outputs, is_unknown)) {
+    return step.workspace_bytes;
+  }
   tessera_buffer* argument = arguments_.data();
   const auto add = [&](ValueId value) {
     const std::vector<int64_t>& sizes = dims[at(value.index)];
@@ -306,7 +320,7 @@ bool PlanFamily::resize(ValueDims dims, ExecutionPlan& plan) {
   place();
   for (size_t index = 0; index < plan.buffers.size(); ++index) {
     PlanBuffer& buffer = plan.buffers[index];
-    if (is_unknown_input(buffer)) continue;
+    if (is_unknown(buffer)) continue;
     buffer.type->dims = dims[at(buffer.value.index)];
     buffer.bytes = bytes_[index];
   }

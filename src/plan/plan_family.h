@@ -19,8 +19,8 @@ namespace tessera {
 using VaryingDims = std::vector<std::vector<bool>>;
 
 // "", or why `candidate` for `graph` cannot be part of a plan for a family: its kernel is built for
-// all of its dimensions or one of `varying`, a size is known only in the run, it is a view or joint
-// value of parts, whose positions depend on sizes, or it runs on a device.
+// all of its dimensions or one of `varying`, it is a view or joint value of parts, whose positions
+// depend on sizes, or it runs on a device.
 std::string explain_fixed_sizes(const Candidate& candidate, const Graph& graph,
                                 const VaryingDims& varying = {});
 
@@ -28,8 +28,8 @@ std::string explain_fixed_sizes(const Candidate& candidate, const Graph& graph,
 // takes time in proportion to the buffers of the plan, and allocates nothing.
 class PlanFamily {
  public:
-  // The dimensions of the values of a graph, by ValueId::index. Those of values that the plan has
-  // no buffer for are ignored.
+  // The dimensions of the values of a graph, by ValueId::index; -1: known only in the run. Those of
+  // values that the plan has no buffer for are ignored.
   using ValueDims = std::span<const std::vector<int64_t>>;
 
   // `plan` was made for `graph` and `offers`, with `layouts`, which must outlive this.

@@ -26,13 +26,16 @@ std::shared_ptr<tessera_candidate> any_size() {
 // A graph of values whose dimensions are `sizes`, numbers or those of a symbol.
 class FamilyMaker {
  public:
-  // A dimension below 0 is the symbol -1, -2, ..., whose sizes `symbols` has.
+  // A dimension below 0 is the symbol -1, -2, ..., whose sizes `symbols` has; -1 if a size is known
+  // only in the run.
   explicit FamilyMaker(std::vector<int64_t> symbols) : symbols_(std::move(symbols)) {}
 
   ValueId value(const Dims& dims) {
     open_.push_back(dims);
     Shape shape;
-    for (const int64_t dim : dims_of(dims, symbols_)) shape.emplace_back(dim);
+    for (const int64_t dim : dims_of(dims, symbols_)) {
+      shape.push_back(dim < 0 ? Dim::symbol("found") : Dim(dim));
+    }
     graph_.values.push_back({.name = "v" + std::to_string(open_.size()),
                              .type = Type::tensor(DataType::Float32, shape)});
     return {static_cast<int32_t>(graph_.values.size()) - 1};
@@ -126,6 +129,27 @@ TEST(PlanFamily, SetsDimensionsBytesAndOffsets) {
   EXPECT_EQ(x.type->dims, (Dims{100, 64}));
   EXPECT_EQ(x.bytes, 100 * 64 * 4);
   EXPECT_EQ(explain_violation(maker.plan()), "");
+}
+
+TEST(PlanFamily, LeavesOpenWhatIsKnownOnlyInTheRun) {
+  FamilyMaker maker({7, -1});
+  const ValueId x = maker.input({-1, 64});
+  const ValueId found = maker.value({3, -2});
+  const ValueId y = maker.value({-1, 16});
+  const ValueId z = maker.value({-1, 16});
+  maker.kernel({x}, found).outputs[0].is_size_unknown = true;
+  maker.kernel({x}, y);
+  maker.kernel({y, found}, z);
+  maker.output(found);
+  maker.output(z);
+  maker.make();
+  ASSERT_EQ(maker.family().explain_fixed(), "");
+  ASSERT_TRUE(maker.resize({100, -1}));
+  EXPECT_EQ(maker.plan().arena_bytes, 100 * 16 * 4);
+  EXPECT_EQ(explain_violation(maker.plan()), "");
+  for (const PlanBuffer& buffer : maker.plan().buffers) {
+    EXPECT_EQ(buffer.type.has_value(), buffer.value != found);
+  }
 }
 
 TEST(PlanFamily, KeepsTheOffsetsOfTheLargestSizes) {

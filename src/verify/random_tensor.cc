@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ops/convert_elements.h"
+#include "ops/visit_type.h"
 #include "tessera/error.h"
 #include "tessera/float16.h"
 
@@ -100,63 +101,20 @@ void fill_small(Tensor& tensor, Generator& generator, bool is_positive) {
 Tensor random_tensor(DataType type, std::vector<int64_t> dims, bool is_positive, uint64_t seed) {
   Tensor tensor(type, std::move(dims));
   Generator generator(seed);
-  switch (type) {
-    case DataType::Bool:
-      for (bool& element : tensor.mutable_as<bool>()) element = (generator.bits() >> 40 & 1U) != 0;
-      break;
-    case DataType::Int8:
-      fill_whole<int8_t>(tensor, generator, is_positive);
-      break;
-    case DataType::Int16:
-      fill_whole<int16_t>(tensor, generator, is_positive);
-      break;
-    case DataType::Int32:
-      fill_whole<int32_t>(tensor, generator, is_positive);
-      break;
-    case DataType::Int64:
-      fill_whole<int64_t>(tensor, generator, is_positive);
-      break;
-    case DataType::UInt8:
-      fill_whole<uint8_t>(tensor, generator, is_positive);
-      break;
-    case DataType::UInt16:
-      fill_whole<uint16_t>(tensor, generator, is_positive);
-      break;
-    case DataType::UInt32:
-      fill_whole<uint32_t>(tensor, generator, is_positive);
-      break;
-    case DataType::UInt64:
-      fill_whole<uint64_t>(tensor, generator, is_positive);
-      break;
-    case DataType::Float16:
-      fill_floating<Float16>(tensor, generator, is_positive);
-      break;
-    case DataType::BFloat16:
-      fill_floating<BFloat16>(tensor, generator, is_positive);
-      break;
-    case DataType::Float32:
-      fill_floating<float>(tensor, generator, is_positive);
-      break;
-    case DataType::Float64:
-      fill_floating<double>(tensor, generator, is_positive);
-      break;
-    case DataType::Float8E4M3FN:
-    case DataType::Float8E4M3FNUZ:
-    case DataType::Float8E5M2:
-    case DataType::Float8E5M2FNUZ:
-    case DataType::Float8E8M0:
-    case DataType::Float4E2M1:
-    case DataType::Int4:
-    case DataType::UInt4:
-    case DataType::Int2:
-    case DataType::UInt2:
-      fill_small(tensor, generator, is_positive);
-      break;
-    case DataType::Undefined:
-    case DataType::String:
-    case DataType::Sequence:
-    case DataType::Map:
-      throw Error(ErrorKind::InvalidArgument, "random tensor", "no such elements can be drawn");
+  if (type == DataType::Bool) {
+    for (bool& element : tensor.mutable_as<bool>()) element = (generator.bits() >> 40 & 1U) != 0;
+  } else if (is_floating(type)) {
+    ops::visit_floating(type, [&](auto tag) {
+      fill_floating<typename decltype(tag)::type>(tensor, generator, is_positive);
+    });
+  } else if (is_integer(type)) {
+    ops::visit_integer(type, [&](auto tag) {
+      fill_whole<typename decltype(tag)::type>(tensor, generator, is_positive);
+    });
+  } else if (is_small(type)) {
+    fill_small(tensor, generator, is_positive);
+  } else {
+    throw Error(ErrorKind::InvalidArgument, "random tensor", "no such elements can be drawn");
   }
   return tensor;
 }
@@ -173,18 +131,12 @@ Tensor random_bits(DataType type, std::vector<int64_t> dims, uint64_t seed) {
 }
 
 Tensor in_range(const Tensor& tensor, ValueRange range, uint64_t seed) {
-  switch (tensor.type()) {
-    case DataType::Float16:
-      return in_range_of<Float16>(tensor, range, seed);
-    case DataType::BFloat16:
-      return in_range_of<BFloat16>(tensor, range, seed);
-    case DataType::Float32:
-      return in_range_of<float>(tensor, range, seed);
-    case DataType::Float64:
-      return in_range_of<double>(tensor, range, seed);
-    default:
-      return {};
-  }
+  Tensor result;
+  if (!is_floating(tensor.type())) return result;
+  ops::visit_floating(tensor.type(), [&](auto tag) {
+    result = in_range_of<typename decltype(tag)::type>(tensor, range, seed);
+  });
+  return result;
 }
 
 }  // namespace tessera::verification

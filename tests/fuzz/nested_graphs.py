@@ -17,7 +17,8 @@ MAX_DEPTH = 3
 
 
 def draw(seed):
-    """The model of this number, which is always the same, and two feeds of different sizes."""
+    """The model of this number, which is always the same, and three feeds of different sizes: a plan
+    for the first, a plan for a family of shapes, and other sizes in that."""
     draft = Draft(seed)
     random, root = draft.random, draft.root
     least = 0 if draft.chance(0.05) else 1
@@ -44,7 +45,7 @@ def draw(seed):
     grow(root, random.randint(1, 5))
     model = finished(draft)
     feeds = []
-    for _ in range(2):
+    for _ in range(3):
         sizes = {name: random.randint(draft.symbols[name].least, 5) for name in ("n", "m")}
         feeds.append({each.value.name: each.draw(sizes) for each in draft.inputs})
     return model, feeds

@@ -9,6 +9,7 @@ from onnx import TensorProto, numpy_helper
 
 from open_image_models import IMAGE_MODELS
 from open_layers import finish, ints, list_of, number, places_of, shape_part, size_of
+from open_run_models import RUN_MODELS
 from open_signal_models import SIGNAL_MODELS
 from open_token_models import TOKEN_MODELS
 from self_made_models import Network
@@ -144,7 +145,7 @@ def one_hots():
     return finish(net), {"batch": (1, 4), "length": (1, 30)}
 
 
-MODELS = (*TOKEN_MODELS, *IMAGE_MODELS, *SIGNAL_MODELS, perceptron, pairs, sorter,
+MODELS = (*TOKEN_MODELS, *IMAGE_MODELS, *SIGNAL_MODELS, *RUN_MODELS, perceptron, pairs, sorter,
           expander, cutter, reductions, graph_layers, one_hots)
 
 # How often a symbol gets the smallest size of its range, besides by chance.

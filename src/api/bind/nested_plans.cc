@@ -199,13 +199,15 @@ class Model::State::NestedPlan {
 class Model::State::NestedPlans : public PlannedBodies {
  public:
   NestedPlans(Model::State& outer, const BindOptions& options, const Graph& graph, const Node& node,
-              const std::vector<LoadedCache>& more) {
+              bool sizes_vary, const std::vector<LoadedCache>& more) {
     for (const Body& body : node.bodies) {
       const std::string& place = places_.emplace_back(location_of(node) + ", " + body.attribute);
       refusals_.emplace_back();
       try {
+        Graph closed = close_body(body.graph).graph;
+        if (!sizes_vary) note_captured_types(graph, body, closed);
         plans_.push_back(
-            std::make_unique<NestedPlan>(outer, options, alone(graph, body), place, more));
+            std::make_unique<NestedPlan>(outer, options, std::move(closed), place, more));
       } catch (const Error& error) {
         // Of several branches, this one may not be taken: models ask in this way for what shapes
         // decide.
@@ -255,15 +257,12 @@ class Model::State::NestedPlans : public PlannedBodies {
   }
 
  private:
-  // The nested graph without captures. What passes have found out about captured values since it
-  // was inferred is known in it, too.
-  static Graph alone(const Graph& outer, const Body& body) {
-    Graph graph = close_body(body.graph).graph;
+  // Sets in `closed`, the nested graph without captures, what passes have found out about captured
+  // values since it was inferred.
+  static void note_captured_types(const Graph& outer, const Body& body, Graph& closed) {
     for (const Capture& capture : body.graph.captures) {
-      const Value& known = outer[capture.outer];
-      graph[capture.inner].type = known.type;
+      closed[capture.inner].type = outer[capture.outer].type;
     }
-    return graph;
   }
 
   std::vector<std::string> places_;
@@ -272,9 +271,9 @@ class Model::State::NestedPlans : public PlannedBodies {
 };
 
 std::shared_ptr<PlannedBodies> Model::State::plan_nested_graphs(
-    const BindOptions& options, const Graph& graph, const Node& node,
+    const BindOptions& options, const Graph& graph, const Node& node, bool sizes_vary,
     const std::vector<LoadedCache>& more) {
-  return std::make_shared<NestedPlans>(*this, options, graph, node, more);
+  return std::make_shared<NestedPlans>(*this, options, graph, node, sizes_vary, more);
 }
 
 CacheRecords nested_records(const BuiltPlan& built) {

@@ -193,7 +193,7 @@ Model::State::Planner::Planner(State& model, const BindOptions& options, BuildPu
                 .plan_bodies =
                     [this, purpose](const Graph& graph, const Node& node) {
                       return model_.plan_nested_graphs(
-                          with_nested_purpose(purpose, options_), graph, node,
+                          with_nested_purpose(purpose, options_), graph, node, plan_.takes_sizes,
                           more_ == nullptr ? std::vector<LoadedCache>() : *more_);
                     },
                 .check_wanted = std::move(check_wanted)} {

@@ -32,7 +32,7 @@ constexpr int64_t kOpenDepth = 4;
 constexpr int64_t kOpenWidth = 6;
 
 // y = Softmax(Relu(x * w) + z), in which x and z have an unknown number of rows; and y expanded to
-// the shape of z, which is its own.
+// the shape of z, which is its own; and that shape.
 std::string open_model_bytes() {
   onnx::ModelProto model = onnx_import::make_model();
   onnx::GraphProto& graph = *model.mutable_graph();
@@ -48,6 +48,7 @@ std::string open_model_bytes() {
   add_node(graph, "Expand", {"y", "shape"}, {"same"}, "expand");
   add_output(graph, "y");
   add_output(graph, "same");
+  add_output(graph, "shape");
   return model.SerializeAsString();
 }
 
@@ -205,10 +206,12 @@ TEST_F(ShapeFamilies, WriteToBoundMemoryOfEachShape) {
     for (const auto& [name, tensor] : inputs) executor.bind_input(name, tensor);
     std::vector<float> memory(static_cast<size_t>(rows * kOpenWidth));
     std::vector<float> other(memory.size());
+    Tensor shape(DataType::Int64, {2});
     executor.bind_output("y",
                          Tensor::over(DataType::Float32, {rows, kOpenWidth}, {}, memory.data()));
     executor.bind_output("same",
                          Tensor::over(DataType::Float32, {rows, kOpenWidth}, {}, other.data()));
+    executor.bind_output("shape", shape);
     executor.run_bound();
     executor.run_bound();
     executor.clear_bindings();
@@ -216,6 +219,7 @@ TEST_F(ShapeFamilies, WriteToBoundMemoryOfEachShape) {
     EXPECT_EQ(std::memcmp(memory.data(), expected.data(), static_cast<size_t>(expected.bytes())),
               0);
     EXPECT_EQ(memory, other);
+    EXPECT_EQ(integers(shape), (std::vector<int64_t>{rows, kOpenWidth}));
   }
 }
 

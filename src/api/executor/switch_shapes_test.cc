@@ -90,6 +90,7 @@ class SwitchedShapes : public testing::Test {
   Executor bind(int64_t rows, BindOptions options = {}) const {
     options.shapes = shapes_of(switch_inputs(rows));
     options.threads = 1;
+    options.run.families = false;  // shape_families_test.cc is about these
     if (!options.optimize) options.optimize = Optimize::Off;
     return model_->bind(options);
   }

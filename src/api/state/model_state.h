@@ -59,9 +59,10 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // Plans the nested graphs of `node`, which is part of the bound graph `graph`. `options` are
   // those of the plan that contains the node. Binds those at once for which all sizes are known,
   // the others in their first run. Throws what bind() does, with the path of the node.
-  // `more` is that of the outer bind.
+  // `more` is that of the outer bind. If `sizes_vary`, the plan is for other sizes than those of
+  // `graph`, too, of which the nested graphs then know nothing.
   std::shared_ptr<PlannedBodies> plan_nested_graphs(const BindOptions& options, const Graph& graph,
-                                                    const Node& node,
+                                                    const Node& node, bool sizes_vary,
                                                     const std::vector<LoadedCache>& more);
   // The plan that bind() would make.
   PlanResult plan(const BindOptions& wanted);

@@ -81,10 +81,7 @@ ShapePlan::ShapePlan(PlanResult built, ValueSizes sizes, const BindOptions& opti
   dims.resize(count);
 }
 
-std::string ShapePlan::explain_fixed() const {
-  if (runner->checks_arguments()) return "the arguments of a step are known only in the run";
-  return family->plan.explain_fixed();
-}
+std::string ShapePlan::explain_fixed() const { return family->plan.explain_fixed(); }
 
 bool ShapePlan::resize(const std::vector<Dims>& wanted) {
   bool is_resized = false;
@@ -103,6 +100,7 @@ bool ShapePlan::resize(const std::vector<Dims>& wanted) {
     const Dims& now = family->sizes.dims()[static_cast<size_t>(id.index)];
     // The size of an input that nothing reads may be unknown.
     if (!value.shape || value.shape->size() != now.size()) return;
+    if (std::ranges::any_of(now, [](int64_t size) { return size < 0; })) return;
     for (size_t axis = 0; axis < now.size(); ++axis) (*value.shape)[axis].value = now[axis];
     value.text = std::string(name(value.type)) + " " + dims_text(now);
   };
@@ -110,6 +108,8 @@ bool ShapePlan::resize(const std::vector<Dims>& wanted) {
   for (size_t index = 0; index < outputs.size(); ++index) {
     note(outputs[index], graph.outputs[index]);
   }
+  // The type rules that check arguments in the run compare with the types of the plan.
+  if (runner->checks_arguments()) runner->note_types(family->sizes.dims());
   dims = wanted;
   runs_of_sizes = 0;
   is_described = false;
