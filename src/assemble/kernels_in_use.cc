@@ -158,12 +158,13 @@ class KernelMatch {
   bool are_sizes_of_one_family() const {
     std::map<int64_t, int64_t> now_of;  // of dimensions above 1
     const auto note = [&](ValueId before, ValueId now) {
-      const Shape& left = *old_graph_[before].type.shape;
-      const Shape& right = *graph_[now].type.shape;
-      for (size_t axis = 0; axis < left.size(); ++axis) {
-        if (!left[axis].is_known() || !right[axis].is_known()) return false;
-        const int64_t size = left[axis].value();
-        const int64_t wanted = right[axis].value();
+      const Type& left = old_graph_[before].type;
+      const Type& right = graph_[now].type;
+      if (!left.is_known_tensor() || !right.is_known_tensor()) return false;
+      if (left.shape->size() != right.shape->size()) return false;
+      for (size_t axis = 0; axis < left.shape->size(); ++axis) {
+        const int64_t size = (*left.shape)[axis].value();
+        const int64_t wanted = (*right.shape)[axis].value();
         const bool is_kept = size <= 1 || wanted <= 1
                                  ? size == wanted
                                  : now_of.try_emplace(size, wanted).first->second == wanted;

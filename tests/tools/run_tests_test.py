@@ -1,5 +1,6 @@
 """tools/run_tests counts what GoogleTest and pytest report."""
 
+import math
 import os
 import subprocess
 import sys
@@ -47,6 +48,7 @@ def clock(monkeypatch):
     Clock.ran = []
     programs = [{"name": name, "is_serial": False, "is_on_demand": False} for name in ("a", "b")]
     monkeypatch.setattr(run_tests.time, "monotonic", lambda: Clock.now)
+    monkeypatch.setattr(run_tests, "LEAST_SANITIZED_MINUTES", -math.inf)
     monkeypatch.setattr(run_tests, "unit_test_programs", lambda preset: programs)
     monkeypatch.setattr(run_tests, "run_pytest",
                         lambda *arguments: run_tests.Counts(passed=1))
@@ -76,6 +78,17 @@ def test_what_was_not_built_is_told_apart_from_what_does_not_build(clock, monkey
     counts = sanitized(1000).total
     assert (counts.passed, counts.failed, counts.skipped) == (0, failed, skipped)
     assert clock.ran == []
+
+
+def test_no_build_begins_that_would_not_end_in_time(clock, monkeypatch, capsys):
+    def build(preset, targets, end):
+        raise AssertionError("it began")
+
+    monkeypatch.setattr(run_tests, "build", build)
+    monkeypatch.setattr(run_tests, "LEAST_SANITIZED_MINUTES", 2)
+    counts = sanitized(clock.now + 100).total
+    assert (counts.passed, counts.failed, counts.skipped) == (0, 0, 1)
+    assert "no time left to build it" in capsys.readouterr().out
 
 
 def test_each_part_is_listed_with_its_minutes_and_result(clock, monkeypatch):
