@@ -8,7 +8,7 @@ import dataclasses
 import math
 
 from harness.arguments import Parser
-from networks.graph_writer import rotate_half
+from networks.graph_writer import GraphWriter, rotate_half, value_info
 from networks.network_writer import NetworkWriter
 
 import numpy as np
@@ -128,6 +128,133 @@ def decoder_model(decoder):
     shape = [decoder.batch, decoder.positions]
     return writer.model({"ids": shape, "positions": shape}, logits,
                         input_elements={"ids": np.int64, "positions": np.int64})
+
+
+@dataclasses.dataclass
+class StepDecoder:
+    """The sizes of GPT-2."""
+    layers: int = 12
+    width: int = 768
+    heads: int = 12
+    key_heads: int = 12
+    hidden: int = 3072
+    words: int = 50257
+    past: int = 512  # positions of the caches
+    bits: int = 4
+    block: int = 32
+    accuracy: int = 0  # the accuracy_level of ONNX Runtime: 1 is float32, 4 int8
+    seed: int = 0
+
+    @property
+    def head(self):
+        return self.width // self.heads
+
+    @property
+    def weight_bytes(self):
+        """Of all products of a step, with their scales."""
+        layer = self.width * (self.width + (self.heads + 2 * self.key_heads) * self.head
+                              + 2 * self.hidden)
+        weights = self.layers * layer + self.width * self.words
+        return weights * self.bits // 8 + weights // self.block * 4
+
+    def caches(self):
+        """The names of each cache of the past and of the one that follows it."""
+        return [(f"past_{kind}_{layer}", f"present_{kind}_{layer}")
+                for layer in range(self.layers) for kind in ("key", "value")]
+
+    @property
+    def cache_shape(self):
+        return [1, self.key_heads, self.past, self.head]
+
+
+class StepWriter(GraphWriter):
+    """One step of a decoder with quantised weights and caches, as ONNX Runtime's exporters write it.
+    Inputs: `ids` [1, 1], `last` [1], the last position, `total` [1], that position plus 1, and the
+    caches. Outputs: the logits y, and the caches."""
+
+    def __init__(self, decoder):
+        super().__init__()
+        self.random = np.random.default_rng(decoder.seed)
+        self.decoder = decoder
+
+    def microsoft(self, name, *inputs, outputs=1, **attributes):
+        made = self.op(name, *inputs, outputs=outputs, **attributes)
+        self.nodes[-1].domain = "com.microsoft"
+        return made
+
+    def quantised(self, x, rows, columns):
+        decoder = self.decoder
+        blocks = rows // decoder.block
+        bytes_of_block = decoder.block * decoder.bits // 8
+        weights = self.random.integers(0, 256, (columns, blocks, bytes_of_block), np.uint8)
+        # Such that the weights have the variance 1 / rows.
+        deviation = 2 ** decoder.bits / math.sqrt(12)
+        scales = self.random.uniform(0.9, 1.1, (columns, blocks)) / deviation / math.sqrt(rows)
+        return self.microsoft("MatMulNBits", x, self.exact(weights),
+                              self.exact(scales.astype(np.float32)), K=rows, N=columns,
+                              bits=decoder.bits, block_size=decoder.block,
+                              accuracy_level=decoder.accuracy)
+
+    def norm(self):
+        return 1 + 0.1 * self.random.standard_normal(self.decoder.width)
+
+    def angles(self):
+        half = self.decoder.head // 2
+        turns = np.outer(np.arange(self.decoder.past), 1 / 10_000 ** (np.arange(half) / half))
+        return [self.exact(part(turns).astype(np.float32)) for part in (np.cos, np.sin)]
+
+    def attend(self, x, layer, angles):
+        decoder = self.decoder
+        parts = self.quantised(x, decoder.width,
+                               (decoder.heads + 2 * decoder.key_heads) * decoder.head)
+        caches = [f"past_{kind}_{layer}" for kind in ("key", "value")]
+        mixed, *presents = self.microsoft(
+            "GroupQueryAttention", parts, "", "", *caches, "last", "total", *angles, outputs=3,
+            num_heads=decoder.heads, kv_num_heads=decoder.key_heads, do_rotary=1)
+        for kind, present in zip(("key", "value"), presents):
+            self.rename(present, f"present_{kind}_{layer}")
+        return self.quantised(mixed, decoder.width, decoder.width)
+
+    def rename(self, made, name):
+        node = self.nodes[-1]
+        node.output[list(node.output).index(made)] = name
+
+    def write(self):
+        decoder = self.decoder
+        table = self.random.standard_normal((decoder.words, decoder.width))
+        total = self.op("Gather", table, "ids", axis=0)
+        angles = self.angles()
+        x = self.op("SimplifiedLayerNormalization", total, self.norm(), axis=-1, epsilon=1e-5,
+                    stash_type=1)
+        for layer in range(decoder.layers):
+            x, total = self.skip(total, self.attend(x, layer, angles))
+            opened = self.microsoft("Gelu", self.quantised(x, decoder.width, decoder.hidden))
+            x, total = self.skip(total, self.quantised(opened, decoder.hidden, decoder.width))
+        return self.quantised(x, decoder.width, decoder.words)
+
+    def skip(self, total, x):
+        """The normalised sum, and the sum."""
+        made, _, _, added = self.microsoft("SkipSimplifiedLayerNormalization", total, x,
+                                           self.norm(), outputs=4, epsilon=1e-5)
+        for index in (1, 2):
+            self.nodes[-1].output[index] = ""
+        return made, added
+
+
+def step_model(decoder):
+    """The model as a ModelProto."""
+    writer = StepWriter(decoder)
+    logits = writer.write()
+    caches = decoder.caches()
+    inputs = [value_info("ids", [1, 1], np.int64), value_info("last", [1], np.int32),
+              value_info("total", [1], np.int32),
+              *(value_info(past, decoder.cache_shape) for past, _ in caches)]
+    writer.nodes.append(onnx.helper.make_node("Identity", [logits], ["y"], name="y"))
+    outputs = [value_info("y", [1, 1, decoder.words]),
+               *(value_info(present, decoder.cache_shape) for _, present in caches)]
+    graph = onnx.helper.make_graph(writer.nodes, "decoder", inputs, outputs, writer.constants)
+    domains = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("com.microsoft", 1)]
+    return onnx.helper.make_model(graph, opset_imports=domains, ir_version=9)
 
 
 def main():

@@ -144,6 +144,23 @@ bool is_same(const Graph& before, const Rewritten& rewritten) {
          std::ranges::all_of(after.nodes, [](const Node& node) { return node.bodies.empty(); });
 }
 
+// Declares that the output of each pair has the shape of its input. Pairs of other names are
+// reported when the plan is bound.
+void declare_state(Graph& graph, const std::vector<StatePair>& pairs) {
+  for (const StatePair& pair : pairs) {
+    const auto named = [&](const std::vector<ValueId>& ids, const std::string& name) {
+      const auto found =
+          std::ranges::find_if(ids, [&](ValueId id) { return graph[id].name == name; });
+      return found == ids.end() ? ValueId() : *found;
+    };
+    const ValueId input = named(graph.inputs, pair.input);
+    const ValueId output = named(graph.outputs, pair.output);
+    if (input.is_none() || output.is_none() || input == output) continue;
+    if (!graph[output].type.is_tensor()) continue;
+    graph[output].type.shape = graph[input].type.shape;
+  }
+}
+
 }  // namespace
 
 LoadedModel load_model(const std::filesystem::path& file, const CompileOptions& options,
@@ -178,10 +195,12 @@ LoadedModel load_model(ImportedModel source, const CompileOptions& options,
 
 BoundGraph bind_graph(const LoadedModel& model, const InputShapes& shapes,
                       const std::vector<std::string>& fetch, const ops::Registry& registry,
-                      ThreadPool& pool, const Log& log) {
-  const bool is_request_unchanged = requests_nothing_new(model.graph, shapes, fetch);
+                      ThreadPool& pool, const Log& log, const std::vector<StatePair>& state_pairs) {
+  const bool is_request_unchanged =
+      state_pairs.empty() && requests_nothing_new(model.graph, shapes, fetch);
   if (model.binds_unchanged && is_request_unchanged) return {model.graph, true};
   Graph graph = specialise(model.graph, shapes);
+  declare_state(graph, state_pairs);
   graph.kept = values_named(model, fetch);
   const std::vector<UnequalDims> unequal = find_unequal_dims(model.graph, shapes);
   Rewritten rewritten = rewrite(infer_bound(graph, unequal, registry, log), registry, pool);

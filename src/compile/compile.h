@@ -15,6 +15,7 @@
 #include "import/onnx/import.h"
 #include "ops/registry.h"
 #include "rewrite/pipeline.h"
+#include "tessera/bind_options.h"
 
 namespace tessera {
 
@@ -53,10 +54,13 @@ LoadedModel load_model(ImportedModel source, const CompileOptions& options,
 // the values named in `fetch`, in that order. Throws InvalidArgument if a name in `fetch` is not a
 // value of the model, or if a pass removed that value. If `model.binds_unchanged` is set and
 // nothing new is requested, no stage runs. If given sizes of dimensions with one name differ, `log`
-// gets a warning; if a node needs them equal, throws InvalidArgument with all of them.
+// gets a warning; if a node needs them equal, throws InvalidArgument with all of them. The output
+// of a state pair has the shape of its input where its node does not tell: of a cache with space,
+// which a number that is known only in the run would decide.
 BoundGraph bind_graph(const LoadedModel& model,
                       const std::map<std::string, std::vector<int64_t>>& shapes,
                       const std::vector<std::string>& fetch, const ops::Registry& registry,
-                      ThreadPool& pool, const Log& log);
+                      ThreadPool& pool, const Log& log,
+                      const std::vector<StatePair>& state_pairs = {});
 
 }  // namespace tessera

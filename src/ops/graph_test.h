@@ -36,18 +36,23 @@ class GraphBuilder {
     return *this;
   }
 
-  // An empty name is an omitted input or output.
+  // An empty name is an omitted input or output. An op of another domain than ONNX's own is written
+  // "com.microsoft.FastGelu".
   GraphBuilder& node(const std::string& name, const std::string& op,
                      const std::vector<std::string>& inputs,
                      const std::vector<std::string>& outputs, Attributes attributes = {}) {
-    const ops::Op* found = registry_.find("", op);
+    const size_t domain_end = op.rfind('.');
+    const bool has_domain = domain_end != std::string::npos;
+    const ops::Op* found = registry_.find(has_domain ? op.substr(0, domain_end) : "",
+                                          has_domain ? op.substr(domain_end + 1) : op);
     if (found == nullptr) {
       ADD_FAILURE() << "no op " << op;
       return *this;
     }
     Node made;
     made.name = name;
-    made.op = op;
+    made.domain = found->domain;
+    made.op = found->name;
     made.version = ops::version_in(*found, opset_).value_or(0);
     made.attributes = std::move(attributes);
     for (const std::string& each : inputs) made.inputs.push_back(value(each));

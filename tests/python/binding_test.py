@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from small_models import node
 
 FLOAT = TensorProto.FLOAT
@@ -145,6 +145,50 @@ def test_state_is_written_over_its_input(counter, backends, why_unusable):
 def test_state_pairs_must_be_alike(tessera, counter):
     with pytest.raises(tessera.InvalidArgument, match="has no input 'nobody'"):
         counter(state_pairs=[("nobody", "total")])
+
+
+@pytest.mark.parametrize("backends", (("native",), ("reference",)))
+def test_a_cache_with_space_is_written_in_place(tessera, save_model, backends, why_unusable):
+    """The number of positions is known only in the run, so the node alone does not tell whether the
+    cache grows."""
+    if why_unusable.get(backends[0]):
+        pytest.skip(why_unusable[backends[0]])
+    heads, space, size = 2, 6, 4
+    int32 = helper.make_tensor_type_proto(TensorProto.INT32, [1])
+    attend = node("GroupQueryAttention", "query key value past_key past_value last total",
+                  "y present_key present_value", domain="com.microsoft", num_heads=heads,
+                  kv_num_heads=heads)
+    cache = [1, heads, "past", size]
+    grown = [1, heads, "present", size]
+    path = save_model(
+        [attend], {**dict.fromkeys(("query", "key", "value"), [1, 1, heads * size]),
+                   "past_key": cache, "past_value": cache, "last": int32, "total": int32},
+        {"y": [1, 1, heads * size], "present_key": grown, "present_value": grown},
+        domains={"com.microsoft": 1})
+    pairs = [(f"past_{kind}", f"present_{kind}") for kind in ("key", "value")]
+    shape = (1, heads, space, size)
+    executor = tessera.load(path).bind({"past_key": shape, "past_value": shape}, threads=1,
+                                       state_pairs=pairs, backends=backends)
+    caches = [np.full(shape, np.nan, np.float32) for _ in pairs]
+    for memory, (past, present) in zip(caches, pairs, strict=True):
+        executor.bind_input(past, memory)
+        executor.bind_output(present, memory)
+    random = np.random.default_rng(1)
+    keys, values = [], []
+    for position in range(space):
+        query, key, value = random.standard_normal((3, 1, 1, heads * size)).astype(np.float32)
+        y = executor.run({"query": query, "key": key, "value": value,
+                          "last": np.array([position], np.int32),
+                          "total": np.array([position + 1], np.int32)})[0]
+        keys.append(key.reshape(heads, size))
+        values.append(value.reshape(heads, size))
+        for memory, rows in zip(caches, (keys, values), strict=True):
+            np.testing.assert_array_equal(memory[0, :, :position + 1], np.stack(rows, axis=1))
+            assert np.isnan(memory[0, :, position + 1:]).all()
+        scores = np.einsum("hd,phd->hp", query.reshape(heads, size), np.stack(keys)) / 2
+        weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        expected = np.einsum("hp,phd->hd", weights, np.stack(values)).reshape(y.shape)
+        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_run_has_a_time_limit(tessera, doubling):

@@ -13,6 +13,8 @@ void propose_cum_sums(plugin::ProposeContext& context);
 void propose_depth_to_space(plugin::ProposeContext& context);
 // Attention as the nodes into which exporters decompose it, with its Transposes or without.
 void propose_attentions(plugin::ProposeContext& context);
+// GroupQueryAttention of ONNX Runtime's domain.
+void propose_group_query_attentions(plugin::ProposeContext& context);
 // Normalization of channels: BatchNormalization with given statistics; InstanceNormalization,
 // GroupNormalization and LRN.
 void propose_channel_normalizations(plugin::ProposeContext& context);
@@ -60,6 +62,9 @@ void propose_poolings(plugin::ProposeContext& context);
 
 // MatMul and Gemm, fused with a following sum and Relu, SiLU or Gelu.
 void propose_matmuls(plugin::ProposeContext& context);
+
+// MatMulNBits of ONNX Runtime's domain.
+void propose_block_products(plugin::ProposeContext& context);
 
 // The Reduce family over any axes, and the global poolings.
 void propose_reductions(plugin::ProposeContext& context);

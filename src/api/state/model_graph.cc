@@ -233,7 +233,8 @@ Graph ModelGraph::bound(const BindOptions& wanted, ThreadPool& pool) {
   BoundGraph bound;
   with_loaded([&](LoadedModel& loaded, const Log& deferred_log) {
     check_unchanged(loaded.source.mappings);
-    bound = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry_, pool, deferred_log);
+    bound = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry_, pool, deferred_log,
+                       wanted.run.state_pairs);
     if (bound.is_unchanged) loaded.binds_unchanged = true;
   });
   const IoLayouts layouts = parse_layouts(bound.graph, wanted.run.layouts);

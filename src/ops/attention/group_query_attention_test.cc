@@ -79,6 +79,19 @@ TEST(GroupQueryAttention, CachesGrowOrHaveSpace) {
               HasSubstr("expected 3 or at most 2, the positions of the cache, found 4"));
 }
 
+TEST(GroupQueryAttention, WhatIsBehindTheLastPositionStays) {
+  const float nothing = std::nanf("");
+  const auto found = run_microsoft(
+      "GroupQueryAttention", one_group(),
+      {zeros({1, 1, 1}), floats({1, 1, 1}, {5}), floats({1, 1, 1}, {50}),
+       floats({1, 1, 4, 1}, {1, 2, 3, 4}), floats({1, 1, 4, 1}, {10, nothing, nothing, 40}),
+       int32s({1}, {1}), int32s({1}, {4})},
+      3);
+  EXPECT_THAT(values(found[0]), is_about({30}));
+  EXPECT_THAT(values(found[1]), ElementsAre(1, 5, 3, 4));
+  EXPECT_EQ(values(found[2])[3], 40);
+}
+
 TEST(GroupQueryAttention, PackedVectorsAreNormalisedAndRotated) {
   // One position: the query is (3, 4), the key (0, 2), the value (7, 8).
   std::vector<Tensor> inputs = {floats({1, 1, 6}, {3, 4, 0, 2, 7, 8}),

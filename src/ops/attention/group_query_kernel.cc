@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <memory_resource>
@@ -138,7 +139,8 @@ class PreparedHeads {
   std::pmr::vector<double> rotated_;
 };
 
-// Writes a cache after this call: the positions of the past, the new ones, and zeros.
+// Writes a cache after this call: the positions of the past, the new ones, and zeros. In a cache
+// that does not grow, what is behind the new positions stays, so that it can be written in place.
 void fill_cache(const GroupCall& group, size_t past, const HeadView& recent,
                 const MutableHeadView& target, int64_t positions) {
   const KernelCall& call = group.call;
@@ -146,12 +148,13 @@ void fill_cache(const GroupCall& group, size_t past, const HeadView& recent,
   const std::pmr::vector<double> zeros(static_cast<size_t>(sizes.size), &call.scratch);
   const bool has_past = call.has_input(past);
   const HeadView before = has_past ? heads_first(call.inputs[past]) : HeadView();
+  const bool keeps_rest = has_past && call.inputs[past].dims[2] == positions;
   sizes.positions = positions;
   for_each_vector(call, sizes, [&](const HeadPlace& place) {
     const int64_t first = group.first_key(place.b);
     if (place.s >= first && place.s < first + group.keys.positions) {
       copy_vector(recent, {place.b, place.h, place.s - first}, target, place, sizes.size);
-    } else if (place.s < first && has_past) {
+    } else if (has_past && (place.s < first || keeps_rest)) {
       copy_vector(before, place, target, place, sizes.size);
     } else {
       target.write(place.b, place.h, place.s, 0, sizes.size, zeros.data());
@@ -177,6 +180,12 @@ HeadView cached_heads(const GroupCall& group, size_t output, size_t past, const 
   return target.as_const();
 }
 
+// Keys [begin, end).
+struct SeenKeys {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
 // All that decides the weights of a row.
 struct GroupWeights {
   const GroupCall& group;
@@ -189,14 +198,20 @@ struct GroupWeights {
   int64_t output = 0;  // whether scores are given: 1: before the softmax, 2: after it
   const MutableTensorView* scores = nullptr;
 
+  // The keys that a query sees.
+  SeenKeys seen_by(int64_t batch, int64_t query) const;
   void weigh(const ScoreRow& row) const;
 };
 
-void GroupWeights::weigh(const ScoreRow& row) const {
-  const int64_t position = group.first_query(row.batch) + row.query;
-  int64_t end = group.length(row.batch);
+SeenKeys GroupWeights::seen_by(int64_t batch, int64_t query) const {
+  const int64_t position = group.first_query(batch) + query;
+  int64_t end = group.length(batch);
   if (is_causal) end = std::min(end, position + 1);
-  const int64_t begin = window < 0 ? 0 : std::clamp<int64_t>(position + 1 - window, 0, end);
+  return {window < 0 ? 0 : std::clamp<int64_t>(position + 1 - window, 0, end), end};
+}
+
+void GroupWeights::weigh(const ScoreRow& row) const {
+  const auto [begin, end] = seen_by(row.batch, row.query);
   cap_scores(row.scores, cap);
   bias.add_to(row);
   std::fill(row.scores.begin(), row.scores.begin() + begin, 0.0);
@@ -228,6 +243,26 @@ GroupWeights group_weights(const GroupCall& group) {
   weights.cap = cap == nullptr || *cap <= 0 ? 0 : double{*cap};
   if (call.has_output(3)) weights.scores = &call.outputs[3];
   return weights;
+}
+
+// Writes the result of a row: the sum of the values that its query sees. Others are not read,
+// because they may be NaN: in a cache, memory that was never written.
+void mix_values(const AttentionProblem& problem, const ScoreRow& row, const SeenKeys& seen) {
+  const int64_t key_head = row.head / (problem.query_heads / problem.key_heads);
+  std::array<double, kConvertBlock> value;
+  std::array<double, kConvertBlock> sums;
+  for (int64_t begin = 0; begin < problem.value_size; begin += kConvertBlock) {
+    const int64_t count = std::min(problem.value_size - begin, int64_t{kConvertBlock});
+    std::fill_n(sums.begin(), count, 0.0);
+    for (int64_t key = seen.begin; key < seen.end; ++key) {
+      problem.value.read(row.batch, key_head, key, begin, count, value.data());
+      const double weight = row.scores[static_cast<size_t>(key)];
+      for (int64_t index = 0; index < count; ++index) {
+        sums[static_cast<size_t>(index)] += weight * value[static_cast<size_t>(index)];
+      }
+    }
+    problem.output.write(row.batch, row.head, row.query, begin, count, sums.data());
+  }
 }
 
 // Queries, keys and values as the node gives them.
@@ -281,7 +316,13 @@ void run(const KernelCall& call) {
                                     .value = {value},
                                     .output = heads_last(call.outputs[0], group.queries.heads)};
   const GroupWeights weights = group_weights(group);
-  attend(call, problem, [&](const ScoreRow& row) { weights.weigh(row); });
+  for_each_score_block(call, problem, [&](const ScoreBlock& block, double* scores) {
+    multiply_by_keys(call, problem, block, scores);
+    for_each_row(call, problem, block, scores, [&](const ScoreRow& row) {
+      weights.weigh(row);
+      mix_values(problem, row, weights.seen_by(row.batch, row.query));
+    });
+  });
 }
 
 }  // namespace tessera::ops::group_query
