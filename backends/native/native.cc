@@ -24,6 +24,8 @@ constexpr Propose kFamilies[] = {
     propose_elementwise,
     propose_gathers,
     propose_group_normalizations,
+    propose_integer_convolutions,
+    propose_integer_matmuls,
     propose_layer_normalizations,
     propose_recurrences,
     propose_one_hots,
@@ -47,6 +49,8 @@ constexpr Propose kFamilies[] = {
     propose_trilus,
     propose_fused_convolutions,
     propose_depthwise_strips,
+    propose_dynamic_groups,
+    propose_quantized_regions,
 };
 
 }  // namespace

@@ -49,6 +49,18 @@ void propose_trilus(plugin::ProposeContext& context);
 // whole.
 void propose_views(plugin::ProposeContext& context);
 
+// ConvInteger and QLinearConv.
+void propose_integer_convolutions(plugin::ProposeContext& context);
+
+// MatMulInteger and its relatives, and DynamicQuantizeLinear.
+void propose_integer_matmuls(plugin::ProposeContext& context);
+
+// MatMulInteger and ConvInteger, fused with a following conversion to float32, scaling and sum.
+void propose_dynamic_groups(plugin::ProposeContext& context);
+
+// Conv, MatMul and Gemm on dequantised bytes, fused with what surrounds them.
+void propose_quantized_regions(plugin::ProposeContext& context);
+
 // LayerNormalization, also as the nodes into which exporters decompose it.
 void propose_layer_normalizations(plugin::ProposeContext& context);
 
