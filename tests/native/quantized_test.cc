@@ -258,6 +258,136 @@ RandomGraph quantized_convolution(Dice& dice, const ops::Registry& registry) {
   return graph.ending("com.microsoft:QLinearConv", attributes);
 }
 
+// --- Regions -------------------------------------------------------------------------------------
+
+// A DequantizeLinear of bytes `name`; its result is `name` + "_real".
+std::string dequantized(Dice& dice, RandomGraph& made, const std::string& name, DataType type,
+                        int64_t columns, int64_t axis) {
+  const bool is_by_column = columns > 0 && dice.one_in(2);
+  const Sizes dims = is_by_column ? Sizes{columns} : Sizes{};
+  made.constant(name + "_scale", dice.tensor(dims, 0.001F, 0.02F));
+  std::vector<std::string> inputs = {name, name + "_scale"};
+  if (dice.one_in(2) || type == DataType::UInt8) {
+    made.constant(name + "_zero", any_elements(dice, type, dims));
+    inputs.push_back(name + "_zero");
+  }
+  Attributes attributes;
+  if (is_by_column) attributes.set("axis", axis);
+  made.node(name + "_real", "DequantizeLinear", inputs, attributes);
+  return name + "_real";
+}
+
+// Appends an activation, a QuantizeLinear, both or none, to "y".
+RandomGraph region_ending(Dice& dice, RandomGraph& made) {
+  std::string last = "y";
+  if (dice.one_in(3)) {
+    made.node("relu", "Relu", {last});
+    last = "relu";
+  } else if (dice.one_in(3)) {
+    made.constant("low", dice.tensor({}, -0.5F, 0)).constant("high", dice.tensor({}, 0.1F, 1));
+    made.node("clip", "Clip", {last, "low", "high"});
+    last = "clip";
+  }
+  if (dice.one_in(4)) return made.ending_in(last);
+  const DataType type = byte_type(dice);
+  made.constant("result_scale", dice.tensor({}, 0.01F, 0.05F));
+  made.constant("result_zero", any_elements(dice, type, {}));
+  made.node("q", "QuantizeLinear", {last, "result_scale", "result_zero"});
+  return made.ending_in("q");
+}
+
+// A bias as quantisation writes it, with a scale of its own, or of real numbers.
+void add_region_bias(Dice& dice, RandomGraph& made, int64_t columns,
+                     std::vector<std::string>& inputs) {
+  if (dice.one_in(3)) return;
+  if (dice.one_in(3)) {
+    made.constant("bias", dice.tensor({columns}));
+    inputs.emplace_back("bias");
+    return;
+  }
+  made.constant("bias", whole_numbers(dice, DataType::Int32, {columns}, 3000));
+  const bool has_one = dice.one_in(2);
+  made.constant("bias_scale", dice.tensor(has_one ? Sizes{} : Sizes{columns}, 1e-5F, 1e-3F));
+  Attributes attributes;
+  if (!has_one) attributes.set("axis", int64_t{0});
+  made.node("bias_real", "DequantizeLinear", {"bias", "bias_scale"}, attributes);
+  inputs.emplace_back("bias_real");
+}
+
+RandomGraph product_region(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 17);
+  const DataType left = byte_type(dice);
+  const DataType right = byte_type(dice);
+  if (dice.one_in(2)) {
+    ProductSizes sizes = product_sizes(dice);
+    const auto axis = static_cast<int64_t>(sizes.right.size()) - 1;
+    made.input("a", bytes(dice, left, sizes.left));
+    made.operand(dice, "b", bytes(dice, right, sizes.right));
+    made.node("y", "MatMul",
+              {dequantized(dice, made, "a", left, 0, 0),
+               dequantized(dice, made, "b", right, axis > 0 ? sizes.columns : 0, axis)});
+    return region_ending(dice, made);
+  }
+  const int64_t rows = odd_size(dice);
+  const int64_t depth = odd_size(dice);
+  const int64_t columns = odd_size(dice);
+  const bool is_turned = dice.one_in(2);
+  made.input("a", bytes(dice, left, {rows, depth}));
+  made.constant("b", bytes(dice, right, is_turned ? Sizes{columns, depth} : Sizes{depth, columns}));
+  std::vector<std::string> inputs = {
+      dequantized(dice, made, "a", left, 0, 0),
+      dequantized(dice, made, "b", right, columns, is_turned ? 0 : 1)};
+  add_region_bias(dice, made, columns, inputs);
+  made.node("y", "Gemm", inputs, attributes_of({{"transB", is_turned}}));
+  return region_ending(dice, made);
+}
+
+RandomGraph convolution_region(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 17);
+  const ConvolutionSizes sizes = convolution_sizes(dice, dice.one_in(3));
+  const DataType left = byte_type(dice);
+  const DataType right = byte_type(dice);
+  made.input("a", bytes(dice, left, sizes.input));
+  made.constant("b", bytes(dice, right, sizes.weights));
+  std::vector<std::string> inputs = {dequantized(dice, made, "a", left, 0, 0),
+                                     dequantized(dice, made, "b", right, sizes.weights[0], 0)};
+  add_region_bias(dice, made, sizes.weights[0], inputs);
+  made.node("y", "Conv", inputs, sizes.attributes);
+  return region_ending(dice, made);
+}
+
+// As quantize_dynamic() of onnxruntime writes it.
+RandomGraph dynamic_region(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 17);
+  const bool is_convolution = dice.one_in(2);
+  const ProductSizes product = product_sizes(dice);
+  const ConvolutionSizes convolution = convolution_sizes(dice, dice.one_in(3));
+  const DataType right = byte_type(dice);
+  made.input("x", dice.tensor(is_convolution ? convolution.input : product.left));
+  made.constant("w", bytes(dice, right, is_convolution ? convolution.weights : product.right));
+  const int64_t columns = is_convolution ? convolution.weights[0] : product.columns;
+  made.constant("w_zero", any_elements(dice, right, {}));
+  made.node("quantized", "DynamicQuantizeLinear", {"x"}, {"q", "q_scale", "q_zero"});
+  made.node("sums", is_convolution ? "ConvInteger" : "MatMulInteger",
+            {"q", "w", "q_zero", "w_zero"}, is_convolution ? convolution.attributes : Attributes());
+  made.node("real", "Cast", {"sums"}, attributes_of({{"to", 1}}));
+  Sizes by_column = {columns};
+  if (is_convolution) {
+    by_column = Sizes(convolution.input.size() - 1, 1);
+    by_column[0] = columns;
+  }
+  const bool is_one = columns == 0 || dice.one_in(2);
+  made.constant("w_scale", dice.tensor(is_one ? Sizes{} : by_column, 0.001F, 0.02F));
+  made.node("scale", "Mul", {"q_scale", "w_scale"});
+  made.node("y", "Mul",
+            dice.one_in(2) ? std::vector<std::string>{"real", "scale"}
+                           : std::vector<std::string>{"scale", "real"});
+  if (columns == 0 || dice.one_in(3)) return made.ending_in("y");
+  made.constant("bias", dice.tensor(by_column));
+  made.node("z", "Add", {"y", "bias"});
+  return made.ending_in("z");
+}
+
 TEST(NativeQuantized, IntegerProduct) {
   EXPECT_GE(check_each_target(401, 900, integer_product).answered, 900);
 }
@@ -281,6 +411,26 @@ TEST(NativeQuantized, IntegerConvolution) {
 }
 TEST(NativeQuantized, QuantizedConvolution) {
   EXPECT_GE(check_each_target(408, 900, quantized_convolution).answered, 900);
+}
+
+// The reference rounds each real number to float32, so a number near the middle between two
+// integers may become either; and sums of rounded numbers have errors.
+const Tolerance kRegionTolerance = {.relative = 1e-5, .of_largest = 5e-5, .quanta = 1};
+
+TEST(NativeQuantized, ProductRegion) {
+  const Totals totals = check_each_target(409, 450, product_region, kRegionTolerance);
+  EXPECT_GE(totals.answered, 450);
+  EXPECT_EQ(totals.largest, 6U) << "with a bias, an activation and a QuantizeLinear";
+}
+TEST(NativeQuantized, ConvolutionRegion) {
+  const Totals totals = check_each_target(410, 450, convolution_region, kRegionTolerance);
+  EXPECT_GE(totals.answered, 450);
+  EXPECT_EQ(totals.largest, 6U) << "with a bias, an activation and a QuantizeLinear";
+}
+TEST(NativeQuantized, DynamicRegion) {
+  const Totals totals = check_each_target(411, 300, dynamic_region, kRegionTolerance);
+  EXPECT_GE(totals.answered, 300);
+  EXPECT_EQ(totals.largest, 4U) << "with a scale and a bias";
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ bool is_constant_of_known_type(const Value& value) {
 std::vector<float> constant_scales(const Value& value) {
   if (!is_constant_of_known_type(value) || value.type().data_type != TESSERA_FLOAT32) return {};
   const std::span<const float> elements = value.constant_as<float>();
-  const bool are_usable = std::ranges::all_of(
-      elements, [](float scale) { return std::isfinite(scale) && scale > 0; });
+  const bool are_usable =
+      std::ranges::all_of(elements, [](float scale) { return std::isfinite(scale) && scale > 0; });
   if (!are_usable) return {};
   return {elements.begin(), elements.end()};
 }

@@ -52,10 +52,10 @@ bool is_quantize(const plugin::Node& node);
 
 // An input of the node of a region.
 struct QuantizedInput {
-  plugin::Value value;                        // what the node reads
-  plugin::Value integers = {nullptr, -1};     // what the DequantizeLinear reads, if there is one
-  int32_t dequantize = -1;                    // node; -1: none that the region can contain
-  Quantization quantization = {};             // if there is one
+  plugin::Value value;                     // what the node reads
+  plugin::Value integers = {nullptr, -1};  // what the DequantizeLinear reads, if there is one
+  int32_t dequantize = -1;                 // node; -1: none that the region can contain
+  Quantization quantization = {};          // if there is one
 
   bool is_quantized() const { return dequantize >= 0; }
 };
