@@ -14,6 +14,13 @@ using Propose = void (*)(plugin::ProposeContext& context);
 // Among equal candidates, the one that is proposed first is chosen.
 constexpr Propose kFamilies[] = {
     propose_views,
+    propose_byte_poolings,
+    propose_byte_softmaxes,
+    propose_dynamic_quantizations,
+    propose_linear_wheres,
+    propose_quantized_pairs,
+    propose_quantized_concats,
+    propose_linear_functions,
     propose_arg_max,
     propose_attentions,
     propose_group_query_attentions,
@@ -25,6 +32,8 @@ constexpr Propose kFamilies[] = {
     propose_elementwise,
     propose_gathers,
     propose_group_normalizations,
+    propose_integer_convolutions,
+    propose_integer_matmuls,
     propose_layer_normalizations,
     propose_recurrences,
     propose_one_hots,
@@ -49,6 +58,8 @@ constexpr Propose kFamilies[] = {
     propose_trilus,
     propose_fused_convolutions,
     propose_depthwise_strips,
+    propose_dynamic_groups,
+    propose_quantized_regions,
 };
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "rewrite/passes.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "infer/infer.h"
 #include "ops/evaluate.h"
@@ -37,12 +40,44 @@ std::optional<Tensor> inferred_tensor(const Value& value) {
   return std::nullopt;
 }
 
+bool is_dequantize(const Node& node) {
+  return node.op == "DequantizeLinear" && (node.domain.empty() || node.domain == "com.microsoft");
+}
+
+// The nodes that make and read the values of a graph.
+class Neighbours {
+ public:
+  explicit Neighbours(const Graph& graph)
+      : producers_(graph.values.size(), nullptr), readers_(graph.values.size()) {
+    for (const Node& node : graph.nodes) {
+      for (const ValueId id : node.outputs) {
+        if (!id.is_none()) producers_[static_cast<size_t>(id.index)] = &node;
+      }
+      for (const ValueId id : node.inputs) {
+        if (!id.is_none()) readers_[static_cast<size_t>(id.index)].push_back(&node);
+      }
+    }
+  }
+
+  const Node* producer(ValueId id) const {
+    return id.is_none() ? nullptr : producers_[static_cast<size_t>(id.index)];
+  }
+  const std::vector<const Node*>& readers(ValueId id) const {
+    return readers_[static_cast<size_t>(id.index)];
+  }
+
+ private:
+  std::vector<const Node*> producers_;            // null: none
+  std::vector<std::vector<const Node*>> readers_;  // by value
+};
+
 class ConstantFolding {
  public:
   ConstantFolding(Graph graph, const PassContext& context)
       : graph_(std::move(graph)),
         context_(context),
         uses_(use_counts(graph_)),
+        neighbours_(graph_),
         is_refined_(graph_.values.size(), false) {}
 
   Graph run() {
@@ -63,6 +98,7 @@ class ConstantFolding {
     if (op.kernel == nullptr || (op.traits & ops::kRandom) != 0 || !node.bodies.empty()) {
       return false;
     }
+    if (is_of_region(node)) return false;
     // Strings stay nodes: plans have no memory for constant ones.
     if (ops::runs_on_values(op, graph_, node)) return false;
     const auto is_wanted = [](ValueId id) { return !id.is_none(); };
@@ -70,6 +106,32 @@ class ConstantFolding {
     const auto is_free = [&](ValueId id) { return id.is_none() || !graph_[id].is_state; };
     return std::all_of(node.inputs.begin(), node.inputs.end(), is_free) &&
            std::all_of(node.outputs.begin(), node.outputs.end(), is_free);
+  }
+
+  // Whether it dequantises weights or a bias of a product whose other factor is dequantised, too:
+  // kernels that multiply integers take these nodes together.
+  bool is_of_region(const Node& node) const {
+    if (!is_dequantize(node) || node.outputs.empty()) return false;
+    const std::vector<const Node*>& readers = neighbours_.readers(node.outputs[0]);
+    return !readers.empty() && std::ranges::all_of(readers, [&](const Node* reader) {
+      return is_product_of_bytes(*reader);
+    });
+  }
+
+  bool is_product_of_bytes(const Node& node) const {
+    constexpr std::array<std::string_view, 3> kProducts = {"Conv", "Gemm", "MatMul"};
+    if (!node.domain.empty() || std::ranges::find(kProducts, node.op) == kProducts.end()) {
+      return false;
+    }
+    const auto is_of_bytes = [&](ValueId factor) {
+      const Node* const producer = neighbours_.producer(factor);
+      if (producer == nullptr || !is_dequantize(*producer)) return false;
+      const DataType type = graph_[producer->inputs[0]].type.element;
+      return type == DataType::Int8 || type == DataType::UInt8;
+    };
+    const Node* const left = is_of_bytes(node.inputs[0]) ? neighbours_.producer(node.inputs[0]) : nullptr;
+    // A product of two constants is folded.
+    return left != nullptr && !graph_[left->inputs[0]].is_constant() && is_of_bytes(node.inputs[1]);
   }
 
   // Infers the types again if folding made more of the inputs known: a size that a model computes
@@ -228,6 +290,7 @@ class ConstantFolding {
   Graph graph_;
   const PassContext& context_;
   std::vector<int> uses_;
+  Neighbours neighbours_;
   std::vector<bool> is_refined_;  // by value: whether folding found out more about it
   int64_t grown_bytes_ = 0;
 };

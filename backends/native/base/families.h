@@ -51,6 +51,18 @@ void propose_trilus(plugin::ProposeContext& context);
 // whole.
 void propose_views(plugin::ProposeContext& context);
 
+// ConvInteger and QLinearConv.
+void propose_integer_convolutions(plugin::ProposeContext& context);
+
+// MatMulInteger and its relatives, and DynamicQuantizeLinear.
+void propose_integer_matmuls(plugin::ProposeContext& context);
+
+// MatMulInteger and ConvInteger, fused with a following conversion to float32, scaling and sum.
+void propose_dynamic_groups(plugin::ProposeContext& context);
+
+// Conv, MatMul and Gemm on dequantised bytes, fused with what surrounds them.
+void propose_quantized_regions(plugin::ProposeContext& context);
+
 // LayerNormalization, also as the nodes into which exporters decompose it.
 void propose_layer_normalizations(plugin::ProposeContext& context);
 
@@ -71,6 +83,16 @@ void propose_reductions(plugin::ProposeContext& context);
 
 // Softmax and LogSoftmax, fused with a preceding scaling and mask.
 void propose_softmaxes(plugin::ProposeContext& context);
+
+// Ops on quantised bytes: as regions between DequantizeLinear and QuantizeLinear, and those of
+// com.microsoft. QuantizeLinear and DequantizeLinear themselves are elementwise ops.
+void propose_byte_poolings(plugin::ProposeContext& context);
+void propose_byte_softmaxes(plugin::ProposeContext& context);
+void propose_dynamic_quantizations(plugin::ProposeContext& context);
+void propose_linear_wheres(plugin::ProposeContext& context);
+void propose_linear_functions(plugin::ProposeContext& context);
+void propose_quantized_concats(plugin::ProposeContext& context);
+void propose_quantized_pairs(plugin::ProposeContext& context);
 
 // Kernels on sparse values, in the layouts csr and row_sparse.
 void propose_sparse_elementwise(plugin::ProposeContext& context);

@@ -22,8 +22,6 @@ using plugin::Type;
 
 namespace {
 
-constexpr int64_t kElementBytes = 4;  // has_channels() accepts only float32
-
 struct Extent {
   int64_t images = 1;
   int64_t channels = 1;
@@ -88,14 +86,15 @@ std::array<ChannelRange, 3> ranges_of(int64_t channels, int64_t wide, int64_t na
 }
 
 StridedCopy copy_of(const ChannelRange& range, const Extent& extent, const ChannelStrides& from,
-                    const ChannelStrides& to, const CopyKernels& kernels, int64_t output_bytes) {
+                    const ChannelStrides& to, int64_t element_bytes, const CopyKernels& kernels,
+                    int64_t output_bytes) {
   LoopNest nest;
   nest.add(extent.images, from.image_stride, to.image_stride);
   nest.add(range.outer, from.distance(range.outer_step), to.distance(range.outer_step));
   nest.add(range.middle, from.distance(range.middle_step), to.distance(range.middle_step));
   nest.add(range.inner, from.stride, to.stride);
   nest.add(extent.pixels, from.pixel_stride, to.pixel_stride);
-  return {nest, kElementBytes, kernels, output_bytes};
+  return {nest, element_bytes, kernels, output_bytes};
 }
 
 // If a pixel has at most this many blocks of channels, copying the blocks of one pixel is too
@@ -112,6 +111,7 @@ class Conversion {
         target_(channel_strides_in(target_layout, extent_)),
         from_(from.as<const char>()),
         to_(to.as<char>()),
+        element_bytes_(plugin::element_bytes(from.data_type)),
         kernels_(kernels) {
     const int64_t wide = std::max(source_.block, target_.block);
     const int64_t narrow = std::min(source_.block, target_.block);
@@ -133,12 +133,13 @@ class Conversion {
   }
 
  private:
-  int64_t output_bytes() const { return extent_.images * target_.image_stride * kElementBytes; }
+  int64_t output_bytes() const { return extent_.images * target_.image_stride * element_bytes_; }
 
   void run_range(RunContext& context, const ChannelRange& range) const {
-    const StridedCopy copy = copy_of(range, extent_, source_, target_, kernels_, output_bytes());
-    const char* from = from_ + source_.offset(range.first) * kElementBytes;
-    char* to = to_ + target_.offset(range.first) * kElementBytes;
+    const StridedCopy copy =
+        copy_of(range, extent_, source_, target_, element_bytes_, kernels_, output_bytes());
+    const char* from = from_ + source_.offset(range.first) * element_bytes_;
+    char* to = to_ + target_.offset(range.first) * element_bytes_;
     context.parallel_for(copy.units(), copy.units_of(kGrainBytes),
                          [&](int64_t begin, int64_t end) { copy.run(begin, end, from, to); });
   }
@@ -151,9 +152,9 @@ class Conversion {
       channels += ranges_[index].channels();
     }
     // Whole lines of a row-major image.
-    constexpr int64_t kLinePixels = 64 / kElementBytes;
+    const int64_t line_pixels = 64 / element_bytes_;
     const int64_t pixels =
-        std::max<int64_t>(1, kGrainBytes / (channels * kElementBytes) / kLinePixels) * kLinePixels;
+        std::max<int64_t>(1, kGrainBytes / (channels * element_bytes_) / line_pixels) * line_pixels;
     const int64_t chunks = divide_up(extent_.pixels, pixels);
     const std::array<StridedCopy, 3> whole = chunk_copies(std::min(pixels, extent_.pixels));
     const std::array<StridedCopy, 3> last = chunk_copies(extent_.pixels - (chunks - 1) * pixels);
@@ -163,9 +164,9 @@ class Conversion {
         const int64_t count = std::min(pixels, extent_.pixels - first);
         const int64_t image = begin / chunks;
         const char* from =
-            from_ + (image * source_.image_stride + first * source_.pixel_stride) * kElementBytes;
+            from_ + (image * source_.image_stride + first * source_.pixel_stride) * element_bytes_;
         char* to =
-            to_ + (image * target_.image_stride + first * target_.pixel_stride) * kElementBytes;
+            to_ + (image * target_.image_stride + first * target_.pixel_stride) * element_bytes_;
         if (extent_.channels % target_.block != 0) clear_last_block(to, count);
         const auto& copies = begin % chunks == chunks - 1 ? last : whole;
         for (size_t index = first_in_chunks_; index < ranges_.size(); ++index) {
@@ -173,8 +174,8 @@ class Conversion {
           for (int64_t block = 0; block < ranges_[index].outer; ++block) {
             const int64_t channel = ranges_[index].first + block * ranges_[index].outer_step;
             copies[index].run(0, copies[index].units(),
-                              from + source_.offset(channel) * kElementBytes,
-                              to + target_.offset(channel) * kElementBytes);
+                              from + source_.offset(channel) * element_bytes_,
+                              to + target_.offset(channel) * element_bytes_);
           }
         }
       }
@@ -188,8 +189,8 @@ class Conversion {
       if (ranges_[index].channels() == 0) continue;
       ChannelRange block = ranges_[index];
       block.outer = 1;
-      copies[index] =
-          copy_of(block, {1, extent_.channels, pixels}, source_, target_, kernels_, output_bytes());
+      copies[index] = copy_of(block, {1, extent_.channels, pixels}, source_, target_,
+                              element_bytes_, kernels_, output_bytes());
     }
     return copies;
   }
@@ -198,8 +199,8 @@ class Conversion {
   // padding.
   void clear_last_block(char* to, int64_t pixels) const {
     const int64_t start = extent_.channels / target_.block * target_.block_stride;
-    std::memset(to + start * kElementBytes, 0,
-                static_cast<size_t>(pixels * target_.block * kElementBytes));
+    std::memset(to + start * element_bytes_, 0,
+                static_cast<size_t>(pixels * target_.block * element_bytes_));
   }
 
   Extent extent_;
@@ -207,6 +208,7 @@ class Conversion {
   ChannelStrides target_;
   const char* from_;
   char* to_;
+  int64_t element_bytes_;
   const CopyKernels& kernels_;
   std::array<ChannelRange, 3> ranges_;
   size_t first_in_chunks_ = 3;  // all ranges before it are copied for all pixels at once
@@ -229,7 +231,7 @@ class Converter {
 
 std::optional<int64_t> storage_bytes(const std::string& layout, const Type& type) {
   if (!type.is_known() || !has_channels(type)) return std::nullopt;
-  return dense_storage(layout, type).elements * kElementBytes;
+  return dense_storage(layout, type).elements * plugin::element_bytes(type.data_type);
 }
 
 }  // namespace

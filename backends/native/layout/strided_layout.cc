@@ -1,5 +1,8 @@
 #include "layout/strided_layout.h"
 
+#include <algorithm>
+#include <array>
+
 namespace tessera::native {
 
 namespace {
@@ -55,8 +58,9 @@ StridedLayout strided_layout(const std::string& layout, const std::vector<int64_
 }
 
 bool has_channels(const plugin::Type& type) {
-  return type.data_type == TESSERA_FLOAT32 && type.dims.size() >= kMinRank &&
-         type.dims.size() <= kMaxRank;
+  constexpr std::array kTypes = {TESSERA_FLOAT32, TESSERA_INT8, TESSERA_UINT8, TESSERA_INT32};
+  return std::ranges::find(kTypes, type.data_type) != kTypes.end() &&
+         type.dims.size() >= kMinRank && type.dims.size() <= kMaxRank;
 }
 
 }  // namespace tessera::native

@@ -1,7 +1,9 @@
 // Conversions are simple loops of our own, used where no other backend has any. Reorders of oneDNN
 // would have to be built, or looked up under a lock, for each conversion.
 #include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "base/formats.h"
@@ -85,18 +87,20 @@ void transpose_square(const float* from, int64_t from_row, float* to, int64_t to
 }
 
 // A piece of both tensors: channels that are contiguous blocks in each, for a range of pixels.
+template <class T>
 struct Piece {
-  const float* from = nullptr;
+  const T* from = nullptr;
   int64_t from_channel = 1;  // distance between neighbouring channels, and between pixels
   int64_t from_pixel = 1;
-  float* to = nullptr;
+  T* to = nullptr;
   int64_t to_channel = 1;
   int64_t to_pixel = 1;
   int64_t channels = 0;
   int64_t pixels = 0;
 };
 
-void copy_elements(const Piece& piece, int64_t channel, int64_t channel_end, int64_t pixel,
+template <class T>
+void copy_elements(const Piece<T>& piece, int64_t channel, int64_t channel_end, int64_t pixel,
                    int64_t pixel_end) {
   for (int64_t p = pixel; p < pixel_end; ++p) {
     for (int64_t c = channel; c < channel_end; ++c) {
@@ -106,13 +110,7 @@ void copy_elements(const Piece& piece, int64_t channel, int64_t channel_end, int
   }
 }
 
-void copy_piece(const Piece& piece) {
-  const bool is_transposed = piece.from_channel == 1 && piece.to_pixel == 1;
-  const bool is_transposed_back = piece.from_pixel == 1 && piece.to_channel == 1;
-  if (piece.channels == 1 || (!is_transposed && !is_transposed_back)) {
-    copy_elements(piece, 0, piece.channels, 0, piece.pixels);
-    return;
-  }
+void transpose_piece(const Piece<float>& piece, bool is_transposed) {
   const int64_t channels = piece.channels / kQuad * kQuad;
   const int64_t pixels = piece.pixels / kQuad * kQuad;
   for (int64_t pixel = 0; pixel < pixels; pixel += kQuad) {
@@ -130,11 +128,24 @@ void copy_piece(const Piece& piece) {
   copy_elements(piece, 0, piece.channels, pixels, piece.pixels);
 }
 
+template <class T>
+void copy_piece(const Piece<T>& piece) {
+  const bool is_transposed = piece.from_channel == 1 && piece.to_pixel == 1;
+  const bool is_transposed_back = piece.from_pixel == 1 && piece.to_channel == 1;
+  if constexpr (std::is_same_v<T, float>) {
+    if (piece.channels > 1 && (is_transposed || is_transposed_back)) {
+      return transpose_piece(piece, is_transposed);
+    }
+  }
+  copy_elements(piece, 0, piece.channels, 0, piece.pixels);
+}
+
 // Padding of the last block holds zeros.
-void clear_lanes(const Piece& piece, int64_t lanes) {
+template <class T>
+void clear_lanes(const Piece<T>& piece, int64_t lanes) {
   for (int64_t pixel = 0; pixel < piece.pixels; ++pixel) {
-    float* lane = piece.to + pixel * piece.to_pixel;
-    std::fill(lane + std::min(piece.channels, lanes), lane + lanes, 0.0F);
+    T* lane = piece.to + pixel * piece.to_pixel;
+    std::fill(lane + std::min(piece.channels, lanes), lane + lanes, T{});
   }
 }
 
@@ -145,8 +156,9 @@ constexpr int64_t kGrainElements = 32768;
 // Channels that are copied together if neither side has blocks.
 constexpr int64_t kChannelTile = 64;
 
-void convert(Format from_format, Format to_format, RunContext& context, const Buffer& from,
-             const Buffer& to) {
+template <class T>
+void convert_elements(Format from_format, Format to_format, RunContext& context, const Buffer& from,
+                      const Buffer& to) {
   const Extent extent = extent_of(from);
   const StridedFormat source = strided_format(from_format, extent);
   const StridedFormat target = strided_format(to_format, extent);
@@ -164,11 +176,11 @@ void convert(Format from_format, Format to_format, RunContext& context, const Bu
   const auto copy = [&](int64_t image, int64_t strip, int64_t channel) {
     const int64_t first = strip * pixels;
     const int64_t end = std::min(first + pixels, extent.pixels);
-    Piece piece;
-    piece.from = from.as<const float>() + offset(source, image, channel, first);
+    Piece<T> piece;
+    piece.from = from.as<const T>() + offset(source, image, channel, first);
     piece.from_channel = source.block == 1 ? extent.pixels : 1;
     piece.from_pixel = source.block;
-    piece.to = to.as<float>() + offset(target, image, channel, first);
+    piece.to = to.as<T>() + offset(target, image, channel, first);
     piece.to_channel = target.block == 1 ? extent.pixels : 1;
     piece.to_pixel = target.block;
     piece.channels = std::clamp<int64_t>(extent.channels - channel, 0, tile);
@@ -186,14 +198,27 @@ void convert(Format from_format, Format to_format, RunContext& context, const Bu
   });
 }
 
+// Quantised feature maps and sums of their products have the same layouts.
+bool is_byte_type(int32_t type) { return type == TESSERA_INT8 || type == TESSERA_UINT8; }
+
+void convert(Format from_format, Format to_format, RunContext& context, const Buffer& from,
+             const Buffer& to) {
+  if (is_byte_type(from.data_type)) {
+    return convert_elements<uint8_t>(from_format, to_format, context, from, to);
+  }
+  convert_elements<float>(from_format, to_format, context, from, to);
+}
+
 std::optional<int64_t> storage_bytes(Format format, const Type& type) {
-  if (type.data_type != TESSERA_FLOAT32 || !type.is_known()) return std::nullopt;
+  const bool is_wide = type.data_type == TESSERA_FLOAT32 || type.data_type == TESSERA_INT32;
+  if (!is_wide && !is_byte_type(type.data_type)) return std::nullopt;
+  if (!type.is_known()) return std::nullopt;
   if (format == Format::RowMajor || !can_hold(format, type.dims.size())) return std::nullopt;
   int64_t elements = type.dims[0];
   for (size_t axis = 2; axis < type.dims.size(); ++axis) elements *= type.dims[axis];
   const int64_t channels = type.dims[1];
   const int64_t block = std::max<int64_t>(1, block_of(format, channels));
-  return elements * round_up(channels, block) * static_cast<int64_t>(sizeof(float));
+  return elements * round_up(channels, block) * plugin::element_bytes(type.data_type);
 }
 
 plugin::ConvertFunction conversion(Format from_format, Format to_format) {
