@@ -1,21 +1,19 @@
-#include "rewrite/passes.h"
-
+// Einsum as products of two operands at a time, which have kernels in all libraries, with
+// ReduceSum, Transpose and Reshape around them.
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "ops/matmul/einsum_equation.h"
-#include "ops/schema.h"
 #include "ops/shape_rules.h"
+#include "rewrite/lower_functions.h"
 
 namespace tessera {
 namespace {
-
-constexpr int kOpset = 13;  // of the new nodes
 
 using Indices = std::vector<int>;
 
@@ -39,7 +37,8 @@ struct Operand {
   Indices indices;
 };
 
-// The indices of a product by what they are there.
+// The indices of a product by what they are there. None belongs to one operand alone and is summed
+// over.
 struct Roles {
   Indices batch;    // of both and the result
   Indices rows;     // of the left and the result
@@ -47,74 +46,85 @@ struct Roles {
   Indices depth;    // of both, summed over
 };
 
-// nullopt if an index of one input alone is summed over.
-std::optional<Roles> roles_of(const Indices& left, const Indices& right, const Indices& output) {
+Roles roles_of(const Indices& left, const Indices& right, const Indices& result) {
   Roles roles;
-  for (const int index : output) {
+  for (const int index : result) {
     const bool is_left = contains(left, index);
     const bool is_right = contains(right, index);
     (is_left && is_right ? roles.batch : is_left ? roles.rows : roles.columns).push_back(index);
   }
-  for (const int index : left) {
-    if (contains(output, index)) continue;
-    if (!contains(right, index)) return std::nullopt;
-    roles.depth.push_back(index);
-  }
-  for (const int index : right) {
-    if (!contains(output, index) && !contains(left, index)) return std::nullopt;
-  }
+  std::ranges::copy_if(left, std::back_inserter(roles.depth),
+                       [&](int index) { return !contains(result, index); });
   return roles;
 }
 
-class Lowering {
- public:
-  Lowering(Graph graph, const PassContext& context) : graph_(std::move(graph)), context_(context) {
-    for (const Value& value : graph_.values) value_names_.insert(value.name);
-    for (const Node& node : graph_.nodes) node_names_.insert(node.name);
-  }
+// The target of a Reshape: the batch stays, then each group is one axis if it is merged, or becomes
+// its axes again. nullopt if more than one length is unknown.
+struct Group {
+  Shape lengths;
+  bool is_merged = false;
+};
 
-  Graph run() {
-    std::vector<Node> nodes = std::move(graph_.nodes);
-    graph_.nodes.clear();
-    for (Node& node : nodes) {
-      if (node.domain.empty() && node.op == "Einsum" && lower(node)) continue;
-      graph_.nodes.push_back(std::move(node));
+std::optional<std::vector<int64_t>> target_of(size_t batch, const std::vector<Group>& groups) {
+  std::vector<int64_t> target(batch, 0);
+  for (const Group& group : groups) {
+    Shape lengths = group.lengths;
+    if (group.is_merged) lengths = {ops::product(group.lengths)};
+    for (const Dim& length : lengths) target.push_back(length.is_known() ? length.value() : -1);
+  }
+  if (std::ranges::count(target, -1) > 1) return std::nullopt;
+  return target;
+}
+
+class EinsumLowering {
+ public:
+  explicit EinsumLowering(NodeBuilder& builder) : builder_(builder) {}
+
+  bool write() {
+    if (!read()) return false;
+    Operand result = std::exchange(operands_.front(), {});
+    operands_.erase(operands_.begin());
+    while (!operands_.empty()) {
+      const auto next = next_for(result);
+      if (next == operands_.end()) return false;
+      Operand other = std::move(*next);
+      operands_.erase(next);
+      std::optional<Operand> product = multiply(std::move(result), std::move(other));
+      if (!product) return false;
+      result = *std::move(product);
     }
-    return std::move(graph_);
+    result = summed(std::move(result), output_);
+    builder_.give(0, transposed(result, output_));
+    return true;
   }
 
  private:
-  // False if the node stays.
-  bool lower(const Node& node) {
-    lengths_.clear();
-    if (node.inputs.size() != 2 || graph_[node.outputs[0]].is_state) return false;
-    const ops::Op& product = *context_.registry.find("", "MatMul");
-    const DataType element = graph_[node.inputs[0]].type.element;
-    if (!product.type_variables[0].types.contains(element)) return false;
+  // False if the equation has a form, or the operands a type or lengths, that are left to the op.
+  bool read() {
     std::vector<int64_t> ranks;
-    for (const ValueId id : node.inputs) {
-      const std::optional<Shape>& shape = graph_[id].type.shape;
-      if (!shape || graph_[id].is_state) return false;
-      ranks.push_back(static_cast<int64_t>(shape->size()));
+    const std::vector<ValueId>& inputs = builder_.replaced().inputs;
+    for (const ValueId id : inputs) {
+      ranks.push_back(builder_.rank_of(id));
+      if (ranks.back() < 0) return false;
+    }
+    for (const char* op : {"MatMul", "ReduceSum"}) {
+      if (!builder_.has_type(op, builder_.element_of(inputs[0]))) return false;
     }
     ops::EinsumEquation equation;
-    if (!ops::read_einsum(node.attributes.get_string("equation"), ranks, equation).empty()) {
-      return false;
+    const std::string& text = builder_.replaced().attributes.get_string("equation");
+    if (!ops::read_einsum(text, ranks, equation).empty()) return false;
+    for (size_t index = 0; index < inputs.size(); ++index) {
+      operands_.push_back(
+          {inputs[index], {equation.operands[index].begin(), equation.operands[index].end()}});
+      if (!is_distinct(operands_.back().indices) || !read_lengths(operands_.back())) return false;
     }
-    Operand left{node.inputs[0], {equation.operands[0].begin(), equation.operands[0].end()}};
-    Operand right{node.inputs[1], {equation.operands[1].begin(), equation.operands[1].end()}};
-    const Indices output(equation.output.begin(), equation.output.end());
-    if (!is_distinct(left.indices) || !is_distinct(right.indices)) return false;
-    // Then the result need not be transposed.
-    if (!output.empty() && !contains(right.indices, output.back())) std::swap(left, right);
-    const std::optional<Roles> roles = roles_of(left.indices, right.indices, output);
-    if (!roles || !read_lengths(left) || !read_lengths(right)) return false;
-    return multiply(node, left, right, *roles, output);
+    output_.assign(equation.output.begin(), equation.output.end());
+    return true;
   }
 
-  // Notes the length of each index; false if one is 0 or differs from that of the other input.
+  // Notes the length of each index; false if one is 0 or differs from that of another operand.
   bool read_lengths(const Operand& operand) {
-    const Shape& shape = *graph_[operand.value].type.shape;
+    const Shape& shape = *builder_.type_of(operand.value).shape;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       if (shape[axis] == Dim(0)) return false;
       const int index = operand.indices[axis];
@@ -125,153 +135,115 @@ class Lowering {
     return true;
   }
 
+  // The operand that is multiplied next: one with a common index, because products of others may be
+  // much larger than all operands. Of the last two, any.
+  std::vector<Operand>::iterator next_for(const Operand& left) {
+    const auto found = std::ranges::find_if(operands_, [&](const Operand& operand) {
+      return std::ranges::any_of(operand.indices,
+                                 [&](int index) { return contains(left.indices, index); });
+    });
+    return found == operands_.end() && operands_.size() == 1 ? operands_.begin() : found;
+  }
+
+  // Whether an index is in the output, or in an operand that is not multiplied yet.
+  bool is_needed(int index) const {
+    return contains(output_, index) || std::ranges::any_of(operands_, [&](const Operand& operand) {
+             return contains(operand.indices, index);
+           });
+  }
+
+  std::optional<Operand> multiply(Operand left, Operand right) {
+    Indices kept;
+    for (const Indices& indices : {output_, left.indices, right.indices}) {
+      for (const int index : indices) {
+        const bool is_of_both = contains(left.indices, index) || contains(right.indices, index);
+        if (is_of_both && is_needed(index) && !contains(kept, index)) kept.push_back(index);
+      }
+    }
+    left = summed(std::move(left), joined({kept, right.indices}));
+    right = summed(std::move(right), joined({kept, left.indices}));
+    // Then the result need not be transposed.
+    if (!kept.empty() && !contains(right.indices, kept.back())) std::swap(left, right);
+    return product_of(left, right, roles_of(left.indices, right.indices, kept));
+  }
+
+  // The sum over all indices that are not in `kept`.
+  Operand summed(Operand operand, const Indices& kept) {
+    std::vector<int64_t> axes;
+    Indices left;
+    for (size_t axis = 0; axis < operand.indices.size(); ++axis) {
+      if (contains(kept, operand.indices[axis])) {
+        left.push_back(operand.indices[axis]);
+      } else {
+        axes.push_back(static_cast<int64_t>(axis));
+      }
+    }
+    if (axes.empty()) return operand;
+    return {builder_.add("ReduceSum", {operand.value, builder_.integers(axes)},
+                         attribute_list({{"keepdims", int64_t{0}}})),
+            left};
+  }
+
+  std::optional<Operand> product_of(const Operand& left, const Operand& right, const Roles& roles) {
+    const auto is_single = [](const Indices& indices) { return indices.size() == 1; };
+    // MatMul takes any number of axes of rows if the right side is one matrix.
+    const bool keeps_rows = roles.batch.empty() && !roles.rows.empty() &&
+                            is_single(roles.columns) && is_single(roles.depth);
+    const bool is_plain = is_single(roles.depth) && (keeps_rows || is_single(roles.rows));
+    const bool is_right_plain = is_single(roles.depth) && is_single(roles.columns);
+    const bool is_result_plain = is_single(roles.columns) && (keeps_rows || is_single(roles.rows));
+    const size_t batch = roles.batch.size();
+    const Shape rows = shape_of(roles.rows);
+    const Shape columns = shape_of(roles.columns);
+    const Shape depth = shape_of(roles.depth);
+    const auto left_target = target_of(batch, {{rows, true}, {depth, true}});
+    const auto right_target = target_of(batch, {{depth, true}, {columns, true}});
+    const auto result_target = target_of(batch, {{rows, false}, {columns, false}});
+    if ((!is_plain && !left_target) || (!is_right_plain && !right_target) ||
+        (!is_result_plain && !result_target)) {
+      return std::nullopt;
+    }
+    ValueId a = transposed(left, joined({roles.batch, roles.rows, roles.depth}));
+    if (!is_plain) a = reshaped(a, *left_target);
+    ValueId b = transposed(right, joined({roles.batch, roles.depth, roles.columns}));
+    if (!is_right_plain) b = reshaped(b, *right_target);
+    ValueId result = builder_.add("MatMul", {a, b});
+    builder_.keep_name(result);
+    if (!is_result_plain) result = reshaped(result, *result_target);
+    return Operand{result, joined({roles.batch, roles.rows, roles.columns})};
+  }
+
   Shape shape_of(const Indices& indices) const {
     Shape shape;
     for (const int index : indices) shape.push_back(lengths_.at(index));
     return shape;
   }
 
-  bool multiply(const Node& node, const Operand& left, const Operand& right, const Roles& roles,
-                const Indices& output) {
-    const auto is_single = [](const Indices& indices) { return indices.size() == 1; };
-    // MatMul takes any number of axes of rows if the right side is one matrix.
-    const bool keeps_rows = roles.batch.empty() && !roles.rows.empty() &&
-                            is_single(roles.columns) && is_single(roles.depth);
-    const bool is_plain = is_single(roles.depth) && (keeps_rows || is_single(roles.rows));
-    const Shape batch = shape_of(roles.batch);
-    const Shape rows = shape_of(roles.rows);
-    const Shape columns = shape_of(roles.columns);
-    const Shape depth = shape_of(roles.depth);
-    const auto left_target = target_of(batch.size(), {{rows, true}, {depth, true}});
-    const auto right_target = target_of(batch.size(), {{depth, true}, {columns, true}});
-    const auto result_target = target_of(batch.size(), {{rows, false}, {columns, false}});
-    const bool is_right_plain = is_single(roles.depth) && is_single(roles.columns);
-    const bool is_result_plain = is_single(roles.columns) && (keeps_rows || is_single(roles.rows));
-    if ((!is_plain && !left_target) || (!is_right_plain && !right_target) ||
-        (!is_result_plain && !result_target)) {
-      return false;
-    }
-    node_ = &node;
-    ValueId a = transposed(left, joined({roles.batch, roles.rows, roles.depth}), "left");
-    if (!is_plain) {
-      a = reshaped(a, *left_target, batch, {ops::product(rows), ops::product(depth)}, "left");
-    }
-    ValueId b = transposed(right, joined({roles.batch, roles.depth, roles.columns}), "right");
-    if (!is_right_plain) {
-      b = reshaped(b, *right_target, batch, {ops::product(depth), ops::product(columns)}, "right");
-    }
-    const Indices made = joined({roles.batch, roles.rows, roles.columns});
-    const bool is_ordered = made == output;
-    Shape product = is_result_plain ? shape_of(made) : batch;
-    if (!is_result_plain) {
-      product.insert(product.end(), {ops::product(rows), ops::product(columns)});
-    }
-    ValueId result = add_node("MatMul", {a, b}, product, "", {}, is_result_plain && is_ordered);
-    if (!is_result_plain) {
-      result = add_node("Reshape", {result, constant(*result_target, "shape")}, shape_of(made),
-                        "shape", {}, is_ordered);
-    }
-    if (!is_ordered) {
-      add_node("Transpose", {result}, shape_of(output), "order", permutation(made, output), true);
-    }
-    context_.changes.push_back(location_of(node) + " computed by a MatMul");
-    return true;
-  }
-
-  // The target of a Reshape: the batch stays, then each group is one axis if it is merged, or
-  // becomes its axes again. nullopt if more than one length is unknown.
-  struct Group {
-    Shape lengths;
-    bool is_merged = false;
-  };
-  static std::optional<std::vector<int64_t>> target_of(size_t batch,
-                                                       const std::vector<Group>& groups) {
-    std::vector<int64_t> target(batch, 0);
-    for (const Group& group : groups) {
-      Shape lengths = group.lengths;
-      if (group.is_merged) lengths = {ops::product(group.lengths)};
-      for (const Dim& length : lengths) target.push_back(length.is_known() ? length.value() : -1);
-    }
-    if (std::ranges::count(target, -1) > 1) return std::nullopt;
-    return target;
-  }
-
-  static Attributes permutation(const Indices& from, const Indices& to) {
-    std::vector<int64_t> axes;
-    for (const int index : to) axes.push_back(std::ranges::find(from, index) - from.begin());
-    Attributes attributes;
-    attributes.set("perm", axes);
-    return attributes;
-  }
-
-  ValueId transposed(const Operand& from, const Indices& to, const std::string& suffix) {
+  ValueId transposed(const Operand& from, const Indices& to) {
     if (from.indices == to) return from.value;
-    return add_node("Transpose", {from.value}, shape_of(to), suffix, permutation(from.indices, to));
-  }
-
-  ValueId reshaped(ValueId from, const std::vector<int64_t>& target, Shape shape,
-                   std::initializer_list<Dim> rest, const std::string& suffix) {
-    shape.insert(shape.end(), rest);
-    return add_node("Reshape", {from, constant(target, suffix + "_shape")}, shape,
-                    suffix + "_matrix");
-  }
-
-  ValueId constant(const std::vector<int64_t>& elements, const std::string& suffix) {
-    const Tensor tensor =
-        Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(elements.size())}, elements);
-    Value value;
-    value.name = unused(value_names_, node_->name + "_" + suffix);
-    value.type = Type::tensor(tensor.type(), shape_from(tensor.dims()));
-    value.constant = tensor;
-    return add_value(graph_, std::move(value));
-  }
-
-  // The MatMul has the name of the Einsum, so pins of that name hold.
-  ValueId add_node(const std::string& op, std::vector<ValueId> inputs, const Shape& shape,
-                   const std::string& suffix, Attributes attributes = {}, bool is_last = false) {
-    const ops::Op& found = *context_.registry.find("", op);
-    Node made;
-    made.name = suffix.empty() ? node_->name : unused(node_names_, node_->name + "_" + suffix);
-    made.op = op;
-    made.version = ops::version_in(found, kOpset).value();
-    made.attributes = std::move(attributes);
-    made.inputs = std::move(inputs);
-    made.metadata = node_->metadata;
-    ValueId output = node_->outputs[0];
-    if (!is_last) {
-      Value value;
-      value.name = unused(value_names_, made.name + "_value");
-      value.type = Type::tensor(graph_[output].type.element, shape);
-      output = add_value(graph_, std::move(value));
+    std::vector<int64_t> axes;
+    for (const int index : to) {
+      axes.push_back(std::ranges::find(from.indices, index) - from.indices.begin());
     }
-    made.outputs = {output};
-    ops::complete(found, made);
-    graph_.nodes.push_back(std::move(made));
-    return output;
+    return builder_.add("Transpose", {from.value}, attribute_list({{"perm", axes}}));
   }
 
-  static std::string unused(std::unordered_set<std::string>& names, const std::string& wanted) {
-    std::string name = wanted;
-    for (int number = 2; !names.insert(name).second; ++number) {
-      name = wanted + "_" + std::to_string(number);
-    }
-    return name;
+  ValueId reshaped(ValueId from, const std::vector<int64_t>& target) {
+    return builder_.add("Reshape", {from, builder_.integers(target)});
   }
 
-  Graph graph_;
-  const PassContext& context_;
-  std::unordered_set<std::string> value_names_;
-  std::unordered_set<std::string> node_names_;
-  std::map<int, Dim> lengths_;  // of the indices of the node in hand
-  const Node* node_ = nullptr;
+  NodeBuilder& builder_;
+  std::vector<Operand> operands_;  // that are not multiplied yet
+  Indices output_;
+  std::map<int, Dim> lengths_;  // by index
 };
+
+bool write_einsum(NodeBuilder& builder) { return EinsumLowering(builder).write(); }
+
+constexpr FunctionLowering kEinsum[] = {{"", "Einsum", write_einsum}};
 
 }  // namespace
 
-Graph lower_einsum(Graph graph, const PassContext& context) {
-  const bool has_any = std::ranges::any_of(
-      graph.nodes, [](const Node& node) { return node.domain.empty() && node.op == "Einsum"; });
-  return has_any ? Lowering(std::move(graph), context).run() : graph;
-}
+std::span<const FunctionLowering> einsum_lowerings() { return kEinsum; }
 
 }  // namespace tessera

@@ -12,7 +12,8 @@ namespace tessera {
 namespace {
 
 const FunctionLowering* lowering_of(const Node& node) {
-  for (const auto& family : {fused_lowerings(), normalization_lowerings(), attention_lowerings()}) {
+  for (const auto& family :
+       {einsum_lowerings(), fused_lowerings(), normalization_lowerings(), attention_lowerings()}) {
     for (const FunctionLowering& each : family) {
       if (each.op == node.op && each.domain == node.domain) return &each;
     }
@@ -56,8 +57,8 @@ void give_as(NodeBuilder& builder, size_t index, ValueId id, DataType element) {
 Graph lower_functions(Graph graph, const PassContext& context) {
   const auto has_lowering = [](const Node& node) { return lowering_of(node) != nullptr; };
   if (std::ranges::none_of(graph.nodes, has_lowering)) return graph;
+  NodeBuilder builder(graph, context.registry);  // knows the names of all nodes
   std::vector<Node> nodes = std::exchange(graph.nodes, {});
-  NodeBuilder builder(graph, context.registry);
   for (Node& node : nodes) {
     const FunctionLowering* lowering = lowering_of(node);
     if (lowering != nullptr && is_plain(graph, node)) {

@@ -16,6 +16,7 @@ struct FunctionLowering {
   bool (*write)(NodeBuilder& builder);
 };
 
+std::span<const FunctionLowering> einsum_lowerings();         // lower_einsum.cc
 std::span<const FunctionLowering> fused_lowerings();          // lower_fused.cc
 std::span<const FunctionLowering> normalization_lowerings();  // lower_normalizations.cc
 std::span<const FunctionLowering> attention_lowerings();      // lower_attention.cc

@@ -22,9 +22,14 @@ void NodeBuilder::begin(const Node& replaced) {
   node_names_.insert(replaced.name);
   nodes_.clear();
   given_.clear();
+  main_ = {};
 }
 
 void NodeBuilder::commit() {
+  for (Node& node : nodes_) {
+    const bool is_main = !main_.is_none() && std::ranges::count(node.outputs, main_) != 0;
+    if (is_main) node.name = replaced_->name;
+  }
   for (size_t index = 0; index < given_.size(); ++index) {
     place(given_[index].first, given_[index].second);
   }
@@ -39,6 +44,10 @@ bool NodeBuilder::has_input(size_t index) const {
 
 bool NodeBuilder::has_output(size_t index) const {
   return index < replaced_->outputs.size() && !replaced_->outputs[index].is_none();
+}
+
+bool NodeBuilder::has_type(const std::string& op, DataType element) const {
+  return registry_.find("", op)->type_variables[0].types.contains(element);
 }
 
 int64_t NodeBuilder::rank_of(ValueId id) const {
@@ -99,7 +108,7 @@ void NodeBuilder::place(size_t index, ValueId id) {
   if (is_given || std::ranges::none_of(nodes_, makes)) id = add("Identity", {id});
   const ValueId output = replaced_->outputs[index];
   for (Node& node : nodes_) {
-    if (index == 0 && makes(node)) node.name = replaced_->name;
+    if (main_.is_none() && index == 0 && makes(node)) node.name = replaced_->name;
     std::ranges::replace(node.inputs, id, output);
     std::ranges::replace(node.outputs, id, output);
   }

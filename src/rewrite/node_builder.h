@@ -45,10 +45,14 @@ class NodeBuilder {
   // One number of the element type of `like`.
   ValueId number(double number, ValueId like);
 
-  // `id` is output `index` of the replaced node; nothing if that is
-  // omitted. The new node that makes `id` gets the name of the replaced one if `index` is 0, so
-  // pins of that name hold.
+  // `id` is output `index` of the replaced node; nothing if that is omitted.
   void give(size_t index, ValueId id);
+  // The new node that makes `id` gets the name of the replaced one, so pins of that name hold.
+  // Without a call, the node that makes output 0 gets it.
+  void keep_name(ValueId id) { main_ = id; }
+
+  // Whether ONNX's own op takes operands of this type.
+  bool has_type(const std::string& op, DataType element) const;
 
  private:
   void place(size_t index, ValueId id);
@@ -62,6 +66,7 @@ class NodeBuilder {
   const Node* replaced_ = nullptr;
   std::vector<Node> nodes_;
   std::vector<std::pair<size_t, ValueId>> given_;  // outputs by index
+  ValueId main_;                                   // of keep_name()
 };
 
 }  // namespace tessera

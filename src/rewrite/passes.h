@@ -8,21 +8,13 @@
 namespace tessera {
 
 // Replaces ops that are compositions of others (attention, fused products and activations, skips
-// with normalisations) by the nodes that they consist of, which more libraries know.
+// with normalisations, Einsum) by the nodes that they consist of, which more libraries know.
 //   Needs:  types inferred.
 //   Result: none of the ops of lower_functions.h, except in forms that their replacements do not
 //           state. float16 and bfloat16 are computed in float32 in between.
-//   Order:  first: the other passes see the nodes of which the op consists.
+//   Order:  first: the other passes see the nodes of which the op consists, and fold_constants
+//           transposes and reshapes constant operands of products.
 Graph lower_functions(Graph graph, const PassContext& context);
-
-// Replaces an Einsum of two inputs by a MatMul, with the Transpose and Reshape nodes that it needs:
-// libraries are fast at matrix products, and few know Einsum.
-//   Needs:  types inferred.
-//   Result: no Einsum of two inputs, except those with an index twice in one input, with a sum over
-//           an index of one input alone, with a length of 0, with an axis that is broadcast, or
-//           with more unknown lengths than a Reshape can name.
-//   Order:  before fold_constants, which transposes constant inputs.
-Graph lower_einsum(Graph graph, const PassContext& context);
 
 // Replaces nodes by constants if all their inputs are constant, or if their outputs are integers
 // that shape inference has found (Shape of a known shape, and arithmetic on it).
