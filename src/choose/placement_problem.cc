@@ -92,10 +92,20 @@ double assumed_conversion_seconds(int64_t bytes, const ChooseTuning& tuning) {
 
 namespace {
 
+// Groups that compute on integers, with DequantizeLinear before and QuantizeLinear after them, come
+// before kernels of all backends that need the real numbers.
+constexpr int kIntegersFirst = -1;
+
+bool is_of_integers(const Candidate& candidate, const Graph& graph) {
+  return candidate.nodes.size() > 1 && std::ranges::any_of(candidate.nodes, [&](NodeId id) {
+           return graph[id].op == "DequantizeLinear";
+         });
+}
+
 PlacementCandidate to_placement(const Candidate& candidate, const Graph& graph,
                                 const LayoutTable& layouts) {
   PlacementCandidate made;
-  made.preference = candidate.preference;
+  made.preference = is_of_integers(candidate, graph) ? kIntegersFirst : candidate.preference;
   made.is_one_pass = (candidate.flags & TESSERA_CANDIDATE_ONE_PASS) != 0;
   made.seconds = candidate.optimistic_seconds;
   for (const NodeId node : candidate.nodes) made.nodes.push_back(node.index);

@@ -150,6 +150,26 @@ TEST_F(FoldConstants, ImpossibleSizesAreLeftToTheNextInference) {
   EXPECT_THAT(changes_, ElementsAre("node 'int' (Cast) folded into constant 'i'"));
 }
 
+TEST_F(FoldConstants, DequantizedWeightsStayBesideDequantizedBytes) {
+  GraphBuilder graph = builder();
+  const auto bytes = [](std::vector<int64_t> dims) { return Tensor(DataType::Int8, dims); };
+  graph.input("a", Type::tensor(DataType::Int8, Shape{2, 3}))
+      .input("x", float_type(Shape{2, 3}))
+      .constant("scale", floats({}, {0.5F}))
+      .constant("w", bytes({3, 4}))
+      .constant("b", Tensor(DataType::Int32, {4}))
+      .node("left", "DequantizeLinear", {"a", "scale"})
+      .node("right", "DequantizeLinear", {"w", "scale"})
+      .node("bias", "DequantizeLinear", {"b", "scale"})
+      .node("other", "DequantizeLinear", {"w", "scale"})
+      .node("y", "Gemm", {"left", "right", "bias"})
+      .node("z", "MatMul", {"x", "other"})
+      .output("y")
+      .output("z");
+  const Graph result = run(fold_constants, graph);
+  EXPECT_THAT(node_names(result), ElementsAre("left", "right", "bias", "y", "z"));
+}
+
 TEST_F(FoldConstants, WhatTakesTooLongIsLeftToRun) {
   GraphBuilder graph = builder();
   std::vector<std::string> inputs;

@@ -54,7 +54,7 @@ void propose_views(plugin::ProposeContext& context);
 // ConvInteger and QLinearConv.
 void propose_integer_convolutions(plugin::ProposeContext& context);
 
-// MatMulInteger and its relatives, and DynamicQuantizeLinear.
+// MatMulInteger and its relatives.
 void propose_integer_matmuls(plugin::ProposeContext& context);
 
 // MatMulInteger and ConvInteger, fused with a following conversion to float32, scaling and sum.

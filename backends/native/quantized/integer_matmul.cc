@@ -1,5 +1,5 @@
 // Products of matrices of bytes: MatMulInteger and QLinearMatMul, and of com.microsoft QGemm,
-// MatMulIntegerToFloat and DynamicQuantizeMatMul; and DynamicQuantizeLinear, which comes before.
+// MatMulIntegerToFloat and DynamicQuantizeMatMul.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -11,7 +11,6 @@
 #include "base/families.h"
 #include "base/refusal.h"
 #include "matmul/matmul_problem.h"
-#include "quantized/dynamic_kernels.h"
 #include "quantized/integer_kernel.h"
 #include "quantized/integer_offer.h"
 
@@ -21,7 +20,6 @@ using plugin::Buffer;
 using plugin::Candidate;
 using plugin::Node;
 using plugin::ProposeContext;
-using plugin::RunContext;
 
 namespace {
 
@@ -102,54 +100,6 @@ void offer_product(ProposeContext& context, const Node& node, const ProductOp& o
   offer_integer_matmul(context, std::move(offer), integer_op_of(node));
 }
 
-// --- DynamicQuantizeLinear -----------------------------------------------------------------------
-
-void offer_dynamic_quantize(ProposeContext& context, const Node& node) {
-  const plugin::Type type = node.input(0).type();
-  if (type.data_type != TESSERA_FLOAT32) refuse("takes float32 only");
-  Candidate candidate = plugin::candidate_for(node);
-  candidate.algorithm = "vectors";
-  candidate.built_for.emplace();
-  std::vector<size_t> ports;  // by output
-  size_t port = 0;
-  for (size_t output = 0; output < 3; ++output) {
-    const bool is_present = node.output(output).is_present();
-    ports.push_back(is_present ? port : candidate.outputs.size());
-    port += is_present ? 1 : 0;
-  }
-  const int64_t threads = context.options().threads;
-  candidate.workspace_bytes = find_scale_workspace(threads);
-  candidate.workspace_for = [threads](std::span<const Buffer>, std::span<const Buffer>) {
-    return find_scale_workspace(threads);
-  };
-  const auto bytes = type.is_known() ? static_cast<double>(2 * type.dense_bytes()) : 0.0;
-  candidate.optimistic_seconds = context.optimistic_seconds(0, bytes);
-  candidate.build = [ports, threads](const plugin::BuildOptions&) {
-    class DynamicQuantizeKernel : public plugin::Kernel {
-     public:
-      DynamicQuantizeKernel(std::vector<size_t> outputs, int64_t count)
-          : ports_(std::move(outputs)), threads_(count) {}
-      int64_t workspace_bytes() const override { return find_scale_workspace(threads_); }
-      void run(RunContext& context, std::span<const Buffer> inputs,
-               std::span<const Buffer> outputs) override {
-        const auto* const from = inputs[0].as<const float>();
-        const int64_t count = inputs[0].elements();
-        const DynamicScale scale = find_scale(context, threads_, from, count, context.workspace());
-        const auto has = [&](size_t output) { return ports_[output] < outputs.size(); };
-        if (has(1)) *outputs[ports_[1]].as<float>() = scale.scale;
-        if (has(2)) *outputs[ports_[2]].as<uint8_t>() = scale.zero;
-        if (has(0)) quantize_bytes(context, scale, from, count, outputs[ports_[0]].as<uint8_t>());
-      }
-
-     private:
-      std::vector<size_t> ports_;
-      int64_t threads_;
-    };
-    return std::make_unique<DynamicQuantizeKernel>(ports, threads);
-  };
-  context.add(std::move(candidate));
-}
-
 }  // namespace
 
 void offer_integer_matmul(ProposeContext& context, IntegerOffer offer, const MatMulOp& op) {
@@ -188,8 +138,6 @@ void propose_integer_matmuls(ProposeContext& context) {
       context.refuse(node.id(), failure.what());
     }
   }
-  context.for_each({"DynamicQuantizeLinear"},
-                   [&](const Node& node) { offer_dynamic_quantize(context, node); });
 }
 
 }  // namespace tessera::native
