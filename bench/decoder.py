@@ -7,10 +7,11 @@ The model is that of bench/decoder_model.py (StepDecoder), with random weights. 
 the same words from the first position to the last, in turns of some steps, so that all attend to as
 many positions. ONNX Runtime computes in float32 ("onnxruntime") and, with accuracy_level 4, with
 activations of 8 bits ("onnxruntime:int8"); Tessera computes in float32. A ratio is the other's time
-for a step over Tessera's: above 1, Tessera is faster; medians over the steps. The rate is that of
-the weights with their scales, beside that of copying as many bytes (read once, written once; the
-bytes read count), on the same threads in the same process. Logits differ by at most the printed part
-of the largest one. Exit codes: 1, logits differ or a copy was made of a cache; 2, wrong arguments."""
+for a step over Tessera's: above 1, Tessera is faster; medians over the steps that both took. The
+processor time of a step is that of all threads of the process. The rate is that of the weights with
+their scales, beside that of copying as many bytes (read once, written once; the bytes read count), on
+the same threads in the same process. Logits differ by at most the printed part of the largest one.
+Exit codes: 1, logits differ; 2, wrong arguments."""
 
 import dataclasses
 import math
@@ -22,7 +23,7 @@ import time
 from decoder_model import StepDecoder, step_model
 from harness.arguments import Parser, whole_numbers
 from harness.report import Table, count_text, cpu_name
-from harness.runtimes import load_tessera
+from harness.runtimes import OWN, load_tessera
 from harness.turns import rest
 
 import numpy as np
@@ -61,9 +62,9 @@ class TesseraSteps:
         self.fed["ids"][:] = word
         self.fed["last"][:] = position
         self.fed["total"][:] = position + 1
-        begin = time.perf_counter()
+        begin, spent = time.perf_counter(), time.process_time()
         self.executor.run_bound()
-        return time.perf_counter() - begin
+        return time.perf_counter() - begin, time.process_time() - spent
 
 
 class OnnxRuntimeSteps:
@@ -119,47 +120,46 @@ def copy_rate(threads):
     return COPY_BYTES / min(times)
 
 
-def decode(decoder, runtimes, steps_of_turn):
-    """The times of all steps by name, the largest differences of logits, and rates of a copy."""
+def decode(decoder, runtimes, arguments):
+    """The times of all steps by name, each with its processor time, and the largest differences of
+    logits."""
     words = np.random.default_rng(1).integers(0, decoder.words, decoder.past)
     times = {name: [] for name in runtimes}
     differences = dict.fromkeys(runtimes, 0)
-    for first in range(0, decoder.past, steps_of_turn):
-        turn = range(first, min(first + steps_of_turn, decoder.past))
-        found = {}
-        names = list(runtimes)
-        if first // steps_of_turn % 2:
+    for first in range(0, decoder.past, arguments.turn):
+        turn = range(first, min(first + arguments.turn, decoder.past))
+        names = [name for name in runtimes if name == OWN or
+                 sum(step for step, _ in times[name]) < arguments.most_seconds]
+        if first // arguments.turn % 2:
             names.reverse()
+        found = {}
         for name in names:
             rest()
             for position in turn:
                 times[name].append(runtimes[name].step(words[position], position))
             found[name] = runtimes[name].logits.copy()
-        own = found["tessera"]
         for name, logits in found.items():
-            difference = np.abs(logits - own).max() / np.abs(logits).max()
+            difference = np.abs(logits - found[OWN]).max() / np.abs(logits).max()
             differences[name] = max(differences[name], float(difference))
     return times, differences
 
 
 def compare(decoder, threads, arguments, table):
     model = step_model(decoder).SerializeToString()
-    runtimes = {"tessera": TesseraSteps(decoder, model, threads, arguments.backends)}
-    runtimes["onnxruntime"] = OnnxRuntimeSteps(decoder, model, threads)
+    runtimes = {OWN: TesseraSteps(decoder, model, threads, arguments.backends),
+                "onnxruntime": OnnxRuntimeSteps(decoder, model, threads)}
     rough = step_model(dataclasses.replace(decoder, accuracy=4)).SerializeToString()
     runtimes["onnxruntime:int8"] = OnnxRuntimeSteps(decoder, rough, threads)
     del model, rough
-    times, differences = decode(decoder, runtimes, arguments.turn)
+    times, differences = decode(decoder, runtimes, arguments)
     copied = copy_rate(threads)
-    medians = {name: statistics.median(each) for name, each in times.items()}
-    failed = False
-    for name, median in medians.items():
-        rate = decoder.weight_bytes / median
-        table.print(decoder.bits, threads, name, 1 / median, 1e3 * median,
-                    1e3 * statistics.median(times[name][-len(times[name]) // 8:]), rate / 1e9,
-                    rate / copied, median / medians["tessera"], differences[name])
-        failed = failed or differences[name] > TOLERANCE.get(name, 0)
-    return failed
+    for name, steps in times.items():
+        seconds, processor = (statistics.median(each) for each in zip(*steps, strict=True))
+        own = statistics.median(step for step, _ in times[OWN][:len(steps)])
+        rate = decoder.weight_bytes / seconds
+        table.print(decoder.bits, threads, name, len(steps), 1 / seconds, 1e3 * seconds,
+                    1e3 * processor, rate / 1e9, rate / copied, seconds / own, differences[name])
+    return any(differences[name] > most for name, most in TOLERANCE.items())
 
 
 def main():
@@ -168,14 +168,15 @@ def main():
     parser.option("--turn", 16, "steps that a runtime takes before the next one")
     parser.option("--backends", [], "of Tessera (default: all)",
                   lambda text: [name for name in text.split(",") if name], "LIST")
+    parser.option("--most-seconds", 120.0, "for the steps of a runtime")
     parser.share("threads", "module_dir")
     for name, default in (("past", 512), ("layers", 12), ("key-heads", 12)):
         parser.option("--" + name, default, "of the decoder")
     arguments = parser.parse()
     print(f"{cpu_name()}; a decoder of GPT-2's size, {arguments.past} steps\n")
-    table = Table(("bits", "<6d"), ("threads", "<9d"), ("runtime", "<18"), ("tokens/s", "9.1f"),
-                  ("step ms", "9.2f"), ("last ms", "9.2f"), ("GB/s", "8.2f"), ("of copy", "9.2f"),
-                  ("ratio", "8.2f"), ("difference", "12.1e"))
+    table = Table(("bits", "<6d"), ("threads", "<9d"), ("runtime", "<18"), ("steps", "6d"),
+                  ("tokens/s", "9.1f"), ("step ms", "9.2f"), ("cpu ms", "9.2f"), ("GB/s", "8.2f"),
+                  ("of copy", "9.2f"), ("ratio", "8.2f"), ("difference", "12.1e"))
     table.print_titles()
     failed = False
     for bits in arguments.bits:

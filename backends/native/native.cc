@@ -46,6 +46,7 @@ constexpr Propose kFamilies[] = {
     propose_expands,
     propose_reshapes,
     propose_resizes,
+    propose_rotary_embeddings,
     propose_scatters,
     propose_slices,
     propose_softmaxes,

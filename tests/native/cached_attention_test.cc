@@ -130,6 +130,43 @@ RandomGraph group_query(Dice& dice, const ops::Registry& registry) {
   return made.ending_in("y", "present_key", "present_value");
 }
 
+RandomGraph rotary(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 23);
+  const int64_t batch = dice.whole(1, 3);
+  const int64_t heads = dice.whole(1, 4);
+  const int64_t count = dice.whole(1, 9);
+  const int64_t half = dice.whole(1, 40);
+  const int64_t size = 2 * half + (dice.one_in(3) ? 2 * dice.whole(1, 9) : 0);
+  const bool is_of_microsoft = dice.one_in(2);
+  const bool has_positions = is_of_microsoft || dice.one_in(2);
+  const int64_t rows = count + dice.whole(0, 3);
+  const Sizes angles = has_positions ? Sizes{rows, half} : Sizes{batch, count, half};
+  made.input("x", dice.one_in(2) ? dice.tensor({batch, heads, count, size})
+                                 : dice.tensor({batch, count, heads * size}));
+  made.operand(dice, "cosines", dice.tensor(angles));
+  made.operand(dice, "sines", dice.tensor(angles));
+  Tensor positions(DataType::Int64, {batch, count});
+  for (int64_t& each : positions.mutable_as<int64_t>()) each = dice.whole(-rows, rows - 1);
+  if (is_of_microsoft && dice.one_in(2)) {
+    positions = Tensor::from<int64_t>(DataType::Int64, {1}, {{dice.whole(0, rows - count)}});
+  }
+  if (has_positions) made.input("positions", positions);
+  Attributes attributes = attributes_of({{"interleaved", dice.whole(0, 1)}, {"num_heads", heads}});
+  if (size != 2 * half) attributes.set("rotary_embedding_dim", 2 * half);
+  if (is_of_microsoft) {
+    made.node("y", "com.microsoft.RotaryEmbedding", {"x", "positions", "cosines", "sines"},
+              attributes);
+  } else {
+    made.node("y", "RotaryEmbedding", {"x", "cosines", "sines", has_positions ? "positions" : ""},
+              attributes);
+  }
+  return made.ending_in("y");
+}
+
+TEST(NativeCachedAttention, RotaryEmbedding) {
+  EXPECT_GE(check_each_target(172, 500, rotary).answered, 500);
+}
+
 TEST(NativeCachedAttention, GroupQueryAttention) {
   EXPECT_GE(check_each_target(171, 1500, group_query).answered, 1500);
 }

@@ -15,6 +15,8 @@ void propose_depth_to_space(plugin::ProposeContext& context);
 void propose_attentions(plugin::ProposeContext& context);
 // GroupQueryAttention of ONNX Runtime's domain.
 void propose_group_query_attentions(plugin::ProposeContext& context);
+// RotaryEmbedding, also of ONNX Runtime's domain.
+void propose_rotary_embeddings(plugin::ProposeContext& context);
 // Normalization of channels: BatchNormalization with given statistics; InstanceNormalization,
 // GroupNormalization and LRN.
 void propose_channel_normalizations(plugin::ProposeContext& context);
