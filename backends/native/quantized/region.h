@@ -1,0 +1,95 @@
+// Quantised regions: a node with the DequantizeLinear nodes before it and the QuantizeLinear after
+// it, as most quantised models state what they mean. A kernel for a region reads and writes
+// integers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "base/activation.h"
+#include "tessera/backend.h"
+
+namespace tessera::native {
+
+// How integers stand for real numbers: (integer - zero point) * scale. Scales are finite and
+// positive.
+struct Quantization {
+  int32_t data_type = TESSERA_UNDEFINED;  // of the integers: 8 or 16 bits, or int32
+  std::vector<float> scales;              // one, or one for each index of `axis`
+  std::vector<int32_t> zero_points;       // as many as scales
+  int32_t axis = -1;                      // counted from the front; -1: one scale for all elements
+
+  bool is_per_tensor() const { return axis < 0; }
+  // Of is_per_tensor().
+  float scale() const { return scales.front(); }
+  int32_t zero_point() const { return zero_points.front(); }
+  bool has_zero_points() const;  // whether one of them is not 0
+};
+
+// The smallest and the largest integer of a type of 8 or 16 bits.
+struct IntegerLimits {
+  int32_t lowest = 0;
+  int32_t highest = 0;
+
+  bool operator==(const IntegerLimits&) const = default;
+};
+IntegerLimits integer_limits(int32_t data_type);
+
+// The integer for a real number, as QuantizeLinear computes it: the quotient in float32, rounded to
+// even, plus the zero point, within the limits. NaN becomes the smallest integer.
+int32_t quantized_number(float real, float scale, int32_t zero_point, IntegerLimits limits);
+
+// Of a DequantizeLinear or QuantizeLinear (of ONNX or com.microsoft) between float32 numbers and
+// integers. nullopt if scales or zero points are no constants, are those of blocks, or have other
+// types, or if a scale is not finite and positive.
+std::optional<Quantization> quantization_of(const plugin::Node& node);
+
+bool is_dequantize(const plugin::Node& node);
+bool is_quantize(const plugin::Node& node);
+
+// An input of the node of a region.
+struct QuantizedInput {
+  plugin::Value value;                        // what the node reads
+  plugin::Value integers = {nullptr, -1};     // what the DequantizeLinear reads, if there is one
+  int32_t dequantize = -1;                    // node; -1: none that the region can contain
+  Quantization quantization = {};             // if there is one
+
+  bool is_quantized() const { return dequantize >= 0; }
+};
+
+// What follows the node of a region.
+struct QuantizedOutput {
+  plugin::Value value;  // the result: of `quantize`, else of `activation`, else of the node
+  std::optional<plugin::Node> activation = {};  // a Relu, or a Clip with constant bounds
+  Activation function = {};                     // that of `activation`, or none
+  std::optional<plugin::Node> quantize = {};
+  Quantization quantization = {};  // of `quantize`
+
+  bool is_quantized() const { return quantize.has_value(); }
+};
+
+// A node with what surrounds it. Each part may be missing: a kernel that needs it must refuse.
+// A DequantizeLinear whose output something else reads is not part of a region, and neither is
+// anything after an output that something else reads.
+struct QuantizedRegion {
+  plugin::Node node;
+  std::vector<QuantizedInput> inputs;  // as the node has them; those that are left out, too
+  QuantizedOutput output;
+
+  // All nodes, ascending.
+  std::vector<int32_t> nodes() const;
+  // Whether the first `count` inputs, or all of them, are quantised with one scale of this type.
+  bool has_inputs_of(int32_t data_type, size_t count) const;
+  // The integers to which the activation limits the result: those of the type if there is none.
+  // Requires a quantised output with one scale. (QuantizeLinear is monotonic, so limits may be
+  // applied to its result.)
+  IntegerLimits limits() const;
+};
+
+// The region around a node with one output. Shapes need not be known.
+QuantizedRegion region_around(const plugin::Graph& graph, const plugin::Node& node);
+
+}  // namespace tessera::native
