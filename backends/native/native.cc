@@ -14,6 +14,13 @@ using Propose = void (*)(plugin::ProposeContext& context);
 // Among equal candidates, the one that is proposed first is chosen.
 constexpr Propose kFamilies[] = {
     propose_views,
+    propose_byte_poolings,
+    propose_byte_softmaxes,
+    propose_dynamic_quantizations,
+    propose_linear_wheres,
+    propose_quantized_pairs,
+    propose_quantized_concats,
+    propose_linear_functions,
     propose_arg_max,
     propose_attentions,
     propose_channel_normalizations,

@@ -67,6 +67,16 @@ void propose_reductions(plugin::ProposeContext& context);
 // Softmax and LogSoftmax, fused with a preceding scaling and mask.
 void propose_softmaxes(plugin::ProposeContext& context);
 
+// Ops on quantised bytes: as regions between DequantizeLinear and QuantizeLinear, and those of
+// com.microsoft. QuantizeLinear and DequantizeLinear themselves are elementwise ops.
+void propose_byte_poolings(plugin::ProposeContext& context);
+void propose_byte_softmaxes(plugin::ProposeContext& context);
+void propose_dynamic_quantizations(plugin::ProposeContext& context);
+void propose_linear_wheres(plugin::ProposeContext& context);
+void propose_linear_functions(plugin::ProposeContext& context);
+void propose_quantized_concats(plugin::ProposeContext& context);
+void propose_quantized_pairs(plugin::ProposeContext& context);
+
 // Kernels on sparse values, in the layouts csr and row_sparse.
 void propose_sparse_elementwise(plugin::ProposeContext& context);
 void propose_sparse_matmul(plugin::ProposeContext& context);

@@ -11,6 +11,7 @@ namespace tessera::native {
 struct Parameters {
   float alpha = 0;
   float beta = 0;
+  const uint8_t* table = nullptr;  // 256 results, of functions of single bytes
 };
 
 // to[i] = f(from[0][i], from[1][i], ...) for i in [0, count). If their elements have the same size,
@@ -25,8 +26,8 @@ using Loop = void (*)(const LoopCall& call);
 
 // The forms of one function. The bits of the index say which operands are scalars, one element for
 // all results. For binary functions, bit 0 is the left and bit 1 the right operand (never both);
-// for Select, bit 0 is the operand for true and bit 1 the one for false (perhaps both). The
-// condition is never a scalar.
+// of functions of three operands, bit 0 is the second one and bit 1 the third one (perhaps both).
+// Their first operand is never a scalar.
 struct LoopSet {
   Loop forms[4] = {};
   // The forms with streaming stores; the caller calls hwy::FlushStream(). Null if there is no such
@@ -58,6 +59,12 @@ LoopSet find_cast_loops(int32_t from, int32_t to);
 // Conversions to float32 that a conversion to a 16-bit float follows: the result of both is rounded
 // once. Empty for types whose numbers are all float32.
 LoopSet find_odd_loops(int32_t from);
+// From integers of 8 or 16 bits or int32 to float32; and from float32 to integers of 8 or 16 bits.
+// The operands are the elements, a scale of float32, and a zero point of the integers' type.
+LoopSet find_dequantize_loops(int32_t from);
+LoopSet find_quantize_loops(int32_t to);
+// A function of bytes by Parameters::table.
+LoopSet find_table_loops();
 // Copies of elements of this size.
 LoopSet find_copy_loops(int64_t element_bytes);
 

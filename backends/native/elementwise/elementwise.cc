@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/families.h"
+#include "elementwise/byte_function.h"
 #include "elementwise/lower_node.h"
 #include "elementwise/program.h"
 #include "elementwise/program_builder.h"
@@ -45,6 +46,7 @@ std::optional<GroupProgram> lower_group(const Graph& graph, const std::vector<in
   std::optional<Program> program = builder.finish(result);
   if (!program) return std::nullopt;
   const bool can_be_dense = builder.can_be_dense(*program);
+  if (std::optional<Program> table = table_program(*program)) program = std::move(table);
   return GroupProgram{*std::move(program), builder.ports(), can_be_dense, result};
 }
 
@@ -76,6 +78,7 @@ Candidate candidate_of(const ProposeContext& context, const std::vector<int32_t>
   Candidate candidate;
   candidate.nodes = nodes;
   candidate.algorithm = nodes.size() == 1 ? "elements" : "elements_in_one_pass";
+  if (group_program.program.table) candidate.algorithm = "byte_table";
   if (nodes.size() > 1) candidate.flags = TESSERA_CANDIDATE_ONE_PASS;
   const std::string layout =
       group_program.can_be_dense ? TESSERA_LAYOUT_ANY_DENSE : TESSERA_LAYOUT_DEFAULT;
@@ -122,6 +125,9 @@ int32_t absorbable(const Graph& graph, const std::vector<bool>& is_element, cons
   const int32_t producer = value.producer();
   if (producer < 0 || !is_element[static_cast<size_t>(producer)] || value.is_needed()) return -1;
   if (elementwise_result(graph.node(producer)).id() != value.id()) return -1;
+  // It ends what comes before it, which another kernel may compute with integers.
+  const Node node = graph.node(producer);
+  if (is_quantization(node) && node.op() == "QuantizeLinear") return -1;
   if (value.type().dims != dims) return -1;
   const auto is_inside = [&](int32_t reader) {
     return std::binary_search(group.begin(), group.end(), reader);

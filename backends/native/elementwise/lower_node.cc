@@ -305,6 +305,67 @@ void lower_prelu(const Node& node, ProgramBuilder& builder) {
              builder.apply("PRelu", find_binary_loops("PRelu", type), type, {x, right}));
 }
 
+// --- Quantisation --------------------------------------------------------------------------------
+
+// The dimensions of a scale or zero point of a node, aligned with its input.
+std::vector<int64_t> quantization_dims(const Node& node, const Value& value) {
+  const std::vector<int64_t> given = value.type().dims;
+  const size_t rank = node.input(0).type().dims.size();
+  std::vector<int64_t> dims(rank, 1);
+  const plugin::Attributes attributes = node.attributes();
+  const int64_t axis = attributes.get_int("axis", 1);
+  const int64_t block = attributes.get_int("block_size");
+  // A list of one scale is one scale.
+  if (given.size() < 2 && value.type().elements() == 1) return dims;
+  if (given.size() != 1 || block != 0) refuse("takes scales of blocks in no program of elements");
+  dims[plugin::normalized_axis(axis, rank)] = given[0];
+  return dims;
+}
+
+// The zero point, which is 0 if it is left out.
+Id zero_point(const Node& node, ProgramBuilder& builder, int32_t type) {
+  const Value value = node.input(2);
+  if (!value.is_present()) return builder.number(type, 0);
+  return builder.read(value, quantization_dims(node, value));
+}
+
+Id scale(const Node& node, ProgramBuilder& builder) {
+  const Id given = builder.read(node.input(1), quantization_dims(node, node.input(1)));
+  return converted(builder, given, TESSERA_FLOAT32);
+}
+
+void lower_dequantize(const Node& node, ProgramBuilder& builder) {
+  const Id x = builder.read(node.input(0));
+  const int32_t type = builder.type_of(x);
+  const int32_t result = node.output(0).type().data_type;
+  node.attributes().find("output_dtype");  // the type of the output says it
+  if (type == TESSERA_INT32 && result != TESSERA_FLOAT32) {
+    refuse("takes int32 with results of float32 only, because others would be rounded twice");
+  }
+  set_result(node, builder,
+             builder.apply("DequantizeLinear", find_dequantize_loops(type), TESSERA_FLOAT32,
+                           {x, scale(node, builder), zero_point(node, builder, type)}));
+}
+
+void lower_quantize(const Node& node, ProgramBuilder& builder) {
+  const int32_t type = node.output(0).type().data_type;
+  const plugin::Attributes attributes = node.attributes();
+  attributes.find("output_dtype");  // the type of the output says it
+  attributes.find("saturate");      // of 8-bit floats
+  // Quotients of com.microsoft are of float32 always, others of the type of the scale.
+  const int64_t precision = attributes.get_int("precision");
+  const int32_t scale_type = node.input(1).type().data_type;
+  constexpr int64_t kFloat32InOnnx = 1;
+  const bool has_narrow_scale = node.domain().empty() && is_half(scale_type);
+  if (precision == 0 ? has_narrow_scale : precision != kFloat32InOnnx) {
+    refuse("computes quotients of float32 only");
+  }
+  const Id x = converted(builder, builder.read(node.input(0)), TESSERA_FLOAT32);
+  set_result(node, builder,
+             builder.apply("QuantizeLinear", find_quantize_loops(type), type,
+                           {x, scale(node, builder), zero_point(node, builder, type)}));
+}
+
 // --- Variadic functions, Where and Clip ----------------------------------------------------------
 
 void lower_variadic(const Node& node, ProgramBuilder& builder) {
@@ -394,6 +455,7 @@ const std::map<std::string_view, Lower> kOthers = {
     {"Cast", lower_cast},
     {"CastLike", lower_cast},
     {"Clip", lower_clip},
+    {"DequantizeLinear", lower_dequantize},
     {"Div", lower_arithmetic},
     {"Dropout", lower_dropout},
     {"Equal", lower_comparison},
@@ -412,6 +474,7 @@ const std::map<std::string_view, Lower> kOthers = {
     {"Or", lower_comparison},
     {"PRelu", lower_prelu},
     {"Pow", lower_power},
+    {"QuantizeLinear", lower_quantize},
     {"Sub", lower_arithmetic},
     {"Sum", lower_variadic},
     {"Where", lower_where},
@@ -419,6 +482,7 @@ const std::map<std::string_view, Lower> kOthers = {
 };
 
 Lower find_lowering(const Node& node) {
+  if (is_quantization(node)) return kOthers.at(node.op());
   if (!node.domain().empty()) return nullptr;
   if (kFunctions.contains(node.op())) return lower_unary;
   const auto found = kOthers.find(node.op());
@@ -426,6 +490,11 @@ Lower find_lowering(const Node& node) {
 }
 
 }  // namespace
+
+bool is_quantization(const Node& node) {
+  if (!node.domain().empty() && node.domain() != "com.microsoft") return false;
+  return node.op() == "QuantizeLinear" || node.op() == "DequantizeLinear";
+}
 
 Value elementwise_result(const Node& node) {
   return find_lowering(node) != nullptr ? node.output(0) : Value(nullptr, -1);

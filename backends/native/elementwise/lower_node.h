@@ -10,6 +10,9 @@ namespace tessera::native {
 // is_present() is false.
 plugin::Value elementwise_result(const plugin::Node& node);
 
+// Whether it is a QuantizeLinear or DequantizeLinear, of ONNX or com.microsoft.
+bool is_quantization(const plugin::Node& node);
+
 // Appends the computation of `node` to a program whose result has the dimensions of the node's
 // result. Throws Failure with the reason if the node is not supported.
 void lower_node(const plugin::Node& node, ProgramBuilder& builder);

@@ -2,6 +2,7 @@
 // intermediate results stay in the first-level cache. A single function is a program of one step.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -44,11 +45,15 @@ struct ProgramStep {
   std::string location = {};  // of the node that the step belongs to, for failures
 };
 
+// The results of a function of single bytes.
+using ByteTable = std::array<uint8_t, 256>;
+
 // Only the last step writes the result.
 struct Program {
   std::vector<ProgramOperand> operands;
   std::vector<ProgramStep> steps;
   plugin::Type result;
+  std::shared_ptr<const ByteTable> table = {};  // to which a step may point
 };
 
 // `layout` is the layout of the result, and of the operands that are not row-major. The kernel

@@ -42,8 +42,6 @@ ProgramBuilder::Id ProgramBuilder::add_operand(ProgramOperand operand, int32_t t
 
 ProgramBuilder::Id ProgramBuilder::read(const Value& value,
                                         std::optional<std::vector<int64_t>> given) {
-  const auto found = given_.find(value.id());
-  if (found != given_.end()) return found->second;
   const Type type = value.type();
   ProgramOperand operand;
   operand.element_bytes = plugin::element_bytes(type.data_type);
@@ -53,6 +51,14 @@ ProgramBuilder::Id ProgramBuilder::read(const Value& value,
     throw Failure(TESSERA_UNSUPPORTED, "an operand has more dimensions than the result");
   }
   operand.dims.insert(operand.dims.begin(), rank - operand.dims.size(), 1);
+  const auto found = given_.find(value.id());
+  if (found != given_.end()) {
+    const int number = entries_[static_cast<size_t>(found->second)].operand;
+    // Another node may align the value with other axes.
+    const bool is_aligned =
+        number < 0 || operands_[static_cast<size_t>(number)].dims == operand.dims;
+    if (is_aligned) return found->second;
+  }
   operand.is_row_major = operand.dims != type.dims;
   const bool is_small = type.dense_bytes() <= TESSERA_SMALL_CONSTANT_BYTES;
   if (value.is_constant() && is_small && value.constant() != nullptr &&
@@ -88,7 +94,9 @@ ProgramBuilder::Id ProgramBuilder::number(int32_t type, double value) {
   const auto put = [&](auto number) {
     std::memcpy(operand.elements.data(), &number, sizeof(number));
   };
-  if (type == TESSERA_FLOAT32) {
+  if (value == 0) {
+    // Its bytes are those of zero in all types.
+  } else if (type == TESSERA_FLOAT32) {
     put(static_cast<float>(value));
   } else if (type == TESSERA_FLOAT64) {
     put(value);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -53,8 +55,8 @@ bool is_constant_of_known_type(const Value& value) {
 std::vector<float> constant_scales(const Value& value) {
   if (!is_constant_of_known_type(value) || value.type().data_type != TESSERA_FLOAT32) return {};
   const std::span<const float> elements = value.constant_as<float>();
-  const bool are_usable = std::ranges::all_of(
-      elements, [](float scale) { return std::isfinite(scale) && scale > 0; });
+  const bool are_usable =
+      std::ranges::all_of(elements, [](float scale) { return std::isfinite(scale) && scale > 0; });
   if (!are_usable) return {};
   return {elements.begin(), elements.end()};
 }
@@ -78,6 +80,26 @@ std::optional<Activation> limiting_function(const Node& node) {
   } catch (const plugin::Failure&) {
     return std::nullopt;  // a bound is no constant
   }
+}
+
+bool is_quantized_type(int32_t data_type) {
+  return is_byte_type(data_type) || data_type == TESSERA_INT16 || data_type == TESSERA_UINT16 ||
+         data_type == TESSERA_INT32;
+}
+
+// Scales and zero points, without their axis.
+std::optional<Quantization> read_constants(int32_t data_type, const Value& scale,
+                                           const Value& zero_point) {
+  if (!is_quantized_type(data_type)) return std::nullopt;
+  Quantization found = {.data_type = data_type, .scales = constant_scales(scale)};
+  const size_t count = found.scales.size();
+  if (!zero_point.is_present()) {
+    found.zero_points.assign(count, 0);
+  } else if (is_constant_of_known_type(zero_point)) {
+    found.zero_points = constant_zero_points(zero_point);
+  }
+  if (count == 0 || found.zero_points.size() != count) return std::nullopt;
+  return found;
 }
 
 QuantizedInput input_of(const Graph& graph, const Node& node, const Value& value) {
@@ -157,23 +179,10 @@ bool is_quantize(const Node& node) {
 
 std::optional<Quantization> quantization_of(const Node& node) {
   const bool gives_integers = is_quantize(node);
-  const Value& real = gives_integers ? node.input(0) : node.output(0);
+  const Value real = gives_integers ? node.input(0) : node.output(0);
   const Value integers = gives_integers ? node.output(0) : node.input(0);
-  if (real.type().data_type != TESSERA_FLOAT32) return std::nullopt;
-  Quantization found;
-  found.data_type = integers.type().data_type;
-  found.scales = constant_scales(node.input(1));
-  const size_t count = found.scales.size();
-  if (count == 0) return std::nullopt;
-  const Value zero_points = node.input(2);
-  if (zero_points.is_present()) {
-    if (!is_constant_of_known_type(zero_points)) return std::nullopt;
-    found.zero_points = constant_zero_points(zero_points);
-  } else {
-    found.zero_points.assign(count, 0);
-  }
-  if (found.zero_points.size() != count) return std::nullopt;
-  // Each attribute is read, for the host refuses candidates of nodes with others.
+  const int32_t data_type = integers.type().data_type;
+  // Each attribute is read, because the host refuses candidates of nodes with others.
   const plugin::Attributes attributes = node.attributes();
   const int64_t axis = attributes.get_int("axis", 1);
   const int64_t block = attributes.get_int("block_size");
@@ -182,26 +191,23 @@ std::optional<Quantization> quantization_of(const Node& node) {
   attributes.find("saturate");      // of 8-bit floats
   constexpr int64_t kFloat32InOnnx = 1;
   if (precision != 0 && precision != kFloat32InOnnx) return std::nullopt;
-  switch (found.data_type) {
-    case TESSERA_INT8:
-    case TESSERA_UINT8:
-    case TESSERA_INT16:
-    case TESSERA_UINT16:
-      break;
-    case TESSERA_INT32:
-      if (gives_integers) return std::nullopt;
-      break;
-    default:
-      return std::nullopt;
-  }
+  if (real.type().data_type != TESSERA_FLOAT32) return std::nullopt;
+  if (gives_integers && data_type == TESSERA_INT32) return std::nullopt;
+  std::optional<Quantization> found = read_constants(data_type, node.input(1), node.input(2));
   // A list of one scale is one scale.
   const int32_t rank = node.input(1).type().rank;
-  if (rank == 0 || (rank == 1 && count == 1)) return found;
+  if (!found || rank == 0 || (rank == 1 && found->scales.size() == 1)) return found;
   if (rank != 1 || block != 0 || integers.type().rank < 0) return std::nullopt;
   const int64_t counted = axis < 0 ? axis + integers.type().rank : axis;
   if (counted < 0 || counted >= integers.type().rank) return std::nullopt;
-  found.axis = static_cast<int32_t>(counted);
+  found->axis = static_cast<int32_t>(counted);
   return found;
+}
+
+std::optional<Quantization> quantization_of(int32_t data_type, const Value& scale,
+                                            const Value& zero_point) {
+  std::optional<Quantization> found = read_constants(data_type, scale, zero_point);
+  return found && found->scales.size() == 1 ? found : std::nullopt;
 }
 
 std::vector<int32_t> QuantizedRegion::nodes() const {
@@ -241,6 +247,22 @@ QuantizedRegion region_around(const Graph& graph, const Node& node) {
     region.inputs.push_back(input_of(graph, node, node.input(index)));
   }
   return region;
+}
+
+void for_each_of_microsoft(plugin::ProposeContext& context,
+                           std::initializer_list<std::string_view> ops,
+                           const std::function<void(const Node& node)>& offer) {
+  for (const Node& node : context.graph().nodes()) {
+    if (node.domain() != kMicrosoftDomain || std::ranges::find(ops, node.op()) == ops.end()) {
+      continue;
+    }
+    if (!context.is_wanted(node)) continue;
+    try {
+      offer(node);
+    } catch (const std::exception& exception) {
+      context.refuse(node.id(), exception.what());
+    }
+  }
 }
 
 }  // namespace tessera::native

@@ -5,12 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <functional>
+#include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/activation.h"
 #include "tessera/backend.h"
+#include "tessera/backend_ops.h"
 
 namespace tessera::native {
 
@@ -18,8 +21,8 @@ namespace tessera::native {
 // positive.
 struct Quantization {
   int32_t data_type = TESSERA_UNDEFINED;  // of the integers: 8 or 16 bits, or int32
-  std::vector<float> scales;              // one, or one for each index of `axis`
-  std::vector<int32_t> zero_points;       // as many as scales
+  std::vector<float> scales = {};         // one, or one for each index of `axis`
+  std::vector<int32_t> zero_points = {};  // as many as scales
   int32_t axis = -1;                      // counted from the front; -1: one scale for all elements
 
   bool is_per_tensor() const { return axis < 0; }
@@ -47,15 +50,19 @@ int32_t quantized_number(float real, float scale, int32_t zero_point, IntegerLim
 // types, or if a scale is not finite and positive.
 std::optional<Quantization> quantization_of(const plugin::Node& node);
 
+// Of integers of this type with one scale, as ops on quantised tensors have it. nullopt as above.
+std::optional<Quantization> quantization_of(int32_t data_type, const plugin::Value& scale,
+                                            const plugin::Value& zero_point);
+
 bool is_dequantize(const plugin::Node& node);
 bool is_quantize(const plugin::Node& node);
 
 // An input of the node of a region.
 struct QuantizedInput {
-  plugin::Value value;                        // what the node reads
-  plugin::Value integers = {nullptr, -1};     // what the DequantizeLinear reads, if there is one
-  int32_t dequantize = -1;                    // node; -1: none that the region can contain
-  Quantization quantization = {};             // if there is one
+  plugin::Value value;                     // what the node reads
+  plugin::Value integers = {nullptr, -1};  // what the DequantizeLinear reads, if there is one
+  int32_t dequantize = -1;                 // node; -1: none that the region can contain
+  Quantization quantization = {};          // if there is one
 
   bool is_quantized() const { return dequantize >= 0; }
 };
@@ -81,7 +88,7 @@ struct QuantizedRegion {
 
   // All nodes, ascending.
   std::vector<int32_t> nodes() const;
-  // Whether the first `count` inputs, or all of them, are quantised with one scale of this type.
+  // Whether the first `count` inputs are integers of this type with one scale each.
   bool has_inputs_of(int32_t data_type, size_t count) const;
   // The integers to which the activation limits the result: those of the type if there is none.
   // Requires a quantised output with one scale. (QuantizeLinear is monotonic, so limits may be
@@ -91,5 +98,20 @@ struct QuantizedRegion {
 
 // The region around a node with one output. Shapes need not be known.
 QuantizedRegion region_around(const plugin::Graph& graph, const plugin::Node& node);
+
+// The flags of a candidate for these nodes: a region is computed in one pass over memory.
+inline uint32_t flags_of_region(const std::vector<int32_t>& nodes) {
+  return nodes.size() > 1 ? uint32_t{TESSERA_CANDIDATE_ONE_PASS} : 0U;
+}
+
+inline bool is_byte_type(int32_t data_type) {
+  return data_type == TESSERA_INT8 || data_type == TESSERA_UINT8;
+}
+
+// Calls `offer` for each node of these ops of com.microsoft. If it throws, the node is refused for
+// that reason.
+void for_each_of_microsoft(plugin::ProposeContext& context,
+                           std::initializer_list<std::string_view> ops,
+                           const std::function<void(const plugin::Node& node)>& offer);
 
 }  // namespace tessera::native
