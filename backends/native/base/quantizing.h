@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "hwy/highway.h"
 
@@ -78,30 +79,59 @@ inline constexpr bool kPacksPairs = false;
 template <class T>
 inline constexpr int64_t kQuantizedVectors = kPacksPairs && sizeof(T) == 1 ? 2 : 1;
 
-// Stores the vectors lanes_of(0), lanes_of(1), ... of int32, which are in the range of T.
-template <class T, class Lanes>
-HWY_INLINE void store_quantized(T* to, const Lanes& lanes_of) {
+// Stores vectors of int32 as integers of T, limited to its range.
+template <class T>
+class QuantizedStore {
+ public:
+  using Integers = hn::Rebind<T, IntegerLanes>;
+
+  HWY_INLINE QuantizedStore() {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
-  if constexpr (sizeof(T) == 1) {
-    const hn::Repartition<int16_t, IntegerLanes> halves;
-    const hn::Rebind<T, decltype(halves)> bytes;
-    const hn::Repartition<uint32_t, decltype(bytes)> words;
-    const auto mixed = hn::DemoteTo(bytes, hn::ReorderDemote2To(halves, lanes_of(0), lanes_of(1)));
     // Words 2 * b and 2 * b + 1 hold the results of block b of the first and the second vector.
-    constexpr int32_t kWords = hn::MaxLanes(words);
+    const Words words;
+    constexpr int32_t kWords = hn::MaxLanes(Words());
     HWY_ALIGN int32_t order[kWords];
     for (int32_t word = 0; word < kWords; ++word) {
       order[word] = word % (kWords / 2) * 2 + word / (kWords / 2);
     }
-    const auto indices = hn::SetTableIndices(words, order);
-    const auto sorted = hn::TableLookupLanes(hn::BitCast(words, mixed), indices);
-    hn::StoreU(hn::BitCast(bytes, sorted), bytes, to);
-    return;
-  }
+    order_ = hn::LoadU(words, reinterpret_cast<const uint32_t*>(order));
 #endif
-  const hn::Rebind<T, IntegerLanes> d;
-  hn::StoreU(hn::DemoteTo(d, lanes_of(0)), d, to);
-}
+  }
+
+  // Stores kQuantizedVectors<T> vectors: lanes_of(0), lanes_of(1), ...
+  template <class Lanes>
+  HWY_INLINE void put(T* to, const Lanes& lanes_of) const {
+    put(to, lanes_of, [](auto, auto vector) HWY_ATTR { return vector; });
+  }
+
+  // Same, with limit(d, vector) instead of each vector of T.
+  template <class Lanes, class Limit>
+  HWY_INLINE void put(T* to, const Lanes& lanes_of, const Limit& limit) const {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+    if constexpr (sizeof(T) == 1) {
+      const Halves halves;
+      const Bytes bytes;
+      const Words words;
+      const auto mixed =
+          hn::DemoteTo(bytes, hn::ReorderDemote2To(halves, lanes_of(0), lanes_of(1)));
+      const auto sorted =
+          hn::TableLookupLanes(hn::BitCast(words, mixed), hn::IndicesFromVec(words, order_));
+      hn::StoreU(limit(bytes, hn::BitCast(bytes, sorted)), bytes, to);
+      return;
+    }
+#endif
+    const Integers d;
+    hn::StoreU(limit(d, hn::DemoteTo(d, lanes_of(0))), d, to);
+  }
+
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+ private:
+  using Halves = hn::Repartition<int16_t, IntegerLanes>;
+  using Bytes = hn::Rebind<std::conditional_t<sizeof(T) == 1, T, int8_t>, Halves>;
+  using Words = hn::Repartition<uint32_t, Bytes>;
+  hn::Vec<Words> order_;
+#endif
+};
 
 }  // namespace tessera::native::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -82,6 +82,8 @@ Candidate candidate_of(const ProposeContext& context, const std::vector<int32_t>
   if (nodes.size() > 1) candidate.flags = TESSERA_CANDIDATE_ONE_PASS;
   const std::string layout =
       group_program.can_be_dense ? TESSERA_LAYOUT_ANY_DENSE : TESSERA_LAYOUT_DEFAULT;
+  const bool is_quantized =
+      is_quantization(graph.node(nodes.front())) || is_quantization(graph.node(nodes.back()));
   double bytes = static_cast<double>(group_program.program.result.dense_bytes());
   for (size_t index = 0; index < group_program.ports.size(); ++index) {
     const int32_t value = group_program.ports[index];
@@ -92,6 +94,11 @@ Candidate candidate_of(const ProposeContext& context, const std::vector<int32_t>
                                       group_program.program.operands.end(), reads_dense);
     candidate.inputs.push_back(
         {.value = value, .layout = is_dense ? layout : TESSERA_LAYOUT_DEFAULT});
+    // Quantised networks take arrays of callers, which would be copied if they had to be aligned.
+    if (is_quantized) {
+      candidate.inputs.back().alignment_bytes =
+          plugin::element_bytes(graph.value(value).type().data_type);
+    }
     bytes += static_cast<double>(graph.value(value).type().dense_bytes());
   }
   OutputPort output = {.value = group_program.result.id(), .layout = layout};

@@ -159,13 +159,14 @@ void quantize(const LoopCall& call) {
   T* const to = static_cast<T*>(call.to);
   const auto lanes = static_cast<int64_t>(hn::Lanes(FloatLanes()));
   const int64_t step = kQuantizedVectors<T> * lanes;
+  const QuantizedStore<T> store;
   int64_t index = 0;
   for (; index + step <= call.count; index += step) {
     for (int64_t part = 0; part < step; part += kLineBytes / 4) {
       prefetch_read(source.from + index + part);
     }
-    store_quantized(to + index, [&](int64_t vector)
-                                    HWY_ATTR { return source.vector_at(index + vector * lanes); });
+    store.put(to + index,
+              [&](int64_t vector) HWY_ATTR { return source.vector_at(index + vector * lanes); });
   }
   for (; index < call.count; ++index) to[index] = source.at(index);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "tessera/backend.h"
 
@@ -82,10 +83,23 @@ struct ByteOperand {
   int32_t zero;
 };
 
+// The largest number of scales that a result can be.
+template <PairOp kOp>
+float largest_steps(const PairScales& scales) {
+  constexpr float kBytes = 255;
+  if constexpr (kOp == PairOp::Add) return kBytes * (scales.left_scale + scales.right_scale);
+  if constexpr (kOp == PairOp::Mul) return kBytes * kBytes * scales.scale;
+  if constexpr (kOp == PairOp::ExactAdd) {
+    return kBytes * (scales.left_scale + scales.right_scale) / scales.scale;
+  }
+  return kBytes * kBytes * scales.left_scale * scales.right_scale / scales.scale;
+}
+
 // The tail is the last whole vector of the row again, unless the result is made in place of an
 // operand: those elements would be read after they were written. Then, and in short rows, elements
-// are computed one by one; both round at the same places.
-template <PairOp kOp, class T, bool kHasOneLeft, bool kHasOneRight>
+// are computed one by one; both round at the same places. `kIsSmall`: results are int32 before they
+// are limited.
+template <PairOp kOp, class T, bool kHasOneLeft, bool kHasOneRight, bool kIsSmall>
 void combine(const BytePair& pair, const PairScales& scales) {
   const ByteOperand<T, kHasOneLeft> left(pair.left, scales.left_zero);
   const ByteOperand<T, kHasOneRight> right(pair.right, scales.right_zero);
@@ -95,16 +109,22 @@ void combine(const BytePair& pair, const PairScales& scales) {
   const PairLanes<kOp> lanes(scales);
   const auto lowest_steps = static_cast<float>(scales.lowest - scales.zero);
   const auto highest_steps = static_cast<float>(scales.highest - scales.zero);
-  const auto lowest = hn::Set(d, lowest_steps);
-  const auto highest = hn::Set(d, highest_steps);
   const auto zero = hn::Set(integers, scales.zero);
   const auto width = static_cast<int64_t>(hn::Lanes(d));
   const int64_t step = kQuantizedVectors<T> * width;
+  const QuantizedStore<T> store;
+  const auto lowest = static_cast<T>(scales.lowest);
+  const auto highest = static_cast<T>(scales.highest);
   const auto vectors = [&](int64_t index) HWY_ATTR {
-    store_quantized(to + index, [&](int64_t vector) HWY_ATTR {
+    const auto rounded = [&](int64_t vector) HWY_ATTR {
       const int64_t part = index + vector * width;
       const auto steps = lanes.of(left.lanes_at(part), right.lanes_at(part));
-      return hn::Add(rounded_lanes(steps, lowest, highest), zero);
+      if constexpr (kIsSmall) return hn::Add(hn::NearestInt(steps), zero);
+      return hn::Add(rounded_lanes(steps, hn::Set(d, lowest_steps), hn::Set(d, highest_steps)),
+                     zero);
+    };
+    store.put(to + index, rounded, [&](auto bytes, auto vector) HWY_ATTR {
+      return hn::Min(hn::Max(vector, hn::Set(bytes, lowest)), hn::Set(bytes, highest));
     });
   };
   int64_t index = 0;
@@ -120,11 +140,21 @@ void combine(const BytePair& pair, const PairScales& scales) {
   }
 }
 
+template <PairOp kOp, class T, bool kHasOneLeft, bool kHasOneRight>
+void combine_any_size(const BytePair& pair, const PairScales& scales) {
+  constexpr float kSmall = 0x1p30F;
+  if (largest_steps<kOp>(scales) < kSmall) {
+    combine<kOp, T, kHasOneLeft, kHasOneRight, true>(pair, scales);
+  } else {
+    combine<kOp, T, kHasOneLeft, kHasOneRight, false>(pair, scales);
+  }
+}
+
 template <PairOp kOp, class T>
 void combine_any(const BytePair& pair, const PairScales& scales) {
-  if (pair.has_one_left) return combine<kOp, T, true, false>(pair, scales);
-  if (pair.has_one_right) return combine<kOp, T, false, true>(pair, scales);
-  combine<kOp, T, false, false>(pair, scales);
+  if (pair.has_one_left) return combine_any_size<kOp, T, true, false>(pair, scales);
+  if (pair.has_one_right) return combine_any_size<kOp, T, false, true>(pair, scales);
+  combine_any_size<kOp, T, false, false>(pair, scales);
 }
 
 template <class T>
@@ -147,48 +177,94 @@ void map_row(const uint8_t* table, const uint8_t* from, uint8_t* to, int64_t cou
 
 // --- Windows -------------------------------------------------------------------------------------
 
-// Calls step(index, element) for each output of a tap. The usual strides have loops of their own,
-// which the compiler vectorizes.
-template <class T, class Step>
-HWY_INLINE void for_tap(const ByteTap& tap, const Step& step) {
+// Elements that are gathered at once.
+constexpr int64_t kGathered = 256;
+
+// to[i] = from[i * stride] for [0, count). Reads nothing behind the last of them.
+template <class T>
+HWY_INLINE void gather_stride(const T* from, int64_t stride, T* to, int64_t count) {
+  int64_t index = 0;
+#if HWY_TARGET != HWY_SCALAR
+  if (stride == 2) {
+    const hn::ScalableTag<T> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; index + lanes < count; index += lanes) {
+      hn::Vec<decltype(d)> even;
+      hn::Vec<decltype(d)> odd;
+      hn::LoadInterleaved2(d, from + 2 * index, even, odd);
+      hn::StoreU(even, d, to + index);
+    }
+  }
+#endif
+  for (; index < count; ++index) to[index] = from[index * stride];
+}
+
+// Calls part(index, elements, count) for neighbouring elements of a tap, which are contiguous.
+template <class T, class Part>
+HWY_INLINE void for_parts(const ByteTap& tap, const Part& part) {
   const T* const from = static_cast<const T*>(tap.from);
-  if (tap.stride == 1) {
-    TESSERA_INDEPENDENT_STEPS
-    for (int64_t index = 0; index < tap.count; ++index) step(index, from[index]);
-  } else if (tap.stride == 2) {
-    TESSERA_INDEPENDENT_STEPS
-    for (int64_t index = 0; index < tap.count; ++index) step(index, from[2 * index]);
-  } else {
-    for (int64_t index = 0; index < tap.count; ++index) step(index, from[tap.stride * index]);
+  if (tap.stride == 1) return part(int64_t{0}, from, tap.count);
+  T gathered[kGathered];
+  for (int64_t index = 0; index < tap.count; index += kGathered) {
+    const int64_t count = std::min(tap.count - index, kGathered);
+    gather_stride(from + index * tap.stride, tap.stride, gathered, count);
+    part(index, gathered, count);
   }
 }
 
 template <class T>
 void max_tap(const ByteTap& tap, void* maxima) {
-  T* const to = static_cast<T*>(maxima);
-  for_tap<T>(tap, [to](int64_t index, T element)
-                      HWY_ATTR { to[index] = to[index] > element ? to[index] : element; });
+  for_parts<T>(tap, [&](int64_t first, const T* from, int64_t count) HWY_ATTR {
+    T* const to = static_cast<T*>(maxima) + first;
+    const hn::ScalableTag<T> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    int64_t index = 0;
+    for (; index + lanes <= count; index += lanes) {
+      const auto larger = hn::Max(hn::LoadU(d, from + index), hn::LoadU(d, to + index));
+      hn::StoreU(larger, d, to + index);
+    }
+    for (; index < count; ++index) to[index] = std::max(to[index], from[index]);
+  });
 }
 
 template <class T>
 void sum_tap(const ByteTap& tap, int32_t* sums) {
-  const int32_t zero = tap.zero;
-  for_tap<T>(tap, [=](int64_t index, T element) HWY_ATTR { sums[index] += element - zero; });
+  for_parts<T>(tap, [&](int64_t first, const T* from, int64_t count) HWY_ATTR {
+    int32_t* const to = sums + first;
+    const IntegerLanes d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto zero = hn::Set(d, tap.zero);
+    int64_t index = 0;
+    for (; index + lanes <= count; index += lanes) {
+      const auto term = hn::Sub(promoted(d, from + index), zero);
+      hn::StoreU(hn::Add(hn::LoadU(d, to + index), term), d, to + index);
+    }
+    for (; index < count; ++index) to[index] += from[index] - tap.zero;
+  });
 }
 
 template <class T>
 int64_t sum_bytes(const ByteTap& tap) {
-  // So many bytes have a sum of 32 bits.
-  constexpr int64_t kPart = int64_t{1} << 20;
-  const T* const from = static_cast<const T*>(tap.from);
-  int64_t total = 0;
-  for (int64_t begin = 0; begin < tap.count; begin += kPart) {
-    const int64_t end = std::min(begin + kPart, tap.count);
-    int32_t sum = 0;
-    for (int64_t index = begin; index < end; ++index) sum += from[index];
-    total += sum;
+  const auto* const from = static_cast<const uint8_t*>(tap.from);
+  int64_t total = -tap.count * tap.zero;
+  int64_t index = 0;
+#if HWY_TARGET != HWY_SCALAR
+  // Unsigned bytes are added in groups of eight; signed ones are 128 larger then.
+  constexpr bool kIsSigned = std::is_same_v<T, int8_t>;
+  const hn::ScalableTag<uint8_t> bytes;
+  const hn::Repartition<uint64_t, decltype(bytes)> words;
+  const auto flipped = hn::Set(bytes, kIsSigned ? uint8_t{128} : uint8_t{0});
+  const auto lanes = static_cast<int64_t>(hn::Lanes(bytes));
+  auto sums = hn::Zero(words);
+  for (; index + lanes <= tap.count; index += lanes) {
+    const auto unsigned_bytes = hn::Xor(hn::LoadU(bytes, from + index), flipped);
+    sums = hn::Add(sums, hn::SumsOf8(unsigned_bytes));
   }
-  return total - tap.count * tap.zero;
+  total += static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(words, sums)));
+  if constexpr (kIsSigned) total -= 128 * index;
+#endif
+  for (; index < tap.count; ++index) total += static_cast<T>(from[index]);
+  return total;
 }
 
 template <class T>
@@ -204,9 +280,10 @@ void rescale(const int32_t* from, const Rescaling& rescaling, void* result, int6
   const auto zero = hn::Set(integers, rescaling.zero);
   const auto width = static_cast<int64_t>(hn::Lanes(d));
   const int64_t step = kQuantizedVectors<T> * width;
+  const QuantizedStore<T> store;
   int64_t index = 0;
   for (; index + step <= count; index += step) {
-    store_quantized(to + index, [&](int64_t vector) HWY_ATTR {
+    store.put(to + index, [&](int64_t vector) HWY_ATTR {
       const auto number = hn::LoadU(integers, from + index + vector * width);
       const auto steps = hn::Mul(hn::ConvertTo(d, number), factor);
       return hn::Add(rounded_lanes(steps, lowest, highest), zero);
@@ -253,12 +330,27 @@ NumberRange range_of_numbers(const float* from, int64_t count) {
 // --- Softmax -------------------------------------------------------------------------------------
 
 template <class T>
+HWY_INLINE void max_of_row(const T* from, int64_t count, T& top) {
+  constexpr int64_t kLanes = 64;
+  T tops[kLanes];
+  int64_t index = 0;
+  if (count >= kLanes) {
+    std::copy_n(from, kLanes, tops);
+    for (index = kLanes; index + kLanes <= count; index += kLanes) {
+      max_tap<T>({from + index, 1, kLanes, 0}, tops);
+    }
+    top = *std::max_element(tops, tops + kLanes);
+  }
+  for (; index < count; ++index) top = std::max(top, from[index]);
+}
+
+template <class T>
 void softmax_row(const void* elements, const float* powers, const Rescaling& rescaling,
                  void* result, int64_t count) {
   const T* const from = static_cast<const T*>(elements);
   T* const to = static_cast<T*>(result);
   T top = from[0];
-  for (int64_t index = 0; index < count; ++index) top = top > from[index] ? top : from[index];
+  max_of_row(from, count, top);
   double sum = 0;
   for (int64_t index = 0; index < count; ++index) sum += powers[top - from[index]];
   const auto factor = static_cast<float>(rescaling.factor / sum);
@@ -280,8 +372,9 @@ void softmax_row(const void* elements, const float* powers, const Rescaling& res
   }
   const auto width = static_cast<int64_t>(hn::Lanes(d));
   const auto zero = hn::Set(integers, rescaling.zero);
+  const QuantizedStore<T> store;
   for (int64_t distance = 0; distance < kDistances; distance += kQuantizedVectors<T> * width) {
-    store_quantized(bytes + distance, [&](int64_t vector) HWY_ATTR {
+    store.put(bytes + distance, [&](int64_t vector) HWY_ATTR {
       const auto power = hn::LoadU(d, powers + distance + vector * width);
       const auto steps = hn::Mul(power, hn::Set(d, factor));
       const auto rounded =

@@ -335,6 +335,7 @@ void offer_pool(ProposeContext& context, const BytePoolTask& task) {
     candidate.build = [rule, window](const plugin::BuildOptions&) {
       return std::make_unique<BytePoolKernel>(rule, window);
     };
+    accept_unaligned(candidate);
     context.add(std::move(candidate));
   };
   offer_in(TESSERA_LAYOUT_DEFAULT);

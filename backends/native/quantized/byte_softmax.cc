@@ -99,6 +99,7 @@ void offer_softmax(ProposeContext& context, const ByteSoftmaxTask& task) {
   candidate.build = [plan = plan_of_softmax(task)](const plugin::BuildOptions&) {
     return std::make_unique<ByteSoftmaxKernel>(plan);
   };
+  accept_unaligned(candidate);
   context.add(std::move(candidate));
 }
 

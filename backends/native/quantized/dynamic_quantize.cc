@@ -94,7 +94,7 @@ void offer_dynamic(ProposeContext& context, const Node& node) {
   Candidate candidate;
   candidate.nodes = {node.id()};
   candidate.algorithm = "two_passes";
-  candidate.inputs.push_back({.value = input.id()});
+  candidate.inputs.push_back({.value = input.id(), .alignment_bytes = sizeof(float)});
   std::vector<size_t> present;
   for (size_t index = 0; index < node.output_count(); ++index) {
     if (!node.output(index).is_present()) continue;

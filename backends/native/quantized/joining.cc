@@ -115,6 +115,7 @@ void offer_join(ProposeContext& context, const JoinTask& task) {
   candidate.build = [plan = std::move(plan)](const plugin::BuildOptions&) {
     return std::make_unique<JoinKernel>(plan);
   };
+  accept_unaligned(candidate);
   context.add(std::move(candidate));
 }
 

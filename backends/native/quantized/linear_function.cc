@@ -54,6 +54,7 @@ void offer_function(ProposeContext& context, const Node& node) {
     const bool is_dense = !options.dense_layout.empty();
     return make_program_kernel(program, is_dense ? options.dense_layout : TESSERA_LAYOUT_DEFAULT);
   };
+  accept_unaligned(candidate);
   context.add(std::move(candidate));
 }
 

@@ -109,6 +109,7 @@ void offer_where(ProposeContext& context, const Node& node) {
   candidate.build = [choice = std::move(choice)](const plugin::BuildOptions&) {
     return std::make_unique<ByteChoiceKernel>(choice);
   };
+  accept_unaligned(candidate);
   context.add(std::move(candidate));
 }
 

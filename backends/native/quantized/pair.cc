@@ -179,6 +179,7 @@ void offer_pair(ProposeContext& context, const PairTask& task) {
     return std::make_unique<PairKernel>(plan,
                                         is_dense ? options.dense_layout : TESSERA_LAYOUT_DEFAULT);
   };
+  accept_unaligned(candidate);
   context.add(std::move(candidate));
 }
 

@@ -104,6 +104,11 @@ inline uint32_t flags_of_region(const std::vector<int32_t>& nodes) {
   return nodes.size() > 1 ? uint32_t{TESSERA_CANDIDATE_ONE_PASS} : 0U;
 }
 
+// For kernels that read bytes at any address: callers need not copy arrays that are not aligned.
+inline void accept_unaligned(plugin::Candidate& candidate) {
+  for (plugin::InputPort& port : candidate.inputs) port.alignment_bytes = 1;
+}
+
 inline bool is_byte_type(int32_t data_type) {
   return data_type == TESSERA_INT8 || data_type == TESSERA_UINT8;
 }
