@@ -54,6 +54,7 @@ constexpr Propose kFamilies[] = {
     propose_sparse_matmul,
     propose_sparse_reduce,
     propose_sparse_rows,
+    propose_top_k,
     propose_transposed_convolutions,
     propose_transposes,
     propose_trilus,

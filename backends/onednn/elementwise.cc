@@ -67,6 +67,9 @@ void offer_function(Context& context, const Chains& chains, const Node& node) {
     if (!answer.reason.empty()) context.refuse(node.id(), answer.reason);
     return;
   }
+  if (node.op() == "Tanh") {
+    return context.refuse(node.id(), "oneDNN's Tanh takes ten times as long as other functions");
+  }
   const std::string reason = explain_inexact_tail(answer.node->functions.front());
   if (!reason.empty()) return context.refuse(node.id(), reason);
   const Value input = node.input(answer.node->input);

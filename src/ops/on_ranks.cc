@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "ops/evaluate.h"
@@ -10,25 +11,27 @@
 namespace tessera::ops {
 namespace {
 
-// All different strings, in order.
+// All different strings, in order. Found by hashing, because most strings of large tensors are
+// repeated.
 class Ranks {
  public:
-  explicit Ranks(std::span<const Tensor> tensors) : sorted_{""} {
+  explicit Ranks(std::span<const Tensor> tensors) : ranks_{{"", 0}} {
     for (const Tensor& tensor : tensors) {
       if (tensor.type() != DataType::String) continue;
-      for (const std::string& text : tensor.as<std::string>()) sorted_.push_back(text);
+      for (const std::string& text : tensor.as<std::string>()) ranks_.try_emplace(text, 0);
     }
+    sorted_.reserve(ranks_.size());
+    for (const auto& [text, rank] : ranks_) sorted_.push_back(text);
     std::ranges::sort(sorted_);
-    const auto repeated = std::ranges::unique(sorted_);
-    sorted_.erase(repeated.begin(), repeated.end());
+    for (size_t rank = 0; rank < sorted_.size(); ++rank) {
+      ranks_.at(sorted_[rank]) = static_cast<int64_t>(rank);
+    }
   }
 
   Tensor ranks_of(const Tensor& strings) const {
     Tensor ranks(DataType::Int64, strings.dims());
     std::ranges::transform(strings.as<std::string>(), ranks.mutable_as<int64_t>().begin(),
-                           [&](std::string_view text) {
-                             return std::ranges::lower_bound(sorted_, text) - sorted_.begin();
-                           });
+                           [&](std::string_view text) { return ranks_.at(text); });
     return ranks;
   }
 
@@ -41,6 +44,7 @@ class Ranks {
   }
 
  private:
+  std::unordered_map<std::string_view, int64_t> ranks_;
   std::vector<std::string_view> sorted_;
 };
 

@@ -94,7 +94,8 @@ class EinsumLowering {
       result = *std::move(product);
     }
     result = summed(std::move(result), output_);
-    builder_.give(0, transposed(result, output_));
+    give_as(builder_, 0, transposed(result, output_),
+            builder_.element_of(builder_.replaced().inputs[0]));
     return true;
   }
 
@@ -114,8 +115,8 @@ class EinsumLowering {
     const std::string& text = builder_.replaced().attributes.get_string("equation");
     if (!ops::read_einsum(text, ranks, equation).empty()) return false;
     for (size_t index = 0; index < inputs.size(); ++index) {
-      operands_.push_back(
-          {inputs[index], {equation.operands[index].begin(), equation.operands[index].end()}});
+      operands_.push_back({widened(builder_, inputs[index]),
+                           {equation.operands[index].begin(), equation.operands[index].end()}});
       if (!is_distinct(operands_.back().indices) || !read_lengths(operands_.back())) return false;
     }
     output_.assign(equation.output.begin(), equation.output.end());

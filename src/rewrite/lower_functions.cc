@@ -13,7 +13,8 @@ namespace {
 
 const FunctionLowering* lowering_of(const Node& node) {
   for (const auto& family :
-       {einsum_lowerings(), fused_lowerings(), normalization_lowerings(), attention_lowerings()}) {
+       {einsum_lowerings(), fused_lowerings(), normalization_lowerings(), attention_lowerings(),
+        plain_lowerings()}) {
     for (const FunctionLowering& each : family) {
       if (each.op == node.op && each.domain == node.domain) return &each;
     }

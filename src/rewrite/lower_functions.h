@@ -20,6 +20,7 @@ std::span<const FunctionLowering> einsum_lowerings();         // lower_einsum.cc
 std::span<const FunctionLowering> fused_lowerings();          // lower_fused.cc
 std::span<const FunctionLowering> normalization_lowerings();  // lower_normalizations.cc
 std::span<const FunctionLowering> attention_lowerings();      // lower_attention.cc
+std::span<const FunctionLowering> plain_lowerings();          // lower_plain.cc
 
 // Attributes from pairs of a name and a value.
 Attributes attribute_list(std::initializer_list<std::pair<std::string, Attribute>> pairs);

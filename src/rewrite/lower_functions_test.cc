@@ -189,6 +189,55 @@ TEST_F(LowerFunctions, Gelus) {
   expect_same({kMicrosoft, "BiasAdd", {x, noise({8}, 2), noise({2, 3, 8}, 3)}});
 }
 
+TEST_F(LowerFunctions, Norms) {
+  Tensor x = noise({2, 3, 4, 5}, 1);
+  for (float& zero : x.mutable_as<float>().first(10)) zero = 0;
+  for (const int64_t axis : {-1, 1, 3}) {
+    for (const int64_t p : {1, 2}) {
+      const Attributes attributes = attributes_of({{"axis", axis}, {"p", p}});
+      expect_same({"", "LpNormalization", {x}, 1, attributes});
+      expect_same({"", "LpNormalization", {halves(x)}, 1, attributes}, 2e-3);
+    }
+    expect_same({"", "Hardmax", {x}, 1, attributes_of({{"axis", axis}})});
+  }
+  expect_same({"", "Hardmax", {halves(x)}});
+  for (const int64_t p : {1, 2}) {
+    expect_same({"", "GlobalLpPool", {x}, 1, attributes_of({{"p", p}})});
+  }
+  expect_kept({"", "GlobalLpPool", {x}, 1, attributes_of({{"p", int64_t{3}}})});
+  expect_same({"", "MeanVarianceNormalization", {x}, 1, attributes_of({{"axes", {0, 2, 3}}})});
+  expect_same({"", "MeanVarianceNormalization", {x}, 1, attributes_of({{"axes", {-1}}})});
+}
+
+TEST_F(LowerFunctions, SixteenBitsInFloat32) {
+  const std::vector<Use> uses = {
+      {"", "MatMul", {halves(noise({2, 3, 4}, 1)), halves(noise({4, 5}, 2))}},
+      {"", "Softmax", {halves(noise({2, 3, 8}, 3))}},
+      {"",
+       "MaxPool",
+       {halves(noise({1, 2, 5, 5}, 4))},
+       1,
+       attributes_of({{"kernel_shape", {3, 3}}})},
+      {"", "Conv", {halves(noise({1, 2, 5, 5}, 4)), halves(noise({3, 2, 3, 3}, 5))}},
+  };
+  for (const Use& use : uses) {
+    SCOPED_TRACE(use.op);
+    const std::vector<Tensor> expected = run_graph(graph_of(use), use);
+    const Graph lowered = run(lower_functions, graph_of(use));
+    EXPECT_EQ(lowered.nodes.size(), use.inputs.size() + 2);
+    EXPECT_THAT(ops_of(lowered), Contains("Cast@"));
+    const std::vector<Tensor> found = run_graph(lowered, use);
+    ASSERT_EQ(found[0].type(), DataType::Float16);
+    EXPECT_THAT(doubles(found[0]), Pointwise(testing::DoubleNear(4e-3), doubles(expected[0])));
+  }
+  const Use wide = {"", "MatMul", {noise({3, 4}, 1), noise({4, 5}, 2)}};
+  expect_kept(wide);
+}
+
+TEST_F(LowerFunctions, OpsUnderAnotherName) {
+  expect_same({kMicrosoft, "Trilu", {noise({2, 4, 5}, 1)}, 1, attributes_of({{"upper", 0}})}, 0);
+}
+
 TEST_F(LowerFunctions, Normalisations) {
   const Tensor x = noise({2, 3, 8}, 1);
   const Tensor skip = noise({2, 3, 8}, 2);

@@ -1,9 +1,12 @@
 // Normalisations with what precedes them, and those by the root of the mean square.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "ops/convert_elements.h"
 #include "ops/domains.h"
 #include "rewrite/lower_functions.h"
 
@@ -121,7 +124,79 @@ bool write_embed_layer_normalization(NodeBuilder& builder) {
   return true;
 }
 
+// `x` divided by its norm; 0 where the norm is 0.
+bool write_lp_normalization(NodeBuilder& builder) {
+  const DataType element = builder.element_of(builder.input(0));
+  const int64_t rank = builder.rank_of(builder.input(0));
+  const int64_t axis = builder.replaced().attributes.get_int("axis");
+  if (rank < 1 || axis < -rank || axis >= rank) return false;
+  const ValueId x = widened(builder, builder.input(0));
+  const char* reduction = builder.replaced().attributes.get_int("p") == 1 ? "ReduceL1" : "ReduceL2";
+  const ValueId norm = builder.add(reduction, {x, builder.integers({axis})});
+  const ValueId is_zero = builder.add("Equal", {norm, builder.number(0, norm)});
+  const ValueId divisor = builder.add("Where", {is_zero, builder.number(1, norm), norm});
+  give_as(builder, 0, builder.add("Div", {x, divisor}), element);
+  return true;
+}
+
+bool write_mean_variance_normalization(NodeBuilder& builder) {
+  constexpr double kDeviationOffset = 1e-9;
+  const DataType element = builder.element_of(builder.input(0));
+  const int64_t rank = builder.rank_of(builder.input(0));
+  if (rank < 1) return false;
+  const ValueId x = widened(builder, builder.input(0));
+  std::vector<int64_t> axes = builder.replaced().attributes.get_ints("axes");
+  if (axes.empty()) axes = axes_from(0, rank);
+  const ValueId mean = builder.add("ReduceMean", {x, builder.integers(axes)});
+  const ValueId centered = builder.add("Sub", {x, mean});
+  const ValueId squares = builder.add("Mul", {centered, centered});
+  const ValueId variance = builder.add("ReduceMean", {squares, builder.integers(axes)});
+  const ValueId deviation = builder.add("Sqrt", {variance});
+  const ValueId divisor =
+      builder.add("Add", {deviation, builder.number(kDeviationOffset, deviation)});
+  give_as(builder, 0, builder.add("Div", {centered, divisor}), element);
+  return true;
+}
+
+bool write_global_lp_pool(NodeBuilder& builder) {
+  const DataType element = builder.element_of(builder.input(0));
+  const int64_t rank = builder.rank_of(builder.input(0));
+  const int64_t p = builder.replaced().attributes.get_int("p");
+  if (rank < 3 || p < 1 || p > 2) return false;
+  const ValueId x = widened(builder, builder.input(0));
+  give_as(builder, 0,
+          builder.add(p == 1 ? "ReduceL1" : "ReduceL2", {x, builder.integers(axes_from(2, rank))}),
+          element);
+  return true;
+}
+
+// 1 at the position of the largest element. Before version 13, all axes from `axis` on are one.
+bool write_hardmax(NodeBuilder& builder) {
+  constexpr int kFirstOneAxisVersion = 13;
+  const Type type = builder.type_of(builder.input(0));
+  const int64_t rank = builder.rank_of(builder.input(0));
+  const int64_t given = builder.replaced().attributes.get_int("axis");
+  const int64_t axis = given < 0 ? given + rank : given;
+  if (builder.replaced().version < kFirstOneAxisVersion || axis < 0 || axis >= rank) return false;
+  const Dim length = (*type.shape)[static_cast<size_t>(axis)];
+  if (!length.is_known() || length.value() < 1) return false;
+  const ValueId position = builder.add("ArgMax", {builder.input(0)},
+                                       attribute_list({{"axis", axis}, {"keepdims", int64_t{0}}}));
+  Tensor values(type.element, {2});
+  const std::array<float, 2> numbers = {0, 1};
+  ops::convert_elements(DataType::Float32, numbers.data(), type.element, values.mutable_data(), 2);
+  builder.give(0, builder.add("OneHot",
+                              {position, builder.integers({length.value()}),
+                               builder.constant(std::move(values))},
+                              attribute_list({{"axis", axis}})));
+  return true;
+}
+
 constexpr FunctionLowering kNormalizationLowerings[] = {
+    {"", "GlobalLpPool", write_global_lp_pool},
+    {"", "Hardmax", write_hardmax},
+    {"", "LpNormalization", write_lp_normalization},
+    {"", "MeanVarianceNormalization", write_mean_variance_normalization},
     {"", "RMSNormalization", write_rms_normalization},
     {"", "SimplifiedLayerNormalization", write_rms_normalization},
     {ops::kMicrosoftDomain, "SkipLayerNormalization", write_skip_layer_normalization},

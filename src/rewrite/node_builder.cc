@@ -66,11 +66,25 @@ std::vector<ValueId> NodeBuilder::add(const std::string& op, std::vector<ValueId
   made.attributes = std::move(attributes);
   made.inputs = std::move(inputs);
   made.metadata = replaced_->metadata;
+  return append(*found, std::move(made), count);
+}
+
+std::vector<ValueId> NodeBuilder::repeat(std::vector<ValueId> inputs) {
+  const ops::Op* found = registry_.find(replaced_->domain, replaced_->op);
+  TESSERA_CHECK(found != nullptr, "a graph has nodes of known ops");
+  Node made = *replaced_;
+  made.name = unused(node_names_, replaced_->name + "_" + replaced_->op);
+  made.inputs = std::move(inputs);
+  made.outputs.clear();
+  return append(*found, std::move(made), replaced_->outputs.size());
+}
+
+std::vector<ValueId> NodeBuilder::append(const ops::Op& op, Node made, size_t count) {
   for (size_t index = 0; index < count; ++index) made.outputs.push_back(add_value({}));
-  ops::complete(*found, made);
+  ops::complete(op, made);
   std::vector<ops::InferInput> known;
   for (const ValueId id : made.inputs) known.push_back(infer_input(graph_, id));
-  std::vector<ops::InferOutput> outputs = ops::infer(*found, made, std::move(known));
+  std::vector<ops::InferOutput> outputs = ops::infer(op, made, std::move(known));
   for (size_t index = 0; index < count; ++index) {
     Value& value = graph_[made.outputs[index]];
     value.type = std::move(outputs[index].type);

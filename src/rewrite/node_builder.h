@@ -40,6 +40,9 @@ class NodeBuilder {
   std::vector<ValueId> add(const std::string& op, std::vector<ValueId> inputs, size_t count,
                            Attributes attributes = {});
 
+  // All outputs of a node like the replaced one, in its version, with other inputs.
+  std::vector<ValueId> repeat(std::vector<ValueId> inputs);
+
   ValueId constant(Tensor tensor);
   ValueId integers(const std::vector<int64_t>& elements);  // a list of int64
   // One number of the element type of `like`.
@@ -55,6 +58,7 @@ class NodeBuilder {
   bool has_type(const std::string& op, DataType element) const;
 
  private:
+  std::vector<ValueId> append(const ops::Op& op, Node made, size_t count);
   void place(size_t index, ValueId id);
   ValueId add_value(Type type);
   static std::string unused(std::unordered_set<std::string>& names, const std::string& wanted);

@@ -11,7 +11,8 @@ namespace tessera {
 // with normalisations, Einsum) by the nodes that they consist of, which more libraries know.
 //   Needs:  types inferred.
 //   Result: none of the ops of lower_functions.h, except in forms that their replacements do not
-//           state. float16 and bfloat16 are computed in float32 in between.
+//           state. float16 and bfloat16 are computed in float32 in between, also by ops for which
+//           libraries have no kernels of these types.
 //   Order:  first: the other passes see the nodes of which the op consists, and fold_constants
 //           transposes and reshapes constant operands of products.
 Graph lower_functions(Graph graph, const PassContext& context);

@@ -117,6 +117,26 @@ RandomGraph arg_max(Dice& dice, const ops::Registry& registry) {
   return made.ending_in("y");
 }
 
+RandomGraph top_k(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 11);
+  std::vector<int64_t> dims = any_dims(dice, dice.whole(1, 4), dice.one_in(4) ? 300 : 20);
+  for (int64_t& dim : dims) dim = std::max<int64_t>(dim, 1);
+  const auto rank = static_cast<int64_t>(dims.size());
+  const int64_t axis = dice.whole(-rank, rank - 1);
+  const std::vector<DataType> types = {DataType::Int8,     DataType::Int16,   DataType::Int32,
+                                       DataType::Int64,    DataType::UInt8,   DataType::UInt16,
+                                       DataType::UInt32,   DataType::UInt64,  DataType::Float16,
+                                       DataType::BFloat16, DataType::Float32, DataType::Float64};
+  made.input("x", dice.one_in(2) ? coarse(dice, dims) : any_elements(dice, dice.pick(types), dims));
+  const int64_t length = dims[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
+  const int64_t kept = dice.one_in(8) ? length : dice.whole(0, std::min<int64_t>(length, 20));
+  made.constant("k", integer_list({kept}));
+  const Attributes attributes = attributes_of(
+      {{"axis", axis}, {"largest", int64_t{dice.one_in(2)}}, {"sorted", int64_t{dice.one_in(2)}}});
+  made.node("top", "TopK", {"x", "k"}, {"values", "places"}, attributes);
+  return made.ending_in("values", "places");
+}
+
 TEST(NativeLines, Range) { EXPECT_GE(check_each_target(41, 500, range).answered, 500); }
 TEST(NativeLines, ConstantOfShape) {
   EXPECT_GE(check_each_target(42, 500, constant).answered, 500);
@@ -124,6 +144,7 @@ TEST(NativeLines, ConstantOfShape) {
 TEST(NativeLines, Shape) { EXPECT_GE(check_each_target(43, 400, shape).answered, 400); }
 TEST(NativeLines, Trilu) { EXPECT_GE(check_each_target(44, 600, trilu).answered, 600); }
 TEST(NativeLines, CumSum) { EXPECT_GE(check_each_target(45, 600, cum_sum).answered, 600); }
+TEST(NativeLines, TopK) { EXPECT_GE(check_each_target(47, 1500, top_k).answered, 1200); }
 TEST(NativeLines, ArgMax) { EXPECT_GE(check_each_target(46, 1200, arg_max).answered, 1200); }
 
 }  // namespace

@@ -126,8 +126,9 @@ TEST(OnednnShapes, Transpose) { EXPECT_EQ(check_cases("onednn", 35, 80, transpos
 TEST(OnednnShapes, Shuffle) { EXPECT_EQ(check_cases("onednn", 36, 40, shuffle).largest, 3U); }
 
 TEST(OnednnShapes, Reductions) {
-  // Others are of more elements than oneDNN adds up exactly enough.
-  EXPECT_GE(check_cases("onednn", 31, 240, reduction).answered, 100);
+  // Others are of more elements than oneDNN adds up exactly enough, or than its reference code is
+  // offered for.
+  EXPECT_GE(check_cases("onednn", 31, 240, reduction).answered, 80);
 }
 // Long sums lose digits, and some reductions leave the range of float32 on the way.
 TEST(OnednnShapes, InexactReductionsAreRefused) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/any_address.h"
 #include "base/families.h"
 
 namespace tessera::native {
@@ -53,6 +54,7 @@ void offer(ProposeContext& context, const AttentionGroup& group) {
   candidate.build = [group, ports](const plugin::BuildOptions& options) {
     return make_attention_kernel(group, ports, options.threads);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

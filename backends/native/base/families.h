@@ -45,6 +45,7 @@ void propose_reshapes(plugin::ProposeContext& context);
 void propose_resizes(plugin::ProposeContext& context);
 void propose_scatters(plugin::ProposeContext& context);
 void propose_slices(plugin::ProposeContext& context);
+void propose_top_k(plugin::ProposeContext& context);
 void propose_transposed_convolutions(plugin::ProposeContext& context);
 void propose_transposes(plugin::ProposeContext& context);
 void propose_trilus(plugin::ProposeContext& context);

@@ -8,6 +8,15 @@
 
 namespace tessera::native {
 
+// Throws Failure (TESSERA_INVALID_ARGUMENT) if `index` is outside of an axis of `dim` elements,
+// from whose end negative ones count.
+inline void check_index(int64_t index, int64_t dim) {
+  if (index >= -dim && index < dim) return;
+  throw plugin::Failure(TESSERA_INVALID_ARGUMENT, "expected an index in [" + std::to_string(-dim) +
+                                                      ", " + std::to_string(dim) + "), found " +
+                                                      std::to_string(index));
+}
+
 // Reads int32 and int64 tensors through one interface.
 class Indices {
  public:
@@ -23,11 +32,7 @@ class Indices {
   // (TESSERA_INVALID_ARGUMENT) if it is out of range.
   int64_t at(int64_t position, int64_t dim) const {
     const int64_t index = (*this)[position];
-    if (index < -dim || index >= dim) {
-      throw plugin::Failure(TESSERA_INVALID_ARGUMENT,
-                            "expected an index in [" + std::to_string(-dim) + ", " +
-                                std::to_string(dim) + "), found " + std::to_string(index));
-    }
+    check_index(index, dim);
     return index < 0 ? index + dim : index;
   }
 

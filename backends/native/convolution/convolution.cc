@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/divide_up.h"
 #include "base/families.h"
 #include "base/grain.h"
@@ -325,6 +326,7 @@ void add(ProposeContext& context, const Node& node, const Problem& problem, cons
   candidate.build = [whole](const plugin::BuildOptions& options) {
     return std::make_unique<ConvolutionKernel>(whole, options.threads);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

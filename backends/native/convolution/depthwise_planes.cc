@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/divide_up.h"
 #include "base/refusal.h"
 #include "base/shared_parts.h"
@@ -179,6 +180,7 @@ void offer_depthwise_planes(ProposeContext& context, const ConvolutionGroup& gro
   made.candidate.build = [work](const plugin::BuildOptions& options) {
     return std::make_unique<DepthwisePlanesKernel>(work, options.threads);
   };
+  accept_any_address(context.graph(), made.candidate);
   context.add(std::move(made.candidate));
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/divide_up.h"
 #include "base/element_type.h"
 #include "base/grain.h"
@@ -195,6 +196,7 @@ void offer_from(ProposeContext& context, const ConvolutionGroup& group, DirectWo
   made.candidate.build = [work](const plugin::BuildOptions&) {
     return std::make_unique<DirectKernel>(work);
   };
+  accept_any_address(context.graph(), made.candidate);
   context.add(std::move(made.candidate));
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/divide_up.h"
 #include "base/element_type.h"
 #include "base/families.h"
@@ -457,6 +458,7 @@ void offer_sums(ProposeContext& context, const Node& node, const TransposedWork&
   candidate.build = [work](const plugin::BuildOptions&) {
     return std::make_unique<SumsKernel>(work);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 
@@ -474,6 +476,7 @@ void offer(ProposeContext& context, const Node& node) {
   candidate.build = [work](const plugin::BuildOptions& options) {
     return std::make_unique<TransposedKernel>(work, options.threads);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

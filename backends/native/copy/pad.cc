@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/element_type.h"
 #include "base/families.h"
 #include "base/indices.h"
@@ -275,6 +276,7 @@ void offer_in(ProposeContext& context, const Node& node, const std::string& layo
   candidate.build = [problem, inputs, outputs](const plugin::BuildOptions&) {
     return std::make_unique<PadKernel>(problem, inputs, outputs);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

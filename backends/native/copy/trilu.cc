@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "base/any_address.h"
 #include "base/families.h"
 #include "base/grain.h"
 #include "copy/copy_offer.h"
@@ -76,6 +77,7 @@ void offer_trilu(ProposeContext& context, const Node& node) {
         [triangle](RunContext& run, std::span<const Buffer> inputs,
                    std::span<const Buffer> outputs) { triangle.run(run, inputs, outputs[0]); });
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

@@ -7,6 +7,7 @@
 //   floating to integer: truncated towards zero, NaN becomes 0. int32 and int64 saturate; other
 //   types
 //                        take the lowest bits of the int64; uint64 saturates at its maximum.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -80,7 +81,14 @@ struct Saturated {
 struct LowBits {
   template <class T, class To>
   static To of(T x) {
-    return static_cast<To>(Saturated::of<T, int64_t>(x));
+    if constexpr (std::is_same_v<T, float> && sizeof(To) == 1) {
+      // From 2^31 on, a float32 is a multiple of 256, up to the largest integer of 64 bits.
+      const float inside = x > -0x1p31F && x < 0x1p31F ? x : 0.0F;
+      const auto low = static_cast<To>(static_cast<int32_t>(inside));
+      return x >= 0x1p63F ? static_cast<To>(0xFF) : low;
+    } else {
+      return static_cast<To>(Saturated::of<T, int64_t>(x));
+    }
   }
 };
 
@@ -125,6 +133,29 @@ void convert(const LoopCall& call) {
   for_elements(
       call.count, [=](int64_t index) HWY_ATTR { to[index] = How::template of<T, To>(from[index]); },
       to, from);
+}
+
+// Most numbers fit 32 bits, to which there are vector instructions.
+template <class T>
+void to_int64(const LoopCall& call) {
+  constexpr int64_t kBlock = 64;
+  const T* from = static_cast<const T*>(call.from[0]);
+  auto* to = static_cast<int64_t*>(call.to);
+  for (int64_t begin = 0; begin < call.count; begin += kBlock, from += kBlock, to += kBlock) {
+    const int64_t count = std::min(kBlock, call.count - begin);
+    int outside = 0;
+    for (int64_t index = 0; index < count; ++index) {
+      const T x = from[index];
+      outside |= static_cast<int>(!(x > T{-0x1p31} && x < T{0x1p31}));
+    }
+    if (outside == 0) {
+      for (int64_t index = 0; index < count; ++index) to[index] = static_cast<int32_t>(from[index]);
+    } else {
+      for (int64_t index = 0; index < count; ++index) {
+        to[index] = Saturated::of<T, int64_t>(from[index]);
+      }
+    }
+  }
 }
 
 // --- 16-bit floats -------------------------------------------------------------------------------
@@ -284,7 +315,7 @@ LoopSet floating_loops(int32_t to) {
     case TESSERA_INT32:
       return kLoops<Saturated, T, int32_t>;
     case TESSERA_INT64:
-      return kLoops<Saturated, T, int64_t>;
+      return {{to_int64<T>}};
     case TESSERA_UINT32:
       return kLoops<LowBits, T, uint32_t>;
     case TESSERA_UINT64:

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/families.h"
 #include "elementwise/byte_function.h"
 #include "elementwise/lower_node.h"
@@ -116,6 +117,7 @@ Candidate candidate_of(const ProposeContext& context, const std::vector<int32_t>
     const bool is_dense = !options.dense_layout.empty();
     return make_program_kernel(program, is_dense ? options.dense_layout : TESSERA_LAYOUT_DEFAULT);
   };
+  accept_any_address(graph, candidate);
   return candidate;
 }
 

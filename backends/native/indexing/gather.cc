@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/element_type.h"
 #include "base/families.h"
 #include "base/grain.h"
@@ -187,6 +188,7 @@ void offer_slices(ProposeContext& context, const Node& node, const GatherOf& gat
           gather_of(data, indices).run(run, copy_row, data, indices, outputs[0]);
         });
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 
@@ -277,23 +279,51 @@ void offer_gather_nd(ProposeContext& context, const Node& node) {
                });
 }
 
+// A line of a GatherElements: result i is from[i * stride + indices[i] * step].
+struct ElementLine {
+  int64_t dim = 0;  // of the data, along the axis
+  int64_t stride = 0;
+  int64_t step = 1;
+  int64_t length = 0;
+};
+
+template <class T, class Index>
+void gather_line(const ElementLine& line, const T* from, const Index* indices, T* to) {
+  // All indices first, so that neither loop has a branch.
+  int outside = 0;
+  for (int64_t column = 0; column < line.length; ++column) {
+    const int64_t index = indices[column];
+    outside |= static_cast<int>(index < -line.dim) | static_cast<int>(index >= line.dim);
+  }
+  if (outside != 0) {
+    for (int64_t column = 0; column < line.length; ++column) {
+      check_index(indices[column], line.dim);
+    }
+  }
+  for (int64_t column = 0; column < line.length; ++column) {
+    const int64_t index = indices[column];
+    to[column] = from[column * line.stride + (index < 0 ? index + line.dim : index) * line.step];
+  }
+}
+
 // Copies elements selected along one axis, line by line along the last axis.
 template <class T>
 void gather_elements(RunContext& context, size_t axis, const Buffer& data, const Buffer& indices,
                      const Buffer& output) {
   const std::span<const int64_t> dims = indices.sizes();
   StorageAxes axes = storage_axes(StorageOrder(), data);
-  const int64_t dim = axes[axis].dim;
-  const int64_t step = std::exchange(axes.axes[axis].stride, 0);
-  const int64_t length = dims.back();
-  const int64_t stride = axes[dims.size() - 1].stride;
+  ElementLine of_line;
+  of_line.dim = axes[axis].dim;
+  of_line.step = std::exchange(axes.axes[axis].stride, 0);
+  of_line.length = dims.back();
+  of_line.stride = axes[dims.size() - 1].stride;
   int64_t lines = 1;
   for (const int64_t size : dims.first(dims.size() - 1)) lines *= size;
-  if (lines * length == 0) return;
-  const Indices list(indices);
+  if (lines * of_line.length == 0) return;
+  const bool is_wide = indices.data_type == TESSERA_INT64;
   const T* from = data.as<const T>();
   T* to = output.as<T>();
-  const int64_t grain = std::max<int64_t>(1, kGrain / length);
+  const int64_t grain = std::max<int64_t>(1, kGrain / of_line.length);
   context.parallel_for(lines, grain, [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
       const T* source = from;
@@ -302,9 +332,11 @@ void gather_elements(RunContext& context, size_t axis, const Buffer& data, const
         source += rest % dims[position] * axes[position].stride;
         rest /= dims[position];
       }
-      for (int64_t column = 0; column < length; ++column) {
-        const int64_t position = line * length + column;
-        to[position] = source[column * stride + list.at(position, dim) * step];
+      const int64_t first = line * of_line.length;
+      if (is_wide) {
+        gather_line(of_line, source, indices.as<const int64_t>() + first, to + first);
+      } else {
+        gather_line(of_line, source, indices.as<const int32_t>() + first, to + first);
       }
     }
   });
@@ -331,6 +363,7 @@ void offer_gather_elements(ProposeContext& context, const Node& node) {
                      bytes = plugin::element_bytes(data.data_type)](const plugin::BuildOptions&) {
     return find_loop_for_size(bytes, [&]<class T>() { return element_kernel<T>(axis); });
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

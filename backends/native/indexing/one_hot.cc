@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/any_address.h"
 #include "base/element_type.h"
 #include "base/families.h"
 #include "base/grain.h"
@@ -115,6 +116,7 @@ void offer_one_hot(ProposeContext& context, const Node& node) {
           });
         });
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/element_type.h"
 #include "base/families.h"
 #include "base/grain.h"
@@ -120,6 +121,7 @@ void offer_range(ProposeContext& context, const Node& node) {
           range(run, ports, inputs, outputs[0]);
         });
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 
@@ -194,6 +196,7 @@ void offer_constant(ProposeContext& context, const Node& node) {
   candidate.build = [=](const plugin::BuildOptions&) {
     return std::make_unique<FillKernel>(element, element_bytes);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 
@@ -227,6 +230,7 @@ void offer_shape(ProposeContext& context, const Node& node) {
           }
         });
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

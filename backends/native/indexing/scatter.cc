@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/any_address.h"
 #include "base/element_type.h"
 #include "base/families.h"
 #include "base/grain.h"
@@ -213,6 +214,7 @@ void offer(ProposeContext& context, const Node& node, const char* algorithm, Tar
           scatter(targets, Indices(inputs[indices]), inputs[updates].data, to);
         });
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/activation_search.h"
+#include "base/any_address.h"
 #include "base/divide_up.h"
 #include "base/families.h"
 #include "base/grain.h"
@@ -468,6 +469,7 @@ void offer_generic(ProposeContext& context, const Node& node) {
                addend ? inputs[*addend].data : nullptr, outputs[0].data);
     });
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

@@ -98,11 +98,20 @@ MatMulProblem problem_of_gemm(const MatMulOp& op, std::span<const int64_t> left,
 
 constexpr int64_t kTile = 128;
 
+template <class T, bool kIsInteger = std::is_integral_v<T>>
+struct UnsignedSum {
+  using type = T;
+};
+template <class T>
+struct UnsignedSum<T, true> {
+  using type = std::make_unsigned_t<T>;
+};
+
 template <class T>
 void multiply(RunContext& context, const MatMulOp& op, const MatMulProblem& problem,
               const void* left, const void* right, const void* addend, void* to) {
-  // Integers wrap around as narrower ones do.
-  using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
+  // Integers wrap around.
+  using Sum = typename UnsignedSum<T>::type;
   const T* added = static_cast<const T*>(addend);
   const int64_t grain = kGrain / (problem.depth * problem.columns + 1) + 1;
   const auto multiply_row = [&](int64_t index, int64_t column, int64_t count) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/divide_up.h"
 #include "base/families.h"
 #include "base/grain.h"
@@ -205,6 +206,7 @@ void add_batch_normalization(ProposeContext& context, const Node& node,
   candidate.build = [problem, workspace_bytes](const plugin::BuildOptions&) {
     return std::make_unique<BatchKernel>(problem, workspace_bytes);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 
@@ -292,6 +294,7 @@ void offer_groups(ProposeContext& context, const Node& node) {
   ports.candidate.build = [groups, input_ports = ports.input_ports](const plugin::BuildOptions&) {
     return std::make_unique<GroupKernel>(groups, input_ports);
   };
+  accept_any_address(context.graph(), ports.candidate);
   context.add(std::move(ports.candidate));
 }
 
@@ -358,6 +361,7 @@ void offer_local_response(ProposeContext& context, const Node& node) {
   candidate.build = [response](const plugin::BuildOptions&) {
     return std::make_unique<LocalResponseKernel>(response);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/divide_up.h"
 #include "base/families.h"
 #include "base/grain.h"
@@ -235,6 +236,7 @@ void offer_in(ProposeContext& context, const Form& form, ChannelLayout layout) {
                      workspace_bytes = work.workspace_bytes()](const plugin::BuildOptions&) {
     return std::make_unique<PixelGroupKernel>(problem, workspace_bytes);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

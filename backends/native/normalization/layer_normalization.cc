@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/families.h"
 #include "base/grain.h"
 #include "base/refusal.h"
@@ -123,6 +124,7 @@ void add(ProposeContext& context, const LayerProblem& problem, Candidate candida
   candidate.build = [problem](const plugin::BuildOptions&) {
     return std::make_unique<RowKernel>(problem);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/families.h"
 #include "copy/staging.h"
 #include "layout/feature_map.h"
@@ -125,6 +126,7 @@ void add(ProposeContext& context, const SoftmaxProblem& problem, const std::vect
   candidate.build = [problem](const plugin::BuildOptions&) {
     return std::make_unique<SoftmaxKernel>(problem);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/families.h"
 #include "base/grain.h"
 #include "base/window.h"
@@ -213,6 +214,7 @@ void offer_in(ProposeContext& context, const Node& node, const Window& window,
   candidate.build = [rule, pooling](const plugin::BuildOptions&) {
     return std::make_unique<PoolKernel>(rule, pooling);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

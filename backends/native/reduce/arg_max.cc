@@ -7,11 +7,13 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/element_type.h"
 #include "base/families.h"
 #include "base/grain.h"
 #include "copy/copy_offer.h"
 #include "reduce/arg_max_kernels.h"
+#include "reduce/line_shape.h"
 #include "tessera/backend_ops.h"
 
 namespace tessera::native {
@@ -27,25 +29,7 @@ constexpr int32_t kFirstLastIndexVersion = 12;
 // Neighbouring lines that are processed together, so that whole cache lines are used.
 constexpr int64_t kColumns = 256;
 
-// [outer, length, stride] elements become [outer, stride] indices.
-struct ArgShape {
-  int64_t outer = 1;
-  int64_t length = 1;
-  int64_t stride = 1;
-};
-
-// `axis` is not used for a scalar.
-ArgShape arg_shape_of(std::span<const int64_t> dims, size_t axis) {
-  ArgShape shape;
-  for (size_t position = 0; position < dims.size(); ++position) {
-    (position < axis    ? shape.outer
-     : position == axis ? shape.length
-                        : shape.stride) *= dims[position];
-  }
-  return shape;
-}
-
-using Arg = void (*)(RunContext& run, const ArgRule& rule, const ArgShape& shape,
+using Arg = void (*)(RunContext& run, const ArgRule& rule, const LineShape& shape,
                      const ArgLoops& loops, const void* from, int64_t* to);
 
 template <class T>
@@ -59,7 +43,7 @@ bool is_better(const ArgRule& rule, T value, T best) {
 }
 
 template <class T>
-void find_positions(RunContext& run, const ArgRule& rule, const ArgShape& shape,
+void find_positions(RunContext& run, const ArgRule& rule, const LineShape& shape,
                     const ArgLoops& /*loops*/, const void* source, int64_t* to) {
   const T* from = static_cast<const T*>(source);
   const int64_t grain = std::max<int64_t>(1, kGrain / shape.length);
@@ -80,7 +64,7 @@ void find_positions(RunContext& run, const ArgRule& rule, const ArgShape& shape,
   });
 }
 
-void find_float_positions(RunContext& run, const ArgRule& rule, const ArgShape& shape,
+void find_float_positions(RunContext& run, const ArgRule& rule, const LineShape& shape,
                           const ArgLoops& loops, const void* source, int64_t* to) {
   const float* from = static_cast<const float*>(source);
   if (shape.stride == 1) {
@@ -132,18 +116,19 @@ void offer_arg(ProposeContext& context, const Node& node) {
   rule.is_last = node.version() >= kFirstLastIndexVersion &&
                  node.attributes().get_int("select_last_index") != 0;
   plugin::Candidate candidate = plugin::candidate_for(node);
-  candidate.algorithm = arg_shape_of(type.dims, axis).stride == 1 ? "rows" : "columns";
+  candidate.algorithm = line_shape_of(type.dims, axis).stride == 1 ? "rows" : "columns";
   candidate.built_for = std::vector<tessera_built_for>();
   candidate.optimistic_seconds =
       context.optimistic_seconds(0, static_cast<double>(type.dense_bytes()));
   candidate.build = [=, loops = find_arg_loops()](const plugin::BuildOptions&) {
     return plugin::make_kernel(
         [=](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
-          const ArgShape shape = arg_shape_of(inputs[0].sizes(), axis);
+          const LineShape shape = line_shape_of(inputs[0].sizes(), axis);
           if (shape.outer * shape.stride * shape.length == 0) return;
           arg(run, rule, shape, loops, inputs[0].data, outputs[0].as<int64_t>());
         });
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/element_type.h"
 #include "base/families.h"
 #include "base/grain.h"
@@ -144,6 +145,7 @@ void offer_cum_sum(ProposeContext& context, const Node& node) {
           sums(run, line, inputs[0], outputs[0], elements);
         });
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

@@ -1,6 +1,7 @@
 #include "reduce/generic_reduction.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -61,6 +62,7 @@ template <class T>
 struct Product {
   Wide<T> product = 1;
   void add(T value) { product *= static_cast<Wide<T>>(value); }
+  // It cannot be joined: of two parts, one may be 0 and the other infinite.
   T result(int64_t /*count*/) const { return static_cast<T>(product); }
 };
 
@@ -69,13 +71,13 @@ struct Extreme {
   using Limits = std::numeric_limits<T>;
   T best = kIsMax ? (Limits::has_infinity ? -Limits::infinity() : Limits::lowest())
                   : (Limits::has_infinity ? Limits::infinity() : Limits::max());
+  // Without a branch. NaN stays.
   void add(T value) {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (std::isnan(best)) return;
-      if (std::isnan(value)) best = value;
-    }
-    if (kIsMax ? value > best : value < best) best = value;
+    bool is_kept = kIsMax ? best >= value : best <= value;
+    if constexpr (std::is_floating_point_v<T>) is_kept = is_kept || best != best;
+    best = is_kept ? best : value;
   }
+  void join(const Extreme& other) { add(other.best); }
   T result(int64_t /*count*/) const { return best; }
 };
 
@@ -83,6 +85,25 @@ template <class T>
 struct Max : Extreme<T, true> {};
 template <class T>
 struct Min : Extreme<T, false> {};
+
+// Contiguous numbers, several at once: each addition waits for the one before.
+template <class Reducer, class T>
+void add_run(Reducer& reducer, const T* numbers, int64_t count) {
+  constexpr int64_t kLanes = 8;
+  int64_t done = 0;
+  if constexpr (requires { reducer.join(reducer); }) {
+    if (count >= 4 * kLanes) {
+      std::array<Reducer, kLanes> lanes;
+      for (; done + kLanes <= count; done += kLanes) {
+        for (int64_t lane = 0; lane < kLanes; ++lane) {
+          lanes[static_cast<size_t>(lane)].add(numbers[done + lane]);
+        }
+      }
+      for (const Reducer& lane : lanes) reducer.join(lane);
+    }
+  }
+  for (; done < count; ++done) reducer.add(numbers[done]);
+}
 
 template <template <class> class Reducer, class T>
 void reduce(RunContext& context, ReducedAxes axes, const void* from, void* to) {
@@ -106,6 +127,10 @@ void reduce(RunContext& context, ReducedAxes axes, const void* from, void* to) {
       Reducer<T> reducer;
       for (int64_t done = 0; done < elements; done += run) {
         const T* numbers = start + reduced.offset(done);
+        if (step == 1) {
+          add_run(reducer, numbers, run);
+          continue;
+        }
         for (int64_t position = 0; position < run; ++position)
           reducer.add(numbers[position * step]);
       }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/families.h"
 #include "layout/feature_map.h"
 #include "reduce/generic_reduction.h"
@@ -197,6 +198,7 @@ void offer_generic(ProposeContext& context, const Node& node, const std::vector<
       reduction(run, problem.axes_of(inputs[0].sizes()), inputs[0].data, outputs[0].data);
     });
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

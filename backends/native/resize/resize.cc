@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/any_address.h"
 #include "base/families.h"
 #include "copy/copy_offer.h"
 #include "copy/storage_axes.h"
@@ -380,6 +381,7 @@ void offer_nearest(ProposeContext& context, const Node& node, const ResizeWork& 
   candidate.build = [work, types](const plugin::BuildOptions&) {
     return std::make_unique<NearestKernel>(work, types);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 
@@ -419,6 +421,7 @@ void offer_separable(ProposeContext& context, const Node& node, const ResizeWork
   candidate.build = [work, types, threads](const plugin::BuildOptions&) {
     return std::make_unique<SeparableKernel>(work, types, threads);
   };
+  accept_any_address(context.graph(), candidate);
   context.add(std::move(candidate));
 }
 

@@ -217,6 +217,8 @@ bool offer_dense(Context& context, const DenseWork& work, bool accepts_reference
     plugin::InputPort port;
     port.value = value;
     port.layout = TESSERA_LAYOUT_ANY_DENSE;
+    // oneDNN's loads need no alignment; otherwise the host would copy large arrays of NumPy.
+    port.alignment_bytes = sizeof(float);
     candidate.inputs.push_back(std::move(port));
   }
   plugin::OutputPort output;

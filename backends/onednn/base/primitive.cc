@@ -111,6 +111,10 @@ int32_t PrimitiveOffer::input_port(const Value& value, const char* layout) {
   plugin::InputPort port;
   port.value = value.id();
   port.layout = layout;
+  // oneDNN's loads need no alignment; otherwise the host would copy large arrays of NumPy.
+  if (port.layout == TESSERA_LAYOUT_DEFAULT) {
+    port.alignment_bytes = plugin::element_bytes(value.type().data_type);
+  }
   candidate_.inputs.push_back(std::move(port));
   return static_cast<int32_t>(candidate_.inputs.size() - 1);
 }

@@ -24,25 +24,6 @@ void infer_nhwc_max_pool(InferContext& context) {
   context.set_output(0, context.element(0), output);
 }
 
-// Calls visit(offset) for each element of the window of an output, counted in positions of one
-// channel.
-template <class Visit>
-void for_each_tap(const Window& window, const std::array<int64_t, 3>& output, const Visit& visit) {
-  const TapRange planes = taps_inside(window[0], output[0]);
-  const TapRange rows = taps_inside(window[1], output[1]);
-  const TapRange columns = taps_inside(window[2], output[2]);
-  for (int64_t plane = planes.begin; plane < planes.end; ++plane) {
-    for (int64_t row = rows.begin; row < rows.end; ++row) {
-      const int64_t start = (input_position(window[0], output[0], plane) * window[1].input +
-                             input_position(window[1], output[1], row)) *
-                            window[2].input;
-      for (int64_t column = columns.begin; column < columns.end; ++column) {
-        visit(start + input_position(window[2], output[2], column));
-      }
-    }
-  }
-}
-
 template <class T>
 void pool_channels_last(const KernelCall& call, const Window& window) {
   const auto dims = call.inputs[0].dims;
@@ -52,11 +33,11 @@ void pool_channels_last(const KernelCall& call, const Window& window) {
   const T* source = call.inputs[0].as<T>().data();
   T* target = call.outputs[0].as<T>().data();
   // All channels of an output together: they are neighbours in memory.
-  for_each_output(call.pool, window, dims[0],
-                  [&](int64_t item, int64_t index, const std::array<int64_t, 3>& output) {
+  for_each_output(call, window, dims[0],
+                  [&](int64_t item, int64_t index, const OutputWindow& place) {
                     T* maxima = target + (item * outputs + index) * channels;
                     std::fill_n(maxima, channels, std::numeric_limits<T>::lowest());
-                    for_each_tap(window, output, [&](int64_t offset) {
+                    visit_offsets(place, [&](int64_t offset) {
                       const T* elements = source + item * input_elements + offset * channels;
                       for (int64_t channel = 0; channel < channels; ++channel) {
                         maxima[channel] = std::max(maxima[channel], elements[channel]);
@@ -98,19 +79,17 @@ void infer_masked_pool(InferContext& context) {
 
 // The maximum of a window, of which each row ends at the first zero of the mask. Except along a
 // single axis, the first element of a channel ends no row: so does ONNX Runtime.
-float masked_maximum(const Window& window, const std::array<int64_t, 3>& output,
-                     const float* elements, const int32_t* mask, bool has_one_axis) {
+float masked_maximum(const OutputWindow& place, const float* elements, const int32_t* mask,
+                     bool has_one_axis) {
   float largest = std::numeric_limits<float>::lowest();
-  const TapRange planes = taps_inside(window[0], output[0]);
-  const TapRange rows = taps_inside(window[1], output[1]);
-  const TapRange columns = taps_inside(window[2], output[2]);
-  for (int64_t plane = planes.begin; plane < planes.end; ++plane) {
-    for (int64_t row = rows.begin; row < rows.end; ++row) {
-      const int64_t start = (input_position(window[0], output[0], plane) * window[1].input +
-                             input_position(window[1], output[1], row)) *
-                            window[2].input;
-      for (int64_t column = columns.begin; column < columns.end; ++column) {
-        const int64_t offset = start + input_position(window[2], output[2], column);
+  const auto& [planes, rows, columns] = place.reach;
+  const Window& window = place.window;
+  for (int64_t plane = 0; plane < planes.count; ++plane) {
+    const int64_t first = (planes.begin + plane * window[0].dilation) * window[1].input;
+    for (int64_t row = 0; row < rows.count; ++row) {
+      int64_t offset =
+          (first + rows.begin + row * window[1].dilation) * window[2].input + columns.begin;
+      for (int64_t column = 0; column < columns.count; ++column, offset += window[2].dilation) {
         if (mask[offset] == 0 && (offset > 0 || has_one_axis)) break;
         if (elements[offset] > largest) largest = elements[offset];
       }
@@ -131,10 +110,10 @@ void run_masked_pool(const KernelCall& call) {
   const float* source = input.as<float>().data();
   const int32_t* flags = mask.as<int32_t>().data();
   float* target = call.outputs[0].as<float>().data();
-  for_each_output(call.pool, window, input.dims[0] * input.dims[1],
-                  [&](int64_t channel, int64_t index, const std::array<int64_t, 3>& output) {
+  for_each_output(call, window, input.dims[0] * input.dims[1],
+                  [&](int64_t channel, int64_t index, const OutputWindow& place) {
                     target[channel * outputs + index] =
-                        masked_maximum(window, output, source + channel * elements,
+                        masked_maximum(place, source + channel * elements,
                                        flags + channel % masks * elements, has_one_axis);
                   });
 }

@@ -175,8 +175,10 @@ double sampled_maximum(const T* plane, int64_t width, const BinSamples& samples)
   if (inside == 0) return 0;
   const bool are_all_inside = static_cast<double>(inside) == samples.count;
   double largest = are_all_inside ? -std::numeric_limits<double>::infinity() : 0;
+  // Without a branch. Of two NaNs, the first one stays.
   const auto add = [&](double value) {
-    if (value > largest || std::isnan(value)) largest = value;
+    const bool is_kept = value <= largest || std::isnan(largest);
+    largest = is_kept ? largest : value;
   };
   for (const AxisSample& row : samples.rows) {
     const T* low = plane + row.low * width;

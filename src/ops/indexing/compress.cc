@@ -5,6 +5,7 @@
 
 #include "ops/op.h"
 #include "ops/shape_rules.h"
+#include "ops/visit_type.h"
 
 namespace tessera::ops {
 namespace {
@@ -46,6 +47,20 @@ void infer_compress(InferContext& context) {
   context.set_output(0, context.element(0), output);
 }
 
+// Slices of one element: without a branch for each, which would often be predicted wrongly.
+template <class T>
+void compress_elements(std::span<const T> input, std::span<const uint8_t> condition, int64_t length,
+                       std::span<T> output) {
+  size_t count = 0;
+  for (const T* line = input.data(); line != input.data() + input.size(); line += length) {
+    // Behind the last selected element, there is no room.
+    for (size_t index = 0; index < condition.size() && count < output.size(); ++index) {
+      output[count] = line[index];
+      count += condition[index] != 0 ? 1 : 0;
+    }
+  }
+}
+
 void run_compress(const KernelCall& call) {
   const TensorView& input = call.inputs[0];
   const MutableTensorView& output = call.outputs[0];
@@ -61,6 +76,12 @@ void run_compress(const KernelCall& call) {
     for (int64_t inner_axis = axis + 1; inner_axis < input.rank(); ++inner_axis) {
       slice_bytes *= input.dims[static_cast<size_t>(inner_axis)];
     }
+  }
+  if (slice_bytes == element_bytes(input.type)) {
+    return visit_size(input.type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      compress_elements<T>(input.as<T>(), condition, length, output.as<T>());
+    });
   }
   const int64_t line_bytes = length * slice_bytes;
   const int64_t lines = input.elements * element_bytes(input.type) / line_bytes;

@@ -16,16 +16,18 @@ void infer_average_pool(InferContext& context) {
 
 // The number of taps that count along one axis: those inside the input, or inside the padded input.
 // A window may leave the padded input if the output length is rounded up.
-double counted_taps(const WindowAxis& axis, int64_t output, bool counts_padding) {
-  if (!counts_padding) return static_cast<double>(taps_inside(axis, output).count());
-  const int64_t left = axis.input + axis.pad_begin + axis.pad_end - output * axis.stride;
+double counted_taps(const OutputWindow& place, size_t index, bool counts_padding) {
+  if (!counts_padding) return static_cast<double>(place.reach[index].count);
+  const WindowAxis& axis = place.window[index];
+  const int64_t left =
+      axis.input + axis.pad_begin + axis.pad_end - place.output[index] * axis.stride;
   return static_cast<double>(std::min(axis.kernel, (left - 1) / axis.dilation + 1));
 }
 
 template <class T>
-double window_sum(const T* channel, const Window& window, const std::array<int64_t, 3>& output) {
+double window_sum(const T* channel, const OutputWindow& place) {
   CompensatedSum sum;
-  visit_window(channel, window, output, [&](T element) { sum.add(to_double(element)); });
+  visit_offsets(place, [&](int64_t offset) { sum.add(to_double(channel[offset])); });
   return sum.value();
 }
 
@@ -43,17 +45,17 @@ void run_average_pool(const KernelCall& call) {
     using T = typename decltype(tag)::type;
     const T* source = input.as<T>().data();
     T* target = call.outputs[0].as<T>().data();
-    for_each_output(
-        call.pool, window, input.dims[0] * input.dims[1],
-        [&](int64_t channel, int64_t index, const std::array<int64_t, 3>& output) {
-          double count = 1;
-          for (size_t axis = 0; axis < output.size(); ++axis) {
-            count *= counted_taps(window[axis], output[axis], counts_padding);
-          }
-          const double sum = window_sum(source + channel * channel_elements, window, output);
-          // A window that lies in the padding only has nothing to average.
-          target[channel * outputs + index] = from_double<T>(count == 0 ? 0.0 : sum / count);
-        });
+    for_each_output(call, window, input.dims[0] * input.dims[1],
+                    [&](int64_t channel, int64_t index, const OutputWindow& place) {
+                      double count = 1;
+                      for (size_t axis = 0; axis < window.size(); ++axis) {
+                        count *= counted_taps(place, axis, counts_padding);
+                      }
+                      const double sum = window_sum(source + channel * channel_elements, place);
+                      // A window that lies in the padding only has nothing to average.
+                      target[channel * outputs + index] =
+                          from_double<T>(count == 0 ? 0.0 : sum / count);
+                    });
   });
 }
 

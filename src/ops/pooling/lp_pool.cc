@@ -24,11 +24,11 @@ void run_lp_pool(const KernelCall& call) {
     const T* source = input.as<T>().data();
     T* target = call.outputs[0].as<T>().data();
     for_each_output(
-        call.pool, window, input.dims[0] * input.dims[1],
-        [&](int64_t channel, int64_t index, const std::array<int64_t, 3>& output) {
+        call, window, input.dims[0] * input.dims[1],
+        [&](int64_t channel, int64_t index, const OutputWindow& place) {
           const T* elements = source + channel * channel_elements;
           const auto visit_elements = [&](const auto& visit) {
-            visit_window(elements, window, output, [&](T element) { visit(to_double(element)); });
+            visit_offsets(place, [&](int64_t offset) { visit(to_double(elements[offset])); });
           };
           target[channel * outputs + index] = from_double<T>(lp_norm(visit_elements, p));
         });

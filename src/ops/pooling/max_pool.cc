@@ -29,28 +29,15 @@ bool is_larger(compute_t<T> candidate, compute_t<T> best) {
 // The first index within the channel of the maximum among the taps inside the input; -1 if the
 // whole window lies in the padding.
 template <class T>
-int64_t place_of_largest(const T* channel, const Window& window,
-                         const std::array<int64_t, 3>& output) {
-  const TapRange planes = taps_inside(window[0], output[0]);
-  const TapRange rows = taps_inside(window[1], output[1]);
-  const TapRange columns = taps_inside(window[2], output[2]);
+int64_t place_of_largest(const T* channel, const OutputWindow& place) {
   int64_t largest = -1;
   compute_t<T> best = 0;
-  for (int64_t plane = planes.begin; plane < planes.end; ++plane) {
-    for (int64_t row = rows.begin; row < rows.end; ++row) {
-      const int64_t start = (input_position(window[0], output[0], plane) * window[1].input +
-                             input_position(window[1], output[1], row)) *
-                            window[2].input;
-      for (int64_t column = columns.begin; column < columns.end; ++column) {
-        const int64_t offset = start + input_position(window[2], output[2], column);
-        const auto value = static_cast<compute_t<T>>(channel[offset]);
-        if (largest < 0 || is_larger<T>(value, best)) {
-          best = value;
-          largest = offset;
-        }
-      }
-    }
-  }
+  visit_offsets(place, [&](int64_t offset) {
+    const auto value = static_cast<compute_t<T>>(channel[offset]);
+    if (largest >= 0 && !is_larger<T>(value, best)) return;
+    best = value;
+    largest = offset;
+  });
   return largest;
 }
 
@@ -83,10 +70,10 @@ void run_max_pool(const KernelCall& call) {
     using T = typename decltype(tag)::type;
     const T* source = input.as<T>().data();
     T* target = call.outputs[0].as<T>().data();
-    for_each_output(call.pool, window, input.dims[0] * input.dims[1],
-                    [&](int64_t channel, int64_t index, const std::array<int64_t, 3>& output) {
+    for_each_output(call, window, input.dims[0] * input.dims[1],
+                    [&](int64_t channel, int64_t index, const OutputWindow& place) {
                       const T* elements = source + channel * channel_elements;
-                      const int64_t offset = place_of_largest(elements, window, output);
+                      const int64_t offset = place_of_largest(elements, place);
                       const int64_t position = channel * outputs + index;
                       target[position] = offset < 0 ? lowest<T>() : elements[offset];
                       if (indices == nullptr) return;

@@ -36,4 +36,19 @@ int64_t pool_flops(const Node& node, std::span<const Type>, std::span<const Type
   return work.value();
 }
 
+WindowReaches::WindowReaches(const Window& window, std::pmr::memory_resource* memory)
+    : window_(window),
+      reaches_{std::pmr::vector<AxisReach>(memory), std::pmr::vector<AxisReach>(memory),
+               std::pmr::vector<AxisReach>(memory)} {
+  for (size_t index = 0; index < kMaxSpatialAxes; ++index) {
+    const WindowAxis& axis = window[index];
+    reaches_[index].reserve(static_cast<size_t>(axis.output));
+    for (int64_t output = 0; output < axis.output; ++output) {
+      const TapRange taps = taps_inside(axis, output);
+      reaches_[index].push_back(
+          {output * axis.stride + taps.begin * axis.dilation - axis.pad_begin, taps.count()});
+    }
+  }
+}
+
 }  // namespace tessera::ops

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <memory_resource>
+#include <utility>
+#include <vector>
 
 #include "ops/convolution/window.h"
 #include "ops/op.h"
@@ -23,42 +26,85 @@ Window pool_window(const KernelCall& call);
 // One operation per tap of each output.
 int64_t pool_flops(const Node& node, std::span<const Type> inputs, std::span<const Type> outputs);
 
-// The input position that `tap` of `output` reads; inside the input only for taps_inside().
-inline int64_t input_position(const WindowAxis& axis, int64_t output, int64_t tap) {
-  return output * axis.stride + tap * axis.dilation - axis.pad_begin;
-}
+// The taps of one output along one axis that lie inside the input: positions begin, begin +
+// dilation, ...
+struct AxisReach {
+  int64_t begin = 0;
+  int64_t count = 0;
+};
 
-// Calls visit(element) for every element of `channel` that the window of `output` reads.
-template <class T, class Visit>
-void visit_window(const T* channel, const Window& window, const std::array<int64_t, 3>& output,
-                  const Visit& visit) {
-  const TapRange planes = taps_inside(window[0], output[0]);
-  const TapRange rows = taps_inside(window[1], output[1]);
-  const TapRange columns = taps_inside(window[2], output[2]);
-  for (int64_t plane = planes.begin; plane < planes.end; ++plane) {
-    for (int64_t row = rows.begin; row < rows.end; ++row) {
-      const T* source = channel + (input_position(window[0], output[0], plane) * window[1].input +
-                                   input_position(window[1], output[1], row)) *
-                                      window[2].input;
-      for (int64_t column = columns.begin; column < columns.end; ++column) {
-        visit(source[input_position(window[2], output[2], column)]);
-      }
+// What the window of one output reads.
+struct OutputWindow {
+  const Window& window;
+  std::array<int64_t, kMaxSpatialAxes> output = {};  // its position
+  std::array<AxisReach, kMaxSpatialAxes> reach = {};
+};
+
+// Calls visit(offset) for every element of a channel that the window reads, in the channel's order.
+template <class Visit>
+void visit_offsets(const OutputWindow& place, const Visit& visit) {
+  const auto& [planes, rows, columns] = place.reach;
+  const int64_t step = place.window[2].dilation;
+  for (int64_t plane = 0; plane < planes.count; ++plane) {
+    const int64_t first = (planes.begin + plane * place.window[0].dilation) * place.window[1].input;
+    for (int64_t row = 0; row < rows.count; ++row) {
+      int64_t offset =
+          (first + rows.begin + row * place.window[1].dilation) * place.window[2].input +
+          columns.begin;
+      for (int64_t column = 0; column < columns.count; ++column, offset += step) visit(offset);
     }
   }
 }
 
-// Calls visit(channel, index, output) for every output of `channels` channels (batch times
-// channels). `index` is the linear index of `output` in its channel.
+// The reach of each output along each axis: found once, because it takes divisions.
+class WindowReaches {
+ public:
+  WindowReaches(const Window& window, std::pmr::memory_resource* memory);
+
+  // That of output number `index` of a channel.
+  OutputWindow at(int64_t index) const {
+    OutputWindow place = {.window = window_};
+    const int64_t row = index / window_[2].output;
+    place.output = {row / window_[1].output, row % window_[1].output, index % window_[2].output};
+    for (size_t axis = 0; axis < kMaxSpatialAxes; ++axis) set_axis(place, axis);
+    return place;
+  }
+  // Goes to the next output of a channel.
+  void advance(OutputWindow& place) const {
+    for (size_t axis = kMaxSpatialAxes; axis-- > 0;) {
+      const bool is_inside = ++place.output[axis] < window_[axis].output;
+      if (!is_inside) place.output[axis] = 0;
+      set_axis(place, axis);
+      if (is_inside) return;
+    }
+  }
+
+ private:
+  void set_axis(OutputWindow& place, size_t axis) const {
+    place.reach[axis] = reaches_[axis][static_cast<size_t>(place.output[axis])];
+  }
+
+  const Window& window_;
+  std::array<std::pmr::vector<AxisReach>, kMaxSpatialAxes> reaches_;
+};
+
+// Calls visit(channel, index, place) for every output of `channels` channels (batch times
+// channels). `index` is the number of the output in its channel.
 template <class Visit>
-void for_each_output(ThreadPool& pool, const Window& window, int64_t channels, const Visit& visit) {
+void for_each_output(const KernelCall& call, const Window& window, int64_t channels,
+                     const Visit& visit) {
   const int64_t outputs = output_count(window);
-  pool.parallel_for(channels * outputs, 512, [&](int64_t begin, int64_t end) {
-    for (int64_t output_index = begin; output_index < end; ++output_index) {
-      const int64_t index = output_index % outputs;
-      const int64_t row = index / window[2].output;
-      visit(output_index / outputs, index,
-            std::array<int64_t, 3>{row / window[1].output, row % window[1].output,
-                                   index % window[2].output});
+  const WindowReaches reaches(window, &call.scratch);
+  call.pool.parallel_for(channels * outputs, 512, [&](int64_t begin, int64_t end) {
+    int64_t channel = begin / outputs;
+    int64_t index = begin % outputs;
+    OutputWindow place = reaches.at(index);
+    for (int64_t output = begin; output < end; ++output) {
+      visit(channel, index, std::as_const(place));
+      reaches.advance(place);
+      if (++index < outputs) continue;
+      index = 0;
+      ++channel;
     }
   });
 }

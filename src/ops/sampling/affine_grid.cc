@@ -69,49 +69,55 @@ double grid_coordinate(int64_t index, int64_t count, bool aligns_corners) {
   return count == 1 ? -1 : 2 * position / (length - 1) - 1;
 }
 
-// Writes the transformed positions along one row, the last coordinate of which is x.
-template <class T>
-void transform_row(std::span<const double> matrix, std::span<double> position, int64_t columns,
-                   bool aligns_corners, T* target) {
-  const size_t axes = position.size();
-  for (int64_t column = 0; column < columns; ++column) {
+// Writes the transformed positions along one row, the last coordinate of which is x; `beside` has
+// the others, from the inner axis on.
+template <size_t kAxes, class T>
+void transform_row(const double* matrix, std::span<const double> x,
+                   const std::array<double, 2>& beside, T* target) {
+  for (const double first : x) {
     // Coordinates are listed from the innermost axis on.
-    position[0] = grid_coordinate(column, columns, aligns_corners);
-    for (size_t row = 0; row < axes; ++row) {
-      const std::span<const double> factors = matrix.subspan(row * (axes + 1), axes + 1);
-      double sum = factors[axes];
-      for (size_t axis = 0; axis < axes; ++axis) sum += factors[axis] * position[axis];
+    for (size_t row = 0; row < kAxes; ++row) {
+      const double* factors = matrix + row * (kAxes + 1);
+      double sum = factors[kAxes] + factors[0] * first;
+      for (size_t axis = 1; axis < kAxes; ++axis) sum += factors[axis] * beside[axis - 1];
       *target++ = from_double<T>(sum);
     }
   }
 }
 
-void run_affine_grid(const KernelCall& call) {
+template <size_t kAxes>
+void transform_grid(const KernelCall& call) {
   const MutableTensorView& output = call.outputs[0];
-  if (output.elements == 0) return;
-  const auto axes = static_cast<size_t>(output.dims.back());
   const bool aligns_corners = call.node.attributes.get_int("align_corners") != 0;
   const std::pmr::vector<double> matrices = to_doubles(call.inputs[0], call.scratch);
-  const int64_t columns = output.dims[axes];
-  const int64_t rows = output.dims[axes - 1];
-  const int64_t planes = axes == 3 ? output.dims[1] : 1;
+  const int64_t columns = output.dims[kAxes];
+  const int64_t rows = output.dims[kAxes - 1];
+  const int64_t planes = kAxes == 3 ? output.dims[1] : 1;
+  std::pmr::vector<double> x(&call.scratch);
+  x.reserve(static_cast<size_t>(columns));
+  for (int64_t column = 0; column < columns; ++column) {
+    x.push_back(grid_coordinate(column, columns, aligns_corners));
+  }
   const int64_t grain = 2048 / columns + 1;
   visit_floating(output.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* target = output.as<T>().data();
     call.pool.parallel_for(output.dims[0] * planes * rows, grain, [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
-        std::array<double, 3> position = {
-            0, grid_coordinate(line % rows, rows, aligns_corners),
-            grid_coordinate(line / rows % planes, planes, aligns_corners)};
-        const auto batch = static_cast<size_t>(line / rows / planes);
-        const size_t numbers = axes * (axes + 1);
-        transform_row(std::span<const double>(matrices).subspan(batch * numbers, numbers),
-                      std::span(position).first(axes), columns, aligns_corners,
-                      target + line * columns * static_cast<int64_t>(axes));
+        const int64_t batch = line / rows / planes;
+        transform_row<kAxes>(matrices.data() + batch * static_cast<int64_t>(kAxes * (kAxes + 1)), x,
+                             {grid_coordinate(line % rows, rows, aligns_corners),
+                              grid_coordinate(line / rows % planes, planes, aligns_corners)},
+                             target + line * columns * static_cast<int64_t>(kAxes));
       }
     });
   });
+}
+
+void run_affine_grid(const KernelCall& call) {
+  if (call.outputs[0].elements == 0) return;
+  if (call.outputs[0].dims.back() == 3) return transform_grid<3>(call);
+  transform_grid<2>(call);
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ struct WindowTerms {
 
   // In a form that is exact in the middle, where the window is 1: integers are truncated.
   double at(double angle) const {
-    return 1 - first * (1 + std::cos(angle)) - second * (1 - std::cos(2 * angle));
+    const double one = 1 - first * (1 + std::cos(angle));
+    return second == 0 ? one : one - second * (1 - std::cos(2 * angle));
   }
 };
 
