@@ -78,9 +78,8 @@ void check_size(const Type& type, const std::string& where) {
 
 class Inference {
  public:
-  Inference(const Graph& graph, const ops::Registry& registry, const Log& log,
-            const InferOptions& options)
-      : graph_(graph), registry_(registry), log_(log), options_(options) {}
+  Inference(Graph graph, const ops::Registry& registry, const Log& log, const InferOptions& options)
+      : graph_(std::move(graph)), registry_(registry), log_(log), options_(options) {}
 
   Graph run() {
     for (const ValueId id : graph_.inputs) {
@@ -163,11 +162,11 @@ class Inference {
     }
   }
 
-  Graph infer_body(const Node& node, size_t index, const Graph& body, const Log& log) const {
+  Graph infer_body(const Node& node, size_t index, Graph body, const Log& log) const {
     InferOptions options = options_;
     ++options.depth;
     try {
-      return infer_types(body, registry_, log, options);
+      return Inference(std::move(body), registry_, log, options).run();
     } catch (const Error& error) {
       throw Error(error.kind(),
                   location_of(node) + ", " + node.bodies[index].attribute + ", " + error.where(),
@@ -183,16 +182,18 @@ class Inference {
       given.push_back(id.is_none() ? Type() : renamed(graph_[id].type));
     }
     ops::BodyTypes types = op.body_rule(node, given, index);
-    const Graph declared = node.bodies[index].graph;
     // Each round of an outer body infers the inner ones again.
     const bool may_repeat = options_.depth < kMaxRepeatedDepth;
     if (!may_repeat) forget_carried_sizes(types);
+    // A copy of a body has copies of all that are nested in it.
+    Graph body = std::move(node.bodies[index].graph);
+    const Graph declared = !may_repeat && are_settled(types) ? Graph() : body;
     for (int round = 0;; ++round) {
-      Graph body = declared;
+      if (round > 0) body = declared;
       for (size_t input = 0; input < types.inputs.size(); ++input) {
         feed(node, index, body[body.inputs[input]], types.inputs[input]);
       }
-      body = infer_body(node, index, body, round == 0 ? log_ : silent_);
+      body = infer_body(node, index, std::move(body), round == 0 ? log_ : silent_);
       const bool is_settled = !join_carried(node, index, body, types);
       if (is_settled || round == kMaxRounds) {
         node.bodies[index].graph = std::move(body);
@@ -226,6 +227,15 @@ class Inference {
     for (const ops::BodyTypes::Carried& carried : types.carried) {
       types.inputs[carried.input].shape.reset();
     }
+  }
+
+  // Whether no output can change the type of a carried value: all are tensors of known elements,
+  // whose sizes are forgotten.
+  static bool are_settled(const ops::BodyTypes& types) {
+    return std::ranges::all_of(types.carried, [&](const ops::BodyTypes::Carried& carried) {
+      const Type& type = types.inputs[carried.input];
+      return type.is_tensor() && type.element != DataType::Undefined;
+    });
   }
 
   // Returns whether an input got another type, because the output that becomes it has another one.

@@ -169,8 +169,8 @@ def length_delimited(field_number: int, payload: bytes) -> bytes:
 
 
 def nested_ifs(depth: int) -> bytes:
-    """A model whose innermost graph is nested in `depth` If nodes."""
-    output = value("out", None).SerializeToString()
+    """A model whose innermost graph is nested in `depth` If nodes; each gives its condition c."""
+    output = flag("out")
     innermost = node("Identity", "c", "out").SerializeToString()
     graph = length_delimited(1, innermost) + length_delimited(12, output)
     for level in range(depth):
@@ -178,17 +178,20 @@ def nested_ifs(depth: int) -> bytes:
         attribute = onnx.AttributeProto(name="then_branch", type=onnx.AttributeProto.GRAPH)
         attribute_bytes = attribute.SerializeToString() + length_delimited(6, graph)
         else_branch = helper.make_graph(
-            [node("Identity", ["c"], [f"else_{level}"])], "else", [], [value(f"else_{level}", None)]
-        )
+            [node("Not", ["c"], [f"else_{level}"])], "else", [],
+            [value(f"else_{level}", (), TensorProto.BOOL)])
         other = helper.make_attribute("else_branch", else_branch).SerializeToString()
         name = f"out_{level}"
         node_bytes = node("If", ["c"], [name]).SerializeToString()
         node_bytes += length_delimited(5, attribute_bytes) + length_delimited(5, other)
         graph = length_delimited(1, node_bytes)
-        graph += length_delimited(12, value(name, None).SerializeToString())
-    condition = value("c", (), TensorProto.BOOL).SerializeToString()
+        graph += length_delimited(12, flag(name))
     model = onnx.ModelProto(ir_version=8, opset_import=[helper.make_opsetid("", 17)])
-    return model.SerializeToString() + length_delimited(7, graph + length_delimited(11, condition))
+    return model.SerializeToString() + length_delimited(7, graph + length_delimited(11, flag("c")))
+
+
+def flag(name: str) -> bytes:
+    return value(name, (), TensorProto.BOOL).SerializeToString()
 
 
 def conv_model(weight_shape=(4, 3, 3, 3), input_shape=(1, 3, 8, 8), **attributes):
@@ -249,8 +252,8 @@ CASES = [
     Case("op younger than its operator set",
          inspect(make_model([node("Gelu", name="n")], opset=17)),
          ("node 'n' (Gelu)", "17", "20"), kind="Unsupported"),
-    Case("graphs nested too deeply", inspect(nested_ifs(33)), ("32",)),
-    Case("graphs nested very deeply", inspect(nested_ifs(200)), ("32",)),
+    Case("graphs nested too deeply", inspect(nested_ifs(128)), ("128",)),
+    Case("graphs nested very deeply", inspect(nested_ifs(1000)), ("128",)),
     Case("unknown attribute", inspect(make_model([node("Relu", name="n", alpha=1.0)])),
          ("node 'n' (Relu)", "alpha")),
     Case("attribute of the wrong kind", inspect(make_model([node("Softmax", name="n", axis=1.5)])),

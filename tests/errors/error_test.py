@@ -3,9 +3,10 @@
 
 import re
 
+import numpy as np
 import pytest
 
-from error_cases import CASES
+from error_cases import CASES, nested_ifs
 from programs import json_of, run_program
 
 
@@ -29,6 +30,15 @@ def test_says_what_is_wrong(tessera_binary, tmp_path, case):
         assert part in message, f"{part!r} is not in: {message}"
     assert "bug" not in message
     assert not output.exists() or not list(output.iterdir()), "no partial output"
+
+
+def test_graphs_nested_a_hundred_deep_run(tessera_binary, tmp_path):
+    model = tmp_path / "model.onnx"
+    model.write_bytes(nested_ifs(100))
+    np.save(tmp_path / "c.npy", np.array(True))
+    run_program(tessera_binary, "run", model, "--input", f"c={tmp_path / 'c.npy'}", "--output",
+                tmp_path / "output")
+    assert np.load(tmp_path / "output" / "output_0.npy")
 
 
 @pytest.mark.parametrize("case", CASES[:3], ids=lambda case: case.name)

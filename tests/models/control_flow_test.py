@@ -134,6 +134,17 @@ def test_strings_are_collected(tessera, op, inputs, expected):
     assert (y.item(), collected.tolist()) == ("a", [expected] * 3)
 
 
+def test_no_iterations_have_the_sizes_that_the_model_declares(tessera):
+    repeated = loop([node("Reshape", "x shape", "each")], {}, ["all"], {"each": [2, 3]})
+    inputs = {"x": ["n"], "shape": tensor_type(TensorProto.INT64, [2]), "count": NUMBER}
+    executor = load(tessera, [repeated], inputs, "all").bind({"x": (6,)}, threads=1)
+    for count in (0, 2, 0):
+        [found] = executor.run({"x": arange(6), "shape": np.array([2, 3]),
+                                "count": np.array(count)})
+        np.testing.assert_array_equal(found, np.stack([arange(2, 3)] * count) if count else
+                                      np.empty((0, 2, 3), np.float32))
+
+
 def test_lists_go_in_and_out(tessera):
     nodes = [node("SequenceInsert", "s x", "t"), node("SequenceLength", "s", "n")]
     executor = load(tessera, nodes, {"s": LIST, "x": [2]}, {"t": LIST, "n": NUMBER}).bind(

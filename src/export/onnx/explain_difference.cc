@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/dim_names.h"
+#include "ops/control_flow/bodies.h"
 
 namespace tessera::onnx_export {
 namespace {
@@ -130,14 +131,33 @@ class Comparison {
       const Body& left = written.bodies[index];
       const Body& right = read.bodies[index];
       if (left.attribute != right.attribute) report(where + ": its bodies are others");
-      const std::string inside = explain_difference(left.graph, right.graph);
+      const std::string inside =
+          explain_difference(with_declared_types(written, left), right.graph);
       if (!inside.empty()) report(where + ", " + left.attribute + ": " + inside);
     }
   }
 
+  // As it is written.
+  static Graph with_declared_types(const Node& node, const Body& body) {
+    Graph graph = body.graph;
+    for (size_t index = 0; index < graph.outputs.size(); ++index) {
+      Type& type = graph[graph.outputs[index]].type;
+      const std::string name = ops::declared_type_name(body.attribute, index);
+      type = ops::with_declared_sizes(std::move(type), node.attributes.find_type(name));
+    }
+    return graph;
+  }
+
+  static auto count_of(const Attributes& attributes) {
+    return std::ranges::count_if(attributes.all(), [](const auto& attribute) {
+      return !ops::is_declared_type_name(attribute.first);
+    });
+  }
+
   void compare(const std::string& where, const Attributes& written, const Attributes& read) {
-    if (written.all().size() != read.all().size()) report(where + ": its attributes are others");
+    if (count_of(written) != count_of(read)) report(where + ": its attributes are others");
     for (const auto& [name, value] : written.all()) {
+      if (ops::is_declared_type_name(name)) continue;
       const auto found = read.all().find(name);
       if (found == read.all().end() || !are_equal_attributes(value, found->second)) {
         report(where + ": attribute '" + name + "' is another");

@@ -8,6 +8,7 @@
 #include "graph/extract_group.h"
 #include "import/onnx/import.h"
 #include "infer/infer.h"
+#include "ops/control_flow/bodies.h"
 #include "ops/evaluate.h"
 #include "ops/graph_test.h"
 
@@ -229,7 +230,10 @@ TEST_F(ExportOnnx, NestedGraphsReadWhatTheyCaptureByName) {
       .node("relu", "Relu", {"x"}, {"r"})
       .node("if", "If", {"c"}, {"y"})
       .output("y");
-  const Graph graph = read_again(with_branches(made, registry_)).graph;
+  const std::string declared = ops::declared_type_name("then_branch", 0);
+  Graph written = with_branches(made, registry_);
+  written.nodes[1].attributes.set(declared, float_type(Shape{1, 4}));
+  const Graph graph = read_again(written).graph;
   EXPECT_EQ(explain_illegal(graph), "");
   ASSERT_EQ(graph.nodes.size(), 2U);
   const Graph& then_graph = graph.nodes[1].bodies[0].graph;
@@ -239,6 +243,8 @@ TEST_F(ExportOnnx, NestedGraphsReadWhatTheyCaptureByName) {
   EXPECT_EQ(then_graph[then_graph.outputs[0]].name, "y#2");
   const Graph& else_graph = graph.nodes[1].bodies[1].graph;
   EXPECT_THAT(node_names(else_graph), ElementsAre("r#2")) << "an Identity, as it makes nothing";
+  ASSERT_TRUE(graph.nodes[1].attributes.has(declared));
+  EXPECT_EQ(text(*graph.nodes[1].attributes.find_type(declared)), "float32 1x4");
 }
 
 TEST_F(ExportOnnx, AGroupComputesWhatItDoesInTheWhole) {

@@ -9,6 +9,7 @@
 #include "base/errors/check.h"
 #include "base/tensor/small_types.h"
 #include "graph/dim_names.h"
+#include "ops/control_flow/bodies.h"
 #include "ops/onnx_types.h"
 #include "tessera/error.h"
 
@@ -191,6 +192,7 @@ class GraphWriter {
     for (const ValueId input : node.inputs) proto.add_input(name(input));
     for (const ValueId output : node.outputs) proto.add_output(name(output));
     for (const auto& [key, value] : node.attributes.all()) {
+      if (ops::is_declared_type_name(key)) continue;
       AttributeProto& attribute = *proto.add_attribute();
       attribute.set_name(key);
       std::visit(AttributeWriter{attribute}, value);
@@ -200,12 +202,27 @@ class GraphWriter {
       attribute.set_name(body.attribute);
       attribute.set_type(AttributeProto::GRAPH);
       write(body.graph, *attribute.mutable_g(), true);
+      write_declared_types(node, body, *attribute.mutable_g());
     }
     for (const auto& [key, value] : node.metadata) {
       onnx::StringStringEntryProto& entry = *proto.add_metadata_props();
       entry.set_key(key);
       entry.set_value(value);
       has_notes_ = true;
+    }
+  }
+
+  // A declaration is in the type of the output that it is about.
+  static void write_declared_types(const Node& node, const Body& body, onnx::GraphProto& proto) {
+    for (size_t index = 0; index < body.graph.outputs.size(); ++index) {
+      const std::string name = ops::declared_type_name(body.attribute, index);
+      const Type* const declared = node.attributes.find_type(name);
+      if (declared == nullptr) continue;
+      Value output = body.graph[body.graph.outputs[index]];
+      output.type = ops::with_declared_sizes(std::move(output.type), declared);
+      onnx::ValueInfoProto& written = *proto.mutable_output(static_cast<int>(index));
+      written.Clear();
+      write_value(output, written);
     }
   }
 

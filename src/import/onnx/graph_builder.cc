@@ -15,6 +15,7 @@
 #include "import/onnx/upgrade/insertions.h"
 #include "import/onnx/upgrade/upgrade.h"
 #include "import/onnx/wire/wire_scan.h"
+#include "ops/control_flow/bodies.h"
 #include "ops/schema.h"
 #include "tessera/error.h"
 
@@ -142,6 +143,21 @@ void check_depth(int depth) {
   throw Error(ErrorKind::InvalidModel, "nested graphs",
               "expected at most " + std::to_string(kMaxNestedGraphs) +
                   " graphs inside one another, found more once functions are inlined");
+}
+
+// Of the outputs of a nested graph that is not inferred yet; see ops::declared_type_name().
+void keep_declared_types(const Body& body, Attributes& attributes) {
+  for (size_t output = 0; output < body.graph.outputs.size(); ++output) {
+    const Value& value = body.graph[body.graph.outputs[output]];
+    if (value.is_constant() || !value.type.is_tensor() || !value.type.shape) continue;
+    Shape sizes;
+    for (const Dim& dim : *value.type.shape) {
+      sizes.push_back(dim.is_known() ? dim : Dim::symbol("?"));
+    }
+    if (std::ranges::none_of(sizes, &Dim::is_known)) continue;
+    attributes.set(ops::declared_type_name(body.attribute, output),
+                   Type::tensor(value.type.element, std::move(sizes)));
+  }
 }
 
 void trim(std::vector<ValueId>& ids) {
@@ -379,6 +395,7 @@ class GraphBuilder {
       ops::complete(op, node);
       if (found.old != nullptr) upgrade(*found.old, node, found.opset, building.insertions);
     });
+    for (const Body& body : node.bodies) keep_declared_types(body, node.attributes);
     building.graph.nodes.push_back(std::move(node));
   }
 

@@ -235,8 +235,8 @@ ModelProto deep_model(int count) {
 TEST(ImportErrors, GraphsNestTooDeep) {
   EXPECT_NO_THROW(import(deep_model(kMaxNestedGraphs)));
   expect_error([] { import(deep_model(kMaxNestedGraphs + 1)); }, kInvalidModel,
-               {"nested graphs", "at most 32"});
-  expect_error([] { import(deep_model(300)); }, kInvalidModel, {"nested graphs", "at most 32"});
+               {"nested graphs", "at most 128"});
+  expect_error([] { import(deep_model(300)); }, kInvalidModel, {"nested graphs", "at most 128"});
 }
 
 TEST(ImportErrors, ShadowedValueNamesBothMakers) {

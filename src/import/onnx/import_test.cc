@@ -4,6 +4,7 @@
 #include <set>
 
 #include "import/onnx/test_models.h"
+#include "ops/control_flow/bodies.h"
 
 namespace tessera::onnx_import {
 namespace {
@@ -253,6 +254,23 @@ TEST(Import, NestedGraphsCaptureWhatTheyRead) {
   const Graph& innermost = branch.nodes[1].bodies[0].graph;
   EXPECT_EQ(innermost.captures.size(), 2U);
   EXPECT_EQ(explain_illegal(imported.graph), "");
+}
+
+TEST(Import, TheSizesThatNestedGraphsDeclareAreKept) {
+  onnx::ModelProto model = nested_model();
+  const std::string name = ops::declared_type_name("else_branch", 0);
+  EXPECT_FALSE(import(model).graph.nodes[1].attributes.has(name));
+  onnx::NodeProto& node = *model.mutable_graph()->mutable_node(0);
+  onnx::GraphProto& branch = *node.mutable_attribute(1)->mutable_g();
+  branch.clear_output();
+  set_type(*branch.add_output(), "sum", {1, 5});
+  auto& tensor = *branch.mutable_output(0)->mutable_type()->mutable_tensor_type();
+  tensor.mutable_shape()->mutable_dim(0)->set_dim_param("n");
+  const Graph graph = import(model).graph;
+  const Type* const declared = graph.nodes[1].attributes.find_type(name);
+  ASSERT_NE(declared, nullptr);
+  EXPECT_EQ(text(*declared), "float32 ?x5");
+  EXPECT_FALSE(graph.nodes[1].attributes.has(ops::declared_type_name("then_branch", 0)));
 }
 
 // Which of the values called `name` the branch `branch` of the If in `graph` reads: "captured", or

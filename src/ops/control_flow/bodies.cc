@@ -7,6 +7,11 @@
 #include "tessera/error.h"
 
 namespace tessera::ops {
+namespace {
+
+constexpr const char* kDeclaredOutput = ", output ";
+
+}  // namespace
 
 const Graph& body_of(const Node& node, size_t body) { return node.bodies[body].graph; }
 
@@ -61,7 +66,31 @@ bool is_true(const ValueCall& call, const Tensor& condition) {
   return condition.as<uint8_t>()[0] != 0;
 }
 
-Tensor no_elements(const Type& element) {
+std::string declared_type_name(const std::string& body, size_t output) {
+  return body + kDeclaredOutput + std::to_string(output);
+}
+
+bool is_declared_type_name(const std::string& attribute) {
+  return attribute.find(kDeclaredOutput) != std::string::npos;
+}
+
+Type with_declared_sizes(Type type, const Type* declared) {
+  if (declared == nullptr) return type;
+  if (type.kind == Type::Kind::Unknown) return *declared;
+  if (!type.is_tensor()) return type;
+  if (!type.shape) type.shape = declared->shape;
+  if (type.shape->size() != declared->shape->size()) return type;
+  for (size_t axis = 0; axis < type.shape->size(); ++axis) {
+    Dim& dim = (*type.shape)[axis];
+    if (!dim.is_known()) dim = (*declared->shape)[axis];
+  }
+  return type;
+}
+
+Tensor no_elements(const Node& node, size_t output) {
+  const Type* const declared =
+      node.attributes.find_type(declared_type_name(node.bodies[0].attribute, output));
+  const Type element = with_declared_sizes(body_output_type(node, 0, output), declared);
   std::vector<int64_t> dims = {0};
   if (element.shape) {
     for (const Dim& dim : *element.shape) dims.push_back(dim.is_known() ? dim.value() : 0);

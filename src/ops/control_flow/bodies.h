@@ -31,8 +31,16 @@ const Tensor& single_input(const ValueCall& call, size_t index);
 // Whether a condition holds; fail()s if it is not one bool.
 bool is_true(const ValueCall& call, const Tensor& condition);
 
-// The output of a loop that collects elements of this type, after no iteration. Dimensions of the
-// type that are unknown become 0.
-Tensor no_elements(const Type& element);
+// Among the attributes of a node, import keeps under this name the type that the model declares for
+// an output of a nested graph, if it tells a size. Types in a bound graph follow from its inputs
+// instead, but a loop without an iteration has only this. No attribute of ONNX has such a name.
+std::string declared_type_name(const std::string& body, size_t output);
+bool is_declared_type_name(const std::string& attribute);
+// The type with the sizes that `declared` (null: nothing) adds to it.
+Type with_declared_sizes(Type type, const Type* declared);
+
+// What a loop collects of an output of its nested graph in no iteration. Dimensions that are
+// unknown are those that the model declares, else 0.
+Tensor no_elements(const Node& node, size_t output);
 
 }  // namespace tessera::ops

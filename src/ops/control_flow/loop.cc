@@ -235,8 +235,7 @@ class LoopRun {
         continue;
       }
       std::optional<Tensor> whole = collected_[output - carried_].take();
-      call_.outputs[output] =
-          whole ? *std::move(whole) : no_elements(body_output_type(call_.node, 0, 1 + output));
+      call_.outputs[output] = whole ? *std::move(whole) : no_elements(call_.node, 1 + output);
     }
   }
 

@@ -1,3 +1,4 @@
+#include "ops/control_flow/bodies.h"
 #include "ops/control_flow/body_runner_test.h"
 #include "ops/control_flow/pieces.h"
 
@@ -68,6 +69,25 @@ TEST(Loop, WithoutAnIterationGivesTheFirstValuesAndNoElements) {
     EXPECT_EQ(outputs[1].type(), DataType::Int64);
     EXPECT_THAT(outputs[1].dims(), ElementsAre(0, 3, 0));
   }
+}
+
+TEST(Loop, WithoutAnIterationGivesTheSizesThatTheModelDeclares) {
+  const std::vector<Tensor> inputs = {ints({}, {0}), bools({}, {1}), ints({7})};
+  Node node = summing_loop();
+  const auto dims = [&](const Type& inferred, const std::optional<Shape>& declared) {
+    node.bodies[0] =
+        typed_body("body", {kLoopIndex, kLoopFlag, kLoopSum}, {kLoopFlag, kLoopSum, inferred});
+    const std::string name = declared_type_name("body", 2);
+    node.attributes.erase(name);
+    if (declared) node.attributes.set(name, integers_of(declared));
+    return run_values(node, inputs, sums_until(kNeverLast))[1].dims();
+  };
+  const Dim open = Dim::symbol("width");
+  EXPECT_THAT(dims(integers_of(Shape{3, open}), Shape{open, 5}), ElementsAre(0, 3, 5));
+  EXPECT_THAT(dims(integers_of(Shape{3, open}), Shape{9, 5}), ElementsAre(0, 3, 5));
+  EXPECT_THAT(dims(integers_of(Shape{3, open}), Shape{3}), ElementsAre(0, 3, 0));
+  EXPECT_THAT(dims(integers_of(), Shape{open, 5}), ElementsAre(0, 0, 5));
+  EXPECT_THAT(dims(integers_of(), std::nullopt), ElementsAre(0));
 }
 
 TEST(Loop, TellsItsBodyTheIterationAndTheCondition) {

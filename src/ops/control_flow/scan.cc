@@ -298,8 +298,7 @@ std::vector<Tensor> scan_once(const ValueCall& call, const ScanForm& form,
       inputs.begin(), inputs.begin() + std::ssize(inputs) - static_cast<ptrdiff_t>(form.scanned()));
   for (size_t index = 0; index < grown.size(); ++index) {
     std::optional<Tensor> whole = grown[index].take();
-    Tensor output = whole ? *std::move(whole)
-                          : no_elements(body_output_type(call.node, 0, form.states() + index));
+    Tensor output = whole ? *std::move(whole) : no_elements(call.node, form.states() + index);
     if (form.collects_back(index)) output = reversed(output);
     // Without an iteration, even the rank may be unknown.
     const int64_t axis =

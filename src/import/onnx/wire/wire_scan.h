@@ -12,7 +12,7 @@
 namespace tessera::onnx_import {
 
 // Maximum nesting depth of graphs, including the model's own.
-inline constexpr int kMaxNestedGraphs = 32;
+inline constexpr int kMaxNestedGraphs = 128;
 
 // A part of a tensor's elements: [offset, offset + bytes) of the source.
 struct Segment {
