@@ -1,18 +1,18 @@
 // OneHotEncoder: for each element, a 1 at the position of its category.
 // https://onnx.ai/onnx/operators/onnx_aionnxml_OneHotEncoder.html
+#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "ops/ml/feature_rows.h"
+#include "ops/number_index.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
 namespace {
-
-constexpr int64_t kNoCategory = -1;
 
 const std::vector<std::string>* category_names(const Node& node) {
   const auto* const names = node.attributes.find_strings("cats_strings");
@@ -43,64 +43,82 @@ void infer_one_hot_encoder(InferContext& context) {
 }
 
 // The positions of categories. Of equal ones the last counts, as in ONNX Runtime.
-template <class Key>
-class Categories {
- public:
-  template <class List>
-  explicit Categories(const List& list) {
-    int64_t position = 0;
-    for (const auto& key : list) positions_[Key(key)] = position++;
+struct NumberCategories {
+  explicit NumberCategories(std::span<const int64_t> list) {
+    for (size_t position = list.size(); position-- > 0;) {
+      index.add(static_cast<uint64_t>(list[position]), static_cast<int64_t>(position));
+    }
   }
-  int64_t find(const Key& key) const {
-    const auto found = positions_.find(key);
-    return found == positions_.end() ? kNoCategory : found->second;
-  }
+  int64_t find(int64_t number) const { return index.find(static_cast<uint64_t>(number)); }
 
- private:
-  std::unordered_map<Key, int64_t> positions_;
+  // Numbers are cut to integers; those that int64 does not hold have no category.
+  int64_t find(double number) const {
+    constexpr double kLimit = 9223372036854775808.0;
+    const double cut = std::trunc(number);
+    return cut >= -kLimit && cut < kLimit ? find(static_cast<int64_t>(cut)) : NumberIndex::kNone;
+  }
+  int64_t find(float number) const { return find(static_cast<double>(number)); }
+  int64_t find(int32_t number) const { return find(int64_t{number}); }
+
+  NumberIndex index;
 };
 
-// Numbers are cut to integers; those that int64 does not hold have no category.
-template <class T>
-int64_t find_number(const Categories<int64_t>& categories, T number) {
-  if constexpr (std::is_floating_point_v<T>) {
-    constexpr double kLimit = 9223372036854775808.0;
-    const double cut = std::trunc(static_cast<double>(number));
-    if (!(cut >= -kLimit && cut < kLimit)) return kNoCategory;
-    return categories.find(static_cast<int64_t>(cut));
-  } else {
-    return categories.find(static_cast<int64_t>(number));
+struct WordCategories {
+  explicit WordCategories(const std::vector<std::string>& list) {
+    for (const std::string& word : list) positions[word] = next++;
   }
+  int64_t find(const std::string& word) const {
+    const auto found = positions.find(word);
+    return found == positions.end() ? NumberIndex::kNone : found->second;
+  }
+
+  std::unordered_map<std::string_view, int64_t> positions;
+  int64_t next = 0;
+};
+
+// Marks the category of each element in a row of `count` numbers.
+template <class T, class Categories>
+void mark_categories(const ValueCall& call, std::span<const T> elements,
+                     const Categories& categories, std::span<float> marks, size_t count) {
+  const bool may_be_missing = call.node.attributes.get_int("zeros") != 0;
+  const auto run = [&](int64_t begin, int64_t end) {
+    std::ranges::fill(
+        marks.subspan(static_cast<size_t>(begin) * count, static_cast<size_t>(end - begin) * count),
+        0.0F);
+    for (auto element = static_cast<size_t>(begin); element < static_cast<size_t>(end); ++element) {
+      const int64_t position = categories.find(elements[element]);
+      if (position != NumberIndex::kNone) {
+        marks[element * count + static_cast<size_t>(position)] = 1;
+      } else if (!may_be_missing) {
+        call.fail("expected a category for each element, found none for element " +
+                  std::to_string(element));
+      }
+    }
+  };
+  const auto all = static_cast<int64_t>(elements.size());
+  const auto grain = std::max<int64_t>(1, kElementGrain / static_cast<int64_t>(count));
+  // One thread finds the first element without category.
+  if (call.pool == nullptr || !may_be_missing) return run(0, all);
+  call.pool->parallel_for(all, grain, run);
 }
 
 void run_one_hot_encoder(const ValueCall& call) {
   const Tensor& input = call.inputs[0];
   const int64_t count = category_count(call.node);
-  const bool may_be_missing = call.node.attributes.get_int("zeros") != 0;
   std::vector<int64_t> dims = input.dims();
   dims.push_back(count);
   Tensor output(DataType::Float32, std::move(dims));
   const std::span<float> marks = output.mutable_as<float>();
-  std::ranges::fill(marks, 0.0F);
-  int64_t element = 0;
-  const auto put = [&](int64_t position) {
-    if (position == kNoCategory && !may_be_missing) {
-      call.fail("expected a category for each element, found none for element " +
-                std::to_string(element));
-    }
-    if (position != kNoCategory) marks[static_cast<size_t>(element * count + position)] = 1;
-    ++element;
-  };
   if (input.is_strings()) {
-    const auto categories = call.prepared<Categories<std::string_view>>(
-        [&] { return Categories<std::string_view>(*category_names(call.node)); });
-    for (const std::string& word : input.as<std::string>()) put(categories->find(word));
+    const auto categories =
+        call.prepared<WordCategories>([&] { return WordCategories(*category_names(call.node)); });
+    mark_categories(call, input.as<std::string>(), *categories, marks, static_cast<size_t>(count));
   } else {
-    const auto categories = call.prepared<Categories<int64_t>>(
-        [&] { return Categories<int64_t>(int_list(call.node, "cats_int64s")); });
+    const auto categories = call.prepared<NumberCategories>(
+        [&] { return NumberCategories(int_list(call.node, "cats_int64s")); });
     visit_feature(input.type(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      for (const T number : input.as<T>()) put(find_number(*categories, number));
+      mark_categories(call, input.as<T>(), *categories, marks, static_cast<size_t>(count));
     });
   }
   call.outputs[0] = std::move(output);

@@ -20,6 +20,18 @@ TEST(OneHotEncoder, MarksCategories) {
   EXPECT_THAT(values(marks), ElementsAre(0, 1, 0, 0));
 }
 
+TEST(OneHotEncoder, MarksAnyIntegers) {
+  const int64_t lowest = std::numeric_limits<int64_t>::min();
+  EXPECT_THAT(values(run_text(kEncoder, numbers({-1, lowest, 0}), {ints({3}, {lowest, -1, 1})})[0]),
+              ElementsAre(0, 1, 0, 1, 0, 0, 0, 0, 0));
+}
+
+// As in ONNX Runtime.
+TEST(OneHotEncoder, MarksTheLastOfEqualCategories) {
+  EXPECT_THAT(values(run_text(kEncoder, numbers({5, 6, 5}), {ints({1}, {5})})[0]),
+              ElementsAre(0, 0, 1));
+}
+
 TEST(OneHotEncoder, MarksStrings) {
   Attributes attributes;
   attributes.set("cats_strings", std::vector<std::string>{"a", "b"});

@@ -134,25 +134,29 @@ TEST(TreeEnsembleRegressor, GivesZeroForATargetWithoutVote) {
   EXPECT_THAT(regressed(attributes, column({-1, 1})), ElementsAre(1, 0, 0, 2));
 }
 
-// A path of nodes whose feature exceeds 0, 1, 2, ...: leaves at all depths.
-TEST(TreeEnsembleRegressor, DescendsUnevenTrees) {
-  constexpr int64_t kDepth = 40;
-  std::vector<int64_t> trees, nodes, features, if_true, if_false, leaves;
+// A tree for each depth: a path of nodes whose feature exceeds 0, 1, 2, ..., with leaves at all
+// depths, which weigh as much as they are deep.
+Attributes paths(const std::vector<int64_t>& depths) {
+  std::vector<int64_t> trees, nodes, features, if_true, if_false, leaf_trees, leaves;
   std::vector<float> thresholds, weights;
   std::vector<std::string> modes;
-  for (int64_t depth = 0; depth <= kDepth; ++depth) {
-    for (const bool is_leaf : {false, true}) {
-      if (depth == kDepth && !is_leaf) continue;
-      trees.push_back(0);
-      features.push_back(0);
-      nodes.push_back(2 * depth + (is_leaf ? 1 : 0));
-      thresholds.push_back(static_cast<float>(depth));
-      modes.emplace_back(is_leaf ? "LEAF" : "BRANCH_GT");
-      if_true.push_back(depth + 1 == kDepth ? 2 * kDepth + 1 : 2 * depth + 2);
-      if_false.push_back(2 * depth + 1);
-      if (!is_leaf) continue;
-      leaves.push_back(nodes.back());
-      weights.push_back(static_cast<float>(depth));
+  for (int64_t tree = 0; tree < std::ssize(depths); ++tree) {
+    const int64_t last = depths[static_cast<size_t>(tree)];
+    for (int64_t depth = 0; depth <= last; ++depth) {
+      for (const bool is_leaf : {false, true}) {
+        if (depth == last && !is_leaf) continue;
+        trees.push_back(tree);
+        features.push_back(0);
+        nodes.push_back(2 * depth + (is_leaf ? 1 : 0));
+        thresholds.push_back(static_cast<float>(depth));
+        modes.emplace_back(is_leaf ? "LEAF" : "BRANCH_GT");
+        if_true.push_back(depth + 1 == last ? 2 * last + 1 : 2 * depth + 2);
+        if_false.push_back(2 * depth + 1);
+        if (!is_leaf) continue;
+        leaf_trees.push_back(tree);
+        leaves.push_back(nodes.back());
+        weights.push_back(static_cast<float>(depth));
+      }
     }
   }
   Attributes attributes;
@@ -164,14 +168,37 @@ TEST(TreeEnsembleRegressor, DescendsUnevenTrees) {
   attributes.set("nodes_values", thresholds);
   attributes.set("nodes_modes", modes);
   set_votes(attributes, "target_", leaves, std::vector<int64_t>(leaves.size(), 0), weights);
+  attributes.set("target_treeids", leaf_trees);
   attributes.set("n_targets", int64_t{1});
-  for (const int64_t rows : {1, 7, 8, 9, 300, 1000}) {
-    std::vector<float> numbers, expected;
-    for (int64_t row = 0; row < rows; ++row) {
-      numbers.push_back(static_cast<float>((row * 7) % 50));
-      expected.push_back(std::min(numbers.back(), static_cast<float>(kDepth)));
+  return attributes;
+}
+
+// Each row reaches the leaf whose depth is its number, or the last one.
+void expect_sums_of_paths(const std::vector<int64_t>& depths, int64_t rows) {
+  std::vector<float> numbers, expected;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t number = (row * 7) % 50;
+    int64_t sum = 0;
+    for (const int64_t depth : depths) sum += std::min(number, depth);
+    numbers.push_back(static_cast<float>(number));
+    expected.push_back(static_cast<float>(sum));
+  }
+  EXPECT_EQ(regressed(paths(depths), column(numbers)), expected) << depths.size() << " " << rows;
+}
+
+TEST(TreeEnsembleRegressor, DescendsUnevenTrees) {
+  for (const int64_t rows : {1, 7, 8, 9, 300, 1000}) expect_sums_of_paths({40}, rows);
+}
+
+// Few rows are walked through several trees at once.
+TEST(TreeEnsembleRegressor, AddsManyTrees) {
+  for (const int64_t trees : {2, 15, 16, 17, 33, 100}) {
+    std::vector<int64_t> depths;
+    for (int64_t tree = 0; tree < trees; ++tree) depths.push_back((tree * 5) % 13);
+    for (const int64_t rows : {1, 3, 7, 8, 20}) {
+      expect_sums_of_paths(depths, rows);
+      expect_sums_of_paths(std::vector<int64_t>(depths.size(), 1), rows);
     }
-    EXPECT_EQ(regressed(attributes, column(numbers)), expected) << rows;
   }
 }
 

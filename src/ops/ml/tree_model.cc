@@ -10,15 +10,18 @@
 namespace tessera::ops {
 namespace {
 
-// So many nodes are visited at once, because each visit waits for the one before.
+// So many nodes are visited at once, because each visit waits for the one before: of neighbouring
+// rows in one tree, or of one row in several trees, whose nodes are farther from the processor.
 constexpr int64_t kWalks = 8;
-using Walks = std::array<int32_t, kWalks>;  // the node of each
+constexpr int64_t kWalksOfRow = 16;
+template <int64_t kCount>
+using Walks = std::array<int32_t, static_cast<size_t>(kCount)>;  // the node of each
 
 // One step of each walk; kStride is 1 for neighbouring rows and 0 for one row.
-template <int64_t kStride, class Key>
-Walks next_nodes(const TreeNode<Key>* nodes, const Key* keys, const Walks& at) {
-  Walks next;
-  for (int64_t walk = 0; walk < kWalks; ++walk) {
+template <int64_t kStride, int64_t kCount, class Key>
+Walks<kCount> next_nodes(const TreeNode<Key>* nodes, const Key* keys, const Walks<kCount>& at) {
+  Walks<kCount> next;
+  for (int64_t walk = 0; walk < kCount; ++walk) {
     const auto index = static_cast<size_t>(walk);
     const TreeNode<Key>& node = nodes[at[index]];
     next[index] = node.child + (keys[node.keys + walk * kStride] > node.threshold ? 1 : 0);
@@ -27,13 +30,15 @@ Walks next_nodes(const TreeNode<Key>* nodes, const Key* keys, const Walks& at) {
 }
 
 // Moves all walks to leaves.
-template <int64_t kStride, class Key>
+template <int64_t kStride, int64_t kCount, class Key>
 void descend(const TreeNode<Key>* nodes, const Key* keys, int32_t shallowest, bool is_even,
-             Walks& at) {
-  for (int32_t step = 0; step < shallowest; ++step) at = next_nodes<kStride>(nodes, keys, at);
+             Walks<kCount>& at) {
+  for (int32_t step = 0; step < shallowest; ++step) {
+    at = next_nodes<kStride, kCount>(nodes, keys, at);
+  }
   if (is_even) return;
   while (true) {
-    const Walks next = next_nodes<kStride>(nodes, keys, at);
+    const Walks<kCount> next = next_nodes<kStride, kCount>(nodes, keys, at);
     if (next == at) return;
     at = next;
   }
@@ -46,9 +51,9 @@ void for_each_leaf(const CompactTrees<Key>& trees, const Key* keys, int64_t rows
   const TreeNode<Key>* const nodes = trees.nodes.data();
   for (const TreeRoot& root : trees.roots) {
     for (int64_t first = 0; first < rows; first += kWalks) {
-      Walks at;
+      Walks<kWalks> at;
       at.fill(root.node);
-      descend<1>(nodes, keys + first, root.shallowest, root.is_even, at);
+      descend<1, kWalks>(nodes, keys + first, root.shallowest, root.is_even, at);
       const int64_t count = std::min(kWalks, rows - first);
       for (int64_t walk = 0; walk < count; ++walk) use(first + walk, at[static_cast<size_t>(walk)]);
     }
@@ -61,9 +66,9 @@ void for_each_leaf_of_few(const CompactTrees<Key>& trees, const Key* keys, int64
                           const Use& use) {
   const std::span<const TreeRoot> roots = trees.roots;
   for (int64_t row = 0; row < rows; ++row) {
-    for (size_t first = 0; first < roots.size(); first += kWalks) {
-      const size_t count = std::min<size_t>(kWalks, roots.size() - first);
-      Walks at;
+    for (size_t first = 0; first < roots.size(); first += kWalksOfRow) {
+      const size_t count = std::min<size_t>(kWalksOfRow, roots.size() - first);
+      Walks<kWalksOfRow> at;
       int32_t shallowest = roots[first].shallowest;
       bool is_even = true;
       for (size_t walk = 0; walk < at.size(); ++walk) {
@@ -72,7 +77,7 @@ void for_each_leaf_of_few(const CompactTrees<Key>& trees, const Key* keys, int64
         is_even = is_even && root.is_even && root.shallowest == roots[first].shallowest;
         shallowest = std::min(shallowest, root.shallowest);
       }
-      descend<0>(trees.nodes.data(), keys + row, shallowest, is_even, at);
+      descend<0, kWalksOfRow>(trees.nodes.data(), keys + row, shallowest, is_even, at);
       for (size_t walk = 0; walk < count; ++walk) use(row, at[walk]);
     }
   }

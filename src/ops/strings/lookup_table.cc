@@ -14,8 +14,6 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kNotFound = -1;
-
 template <class T>
 uint64_t bits_of(T number) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -51,7 +49,7 @@ LookUpTable::LookUpTable(Tensor keys, Tensor values, Tensor missing)
   if (keys_.is_empty()) return;
   for_each_key(keys_, [&](auto key) {
     if constexpr (std::is_same_v<decltype(key), uint64_t>) {
-      numbers_.try_emplace(key, index++);
+      numbers_.add(key, index++);
     } else {
       words_.try_emplace(key, index++);
     }
@@ -60,25 +58,49 @@ LookUpTable::LookUpTable(Tensor keys, Tensor values, Tensor missing)
 
 int64_t LookUpTable::find(std::string_view key) const {
   const auto found = words_.find(key);
-  return found == words_.end() ? kNotFound : found->second;
+  return found == words_.end() ? NumberIndex::kNone : found->second;
 }
 
-int64_t LookUpTable::find(uint64_t bits) const {
-  const auto found = numbers_.find(bits);
-  return found == numbers_.end() ? kNotFound : found->second;
+int64_t LookUpTable::find(uint64_t bits) const { return numbers_.find(bits); }
+
+template <size_t kBytes>
+void LookUpTable::copy_found(const Tensor& input, Tensor& output) const {
+  const auto* const values = static_cast<const std::byte*>(values_.data());
+  const auto* const missing = static_cast<const std::byte*>(missing_.data());
+  auto* to = static_cast<std::byte*>(output.mutable_data());
+  for_each_key(input, [&](auto key) {
+    const int64_t found = find(key);
+    const auto at = static_cast<size_t>(found) * kBytes;
+    std::memcpy(to, found == NumberIndex::kNone ? missing : values + at, kBytes);
+    to += kBytes;
+  });
 }
 
 Tensor LookUpTable::look_up(const Tensor& input) const {
   Tensor output(missing_.type(), input.dims());
-  int64_t index = 0;
-  for_each_key(input, [&](auto key) {
-    const int64_t found = find(key);
-    if (found == kNotFound) {
-      copy_element(missing_, 0, output, index++);
-    } else {
-      copy_element(values_, found, output, index++);
-    }
-  });
+  if (missing_.is_strings()) {
+    auto to = output.mutable_as<std::string>().begin();
+    for_each_key(input, [&](auto key) {
+      const int64_t found = find(key);
+      *to++ = found == NumberIndex::kNone ? missing_.as<std::string>()[0]
+                                          : values_.as<std::string>()[static_cast<size_t>(found)];
+    });
+    return output;
+  }
+  switch (element_bytes(missing_.type())) {
+    case 1:
+      copy_found<1>(input, output);
+      break;
+    case 2:
+      copy_found<2>(input, output);
+      break;
+    case 4:
+      copy_found<4>(input, output);
+      break;
+    default:
+      TESSERA_CHECK(element_bytes(missing_.type()) == 8, "numbers have at most eight bytes");
+      copy_found<8>(input, output);
+  }
   return output;
 }
 

@@ -1,12 +1,14 @@
 // A table from keys to values of any element types: of LabelEncoder and CategoryMapper.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "graph/attribute.h"
+#include "ops/number_index.h"
 #include "tessera/tensor.h"
 
 namespace tessera::ops {
@@ -25,12 +27,15 @@ class LookUpTable {
   // The element of keys; a number as its bits.
   int64_t find(std::string_view key) const;
   int64_t find(uint64_t bits) const;
+  // For values that are numbers of kBytes bytes.
+  template <size_t kBytes>
+  void copy_found(const Tensor& input, Tensor& output) const;
 
   Tensor keys_;
   Tensor values_;
   Tensor missing_;
   std::unordered_map<std::string_view, int64_t> words_;  // if keys are strings, of keys_
-  std::unordered_map<uint64_t, int64_t> numbers_;
+  NumberIndex numbers_;
 };
 
 // Copies an element between tensors of the same type.

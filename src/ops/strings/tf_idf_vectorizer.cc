@@ -2,16 +2,19 @@
 // https://onnx.ai/onnx/operators/onnx__TfIdfVectorizer.html
 #include <algorithm>
 #include <cstdint>
-#include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "base/threads/parallel_slots.h"
+#include "ops/number_index.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
 namespace {
 
-constexpr int64_t kNoWord = -1;
+constexpr int64_t kNoWord = NumberIndex::kNone;
 
 enum class Weighting : uint8_t { Tf, Idf, TfIdf };
 
@@ -121,51 +124,75 @@ class NGrams {
       for (const std::string& word : *words) {
         pool.push_back(words_.try_emplace(word, std::ssize(words_)).first->second);
       }
+      word_count_ = words_.size();
     } else {
-      pool = *node.attributes.find_ints("pool_int64s");
+      for (const int64_t number : *node.attributes.find_ints("pool_int64s")) {
+        pool.push_back(numbers_.add(static_cast<uint64_t>(number), numbers_.count()));
+      }
+      word_count_ = static_cast<size_t>(numbers_.count());
     }
     add_all(node.attributes.get_ints("ngram_counts"), pool);
   }
 
   int64_t length() const { return length_; }
 
-  // The words of a row of the input as the trie numbers them.
-  std::vector<int64_t> numbered(const Tensor& input, size_t begin, size_t count) const {
-    std::vector<int64_t> row;
-    for (size_t index = begin; index < begin + count; ++index) {
-      if (input.type() == DataType::String) {
-        const auto found = words_.find(input.as<std::string>()[index]);
-        row.push_back(found == words_.end() ? kNoWord : found->second);
-      } else if (input.type() == DataType::Int32) {
-        row.push_back(input.as<int32_t>()[index]);
-      } else {
-        row.push_back(input.as<int64_t>()[index]);
-      }
+  // What one thread needs to count the n-grams of a row.
+  struct Counter {
+    Counter(const NGrams& ngrams, size_t words) : counts(ngrams.indexes_.size()) {
+      row.reserve(words);
+      found.reserve(counts.size());
     }
-    return row;
-  }
 
-  void count(std::span<const int64_t> row, std::span<float> output) const {
-    std::vector<float> counts(indexes_.size());
+    std::vector<int64_t> row;   // its words, as they are numbered
+    std::vector<float> counts;  // by n-gram; 0 between rows
+    std::vector<size_t> found;  // n-grams with another count
+  };
+
+  // Adds to `output`.
+  void count(const Tensor& input, size_t begin, size_t count, Counter& counter,
+             std::span<float> output) const {
+    set_row(input, begin, count, counter.row);
+    const std::span<const int64_t> row = counter.row;
     for (int64_t distance = 1; distance <= max_skip_ + 1; ++distance) {
       // One word skips none, so it is counted once.
       const int64_t shortest = distance == 1 ? shortest_ : std::max<int64_t>(2, shortest_);
       // Beyond the row, no n-gram of two words fits.
       if (distance > std::max<int64_t>(1, std::ssize(row))) break;
-      for (size_t begin = 0; begin < row.size(); ++begin) {
-        count_from(row, begin, static_cast<size_t>(distance), shortest, counts);
+      for (size_t first = 0; first < row.size(); ++first) {
+        count_from(row, first, static_cast<size_t>(distance), shortest, counter);
       }
     }
-    for (size_t ngram = 0; ngram < counts.size(); ++ngram) {
-      output[static_cast<size_t>(indexes_[ngram])] += weighted(ngram, counts[ngram]);
+    for (const size_t ngram : counter.found) {
+      output[static_cast<size_t>(indexes_[ngram])] += weighted(ngram, counter.counts[ngram]);
+      counter.counts[ngram] = 0;
     }
+    counter.found.clear();
   }
 
  private:
-  struct Entry {
-    std::unordered_map<int64_t, size_t> next;  // by word: the entry of the n-gram with that word
-    std::vector<size_t> ngrams;                // that end here
-  };
+  // The words of a row of the input.
+  void set_row(const Tensor& input, size_t begin, size_t count, std::vector<int64_t>& row) const {
+    row.clear();
+    if (input.is_strings()) {
+      for (const std::string& word : input.as<std::string>().subspan(begin, count)) {
+        const auto found = words_.find(word);
+        row.push_back(found == words_.end() ? kNoWord : found->second);
+      }
+      return;
+    }
+    const auto add_all = [&](auto numbers) {
+      for (const int64_t number : numbers.subspan(begin, count)) {
+        row.push_back(numbers_.find(static_cast<uint64_t>(number)));
+      }
+    };
+    if (input.type() == DataType::Int32) return add_all(input.as<int32_t>());
+    add_all(input.as<int64_t>());
+  }
+
+  // The key of a step from an entry of the trie to the entry of the n-gram with one more word.
+  uint64_t step_key(size_t entry, int64_t word) const {
+    return entry * word_count_ + static_cast<size_t>(word);
+  }
 
   void add_all(const std::vector<int64_t>& counts, std::span<const int64_t> pool) {
     size_t ngram = 0;
@@ -182,23 +209,27 @@ class NGrams {
   void add(std::span<const int64_t> words, size_t ngram) {
     size_t entry = 0;
     for (const int64_t word : words) {
-      const auto [found, is_new] = entries_[entry].next.try_emplace(word, entries_.size());
-      entry = found->second;
-      if (is_new) entries_.emplace_back();
+      const auto made = std::ssize(ngrams_);
+      entry = static_cast<size_t>(steps_.add(step_key(entry, word), made));
+      if (static_cast<int64_t>(entry) == made) ngrams_.emplace_back();
     }
-    entries_[entry].ngrams.push_back(ngram);
+    ngrams_[entry].push_back(ngram);
   }
 
   void count_from(std::span<const int64_t> row, size_t begin, size_t distance, int64_t shortest,
-                  std::vector<float>& counts) const {
+                  Counter& counter) const {
     size_t entry = 0;
     int64_t words = 0;
     for (size_t index = begin; index < row.size() && words < longest_; index += distance) {
-      const auto found = entries_[entry].next.find(row[index]);
-      if (found == entries_[entry].next.end()) return;
-      entry = found->second;
+      if (row[index] == kNoWord) return;
+      const int64_t next = steps_.find(step_key(entry, row[index]));
+      if (next == NumberIndex::kNone) return;
+      entry = static_cast<size_t>(next);
       if (++words < shortest) continue;
-      for (const size_t ngram : entries_[entry].ngrams) counts[ngram] += 1;
+      for (const size_t ngram : ngrams_[entry]) {
+        if (counter.counts[ngram] == 0) counter.found.push_back(ngram);
+        counter.counts[ngram] += 1;
+      }
     }
   }
 
@@ -222,8 +253,14 @@ class NGrams {
   int64_t length_;
   std::vector<int64_t> indexes_;
   std::vector<float> weights_;
+  // The words of the pool are numbered: they are one or the other.
   std::unordered_map<std::string, int64_t> words_;
-  std::vector<Entry> entries_ = std::vector<Entry>(1);
+  NumberIndex numbers_;
+  size_t word_count_ = 0;
+  // A trie: the n-grams that end at each entry, and the next entry by step_key(). Entry 0 is the
+  // beginning.
+  std::vector<std::vector<size_t>> ngrams_ = std::vector<std::vector<size_t>>(1);
+  NumberIndex steps_;
 };
 
 void run_vectorizer(const ValueCall& call) {
@@ -238,11 +275,23 @@ void run_vectorizer(const ValueCall& call) {
   dims.back() = ngrams->length();
   Tensor output(DataType::Float32, std::move(dims));
   const std::span<float> all = output.mutable_as<float>();
-  std::ranges::fill(all, 0.0F);
-  const auto rows = static_cast<size_t>(input.rank() == 2 ? input.dims()[0] : 1);
-  for (size_t row = 0; row < rows; ++row) {
-    ngrams->count(ngrams->numbered(input, row * words, words), all.subspan(row * length, length));
+  const int64_t rows = input.rank() == 2 ? input.dims()[0] : 1;
+  const int64_t grain =
+      std::max<int64_t>(1, 8 * kElementGrain / static_cast<int64_t>(length + 16 * words + 1));
+  ThreadPool serial(1);
+  ThreadPool& pool = call.pool == nullptr ? serial : *call.pool;
+  std::vector<NGrams::Counter> counters;
+  for (int64_t slot = 0; slot < slot_count(pool, rows, grain); ++slot) {
+    counters.emplace_back(*ngrams, words);
   }
+  const auto run = [&](int64_t slot, int64_t begin, int64_t end) {
+    for (auto row = static_cast<size_t>(begin); row < static_cast<size_t>(end); ++row) {
+      const std::span<float> output_row = all.subspan(row * length, length);
+      std::ranges::fill(output_row, 0.0F);
+      ngrams->count(input, row * words, words, counters[static_cast<size_t>(slot)], output_row);
+    }
+  };
+  parallel_for_in_slots(pool, rows, grain, run);
   call.outputs[0] = std::move(output);
 }
 

@@ -53,6 +53,23 @@ TEST(TfIdfVectorizer, CountsEachRow) {
   EXPECT_THAT(counted(bigrams("TF", 1, 2, 0), ints({0}, {})), ElementsAre(0, 0, 0, 0, 0, 0, 0));
 }
 
+// What one row counted does not meet the next one, and n-grams may have one position.
+TEST(TfIdfVectorizer, CountsManyRows) {
+  Attributes attributes = bigrams("TF", 1, 2, 1);
+  attributes.set("ngram_indexes", std::vector<int64_t>{0, 1, 2, 3, 0, 5, 1});
+  constexpr int64_t kRows = 300;
+  std::vector<int64_t> all;
+  std::vector<float> expected;
+  for (int64_t row = 0; row < kRows; ++row) {
+    std::vector<int64_t> numbers;
+    for (int64_t at = 0; at < 9; ++at) numbers.push_back((row * 5 + at * (row % 4 + 1)) % 10 - 1);
+    all.insert(all.end(), numbers.begin(), numbers.end());
+    const std::vector<float> alone = counted(attributes, ints({9}, numbers));
+    expected.insert(expected.end(), alone.begin(), alone.end());
+  }
+  EXPECT_EQ(counted(attributes, ints({kRows, 9}, all)), expected);
+}
+
 TEST(TfIdfVectorizer, CountsWords) {
   Attributes attributes = bigrams("TF", 1, 2, 0);
   attributes.set("ngram_counts", std::vector<int64_t>{0, 1});
