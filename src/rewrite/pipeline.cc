@@ -21,6 +21,8 @@ constexpr Pass kPasses[] = {
     {"remove_identities", remove_identities},
     {"fold_pads", fold_pads},
     {"fold_batch_norm", fold_batch_norm},
+    {"sink_dequantize", sink_dequantize},
+    {"separate_dequantize", separate_dequantize},
     {"remove_dead_nodes", remove_dead_nodes},
 };
 
