@@ -73,6 +73,10 @@ constexpr ErrorBound kRecurrentState = {
 constexpr ErrorBound kRotated = {
     .ulps = 1, .terms = 2, .source = "two products and a sum, which may cancel"};
 
+constexpr ErrorBound kRequantized = {
+    .inputs = 4,
+    .source = "exact integers, then a few roundings in float32 before they become integers again"};
+
 struct BoundRow {
   std::string_view op;
   ErrorBound bound;
@@ -146,6 +150,16 @@ constexpr std::array kRows = {
     BoundRow{"NegativeLogLikelihoodLoss", kLoss},
     BoundRow{"PRelu", kRounded},
     BoundRow{"Pow", {.ulps = 16, .source = "what Khronos asks of pow in C kernels"}},
+    BoundRow{"QLinearAdd", kRequantized},
+    BoundRow{"QLinearAveragePool", kRequantized},
+    BoundRow{"QLinearConcat", kRequantized},
+    BoundRow{"QLinearGlobalAveragePool", kRequantized},
+    BoundRow{"QLinearLeakyRelu", kRequantized},
+    BoundRow{"QLinearMul", kRequantized},
+    BoundRow{"QLinearReduceMean", kRequantized},
+    BoundRow{"QLinearSigmoid", kRequantized},
+    BoundRow{"QLinearSoftmax", kRequantized},
+    BoundRow{"QLinearWhere", kRequantized},
     BoundRow{"RMSNormalization", kNormalized},
     BoundRow{"RNN", kRecurrent},
     BoundRow{"Range", kTwoRoundings},
@@ -189,6 +203,10 @@ constexpr std::array kRows = {
 
 static_assert(std::ranges::is_sorted(kRows, {}, &BoundRow::op));
 
+bool has_row(std::string_view op) {
+  return std::ranges::binary_search(kRows, op, {}, &BoundRow::op);
+}
+
 }  // namespace
 
 ErrorBound error_bound_of(std::string_view op) {
@@ -197,7 +215,8 @@ ErrorBound error_bound_of(std::string_view op) {
 }
 
 Op with_error_bound(Op op) {
-  if (op.domain.empty()) op.error_bound = error_bound_of(op.name);
+  // Of ops of other domains, some state one.
+  if (op.domain.empty() || has_row(op.name)) op.error_bound = error_bound_of(op.name);
   return op;
 }
 

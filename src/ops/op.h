@@ -360,7 +360,9 @@ using BodyRule = BodyTypes (*)(const Node& node, std::span<const Type> inputs, s
 //                    + logs * epsilon * |exact * ln(|exact|)|
 //                    + absolute * epsilon
 //
-// Outputs that are not floating-point must be equal.
+// Outputs that are not floating-point must be equal, unless a change of one floating-point input by
+// twice its share gives the other result: so the integers of a quantised op may differ by one where
+// a number is near the middle between two.
 struct ErrorBound {
   double ulps = 0;
   double terms = 0;  // of a sum of terms
@@ -438,7 +440,7 @@ void run_on_values(const Op& op, const ValueCall& call);
 // without a row.
 ErrorBound error_bound_of(std::string_view op);
 
-// `op` with that bound, unless it is of another domain.
+// `op` with that bound; an op of another domain only if it has a row.
 Op with_error_bound(Op op);
 
 }  // namespace tessera::ops

@@ -83,6 +83,25 @@ Graph fold_pads(Graph graph, const PassContext& context);
 // Statistics change during training, so the Conv is marked inference_only.
 Graph fold_batch_norm(Graph graph, const PassContext& context);
 
+// Moves a DequantizeLinear with one scale behind nodes that only copy elements (Transpose, Concat,
+// MaxPool, ...), which then copy bytes, if a QuantizeLinear reads what they make; and removes a
+// QuantizeLinear that gives back the integers of a DequantizeLinear before it. Results stay equal,
+// bit by bit.
+//   Needs:  types inferred; constant scales and zero points, so after fold_constants; no identity
+//           between the nodes, so after remove_identities.
+//   Result: copies of quantised tensors between two such nodes are copies of integers, unless the
+//           op does not take them.
+//   Order:  before remove_dead_nodes, because it leaves DequantizeLinear nodes that nothing reads.
+Graph sink_dequantize(Graph graph, const PassContext& context);
+
+// Gives each reader of a DequantizeLinear that may be computed with integers (a product, or a node
+// before a QuantizeLinear) a DequantizeLinear of its own: a kernel for such a reader computes both,
+// which it cannot if others need the real numbers.
+//   Needs:  types inferred.
+//   Result: no two such readers share a DequantizeLinear.
+//   Order:  after sink_dequantize, which has fewer nodes to move then.
+Graph separate_dequantize(Graph graph, const PassContext& context);
+
 // Removes nodes whose outputs are not needed, and optional outputs at the end of a node's list that
 // are not.
 //   Needs:  nothing.

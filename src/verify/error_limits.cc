@@ -221,7 +221,29 @@ class Analysis {
       limits.spread = mapped(limits.exact, [&](double x, size_t) { return own_at(type, x); });
     }
     if (bound_.terms > 0) add_terms(made);
-    if (bound_.inputs > 0) add_inputs(made);
+    if (bound_.inputs == 0) return;
+    const bool gives_numbers =
+        std::ranges::any_of(made, [](const State& state) { return is_double(state.limits.exact); });
+    if (gives_numbers) {
+      add_inputs(made);
+    } else {
+      accept_for_inputs(made);
+    }
+  }
+
+  // Accepts the integers that follow from a change of one input, such as a scale.
+  void accept_for_inputs(std::vector<State>& made) {
+    for (size_t input = 0; input < inputs_.size(); ++input) {
+      if (inputs_[input].is_empty() || !is_floating(inputs_[input].type())) continue;
+      const double part = kInputFactor * bound_.inputs * epsilon_of(declared(node_->inputs[input]));
+      for (const double sign : {1.0, -1.0}) {
+        std::vector<Tensor> inputs = inputs_;
+        inputs[input] = converted(mapped(converted(inputs_[input], DataType::Float64),
+                                         [&](double x, size_t) { return x * (1 + sign * part); }),
+                                  inputs_[input].type());
+        extend(made, ops::evaluate(*op_, wide_, inputs, pool_), 1, kOwn);
+      }
+    }
   }
 
   double own_at(DataType type, double x) const {

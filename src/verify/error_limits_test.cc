@@ -400,8 +400,46 @@ TEST(ErrorLimits, AreNotKnownWhereNothingFollows) {
 
 TEST(ErrorLimits, EachOpOfOnnxStatesABound) {
   for (const ops::Op* op : all_ops().all()) {
-    EXPECT_EQ(op->error_bound.has_value(), op->domain.empty()) << op->name;
+    const bool is_quantised = op->name.starts_with("QLinear");
+    EXPECT_EQ(op->error_bound.has_value(), op->domain.empty() || is_quantised) << op->name;
   }
+}
+
+// (a * 1 + b * 1) / 2: sums that are odd lie in the middle between two integers.
+TEST(ErrorLimits, QuantisedNumbersInTheMiddleMayGoEitherWay) {
+  ThreadPool pool(1);
+  Graph graph;
+  const auto value = [&](const std::string& name, DataType type) {
+    return add_value(graph, {.name = name, .type = Type::tensor(type, Shape{})});
+  };
+  Node node = {.name = "sum", .op = "QLinearAdd", .domain = "com.microsoft", .version = 1};
+  std::vector<Tensor> known;
+  const auto add = [&](const std::string& name, Tensor tensor) {
+    const ValueId id = value(name, tensor.type());
+    node.inputs.push_back(id);
+    known.push_back(std::move(tensor));
+  };
+  const auto byte = [](uint8_t number) {
+    const std::vector<uint8_t> elements = {number};
+    return Tensor::from<uint8_t>(DataType::UInt8, {}, elements);
+  };
+  for (const char* name : {"a", "b"}) {
+    add(name, byte(name[0] == 'a' ? 5 : 8));
+    add(std::string(name) + "_scale", floats({}, {1}));
+    add(std::string(name) + "_zero", byte(0));
+  }
+  add("scale", floats({}, {2}));
+  add("zero", byte(0));
+  node.outputs = {value("c", DataType::UInt8)};
+  known.emplace_back();
+  graph.nodes.push_back(node);
+  const auto limits = error_limits(graph, all_ops(), known, pool);
+  ASSERT_TRUE(limits);
+  EXPECT_EQ(limits->back().exact.as<uint8_t>()[0], 6);
+  ASSERT_FALSE(limits->back().spread.is_empty());
+  EXPECT_EQ(limits->back().spread.as<uint8_t>()[0], 7);
+  known[0] = byte(6);
+  EXPECT_TRUE(error_limits(graph, all_ops(), known, pool)->back().spread.is_empty());
 }
 
 }  // namespace

@@ -196,11 +196,13 @@ class BytePoolKernel : public plugin::Kernel {
       return;
     }
     const int64_t above = divisor_of(rule_, planes, plane) * divisor_of(rule_, rows, row);
-    // Neighbours with the same divisor are rounded together.
+    // Outputs that read no padding have the same divisor, and are rounded together.
+    const int64_t inner_begin = outputs_inside(columns, 0).first;
+    const int64_t inner_end = outputs_inside(columns, columns.kernel - 1).second;
     for (int64_t begin = first; begin < end;) {
       const int64_t divisor = divisor_of(rule_, columns, begin);
-      int64_t next = begin + 1;
-      while (next < end && divisor_of(rule_, columns, next) == divisor) ++next;
+      const bool is_inner = begin >= inner_begin && begin < inner_end;
+      const int64_t next = is_inner ? std::min(end, inner_end) : begin + 1;
       store_averages(tile.sums + begin - first, above * divisor, to + begin, next - begin);
       begin = next;
     }
