@@ -67,7 +67,7 @@ class Neighbours {
   }
 
  private:
-  std::vector<const Node*> producers_;            // null: none
+  std::vector<const Node*> producers_;             // null: none
   std::vector<std::vector<const Node*>> readers_;  // by value
 };
 
@@ -129,7 +129,8 @@ class ConstantFolding {
       const DataType type = graph_[producer->inputs[0]].type.element;
       return type == DataType::Int8 || type == DataType::UInt8;
     };
-    const Node* const left = is_of_bytes(node.inputs[0]) ? neighbours_.producer(node.inputs[0]) : nullptr;
+    const Node* const left =
+        is_of_bytes(node.inputs[0]) ? neighbours_.producer(node.inputs[0]) : nullptr;
     // A product of two constants is folded.
     return left != nullptr && !graph_[left->inputs[0]].is_constant() && is_of_bytes(node.inputs[1]);
   }
