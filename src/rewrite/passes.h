@@ -23,7 +23,8 @@ Graph lower_functions(Graph graph, const PassContext& context);
 //   Result: nested graphs have the constants that they read; no node with only constant inputs,
 //           except random ones, those on state, those whose kernel refuses its inputs (running
 //           reports the error), those that take too long, and those whose result is too large
-//           (docs/decisions/0003).
+//           (docs/decisions/0003). DequantizeLinear of weights and biases stays where a product
+//           reads it beside dequantised bytes: integer kernels take these nodes together.
 //   Order:  before the passes that look for constants.
 Graph fold_constants(Graph graph, const PassContext& context);
 
