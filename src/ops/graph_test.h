@@ -36,18 +36,23 @@ class GraphBuilder {
     return *this;
   }
 
-  // An empty name is an omitted input or output.
+  // An empty name is an omitted input or output. The op is of ONNX's own domain, or has its domain
+  // before it: "com.microsoft:QLinearAdd".
   GraphBuilder& node(const std::string& name, const std::string& op,
                      const std::vector<std::string>& inputs,
                      const std::vector<std::string>& outputs, Attributes attributes = {}) {
-    const ops::Op* found = registry_.find("", op);
+    const size_t colon = op.find(':');
+    const std::string domain = colon == std::string::npos ? "" : op.substr(0, colon);
+    const ops::Op* found =
+        registry_.find(domain, colon == std::string::npos ? op : op.substr(colon + 1));
     if (found == nullptr) {
       ADD_FAILURE() << "no op " << op;
       return *this;
     }
     Node made;
     made.name = name;
-    made.op = op;
+    made.op = found->name;
+    made.domain = domain;
     made.version = ops::version_in(*found, opset_).value_or(0);
     made.attributes = std::move(attributes);
     for (const std::string& each : inputs) made.inputs.push_back(value(each));

@@ -28,6 +28,8 @@ struct Tolerance {
   double of_inputs = 0;
   // If not empty: the largest error of each element of the outputs, in place of the two above.
   std::vector<double> of_elements = {};
+  // The largest difference of elements of integers.
+  int quanta = 0;
   // The lowest one that candidates may compute in; TESSERA_PRECISION_.
   int precision = TESSERA_PRECISION_FLOAT32;
 };

@@ -341,6 +341,7 @@ class CandidateRun {
   void compare_elements(const std::string& name, const Tensor& expected, const void* found) const {
     if (!is_floating(expected.type())) {
       if (std::memcmp(expected.data(), found, static_cast<size_t>(expected.bytes())) == 0) return;
+      if (tolerance_.quanta > 0 && is_within_quanta(expected, found)) return;
       throw Wrong{"gives other elements of " + name + " than the reference"};
     }
     const std::vector<double> wanted = numbers_of(expected.type(), expected.data(), expected);
@@ -364,6 +365,14 @@ class CandidateRun {
            << wanted.size() << ", largest " << largest << ")";
       throw Wrong{text.str()};
     }
+  }
+
+  bool is_within_quanta(const Tensor& expected, const void* found) const {
+    const std::vector<double> wanted = numbers_of(expected.type(), expected.data(), expected);
+    const std::vector<double> had = numbers_of(expected.type(), found, expected);
+    return std::equal(wanted.begin(), wanted.end(), had.begin(), [&](double want, double have) {
+      return std::abs(want - have) <= tolerance_.quanta;
+    });
   }
 
   static std::vector<double> numbers_of(DataType type, const void* elements, const Tensor& shape) {
