@@ -12,9 +12,8 @@ namespace tessera {
 namespace {
 
 const FunctionLowering* lowering_of(const Node& node) {
-  for (const auto& family :
-       {einsum_lowerings(), fused_lowerings(), normalization_lowerings(), attention_lowerings(),
-        plain_lowerings()}) {
+  for (const auto& family : {einsum_lowerings(), fused_lowerings(), normalization_lowerings(),
+                             attention_lowerings(), plain_lowerings()}) {
     for (const FunctionLowering& each : family) {
       if (each.op == node.op && each.domain == node.domain) return &each;
     }

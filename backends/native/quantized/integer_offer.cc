@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/refusal.h"
+#include "quantized/region.h"
 
 namespace tessera::native {
 
@@ -18,8 +19,6 @@ using plugin::Value;
 namespace {
 
 constexpr int64_t kMaxExactDepth = (int64_t{1} << 31) / (255 * 255);
-
-bool is_byte_element(int32_t type) { return type == TESSERA_INT8 || type == TESSERA_UINT8; }
 
 bool is_real_role(size_t role) {
   return role == kLeftScale || role == kRightScale || role == kScale || role == kRealBias;
@@ -35,7 +34,7 @@ void set_result(const IntegerOffer& offer, IntegerWork& work) {
     work.to = SumsTo::Integers;
   } else if (type == TESSERA_FLOAT32) {
     work.to = SumsTo::Reals;
-  } else if (is_byte_element(type) && offer.input(kZero).is_present()) {
+  } else if (is_byte_type(type) && offer.input(kZero).is_present()) {
     work.to = SumsTo::Bytes;
     work.is_result_signed = type == TESSERA_INT8;
     work.lowest = work.is_result_signed ? -128 : 0;
@@ -60,7 +59,7 @@ IntegerOffer offer_of_node(const Node& node, const IntegerRoles& inputs) {
     if (is_real_role(role) && type.data_type != TESSERA_FLOAT32) {
       refuse("takes scales of float32 only");
     }
-    if ((is_zero_role(role) || role == kRight) && !is_byte_element(type.data_type)) {
+    if ((is_zero_role(role) || role == kRight) && !is_byte_type(type.data_type)) {
       refuse("takes bytes only");
     }
   }
@@ -70,7 +69,7 @@ IntegerOffer offer_of_node(const Node& node, const IntegerRoles& inputs) {
   IntegerWork& work = offer.work;
   work.is_left_signed = left == TESSERA_INT8;
   work.is_dynamic = left == TESSERA_FLOAT32;
-  if (!is_byte_element(left) && !work.is_dynamic) refuse("takes bytes only");
+  if (!is_byte_type(left) && !work.is_dynamic) refuse("takes bytes only");
   work.is_right_signed = offer.input(kRight).type().data_type == TESSERA_INT8;
   set_result(offer, work);
   return offer;
