@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/domains.h"
+
 namespace tessera::ops {
 namespace {
 
@@ -80,6 +82,7 @@ constexpr ErrorBound kRequantized = {
 struct BoundRow {
   std::string_view op;
   ErrorBound bound;
+  std::string_view domain = "";
 };
 
 // Alphabetical. Ops that are not here, such as those that move elements, choose or compare, are
@@ -150,16 +153,16 @@ constexpr std::array kRows = {
     BoundRow{"NegativeLogLikelihoodLoss", kLoss},
     BoundRow{"PRelu", kRounded},
     BoundRow{"Pow", {.ulps = 16, .source = "what Khronos asks of pow in C kernels"}},
-    BoundRow{"QLinearAdd", kRequantized},
-    BoundRow{"QLinearAveragePool", kRequantized},
-    BoundRow{"QLinearConcat", kRequantized},
-    BoundRow{"QLinearGlobalAveragePool", kRequantized},
-    BoundRow{"QLinearLeakyRelu", kRequantized},
-    BoundRow{"QLinearMul", kRequantized},
-    BoundRow{"QLinearReduceMean", kRequantized},
-    BoundRow{"QLinearSigmoid", kRequantized},
-    BoundRow{"QLinearSoftmax", kRequantized},
-    BoundRow{"QLinearWhere", kRequantized},
+    BoundRow{"QLinearAdd", kRequantized, kMicrosoftDomain},
+    BoundRow{"QLinearAveragePool", kRequantized, kMicrosoftDomain},
+    BoundRow{"QLinearConcat", kRequantized, kMicrosoftDomain},
+    BoundRow{"QLinearGlobalAveragePool", kRequantized, kMicrosoftDomain},
+    BoundRow{"QLinearLeakyRelu", kRequantized, kMicrosoftDomain},
+    BoundRow{"QLinearMul", kRequantized, kMicrosoftDomain},
+    BoundRow{"QLinearReduceMean", kRequantized, kMicrosoftDomain},
+    BoundRow{"QLinearSigmoid", kRequantized, kMicrosoftDomain},
+    BoundRow{"QLinearSoftmax", kRequantized, kMicrosoftDomain},
+    BoundRow{"QLinearWhere", kRequantized, kMicrosoftDomain},
     BoundRow{"RMSNormalization", kNormalized},
     BoundRow{"RNN", kRecurrent},
     BoundRow{"Range", kTwoRoundings},
@@ -203,20 +206,22 @@ constexpr std::array kRows = {
 
 static_assert(std::ranges::is_sorted(kRows, {}, &BoundRow::op));
 
-bool has_row(std::string_view op) {
-  return std::ranges::binary_search(kRows, op, {}, &BoundRow::op);
+const BoundRow* row_of(std::string_view op) {
+  const auto found = std::ranges::lower_bound(kRows, op, {}, &BoundRow::op);
+  return found != kRows.end() && found->op == op ? &*found : nullptr;
 }
 
 }  // namespace
 
 ErrorBound error_bound_of(std::string_view op) {
-  const auto found = std::ranges::lower_bound(kRows, op, {}, &BoundRow::op);
-  return found != kRows.end() && found->op == op ? found->bound : kExact;
+  const BoundRow* const row = row_of(op);
+  return row == nullptr ? kExact : row->bound;
 }
 
 Op with_error_bound(Op op) {
-  // Of ops of other domains, some state one.
-  if (op.domain.empty() || has_row(op.name)) op.error_bound = error_bound_of(op.name);
+  const BoundRow* const row = row_of(op.name);
+  const bool has_row = row != nullptr && row->domain == op.domain;
+  if (op.domain.empty() || has_row) op.error_bound = has_row ? row->bound : kExact;
   return op;
 }
 

@@ -36,8 +36,8 @@ Tensor random_scales(Dice& dice, std::vector<int64_t> dims) {
 }
 
 // A graph whose values of bytes have scales and zero points, which are constants.
-struct QuantizedGraph {
-  QuantizedGraph(Dice& given, const ops::Registry& registry)
+struct BytesGraph {
+  BytesGraph(Dice& given, const ops::Registry& registry)
       : dice(given),
         made(registry, kQuantizedOpset),
         type(given.one_in(2) ? DataType::Int8 : DataType::UInt8) {}
@@ -148,7 +148,7 @@ TEST(NativeQuantized, LargeTensors) {
   const Totals totals = check_each_target(
       63, 12,
       [](Dice& dice, const ops::Registry& registry) {
-        QuantizedGraph graph(dice, registry);
+        BytesGraph graph(dice, registry);
         const std::vector<int64_t> dims = {dice.whole(1500, 1510), dice.whole(1501, 1510)};
         if (dice.one_in(2)) {
           graph.made.node("y", "Neg", {graph.real(dims)});
@@ -181,7 +181,7 @@ TEST(NativeQuantized, FunctionsBetweenIntegers) {
         static const std::vector<std::string> kOps = {"Abs",       "Elu",  "Erf",  "HardSwish",
                                                       "LeakyRelu", "Neg",  "Relu", "Sigmoid",
                                                       "Softplus",  "Sqrt", "Tanh", "Gelu"};
-        QuantizedGraph graph(dice, registry);
+        BytesGraph graph(dice, registry);
         std::string name = graph.real(random_dims(dice));
         const int64_t count = dice.whole(0, 3);
         for (int64_t number = 0; number < count; ++number) {
@@ -200,7 +200,7 @@ TEST(NativeQuantized, SumsAndProducts) {
   const Totals totals = check_each_target(
       66, 1500,
       [](Dice& dice, const ops::Registry& registry) {
-        QuantizedGraph graph(dice, registry);
+        BytesGraph graph(dice, registry);
         const std::vector<int64_t> dims = random_dims(dice);
         const std::string left = graph.real(dims);
         const std::string right = dice.one_in(8) ? left : graph.real(broadcastable(dice, dims));
@@ -218,7 +218,7 @@ TEST(NativeQuantized, PoolingsOfIntegers) {
   const Totals totals = check_each_target(
       67, 1500,
       [](Dice& dice, const ops::Registry& registry) {
-        QuantizedGraph graph(dice, registry);
+        BytesGraph graph(dice, registry);
         const int64_t rank = dice.whole(1, 3);
         std::vector<int64_t> dims = {dice.whole(1, 2), dice.whole(1, 20)};
         Attributes attributes;
@@ -257,7 +257,7 @@ TEST(NativeQuantized, RowsOfProbabilities) {
   const Totals totals = check_each_target(
       68, 500,
       [](Dice& dice, const ops::Registry& registry) {
-        QuantizedGraph graph(dice, registry);
+        BytesGraph graph(dice, registry);
         std::vector<int64_t> dims = random_dims(dice);
         if (dims.empty()) dims = {3};
         if (dice.one_in(3)) dims.back() = dice.whole(1, 700);
@@ -272,7 +272,7 @@ TEST(NativeQuantized, PartsOfSeveralScales) {
   const Totals totals = check_each_target(
       69, 500,
       [](Dice& dice, const ops::Registry& registry) {
-        QuantizedGraph graph(dice, registry);
+        BytesGraph graph(dice, registry);
         std::vector<int64_t> dims = random_dims(dice);
         if (dims.empty()) dims = {3};
         const int64_t axis = dice.whole(0, static_cast<int64_t>(dims.size()) - 1);
@@ -291,7 +291,7 @@ TEST(NativeQuantized, PartsOfSeveralScales) {
 
 // An op of com.microsoft on one tensor, with scales and zero points of input and result.
 RandomGraph linear_function(Dice& dice, const ops::Registry& registry) {
-  QuantizedGraph graph(dice, registry);
+  BytesGraph graph(dice, registry);
   static const std::vector<std::string> kOps = {"QLinearSigmoid", "QLinearLeakyRelu",
                                                 "QLinearSoftmax", "QLinearAveragePool",
                                                 "QLinearGlobalAveragePool"};
@@ -322,7 +322,7 @@ TEST(NativeQuantized, PairsOfMicrosoft) {
   const Totals totals = check_each_target(
       71, 1000,
       [](Dice& dice, const ops::Registry& registry) {
-        QuantizedGraph graph(dice, registry);
+        BytesGraph graph(dice, registry);
         const std::vector<int64_t> dims = random_dims(dice);
         std::vector<std::string> inputs = {graph.bytes(dims)};
         const auto add_scale = [&] {
@@ -349,7 +349,7 @@ TEST(NativeQuantized, PairsOfMicrosoft) {
 
 TEST(NativeQuantized, ConcatOfMicrosoft) {
   const Totals totals = check_each_target(72, 300, [](Dice& dice, const ops::Registry& registry) {
-    QuantizedGraph graph(dice, registry);
+    BytesGraph graph(dice, registry);
     std::vector<int64_t> dims = random_dims(dice);
     if (dims.empty()) dims = {3};
     const int64_t axis = dice.whole(0, static_cast<int64_t>(dims.size()) - 1);
