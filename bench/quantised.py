@@ -24,6 +24,7 @@ from harness.runtimes import PEERS, Tessera, random_inputs
 from harness.turns import take_turns, timer_of
 
 import numpy as np
+import onnx
 
 KINDS = ["static", "dynamic"]
 CALIBRATION_RUNS = 4
@@ -44,8 +45,12 @@ class Calibration:
         return self.feeds.pop() if self.feeds else None
 
 
+class NotQuantised(Exception):
+    """The tool refuses a model."""
+
+
 def quantise(model, kind, inputs, folder):
-    """The file of the quantised model, which is made if it is missing."""
+    """The file of the quantised model, which is made if it is missing. Raises NotQuantised."""
     from onnxruntime import quantization
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -53,18 +58,24 @@ def quantise(model, kind, inputs, folder):
     if place.exists():
         return place
     folder.mkdir(parents=True, exist_ok=True)
+    # With its weights inside: the tool looks for others beside its own temporary files.
     prepared = place.with_suffix(".prepared.onnx")
-    # Folds normalisations of channels into convolutions.
-    quant_pre_process(str(model), str(prepared), skip_symbolic_shape=True)
-    if kind == "static":
-        quantization.quantize_static(
-            str(prepared), str(place), Calibration(inputs), per_channel=True,
-            quant_format=quantization.QuantFormat.QDQ, weight_type=quantization.QuantType.QInt8,
-            activation_type=quantization.QuantType.QUInt8)
-    else:
-        quantization.quantize_dynamic(str(prepared), str(place),
-                                      weight_type=quantization.QuantType.QInt8)
-    prepared.unlink()
+    onnx.save(onnx.load(str(model)), str(prepared))
+    try:
+        # Folds normalisations of channels into convolutions.
+        quant_pre_process(str(prepared), str(prepared), skip_symbolic_shape=True)
+        if kind == "static":
+            quantization.quantize_static(
+                str(prepared), str(place), Calibration(inputs), per_channel=True,
+                quant_format=quantization.QuantFormat.QDQ, weight_type=quantization.QuantType.QInt8,
+                activation_type=quantization.QuantType.QUInt8)
+        else:
+            quantization.quantize_dynamic(str(prepared), str(place),
+                                          weight_type=quantization.QuantType.QInt8)
+    except Exception as error:  # of many types, from several libraries
+        raise NotQuantised(str(error).splitlines()[0]) from error
+    finally:
+        prepared.unlink()
     return place
 
 
@@ -79,7 +90,7 @@ def error_of(expected, found):
 
 def measure(model, kind, threads, arguments):
     inputs = random_inputs(model, dict(arguments.shape))
-    quantised = str(quantise(model, kind, inputs, arguments.folder))
+    quantised = str(quantise(model, kind, inputs, arguments.quantised_dir))
     options = {"optimize": arguments.optimize}
     loaded = {name: PEERS[name](quantised, inputs, threads) for name in arguments.peers}
     loaded["tessera"] = Tessera(quantised, inputs, threads, arguments.backends, **options)
@@ -106,7 +117,7 @@ def main():
     parser.option("--backends", [], "of Tessera", lambda text: text.split(","), "LIST")
     parser.option("--seconds", 2.0, "for each runtime and model")
     parser.option("--most-error", 0.2, "the largest error")
-    parser.option("--folder", parser.get_default("module_dir").parent.parent / "quantised",
+    parser.option("--quantised-dir", parser.get_default("module_dir").parent.parent / "quantised",
                   "where quantised models are kept")
     parser.flag("--optimize", "Tessera chooses by measured prices")
     arguments = parser.parse()
@@ -121,7 +132,12 @@ def main():
         for kind in arguments.kinds:
             for threads in arguments.threads:
                 progress.say(f"{name} {kind}")
-                row = {"model": name, **measure(model, kind, threads, arguments)}
+                try:
+                    row = {"model": name, **measure(model, kind, threads, arguments)}
+                except NotQuantised as error:
+                    progress.clear()
+                    print(f"{name} is left out of {kind}, which the tool refuses: {error}")
+                    break
                 progress.clear()
                 rows.append(row)
                 table.print(name, kind, str(threads), row.get("error"),

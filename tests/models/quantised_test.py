@@ -150,7 +150,8 @@ def test_an_lstm_of_bytes_rounds_where_onnx_runtime_does(tessera, tmp_path):
     source = save_model(tmp_path / "float.onnx", nodes, {"x": [5, 3, 6]}, {"y": [5, 2, 3, 8]},
                         weights, opset=17)
     target = tmp_path / "quantised.onnx"
-    quantize_dynamic(source, target)
+    # Without VNNI, sums of weights of 8 bits saturate in ONNX Runtime.
+    quantize_dynamic(source, target, reduce_range=True)
     assert "DynamicQuantizeLSTM" in {each.op_type for each in onnx.load(target).graph.node}
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
