@@ -2,6 +2,7 @@
 each as a case in a file."""
 
 import dataclasses
+import functools
 import hashlib
 import re
 
@@ -128,11 +129,14 @@ def is_newest(model, op):
     """Whether the model's operator set has the newest version of the op."""
     domain = next(node.domain for node in model.graph.node if node.op_type == op)
     opset = next(entry.version for entry in model.opset_import if entry.domain == domain)
-    schemas = [schema for schema in onnx.defs.get_all_schemas_with_history()
-               if schema.name == op and schema.domain == domain]
-    newest = max(schema.since_version for schema in schemas)
-    return max(schema.since_version for schema in schemas
-               if schema.since_version <= opset) == newest
+    versions = versions_of(op, domain)
+    return max(version for version in versions if version <= opset) == versions[-1]
+
+
+@functools.cache
+def versions_of(op, domain):
+    return sorted(schema.since_version for schema in onnx.defs.get_all_schemas_with_history()
+                  if schema.name == op and schema.domain == domain)
 
 
 def file_name(finding):

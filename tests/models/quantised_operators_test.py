@@ -2,12 +2,19 @@
 definitions (quantised_definitions.py), which they equal, and beside ONNX Runtime, which rounds in
 float32 and may be one quantum away."""
 
+import pathlib
+
 import numpy as np
 import pytest
 import quantised_definitions as definitions
 from quantised_cases import BYTES, Case, Draw, compare, run_ort
 
 CASES_OF_OP = 12
+# ONNX Runtime adds the products of bytes of these in pairs of 16 bits, which saturate, on processors
+# without dot products of bytes.
+SATURATING = ("DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "QAttention",
+              "QGemm")
+HAS_DOT_PRODUCTS = "vnni" in pathlib.Path("/proc/cpuinfo").read_text()
 
 
 def pair(op, function):
@@ -329,5 +336,5 @@ def test_results_are_those_of_the_definition(tessera, op):
         model, feeds = case.model(), case.feeds()
         found = tessera.load(model).bind(optimize=False).run(feeds)
         compare(found, case.expected, 0, case)
-        if case.is_known_to_ort:
+        if case.is_known_to_ort and (HAS_DOT_PRODUCTS or op not in SATURATING):
             compare(found, run_ort(model, feeds), 1, case)
