@@ -21,6 +21,12 @@ TOLERANCES = {np.dtype(np.float16): 2e-2, BFLOAT16: 8e-2, np.dtype(np.float32): 
 # regular expression for name and text of the problem, and the sentence of the standard that
 # decides, or Tessera's own limit.
 RULINGS = (
+    ("DFT|STFT", "differs", "with [^,]*(inf|nan).*(expected|found) nan", "X[k] = sum of x[n] e^(-2 pi i k n / "
+     "N): terms with an imaginary part of 0 may be left out, and others may be added in any order."),
+    ("QLinearConv|ConvInteger", "refuses", "expected a kernel of 1 to", "A kernel has at least one element "
+     "along each axis: Tessera's limit."),
+    ("Attention", "differs", "largest.*expected nan", "softmax(Q K^T scale) V: sums of products beyond "
+     "float32 are computed in float64."),
     ("Pad", "refuses", "expected mode", "Supported modes: `constant`(default), `reflect`, `edge`; since "
      "version 19 also `wrap`."),
     ("GatherND", "refuses", "batch_dims", "b < min(q, r) is to be honored."),

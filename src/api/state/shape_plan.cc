@@ -1,5 +1,6 @@
 #include "api/state/shape_plan.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "api/describe/describe.h"
@@ -119,8 +120,16 @@ bool ShapePlan::resize(const std::vector<Dims>& wanted) {
 bool ShapePlan::set_sizes(const std::vector<Dims>& wanted) {
   ValueSizes& sizes = family->sizes;
   if (!sizes.set(wanted) || !runner->resize(family->plan, sizes.dims())) return false;
+  const Graph& graph = runner->built().graph;
   for (size_t index = 0; index < sizes.inputs().size(); ++index) {
-    runner->io_binding().bind_input(inputs.size() + index, sizes.inputs()[index]);
+    const size_t input = inputs.size() + index;
+    Tensor passed = sizes.inputs()[index];
+    // The caller keeps a result, which must not change with the next sizes.
+    if (std::ranges::count(graph.outputs, graph.inputs[input]) != 0) {
+      passed = Tensor::copy_of(passed.type(), passed.dims(), passed.data(),
+                               static_cast<size_t>(passed.bytes()));
+    }
+    runner->io_binding().bind_input(input, std::move(passed));
   }
   return true;
 }
