@@ -25,8 +25,8 @@ RULINGS = (
      "N): terms with an imaginary part of 0 may be left out, and others may be added in any order."),
     ("QLinearConv|ConvInteger", "refuses", "expected a kernel of 1 to", "A kernel has at least one element "
      "along each axis: Tessera's limit."),
-    ("Attention", "differs", "largest.*expected nan", "softmax(Q K^T scale) V: sums of products beyond "
-     "float32 are computed in float64."),
+    ("Attention", "differs", "largest.*expected nan", "softmax(Q K^T scale) V: scores beyond float32 are "
+     "finite in the reference kernel, which computes them in float64."),
     ("Pad", "refuses", "expected mode", "Supported modes: `constant`(default), `reflect`, `edge`; since "
      "version 19 also `wrap`."),
     ("GatherND", "refuses", "batch_dims", "b < min(q, r) is to be honored."),
