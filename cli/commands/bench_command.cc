@@ -414,7 +414,8 @@ CommandResult bench_requests(const BenchArguments& given) {
                  request.seed().value_or(0));
   loaded.shape_ranges = draw.ranges();
   const NamedShapes first =
-      with_middle_shapes({.shapes = loaded.shapes, .shape_ranges = loaded.shape_ranges}).shapes;
+      with_shapes_at({.shapes = loaded.shapes, .shape_ranges = loaded.shape_ranges}, kMiddle)
+          .shapes;
   BoundModel bound = naming_shapes(first, [&] { return request.bind(loaded, origin); });
   request.progress().show("building the final plan");
   bound.executor.wait_for_swap();

@@ -156,7 +156,7 @@ std::string ModelRequest::to_onnx(
 
 void ask_for_shapes(const Model& model, const BindOptions& options) {
   try {
-    model.describe(with_middle_shapes(options).shapes);
+    model.describe(with_shapes_at(options, kMiddle).shapes);
   } catch (const Error& error) {
     throw Error(error.kind(), error.where(), error.message() + ", by --shape");
   }

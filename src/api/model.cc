@@ -32,10 +32,10 @@ Executor Model::State::bind_ranges(const BindOptions& options) {
     const bool may_be_size =
         error.kind() == ErrorKind::InvalidModel || error.kind() == ErrorKind::InvalidArgument;
     if (options.shape_ranges.empty() || !may_be_size) throw;
-    const BindOptions largest = with_largest_shapes(options);
+    const BindOptions largest = with_shapes_at(options, kLargest);
     if (!loaded.explain_refusal(largest).empty()) {
       std::string tried;
-      for (const auto& [input, dims] : with_middle_shapes(options).shapes) {
+      for (const auto& [input, dims] : with_shapes_at(options, kMiddle).shapes) {
         tried += " '" + input + "' " + dims_text(dims);
       }
       throw Error(error.kind(), error.where(),
@@ -51,7 +51,7 @@ Executor Model::bind(const BindOptions& options) const {
   check_options(options);
   state_->loaded.check_ranges(options);
   state_->loaded.check_largest(options);
-  if (!state_->loaded.needs_shapes(with_middle_shapes(options))) {
+  if (!state_->loaded.needs_shapes(with_shapes_at(options, kMiddle))) {
     return state_->bind_ranges(options);
   }
   // The first run must not be the one to tell that a library is unknown or cannot be used.

@@ -73,6 +73,7 @@ struct Candidate {
   bool is_view() const { return (flags & TESSERA_CANDIDATE_VIEW) != 0; }
   bool is_joint() const { return (flags & TESSERA_CANDIDATE_JOINT) != 0; }
   bool has_kernel() const { return !is_view() && !is_joint() && !runs_on_values; }
+  bool is_reference() const { return has_kernel() && backend() == "reference"; }
   // Whether its kernel takes some sizes when it runs (tessera_built_for), and whether the workspace
   // then depends on them (tessera_candidate::workspace_for).
   bool takes_sizes() const {

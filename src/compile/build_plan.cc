@@ -6,6 +6,7 @@
 
 #include "assemble/kernels_in_use.h"
 #include "assemble/plan_assembler.h"
+#include "base/containers/at.h"
 #include "base/errors/check.h"
 #include "base/memory/memory.h"
 #include "choose/choice.h"
@@ -58,6 +59,23 @@ void check_largest_fits(const Graph& graph) {
 }
 
 namespace {
+
+// Leaves those that can be part of a plan for a family. Prices are for one of its sizes, at which
+// the reference may seem cheap: it is left only for nodes that no library computes alone.
+void keep_for_family(std::vector<Candidate>& candidates, const Graph& graph,
+                     const VaryingDims& varying) {
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return !explain_fixed_sizes(candidate, graph, varying).empty();
+  });
+  std::vector<bool> has_library(graph.nodes.size());
+  for (const Candidate& candidate : candidates) {
+    const bool computes_alone = candidate.nodes.size() == 1 && !candidate.is_reference();
+    if (computes_alone) has_library[at(candidate.nodes.front().index)] = true;
+  }
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return candidate.is_reference() && has_library[at(candidate.nodes.front().index)];
+  });
+}
 
 // Logs a warning for each sparse value that a chosen kernel reads in a dense layout. With strict
 // storage, throws Unsupported instead.
@@ -243,9 +261,7 @@ class PlanBuilder {
         select_offers(collect_wanted_offers(base.graph, *base.layouts, options_, services_),
                       base.graph, options_.selection);
     if (options_.takes_sizes) {
-      std::erase_if(base.offers.candidates, [&](const Candidate& candidate) {
-        return !explain_fixed_sizes(candidate, base.graph, options_.varying_dims).empty();
-      });
+      keep_for_family(base.offers.candidates, base.graph, options_.varying_dims);
     }
     return base;
   }

@@ -2,8 +2,10 @@
 Runtime and, with one choice of kernels, those of plans for exact shapes to the bit."""
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
+from onnx import helper, numpy_helper
 
 import open_models
 from value_comparison import explain_difference
@@ -138,3 +140,57 @@ def test_pinned_kernels_give_the_bits_of_the_family(tessera, network, needs_nati
             np.testing.assert_array_equal(one, other, err_msg=str(shapes_of(arrays)))
         compared += 1
     assert compared > 0
+
+
+def convolution_model():
+    """Two 3x3 convolutions on an image of any height and width."""
+    random = np.random.default_rng(3)
+    weights = [(name, random.standard_normal((32, 32, 3, 3)).astype(np.float32) / 20)
+               for name in ("v", "w")]
+    nodes = [helper.make_node("Conv", ["x", "v"], ["inner"], name="first", pads=[1] * 4),
+             helper.make_node("Relu", ["inner"], ["positive"], name="relu"),
+             helper.make_node("Conv", ["positive", "w"], ["y"], name="second", pads=[1] * 4)]
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 32, "h", "w"])
+              for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "image", values[:1], values[1:],
+                              [numpy_helper.from_array(array, name) for name, array in weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def kernels_of(executor):
+    return [(step.name, step.backend, step.algorithm) for step in executor.plan().steps]
+
+
+def test_far_sizes_get_kernels_of_their_own(tessera, needs_native):
+    """The transform of a convolution that is fastest depends on how many tiles an image has."""
+    model = tessera.load(convolution_model().SerializeToString())
+    image = {size: np.ones((1, 32, size, size), np.float32) for size in (5, 6, 7, 130, 131, 132)}
+    large = model.bind(image_shape(130), threads=1, optimize=False, backends=["native"])
+    large.run({"x": image[131]})
+    small = model.bind(image_shape(5), threads=1, optimize=False, backends=["native"])
+    small.run({"x": image[6]})
+    assert kernels_of(small) != kernels_of(large), "the network does not show what it should"
+    for size, other in ((132, large), (7, small), (132, large)):
+        found = small.run({"x": image[size]})
+        assert kernels_of(small) == kernels_of(other)
+    np.testing.assert_array_equal(found[0], large.run({"x": image[132]})[0])
+    assert len(small.shapes().plans) == 3, "one for the bound size, and two families"
+    ranged = model.bind({"x": (1, 32, range(4, 200), range(4, 200))}, threads=1, optimize=False,
+                        backends=["native"])
+    for size, other in ((7, small), (132, large)):
+        other.run({"x": image[size]})
+        ranged.run({"x": image[size]})
+        assert kernels_of(ranged) == kernels_of(other)
+
+
+def image_shape(size):
+    return {"x": (1, 32, size, size)}
+
+
+def test_far_sizes_share_a_family_with_their_kernels(tessera, needs_native):
+    model, _ = open_models.perceptron()
+    executor = tessera.load(model.SerializeToString()).bind({"x": (3, 12)}, threads=1, optimize=False,
+                                                            backends=["native"])
+    for rows in (4, 4000, 9, 70, 2000):
+        assert executor.run({"x": np.ones((rows, 12), np.float32)})[0].shape == (rows, 8)
+    assert len(executor.shapes().plans) == 2

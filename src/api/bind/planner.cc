@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 #include <span>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "api/options/cache_ingredients.h"
 #include "api/options/option_table.h"
 #include "api/options/shape_ranges.h"
+#include "api/state/shape_plan.h"
 #include "base/errors/check.h"
 #include "base/threads/fork.h"
 #include "compile/known_plan.h"
@@ -65,7 +67,7 @@ const PurposeRow& row_of(BuildPurpose purpose) {
 
 // The options as this purpose needs them.
 BindOptions options_for(BuildPurpose purpose, const BindOptions& given) {
-  BindOptions options = with_middle_shapes(with_lasting_stop(given));
+  BindOptions options = with_shapes_at(with_lasting_stop(given), kMiddle);
   if (row_of(purpose).prices == Prices::Always) options.optimize = Optimize::Now;
   return options;
 }
@@ -130,10 +132,6 @@ PricingOptions pricing_options(const BindOptions& options, const PurposeRow& row
   return pricing;
 }
 
-bool is_reference(const Candidate& candidate) {
-  return candidate.has_kernel() && candidate.backend() == "reference";
-}
-
 // What the reference computes in a plan, but libraries compute in all of the others.
 struct ReferenceShare {
   double seconds = 0;   // by its own estimate, which is too low for much work
@@ -145,7 +143,7 @@ ReferenceShare reference_share(const BuiltPlan& built, std::span<const BuiltPlan
     for (const ExecutionStep& step : plan.plan.steps) {
       if (step.candidate < 0) continue;
       const Candidate& candidate = plan.offers.candidates[static_cast<size_t>(step.candidate)];
-      if (is_reference(candidate)) visit(plan.graph[candidate.nodes.front()], candidate);
+      if (candidate.is_reference()) visit(plan.graph[candidate.nodes.front()], candidate);
     }
   };
   std::set<std::string> known;
@@ -303,13 +301,23 @@ Model::State::Planner::build_family(FamilySizes sizes, const FamilyShapes& shape
   return built;
 }
 
+bool Model::State::Planner::knows_family() const {
+  return is_optimizing(options_) &&
+         model_.backends.state_->store.find(family_request(), model_.log).has_value();
+}
+
 PlanRequest Model::State::Planner::family_request() const {
-  // Other sizes above 1 have the same plan.
+  // Other sizes above 1 have the same plan if they are near: each class of sizes has four times as
+  // many elements as the one before it.
   BindOptions any_size = options_;
   const DeclaredShapes declared = model_.loaded.declared_shapes({});
+  const double doublings = log2_elements(model_.loaded.input_dims(options_));
+  const int64_t any_of_class = -1 - std::lround(doublings / 2);
   for (auto& [input, dims] : any_size.shapes) {
     for (size_t axis = 0; axis < dims.size(); ++axis) {
-      if (dims[axis] > 1 && declared.is_open(input, axis)) dims[axis] = -1;
+      if (dims[axis] > 1 && declared.is_open(input, axis)) {
+        dims[axis] = any_of_class;
+      }
     }
   }
   PlanRequest request = model_.stored.request(any_size, {}, pool_.threads());

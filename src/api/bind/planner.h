@@ -77,6 +77,8 @@ class Model::State::Planner {
   // would compute much more by the reference than the plans that reuse() got.
   std::variant<FamilyPlan, UnbuildablePlan> build_family(FamilySizes sizes,
                                                          const FamilyShapes& shapes);
+  // Whether the store has such a plan.
+  bool knows_family() const;
   // Builds just this plan; see PlanOptions::only_plan.
   std::variant<PlanResult, UnbuildablePlan> build_only(const tuning::KnownPlan& plan);
   // The time that build() would take and its likely gain, without `search`.

@@ -53,13 +53,14 @@ Executor::State::State(std::shared_ptr<Model::State> bound_model, const BindOpti
     : registry(bound_model->loaded.registry()),
       model(std::move(bound_model)),
       options(bound),
-      reused(std::move(first.reused)),
       declared(model->loaded.declared_shapes(bound)),
       context(bound.threads, bound.run.keeps_denormals ? Denormals::Keep : Denormals::Flush),
       memory(declared, bound.run.fixed_shapes) {
   // The callback may no longer exist when a run has to plan again.
   options.on_progress = {};
+  tuning::ReusedChoice choice = std::move(first.reused);
   plans.push_back(std::make_unique<ShapePlan>(std::move(first), options, context, *registry));
+  choices.push_back({log2_elements(plan().dims), std::move(choice)});
   dump(plan().runner->built());
 }
 

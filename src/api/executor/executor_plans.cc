@@ -1,6 +1,7 @@
 // The plans of an executor: which one a run uses, and how others are made. bind() makes the first
 // one; docs/decisions/0021 and 0067 say when there are more.
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <utility>
@@ -18,6 +19,11 @@ namespace {
 
 // Shapes may belong to several families: a batch of 1 broadcasts where larger ones do not.
 constexpr int kMostFamilies = 32;
+// Kernels that were chosen for some size serve sizes up to this many doublings from it; so at most
+// this many families differ by the size they were chosen for only. To make one takes as long as
+// some tens of runs, once.
+constexpr double kFarDoublings = 2;
+constexpr int kMostChoices = 6;
 // So many sets of shapes for which there was no family show that the model has none.
 constexpr int kMostFailures = 4;
 // After so many runs on one set of shapes, a plan for just these replaces that of a slow family. To
@@ -81,13 +87,46 @@ void Executor::State::switch_to(const std::vector<Dims>& dims) {
     std::rotate(plans.begin(), found, found + 1);
     return;
   }
-  for (auto family = plans.begin(); family != plans.end(); ++family) {
-    if ((*family)->family == nullptr || !(*family)->resize(dims)) continue;
-    std::rotate(plans.begin(), family, family + 1);
-    return;
-  }
+  const bool has_family = switch_to_family(dims);
+  if (has_family && !is_chosen_for_others(dims)) return;
   std::unique_ptr<ShapePlan> made = make_family(dims);
-  add_plan(made ? std::move(made) : make_plan(dims));
+  if (made == nullptr && has_family) return;
+  if (made == nullptr) return add_plan(make_plan(dims));
+  if (!extend_choice(*made)) add_plan(std::move(made));
+}
+
+bool Executor::State::is_chosen_for_others(const std::vector<Dims>& dims) const {
+  // With prices, and for ranges, bind() has chosen; a family for other sizes would be the same.
+  if (has_prices || !options.shape_ranges.empty() || families_made >= kMostChoices) return false;
+  return plan().family->distance(log2_elements(dims)) > kFarDoublings;
+}
+
+bool Executor::State::switch_to_family(const std::vector<Dims>& dims) {
+  nearest.clear();
+  for (const std::unique_ptr<ShapePlan>& one : plans) {
+    if (one->family != nullptr) nearest.push_back(one.get());
+  }
+  const double wanted = log2_elements(dims);
+  std::ranges::sort(nearest, {},
+                    [&](const ShapePlan* one) { return one->family->distance(wanted); });
+  const auto resized =
+      std::ranges::find_if(nearest, [&](ShapePlan* one) { return one->resize(dims); });
+  if (resized == nearest.end()) return false;
+  const auto found = std::ranges::find(plans, *resized, &std::unique_ptr<ShapePlan>::get);
+  std::rotate(plans.begin(), found, found + 1);
+  return true;
+}
+
+bool Executor::State::extend_choice(const ShapePlan& made) {
+  const auto same = std::ranges::find_if(plans, [&](const std::unique_ptr<ShapePlan>& one) {
+    return one->family != nullptr && one->has_choice_of(made);
+  });
+  if (same == plans.end() || !(*same)->resize(made.dims)) return false;
+  ShapeFamily& family = *(*same)->family;
+  family.chosen_from = std::min(family.chosen_from, made.family->chosen_from);
+  family.chosen_to = std::max(family.chosen_to, made.family->chosen_to);
+  std::rotate(plans.begin(), same, same + 1);
+  return true;
 }
 
 void Executor::State::add_plan(std::unique_ptr<ShapePlan> made) {
@@ -125,7 +164,7 @@ std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& d
   const Stopwatch stopwatch;
   const BindOptions wanted = options_for(dims);
   Model::State::Planner planner(*model, wanted, BuildPurpose::OtherShapes);
-  planner.reuse(has_prices ? &reused : nullptr, built_plans());
+  planner.reuse(nearest_choice(dims), built_plans());
   PlanResult result = planner.build();
   model->loaded.release_packed(result.built);
   auto made = std::make_unique<ShapePlan>(std::move(result), wanted, context, *registry);
@@ -151,14 +190,24 @@ void Executor::State::plan_ahead(const std::function<bool(const TuneProgress&)>&
     made->is_named = true;
     add_plan(std::move(made));
   }
-  if (!options.shape_ranges.empty() && !declared.are_fixed()) add_family_of_ranges();
+  if (!options.shape_ranges.empty() && !declared.are_fixed()) {
+    add_families_of_ranges(on_progress);
+  }
   switch_to(first);
 }
 
-std::vector<Dims> Executor::State::largest_dims() const {
+const tuning::ReusedChoice* Executor::State::nearest_choice(const std::vector<Dims>& dims) const {
+  if (!has_prices) return nullptr;
+  const double wanted = log2_elements(dims);
+  return &std::ranges::min_element(choices, {}, [&](const ChoiceForShapes& known) {
+            return std::abs(known.chosen_at - wanted);
+          })->choice;
+}
+
+std::vector<Dims> Executor::State::dims_at(double share) const {
   BindOptions wanted = options;
   for (const auto& [input, ranges] : options.shape_ranges) wanted.shapes.erase(input);
-  std::vector<Dims> dims = model->loaded.input_dims(with_largest_shapes(wanted));
+  std::vector<Dims> dims = model->loaded.input_dims(with_shapes_at(wanted, share));
   for (size_t index = 0; index < dims.size(); ++index) {
     if (!declared.is_read(index)) dims[index] = plan().dims[index];
   }
@@ -168,24 +217,51 @@ std::vector<Dims> Executor::State::largest_dims() const {
 std::vector<std::vector<Dims>> Executor::State::other_shapes() const {
   std::vector<std::vector<Dims>> others;
   for (const std::unique_ptr<ShapePlan>& known : plans) others.push_back(known->dims);
-  if (!options.shape_ranges.empty()) others.push_back(largest_dims());
+  if (!options.shape_ranges.empty()) others.push_back(dims_at(kLargest));
   return others;
 }
 
-void Executor::State::add_family_of_ranges() {
-  std::unique_ptr<ShapePlan> family = make_family(plan().dims);
-  if (family == nullptr) return;
-  if (family->resize(largest_dims())) {
-    family->family->plan.keep_offsets();
-  } else {
-    model->information_log.warn("the largest sizes of the ranges get a plan of their own");
+void Executor::State::add_families_of_ranges(
+    const std::function<bool(const TuneProgress&)>& on_progress) {
+  const ShapePlan* const first = &plan();
+  const std::vector<Dims> largest = dims_at(kLargest);
+  bool is_slow = false;
+  const auto add = [&](const std::vector<Dims>& dims) {
+    std::unique_ptr<ShapePlan> family = make_family(dims);
+    if (family == nullptr) return false;
+    is_slow = is_slow || family->is_slow;
+    if (family->resize(largest)) {
+      family->family->plan.keep_offsets();
+    } else {
+      model->information_log.warn("the largest sizes of the ranges get a plan of their own");
+    }
+    if (!extend_choice(*family)) add_plan(std::move(family));
+    return true;
+  };
+  const std::vector<Dims> middle = plan().dims;
+  if (!add(middle)) return;
+  for (const double share : other_shares(options)) {
+    const std::vector<Dims> dims = dims_at(share);
+    const auto families = std::ranges::count_if(
+        plans, [](const std::unique_ptr<ShapePlan>& one) { return one->family != nullptr; });
+    if (families >= options.limits.most_shapes) break;
+    if (!model->loaded.explain_refusal(options_for(dims)).empty()) continue;
+    if (has_prices) choose_for(dims, on_progress);
+    if (!add(dims)) break;
   }
-  // It is as fast as the plan of the middle, which would keep weights in other layouts.
-  const bool replaces_first = !family->is_slow && options.more_shapes.empty() && swap == nullptr;
-  add_plan(std::move(family));
-  if (!replaces_first) return;
-  plans.resize(1);
+  // The family is as fast as the plan of the middle, which would keep weights in other layouts.
+  if (is_slow || !options.more_shapes.empty() || swap != nullptr) return;
+  std::erase_if(plans, [&](const std::unique_ptr<ShapePlan>& one) { return one.get() == first; });
   model->stored.packs().drop_unused();
+}
+
+void Executor::State::choose_for(const std::vector<Dims>& dims,
+                                 const std::function<bool(const TuneProgress&)>& on_progress) {
+  BindOptions wanted = options_for(dims);
+  wanted.shape_ranges.clear();
+  if (Model::State::Planner(*model, wanted, BuildPurpose::Family).knows_family()) return;
+  wanted.on_progress = on_progress;
+  choices.push_back({log2_elements(dims), model->plan(wanted).reused});
 }
 
 std::unique_ptr<ShapePlan> Executor::State::make_family(const std::vector<Dims>& dims) {
@@ -217,7 +293,7 @@ std::variant<std::unique_ptr<ShapePlan>, std::string> Executor::State::build_fam
   const Stopwatch stopwatch;
   const BindOptions wanted = options_for(dims);
   Planner planner(*model, wanted, BuildPurpose::Family);
-  planner.reuse(has_prices ? &reused : nullptr, built_plans());
+  planner.reuse(nearest_choice(dims), built_plans());
   std::variant<Planner::FamilyPlan, UnbuildablePlan> built =
       planner.build_family(near, {dims, other_shapes()});
   if (auto* const none = std::get_if<UnbuildablePlan>(&built)) return std::move(none->reason);
@@ -228,6 +304,7 @@ std::variant<std::unique_ptr<ShapePlan>, std::string> Executor::State::build_fam
   std::string fixed = made->explain_fixed();
   if (!fixed.empty()) return fixed;
   if (!made->resize(dims)) return "its kernels do not take these sizes";
+  made->family->chosen_from = made->family->chosen_to = log2_elements(dims);
   made->is_slow = is_slow;
   made->seconds = stopwatch.read().seconds;
   dump(made->runner->built());

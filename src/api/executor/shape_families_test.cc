@@ -342,6 +342,40 @@ TEST_F(RangesOfSizes, AreFoundInTheCache) {
   }
 }
 
+// The second process knows what was chosen for small, middle and large sizes.
+TEST_F(RangesOfSizes, AreChosenForAtSeveralSizesIfWide) {
+  if (!has_native()) GTEST_SKIP() << "the reference alone measures nothing";
+  std::vector<std::vector<std::string>> first;
+  for (const bool is_first : {true, false}) {
+    const Model model = load(file_, {.backends = Backends()});
+    Executor executor =
+        model.bind({.shape_ranges = {{"x", {{20000, 400000}, {kOpenDepth, kOpenDepth}}}},
+                    .threads = 1,
+                    .backends = {"native"},
+                    .optimize = Optimize::Now,
+                    .tune = {.tune_all = true, .in_process = true},
+                    .cache = {.cache_dir = folder_.path(), .frozen = !is_first}});
+    EXPECT_LE(executor.shapes().plans.size(), 3U);
+    for (size_t index = 0; const int64_t rows : {21000, 90000, 390000}) {
+      const Tensor expected = ShapeFamilies::bind(rows).run(family_inputs(rows))[0];
+      const Tensor found = executor.run(family_inputs(rows))[0];
+      for (int64_t element = 0; element < found.elements(); ++element) {
+        ASSERT_NEAR(found.as<float>()[element], expected.as<float>()[element], 1e-5);
+      }
+      std::vector<std::string> chosen;
+      for (const PlanStep& step : executor.plan().steps) {
+        EXPECT_NE(step.backend, "reference") << step.name;
+        chosen.push_back(step.name + step.backend + step.algorithm);
+      }
+      if (is_first) first.push_back(chosen);
+      EXPECT_EQ(chosen, first[index++]) << rows;
+      if (is_first) continue;
+      EXPECT_TRUE(executor.plan().candidates.empty()) << "it is not chosen again";
+    }
+    EXPECT_LE(executor.shapes().plans.size(), 3U);
+  }
+}
+
 TEST_F(RangesOfSizes, GiveDimensionsOfOneNameOneRange) {
   Executor executor = model_->bind({.shape_ranges = {{"x", {{2, 50}, {kOpenDepth, kOpenDepth}}}},
                                     .threads = 1,

@@ -16,6 +16,11 @@ namespace {
 constexpr std::string_view kRangeMark = "..";
 constexpr char kStepMark = '/';
 
+// If the largest inputs have so many times the elements of the smallest, kernels are chosen for
+// several sizes. With a smaller number, more executors keep several plans; with a larger one, a
+// choice serves sizes for which another is faster.
+constexpr double kManySizes = 8;
+
 std::optional<int64_t> parse_size(std::string_view text) {
   int64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
@@ -41,28 +46,37 @@ std::optional<SizeRange> parse_range(std::string_view text) {
   return SizeRange{*low, *high - (*high - *low) % *step, *step};
 }
 
-// The geometric mean, which is at least 2 if the range has such sizes and is none of a single size:
-// dimensions of 0 and 1 broadcast, so plans for these are for nothing else.
-int64_t middle(const SizeRange& range) {
-  if (range.is_single() || range.high < 2) return range.high;
+// The size at this share of the way from the smallest to the largest one, in logarithms. It is at
+// least 2 if the range has such sizes and is none of a single size: dimensions of 0 and 1
+// broadcast, so plans for these are for nothing else.
+int64_t size_at(const SizeRange& range, double share) {
+  if (range.is_single() || range.high < 2 || share >= kLargest) return range.high;
   const double low = static_cast<double>(std::max<int64_t>(1, range.low));
   // The conversion is exact enough: sizes beyond 2^53 are no sizes of tensors.
-  const auto mean =
-      static_cast<int64_t>(std::sqrt(low) * std::sqrt(static_cast<double>(range.high)));
-  const int64_t wanted = std::clamp(mean, std::max<int64_t>(2, range.low), range.high);
+  const double mean =
+      std::exp2(std::lerp(std::log2(low), std::log2(static_cast<double>(range.high)), share));
+  constexpr double kRounding = 1e-9;
+  const auto wanted = std::clamp(static_cast<int64_t>(mean * (1 + kRounding)),
+                                 std::max<int64_t>(2, range.low), range.high);
   const int64_t steps = (wanted - range.low + range.step - 1) / range.step;
   return std::min(range.low + steps * range.step, range.high);
 }
 
-int64_t largest(const SizeRange& range) { return range.high; }
-
-BindOptions with_shapes(BindOptions options, int64_t (*size_of)(const SizeRange& range)) {
+// The elements of all inputs that have ranges, in the largest over those in the smallest sizes.
+double ratio_of_elements(const BindOptions& options) {
+  double low = 0;
+  double high = 0;
   for (const auto& [input, ranges] : options.shape_ranges) {
-    const auto [shape, is_new] = options.shapes.try_emplace(input);
-    if (!is_new) continue;
-    std::ranges::transform(ranges, std::back_inserter(shape->second), size_of);
+    double of_low = 1;
+    double of_high = 1;
+    for (const SizeRange& range : ranges) {
+      of_low *= static_cast<double>(size_at(range, 0));
+      of_high *= static_cast<double>(range.high);
+    }
+    low += of_low;
+    high += of_high;
   }
-  return options;
+  return low > 0 ? high / low : 1;
 }
 
 [[noreturn]] void refuse(const std::string& input, const std::string& message) {
@@ -138,12 +152,20 @@ bool contain(std::span<const SizeRange> ranges, std::span<const int64_t> dims) {
   return std::ranges::equal(ranges, dims, &SizeRange::contains);
 }
 
-BindOptions with_middle_shapes(BindOptions options) {
-  return with_shapes(std::move(options), middle);
+BindOptions with_shapes_at(BindOptions options, double share) {
+  for (const auto& [input, ranges] : options.shape_ranges) {
+    const auto [shape, is_new] = options.shapes.try_emplace(input);
+    if (!is_new) continue;
+    std::ranges::transform(ranges, std::back_inserter(shape->second),
+                           [&](const SizeRange& range) { return size_at(range, share); });
+  }
+  return options;
 }
 
-BindOptions with_largest_shapes(BindOptions options) {
-  return with_shapes(std::move(options), largest);
+std::vector<double> other_shares(const BindOptions& options) {
+  const double ratio = ratio_of_elements(options);
+  if (ratio < kManySizes) return {};
+  return {1.0 / 6, 5.0 / 6};
 }
 
 void check_ranges(const Graph& loaded, const BindOptions& options) {
@@ -162,7 +184,7 @@ void check_ranges(const Graph& loaded, const BindOptions& options) {
     }
     std::ranges::transform(ranges, std::back_inserter(lowest.shapes[input]), &SizeRange::low);
   }
-  const InputShapes largest = with_largest_shapes(options).shapes;
+  const InputShapes largest = with_shapes_at(options, kLargest).shapes;
   for (const ValueId id : loaded.inputs) {
     const auto given = options.shape_ranges.find(loaded[id].name);
     const std::optional<Shape>& declared = loaded[id].type.shape;

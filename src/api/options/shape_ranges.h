@@ -22,10 +22,15 @@ std::string range_text(const SizeRange& range);
 // Whether the sizes lie in the ranges.
 bool contain(std::span<const SizeRange> ranges, std::span<const int64_t> dims);
 
-// The options with shapes in place of ranges: in the middle (the geometric mean) of each, or the
-// largest. Inputs that have a shape keep it.
-BindOptions with_middle_shapes(BindOptions options);
-BindOptions with_largest_shapes(BindOptions options);
+// The options with shapes in place of ranges: each size lies at this share of the way from the
+// smallest to the largest one of its range, in logarithms. Inputs that have a shape keep it.
+BindOptions with_shapes_at(BindOptions options, double share);
+constexpr double kMiddle = 0.5;  // the geometric mean
+constexpr double kLargest = 1;
+
+// The shares, besides the middle, at which kernels are chosen as well: none if the ranges are
+// narrow.
+std::vector<double> other_shares(const BindOptions& options);
 
 // Throws InvalidArgument if an input is unknown, has a shape and ranges, or ranges that contradict
 // what the model declares; if a range is none, or dimensions with one name have two; and if the

@@ -68,11 +68,17 @@ struct Executor::State {
   BindOptions options;
   bool has_prices = false;      // the plan was chosen by `costs`, not in order
   bool is_plan_cached = false;  // the plan and its costs are in the cache record
-  tuning::ReusedChoice reused;  // the choice of bind(), for other shapes
+  // The choices of bind(), for other shapes: the nearest one is reused.
+  struct ChoiceForShapes {
+    double chosen_at = 0;  // log2_elements()
+    tuning::ReusedChoice choice;
+  };
+  std::vector<ChoiceForShapes> choices;
   DeclaredShapes declared;
   ExecutionContext context;
   // The current plan, then the others, the most recently used first.
   std::vector<std::unique_ptr<ShapePlan>> plans;
+  std::vector<ShapePlan*> nearest;  // scratch of switch_to_family()
   int families_made = 0;
   int families_failed = 0;
   BoundMemory memory;
@@ -112,16 +118,30 @@ struct Executor::State {
   void switch_to(const std::vector<Dims>& dims);
   // Makes the plans for the other shapes, and for the ranges, that bind() was given.
   void plan_ahead(const std::function<bool(const TuneProgress&)>& on_progress);
-  // A plan for a family whose arena is large enough for all of the ranges.
-  void add_family_of_ranges();
-  // By input: the largest sizes of the ranges, and for inputs without any those of the current
-  // plan.
-  std::vector<Dims> largest_dims() const;
+  // Plans for families whose kernels were chosen for several sizes of the ranges, with an arena
+  // that is large enough for all of them.
+  void add_families_of_ranges(const std::function<bool(const TuneProgress&)>& on_progress);
+  // Finds out what is fastest for these shapes, unless a plan of their family is stored.
+  void choose_for(const std::vector<Dims>& dims,
+                  const std::function<bool(const TuneProgress&)>& on_progress);
+  const tuning::ReusedChoice* nearest_choice(const std::vector<Dims>& dims) const;
+  // By input: the sizes at this share of the ranges, and for inputs without any those of the
+  // current plan.
+  std::vector<Dims> dims_at(double share) const;
   // The shapes of all plans, and the largest sizes of the ranges.
   std::vector<std::vector<Dims>> other_shapes() const;
   // Makes it the current plan. The least recently used one may have to go.
   void add_plan(std::unique_ptr<ShapePlan> made);
   std::unique_ptr<ShapePlan> make_plan(const std::vector<Dims>& dims);
+  // Gives the plan of a family these sizes, and makes it the current one: of those that can have
+  // them the one whose kernels were chosen for the nearest sizes. False if there is none.
+  bool switch_to_family(const std::vector<Dims>& dims);
+  // Whether the kernels of the current family were chosen for sizes far from these, so that another
+  // family may be faster.
+  bool is_chosen_for_others(const std::vector<Dims>& dims) const;
+  // If another family has the choice of `made`, makes that one the current one, with the sizes of
+  // `made`, and notes that its choice is for these, too.
+  bool extend_choice(const ShapePlan& made);
   // nullptr if these shapes belong to no family; the log gets the reason.
   std::unique_ptr<ShapePlan> make_family(const std::vector<Dims>& dims);
   std::variant<std::unique_ptr<ShapePlan>, std::string> build_family(const std::vector<Dims>& dims,

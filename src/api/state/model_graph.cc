@@ -200,8 +200,8 @@ void ModelGraph::check_largest(const BindOptions& wanted) {
   Graph graph;
   try {
     const ForkSafeLock lock(mutex_);
-    graph = infer_types(specialise(loaded_.graph, with_largest_shapes(wanted).shapes), *registry_,
-                        Log([](const std::string&) {}));
+    graph = infer_types(specialise(loaded_.graph, with_shapes_at(wanted, kLargest).shapes),
+                        *registry_, Log([](const std::string&) {}));
   } catch (const Error& error) {
     // A size that the model refuses is an error of the run that has it.
     if (error.kind() == ErrorKind::OutOfMemory) throw;

@@ -1,6 +1,8 @@
 #include "api/state/shape_plan.h"
 
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "api/describe/describe.h"
@@ -33,6 +35,16 @@ std::vector<Dims> dims_of(const std::vector<ValueDescription>& inputs) {
 }
 
 }  // namespace
+
+double log2_elements(const std::vector<Dims>& inputs) {
+  double sum = 0;
+  for (const Dims& dims : inputs) {
+    double elements = 1;
+    for (const int64_t size : dims) elements *= static_cast<double>(std::max<int64_t>(1, size));
+    sum += elements;
+  }
+  return std::log2(std::max(1.0, sum));
+}
 
 PlanDescription describe(PlanResult& result, int threads, const ops::Registry& registry) {
   PlanDescription plan = describe_plan(result.built, result.pack_bytes, threads, registry);
@@ -115,6 +127,13 @@ bool ShapePlan::resize(const std::vector<Dims>& wanted) {
   runs_of_sizes = 0;
   is_described = false;
   return true;
+}
+
+bool ShapePlan::has_choice_of(const ShapePlan& other) const {
+  const auto choice = [](const PlanStep& step) {
+    return std::tie(step.nodes, step.backend, step.algorithm, step.threads);
+  };
+  return std::ranges::equal(description.steps, other.description.steps, {}, choice, choice);
 }
 
 bool ShapePlan::set_sizes(const std::vector<Dims>& wanted) {

@@ -1,6 +1,7 @@
 // The plan of an executor for one set of input shapes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +23,10 @@ using Dims = std::vector<int64_t>;
 // Describes a plan. Moves the descriptions that `result` has out of it.
 PlanDescription describe(PlanResult& result, int threads, const ops::Registry& registry);
 
+// The base-2 logarithm of the elements of all inputs, by which sizes are compared: kernels that are
+// fast for some sizes are so for sizes near them.
+double log2_elements(const std::vector<Dims>& inputs);
+
 // Throws InvalidArgument, because an input that was bound with fixed_shapes as `bound` has the
 // dimensions `dims`.
 [[noreturn]] void refuse_shape(const ValueDescription& bound, const Dims& dims);
@@ -30,6 +35,15 @@ PlanDescription describe(PlanResult& result, int threads, const ops::Registry& r
 struct ShapeFamily {
   ValueSizes sizes;
   PlanFamily plan;
+  // The smallest and the largest log2_elements() for which its kernels are known to be those that
+  // would be chosen.
+  double chosen_from = 0;
+  double chosen_to = 0;
+
+  // How many doublings a size is away from these; 0 between them.
+  double distance(double log2_elements) const {
+    return std::max({0.0, chosen_from - log2_elements, log2_elements - chosen_to});
+  }
 };
 
 struct ShapePlan {
@@ -49,6 +63,8 @@ struct ShapePlan {
   // False if they do not belong to the family, OutOfMemory as PlanRunner::resize(); then the plan
   // keeps its sizes. Nothing may be bound.
   bool resize(const std::vector<Dims>& wanted);
+  // Whether the same kernels compute the same nodes as in `other`.
+  bool has_choice_of(const ShapePlan& other) const;
   // Updates `description` after resize().
   void update_description(int threads, const ops::Registry& registry);
 
