@@ -102,3 +102,29 @@ def test_libraries_and_the_reference_share_one_pool(tessera, wide_model, threads
     assert 1 <= figures["most"] <= max(threads, figures["before"]), figures
     if threads == 1:
         assert figures["most"] == 1
+
+
+@pytest.mark.parametrize("when", [True, "behind"])
+def test_measuring_returns_the_memory_of_its_candidates(tessera, tmp_path, when):
+    """Kernels of several libraries, with weights packed for each, were measured and are gone."""
+    random = np.random.default_rng(2)
+    weights = {f"w{layer}": random.standard_normal((384, 384), dtype=np.float32) / 20
+               for layer in range(24)}
+    nodes = [node("MatMul", f"x{layer} w{layer}", f"x{layer + 1}") for layer in range(24)]
+    path = save_model(tmp_path / "model.onnx", nodes, {"x0": [64, 384]}, {"x24": [64, 384]}, weights)
+    freed = run_script(tessera, f"""
+        import ctypes, json, numpy, tessera
+        def resident():
+            lines = open("/proc/self/status").read().splitlines()
+            return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+        executor = tessera.load({str(path)!r}).bind(threads=1, optimize={when!r},
+                                                    cache_dir={str(tmp_path)!r})
+        x = {{"x0": numpy.ones((64, 384), numpy.float32)}}
+        executor.run(x)
+        executor.wait_for_swap()
+        executor.run(x)
+        before = resident()
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+        print(json.dumps(before - resident()))
+        """)
+    assert freed < 12, f"{freed} MiB more could have been returned"

@@ -12,6 +12,7 @@
 #include "api/options/backends_state.h"
 #include "api/state/model_state.h"
 #include "api/state/plan_swap.h"
+#include "base/memory/memory.h"
 #include "base/threads/background_task.h"
 #include "compile/build_plan.h"
 #include "store/store.h"
@@ -137,6 +138,7 @@ std::optional<NextPlan> Model::State::build_behind(const BindOptions& options,
   BackgroundBuilder builder(*this, options, end);
   if (wanted.measures) {
     std::optional<NextPlan> best = builder.measure(wanted.is_busy);
+    return_freed_memory();
     if (best || !wanted.plan) return best;
   }
   return wanted.plan ? builder.swap_to(*wanted.plan) : builder.compile();

@@ -16,6 +16,7 @@
 #include "api/state/executor_state.h"
 #include "api/state/model_state.h"
 #include "base/errors/log.h"
+#include "base/memory/memory.h"
 #include "cache/origin.h"
 #include "store/store.h"
 
@@ -84,6 +85,8 @@ class Model::State::Binder {
     state->bound_at = planner_.clock().origin();
     if (measures_behind_) measure_behind(*state, {});
     state->plan_ahead(options_.on_progress);
+    // Kernels that were measured are gone.
+    if (is_optimized_ && !is_cached_) return_freed_memory();
     // A faster plan is for exact shapes. If ranges have a plan for all sizes, nothing needs it.
     if (measures_behind_ || state->plan().family != nullptr) return state;
     if (is_cached_) {
