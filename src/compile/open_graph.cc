@@ -13,6 +13,7 @@
 #include "graph/same_operation.h"
 #include "graph/verify.h"
 #include "infer/infer.h"
+#include "infer/numbers.h"
 #include "infer/specialise.h"
 #include "ops/evaluate.h"
 #include "ops/shape_arithmetic.h"
@@ -27,18 +28,29 @@ namespace {
 // kind before its type rule is asked: more would take longer than the rule.
 constexpr size_t kMostCompared = 8;
 
-// Whether rules follow the elements of values of this type.
+// Whether rules, or reference kernels, follow the elements of values of this type.
 bool may_be_list(const Type& type) {
+  if (may_be_numbers(type)) return true;
   if (!ops::propagates_elements(type.element) || !type.is_known_tensor()) return false;
   return element_count(dims_from(*type.shape)) <= ops::kMaxShapeElements;
 }
 
-// Whether `value` is an integer tensor whose elements follow from sizes.
+// Whether the elements of `value` follow from sizes.
 bool is_decided_by_sizes(const Value& value) {
+  if (!value.numbers.is_empty()) return true;
   const bool is_integer =
       value.type.element == DataType::Int64 || value.type.element == DataType::Int32;
   return is_integer && !value.is_constant() && value.type.is_known_tensor() && value.elements &&
          is_known(*value.elements);
+}
+
+// Whether both have the same type, and the same elements as far as they are known.
+bool have_same_sizes(const Value& left, const Value& right) {
+  if (left.type != right.type || left.elements != right.elements ||
+      left.numbers.is_empty() != right.numbers.is_empty()) {
+    return false;
+  }
+  return left.numbers.is_empty() || have_same_elements(left.numbers, right.numbers);
 }
 
 // -1 for what is unknown; no dimensions if their number is unknown.
@@ -59,8 +71,8 @@ std::string explain_fixed(const Graph& graph) {
   return "";
 }
 
-// Takes out the nodes that compute integer tensors from sizes. Returns these tensors, as far as
-// nodes that stay read them or they are outputs.
+// Takes out the nodes that compute integers, or few other numbers, from sizes. Returns these
+// tensors, as far as nodes that stay read them or they are outputs.
 std::vector<ValueId> take_out_size_nodes(Graph& graph, const ops::Registry& registry) {
   std::vector<bool> is_taken(graph.values.size(), false);
   for (Node& node : graph.nodes) {
@@ -130,8 +142,8 @@ std::variant<OpenGraph, std::string> open_graph(
   if (!fetch.empty()) return "inner values are fetched";
   OpenGraph open;
   // Nested graphs are models of their own, which get their sizes in the run.
-  open.graph =
-      infer_types(specialise(model.graph, shapes), registry, log, {.nested_from = &model.graph});
+  open.graph = infer_types(specialise(model.graph, shapes), registry, log,
+                           {.nested_from = &model.graph, .follows_numbers = true});
   open.graph.kept.clear();
   open.model_inputs = open.graph.inputs.size();
   std::string fixed = explain_fixed(open.graph);
@@ -266,8 +278,7 @@ const ValueSizes::OpenNode* ValueSizes::find_same(const OpenNode& open) const {
     const bool has_same_sizes = std::ranges::all_of(open.open_inputs, [&](size_t input) {
       const ValueId one = with_sizes(inputs[input]);
       const ValueId two = with_sizes(others[input]);
-      return one == two ||
-             (graph_[one].type == graph_[two].type && graph_[one].elements == graph_[two].elements);
+      return one == two || have_same_sizes(graph_[one], graph_[two]);
     });
     if (has_same_sizes && have_same_read_constants(open, other)) return &other;
   }
@@ -277,7 +288,8 @@ const ValueSizes::OpenNode* ValueSizes::find_same(const OpenNode& open) const {
 bool ValueSizes::have_same_read_constants(const OpenNode& open, const OpenNode& other) {
   if (other.constants_read == 0) return true;
   for (size_t input = 0; input < open.inputs.size(); ++input) {
-    const Tensor* const constant = open.inputs[input].constant;
+    const bool is_open = std::ranges::binary_search(open.open_inputs, input);
+    const Tensor* const constant = is_open ? nullptr : open.inputs[input].constant;
     const bool is_read = (other.constants_read & ops::InferContext::bit_of(input)) != 0;
     if (constant == nullptr || !is_read) continue;
     if (!have_same_elements(*constant, *other.inputs[input].constant)) return false;
@@ -298,6 +310,7 @@ bool ValueSizes::infer(OpenNode& open) {
     const Value& value = graph_[with_sizes(node.inputs[input])];
     open.inputs[input].type.shape = value.type.shape;
     open.inputs[input].elements = value.elements;
+    open.inputs[input].constant = value.numbers.is_empty() ? nullptr : &value.numbers;
   }
   ops::InferAnswer answer = ops::infer_again(*open.op, node, open.inputs);
   open.constants_read = answer.constants_read;
@@ -313,12 +326,29 @@ bool ValueSizes::infer(OpenNode& open) {
     if (output.type.shape && std::ranges::any_of(*output.type.shape, is_negative)) return false;
     graph_[id].type = std::move(output.type);
     graph_[id].elements = std::move(output.elements);
+    graph_[id].numbers = {};
     sizes_of_[at(id.index)] = id;
   }
+  follow(open);
   std::vector<size_t>& inferred = inferred_[open.kind];
   if (inferred.size() < kMostCompared)
     inferred.push_back(static_cast<size_t>(&open - open_nodes_.data()));
   return true;
+}
+
+void ValueSizes::follow(const OpenNode& open) {
+  const Node& node = graph_.nodes[open.index];
+  const auto is_numbers = [&](ValueId id) {
+    return id.is_none() || may_be_numbers(graph_[id].type);
+  };
+  if (!std::ranges::all_of(node.outputs, is_numbers)) return;
+  std::vector<const Value*> inputs;
+  for (const ValueId id : node.inputs) {
+    inputs.push_back(id.is_none() ? nullptr : &graph_[with_sizes(id)]);
+  }
+  std::vector<Value*> outputs;
+  for (const ValueId id : node.outputs) outputs.push_back(id.is_none() ? nullptr : &graph_[id]);
+  follow_numbers(*open.op, node, inputs, outputs);
 }
 
 // Takes over the sizes of the values, and the elements of those that are passed.
@@ -336,6 +366,10 @@ bool ValueSizes::update() {
   }
   for (size_t index = 0; index < passed_.size(); ++index) {
     const Value& value = graph_[with_sizes(passed_[index])];
+    if (!value.numbers.is_empty()) {
+      inputs_[index] = value.numbers;
+      continue;
+    }
     if (!value.elements || !is_known(*value.elements)) return false;
     const bool is_written =
         value.type.element == DataType::Int64

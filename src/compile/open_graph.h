@@ -18,9 +18,9 @@
 namespace tessera {
 
 // A graph whose values have the types that follow from some shapes of its inputs, and in which
-// nothing else was done with these sizes. Small integer tensors that sizes decide (the list of a
-// Reshape, the limits of a Slice) are not computed by nodes: they are inputs, which whoever runs
-// the graph passes together with those of the model.
+// nothing else was done with these sizes. Small tensors that sizes decide (the list of a Reshape,
+// the limits of a Slice, the factor of a Resize) are not computed by nodes: they are inputs, which
+// whoever runs the graph passes together with those of the model.
 struct OpenGraph {
   Graph graph;
   size_t model_inputs = 0;  // of graph.inputs; the others come from ValueSizes
@@ -70,6 +70,8 @@ class ValueSizes {
   bool are_alike(const OpenNode& left, const OpenNode& right) const;
   size_t kind_of(const OpenNode& open);
   bool infer(OpenNode& open);
+  // Computes the elements of what the node gives, if they follow from known elements.
+  void follow(const OpenNode& open);
   // A node that set() has inferred, and that has the same inputs; null if there is none.
   const OpenNode* find_same(const OpenNode& open) const;
   static bool have_same_read_constants(const OpenNode& open, const OpenNode& other);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/tensor/tensors_test.h"
 #include "ops/graph_test.h"
 
@@ -54,6 +56,40 @@ TEST_F(OpenGraphs, PassWhatIsComputedFromSizes) {
     EXPECT_EQ(sizes.dims()[static_cast<size_t>(y.index)], (std::vector<int64_t>{9, rows}));
   }
   EXPECT_FALSE(sizes.set(std::vector<std::vector<int64_t>>{{3, 5, 7}})) << "of another rank";
+}
+
+// The values of x are divided by the root of the number of rows, and x is cut at half of them,
+// which the model computes with floating-point numbers.
+TEST_F(OpenGraphs, PassFewNumbersThatFollowFromSizes) {
+  GraphBuilder builder(all_ops());
+  builder.input("x", float_type(Shape{Dim::symbol("rows"), 4}))
+      .constant("first", Tensor::from<int64_t>(DataType::Int64, {1}, std::vector<int64_t>{0}))
+      .constant("half", Tensor::from<float>(DataType::Float32, {}, std::vector<float>{0.5F}))
+      .node("shape", "Shape", {"x"}, {"sizes"})
+      .node("gather", "Gather", {"sizes", "first"}, {"rows"})
+      .node("cast", "Cast", {"rows"}, {"number"}, attributes_of({{"to", 1}}))
+      .node("root", "Sqrt", {"number"}, {"root"})
+      .node("divide", "Div", {"x", "root"}, {"divided"})
+      .node("scale", "Mul", {"number", "half"}, {"halved"})
+      .node("floor", "Floor", {"halved"}, {"whole"})
+      .node("back", "Cast", {"whole"}, {"end"}, attributes_of({{"to", 7}}))
+      .node("cut", "Slice", {"divided", "first", "end"}, {"y"})
+      .output("y");
+  const LoadedModel model = loaded(builder);
+  const auto made = opened(model, {9, 4});
+  const auto* const open = std::get_if<OpenGraph>(&made);
+  ASSERT_NE(open, nullptr) << std::get<std::string>(made);
+  std::vector<std::string> passed;
+  for (const ValueId id : open->graph.inputs) passed.push_back(open->graph[id].name);
+  EXPECT_EQ(passed, (std::vector<std::string>{"x", "root", "end"}));
+  ValueSizes sizes(model.graph, *open, all_ops());
+  for (const int64_t rows : {16, 25}) {
+    ASSERT_TRUE(sizes.set(std::vector<std::vector<int64_t>>{{rows, 4}}));
+    EXPECT_EQ(sizes.inputs()[0].as<float>()[0], std::sqrt(static_cast<float>(rows)));
+    EXPECT_EQ(sizes.inputs()[1].as<int64_t>()[0], rows / 2);
+    const ValueId y = open->graph.outputs[0];
+    EXPECT_EQ(sizes.dims()[static_cast<size_t>(y.index)], (std::vector<int64_t>{rows / 2, 4}));
+  }
 }
 
 // Sizes are taken from a node with the same operation and inputs, if there is one.

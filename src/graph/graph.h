@@ -38,6 +38,9 @@ struct Value {
   // The elements of a small integer tensor as far as they are known (shape arithmetic). Row-major,
   // one entry per element.
   std::optional<std::vector<Dim>> elements;
+  // The elements of a small tensor of other types, if they follow from sizes that are known; else
+  // is_empty(). Only inference with InferOptions::follows_numbers sets it.
+  Tensor numbers;
   // Persists between runs (running statistics, key/value memory): never folded, never shared.
   bool is_state = false;
 

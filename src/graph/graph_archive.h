@@ -61,8 +61,9 @@ void transfer(Archive& archive, SparseForm& form) {
 
 template <class Archive>
 void transfer(Archive& archive, Value& value) {
-  auto& [name, type, constant, elements, is_state, sparse, is_io_sparse, io_device, sparse_constant,
-         digest] = value;
+  // Neither the device nor numbers that follow from sizes are known before a bind.
+  auto& [name, type, constant, elements, numbers, is_state, sparse, is_io_sparse, io_device,
+         sparse_constant, digest] = value;
   if constexpr (!Archive::kIsReading) {
     // A sparse constant is written with all its elements; reading restores its sparse form from
     // them.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/errors/check.h"
+#include "infer/numbers.h"
 #include "ops/control_flow/join_types.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"
@@ -275,6 +276,12 @@ class Inference {
       if (node.outputs[index].is_none()) continue;
       accept(node, graph_[node.outputs[index]], std::move(outputs[index]));
     }
+    if (!options_.follows_numbers) return;
+    std::vector<const Value*> read;
+    for (const ValueId id : node.inputs) read.push_back(id.is_none() ? nullptr : &graph_[id]);
+    std::vector<Value*> made;
+    for (const ValueId id : node.outputs) made.push_back(id.is_none() ? nullptr : &graph_[id]);
+    follow_numbers(op, node, read, made);
   }
 
   static std::vector<ops::InferOutput> run_rule(const ops::Op& op, const Node& node,
@@ -310,6 +317,7 @@ class Inference {
     check_size(merged.type, output_location(node, value));
     value.type = std::move(merged.type);
     value.elements.reset();
+    value.numbers = {};
     // A shape that only the model declares may contradict the elements that the rule found.
     if (has_sound_elements(value.type, output.elements)) {
       value.elements = std::move(output.elements);
@@ -388,6 +396,7 @@ ops::InferInput infer_input(const Graph& graph, ValueId id) {
   if (id.is_none()) return {};
   const Value& value = graph[id];
   if (value.is_constant()) return ops::infer_input(value.constant);
+  if (!value.numbers.is_empty()) return ops::infer_input(value.numbers);
   return {.is_present = true, .type = value.type, .elements = value.elements};
 }
 

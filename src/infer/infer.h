@@ -38,6 +38,8 @@ struct InferOptions {
   // Nodes with nested graphs keep what they have in this graph, of which the other one is a
   // specialised copy: nested graphs, and the types of outputs.
   const Graph* nested_from = nullptr;
+  // Computes what a model computes from sizes, by reference kernels: Value::numbers.
+  bool follows_numbers = false;
   int depth = 0;  // how many graphs contain this one
 };
 

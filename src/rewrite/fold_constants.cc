@@ -2,43 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "infer/infer.h"
+#include "infer/numbers.h"
 #include "ops/evaluate.h"
 #include "ops/work.h"
 #include "tessera/error.h"
 
 namespace tessera {
 namespace {
-
-template <class T>
-std::optional<Tensor> tensor_of(const Type& type, const std::vector<Dim>& elements) {
-  std::vector<T> values;
-  values.reserve(elements.size());
-  for (const Dim& element : elements) {
-    const int64_t value = element.value();
-    if (value < std::numeric_limits<T>::min() || value > std::numeric_limits<T>::max()) {
-      return std::nullopt;
-    }
-    values.push_back(static_cast<T>(value));
-  }
-  return Tensor::from<T>(type.element, dims_from(*type.shape), values);
-}
-
-// The elements that inference tracked, as a tensor; nullopt unless all are known.
-std::optional<Tensor> inferred_tensor(const Value& value) {
-  if (!value.elements || !is_known(*value.elements) || !value.type.is_known_tensor()) {
-    return std::nullopt;
-  }
-  if (value.type.element == DataType::Int64) return tensor_of<int64_t>(value.type, *value.elements);
-  if (value.type.element == DataType::Int32) return tensor_of<int32_t>(value.type, *value.elements);
-  return std::nullopt;
-}
 
 bool is_dequantize(const Node& node) {
   return node.op == "DequantizeLinear" && (node.domain.empty() || node.domain == "com.microsoft");

@@ -15,6 +15,15 @@ from value_comparison import explain_difference
 FOLDED_OPS = ("Sin", "Cos")
 
 
+def folded_ops(model):
+    """Resize as well, if it resizes a constant to sizes that the model computes."""
+    constants = {one.name for one in model.graph.initializer}
+    constants |= {node.output[0] for node in model.graph.node if node.op_type == "Constant"}
+    resizes_constant = any(node.op_type == "Resize" and node.input[0] in constants
+                           for node in model.graph.node)
+    return (*FOLDED_OPS, *["Resize"] * resizes_constant)
+
+
 @pytest.fixture(params=open_models.MODELS, ids=lambda make: make.__name__)
 def network(request):
     return request.param()
@@ -117,7 +126,7 @@ def test_pinned_kernels_give_the_bits_of_the_family(tessera, network, needs_nati
     random = np.random.default_rng(5)
     loaded = tessera.load(model.SerializeToString())
     first = open_models.draw_inputs(model, sizes, random)
-    excluded = [tessera.Exclusion("native", op) for op in FOLDED_OPS]
+    excluded = [tessera.Exclusion("native", op) for op in folded_ops(model)]
     chosen = {"threads": 1, "optimize": False, "backends": ["native"], "exclude": excluded}
     executor = loaded.bind(shapes_of(first), **chosen)
     compared = 0
@@ -194,3 +203,51 @@ def test_far_sizes_share_a_family_with_their_kernels(tessera, needs_native):
     for rows in (4, 4000, 9, 70, 2000):
         assert executor.run({"x": np.ones((rows, 12), np.float32)})[0].shape == (rows, 8)
     assert len(executor.shapes().plans) == 2
+
+
+def resizing_model(mode, by_floats):
+    """Twice the height and width; exporters compute that with floating-point numbers."""
+    nodes, weights = [], []
+
+    def add(op, *inputs, **attributes):
+        name = f"{op}_{len(nodes)}"
+        nodes.append(helper.make_node(op, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def constant(array):
+        weights.append(numpy_helper.from_array(array, f"constant_{len(weights)}"))
+        return weights[-1].name
+
+    shape = add("Shape", "x")
+    begin, middle, end = (constant(np.array([at])) for at in (0, 2, 4))
+    sizes = add("Slice", shape, middle, end)
+    if by_floats:
+        doubled = add("Mul", add("Cast", sizes, to=onnx.TensorProto.FLOAT),
+                      constant(np.float32(2.25)))
+        sizes = add("Cast", add("Floor", doubled), to=onnx.TensorProto.INT64)
+    else:
+        sizes = add("Mul", sizes, constant(np.array(2)))
+    sizes = add("Concat", add("Slice", shape, begin, middle), sizes, axis=0)
+    resized = add("Resize", "x", "", "", sizes, mode=mode)
+    add("Conv", resized, constant(np.ones((3, 8, 3, 3), np.float32)), pads=[1] * 4)
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+              for name, shape in (("x", [1, 8, "h", "w"]), (nodes[-1].output[0], [1, 3, None, None]))]
+    graph = helper.make_graph(nodes, "resizing", values[:1], values[1:], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("by_floats", [False, True], ids=["integers", "floats"])
+def test_sizes_that_a_model_computes_are_known_to_its_family(tessera, needs_native, mode, by_floats):
+    """Otherwise all that follows the Resize would be computed by the reference."""
+    model = resizing_model(mode, by_floats)
+    session = session_of(model)
+    executor = tessera.load(model.SerializeToString()).bind(threads=1, optimize=False)
+    random = np.random.default_rng(7)
+    for height, width in ((12, 20), (15, 33), (40, 21), (9, 64)):
+        feeds = {"x": random.standard_normal((1, 8, height, width)).astype(np.float32)}
+        found, expected = executor.run(feeds), session.run(None, feeds)
+        assert found[0].shape[2] == (height * 9 // 4 if by_floats else height * 2)
+        assert not explain_difference(expected[0], found[0])
+    assert len(executor.shapes().plans) == 2, "one for the first sizes, one for all others"
+    assert {step.backend for step in executor.plan().steps} <= {"native", ""}

@@ -191,20 +191,6 @@ class CopyKernel : public plugin::Kernel {
   Schedule schedule_;
 };
 
-// The host passes each input that is no constant to a port, even if only the sizes of the output
-// depend on it.
-void add_other_ports(const Node& node, plugin::Candidate& candidate) {
-  for (size_t index = 0; index < node.input_count(); ++index) {
-    const Value value = node.input(index);
-    if (!value.is_present() || value.is_constant()) continue;
-    const bool is_listed = std::ranges::any_of(
-        candidate.inputs, [&](const auto& port) { return port.value == value.id(); });
-    if (is_listed) continue;
-    candidate.inputs.push_back(
-        {.value = value.id(), .alignment_bytes = plugin::element_bytes(value.type().data_type)});
-  }
-}
-
 // The form of the first copy. Throws Failure if one of them cannot be run.
 std::string algorithm_of(const CopyTask& task) {
   const std::vector<Buffer> inputs = buffers_of(task.inputs);
@@ -296,6 +282,18 @@ bool ProposedSizes::are_those_of(std::span<const Buffer> inputs,
   };
   return std::all_of(inputs.begin(), inputs.end(), is_proposed) &&
          std::all_of(outputs.begin(), outputs.end(), is_proposed);
+}
+
+void add_other_ports(const Node& node, plugin::Candidate& candidate) {
+  for (size_t index = 0; index < node.input_count(); ++index) {
+    const Value value = node.input(index);
+    if (!value.is_present() || value.is_constant()) continue;
+    const bool is_listed = std::ranges::any_of(
+        candidate.inputs, [&](const auto& port) { return port.value == value.id(); });
+    if (is_listed) continue;
+    candidate.inputs.push_back(
+        {.value = value.id(), .alignment_bytes = plugin::element_bytes(value.type().data_type)});
+  }
 }
 
 std::optional<std::string> explain_uncopyable(const Value& value) {

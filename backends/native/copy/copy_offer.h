@@ -88,6 +88,10 @@ class ProposedSizes {
   std::vector<int64_t> dims_;  // of all ports
 };
 
+// Adds row-major ports for the inputs of `node` that are no constants and have none yet: the host
+// passes each to a port, even if only the sizes of the output depend on it.
+void add_other_ports(const plugin::Node& node, plugin::Candidate& candidate);
+
 // The reason why the elements of `value` cannot be copied; nullopt if they can.
 std::optional<std::string> explain_uncopyable(const plugin::Value& value);
 // Checks the first input and all outputs of a node, which have one element type.

@@ -261,7 +261,7 @@ class NearestKernel : public plugin::Kernel {
     if (outputs[0].elements() == 0) return;
     // Only float32 is ever extrapolated; the other types ignore the eight bytes.
     const std::array<float, 2> fill = {work_.rule.options.extrapolation_value, 0};
-    if (sizes_.are_those_of(inputs, outputs)) {
+    if (sizes_.are_those_of(inputs.first(1), outputs)) {
       return plan_.run(context, inputs[0].data, outputs[0].data, fill.data());
     }
     NearestAxes axes;
@@ -319,7 +319,8 @@ class SeparableKernel : public plugin::Kernel {
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
     if (outputs[0].elements() == 0) return;
-    if (sizes_.are_those_of(inputs, outputs)) return resize(context, plan_, inputs, outputs);
+    if (sizes_.are_those_of(inputs.first(1), outputs))
+      return resize(context, plan_, inputs, outputs);
     SeparablePlan plan = separable_plan_of(work_, inputs[0], outputs[0], threads_);
     // The tables are behind the scratch memory.
     auto* const workspace = static_cast<std::byte*>(context.workspace());
@@ -350,6 +351,7 @@ plugin::Candidate candidate_in(ProposeContext& context, const Node& node,
   candidate.nodes = {node.id()};
   candidate.inputs = {{.value = node.input(0).id(), .layout = layout}};
   candidate.outputs = {{.value = node.output(0).id(), .layout = layout}};
+  add_other_ports(node, candidate);
   const auto bytes =
       static_cast<double>(node.input(0).type().dense_bytes() + node.output(0).type().dense_bytes());
   candidate.optimistic_seconds = context.optimistic_seconds(0, bytes);
