@@ -55,6 +55,17 @@ int64_t NodeBuilder::rank_of(ValueId id) const {
   return shape ? static_cast<int64_t>(shape->size()) : -1;
 }
 
+std::optional<std::vector<int64_t>> NodeBuilder::integers_of(ValueId id) const {
+  const std::optional<std::vector<Dim>>& elements = graph_[id].elements;
+  if (!elements) return std::nullopt;
+  std::vector<int64_t> integers;
+  for (const Dim& element : *elements) {
+    if (!element.is_known()) return std::nullopt;
+    integers.push_back(element.value());
+  }
+  return integers;
+}
+
 std::vector<ValueId> NodeBuilder::add(const std::string& op, std::vector<ValueId> inputs,
                                       size_t count, Attributes attributes) {
   const ops::Op* found = registry_.find("", op);
