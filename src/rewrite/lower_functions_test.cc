@@ -248,6 +248,20 @@ TEST_F(LowerFunctions, OpsUnderAnotherName) {
   expect_same({kMicrosoft, "Trilu", {noise({2, 4, 5}, 1)}, 1, attributes_of({{"upper", 0}})}, 0);
 }
 
+TEST_F(LowerFunctions, PadsThatAreKnown) {
+  GraphBuilder made = builder();
+  made.input("x", float_type(Shape{1, 3, 4, 5})).constant("w", noise({3, 2, 3, 3}, 2));
+  made.constant("pads", ints({4}, {1, 0, 0, 1}));
+  made.node("y", "com.microsoft.ConvTransposeWithDynamicPads", {"x", "w", "pads"}).output("y");
+  const std::map<std::string, Tensor> inputs = {{"x", noise({1, 3, 4, 5}, 1)}};
+  const Tensor expected = outputs_of(infer_types(made.graph(), registry_, log_), inputs)[0];
+  const Graph lowered = run(lower_functions, made);
+  EXPECT_THAT(ops_of(lowered), ElementsAre("ConvTranspose@"));
+  const Tensor found = outputs_of(lowered, inputs)[0];
+  EXPECT_EQ(found.dims(), expected.dims());
+  EXPECT_THAT(doubles(found), Pointwise(testing::DoubleNear(2e-5), doubles(expected)));
+}
+
 TEST_F(LowerFunctions, Normalisations) {
   const Tensor x = noise({2, 3, 8}, 1);
   const Tensor skip = noise({2, 3, 8}, 2);

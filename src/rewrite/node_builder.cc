@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "base/errors/check.h"
 #include "infer/infer.h"
@@ -56,6 +57,11 @@ int64_t NodeBuilder::rank_of(ValueId id) const {
 }
 
 std::optional<std::vector<int64_t>> NodeBuilder::integers_of(ValueId id) const {
+  const Tensor& constant = graph_[id].constant;
+  if (constant.type() == DataType::Int64) {
+    const std::span<const int64_t> found = constant.as<int64_t>();
+    return std::vector<int64_t>(found.begin(), found.end());
+  }
   const std::optional<std::vector<Dim>>& elements = graph_[id].elements;
   if (!elements) return std::nullopt;
   std::vector<int64_t> integers;

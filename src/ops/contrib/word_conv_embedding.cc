@@ -86,11 +86,17 @@ void convolve_words(const KernelCall& call, std::span<const int32_t> words, int6
   const int64_t characters = call.inputs[kCharacters].dims[0];
   const auto read_place = [&](int64_t, int64_t row, int64_t begin, int64_t count, double* target) {
     const int32_t* taps = words.data() + row / places * length + row % places;
-    for (int64_t index = begin; index < begin + count; ++index) {
-      const int32_t character = taps[index / size];
+    for (int64_t done = 0; done < count;) {
+      const int32_t character = taps[(begin + done) / size];
+      const int64_t place = (begin + done) % size;
+      const int64_t length_here = std::min(size - place, count - done);
       // What is behind the end of a word may be anything.
-      const bool is_known = character >= 0 && character < characters;
-      *target++ = is_known ? double{table[character * size + index % size]} : 0.0;
+      if (character >= 0 && character < characters) {
+        std::copy_n(table + character * size + place, length_here, target + done);
+      } else {
+        std::fill_n(target + done, length_here, 0.0);
+      }
+      done += length_here;
     }
   };
   const auto store = [&](int64_t, int64_t row, int64_t filter, int64_t count, const double* found) {

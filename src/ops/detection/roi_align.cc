@@ -167,12 +167,6 @@ double sampled_average(const T* plane, int64_t width, const BinSamples& samples)
   return sum / std::max(1.0, samples.count);
 }
 
-// Without a branch. NaN wins.
-double larger(double left, double right) {
-  const bool is_left = static_cast<int>(left >= right) | static_cast<int>(left != left);
-  return is_left ? left : right;
-}
-
 // The largest weighted neighbour of any sample, as in onnx.reference and ONNX's examples, and not
 // the largest interpolated sample. NaN wins.
 template <class T>
@@ -181,17 +175,19 @@ double sampled_maximum(const T* plane, int64_t width, const BinSamples& samples)
   if (inside == 0) return 0;
   const bool are_all_inside = static_cast<double>(inside) == samples.count;
   double largest = are_all_inside ? -std::numeric_limits<double>::infinity() : 0;
+  // Without a branch. Of two NaNs, the first one stays.
+  const auto add = [&](double value) {
+    const bool is_kept = value <= largest || std::isnan(largest);
+    largest = is_kept ? largest : value;
+  };
   for (const AxisSample& row : samples.rows) {
     const T* low = plane + row.low * width;
     const T* high = plane + row.high * width;
     for (const AxisSample& column : samples.columns) {
-      const double of_low =
-          larger(row.low_weight * column.low_weight * to_double(low[column.low]),
-                 row.low_weight * column.high_weight * to_double(low[column.high]));
-      const double of_high =
-          larger(row.high_weight * column.low_weight * to_double(high[column.low]),
-                 row.high_weight * column.high_weight * to_double(high[column.high]));
-      largest = larger(largest, larger(of_low, of_high));
+      add(row.low_weight * column.low_weight * to_double(low[column.low]));
+      add(row.low_weight * column.high_weight * to_double(low[column.high]));
+      add(row.high_weight * column.low_weight * to_double(high[column.low]));
+      add(row.high_weight * column.high_weight * to_double(high[column.high]));
     }
   }
   return largest;
