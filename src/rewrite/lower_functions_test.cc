@@ -235,7 +235,31 @@ TEST_F(LowerFunctions, SixteenBitsInFloat32) {
 }
 
 TEST_F(LowerFunctions, OpsUnderAnotherName) {
+  const Tensor w = noise({3, 2, 3, 3}, 2);
+  const Attributes strides = attributes_of({{"strides", {2, 1}}});
+  expect_same(
+      {kMicrosoft, "ConvTransposeWithDynamicPads", {noise({1, 3, 4, 5}, 1), w}, 1, strides});
+  // Pads of a run are no attribute.
+  expect_kept({kMicrosoft,
+               "ConvTransposeWithDynamicPads",
+               {noise({1, 3, 4, 5}, 1), w, ints({4}, {1, 0, 0, 1})},
+               1,
+               strides});
   expect_same({kMicrosoft, "Trilu", {noise({2, 4, 5}, 1)}, 1, attributes_of({{"upper", 0}})}, 0);
+}
+
+TEST_F(LowerFunctions, PadsThatAreKnown) {
+  GraphBuilder made = builder();
+  made.input("x", float_type(Shape{1, 3, 4, 5})).constant("w", noise({3, 2, 3, 3}, 2));
+  made.constant("pads", ints({4}, {1, 0, 0, 1}));
+  made.node("y", "com.microsoft.ConvTransposeWithDynamicPads", {"x", "w", "pads"}).output("y");
+  const std::map<std::string, Tensor> inputs = {{"x", noise({1, 3, 4, 5}, 1)}};
+  const Tensor expected = outputs_of(infer_types(made.graph(), registry_, log_), inputs)[0];
+  const Graph lowered = run(lower_functions, made);
+  EXPECT_THAT(ops_of(lowered), ElementsAre("ConvTranspose@"));
+  const Tensor found = outputs_of(lowered, inputs)[0];
+  EXPECT_EQ(found.dims(), expected.dims());
+  EXPECT_THAT(doubles(found), Pointwise(testing::DoubleNear(2e-5), doubles(expected)));
 }
 
 TEST_F(LowerFunctions, Normalisations) {
@@ -267,6 +291,31 @@ TEST_F(LowerFunctions, Normalisations) {
                3,
                {},
                {1}});
+  expect_same({kMicrosoft,
+               "EmbedLayerNormalization",
+               {as_int32(words), {}, noise({5, 8}, 6), noise({4, 8}, 7), {}, scale, shift},
+               2});
+  const Tensor mask = ints({2, 3}, {1, 1, 0, 1, 2, 0});
+  expect_same(
+      {kMicrosoft,
+       "EmbedLayerNormalization",
+       {as_int32(words), {}, noise({5, 8}, 6), noise({4, 8}, 7), {}, scale, shift, as_int32(mask)},
+       2});
+}
+
+TEST_F(LowerFunctions, SoftmaxCrossEntropy) {
+  const Tensor scores = noise({4, 3, 2}, 1);
+  const Tensor labels = ints({4, 2}, {0, 2, 1, 1, 2, 0, 0, 1});
+  const auto use = [&](const Tensor& x, Attributes attributes, std::vector<Tensor> more = {}) {
+    std::vector<Tensor> inputs = {x, labels};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    return Use{"", "SoftmaxCrossEntropyLoss", inputs, 2, std::move(attributes)};
+  };
+  expect_same(use(scores, {}));
+  expect_same(use(scores, attributes_of({{"reduction", "none"}, {"ignore_index", 1}})));
+  expect_same(use(scores, {}, {noise({3}, 2)}));
+  expect_same(use(halves(scores), {}), 2e-3);
+  expect_kept(use(scores, attributes_of({{"reduction", "sum"}})));
 }
 
 TEST_F(LowerFunctions, Attention) {

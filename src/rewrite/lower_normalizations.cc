@@ -1,4 +1,5 @@
-// Normalisations with what precedes them, and those by the root of the mean square.
+// Normalisations with what precedes them, those by the root of the mean square, and the loss of a
+// softmax.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -94,10 +95,26 @@ bool write_skip_simplified(NodeBuilder& builder) {
   return true;
 }
 
+// Output 1: how many words of each sequence the mask keeps; 0 if there is none.
+void give_word_counts(NodeBuilder& builder) {
+  constexpr int64_t kOnnxInt32 = 6;
+  constexpr size_t kMask = 7;
+  ValueId is_kept;
+  if (builder.has_input(kMask)) {
+    const ValueId mask = builder.input(kMask);
+    is_kept = builder.add("Equal", {mask, builder.number(1, mask)});
+  } else {
+    const ValueId ids = builder.input(0);
+    is_kept = builder.add("Less", {ids, ids});
+  }
+  const ValueId ones = builder.add("Cast", {is_kept}, attribute_list({{"to", kOnnxInt32}}));
+  builder.give(1, builder.add("ReduceSum", {ones, builder.integers({1})},
+                              attribute_list({{"keepdims", int64_t{0}}})));
+}
+
 // The sum of the embeddings, normalised. The position of a word is its column.
 bool write_embed_layer_normalization(NodeBuilder& builder) {
-  const bool has_known_length = builder.rank_of(builder.input(0)) == 2;
-  if (!has_known_length || builder.has_output(1)) return false;
+  if (builder.rank_of(builder.input(0)) != 2) return false;
   const DataType element = builder.element_of(builder.input(2));
   ValueId sum = widened(builder, builder.add("Gather", {builder.input(2), builder.input(0)}));
   if (builder.has_input(8)) {
@@ -119,6 +136,7 @@ bool write_embed_layer_normalization(NodeBuilder& builder) {
       "LayerNormalization",
       {sum, widened(builder, builder.input(5)), widened(builder, builder.input(6))},
       attribute_list({{"axis", int64_t{-1}}, {"epsilon", epsilon}, {"stash_type", kOnnxFloat}}));
+  if (builder.has_output(1)) give_word_counts(builder);
   give_as(builder, 2, sum, element);
   give_as(builder, 0, result, element);
   return true;
@@ -192,6 +210,26 @@ bool write_hardmax(NodeBuilder& builder) {
   return true;
 }
 
+// The loss of the logarithms of probabilities. A sum of losses near 0 would add up their errors.
+bool write_softmax_cross_entropy(NodeBuilder& builder) {
+  const Attributes& attributes = builder.replaced().attributes;
+  const std::string& reduction = attributes.get_string("reduction");
+  if (reduction == "sum" || builder.rank_of(builder.input(0)) < 2) return false;
+  const DataType element = builder.element_of(builder.input(0));
+  if (element == DataType::Float64) return false;
+  const ValueId logs = builder.add("LogSoftmax", {widened(builder, builder.input(0))},
+                                   attribute_list({{"axis", int64_t{1}}}));
+  std::vector<ValueId> inputs = {logs, builder.input(1)};
+  if (builder.has_input(2)) inputs.push_back(widened(builder, builder.input(2)));
+  Attributes loss = attribute_list({{"reduction", reduction}});
+  if (const int64_t* ignored = attributes.find_int("ignore_index")) {
+    loss.set("ignore_index", *ignored);
+  }
+  give_as(builder, 0, builder.add("NegativeLogLikelihoodLoss", inputs, std::move(loss)), element);
+  give_as(builder, 1, logs, element);
+  return true;
+}
+
 constexpr FunctionLowering kNormalizationLowerings[] = {
     {"", "GlobalLpPool", write_global_lp_pool},
     {"", "Hardmax", write_hardmax},
@@ -199,6 +237,7 @@ constexpr FunctionLowering kNormalizationLowerings[] = {
     {"", "MeanVarianceNormalization", write_mean_variance_normalization},
     {"", "RMSNormalization", write_rms_normalization},
     {"", "SimplifiedLayerNormalization", write_rms_normalization},
+    {"", "SoftmaxCrossEntropyLoss", write_softmax_cross_entropy},
     {ops::kMicrosoftDomain, "SkipLayerNormalization", write_skip_layer_normalization},
     {ops::kMicrosoftDomain, "SkipSimplifiedLayerNormalization", write_skip_simplified},
     {ops::kMicrosoftDomain, "EmbedLayerNormalization", write_embed_layer_normalization},

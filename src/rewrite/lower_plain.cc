@@ -1,6 +1,7 @@
 // Ops that are others under another name, and ops on 16-bit floating-point types, which are
 // computed in float32.
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,21 @@ bool write_range(NodeBuilder& builder) {
          write_standard_op(builder, 0);
 }
 
+// Its pads become an attribute if they are known and decide the size of the output alone.
+bool write_conv_transpose(NodeBuilder& builder) {
+  Attributes attributes = builder.replaced().attributes;
+  if (attributes.has("output_shape") || attributes.get_string("auto_pad") != "NOTSET") return false;
+  if (builder.has_input(2)) {
+    const std::optional<std::vector<int64_t>> pads = builder.integers_of(builder.input(2));
+    if (!pads) return false;
+    attributes.set("pads", *pads);
+  }
+  std::vector<ValueId> inputs = {builder.input(0), builder.input(1)};
+  if (builder.has_input(3)) inputs.push_back(builder.input(3));
+  builder.give(0, builder.add("ConvTranspose", inputs, std::move(attributes)));
+  return true;
+}
+
 bool write_trilu(NodeBuilder& builder) { return write_standard_op(builder, 0); }
 
 constexpr FunctionLowering kPlainLowerings[] = {
@@ -86,6 +102,7 @@ constexpr FunctionLowering kPlainLowerings[] = {
     {"", "ReduceSumSquare", write_in_float32},
     {"", "Resize", write_resize_in_float32},
     {"", "Softmax", write_in_float32},
+    {ops::kMicrosoftDomain, "ConvTransposeWithDynamicPads", write_conv_transpose},
     {ops::kMicrosoftDomain, "Pad", write_pad},
     {ops::kMicrosoftDomain, "Range", write_range},
     {ops::kMicrosoftDomain, "Trilu", write_trilu},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "base/errors/check.h"
 #include "infer/infer.h"
@@ -53,6 +54,22 @@ bool NodeBuilder::has_type(const std::string& op, DataType element) const {
 int64_t NodeBuilder::rank_of(ValueId id) const {
   const std::optional<Shape>& shape = graph_[id].type.shape;
   return shape ? static_cast<int64_t>(shape->size()) : -1;
+}
+
+std::optional<std::vector<int64_t>> NodeBuilder::integers_of(ValueId id) const {
+  const Tensor& constant = graph_[id].constant;
+  if (constant.type() == DataType::Int64) {
+    const std::span<const int64_t> found = constant.as<int64_t>();
+    return std::vector<int64_t>(found.begin(), found.end());
+  }
+  const std::optional<std::vector<Dim>>& elements = graph_[id].elements;
+  if (!elements) return std::nullopt;
+  std::vector<int64_t> integers;
+  for (const Dim& element : *elements) {
+    if (!element.is_known()) return std::nullopt;
+    integers.push_back(element.value());
+  }
+  return integers;
 }
 
 std::vector<ValueId> NodeBuilder::add(const std::string& op, std::vector<ValueId> inputs,

@@ -1,7 +1,9 @@
 // Writes the nodes that replace one node of a graph.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -31,6 +33,8 @@ class NodeBuilder {
   DataType element_of(ValueId id) const { return graph_[id].type.element; }
   // -1 if it is unknown.
   int64_t rank_of(ValueId id) const;
+  // The elements of a small integer tensor; nullopt if one of them is unknown.
+  std::optional<std::vector<int64_t>> integers_of(ValueId id) const;
 
   // The first output of a new node of ONNX's own domain, in its newest version.
   ValueId add(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {}) {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstring>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -10,6 +13,7 @@
 #include "backend/contract/run_context.h"
 #include "backend/graph_view.h"
 #include "backend/host.h"
+#include "elementwise/element_functions.h"
 #include "infer/infer.h"
 #include "ops/graph_test.h"
 
@@ -73,6 +77,39 @@ TEST(NativeDivision, ByZeroIsAnError) {
     } else {
       EXPECT_EQ(error, "");
     }
+  }
+}
+
+// Of floats of all sizes, and of multiples of the divisor and their neighbours.
+TEST(NativeDivision, RemaindersOfFloatsAreExact) {
+  std::mt19937 random(7);
+  const auto any_float = [&](int least, int most) {
+    const auto fraction = static_cast<float>(random() % (1U << 24)) - 0x1p23F;
+    const int span = most - least + 1;
+    return std::ldexp(fraction, least + static_cast<int>(random() % static_cast<unsigned>(span)));
+  };
+  const auto check = [](float left, float right) {
+    const float found = native::element::TruncatedMod::of(left, right);
+    const float exact = std::fmod(left, right);
+    if (std::isnan(exact)) {
+      EXPECT_TRUE(std::isnan(found)) << left << " and " << right;
+    } else {
+      EXPECT_EQ(std::memcmp(&found, &exact, sizeof(float)), 0)
+          << left << " and " << right << ": " << found << ", not " << exact;
+    }
+  };
+  for (int index = 0; index < 200000; ++index) {
+    check(any_float(-160, 100), any_float(-160, 100));
+    const float right = any_float(-20, 0);
+    check(any_float(-25, 10), right);
+    const float multiple = right * static_cast<float>(random() % 3000000);
+    for (const float toward : {-INFINITY, multiple, INFINITY}) {
+      check(std::nextafter(multiple, toward), right);
+    }
+  }
+  const float special[] = {0.0F, -0.0F, 1.0F, -3.0F, 3e-45F, 3.4e38F, INFINITY, -INFINITY, NAN};
+  for (const float left : special) {
+    for (const float right : special) check(left, right);
   }
 }
 

@@ -89,6 +89,28 @@ TEST(NativeElementwise, InfinitiesAndNaNAsTheReference) {
   EXPECT_GE(totals.answered, 2000);
 }
 
+// A few units in the last place of float64.
+TEST(NativeElementwise, Float64) {
+  static const std::vector<std::string> kWide = {
+      "Abs",      "Ceil",       "Exp",  "Floor", "LeakyRelu", "Log",
+      "Neg",      "Reciprocal", "Relu", "Round", "Sigmoid",   "Sign",
+      "Softsign", "Sqrt",       "Tanh", "IsInf", "IsNaN",     "ThresholdedRelu"};
+  const Totals totals = check_each_target(
+      7, 2000,
+      [](Dice& dice, const ops::Registry& registry) {
+        const std::vector<ElementRange> ranges = {{-3, 3},     {-1e-3F, 1e-3F}, {-30, 30, true},
+                                                  {-700, 700}, {0.9F, 1.1F},    {0, 1e30F, true}};
+        RandomGraph made(registry, 25);
+        const std::string op = dice.pick(kWide);
+        made.input("x",
+                   random_elements(dice, DataType::Float64, random_dims(dice), dice.pick(ranges)));
+        made.node("y", op, {"x"}, random_attributes(dice, op));
+        return made.ending_in("y");
+      },
+      {.relative = 1.5e-15, .of_largest = 0});
+  EXPECT_GE(totals.answered, 2000);
+}
+
 TEST(NativeElementwise, SixteenBitFloats) {
   const Totals totals =
       check_each_target(4, 1000,

@@ -153,11 +153,13 @@ RandomGraph squares(Dice& dice, const ops::Registry& registry) {
   return made.ending_in("y");
 }
 
+// Small enough for a plain loop.
 RandomGraph matmul_of_other_types(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
-  const int64_t rows = size(dice);
-  const int64_t depth = size(dice);
-  const int64_t columns = size(dice);
+  const Sizes sizes = {1, 2, 3, 5, 8, 16, 17, 31, 33};
+  const int64_t rows = dice.pick(sizes);
+  const int64_t depth = dice.pick(sizes);
+  const int64_t columns = dice.pick(sizes);
   const int64_t kind = dice.whole(0, 2);
   const auto matrix = [&](const Sizes& dims) {
     const DataType types[] = {DataType::Int32, DataType::Int64, DataType::Float64};
@@ -194,6 +196,13 @@ TEST(NativeMatMul, LargeInFloat32) {
 TEST(NativeMatMul, OneValueTwice) { EXPECT_GE(check_each_target(143, 200, squares).answered, 200); }
 TEST(NativeMatMul, OtherTypes) {
   EXPECT_GE(check_each_target(144, 200, matmul_of_other_types).answered, 200);
+  const auto large = [](Dice& dice, const ops::Registry& registry) {
+    RandomGraph made(registry, 13);
+    made.input("a", whole_numbers(dice, DataType::Float64, {64, 64}, 9));
+    made.node("y", "MatMul", {"a", "a"});
+    return made.ending_in("y");
+  };
+  expect_refusal(check_each_target(147, 1, large), "few elements");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// LSTM and GRU in both directions: few and many steps and sequences, on one and more threads;
+// LSTM, GRU and RNN in both directions: few and many steps and sequences, on one and more threads;
 // refusals with their reasons.
 #include "random_recurrence.h"
 
@@ -27,6 +27,15 @@ TEST(NativeRecurrence, GruIsThatOfTheReference) {
   EXPECT_EQ(totals.largest, 2U);
 }
 
+// The activation of half of them is another one.
+TEST(NativeRecurrence, RnnIsThatOfTheReference) {
+  const Totals totals = check_each_target(66, 600, [](Dice& dice, const ops::Registry& registry) {
+    return random_recurrence(dice, registry, kRnn);
+  });
+  EXPECT_GE(totals.answered, 200);
+  EXPECT_EQ(totals.largest, 2U);
+}
+
 // More rows than one block of the matrix product, enough that their sums are computed in chunks.
 TEST(NativeRecurrence, LongSequences) {
   const Totals totals = check_each_target(62, 60, [](Dice& dice, const ops::Registry& registry) {
@@ -37,6 +46,11 @@ TEST(NativeRecurrence, LongSequences) {
     return random_recurrence(dice, registry, kGru, {.steps = 300, .batch = 40});
   });
   EXPECT_GE(of_gru.answered, 15);
+  // Without gates, random weights amplify the last digits from step to step, so these are few.
+  const Totals of_rnn = check_each_target(67, 60, [](Dice& dice, const ops::Registry& registry) {
+    return random_recurrence(dice, registry, kRnn, {.steps = 8, .batch = 200});
+  });
+  EXPECT_GE(of_rnn.answered, 15);
 }
 
 // Weights so large that threads share each step if there are more threads than directions and
@@ -80,6 +94,9 @@ TEST(NativeRecurrence, Refusals) {
       {kGru, {}, plain, "linear_before_reset"},
       {kGru, attributes_of({{"activations", InputNames{"Sigmoid", "Relu"}}}), plain,
        "Sigmoid and Tanh"},
+      {kRnn, attributes_of({{"activations", InputNames{"Relu"}}}), plain,
+       "Tanh for its activation"},
+      {kRnn, attributes_of({{"clip", 2.0F}}), plain, "clip"},
   };
   for (const auto& [recurrent, attributes, inputs, reason] : refused) {
     const Totals totals = check_each_target(1, 1, [&](Dice& dice, const ops::Registry& registry) {

@@ -129,6 +129,17 @@ RandomGraph long_sum(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// As many numbers of float64, of which a plain sum would lose digits.
+RandomGraph long_wide_sum(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 20);
+  made.input("x", random_elements(dice, DataType::Float64,
+                                  {(int64_t{1} << 20) + dice.whole(0, 300)}, {0.1F, 0.1001F}));
+  const std::vector<std::string> sums = {"ReduceSum", "ReduceMean", "ReduceL1", "ReduceSumSquare",
+                                         "ReduceMax"};
+  append_reduction(dice, made, dice.pick(sums), {0});
+  return made;
+}
+
 TEST(NativeReduction, AnyAxes) {
   const Tolerance tolerance = {.relative = 1e-5, .of_largest = 1e-6};
   EXPECT_GE(check_each_target(101, 3000, reduction, tolerance).answered, 3000);
@@ -142,6 +153,10 @@ TEST(NativeReduction, OtherTypes) {
 TEST(NativeReduction, LongSums) {
   const Tolerance tolerance = {.relative = 1e-6, .of_largest = 1e-6};
   EXPECT_GE(check_each_target(104, 10, long_sum, tolerance).answered, 10);
+}
+TEST(NativeReduction, LongSumsOfFloat64) {
+  const Tolerance tolerance = {.relative = 1e-15, .of_largest = 0};
+  EXPECT_GE(check_each_target(105, 20, long_wide_sum, tolerance).answered, 20);
 }
 
 }  // namespace

@@ -61,12 +61,27 @@ struct Div {
   }
 };
 
+// std::fmod(), which subtracts bit by bit. If the quotient has 29 bits or less, its whole part
+// times `right` has the 53 bits of a double, so the difference is exact; the quotient may have been
+// rounded up to a whole number.
+inline float remainder_of(float left, float right) {
+  const double quotient = double{left} / double{right};
+  if (!(std::fabs(quotient) < 0x1p29)) return std::fmod(left, right);
+  const auto whole = static_cast<int32_t>(quotient);
+  if (whole == 0) return left;
+  double rest = double{left} - whole * double{right};
+  const bool is_beyond = left < 0 ? rest > 0 : rest < 0;
+  if (is_beyond) rest += std::copysign(double{right}, double{left});
+  return std::copysign(static_cast<float>(rest), left);
+}
+inline double remainder_of(double left, double right) { return std::fmod(left, right); }
+
 // The remainder of division that rounds down: it has the sign of the divisor.
 struct FloorMod {
   template <class T>
   static T of(T left, T right) {
     if constexpr (std::is_floating_point_v<T>) {
-      const T remainder = std::fmod(left, right);
+      const T remainder = remainder_of(left, right);
       if (remainder == 0) return std::copysign(remainder, right);
       return (remainder < 0) == (right < 0) ? remainder : remainder + right;
     } else {
@@ -84,7 +99,7 @@ struct TruncatedMod {
   template <class T>
   static T of(T left, T right) {
     if constexpr (std::is_floating_point_v<T>) {
-      return std::fmod(left, right);
+      return remainder_of(left, right);
     } else {
       check_divisor(right == 0);
       return is_minus_one(right) ? T{0} : static_cast<T>(left % right);

@@ -41,8 +41,8 @@ struct LoopSet {
 // (TESSERA_FLOAT32, ...).
 
 // Functions from float32 to float32, by ONNX's name; and "GeluTanh", "Clip" (alpha to beta),
-// "Scale" (by alpha), "Square", "Cube", "SqrtPow" (the power of 0.5).
-LoopSet find_unary_loops(std::string_view op);
+// "Scale" (by alpha), "Square", "Cube", "SqrtPow" (the power of 0.5). Some of them on float64, too.
+LoopSet find_unary_loops(std::string_view op, int32_t type);
 // "Add", "Sub", "Mul", "Div", "Min", "Max", "PRelu", "Pow", "ClipMin" and "ClipMax" (Clip with the
 // bound as right operand) of floating-point numbers and integers of 4 and 8 bytes.
 LoopSet find_arithmetic_loops(std::string_view op, int32_t type);

@@ -133,8 +133,7 @@ void lower_unary(const Node& node, ProgramBuilder& builder) {
   if (op == "Gelu" && attributes.get_string("approximate") == "tanh") op = "GeluTanh";
   const Id x = operand(builder, node.input(0));
   const int32_t type = builder.type_of(x);
-  LoopSet loops;
-  if (type == TESSERA_FLOAT32) loops = find_unary_loops(op);
+  LoopSet loops = find_unary_loops(op, type);
   if (loops.is_empty()) loops = find_predicate_loops(op, type);
   if (loops.is_empty()) loops = find_fallback_loops(op, type);
   set_result(node, builder, builder.apply(op, loops, type, {x}, parameters));
@@ -229,9 +228,9 @@ void lower_arithmetic(const Node& node, ProgramBuilder& builder) {
     const bool is_left = builder.argument_of("Sigmoid", left) == right;
     if (is_left || builder.argument_of("Sigmoid", right) == left) {
       const Parameters once = {1, 0};
-      return set_result(
-          node, builder,
-          builder.apply("Swish", find_unary_loops("Swish"), type, {is_left ? right : left}, once));
+      return set_result(node, builder,
+                        builder.apply("Swish", find_unary_loops("Swish", type), type,
+                                      {is_left ? right : left}, once));
     }
   }
   // Padding of integers is zero, and a division by it would trap.
@@ -281,8 +280,13 @@ void lower_power(const Node& node, ProgramBuilder& builder) {
     const Id power = function.empty()
                          ? builder.apply("Pow", find_arithmetic_loops("Pow", type), type,
                                          {base, builder.number(type, *exponent)})
-                         : builder.apply("Pow", find_unary_loops(function), type, {base});
+                         : builder.apply("Pow", find_unary_loops(function, type), type, {base});
     return set_result(node, builder, power);
+  }
+  const bool is_integer = type == TESSERA_INT32 || type == TESSERA_INT64;
+  if (is_integer && exponent == 2.0 && !is_broadcast) {
+    return set_result(node, builder,
+                      builder.apply("Pow", find_binary_loops("Mul", type), type, {base, base}));
   }
   const Id right = operand(builder, node.input(1), right_dims(node));
   if (builder.type_of(right) != type) refuse("takes base and exponent of one type only");
@@ -425,7 +429,7 @@ void lower_clip(const Node& node, ProgramBuilder& builder) {
   if (type == TESSERA_FLOAT32 && are_numbers) {
     const Parameters bounds = {static_cast<float>(*low), static_cast<float>(*high)};
     return set_result(node, builder,
-                      builder.apply("Clip", find_unary_loops("Clip"), type, {x}, bounds));
+                      builder.apply("Clip", find_unary_loops("Clip", type), type, {x}, bounds));
   }
   bool is_copy = true;
   const auto bound = [&](std::string_view op, size_t input, double otherwise) {

@@ -1,9 +1,11 @@
-// Functions of one float32. Included once for each instruction set by foreach_target.h:
+// Functions of one float32 or float64. Included once for each instruction set by foreach_target.h:
 // HWY_NAMESPACE differs each time.
 #include <cmath>
+#include <span>
 #include <string_view>
 
 #include "elementwise/element_loops.h"
+#include "tessera/backend.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "elementwise/unary_kernels.cc"
@@ -371,12 +373,89 @@ const NamedLoops kFunctions[] = {
     {"ThresholdedRelu", unary_loops<ThresholdedRelu>()},
 };
 
-}  // namespace
+// --- Float64 -------------------------------------------------------------------------------------
 
-LoopSet unary_loops_of(std::string_view op) {
-  for (const NamedLoops& named : kFunctions) {
+#if HWY_HAVE_FLOAT64
+
+// Highway's functions, and what they leave undefined.
+
+// `x` between `low` and `high`; anything if it is NaN.
+template <class D, class V>
+HWY_INLINE V limited(D d, V x, double low, double high) {
+  return hn::Max(hn::Min(x, hn::Set(d, high)), hn::Set(d, low));
+}
+
+// Beyond, the result is 0 or infinite.
+constexpr double kLargestPower = 750;
+
+struct WideExp {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    return nan_where(d, hn::IsNaN(x), hn::Exp(d, limited(d, x, -kLargestPower, kLargestPower)));
+  }
+};
+
+struct WideLog {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    const V infinity = hn::Inf(d);
+    V result = hn::IfThenElse(hn::Eq(x, infinity), infinity, hn::Log(d, x));
+    result = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(infinity), result);
+    return nan_where(d, hn::Not(hn::Ge(x, hn::Zero(d))), result);
+  }
+};
+
+struct WideSigmoid {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    // From exp(-|x|), which cannot overflow.
+    const V one = hn::Set(d, 1.0);
+    const V power = hn::Exp(d, limited(d, hn::Neg(hn::Abs(x)), -kLargestPower, 0));
+    const V upper = hn::IfThenElse(is_negative(d, x), power, one);
+    return nan_where(d, hn::IsNaN(x), hn::Div(upper, hn::Add(one, power)));
+  }
+};
+
+struct WideTanh {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    // From 20 on, float64 cannot tell the result from 1.
+    return nan_where(d, hn::IsNaN(x), hn::Tanh(d, limited(d, x, -20, 20)));
+  }
+};
+
+const NamedLoops kWideFunctions[] = {
+    {"Ceil", unary_loops<Ceil, double>()},
+    {"Exp", unary_loops<WideExp, double>()},
+    {"Floor", unary_loops<Floor, double>()},
+    {"LeakyRelu", unary_loops<LeakyRelu, double>()},
+    {"Log", unary_loops<WideLog, double>()},
+    {"Reciprocal", unary_loops<Reciprocal, double>()},
+    {"Relu", unary_loops<Relu, double>()},
+    {"Round", unary_loops<Round, double>()},
+    {"Sigmoid", unary_loops<WideSigmoid, double>()},
+    {"Softsign", unary_loops<Softsign, double>()},
+    {"Sqrt", unary_loops<Sqrt, double>()},
+    {"Tanh", unary_loops<WideTanh, double>()},
+    {"ThresholdedRelu", unary_loops<ThresholdedRelu, double>()},
+};
+
+#endif
+
+LoopSet find_in(std::span<const NamedLoops> functions, std::string_view op) {
+  for (const NamedLoops& named : functions) {
     if (named.op == op) return named.loops;
   }
+  return {};
+}
+
+}  // namespace
+
+LoopSet unary_loops_of(std::string_view op, int32_t type) {
+  if (type == TESSERA_FLOAT32) return find_in(kFunctions, op);
+#if HWY_HAVE_FLOAT64
+  if (type == TESSERA_FLOAT64) return find_in(kWideFunctions, op);
+#endif
   return {};
 }
 
@@ -389,7 +468,9 @@ namespace tessera::native {
 
 HWY_EXPORT(unary_loops_of);
 
-LoopSet find_unary_loops(std::string_view op) { return HWY_DYNAMIC_DISPATCH(unary_loops_of)(op); }
+LoopSet find_unary_loops(std::string_view op, int32_t type) {
+  return HWY_DYNAMIC_DISPATCH(unary_loops_of)(op, type);
+}
 
 }  // namespace tessera::native
 

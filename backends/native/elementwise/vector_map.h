@@ -1,5 +1,5 @@
-// Loops over vectors of float32, for unary and binary functions. Compiled once for each instruction
-// set: files that foreach_target.h includes include this header after highway.h.
+// Loops over vectors of float32 or float64, for unary and binary functions. Compiled once for each
+// instruction set: files that foreach_target.h includes include this header after highway.h.
 #if defined(TESSERA_NATIVE_VECTOR_MAP_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_NATIVE_VECTOR_MAP_H
 #undef TESSERA_NATIVE_VECTOR_MAP_H
@@ -19,41 +19,42 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
 namespace {
 
-using Floats = hn::ScalableTag<float>;
-using FloatVector = hn::Vec<Floats>;
-
 // One operand of a loop: an array, or a scalar for all elements.
-template <bool kIsScalar>
+template <class T, bool kIsScalar>
 struct Source {
-  explicit Source(const void* elements) : from(static_cast<const float*>(elements)) {}
-  HWY_INLINE FloatVector at(Floats d, int64_t index) const { return hn::LoadU(d, from + index); }
-  HWY_INLINE FloatVector first(Floats d, int64_t index, int64_t count) const {
+  using D = hn::ScalableTag<T>;
+  using V = hn::Vec<D>;
+  explicit Source(const void* elements) : from(static_cast<const T*>(elements)) {}
+  HWY_INLINE V at(D d, int64_t index) const { return hn::LoadU(d, from + index); }
+  HWY_INLINE V first(D d, int64_t index, int64_t count) const {
     // The unused lanes are 1, at which every function is defined.
-    return load_some_or(d, from + index, count, hn::Set(d, 1.0F));
+    return load_some_or(d, from + index, count, hn::Set(d, T{1}));
   }
   HWY_INLINE void prefetch(int64_t index) const { prefetch_read(from + index); }
-  const float* from;
+  const T* from;
 };
-template <>
-struct Source<true> {
-  explicit Source(const void* elements)
-      : vector(hn::Set(Floats(), *static_cast<const float*>(elements))) {}
-  HWY_INLINE FloatVector at(Floats, int64_t) const { return vector; }
-  HWY_INLINE FloatVector first(Floats, int64_t, int64_t) const { return vector; }
+template <class T>
+struct Source<T, true> {
+  using D = hn::ScalableTag<T>;
+  using V = hn::Vec<D>;
+  explicit Source(const void* elements) : vector(hn::Set(D(), *static_cast<const T*>(elements))) {}
+  HWY_INLINE V at(D, int64_t) const { return vector; }
+  HWY_INLINE V first(D, int64_t, int64_t) const { return vector; }
   HWY_INLINE void prefetch(int64_t) const {}
-  FloatVector vector;
+  V vector;
 };
 
 // The number of elements before the first cache line that begins in `to`.
-HWY_INLINE int64_t elements_before_line(const float* to) {
+template <class T>
+HWY_INLINE int64_t elements_before_line(const T* to) {
   const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) % kLineBytes);
-  return past == 0 ? 0 : (kLineBytes - past) / static_cast<int64_t>(sizeof(float));
+  return past == 0 ? 0 : (kLineBytes - past) / static_cast<int64_t>(sizeof(T));
 }
 
-template <bool kStreams, class Compute, class... Sources>
-HWY_INLINE void map_sources(float* to, int64_t count, const Compute& compute,
+template <bool kStreams, class T, class Compute, class... Sources>
+HWY_INLINE void map_sources(T* to, int64_t count, const Compute& compute,
                             const Sources&... sources) {
-  const Floats d;
+  const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto some = [&](int64_t index, int64_t wanted) HWY_ATTR {
     store_some(compute(d, sources.first(d, index, wanted)...), d, to + index, wanted);
@@ -65,7 +66,7 @@ HWY_INLINE void map_sources(float* to, int64_t count, const Compute& compute,
       some(index, std::min(lanes, head - index));
     }
   }
-  const int64_t line = std::max<int64_t>(lanes, kLineBytes / static_cast<int64_t>(sizeof(float)));
+  const int64_t line = std::max<int64_t>(lanes, kLineBytes / static_cast<int64_t>(sizeof(T)));
   for (; index + line <= count; index += line) {
     (sources.prefetch(index), ...);
     if constexpr (!kStreams) prefetch_write(to + index);
@@ -80,13 +81,13 @@ HWY_INLINE void map_sources(float* to, int64_t count, const Compute& compute,
 }
 
 // Applies Function::of(d, x, parameters) to each vector.
-template <class Function, bool kStreams>
+template <class Function, class T, bool kStreams>
 void map_unary(const LoopCall& call) {
   const Parameters parameters = call.parameters;
   map_sources<kStreams>(
-      static_cast<float*>(call.to), call.count,
-      [&](Floats d, FloatVector x) HWY_ATTR { return Function::of(d, x, parameters); },
-      Source<false>(call.from[0]));
+      static_cast<T*>(call.to), call.count,
+      [&](auto d, auto x) HWY_ATTR { return Function::of(d, x, parameters); },
+      Source<T, false>(call.from[0]));
 }
 
 // Applies Function::of(d, x, y) to each pair of vectors.
@@ -94,13 +95,13 @@ template <class Function, bool kIsLeftScalar, bool kIsRightScalar, bool kStreams
 void map_binary(const LoopCall& call) {
   map_sources<kStreams>(
       static_cast<float*>(call.to), call.count,
-      [](Floats d, FloatVector x, FloatVector y) HWY_ATTR { return Function::of(d, x, y); },
-      Source<kIsLeftScalar>(call.from[0]), Source<kIsRightScalar>(call.from[1]));
+      [](auto d, auto x, auto y) HWY_ATTR { return Function::of(d, x, y); },
+      Source<float, kIsLeftScalar>(call.from[0]), Source<float, kIsRightScalar>(call.from[1]));
 }
 
-template <class Function>
+template <class Function, class T = float>
 constexpr LoopSet unary_loops() {
-  return {{map_unary<Function, false>}, {map_unary<Function, true>}};
+  return {{map_unary<Function, T, false>}, {map_unary<Function, T, true>}};
 }
 
 template <class Function>

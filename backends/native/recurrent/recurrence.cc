@@ -1,6 +1,7 @@
-// Proposes LSTM and GRU in one or both directions. Each step reads all recurrent weights, so with
-// few sequences the reads dominate: the weights are packed in the order in which they are read, and
-// each direction stays on one core, whose cache may hold them. recurrence_run.cc has the kernel.
+// Proposes LSTM, GRU and RNN in one or both directions. Each step reads all recurrent weights, so
+// with few sequences the reads dominate: the weights are packed in the order in which they are
+// read, and each direction stays on one core, whose cache may hold them. recurrence_run.cc has the
+// kernel.
 #include "recurrent/recurrence.h"
 
 #include <algorithm>
@@ -29,6 +30,11 @@ namespace {
 
 bool is_lstm(const Node& node) { return node.op() == "LSTM"; }
 
+RecurrentCell cell_of(const Node& node) {
+  if (is_lstm(node)) return RecurrentCell::Lstm;
+  return node.op() == "GRU" ? RecurrentCell::Gru : RecurrentCell::Rnn;
+}
+
 void check_inputs(const Node& node) {
   for (const size_t index : {size_t{0}, size_t{1}, size_t{2}, size_t{3}, size_t{5}, size_t{6}}) {
     const Value value = node.input(index);
@@ -43,20 +49,33 @@ void check_inputs(const Node& node) {
   if (is_lstm(node) && node.input(7).is_present()) refuse("computes no peephole connections");
 }
 
+// The activations of one direction, and what other ones are refused with.
+struct CellFunctions {
+  std::vector<std::string> names;
+  const char* refusal = "";
+};
+
+CellFunctions functions_of(RecurrentCell cell) {
+  switch (cell) {
+    case RecurrentCell::Lstm:
+      return {{"sigmoid", "tanh", "tanh"}, "has Sigmoid, Tanh and Tanh for its activations only"};
+    case RecurrentCell::Gru:
+      return {{"sigmoid", "tanh"}, "has Sigmoid and Tanh for its activations only"};
+    case RecurrentCell::Rnn:
+      return {{"tanh"}, "has Tanh for its activation only"};
+  }
+  return {};
+}
+
 // Only the default activations are supported. Files write their names in several ways.
 void check_functions(const Node& node) {
-  // Of one direction.
-  const std::vector<std::string> expected =
-      is_lstm(node) ? std::vector<std::string>{"sigmoid", "tanh", "tanh"}
-                    : std::vector<std::string>{"sigmoid", "tanh"};
+  const CellFunctions expected = functions_of(cell_of(node));
   std::vector<std::string> names = node.attributes().get_strings("activations");
   for (size_t index = 0; index < names.size(); ++index) {
     std::string& name = names[index];
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-    if (name == expected[index % expected.size()]) continue;
-    refuse(is_lstm(node) ? "has Sigmoid, Tanh and Tanh for its activations only"
-                         : "has Sigmoid and Tanh for its activations only");
+    if (name != expected.names[index % expected.names.size()]) refuse(expected.refusal);
   }
 }
 
@@ -71,6 +90,10 @@ void check_lengths(const Node& node, int64_t steps) {
   refuse("takes sequences of one length only (sequence_lens)");
 }
 
+// Large weights make a recurrence without gates chaotic: each step multiplies the rounding errors
+// of all steps before it.
+constexpr int64_t kMaxRnnSteps = 32;
+
 RecurrentSizes sizes_of(const Node& node) {
   check_inputs(node);
   const plugin::Attributes attributes = node.attributes();
@@ -80,12 +103,12 @@ RecurrentSizes sizes_of(const Node& node) {
   if (is_lstm(node) && attributes.get_int("input_forget") != 0) {
     refuse("does not couple the input and forget gates (input_forget)");
   }
-  if (!is_lstm(node) && attributes.get_int("linear_before_reset") == 0) {
+  if (node.op() == "GRU" && attributes.get_int("linear_before_reset") == 0) {
     refuse("applies the reset gate after the product only (linear_before_reset = 1)");
   }
   const std::vector<int64_t> input = node.input(0).type().dims;
   const std::vector<int64_t> recurrent = node.input(2).type().dims;
-  RecurrentSizes sizes = {.cell = is_lstm(node) ? RecurrentCell::Lstm : RecurrentCell::Gru,
+  RecurrentSizes sizes = {.cell = cell_of(node),
                           .steps = input[0],
                           .batch = input[1],
                           .features = input[2],
@@ -93,6 +116,9 @@ RecurrentSizes sizes_of(const Node& node) {
                           .directions = recurrent[0]};
   sizes.is_reverse = attributes.get_string("direction") == "reverse";
   if (sizes.steps == 0 || sizes.batch == 0) refuse("the sequence has no steps");
+  if (sizes.cell == RecurrentCell::Rnn && sizes.steps > kMaxRnnSteps) {
+    refuse("is not exact enough for RNN of more than " + std::to_string(kMaxRnnSteps) + " steps");
+  }
   check_lengths(node, sizes.steps);
   return sizes;
 }
@@ -134,8 +160,10 @@ void offer(ProposeContext& context, const Node& node, const RecurrentSizes& size
   ports.output = plugin::output_port(candidate, transpose ? transpose->output(0) : node.output(0));
   ports.last_state = plugin::output_port(candidate, node.output(1));
   if (is_lstm(node)) ports.last_cell = plugin::output_port(candidate, node.output(2));
-  // The lengths of sequences have no port; those of other sizes are not known.
-  if (!node.input(4).is_present()) candidate.built_for = std::vector<tessera_built_for>();
+  // The lengths of sequences have no port; those of other sizes are not known. An RNN of other
+  // sizes may have too many steps.
+  const bool takes_other_sizes = !node.input(4).is_present() && sizes.cell != RecurrentCell::Rnn;
+  if (takes_other_sizes) candidate.built_for = std::vector<tessera_built_for>();
   candidate.workspace_bytes = recurrent_workspace_bytes(sizes);
   candidate.workspace_for = [sizes, ports](std::span<const Buffer> inputs,
                                            std::span<const Buffer>) {
@@ -151,7 +179,7 @@ void offer(ProposeContext& context, const Node& node, const RecurrentSizes& size
 }  // namespace
 
 void propose_recurrences(ProposeContext& context) {
-  context.for_each({"LSTM", "GRU"}, [&](const Node& node) {
+  context.for_each({"LSTM", "GRU", "RNN"}, [&](const Node& node) {
     const RecurrentSizes sizes = sizes_of(node);
     const std::optional<Node> transpose = transpose_after(context.graph(), node.output(0));
     if (transpose) offer(context, node, sizes, transpose);

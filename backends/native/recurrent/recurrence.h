@@ -1,5 +1,5 @@
-// LSTM and GRU. recurrence.cc proposes it, recurrence_pack.cc packs its weights, recurrence_run.cc
-// runs it.
+// LSTM, GRU and RNN. recurrence.cc proposes them, recurrence_pack.cc packs their weights,
+// recurrence_run.cc runs them.
 #pragma once
 
 #include <cstdint>

@@ -115,6 +115,8 @@ HWY_INLINE void advance_rows(const RecurrentStep& step, int64_t row, int64_t pan
       const float* input =
           step.sums + (row + line) * step.sums_row + panel * width + kHidden * lanes;
       store_state(step, row + line, unit, apply_gru(step, position, input, sums[0][line]));
+    } else if constexpr (kCell == RecurrentCell::Rnn) {
+      store_state(step, row + line, unit, tanh_of(d, sums[0][line][0]));
     } else {
       store_state(step, row + line, unit, apply_lstm(step, position, sums[0][line]));
     }
@@ -124,8 +126,9 @@ HWY_INLINE void advance_rows(const RecurrentStep& step, int64_t row, int64_t pan
 template <RecurrentCell kCell, int kCount = kRows>
 HWY_INLINE void advance_rest(const RecurrentStep& step, int64_t row, int64_t panel, int64_t count) {
   if constexpr (kCount > 0) {
+    constexpr int kChainsOfOne = kCell == RecurrentCell::Rnn ? 8 : 2;
     if (count == kCount) {
-      return advance_rows < kCell, kCount, kCount == 1 ? 2 : 1 > (step, row, panel);
+      return advance_rows < kCell, kCount, kCount == 1 ? kChainsOfOne : 1 > (step, row, panel);
     }
     advance_rest<kCell, kCount - 1>(step, row, panel, count);
   }
@@ -145,8 +148,15 @@ void advance(const RecurrentStep& step) {
 }
 
 RecurrentLoops all_loops(RecurrentCell cell) {
-  return {lane_count(),
-          cell == RecurrentCell::Lstm ? advance<RecurrentCell::Lstm> : advance<RecurrentCell::Gru>};
+  switch (cell) {
+    case RecurrentCell::Lstm:
+      return {lane_count(), advance<RecurrentCell::Lstm>};
+    case RecurrentCell::Gru:
+      return {lane_count(), advance<RecurrentCell::Gru>};
+    case RecurrentCell::Rnn:
+      return {lane_count(), advance<RecurrentCell::Rnn>};
+  }
+  return {};
 }
 
 }  // namespace

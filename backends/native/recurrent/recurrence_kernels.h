@@ -6,11 +6,13 @@
 namespace tessera::native {
 
 // The units of a panel are the lanes of a vector, and the panel has a vector for each gate, as in
-// ONNX: input, output, forget, cell of an LSTM; update, reset, hidden of a GRU. The GRU applies its
-// reset gate after the product with the state (linear_before_reset).
-enum class RecurrentCell : uint8_t { Lstm, Gru };
+// ONNX: input, output, forget, cell of an LSTM; update, reset, hidden of a GRU; the only one of an
+// RNN. The GRU applies its reset gate after the product with the state (linear_before_reset).
+enum class RecurrentCell : uint8_t { Lstm, Gru, Rnn };
 
-constexpr int64_t gates_of(RecurrentCell cell) { return cell == RecurrentCell::Lstm ? 4 : 3; }
+constexpr int64_t gates_of(RecurrentCell cell) {
+  return cell == RecurrentCell::Lstm ? 4 : cell == RecurrentCell::Gru ? 3 : 1;
+}
 
 // One step of some sequences in one direction. All rows are aligned to vectors. The last panel may
 // be padded with units whose weights, sums and states are zero.

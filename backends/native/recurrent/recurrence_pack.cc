@@ -1,4 +1,4 @@
-// Packs weights and biases of an LSTM or a GRU in the order in which its steps read them.
+// Packs weights and biases of recurrent ops in the order in which its steps read them.
 #include <string>
 
 #include "base/element_type.h"
@@ -13,8 +13,8 @@ using plugin::RunContext;
 namespace {
 
 std::string name_of(const RecurrentSizes& sizes, const GateLayout& gate_layout) {
-  const bool is_lstm = sizes.cell == RecurrentCell::Lstm;
-  return (is_lstm ? "lstm" : "gru") + std::to_string(gate_layout.units);
+  constexpr const char* kNames[] = {"lstm", "gru", "rnn"};  // by RecurrentCell
+  return kNames[static_cast<size_t>(sizes.cell)] + std::to_string(gate_layout.units);
 }
 
 // Packs [gates * hidden, depth] into panels of `panel` columns each: [panels, depth, panel].

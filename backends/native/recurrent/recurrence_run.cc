@@ -1,4 +1,4 @@
-// Runs an LSTM or a GRU: one matrix product computes the contribution of the inputs to the gates of
+// Runs a recurrent op: one matrix product computes the contribution of the inputs to the gates of
 // many steps, then the steps run one after the other. Directions and sequences are independent, so
 // each thread takes some of them through all steps; if there are too few, threads share each step.
 #include <algorithm>

@@ -20,10 +20,6 @@ struct CompensatedSum {
     }
     sum = total;
   }
-  void join(const CompensatedSum& other) {
-    add_wide(other.sum);
-    lost += other.lost;
-  }
   // If the sum is infinite, `lost` is NaN and is not added.
   A total() const {
     if constexpr (std::is_floating_point_v<A>) return std::isfinite(lost) ? sum + lost : sum;

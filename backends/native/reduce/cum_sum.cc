@@ -11,6 +11,7 @@
 #include "base/grain.h"
 #include "base/indices.h"
 #include "copy/copy_offer.h"
+#include "elementwise/generic_loops.h"
 #include "reduce/compensated_sum.h"
 
 namespace tessera::native {
@@ -52,20 +53,28 @@ struct PlainSum {
 };
 
 // Sums `count` lines at once, at most kMaxLines, which begin `apart` elements after each other.
-template <class T>
-void sum_lines(const Sums& sums, const T* from, T* to, int64_t count, int64_t apart) {
+// `to` may be `from`: each element is read before it is written.
+template <class T, bool kIsExclusive>
+void sum_lines_as(const Sums& sums, const T* from, T* to, int64_t count, int64_t apart) {
   using A = typename SumOf<T>::type;
   using Total = std::conditional_t<std::is_same_v<T, double>, CompensatedSum<A>, PlainSum<A>>;
   std::array<Total, kMaxLines> totals = {};
   for (int64_t index = 0; index < sums.length; ++index) {
     const int64_t position = (sums.is_reverse ? sums.length - 1 - index : index) * sums.stride;
+    TESSERA_INDEPENDENT_STEPS
     for (int64_t line = 0; line < count; ++line) {
       Total& sum = totals[static_cast<size_t>(line)];
       const A before = sum.total();
       sum.add_wide(static_cast<A>(from[position + line * apart]));
-      to[position + line * apart] = static_cast<T>(sums.is_exclusive ? before : sum.total());
+      to[position + line * apart] = static_cast<T>(kIsExclusive ? before : sum.total());
     }
   }
+}
+
+template <class T>
+void sum_lines(const Sums& sums, const T* from, T* to, int64_t count, int64_t apart) {
+  if (sums.is_exclusive) return sum_lines_as<T, true>(sums, from, to, count, apart);
+  sum_lines_as<T, false>(sums, from, to, count, apart);
 }
 
 // Sums several rows at once, because each addition waits for the one before.

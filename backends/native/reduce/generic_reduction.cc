@@ -19,9 +19,10 @@ namespace {
 template <class T>
 using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
 
+// Sums have a term() for each element.
 template <class T>
 struct Sum : CompensatedSum<Wide<T>> {
-  void add(T value) { this->add_wide(static_cast<Wide<T>>(value)); }
+  static Wide<T> term(T value) { return static_cast<Wide<T>>(value); }
   T result(int64_t /*count*/) const { return static_cast<T>(this->total()); }
 };
 
@@ -39,17 +40,17 @@ struct Mean : Sum<T> {
 
 template <class T>
 struct AbsoluteSum : Sum<T> {
-  void add(T value) {
+  static Wide<T> term(T value) {
     const auto wide = static_cast<Wide<T>>(value);
-    this->add_wide(value < 0 ? 0 - wide : wide);
+    return value < 0 ? 0 - wide : wide;
   }
 };
 
 template <class T>
 struct SquareSum : Sum<T> {
-  void add(T value) {
+  static Wide<T> term(T value) {
     const auto wide = static_cast<Wide<T>>(value);
-    this->add_wide(wide * wide);
+    return wide * wide;
   }
 };
 
@@ -62,22 +63,20 @@ template <class T>
 struct Product {
   Wide<T> product = 1;
   void add(T value) { product *= static_cast<Wide<T>>(value); }
-  // It cannot be joined: of two parts, one may be 0 and the other infinite.
+  // Its parts are no terms: of two, one may be 0 and the other infinite.
   T result(int64_t /*count*/) const { return static_cast<T>(product); }
 };
 
 template <class T, bool kIsMax>
 struct Extreme {
   using Limits = std::numeric_limits<T>;
+  static constexpr bool kChoosesMax = kIsMax;
   T best = kIsMax ? (Limits::has_infinity ? -Limits::infinity() : Limits::lowest())
                   : (Limits::has_infinity ? Limits::infinity() : Limits::max());
-  // Without a branch. NaN stays.
   void add(T value) {
-    bool is_kept = kIsMax ? best >= value : best <= value;
-    if constexpr (std::is_floating_point_v<T>) is_kept = is_kept || best != best;
-    best = is_kept ? best : value;
+    const bool is_better = kIsMax ? value > best : value < best;
+    best = static_cast<int>(is_better) | static_cast<int>(value != value) ? value : best;
   }
-  void join(const Extreme& other) { add(other.best); }
   T result(int64_t /*count*/) const { return best; }
 };
 
@@ -86,23 +85,71 @@ struct Max : Extreme<T, true> {};
 template <class T>
 struct Min : Extreme<T, false> {};
 
-// Contiguous numbers, several at once: each addition waits for the one before.
 template <class Reducer, class T>
-void add_run(Reducer& reducer, const T* numbers, int64_t count) {
-  constexpr int64_t kLanes = 8;
-  int64_t done = 0;
-  if constexpr (requires { reducer.join(reducer); }) {
-    if (count >= 4 * kLanes) {
-      std::array<Reducer, kLanes> lanes;
-      for (; done + kLanes <= count; done += kLanes) {
-        for (int64_t lane = 0; lane < kLanes; ++lane) {
-          lanes[static_cast<size_t>(lane)].add(numbers[done + lane]);
-        }
-      }
-      for (const Reducer& lane : lanes) reducer.join(lane);
+void add_one(Reducer& reducer, T value) {
+  if constexpr (requires { Reducer::term(value); }) {
+    reducer.add_wide(Reducer::term(value));
+  } else {
+    reducer.add(value);
+  }
+}
+
+// Several numbers are added at once, because each addition waits for the one before.
+constexpr int64_t kLanes = 16;
+// The terms of a block are so few that their sum needs no compensation.
+constexpr int64_t kBlock = 16 * kLanes;
+
+template <class Reducer, class T>
+Wide<T> block_sum(const T* numbers) {
+  std::array<Wide<T>, kLanes> lanes = {};
+  for (int64_t done = 0; done < kBlock; done += kLanes) {
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      lanes[static_cast<size_t>(lane)] += Reducer::term(numbers[done + lane]);
     }
   }
-  for (; done < count; ++done) reducer.add(numbers[done]);
+  for (size_t width = kLanes / 2; width > 0; width /= 2) {
+    for (size_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
+  }
+  return lanes[0];
+}
+
+// The compiler vectorises no comparison that NaN must pass, so there are vectors, of the 16 bytes
+// that every processor has.
+template <class Reducer, class T>
+void add_block_extreme(Reducer& reducer, const T* numbers) {
+  using Vector [[gnu::vector_size(16), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
+  constexpr int64_t kWidth = 16 / sizeof(T);
+  constexpr int64_t kVectors = 8;
+  const auto keep_better = [](Vector& best, const Vector& value) {
+    const auto is_better = Reducer::kChoosesMax ? value > best : value < best;
+    best = (is_better | (value != value)) ? value : best;
+  };
+  const auto at = [&](int64_t index) { return reinterpret_cast<const Vector*>(numbers + index); };
+  Vector best[kVectors];
+  for (int64_t each = 0; each < kVectors; ++each) best[each] = *at(each * kWidth);
+  for (int64_t done = kVectors * kWidth; done < kBlock; done += kVectors * kWidth) {
+    for (int64_t each = 0; each < kVectors; ++each) {
+      keep_better(best[each], *at(done + each * kWidth));
+    }
+  }
+  for (int64_t each = 1; each < kVectors; ++each) keep_better(best[0], best[each]);
+  for (int64_t lane = 0; lane < kWidth; ++lane) reducer.add(best[0][lane]);
+}
+
+// Contiguous numbers.
+template <class Reducer, class T>
+void add_run(Reducer& reducer, const T* numbers, int64_t count) {
+  int64_t done = 0;
+  for (; done + kBlock <= count; done += kBlock) {
+    if constexpr (requires { Reducer::term(*numbers); }) {
+      reducer.add_wide(block_sum<Reducer>(numbers + done));
+    } else if constexpr (requires { Reducer::kChoosesMax; }) {
+      add_block_extreme(reducer, numbers + done);
+    } else {
+      break;
+    }
+  }
+  for (; done < count; ++done) add_one(reducer, numbers[done]);
 }
 
 template <template <class> class Reducer, class T>
@@ -131,8 +178,9 @@ void reduce(RunContext& context, ReducedAxes axes, const void* from, void* to) {
           add_run(reducer, numbers, run);
           continue;
         }
-        for (int64_t position = 0; position < run; ++position)
-          reducer.add(numbers[position * step]);
+        for (int64_t position = 0; position < run; ++position) {
+          add_one(reducer, numbers[position * step]);
+        }
       }
       target[index] = reducer.result(elements);
     }

@@ -1,9 +1,14 @@
 // CDist: the distance of each row of one matrix from each row of another.
 #include <cmath>
+#include <limits>
+#include <memory_resource>
+#include <vector>
 
 #include "ops/contrib/contrib.h"
 #include "ops/convert_element.h"
 #include "ops/domains.h"
+#include "ops/matmul/dense_operand.h"
+#include "ops/matmul/matrix_product.h"
 
 namespace tessera::ops {
 namespace {
@@ -23,34 +28,69 @@ void infer_c_dist(InferContext& context) {
   context.set_output(0, context.element(0), Shape{left->front(), right->front()});
 }
 
-void run_c_dist(const KernelCall& call) {
-  const MutableTensorView& output = call.outputs[0];
-  if (output.elements == 0) return;
+// The square of the distance of two rows.
+template <class T>
+double squared_distance(const T* row, const T* other, int64_t columns) {
+  double sum = 0;
+  for (int64_t column = 0; column < columns; ++column) {
+    const double difference = to_double(row[column]) - to_double(other[column]);
+    sum += difference * difference;
+  }
+  return sum;
+}
+
+template <class T>
+std::pmr::vector<double> squared_norms(const KernelCall& call, size_t input) {
+  const auto dims = call.inputs[input].dims;
+  const std::pmr::vector<T> zeros(static_cast<size_t>(dims[1]), T(0.0F), &call.scratch);
+  std::pmr::vector<double> norms(static_cast<size_t>(dims[0]), &call.scratch);
+  const T* row = call.inputs[input].as<T>().data();
+  for (double& norm : norms) {
+    norm = squared_distance(row, zeros.data(), dims[1]);
+    row += dims[1];
+  }
+  return norms;
+}
+
+// |a - b|^2 = |a|^2 + |b|^2 - 2 a b, which a matrix product computes for all pairs at once. Where
+// so much cancels that the rest has too few digits for the result, or it is not finite, the
+// distance is computed from the differences.
+template <class T>
+void measure_distances(const KernelCall& call) {
+  constexpr double kLeastPart = sizeof(T) < 8 ? 0x1p-20 : std::numeric_limits<double>::infinity();
   const bool has_root = call.node.attributes.get_string("metric") == "euclidean";
   const int64_t columns = call.inputs[0].dims[1];
-  const int64_t others = output.dims[1];
-  visit_floating(output.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* left = call.inputs[0].as<T>().data();
-    const T* right = call.inputs[1].as<T>().data();
-    T* target = output.as<T>().data();
-    const auto squared = [&](const T* row, const T* other) {
-      double sum = 0;
-      for (int64_t column = 0; column < columns; ++column) {
-        const double difference = to_double(row[column]) - to_double(other[column]);
-        sum += difference * difference;
+  const int64_t others = call.outputs[0].dims[1];
+  const T* left = call.inputs[0].as<T>().data();
+  const T* right = call.inputs[1].as<T>().data();
+  T* target = call.outputs[0].as<T>().data();
+  const std::pmr::vector<double> left_norms = squared_norms<T>(call, 0);
+  const std::pmr::vector<double> right_norms = squared_norms<T>(call, 1);
+  const auto store = [&](int64_t, int64_t row, int64_t first, int64_t count,
+                         const double* products) {
+    for (int64_t index = 0; index < count; ++index) {
+      const int64_t other = first + index;
+      const double norms =
+          left_norms[static_cast<size_t>(row)] + right_norms[static_cast<size_t>(other)];
+      double squared = norms - 2 * products[index];
+      if (!(squared >= norms * kLeastPart)) {
+        squared = squared_distance(left + row * columns, right + other * columns, columns);
       }
-      return sum;
-    };
-    call.pool.parallel_for(
-        output.dims[0], row_grain(others * (columns + 1)), [&](int64_t begin, int64_t end) {
-          for (int64_t index = begin * others; index < end * others; ++index) {
-            const double sum =
-                squared(left + index / others * columns, right + index % others * columns);
-            target[index] = from_double<T>(has_root ? std::sqrt(sum) : sum);
-          }
-        });
-  });
+      target[row * others + other] = from_double<T>(has_root ? std::sqrt(squared) : squared);
+    }
+  };
+  multiply_matrices<double>(call, {.rows = call.outputs[0].dims[0],
+                                   .columns = others,
+                                   .depth = columns,
+                                   .left = {ReadDense<double, T>{left, columns}, true},
+                                   .right = {ReadDense<double, T>{right, columns}, true},
+                                   .store = store});
+}
+
+void run_c_dist(const KernelCall& call) {
+  if (call.outputs[0].elements == 0) return;
+  visit_floating(call.outputs[0].type,
+                 [&](auto tag) { measure_distances<typename decltype(tag)::type>(call); });
 }
 
 // A subtraction, a product and a sum for each column of each pair of rows.

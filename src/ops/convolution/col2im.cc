@@ -168,6 +168,12 @@ class ChannelFold {
         continue;
       }
       const T* source = input_ + taps * blocks_ + block * along.output;
+      if (along.stride == 1) {  // a loop of its own, because the compiler can vectorise it
+        for (int64_t index = range.begin; index < range.end; ++index) {
+          sums_[first + index] += fold_term(source[index]);
+        }
+        continue;
+      }
       for (int64_t index = range.begin; index < range.end; ++index) {
         sums_[first + index * along.stride] += fold_term(source[index]);
       }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory_resource>
+#include <vector>
 
 #include "ops/convert_element.h"
 #include "ops/detection/regions.h"
@@ -61,31 +63,39 @@ T largest_in_bin(const T* plane, int64_t width, BinRange rows, BinRange columns)
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     for (int64_t column = columns.begin; column < columns.end; ++column) {
       const auto value = static_cast<compute_t<T>>(plane[row * width + column]);
-      if (value > largest || std::isnan(value)) largest = value;
+      const bool is_larger = static_cast<int>(value > largest) | static_cast<int>(value != value);
+      largest = is_larger ? value : largest;
     }
   }
   return static_cast<T>(largest);
 }
 
+// What the bins of one region cover: first the rows, then the columns.
 template <class T>
-void pool_region(const KernelCall& call, const RegionSizes& sizes, int64_t region,
-                 int64_t channel) {
+void find_bins(const KernelCall& call, const RegionSizes& sizes, int64_t region, BinRange* bins) {
   using Real = compute_t<T>;
   const T* box = call.inputs[1].as<T>().data() + region * kRegionNumbers;
   const auto number = [&](int64_t index) { return static_cast<Real>(box[index]); };
   const Real scale = call.node.attributes.get_float("spatial_scale");
   const PooledAxis<Real> vertical(number(2), number(4), scale, sizes.output_height, sizes.height);
   const PooledAxis<Real> horizontal(number(1), number(3), scale, sizes.output_width, sizes.width);
-  const int64_t image =
-      checked_image(call, region, from_double<int64_t>(static_cast<double>(number(0))));
+  for (int64_t row = 0; row < sizes.output_height; ++row) *bins++ = vertical.at(row);
+  for (int64_t column = 0; column < sizes.output_width; ++column) *bins++ = horizontal.at(column);
+}
+
+template <class T>
+void pool_region(const KernelCall& call, const RegionSizes& sizes, int64_t region, int64_t channel,
+                 const BinRange* rows) {
+  const T* box = call.inputs[1].as<T>().data() + region * kRegionNumbers;
+  const int64_t image = checked_image(call, region, from_double<int64_t>(to_double(box[0])));
+  const BinRange* columns = rows + sizes.output_height;
   const T* plane =
       call.inputs[0].as<T>().data() + (image * sizes.channels + channel) * sizes.input_plane();
   T* target =
       call.outputs[0].as<T>().data() + (region * sizes.channels + channel) * sizes.output_plane();
   for (int64_t row = 0; row < sizes.output_height; ++row) {
-    const BinRange rows = vertical.at(row);
     for (int64_t column = 0; column < sizes.output_width; ++column) {
-      *target++ = largest_in_bin(plane, sizes.width, rows, horizontal.at(column));
+      *target++ = largest_in_bin(plane, sizes.width, rows[row], columns[column]);
     }
   }
 }
@@ -95,9 +105,17 @@ void run_max_roi_pool(const KernelCall& call) {
   const RegionSizes sizes = region_sizes(call);
   visit_floating(call.inputs[0].type, [&](auto tag) {
     using T = typename decltype(tag)::type;
+    const int64_t bins_of_region = sizes.output_height + sizes.output_width;
+    std::pmr::vector<BinRange> bins(static_cast<size_t>(sizes.regions * bins_of_region),
+                                    &call.scratch);
+    for (int64_t region = 0; region < sizes.regions; ++region) {
+      find_bins<T>(call, sizes, region, bins.data() + region * bins_of_region);
+    }
     call.pool.parallel_for(sizes.regions * sizes.channels, 16, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
-        pool_region<T>(call, sizes, index / sizes.channels, index % sizes.channels);
+        const int64_t region = index / sizes.channels;
+        pool_region<T>(call, sizes, region, index % sizes.channels,
+                       bins.data() + region * bins_of_region);
       }
     });
   });

@@ -1,7 +1,9 @@
 // Unique: the different elements, or the different slices along an axis. Their number is known only
 // at run time. com.microsoft has an older form, without sorting.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <memory_resource>
 #include <numeric>
 #include <optional>
@@ -66,39 +68,60 @@ struct UniqueGroups {
   std::pmr::vector<int64_t> first_of_slice;  // of each slice, the first slice of its group
 };
 
-// Puts the next slice in ascending order into its group.
-template <class IsEqual>
-void add_to_groups(UniqueGroups& groups, int64_t slice, const IsEqual& is_equal) {
-  if (groups.firsts.empty() || !is_equal(groups.firsts.back(), slice)) {
-    groups.firsts.push_back(slice);
+// Equal for equal elements.
+template <class T>
+uint64_t hash_of(T element) {
+  const auto number = static_cast<compute_t<T>>(element);
+  uint64_t bits = 0;
+  if constexpr (std::is_integral_v<T>) {
+    bits = static_cast<uint64_t>(number);
+  } else if (number != number) {
+    bits = ~uint64_t{0};
+  } else if (number != 0) {  // zeros of both signs are equal
+    std::memcpy(&bits, &number, sizeof(number));
   }
-  groups.first_of_slice[static_cast<size_t>(slice)] = groups.firsts.back();
+  // Knuth, The Art of Computer Programming 3, 6.4: multiplicative hashing by the golden ratio.
+  return bits * 0x9E3779B97F4A7C15U;
 }
 
-// Slices of one element: sorted together with their elements, which avoids a cache miss for each
-// comparison.
+// Slices of one element: groups in the order of their first slices, by a hash table of these with
+// open addressing, of which at least half is free.
 template <class T>
 void group_elements(const T* data, UniqueGroups& groups) {
+  const size_t count = groups.first_of_slice.size();
+  const int bits = std::bit_width(count) + 1;
+  std::pmr::vector<int64_t> table(size_t{1} << bits, -1, groups.firsts.get_allocator());
+  for (size_t slice = 0; slice < count; ++slice) {
+    size_t place = static_cast<size_t>(hash_of(data[slice]) >> (64 - bits));
+    while (table[place] >= 0 && compare_elements(data[table[place]], data[slice]) != 0) {
+      place = (place + 1) & (table.size() - 1);
+    }
+    if (table[place] < 0) {
+      table[place] = static_cast<int64_t>(slice);
+      groups.firsts.push_back(table[place]);
+    }
+    groups.first_of_slice[slice] = table[place];
+  }
+}
+
+// Sorts groups together with their elements, which avoids a cache miss for each comparison.
+template <class T>
+void sort_groups(const T* data, UniqueGroups& groups) {
   struct Element {
     T value;
     int64_t slice;
   };
-  std::pmr::vector<Element> order(groups.first_of_slice.size(),
-                                  groups.first_of_slice.get_allocator().resource());
-  for (size_t slice = 0; slice < order.size(); ++slice) {
-    order[slice] = {data[slice], static_cast<int64_t>(slice)};
+  std::pmr::vector<Element> order(groups.firsts.size(), groups.firsts.get_allocator().resource());
+  for (size_t group = 0; group < order.size(); ++group) {
+    order[group] = {data[groups.firsts[group]], groups.firsts[group]};
   }
   std::sort(order.begin(), order.end(), [](const Element& left, const Element& right) {
-    const int compared = compare_elements(left.value, right.value);
-    return compared != 0 ? compared < 0 : left.slice < right.slice;
+    return compare_elements(left.value, right.value) < 0;
   });
-  for (const Element& element : order) {
-    add_to_groups(groups, element.slice, [&](int64_t left, int64_t right) {
-      return compare_elements(data[left], data[right]) == 0;
-    });
-  }
+  std::ranges::transform(order, groups.firsts.begin(), &Element::slice);
 }
 
+// Groups in ascending order.
 template <class T>
 void group_slices(const T* data, const UniqueSlices& slices, UniqueGroups& groups) {
   std::pmr::vector<int64_t> order(groups.first_of_slice.size(), 0,
@@ -109,23 +132,27 @@ void group_slices(const T* data, const UniqueSlices& slices, UniqueGroups& group
     return compared != 0 ? compared < 0 : left < right;
   });
   for (const int64_t slice : order) {
-    add_to_groups(groups, slice, [&](int64_t left, int64_t right) {
-      return compare_slices(data, slices, left, right) == 0;
-    });
+    if (groups.firsts.empty() || compare_slices(data, slices, groups.firsts.back(), slice) != 0) {
+      groups.firsts.push_back(slice);
+    }
+    groups.first_of_slice[static_cast<size_t>(slice)] = groups.firsts.back();
   }
 }
 
-// Groups in ascending order of their elements.
+// Groups in ascending order of their elements, or in the order of their first slices.
 UniqueGroups unique_groups(DataType type, const void* data, const UniqueSlices& slices,
-                           std::pmr::memory_resource* memory) {
+                           bool is_sorted, std::pmr::memory_resource* memory) {
   UniqueGroups groups = {std::pmr::vector<int64_t>(memory),
                          std::pmr::vector<int64_t>(static_cast<size_t>(slices.count), 0, memory)};
   const auto group = [&](auto tag) {
     using T = typename decltype(tag)::type;
+    const T* elements = static_cast<const T*>(data);
     if (slices.outer_count == 1 && slices.inner_count == 1) {
-      group_elements(static_cast<const T*>(data), groups);
+      group_elements(elements, groups);
+      if (is_sorted) sort_groups(elements, groups);
     } else {
-      group_slices(static_cast<const T*>(data), slices, groups);
+      group_slices(elements, slices, groups);
+      if (!is_sorted) std::ranges::sort(groups.firsts);
     }
   };
   if (type == DataType::Bool) {
@@ -166,7 +193,7 @@ void infer_unique(InferContext& context) {
   if (const Tensor* constant = context.constant(0)) {
     const UniqueGroups groups = unique_groups(constant->type(), constant->data(),
                                               unique_slices(context.node(), constant->dims()),
-                                              std::pmr::get_default_resource());
+                                              false, std::pmr::get_default_resource());
     found = static_cast<int64_t>(groups.firsts.size());
   }
   if (output) (*output)[axis] = found;
@@ -201,9 +228,10 @@ template <const UniqueOutputs& kOutputs>
 void run_unique(const KernelCall& call) {
   const TensorView& input = call.inputs[0];
   const UniqueSlices slices = unique_slices(call.node, input.dims);
-  UniqueGroups groups = unique_groups(input.type, input.data, slices, &call.scratch);
   const int64_t* sorted = call.node.attributes.find_int("sorted");
-  if (sorted == nullptr || *sorted == 0) std::ranges::sort(groups.firsts);
+  const bool is_sorted = sorted != nullptr && *sorted != 0;
+  const UniqueGroups groups =
+      unique_groups(input.type, input.data, slices, is_sorted, &call.scratch);
   if (call.has_output(0)) copy_slices(call, slices, groups.firsts);
   // By slice: the number of its group, if it is the first of one.
   std::pmr::vector<int64_t> numbers(groups.first_of_slice.size(), 0, &call.scratch);

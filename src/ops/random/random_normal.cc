@@ -1,5 +1,6 @@
 // RandomNormal, RandomUniform, RandomNormalLike and RandomUniformLike: tensors of random numbers,
 // of a shape that is an attribute or that of the input.
+#include <array>
 #include <string>
 
 #include "ops/convert_element.h"
@@ -47,16 +48,19 @@ void infer_random_like(InferContext& context) {
   context.set_output(0, type, context.input(0).type.shape);
 }
 
-// Writes number_at(index) to each element of the output.
-template <class NumberAt>
-void write_numbers(const KernelCall& call, const NumberAt& number_at) {
+// Writes numbers_of(pair) to elements 2 * pair and 2 * pair + 1 of the output.
+template <class NumbersOf>
+void write_pairs(const KernelCall& call, const NumbersOf& numbers_of) {
   const MutableTensorView& output = call.outputs[0];
   visit_floating(output.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* target = output.as<T>().data();
-    call.pool.parallel_for(output.elements, kElementGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t index = begin; index < end; ++index) {
-        target[index] = from_double<T>(number_at(index));
+    const int64_t pairs = (output.elements + 1) / 2;
+    call.pool.parallel_for(pairs, kElementGrain / 2, [&](int64_t begin, int64_t end) {
+      for (int64_t pair = begin; pair < end; ++pair) {
+        const std::array<double, 2> numbers = numbers_of(pair);
+        target[2 * pair] = from_double<T>(numbers[0]);
+        if (2 * pair + 1 < output.elements) target[2 * pair + 1] = from_double<T>(numbers[1]);
       }
     });
   });
@@ -66,14 +70,20 @@ void run_random_normal(const KernelCall& call) {
   const uint64_t seed = float_seed(call.node);
   const double mean = call.node.attributes.get_float("mean");
   const double scale = call.node.attributes.get_float("scale");
-  write_numbers(call, [&](int64_t index) { return mean + scale * normal_number(seed, index); });
+  write_pairs(call, [&](int64_t pair) {
+    const std::array<double, 2> numbers = normal_pair(seed, pair);
+    return std::array{mean + scale * numbers[0], mean + scale * numbers[1]};
+  });
 }
 
 void run_random_uniform(const KernelCall& call) {
   const uint64_t seed = float_seed(call.node);
   const double low = call.node.attributes.get_float("low");
   const double range = call.node.attributes.get_float("high") - low;
-  write_numbers(call, [&](int64_t index) { return low + range * uniform_number(seed, index); });
+  write_pairs(call, [&](int64_t pair) {
+    return std::array{low + range * uniform_number(seed, 2 * pair),
+                      low + range * uniform_number(seed, 2 * pair + 1)};
+  });
 }
 
 const std::vector<AttributeSchema>& normal_attributes() {

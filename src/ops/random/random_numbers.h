@@ -2,6 +2,7 @@
 // depend on threads.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -36,11 +37,12 @@ inline double uniform_number(uint64_t seed, int64_t index) {
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-// A number of the normal distribution with mean 0 and deviation 1, of two uniform ones (Box and
+// Two numbers of the normal distribution with mean 0 and deviation 1, of two uniform ones (Box and
 // Muller 1958).
-inline double normal_number(uint64_t seed, int64_t index) {
-  const double radius = std::sqrt(-2 * std::log(1 - uniform_number(seed, 2 * index)));
-  return radius * std::cos(2 * std::numbers::pi * uniform_number(seed, 2 * index + 1));
+inline std::array<double, 2> normal_pair(uint64_t seed, int64_t pair) {
+  const double radius = std::sqrt(-2 * std::log(1 - uniform_number(seed, 2 * pair)));
+  const double angle = 2 * std::numbers::pi * uniform_number(seed, 2 * pair + 1);
+  return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
 }  // namespace tessera::ops

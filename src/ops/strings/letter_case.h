@@ -3,6 +3,8 @@
 
 #include <locale.h>
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,7 +24,13 @@ class LetterCase {
   struct Free {
     void operator()(locale_t locale) const { freelocale(locale); }
   };
+  uint32_t upper_of(uint32_t letter) const;
+  uint32_t lower_of(uint32_t letter) const;
+
   std::unique_ptr<std::remove_pointer_t<locale_t>, Free> locale_;  // null: only ASCII is mapped
+  // What the letters of ASCII become. The system is asked for others only.
+  std::array<uint32_t, 128> upper_of_ascii_ = {};
+  std::array<uint32_t, 128> lower_of_ascii_ = {};
 };
 
 }  // namespace tessera::ops

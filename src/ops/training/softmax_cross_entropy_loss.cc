@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "ops/check_shape.h"
 #include "ops/compensated_sum.h"
@@ -44,6 +45,7 @@ struct Samples {
   int64_t items = 0;
   int64_t classes = 0;
   int64_t positions = 1;
+  std::optional<int64_t> ignored = std::nullopt;  // a class whose samples do not count
 
   int64_t count() const { return items * positions; }
   // The score of the first class of a sample; those of the others follow, `positions` apart.
@@ -52,15 +54,19 @@ struct Samples {
   }
 };
 
-Samples samples_of(std::span<const int64_t> dims) {
-  return {.items = dims[0], .classes = dims[1], .positions = element_count(dims.subspan(2))};
+Samples samples_of(const KernelCall& call) {
+  const auto dims = call.inputs[0].dims;
+  Samples samples = {
+      .items = dims[0], .classes = dims[1], .positions = element_count(dims.subspan(2))};
+  const int64_t* const ignored = call.node.attributes.find_int("ignore_index");
+  if (ignored != nullptr) samples.ignored = *ignored;
+  return samples;
 }
 
 // The class of a sample; -1 if it is ignored. fail()s if there is no such class.
 int64_t class_of(const KernelCall& call, const Samples& samples, int64_t sample) {
   const int64_t found = integer_at(call.inputs[kClasses], sample);
-  const int64_t* const ignored = call.node.attributes.find_int("ignore_index");
-  if (ignored != nullptr && found == *ignored) return -1;
+  if (found == samples.ignored) return -1;
   if (found < 0 || found >= samples.classes) {
     call.fail("expected classes in [0, " + std::to_string(samples.classes) +
               ") or attribute 'ignore_index', found " + std::to_string(found));
@@ -97,7 +103,7 @@ void reduce_losses(const KernelCall& call, std::span<const double> losses,
 
 template <bool kHasSoftmax>
 void run_loss(const KernelCall& call) {
-  const Samples samples = samples_of(call.inputs[0].dims);
+  const Samples samples = samples_of(call);
   const auto count = static_cast<size_t>(samples.count());
   std::pmr::vector<double> losses(count, &call.scratch);
   std::pmr::vector<double> weights(count, &call.scratch);
