@@ -196,10 +196,12 @@ class IntegerDepthwiseKernel : public plugin::Kernel {
     for (int64_t tap = 0; tap < taps; ++tap) {
       const int64_t in_row = top + tap * rows.dilation;
       const bool has_row = tap < rows.kernel && in_row >= 0 && in_row < rows.input;
-      for (int64_t position = 0; position < columns.reach(); ++position) {
-        const int64_t in_column = position - columns.pad_begin;
-        const bool is_inside = has_row && in_column >= 0 && in_column < columns.input;
-        *pixels++ = is_inside ? image + in_row * line + in_column * shape.in_channels : padding;
+      // None of the pixels of a row of padding are inside.
+      const int64_t end = has_row ? columns.input : 0;
+      const uint8_t* pixel = image + in_row * line - columns.pad_begin * shape.in_channels;
+      for (int64_t in_column = -columns.pad_begin; in_column < columns.reach() - columns.pad_begin;
+           ++in_column, pixel += shape.in_channels) {
+        *pixels++ = in_column >= 0 && in_column < end ? pixel : padding;
       }
     }
   }

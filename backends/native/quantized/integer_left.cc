@@ -163,37 +163,47 @@ void LeftRows::copy_line(const uint8_t* from, uint8_t* to) const {
   std::memset(to + used, 0, static_cast<size_t>(line_bytes() - used));
 }
 
-void LeftRows::find_patches(int64_t product, int64_t row, int64_t rows, const uint8_t** to) const {
+void LeftRows::find_patches(int64_t product, int64_t row, int64_t rows,
+                            const uint8_t** to) const {
+  const int64_t width = product_.patches.columns.output;
+  int64_t line = row / width;
+  int64_t column = row % width;
+  for (int64_t found = 0; found < rows; ++line) {
+    const int64_t count = std::min(width - column, rows - found);
+    find_patches_of_line(product, line, column, count, to + found * runs_);
+    found += count;
+    column = 0;
+  }
+}
+
+// Those of some neighbouring outputs, of line `line` of the lines of all images.
+void LeftRows::find_patches_of_line(int64_t product, int64_t line, int64_t column, int64_t count,
+                                    const uint8_t** to) const {
   const BytePatches& patches = product_.patches;
   const WindowAxis& lines = patches.rows;
   const WindowAxis& columns = patches.columns;
   const bool is_staged = way_ == Way::Staged;
   const int64_t width = is_staged ? staged_columns() : columns.input;
-  const int64_t pad = is_staged ? 0 : columns.pad_begin;
   const int64_t pixel_bytes = patches.pixel_channels * bytes_;
   const int64_t row_bytes = width * pixel_bytes;
-  const uint8_t* const pixels =
-      (is_staged ? shared_ + padding_bytes() : from_) + product * patches.channels * bytes_;
+  const uint8_t* const image = (is_staged ? shared_ + padding_bytes() : from_) +
+                               product * patches.channels * bytes_ +
+                               line / lines.output * lines.input * row_bytes;
+  const int64_t top = line % lines.output * lines.stride - lines.pad_begin;
+  const int64_t left = column * columns.stride - (is_staged ? 0 : columns.pad_begin);
   const int64_t across = runs_ / lines.kernel;  // runs in a row of the window
-  int64_t column = row % columns.output;
-  int64_t line = row / columns.output;
-  for (int64_t each = 0; each < rows; ++each) {
-    const int64_t top = line % lines.output * lines.stride - lines.pad_begin;
-    const uint8_t* const image = pixels + line / lines.output * lines.input * row_bytes;
-    const int64_t left = column * columns.stride - pad;
-    for (int64_t tap = 0; tap < lines.kernel; ++tap) {
-      const int64_t input_row = top + tap * lines.dilation;
-      const bool has_row = input_row >= 0 && input_row < lines.input;
-      const uint8_t* const from = image + input_row * row_bytes;
-      for (int64_t run = 0; run < across; ++run) {
-        const int64_t input_column = left + run * columns.dilation;
-        const bool is_inside = has_row && input_column >= 0 && input_column < width;
-        *to++ = is_inside ? from + input_column * pixel_bytes : shared_;
-      }
-    }
-    if (++column == columns.output) {
-      column = 0;
-      ++line;
+  for (int64_t run = 0; run < runs_; ++run) {
+    const int64_t input_row = top + run / across * lines.dilation;
+    const bool has_row = input_row >= 0 && input_row < lines.input;
+    // None of the pixels of a row of padding are inside.
+    const int64_t end = has_row ? width : 0;
+    int64_t input_column = left + run % across * columns.dilation;
+    const uint8_t* from = image + input_row * row_bytes + input_column * pixel_bytes;
+    const uint8_t** address = to + run;
+    for (int64_t each = 0; each < count; ++each, address += runs_) {
+      *address = input_column >= 0 && input_column < end ? from : shared_;
+      input_column += columns.stride;
+      from += columns.stride * pixel_bytes;
     }
   }
 }

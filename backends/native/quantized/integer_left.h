@@ -66,6 +66,8 @@ class LeftRows : public LeftAccess {
   void fill(int64_t count, uint8_t* to) const;
   void copy_line(const uint8_t* from, uint8_t* to) const;
   void find_patches(int64_t product, int64_t row, int64_t rows, const uint8_t** to) const;
+  void find_patches_of_line(int64_t product, int64_t line, int64_t column, int64_t count,
+                            const uint8_t** to) const;
 
   const LeftElements& elements_;
   const uint8_t* from_;

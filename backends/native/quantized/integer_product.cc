@@ -196,6 +196,69 @@ void pack_panel(const RightSource& source, const RightReader& reader, const Righ
   }
 }
 
+// The columns of a panel as they are in memory, which runs that pack their right side need to be
+// fast: no parts, no runs.
+class PlainPanel {
+ public:
+  PlainPanel(const RightSource& source, const void* from, const RightPanels& panels,
+             int64_t matrix, int64_t column)
+      : source_(source),
+        panels_(panels),
+        from_(static_cast<const uint8_t*>(from) + matrix * source.matrix_stride +
+              column * source.column_stride),
+        columns_(std::min(panels.panel, source.columns - column)),
+        flip_(source.is_signed ? 0 : 0x80) {}
+
+  void pack(int8_t* to) const {
+    std::memset(to, 0, static_cast<size_t>(panels_.panel_bytes()));
+    int32_t sums[kMaxPanel] = {};
+    int8_t* const elements = to + panels_.panel * static_cast<int64_t>(sizeof(int32_t));
+    source_.depth_stride == 1 ? by_column(elements, sums) : by_row(elements, sums);
+    std::memcpy(to, sums, static_cast<size_t>(panels_.panel) * sizeof(int32_t));
+  }
+
+  static constexpr int64_t kMaxPanel = 64;
+
+ private:
+  int8_t element(const uint8_t* from) const { return static_cast<int8_t>(*from ^ flip_); }
+
+  void by_row(int8_t* elements, int32_t* sums) const {
+    const uint8_t* row = from_;
+    for (int64_t depth = 0; depth < source_.depth; ++depth, row += source_.depth_stride) {
+      int8_t* const to =
+          elements + depth / panels_.unit * panels_.panel * panels_.unit + depth % panels_.unit;
+      for (int64_t lane = 0; lane < columns_; ++lane) {
+        const int8_t each = element(row + lane * source_.column_stride);
+        to[lane * panels_.unit] = each;
+        sums[lane] += each;
+      }
+    }
+  }
+
+  void by_column(int8_t* elements, int32_t* sums) const {
+    const int64_t step_bytes = panels_.panel * panels_.unit;
+    for (int64_t lane = 0; lane < columns_; ++lane) {
+      const uint8_t* from = from_ + lane * source_.column_stride;
+      int8_t* to = elements + lane * panels_.unit;
+      int32_t sum = 0;
+      for (int64_t left = source_.depth; left > 0; left -= panels_.unit, to += step_bytes) {
+        const int64_t count = std::min(left, panels_.unit);
+        for (int64_t index = 0; index < count; ++index, ++from) {
+          to[index] = element(from);
+          sum += to[index];
+        }
+      }
+      sums[lane] = sum;
+    }
+  }
+
+  const RightSource& source_;
+  const RightPanels& panels_;
+  const uint8_t* from_;
+  int64_t columns_;
+  unsigned flip_;
+};
+
 }  // namespace
 
 bool has_small_weights(const plugin::Value& weights) {
@@ -220,11 +283,18 @@ void pack_right(const RightSource& source, const IntegerLoops& loops, int64_t fi
                 const void* from, void* to) {
   const RightPanels panels = right_panels(source, loops);
   const RightReader reader(source, from);
+  const bool is_plain =
+      source.parts == 1 && source.runs == 1 && panels.panel <= PlainPanel::kMaxPanel;
   for (int64_t matrix = first; matrix < end; ++matrix) {
     auto* const matrix_to = static_cast<int8_t*>(to) + matrix * panels.matrix_bytes();
     for (int64_t panel = 0; panel < panels.panels; ++panel) {
-      pack_panel(source, reader, panels, matrix, panel * panels.panel,
-                 matrix_to + panel * panels.panel_bytes());
+      const int64_t column = panel * panels.panel;
+      int8_t* const panel_to = matrix_to + panel * panels.panel_bytes();
+      if (is_plain) {
+        PlainPanel(source, from, panels, matrix, column).pack(panel_to);
+      } else {
+        pack_panel(source, reader, panels, matrix, column, panel_to);
+      }
     }
   }
 }
