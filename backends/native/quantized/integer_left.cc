@@ -163,8 +163,7 @@ void LeftRows::copy_line(const uint8_t* from, uint8_t* to) const {
   std::memset(to + used, 0, static_cast<size_t>(line_bytes() - used));
 }
 
-void LeftRows::find_patches(int64_t product, int64_t row, int64_t rows,
-                            const uint8_t** to) const {
+void LeftRows::find_patches(int64_t product, int64_t row, int64_t rows, const uint8_t** to) const {
   const int64_t width = product_.patches.columns.output;
   int64_t line = row / width;
   int64_t column = row % width;

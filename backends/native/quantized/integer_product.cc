@@ -200,8 +200,8 @@ void pack_panel(const RightSource& source, const RightReader& reader, const Righ
 // fast: no parts, no runs.
 class PlainPanel {
  public:
-  PlainPanel(const RightSource& source, const void* from, const RightPanels& panels,
-             int64_t matrix, int64_t column)
+  PlainPanel(const RightSource& source, const void* from, const RightPanels& panels, int64_t matrix,
+             int64_t column)
       : source_(source),
         panels_(panels),
         from_(static_cast<const uint8_t*>(from) + matrix * source.matrix_stride +
