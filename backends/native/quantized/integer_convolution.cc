@@ -107,6 +107,7 @@ ByteConvolution byte_convolution_of(const IntegerOffer& offer) {
   if (!offer.input(kRight).is_constant()) refuse("packs constant weights only");
   if (input.size() != 3 && input.size() != 4) refuse("is offered for 1-D and 2-D convolutions");
   const plugin::Attributes attributes = offer.node.attributes();
+  attributes.find("kernel_shape");  // the weights say it
   ByteConvolution shape;
   shape.is_channels_last = attributes.get_int("channels_last", 0) != 0;
   if (shape.is_channels_last) {
