@@ -25,9 +25,12 @@ from harness.turns import take_turns, timer_of
 
 import numpy as np
 import onnx
+import onnx.version_converter
 
 KINDS = ["static", "dynamic"]
 CALIBRATION_RUNS = 4
+# The first operator set in which DequantizeLinear has scales of channels.
+PER_CHANNEL_OPSET = 13
 
 
 class Calibration:
@@ -60,7 +63,10 @@ def quantise(model, kind, inputs, folder):
     folder.mkdir(parents=True, exist_ok=True)
     # With its weights inside: the tool looks for others beside its own temporary files.
     prepared = place.with_suffix(".prepared.onnx")
-    onnx.save(onnx.load(str(model)), str(prepared))
+    loaded = onnx.load(str(model))
+    if loaded.opset_import[0].version < PER_CHANNEL_OPSET:
+        loaded = onnx.version_converter.convert_version(loaded, PER_CHANNEL_OPSET)
+    onnx.save(loaded, str(prepared))
     try:
         # Folds normalisations of channels into convolutions.
         quant_pre_process(str(prepared), str(prepared), skip_symbolic_shape=True)

@@ -1,9 +1,12 @@
 """Random networks of quantised tensors, as tools that quantise write them: each node between
 DequantizeLinear and QuantizeLinear, or an op on quantised tensors. A number identifies a network.
-Run as a program, it tries many: quantized_models.py --first 0 --count 1000 [--backends native]"""
+Run as a program, it tries many: quantized_models.py --first 0 --count 1000 [--backends native]
+[--each-target]"""
 
 import argparse
+import ctypes
 import dataclasses
+import pathlib
 import random
 import sys
 
@@ -346,6 +349,26 @@ def explain(network, expected, found):
     return ""
 
 
+class Targets:
+    """The instruction sets of the backend native, as Highway numbers them. DOT_PRODUCTS beside
+    another one allows dot products of bytes."""
+
+    DOT_PRODUCTS = 1 << 7
+    WITH_DOT_PRODUCTS = (1 << 8, 1 << 9)  # AVX-512, AVX2
+
+    def __init__(self, build):
+        library = ctypes.CDLL(str(pathlib.Path(build) / "lib/tessera/backend_native.so"))
+        self.choose = library.tessera_native_choose_targets
+        self.choose.argtypes, self.choose.restype = [ctypes.c_int64], ctypes.c_int64
+
+    def all(self):
+        """Each of this processor."""
+        found = self.choose(0)
+        bits = [1 << bit for bit in range(63) if found >> bit & 1]
+        single = [bit for bit in bits if bit != self.DOT_PRODUCTS]
+        return single + [bit | self.DOT_PRODUCTS for bit in single if bit in self.WITH_DOT_PRODUCTS]
+
+
 class Trial:
     """Runs a network on the reference, on lists of backends, and with ONNX Runtime."""
 
@@ -416,6 +439,8 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--backends", action="append", default=[], metavar="NAMES")
     parser.add_argument("--python", default="build/release/python", metavar="DIR")
+    parser.add_argument("--each-target", action="store_true",
+                        help="each network with each instruction set of native")
     parser.add_argument("--save", default="", metavar="FILE", help="write the first network there")
     arguments = parser.parse_args()
     sys.path.insert(0, arguments.python)
@@ -425,12 +450,17 @@ def main():
         network = Network(arguments.first)
         onnx.save(network.model(network.outputs()), arguments.save)
     lists = [names.split(",") for names in arguments.backends or ("native,reference",)]
-    trial, failures = Trial(tessera, lists), 0
+    targets = Targets(pathlib.Path(arguments.python).parent) if arguments.each_target else None
+    # ONNX Runtime judges the reference, which is the same with all instruction sets.
+    trial, failures = Trial(tessera, lists, not targets), 0
     for number in range(arguments.first, arguments.first + arguments.count):
         network = Network(number)
-        for text in trial.findings(network):
-            failures += 1
-            print(f"{number}: {text}", flush=True)
+        for target in targets.all() if targets else (0,):
+            if targets:
+                targets.choose(target)
+            for text in trial.findings(network):
+                failures += 1
+                print(f"{number}: {f'target {target:#x}: ' if target else ''}{text}", flush=True)
     print(f"{arguments.count} networks, {failures} findings, {trial.unjudged} without a judge")
     return failures > 0
 

@@ -24,12 +24,29 @@ ChooseTargets find_choose_targets() {
   return reinterpret_cast<ChooseTargets>(found);
 }
 
+// Each instruction set alone. Those with 256 bits or more come once more with dot products of bytes
+// (which HWY_AVX3_DL stands for), in case that the processor has these.
+std::vector<int64_t> all_targets() {
+  std::vector<int64_t> targets;
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    targets.push_back(target);
+    if (target == HWY_AVX2 || target == HWY_AVX3) targets.push_back(target | HWY_AVX3_DL);
+  }
+  return targets;
+}
+
+std::string name_of(int64_t target) {
+  const bool has_dot_products = (target & HWY_AVX3_DL) != 0;
+  return std::string(hwy::TargetName(target & ~int64_t{HWY_AVX3_DL})) +
+         (has_dot_products ? " with dot products of bytes" : "");
+}
+
 }  // namespace
 
 void for_each_target(const std::function<void()>& check) {
   const ChooseTargets choose_targets = find_choose_targets();
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
+  for (const int64_t target : all_targets()) {
+    SCOPED_TRACE(name_of(target));
     choose_targets(target);
     check();
   }
@@ -39,11 +56,11 @@ void for_each_target(const std::function<void()>& check) {
 Totals check_each_target(uint64_t seed, int cases, const MakeCase& make,
                          const Tolerance& tolerance) {
   static const ChooseTargets choose_targets = find_choose_targets();
-  const std::vector<int64_t> targets = hwy::SupportedAndGeneratedTargets();
+  const std::vector<int64_t> targets = all_targets();
   Totals all;
   const int share = cases / static_cast<int>(targets.size()) + 1;
   for (const int64_t target : targets) {
-    SCOPED_TRACE(hwy::TargetName(target));
+    SCOPED_TRACE(name_of(target));
     choose_targets(target);
     const Totals totals = check_cases("native", seed++, share, make, tolerance);
     all.answered += totals.answered;

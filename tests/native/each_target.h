@@ -1,4 +1,5 @@
-// Runs property tests once for each instruction set that Highway finds on this processor.
+// Runs property tests once for each instruction set that Highway finds on this processor, with and
+// without dot products of bytes.
 #pragma once
 
 #include <cstdint>

@@ -217,6 +217,9 @@ ConvolutionSizes convolution_sizes(Dice& dice, bool is_depthwise) {
   }
   sizes.attributes =
       attributes_of({{"group", groups}, {"strides", strides}, {"dilations", dilations}});
+  if (dice.one_in(2)) {
+    sizes.attributes.set("kernel_shape", Sizes(sizes.weights.begin() + 2, sizes.weights.end()));
+  }
   if (dice.one_in(4)) {
     const std::vector<std::string> words = {"SAME_UPPER", "SAME_LOWER", "VALID"};
     sizes.attributes.set("auto_pad", dice.pick(words));

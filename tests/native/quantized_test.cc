@@ -205,7 +205,8 @@ TEST(NativeQuantized, SumsAndProducts) {
         const std::string left = graph.real(dims);
         const std::string right = dice.one_in(8) ? left : graph.real(broadcastable(dice, dims));
         const bool is_swapped = dice.one_in(2);
-        graph.made.node("sum", dice.one_in(2) ? "Add" : "Mul",
+        static const std::vector<std::string> kOps = {"Add", "Mul", "Sum"};
+        graph.made.node("sum", dice.pick(kOps),
                         {is_swapped ? right : left, is_swapped ? left : right});
         return graph.ending_quantised("sum");
       },

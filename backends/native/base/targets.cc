@@ -7,9 +7,13 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/targets.h"
 #include "hwy/targets.h"
 
 namespace {
+
+// Whether tests keep kernels from using dot products of bytes.
+bool avoids_dot_products = false;
 
 #if HWY_ARCH_X86
 
@@ -71,13 +75,21 @@ ChosenTarget& GetChosenTarget() {
 
 }  // namespace hwy
 
+namespace tessera::native {
+
+bool may_use_dot_products() { return !avoids_dot_products; }
+
+}  // namespace tessera::native
+
 // For tests, which find this function by its name: limits kernels to these of the processor's
-// instruction sets (Highway's bits; 0: all). Must not be called while a kernel runs. Returns all
-// instruction sets that the processor has.
+// instruction sets (Highway's bits; 0: all). HWY_AVX3_DL beside another one allows dot products of
+// bytes. Must not be called while a kernel runs. Returns all instruction sets that the processor
+// has.
 extern "C" __attribute__((visibility("default"))) int64_t
 tessera_native_choose_targets(int64_t targets);
 
 extern "C" int64_t tessera_native_choose_targets(int64_t targets) {
   hwy::GetChosenTarget().Update(targets == 0 ? hwy::SupportedTargets() : targets);
+  avoids_dot_products = targets != 0 && (targets & HWY_AVX3_DL) == 0;
   return hwy::SupportedTargets();
 }

@@ -298,6 +298,11 @@ void check_pool(const BytePoolRule& rule, const Window& window, std::span<const 
   if (count > kMaxPooled) refuse("sums fewer than 8 million bytes only");
 }
 
+// The elements of a row that is worth vectors, and the operations that one of a shorter row is
+// worth.
+constexpr int64_t kLongRow = 64;
+constexpr double kSlowOperations = 64;
+
 struct BytePoolTask {
   std::vector<int32_t> nodes;
   Node node;
@@ -333,7 +338,11 @@ void offer_pool(ProposeContext& context, const BytePoolTask& task) {
     candidate.outputs.push_back({.value = task.result.id(), .layout = layout});
     candidate.built_for.emplace();
     const auto bytes = static_cast<double>(task.input.type().elements());
-    candidate.optimistic_seconds = context.optimistic_seconds(bytes, bytes);
+    // Short rows, and those of which not all elements are read, are not read vector by vector.
+    const bool is_slow =
+        !rule.has_channels_last && (window[2].stride > 1 || window[2].output < kLongRow);
+    candidate.optimistic_seconds =
+        context.optimistic_seconds(is_slow ? kSlowOperations * bytes : bytes, bytes);
     candidate.build = [rule, window](const plugin::BuildOptions&) {
       return std::make_unique<BytePoolKernel>(rule, window);
     };

@@ -9,6 +9,7 @@
 #include "base/refusal.h"
 #include "layout/feature_map.h"
 #include "quantized/integer_convolution.h"
+#include "quantized/integer_left.h"
 #include "quantized/integer_offer.h"
 
 namespace tessera::native {
@@ -28,7 +29,7 @@ constexpr int64_t kMaxRowMajorChannels = 4;
 constexpr IntegerRoles kConvInteger = {{0, 1, -1, 2, -1, 3, -1, -1, -1, -1}};
 constexpr IntegerRoles kQLinearConv = {{0, 3, 1, 2, 4, 5, 8, -1, 6, 7}};
 
-SizedProduct sized_convolution(const ByteConvolution& shape) {
+SizedProduct sized_convolution(const ByteConvolution& shape, const IntegerWork& work) {
   const int64_t pixels = shape.rows.input * shape.columns.input;
   const int64_t group_inputs = shape.in_channels / shape.groups;
   const int64_t group_outputs = shape.out_channels / shape.groups;
@@ -42,7 +43,8 @@ SizedProduct sized_convolution(const ByteConvolution& shape) {
                      .channels = group_inputs,
                      .channel_stride = shape.is_row_major ? pixels : 1,
                      .pixel_stride = shape.is_row_major ? 1 : shape.in_channels,
-                     .image_stride = pixels * shape.in_channels};
+                     .image_stride = pixels * shape.in_channels,
+                     .pixel_channels = shape.in_channels};
   product.depth = product.patches.length();
   product.has_patches = shape.is_row_major || !product.patches.is_plain();
   product.left_row_stride = shape.in_channels;
@@ -57,6 +59,7 @@ SizedProduct sized_convolution(const ByteConvolution& shape) {
                  .depth_stride = taps,
                  .column_stride = product.depth,
                  .parts = taps,
+                 .runs = LeftAccess(product, work.loops, work.is_left_signed).runs(),
                  .matrix_stride = group_outputs * product.depth,
                  .is_signed = shape.is_right_signed};
   return sized;
@@ -65,19 +68,19 @@ SizedProduct sized_convolution(const ByteConvolution& shape) {
 void offer_patches(ProposeContext& context, IntegerOffer offer, ByteConvolution shape,
                    const char* left_layout, const char* result_layout) {
   IntegerWork& work = offer.work;
-  const SizedProduct sized = sized_convolution(shape);
-  check_depth(offer, sized.product.depth);
   work.is_packed = true;
   work.has_columns_by_matrix = true;
-  const void* const weights = offer.input(kRight).constant();
-  work.loops = find_integer_loops(weights != nullptr && has_small_weights(sized.right, weights));
+  work.loops = find_integer_loops(has_small_weights(offer.input(kRight)));
+  const SizedProduct sized = sized_convolution(shape, work);
+  check_depth(offer, sized.product.depth);
   Candidate candidate = integer_candidate(offer, "bytes_packed", left_layout, result_layout,
                                           right_pack(sized.right, work.loops));
   const int32_t channels = shape.is_channels_last ? offer.input(kLeft).type().rank - 1 : 1;
   candidate.built_for->push_back({work.ports.at[kLeft], channels});
-  work.sized = [shape, left = work.ports.of(kLeft)](std::span<const Buffer> inputs,
-                                                    std::span<const Buffer> outputs) {
-    return sized_convolution(shape.resized(inputs[left].sizes(), outputs[0].sizes()));
+  work.sized = [shape, sizes = work](std::span<const Buffer> inputs,
+                                     std::span<const Buffer> outputs) {
+    const std::span<const int64_t> left = inputs[sizes.ports.of(kLeft)].sizes();
+    return sized_convolution(shape.resized(left, outputs[0].sizes()), sizes);
   };
   add_integer_candidate(context, std::move(candidate), offer, sized);
 }
@@ -104,6 +107,7 @@ ByteConvolution byte_convolution_of(const IntegerOffer& offer) {
   if (!offer.input(kRight).is_constant()) refuse("packs constant weights only");
   if (input.size() != 3 && input.size() != 4) refuse("is offered for 1-D and 2-D convolutions");
   const plugin::Attributes attributes = offer.node.attributes();
+  attributes.find("kernel_shape");  // the weights say it
   ByteConvolution shape;
   shape.is_channels_last = attributes.get_int("channels_last", 0) != 0;
   if (shape.is_channels_last) {

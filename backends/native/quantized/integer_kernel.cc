@@ -36,7 +36,8 @@ struct WorkspaceParts {
       left_bytes = aligned(left_elements(product));
       range_bytes = aligned(find_scale_workspace(threads));
     }
-    product_bytes = integer_product_workspace(sized.product, work.loops, threads);
+    product_bytes =
+        integer_product_workspace(sized.product, work.loops, work.is_left_signed, threads);
   }
 
   // Of a product with float32 numbers on the left, which are all of a tensor.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "quantized/integer_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -26,6 +28,15 @@ HWY_INLINE void keep_here([[maybe_unused]] Sums& sums) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
   asm volatile("" : "+v"(sums.raw));
 #endif
+}
+
+// The sum of elements, which may wrap around.
+template <class T>
+uint32_t sum_of(const void* from, int64_t count) {
+  const T* const elements = static_cast<const T*>(from);
+  uint32_t sum = 0;
+  for (int64_t index = 0; index < count; ++index) sum += static_cast<uint32_t>(elements[index]);
+  return sum;
 }
 
 // --- Words ---------------------------------------------------------------------------------------
@@ -58,6 +69,26 @@ void copy_left(const void* from, int64_t count, const LeftElements& elements, vo
                   static_cast<int16_t*>(to));
   }
 }
+
+template <class T>
+void spread_as_words(const T* from, int64_t count, int32_t zero, int64_t stride, int16_t* to) {
+  for (int64_t index = 0; index < count; ++index) {
+    to[index * stride] = static_cast<int16_t>(from[index] - zero);
+  }
+}
+
+void spread_left(const void* from, int64_t count, const LeftElements& elements, int64_t stride,
+                 void* to) {
+  if (elements.is_signed) {
+    spread_as_words(static_cast<const int8_t*>(from), count, elements.zero, stride,
+                    static_cast<int16_t*>(to));
+  } else {
+    spread_as_words(static_cast<const uint8_t*>(from), count, elements.zero, stride,
+                    static_cast<int16_t*>(to));
+  }
+}
+
+constexpr auto sum_left = sum_of<int16_t>;
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -134,12 +165,23 @@ void copy_as_bytes(const void* from, int64_t count, const LeftElements& elements
   }
 }
 
+void spread_as_bytes(const void* from, int64_t count, const LeftElements& elements, int64_t stride,
+                     void* to) {
+  const auto* const bytes = static_cast<const uint8_t*>(from);
+  const uint8_t flipped = elements.is_signed ? 0x80U : 0U;
+  for (int64_t index = 0; index < count; ++index) {
+    static_cast<uint8_t*>(to)[index * stride] = bytes[index] ^ flipped;
+  }
+}
+
 // Weights that are small, without VNNI.
 namespace small_bytes {
 
 constexpr LeftForm kLeftForm = LeftForm::Bytes;
 constexpr int64_t kElementsOfStep = 4;
 constexpr auto copy_left = copy_as_bytes;
+constexpr auto spread_left = spread_as_bytes;
+constexpr auto sum_left = sum_of<uint8_t>;
 
 using Weights = Sums;
 using Left = Sums;
@@ -191,6 +233,8 @@ namespace dot_bytes {
 constexpr LeftForm kLeftForm = LeftForm::Bytes;
 constexpr int64_t kElementsOfStep = 4;
 constexpr auto copy_left = copy_as_bytes;
+constexpr auto spread_left = spread_as_bytes;
+constexpr auto sum_left = sum_of<uint8_t>;
 
 using Weights = Sums;
 using Left = Sums;
@@ -231,9 +275,9 @@ namespace {
 #if TESSERA_HAS_BYTE_PRODUCTS
 bool has_dot_products() {
 #if HWY_TARGET == HWY_AVX3
-  return __builtin_cpu_supports("avx512vnni") != 0;
+  return may_use_dot_products() && __builtin_cpu_supports("avx512vnni") != 0;
 #else
-  return __builtin_cpu_supports("avxvnni") != 0;
+  return may_use_dot_products() && __builtin_cpu_supports("avxvnni") != 0;
 #endif
 }
 #endif

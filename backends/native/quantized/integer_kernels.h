@@ -56,10 +56,11 @@ struct IntegerEpilogue {
 // Some rows of a result by some columns of one panel. A step multiplies 4 bytes of a row on the
 // left: 2 elements as words, or 4 as bytes.
 struct IntegerBlock {
-  const void* left = nullptr;
-  int64_t left_row_bytes = 0;
-  const int8_t* right = nullptr;  // the panel; see RightPanels
+  // Addresses of the runs of each row, row by row; and the steps of a run.
+  const uint8_t* const* left = nullptr;
+  int64_t runs = 1;
   int64_t steps = 0;
+  const int8_t* right = nullptr;  // the panel; see RightPanels
   int64_t rows = 0;
   int64_t columns = 0;
   void* to = nullptr;
@@ -80,6 +81,11 @@ struct IntegerLoops {
   void (*multiply)(const IntegerBlock& block) = nullptr;
   // Copies elements that are neighbours; does not write behind the last one.
   void (*copy)(const void* from, int64_t count, const LeftElements& elements, void* to) = nullptr;
+  // Same, to every `stride`-th element.
+  void (*spread)(const void* from, int64_t count, const LeftElements& elements, int64_t stride,
+                 void* to) = nullptr;
+  // The sum of copied elements, which may wrap around.
+  uint32_t (*sum)(const void* from, int64_t count) = nullptr;
 
   int64_t unit() const { return form == LeftForm::Words ? 2 : 4; }        // elements of a step
   int64_t left_bytes() const { return form == LeftForm::Words ? 2 : 1; }  // of an element

@@ -21,6 +21,16 @@ constexpr int kIntegerRows = 4;
 constexpr int kIntegerVectors = 2;
 #endif
 
+// The addresses of a run of some rows. Its positions among the addresses must not be computed in
+// advance, because then the loop over the steps would not have enough registers.
+template <int kCount>
+HWY_INLINE void find_lines(const uint8_t* const* first, int64_t row_runs, const uint8_t** to) {
+#if HWY_ARCH_X86
+  asm volatile("" : "+r"(row_runs));
+#endif
+  for (int line = 0; line < kCount; ++line) to[line] = first[line * row_runs];
+}
+
 template <int kCount, int kUsed>
 HWY_INLINE void multiply_rows(const IntegerBlock& block, int64_t row) {
   const SumTag d;
@@ -29,22 +39,25 @@ HWY_INLINE void multiply_rows(const IntegerBlock& block, int64_t row) {
   for (auto& line : sums) {
     for (Sums& sum : line) sum = hn::Zero(d);
   }
-  const auto* left = static_cast<const uint8_t*>(block.left) + row * block.left_row_bytes;
+  const uint8_t* const* runs = block.left + row * block.runs;
   const int8_t* right = block.right;
   const int64_t step_bytes = kIntegerVectors * lanes * kElementsOfStep;
-  for (int64_t step = 0; step < block.steps; ++step) {
-    Weights weights[kUsed];
-    for (int vector = 0; vector < kUsed; ++vector) {
-      weights[vector] = load_weights(right + vector * lanes * kElementsOfStep);
-    }
-    for (int line = 0; line < kCount; ++line) {
-      const Left factor = load_left(left + line * block.left_row_bytes);
+  const int64_t run_bytes = block.steps * kLeftStepBytes;
+  for (int64_t run = 0; run < block.runs; ++run) {
+    const uint8_t* left[kCount];
+    find_lines<kCount>(runs + run, block.runs, left);
+    for (int64_t at = 0; at < run_bytes; at += kLeftStepBytes, right += step_bytes) {
+      Weights weights[kUsed];
       for (int vector = 0; vector < kUsed; ++vector) {
-        sums[line][vector] = multiply_add(sums[line][vector], factor, weights[vector]);
+        weights[vector] = load_weights(right + vector * lanes * kElementsOfStep);
+      }
+      for (int line = 0; line < kCount; ++line) {
+        const Left factor = load_left(left[line] + at);
+        for (int vector = 0; vector < kUsed; ++vector) {
+          sums[line][vector] = multiply_add(sums[line][vector], factor, weights[vector]);
+        }
       }
     }
-    left += kLeftStepBytes;
-    right += step_bytes;
   }
   HWY_ALIGN int32_t stored[kCount * kUsed * hn::MaxLanes(d)];
   for (int line = 0; line < kCount; ++line) {
@@ -80,5 +93,10 @@ void multiply_panel(const IntegerBlock& block) {
 }
 
 IntegerLoops loops_of_form() {
-  return {kLeftForm, kIntegerVectors * sum_lanes(), multiply_panel<>, copy_left};
+  return {.form = kLeftForm,
+          .panel = kIntegerVectors * sum_lanes(),
+          .multiply = multiply_panel<>,
+          .copy = copy_left,
+          .spread = spread_left,
+          .sum = sum_left};
 }

@@ -110,9 +110,7 @@ void offer_integer_matmul(ProposeContext& context, IntegerOffer offer, const Mat
   check_depth(offer, sized.product.depth);
   check_by_column(offer, sized.product.columns);
   work.is_packed = weights.is_constant() && sized.right.count == 1;
-  const bool is_small = work.is_packed && weights.constant() != nullptr &&
-                        has_small_weights(sized.right, weights.constant());
-  work.loops = find_integer_loops(is_small);
+  work.loops = find_integer_loops(work.is_packed && has_small_weights(weights));
   std::optional<plugin::Pack> pack;
   if (work.is_packed) pack = right_pack(sized.right, work.loops);
   Candidate candidate =

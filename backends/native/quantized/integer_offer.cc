@@ -26,6 +26,13 @@ bool is_real_role(size_t role) {
 
 bool is_zero_role(size_t role) { return role == kLeftZero || role == kRightZero || role == kZero; }
 
+// Whether all zero points of weights are 0, so that sums of rows need not be computed.
+bool has_zeros_of_zero(const Value& zero) {
+  if (!zero.is_constant() || zero.constant() == nullptr) return false;
+  if (zero.type().data_type != TESSERA_INT8) return false;
+  return std::ranges::all_of(zero.constant_as<int8_t>(), [](int8_t each) { return each == 0; });
+}
+
 void set_result(const IntegerOffer& offer, IntegerWork& work) {
   const int32_t type = offer.result.type().data_type;
   work.low = -std::numeric_limits<float>::infinity();
@@ -63,6 +70,8 @@ IntegerOffer offer_of_node(const Node& node, const IntegerRoles& inputs) {
       refuse("takes bytes only");
     }
   }
+  Value& right_zero = offer.inputs[kRightZero];
+  if (right_zero.is_present() && has_zeros_of_zero(right_zero)) right_zero = Value(nullptr, -1);
   if (!offer.result.type().is_known()) refuse("takes tensors of known shape only");
   if (offer.result.type().elements() == 0) refuse("the result has no elements");
   const int32_t left = offer.input(kLeft).type().data_type;

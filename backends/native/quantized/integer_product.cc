@@ -1,5 +1,5 @@
-// A unit of work is a block of rows of one product by some panels. The rows of a block are copied
-// into the form that the loops take, and stay in the cache of a core while the panels pass.
+// A unit of work is a block of rows of one product by some panels. The rows of a block stay in the
+// cache of a core while the panels pass; integer_left.h says where they are.
 #include "quantized/integer_product.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "base/divide_up.h"
 #include "base/grain.h"
 #include "base/shared_parts.h"
+#include "quantized/integer_left.h"
 
 namespace tessera::native {
 
@@ -27,11 +28,6 @@ constexpr int64_t kMaxLeftRows = 384;
 constexpr int64_t kUnitsOfThread = 4;
 
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kStepBytes = 4;
-
-int64_t line_bytes(const IntegerProduct& product, const IntegerLoops& loops) {
-  return divide_up(product.depth, loops.unit()) * kStepBytes;
-}
 
 struct ProductDivision {
   int64_t rows = 0;    // of a block
@@ -43,20 +39,20 @@ struct ProductDivision {
   int64_t slots = 1;
 
   int64_t units() const { return blocks * units_of_block; }
-  // The copied rows and their sums.
-  int64_t slot_bytes(int64_t line) const {
+  // What LeftRows needs for a block, and the sums of its rows.
+  int64_t slot_bytes(const LeftAccess& left) const {
     const int64_t sums = rows * static_cast<int64_t>(sizeof(int32_t));
-    return divide_up(rows * line + sums, kLineBytes) * kLineBytes;
+    return divide_up(left.block_bytes(rows) + sums, kLineBytes) * kLineBytes;
   }
 };
 
 ProductDivision product_division(const IntegerProduct& product, const IntegerLoops& loops,
-                                 int64_t threads) {
+                                 const LeftAccess& left, int64_t threads) {
   ProductDivision division;
   division.panels = divide_up(product.columns, loops.panel);
   const auto worth = static_cast<int64_t>(product.flops() / kGrainFlops) + 1;
   threads = std::clamp<int64_t>(threads, 1, worth);
-  const int64_t fitting = kLeftBlockBytes / (line_bytes(product, loops) + 1);
+  const int64_t fitting = kLeftBlockBytes / (left.row_bytes() + 1);
   int64_t blocks = divide_up(product.rows, std::clamp(fitting, kMinLeftRows, kMaxLeftRows));
   const int64_t wanted = threads == 1 ? 1 : kUnitsOfThread * threads;
   if (product.count * blocks * division.panels < wanted) {
@@ -74,155 +70,57 @@ ProductDivision product_division(const IntegerProduct& product, const IntegerLoo
   return division;
 }
 
-// Copies rows of the left side into the form of the loops.
-class LeftCopy {
- public:
-  LeftCopy(const IntegerProduct& product, const IntegerLoops& loops, const LeftElements& elements)
-      : product_(product), loops_(loops), elements_(elements), bytes_(loops.left_bytes()) {}
-
-  void run(const uint8_t* from, int64_t first, int64_t count, uint8_t* to) const {
-    const int64_t line = line_bytes(product_, loops_);
-    for (int64_t row = first; row < first + count; ++row, to += line) {
-      if (product_.has_patches) {
-        copy_patch(from, row, to);
-      } else {
-        copy(from + row * product_.left_row_stride, product_.depth, product_.left_depth_stride, to);
-      }
-      const int64_t used = product_.depth * bytes_;
-      std::memset(to + used, 0, static_cast<size_t>(line - used));
-    }
-  }
-
-  // The sums of copied rows, minus the zero point.
-  void sum(const uint8_t* lines, int64_t count, int32_t* sums) const {
-    const int64_t line = line_bytes(product_, loops_);
-    const auto zeros =
-        static_cast<uint32_t>(product_.depth) * static_cast<uint32_t>(loops_.left_zero(elements_));
-    for (int64_t row = 0; row < count; ++row, lines += line) {
-      uint32_t sum = 0;
-      for (int64_t index = 0; index < product_.depth; ++index) sum += element(lines, index);
-      sums[row] = static_cast<int32_t>(sum - zeros);
-    }
-  }
-
- private:
-  uint32_t element(const uint8_t* line, int64_t index) const {
-    if (bytes_ == 1) return line[index];
-    int16_t word = 0;
-    std::memcpy(&word, line + 2 * index, sizeof(word));
-    return static_cast<uint32_t>(static_cast<int32_t>(word));
-  }
-
-  void copy(const uint8_t* from, int64_t count, int64_t stride, uint8_t* to) const {
-    if (stride == 1) return loops_.copy(from, count, elements_, to);
-    for (int64_t index = 0; index < count; ++index, from += stride, to += bytes_) {
-      loops_.copy(from, 1, elements_, to);
-    }
-  }
-
-  void fill(int64_t count, uint8_t* to) const {
-    std::memset(to, loops_.left_zero(elements_), static_cast<size_t>(count * bytes_));
-  }
-
-  void copy_patch(const uint8_t* from, int64_t row, uint8_t* to) const {
-    const BytePatches& patches = product_.patches;
-    const plugin::WindowAxis& columns = patches.columns;
-    const int64_t column = row % columns.output;
-    const int64_t output_line = row / columns.output;
-    const int64_t top =
-        output_line % patches.rows.output * patches.rows.stride - patches.rows.pad_begin;
-    from += output_line / patches.rows.output * patches.image_stride;
-    const int64_t left = column * columns.stride - columns.pad_begin;
-    // Windows may lie in the padding as a whole.
-    const plugin::TapRange range = plugin::taps_inside(columns, column);
-    const int64_t begin = std::min(range.begin, columns.kernel);
-    const int64_t end = std::clamp(range.end, begin, columns.kernel);
-    const int64_t length = patches.channels * bytes_;
-    const bool is_one_run = columns.dilation == 1 && patches.channel_stride == 1 &&
-                            patches.pixel_stride == patches.channels;
-    for (int64_t tap = 0; tap < patches.rows.kernel; ++tap, to += columns.kernel * length) {
-      const int64_t input_row = top + tap * patches.rows.dilation;
-      if (input_row < 0 || input_row >= patches.rows.input) {
-        fill(columns.kernel * patches.channels, to);
-        continue;
-      }
-      const uint8_t* const pixels =
-          from + (input_row * columns.input + left) * patches.pixel_stride;
-      fill(begin * patches.channels, to);
-      if (is_one_run) {
-        copy(pixels + begin * patches.channels, (end - begin) * patches.channels, 1,
-             to + begin * length);
-      } else {
-        for (int64_t each = begin; each < end; ++each) {
-          copy(pixels + each * columns.dilation * patches.pixel_stride, patches.channels,
-               patches.channel_stride, to + each * length);
-        }
-      }
-      fill((columns.kernel - end) * patches.channels, to + end * length);
-    }
-  }
-
-  const IntegerProduct& product_;
-  const IntegerLoops& loops_;
-  const LeftElements& elements_;
-  int64_t bytes_;  // of an element
-};
-
 class ProductRun {
  public:
   ProductRun(const IntegerProduct& product, const IntegerLoops& loops,
-             const ProductDivision& division, const IntegerOperands& operands)
+             const ProductDivision& division, const IntegerOperands& operands, const LeftRows& left)
       : product_(product),
         loops_(loops),
         division_(division),
         operands_(operands),
-        panels_(right_panels({.depth = product.depth, .columns = product.columns}, loops)),
-        line_(line_bytes(product, loops)) {}
+        left_(left),
+        panels_(right_panels(
+            {.depth = product.depth, .columns = product.columns, .runs = left.runs()}, loops)) {}
 
-  void run_slot(int64_t slot, SharedParts& units, uint8_t* lines) const {
-    auto* const sums = reinterpret_cast<int32_t*>(lines + division_.rows * line_);
-    const LeftCopy copy(product_, loops_, operands_.left_elements);
-    int64_t copied = -1;  // the block in `lines`
+  void run_slot(int64_t slot, SharedParts& units, uint8_t* memory) const {
+    auto* const sums = reinterpret_cast<int32_t*>(memory + left_.block_bytes(division_.rows));
+    const uint8_t* const* found = nullptr;
+    int64_t block_of_found = -1;
     units.for_each(slot, [&](int64_t unit) {
       const int64_t block = unit / division_.units_of_block;
       const int64_t product = block / division_.blocks_of_product;
       const int64_t row = block % division_.blocks_of_product * division_.rows;
       const int64_t rows = std::min(division_.rows, product_.rows - row);
-      if (copied != block) {
-        copy.run(operands_.left + left_offset(product), row, rows, lines);
-        if (operands_.epilogue.right_zeros != nullptr) copy.sum(lines, rows, sums);
+      if (block_of_found != block) {
+        found = left_.find(product, row, rows, memory);
+        if (operands_.epilogue.right_zeros != nullptr) left_.sum(found, rows, sums);
       }
-      copied = block;
+      block_of_found = block;
       const int64_t panel = unit % division_.units_of_block * division_.unit_panels;
       const int64_t end = std::min(panel + division_.unit_panels, division_.panels);
       for (int64_t each = panel; each < end; ++each) {
-        multiply(product, row, rows, each, lines, sums);
+        multiply(product, row, rows, each, found, sums);
       }
     });
   }
 
  private:
-  int64_t left_offset(int64_t product) const {
-    return product_.has_batch ? product_.batch.offsets_of(product).left
-                              : product * product_.left_stride;
-  }
-
   int64_t right_matrix(int64_t product) const {
     return product_.has_batch ? product_.batch.offsets_of(product).right
                               : product * product_.right_stride;
   }
 
-  void multiply(int64_t product, int64_t row, int64_t rows, int64_t panel, const uint8_t* lines,
-                const int32_t* sums) const {
+  void multiply(int64_t product, int64_t row, int64_t rows, int64_t panel,
+                const uint8_t* const* found, const int32_t* sums) const {
     const int64_t column = panel * loops_.panel;
     const int64_t matrix = right_matrix(product);
     const auto* const packed = static_cast<const int8_t*>(operands_.right) +
                                matrix * panels_.matrix_bytes() + panel * panels_.panel_bytes();
     const int64_t at = product * product_.to_stride + row * product_.to_row_stride + column;
-    IntegerBlock block = {.left = lines,
-                          .left_row_bytes = line_,
+    IntegerBlock block = {.left = found,
+                          .runs = left_.runs(),
+                          .steps = left_.run_steps(),
                           .right = packed + loops_.panel * static_cast<int64_t>(sizeof(int32_t)),
-                          .steps = panels_.steps,
                           .rows = rows,
                           .columns = std::min(loops_.panel, product_.columns - column),
                           .to = static_cast<uint8_t*>(operands_.to) + at * operands_.to_bytes,
@@ -245,8 +143,8 @@ class ProductRun {
   const IntegerLoops& loops_;
   const ProductDivision& division_;
   const IntegerOperands& operands_;
+  const LeftRows& left_;
   RightPanels panels_;
-  int64_t line_;  // bytes of a copied row
 };
 
 }  // namespace
@@ -282,28 +180,94 @@ void pack_panel(const RightSource& source, const RightReader& reader, const Righ
   const int64_t columns = std::min(panels.panel, source.columns - column);
   int8_t* const elements = to + panels.panel * static_cast<int64_t>(sizeof(int32_t));
   std::memset(to, 0, static_cast<size_t>(panels.panel_bytes()));
+  const int64_t run_depth = std::max<int64_t>(source.depth / source.runs, 1);
+  const int64_t run_steps = panels.steps / source.runs;
   for (int64_t lane = 0; lane < columns; ++lane) {
     int32_t sum = 0;
     for (int64_t depth = 0; depth < source.depth; ++depth) {
       const int8_t element = reader.at(matrix, depth, column + lane);
       sum += element;
-      const int64_t step = depth / panels.unit;
-      elements[(step * panels.panel + lane) * panels.unit + depth % panels.unit] = element;
+      const int64_t run = depth / run_depth;
+      const int64_t in_run = depth - run * run_depth;
+      const int64_t step = run * run_steps + in_run / panels.unit;
+      elements[(step * panels.panel + lane) * panels.unit + in_run % panels.unit] = element;
     }
     std::memcpy(to + lane * static_cast<int64_t>(sizeof(sum)), &sum, sizeof(sum));
   }
 }
 
+// The columns of a panel as they are in memory, which runs that pack their right side need to be
+// fast: no parts, no runs.
+class PlainPanel {
+ public:
+  PlainPanel(const RightSource& source, const void* from, const RightPanels& panels, int64_t matrix,
+             int64_t column)
+      : source_(source),
+        panels_(panels),
+        from_(static_cast<const uint8_t*>(from) + matrix * source.matrix_stride +
+              column * source.column_stride),
+        columns_(std::min(panels.panel, source.columns - column)),
+        flip_(source.is_signed ? 0 : 0x80) {}
+
+  void pack(int8_t* to) const {
+    std::memset(to, 0, static_cast<size_t>(panels_.panel_bytes()));
+    int32_t sums[kMaxPanel] = {};
+    int8_t* const elements = to + panels_.panel * static_cast<int64_t>(sizeof(int32_t));
+    source_.depth_stride == 1 ? by_column(elements, sums) : by_row(elements, sums);
+    std::memcpy(to, sums, static_cast<size_t>(panels_.panel) * sizeof(int32_t));
+  }
+
+  static constexpr int64_t kMaxPanel = 64;
+
+ private:
+  int8_t element(const uint8_t* from) const { return static_cast<int8_t>(*from ^ flip_); }
+
+  void by_row(int8_t* elements, int32_t* sums) const {
+    const uint8_t* row = from_;
+    for (int64_t depth = 0; depth < source_.depth; ++depth, row += source_.depth_stride) {
+      int8_t* const to =
+          elements + depth / panels_.unit * panels_.panel * panels_.unit + depth % panels_.unit;
+      for (int64_t lane = 0; lane < columns_; ++lane) {
+        const int8_t each = element(row + lane * source_.column_stride);
+        to[lane * panels_.unit] = each;
+        sums[lane] += each;
+      }
+    }
+  }
+
+  void by_column(int8_t* elements, int32_t* sums) const {
+    const int64_t step_bytes = panels_.panel * panels_.unit;
+    for (int64_t lane = 0; lane < columns_; ++lane) {
+      const uint8_t* from = from_ + lane * source_.column_stride;
+      int8_t* to = elements + lane * panels_.unit;
+      int32_t sum = 0;
+      for (int64_t left = source_.depth; left > 0; left -= panels_.unit, to += step_bytes) {
+        const int64_t count = std::min(left, panels_.unit);
+        for (int64_t index = 0; index < count; ++index, ++from) {
+          to[index] = element(from);
+          sum += to[index];
+        }
+      }
+      sums[lane] = sum;
+    }
+  }
+
+  const RightSource& source_;
+  const RightPanels& panels_;
+  const uint8_t* from_;
+  int64_t columns_;
+  unsigned flip_;
+};
+
 }  // namespace
 
-bool has_small_weights(const RightSource& source, const void* from) {
+bool has_small_weights(const plugin::Value& weights) {
+  if (weights.type().data_type != TESSERA_INT8 || weights.constant() == nullptr) return false;
   // Two neighbours of at most 64 times 255 are an int16.
   constexpr int8_t kLargest = 64;
-  const int64_t count = source.count * source.depth * source.columns;
-  const std::span elements(static_cast<const int8_t*>(from), static_cast<size_t>(count));
-  return source.is_signed && std::ranges::all_of(elements, [](int8_t element) {
-           return element >= -kLargest && element <= kLargest;
-         });
+  return std::ranges::all_of(weights.constant_as<int8_t>(), [](int8_t element) {
+    return element >= -kLargest && element <= kLargest;
+  });
 }
 
 RightPanels right_panels(const RightSource& source, const IntegerLoops& loops) {
@@ -311,7 +275,7 @@ RightPanels right_panels(const RightSource& source, const IntegerLoops& loops) {
           .columns = source.columns,
           .panel = loops.panel,
           .panels = divide_up(source.columns, loops.panel),
-          .steps = divide_up(source.depth, loops.unit()),
+          .steps = source.runs * divide_up(source.depth / source.runs, loops.unit()),
           .unit = loops.unit()};
 }
 
@@ -319,11 +283,18 @@ void pack_right(const RightSource& source, const IntegerLoops& loops, int64_t fi
                 const void* from, void* to) {
   const RightPanels panels = right_panels(source, loops);
   const RightReader reader(source, from);
+  const bool is_plain =
+      source.parts == 1 && source.runs == 1 && panels.panel <= PlainPanel::kMaxPanel;
   for (int64_t matrix = first; matrix < end; ++matrix) {
     auto* const matrix_to = static_cast<int8_t*>(to) + matrix * panels.matrix_bytes();
     for (int64_t panel = 0; panel < panels.panels; ++panel) {
-      pack_panel(source, reader, panels, matrix, panel * panels.panel,
-                 matrix_to + panel * panels.panel_bytes());
+      const int64_t column = panel * panels.panel;
+      int8_t* const panel_to = matrix_to + panel * panels.panel_bytes();
+      if (is_plain) {
+        PlainPanel(source, from, panels, matrix, column).pack(panel_to);
+      } else {
+        pack_panel(source, reader, panels, matrix, column, panel_to);
+      }
     }
   }
 }
@@ -333,7 +304,7 @@ plugin::Pack right_pack(const RightSource& source, const IntegerLoops& loops) {
   plugin::Pack pack;
   pack.id = "bytes" + std::to_string(panels.panel) + "x" + std::to_string(panels.unit) + "_" +
             std::to_string(source.count) + "_" + std::to_string(source.depth) + "_" +
-            std::to_string(source.parts);
+            std::to_string(source.parts) + "_" + std::to_string(source.runs);
   if (source.depth_stride == 1 && source.column_stride != 1) pack.id += "_turned";
   pack.bytes = panels.bytes();
   pack.pack = [source, loops](RunContext&, const Buffer& from, void* to) {
@@ -345,22 +316,27 @@ plugin::Pack right_pack(const RightSource& source, const IntegerLoops& loops) {
 // --- Running -------------------------------------------------------------------------------------
 
 int64_t integer_product_workspace(const IntegerProduct& product, const IntegerLoops& loops,
-                                  int64_t threads) {
-  const ProductDivision division = product_division(product, loops, threads);
-  return division.slots * division.slot_bytes(line_bytes(product, loops));
+                                  bool is_left_signed, int64_t threads) {
+  const LeftAccess left(product, loops, is_left_signed);
+  const ProductDivision division = product_division(product, loops, left, threads);
+  return left.shared_bytes() + division.slots * division.slot_bytes(left);
 }
 
 void run_integer_product(RunContext& context, const IntegerProduct& product,
                          const IntegerLoops& loops, int64_t threads,
                          const IntegerOperands& operands, void* workspace) {
   if (product.count * product.rows * product.columns == 0) return;
-  const ProductDivision division = product_division(product, loops, threads);
-  const ProductRun run(product, loops, division, operands);
-  const int64_t slot_bytes = division.slot_bytes(line_bytes(product, loops));
+  auto* const shared = static_cast<uint8_t*>(workspace);
+  const LeftRows left(product, loops, operands.left_elements, operands.left, shared);
+  left.prepare(context);
+  const ProductDivision division = product_division(product, loops, left, threads);
+  const ProductRun run(product, loops, division, operands, left);
+  uint8_t* const slots = shared + left.shared_bytes();
+  const int64_t slot_bytes = division.slot_bytes(left);
   SharedParts units(division.units(), division.slots);
   context.parallel_for(division.slots, 1, [&](int64_t begin, int64_t end) {
     for (int64_t slot = begin; slot < end; ++slot) {
-      run.run_slot(slot, units, static_cast<uint8_t*>(workspace) + slot * slot_bytes);
+      run.run_slot(slot, units, slots + slot * slot_bytes);
     }
   });
 }

@@ -24,12 +24,14 @@ struct RightSource {
   // The number of parts of the depth: the taps of a convolution's weights. The elements of a part
   // are depth_stride apart, and the parts are neighbours.
   int64_t parts = 1;
+  // Those of the rows on the left (LeftAccess), of which each begins with a new step.
+  int64_t runs = 1;
   int64_t matrix_stride = 0;
   bool is_signed = true;
 };
 
-// Whether find_integer_loops() may take the elements, which are all of a dense tensor, to be small.
-bool has_small_weights(const RightSource& source, const void* from);
+// Whether find_integer_loops() may take the elements of a dense tensor to be small.
+bool has_small_weights(const plugin::Value& weights);
 
 // A packed matrix: for each panel, the sums of its columns (int32), and its elements step by step,
 // those of one step side by side for each column. All are padded with zeros. Unsigned elements are
@@ -68,6 +70,7 @@ struct BytePatches {
   int64_t channel_stride = 1;  // elements
   int64_t pixel_stride = 0;
   int64_t image_stride = 0;
+  int64_t pixel_channels = 0;  // of the tensor: those of all products
 
   int64_t length() const { return rows.kernel * columns.kernel * channels; }
   bool is_plain() const {
@@ -118,7 +121,7 @@ struct IntegerOperands {
 
 // The workspace that run_integer_product() needs with `threads` threads.
 int64_t integer_product_workspace(const IntegerProduct& product, const IntegerLoops& loops,
-                                  int64_t threads);
+                                  bool is_left_signed, int64_t threads);
 
 // Divides the products among at most `threads` threads.
 void run_integer_product(plugin::RunContext& context, const IntegerProduct& product,

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/partial_vector.h"
+#include "base/quantizing.h"
 #include "hwy/highway.h"
 #include "quantized/integer_kernels.h"
 
@@ -122,17 +123,35 @@ template <class T, bool kIsExact>
 HWY_INLINE void store_bytes(const IntegerBlock& block, int64_t row, int64_t rows,
                             const int32_t* from, int64_t row_stride) {
   const hn::Rebind<T, SumTag> d;
-  T* const results = static_cast<T*>(block.to);
-  for_sums(block, row, rows, from, row_stride,
-           [=](const IntegerEpilogue& epilogue, Sums sums, int64_t column, int64_t at,
-               int64_t count) HWY_ATTR {
-             const auto bytes = hn::DemoteTo(d, bytes_of<kIsExact>(epilogue, column, sums));
-             T* const to = results + at;
-             if (count >= sum_lanes()) return hn::StoreU(bytes, d, to);
-             HWY_ALIGN T last[HWY_MAX(hn::MaxLanes(d), 16)];
-             hn::StoreU(bytes, d, last);
-             std::memcpy(to, last, static_cast<size_t>(count));
-           });
+  const int64_t lanes = sum_lanes();
+  const int64_t together = kQuantizedVectors<T> * lanes;
+  // A copy, because compilers must assume that stored bytes change the original.
+  const IntegerEpilogue epilogue = block.epilogue;
+  const int64_t columns = block.columns;
+  const int64_t to_row_stride = block.to_row_stride;
+  T* to = static_cast<T*>(block.to) + row * to_row_stride;
+  const QuantizedStore<T> store;
+  for (int64_t line = row; line < row + rows; ++line, to += to_row_stride, from += row_stride) {
+    const auto integers_at = [&](int64_t column) HWY_ATTR {
+      const Sums sums = corrected(epilogue, line, column, from + column);
+      return bytes_of<kIsExact>(epilogue, column, sums);
+    };
+    int64_t column = 0;
+    for (; column + together <= columns; column += together) {
+      store.put(to + column,
+                [&](int64_t vector) HWY_ATTR { return integers_at(column + vector * lanes); });
+    }
+    for (; column < columns; column += lanes) {
+      const auto bytes = hn::DemoteTo(d, integers_at(column));
+      if (column + lanes <= columns) {
+        hn::StoreU(bytes, d, to + column);
+      } else {
+        HWY_ALIGN T last[HWY_MAX(hn::MaxLanes(d), 16)];
+        hn::StoreU(bytes, d, last);
+        std::memcpy(to + column, last, static_cast<size_t>(columns - column));
+      }
+    }
+  }
 }
 
 // Applies the epilogue to sums of some rows, in aligned memory, and stores the results.

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct JoinedPart {
 struct JoinPlan {
   std::vector<JoinedPart> parts;
   size_t axis = 0;
+  bool is_last_in_memory = false;  // the axis, which is that of the channels
 };
 
 struct JoinTask {
@@ -51,9 +53,10 @@ class JoinKernel : public plugin::Kernel {
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
     const std::span<const int64_t> dims = outputs[0].sizes();
+    if (outputs[0].elements() == 0) return;
     int64_t rows = 1;
     for (size_t axis = 0; axis < plan_.axis; ++axis) rows *= dims[axis];
-    if (outputs[0].elements() == 0) return;
+    if (plan_.is_last_in_memory) rows = outputs[0].elements() / dims[plan_.axis];
     const int64_t width = outputs[0].elements() / rows;
     // Long rows are cut, so that all threads have work.
     const int64_t pieces = std::max<int64_t>(1, width / kGrainBytes);
@@ -95,20 +98,22 @@ class JoinKernel : public plugin::Kernel {
   ByteMap map_ = find_byte_map();
 };
 
-void offer_join(ProposeContext& context, const JoinTask& task) {
-  if (!task.result.type().is_known()) refuse("takes tensors of known shape only");
+void offer_join_in(ProposeContext& context, const JoinTask& task, const char* layout) {
   Candidate candidate;
   candidate.nodes = task.nodes;
   candidate.flags = flags_of_region(task.nodes);
   candidate.algorithm = "joined_bytes";
-  JoinPlan plan = {.parts = {}, .axis = task.axis};
+  JoinPlan plan = {.parts = {},
+                   .axis = task.axis,
+                   .is_last_in_memory = std::string_view(layout) != TESSERA_LAYOUT_DEFAULT};
   for (const auto& [value, table] : task.parts) {
     if (!value.type().is_known()) refuse("takes tensors of known shape only");
     plan.parts.push_back({.port = static_cast<size_t>(plugin::input_port(candidate, value)),
                           .table = table,
                           .is_plain = is_identity(table)});
   }
-  candidate.outputs.push_back({.value = task.result.id()});
+  for (plugin::InputPort& port : candidate.inputs) port.layout = layout;
+  candidate.outputs.push_back({.value = task.result.id(), .layout = layout});
   candidate.built_for.emplace();
   const auto bytes = static_cast<double>(task.result.type().elements());
   candidate.optimistic_seconds = context.optimistic_seconds(bytes, 2 * bytes);
@@ -117,6 +122,13 @@ void offer_join(ProposeContext& context, const JoinTask& task) {
   };
   accept_unaligned(candidate);
   context.add(std::move(candidate));
+}
+
+void offer_join(ProposeContext& context, const JoinTask& task) {
+  if (!task.result.type().is_known()) refuse("takes tensors of known shape only");
+  offer_join_in(context, task, TESSERA_LAYOUT_DEFAULT);
+  const int32_t rank = task.result.type().rank;
+  if (task.axis == 1 && rank >= 3 && rank <= 5) offer_join_in(context, task, "nhwc");
 }
 
 size_t joined_axis(const Node& node) {

@@ -1,4 +1,5 @@
-// Add and Mul of quantised bytes: as regions, and QLinearAdd and QLinearMul of com.microsoft.
+// Sums and products of two tensors of quantised bytes: as regions, and QLinearAdd and QLinearMul of
+// com.microsoft.
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -187,7 +188,7 @@ void offer_pair_region(ProposeContext& context, const Node& node) {
   const QuantizedRegion region = region_around(context.graph(), node);
   if (!region.output.is_quantized() || !region.output.quantization.is_per_tensor()) return;
   const int32_t type = region.output.quantization.data_type;
-  if (!is_byte_type(type) || !region.has_inputs_of(type, 2)) return;
+  if (!is_byte_type(type) || region.inputs.size() != 2 || !region.has_inputs_of(type, 2)) return;
   PairTask task = {.nodes = region.nodes(),
                    .left = region.inputs[0].integers,
                    .right = region.inputs[1].integers,
@@ -196,7 +197,7 @@ void offer_pair_region(ProposeContext& context, const Node& node) {
                    .right_quantization = region.inputs[1].quantization,
                    .result_quantization = region.output.quantization,
                    .limits = region.limits(),
-                   .is_sum = node.op() == "Add",
+                   .is_sum = node.op() != "Mul",
                    .is_exact = true};
   if (context.is_wanted(task.nodes)) offer_pair(context, task);
 }
@@ -218,7 +219,8 @@ void offer_linear_pair(ProposeContext& context, const Node& node) {
 }  // namespace
 
 void propose_quantized_pairs(ProposeContext& context) {
-  context.for_each({"Add", "Mul"}, [&](const Node& node) { offer_pair_region(context, node); });
+  context.for_each({"Add", "Sum", "Mul"},
+                   [&](const Node& node) { offer_pair_region(context, node); });
   for_each_of_microsoft(context, {"QLinearAdd", "QLinearMul"},
                         [&](const Node& node) { offer_linear_pair(context, node); });
 }

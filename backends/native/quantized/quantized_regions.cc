@@ -128,8 +128,14 @@ class RegionOffer {
       made.factors.push_back(product_scale(column) / result_scale());
     }
     if (region_.output.is_quantized()) made.zero = region_.output.quantization.zero_point();
-    for (const float factor : made.factors) {
-      if (!std::isfinite(factor)) refuse("has scales whose product is too large");
+    // Where the nodes alone would overflow, their results are others than those of exact sums.
+    constexpr float kLargestByte = 255;
+    constexpr float kLargestSum = 0x1p31F;
+    for (size_t column = 0; column < made.factors.size(); ++column) {
+      const float largest = std::max({left().quantization.scale() * kLargestByte,
+                                      right().quantization.scales[column] * kLargestByte,
+                                      product_scale(column) * kLargestSum, made.factors[column]});
+      if (!std::isfinite(largest)) refuse("has scales whose products are too large");
     }
     if (has_bias()) add_bias(made);
     return made;
