@@ -336,6 +336,25 @@ def test_simplified_layer_normalization_is_in_the_domain_of_onnx(tessera, axis):
     check(run_tessera(tessera, model, feed), run_onnxruntime(model, feed), axis)
 
 
+@pytest.mark.parametrize("opset", (1, 11, 14, 16, 17))
+def test_layer_normalization_is_in_operator_sets_before_that_of_onnx(tessera, opset):
+    """ONNX Runtime's optimiser writes it into models of all operator sets."""
+    made = helper.make_node("LayerNormalization", ["x", "scale", "shift"], ["y"], epsilon=0.5,
+                                 axis=-1)
+    inputs = [helper.make_tensor_value_info(name, 1, shape)
+              for name, shape in (("x", [2, 2]), ("scale", [2]), ("shift", [2]))]
+    model = helper.make_model(
+        helper.make_graph([made], "g", inputs, [onnx.ValueInfoProto(name="y")]),
+        opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    executor = tessera.load(model.SerializeToString()).bind(optimize=False)
+    # The deviations are 1 and 0; those and epsilon make divisors of the square roots of 1.5 and 0.5.
+    found, = executor.run({"x": np.array([[3, 5], [7, 7]], np.float32),
+                           "scale": np.array([1, 2], np.float32),
+                           "shift": np.array([0, 10], np.float32)})
+    root = 1.5 ** 0.5
+    np.testing.assert_allclose(found, [[-1 / root, 10 + 2 / root], [0, 10]], rtol=1e-6)
+
+
 # --- Training -------------------------------------------------------------------------------------
 
 
