@@ -355,6 +355,28 @@ def test_layer_normalization_is_in_operator_sets_before_that_of_onnx(tessera, op
     np.testing.assert_allclose(found, [[-1 / root, 10 + 2 / root], [0, 10]], rtol=1e-6)
 
 
+@pytest.mark.parametrize(("kind", "numbers"), ((TensorProto.INT4, [-8, 3, 7, 0]),
+                                               (TensorProto.UINT4, [15, 3, 7, 0])))
+def test_integers_of_4_bits_are_quantised_in_the_domain_of_onnxruntime(tessera, kind, numbers):
+    """The quantiser of ONNX Runtime writes these nodes into models before operator set 21."""
+    initializers = [helper.make_tensor("q", kind, [4], numbers),
+                    helper.make_tensor("scale", TensorProto.FLOAT, [], [0.5]),
+                    helper.make_tensor("zero", kind, [], [1])]
+    nodes = [helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["w"], domain=MICROSOFT),
+             helper.make_node("Add", ["x", "w"], ["sum"]),
+             helper.make_node("QuantizeLinear", ["sum", "scale", "zero"], ["r"], domain=MICROSOFT),
+             helper.make_node("DequantizeLinear", ["r", "scale", "zero"], ["y"], domain=MICROSOFT)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, [4])],
+                              [helper.make_tensor_value_info("y", 1, [4])], initializers)
+    model = helper.make_model(graph, ir_version=10, opset_imports=[
+        helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)])
+    executor = tessera.load(model.SerializeToString()).bind(optimize=False)
+    found, = executor.run({"x": np.array([0, 0.5, 100, 0.5], np.float32)})
+    largest = {TensorProto.INT4: 7, TensorProto.UINT4: 15}[kind]
+    expected = [0.5 * (numbers[0] - 1), 1.5, 0.5 * (largest - 1), 0]
+    assert found.tolist() == expected
+
+
 # --- Training -------------------------------------------------------------------------------------
 
 
