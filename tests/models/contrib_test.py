@@ -347,7 +347,7 @@ def test_layer_normalization_is_in_operator_sets_before_that_of_onnx(tessera, op
         helper.make_graph([made], "g", inputs, [onnx.ValueInfoProto(name="y")]),
         opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     executor = tessera.load(model.SerializeToString()).bind(optimize=False)
-    # The deviations are 1 and 0; those and epsilon make divisors of the square roots of 1.5 and 0.5.
+    # The variances are 1 and 0; with epsilon, the divisors are the roots of 1.5 and 0.5.
     found, = executor.run({"x": np.array([[3, 5], [7, 7]], np.float32),
                            "scale": np.array([1, 2], np.float32),
                            "shift": np.array([0, 10], np.float32)})
