@@ -90,6 +90,20 @@ std::string type_text_of(const BindOption& option) {
   return std::visit([](const auto& field) { return type_text(field); }, option.field.typed);
 }
 
+// What errors expect. `shapes` have too many forms for their type to be read.
+std::string expected_text(const BindOption& option) {
+  if (option.name == "shapes") {
+    return "a dictionary of shapes by input, such as {'x': (1, range(1, 513))}, or a list of such "
+           "dictionaries (an input that is left out keeps its sizes open)";
+  }
+  constexpr std::string_view kModule = "collections.abc.";
+  std::string text = type_text_of(option);
+  for (size_t at = 0; (at = text.find(kModule, at)) != std::string::npos;) {
+    text.erase(at, kModule.size());
+  }
+  return text;
+}
+
 // Each function reads a value of Python; false if it has another type.
 
 template <class T>
@@ -207,7 +221,7 @@ void read_option(const BindOption& option, nb::handle given, BindOptions& option
           : std::visit([&](const auto& field) { return read(option, given, field.edit(options)); },
                        option.field.typed);
   if (is_read) return;
-  const std::string type = type_text_of(option);
+  const std::string type = expected_text(option);
   const bool is_too_large = type == "int" && PyLong_Check(given.ptr()) != 0;
   const std::string message = "bind(): " + std::string(option.keyword) + ": expected " +
                               (is_too_large ? "a smaller int" : type) + ", found " +

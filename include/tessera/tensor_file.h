@@ -7,10 +7,10 @@
 
 namespace tessera {
 
-// Reads a .npy file (versions 1.0 to 3.0, C or Fortran order, little-endian) or a .pb file,
-// depending on the file name extension. Throws InvalidArgument, naming the file, if it is missing,
-// damaged, or has another type of elements. bfloat16 has no .npy type: NumPy writes it as a 2-byte
-// void ("|V2"), which is read as bfloat16.
+// Reads a .npy file (versions 1.0 to 3.0, C or Fortran order, either byte order) or a .pb
+// file, depending on the file name extension. Throws InvalidArgument, naming the file, if it is
+// missing, damaged, or has another type of elements. bfloat16 has no .npy type: NumPy writes it as
+// a 2-byte void ("|V2"), which is read as bfloat16.
 Tensor read_tensor(const std::filesystem::path& file);
 
 // Same, for a value of type `wanted`. NumPy writes most small types of the package ml_dtypes as a

@@ -14,14 +14,15 @@ def floats(*numbers):
     return np.array(numbers, np.float32)
 
 
-def run(tessera, made, feeds, opset, outputs="y"):
+def run(tessera, made, feeds, opset, outputs="y", ml_opset=4):
     """The outputs of one node."""
     inputs = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype),
                                             array.shape) for name, array in feeds.items()]
     graph = helper.make_graph([made], "g", inputs,
                               [onnx.ValueInfoProto(name=name) for name in outputs.split()])
     model = helper.make_model(graph, ir_version=10, opset_imports=[
-        helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", 4)])
+        helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", ml_opset),
+        helper.make_opsetid("com.microsoft", 1)])
     shapes = {name: array.shape for name, array in feeds.items()}
     return tessera.load(model.SerializeToString()).bind(shapes, optimize=False).run(feeds)
 
@@ -148,3 +149,31 @@ def test_padding_before_a_pool_is_what_it_says(tessera):
     expected = np.zeros((4, 4), np.float32)
     expected[1:3, 1:3] = -1
     np.testing.assert_array_equal(found[0, 0], expected)
+
+
+def test_all_votes_of_a_leaf_for_one_target_count(tessera):
+    tree = {"nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0, 0, 0],
+            "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"], "nodes_values": [0.0, 0.0, 0.0],
+            "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0]}
+    votes = {"treeids": [0, 0, 0, 0], "nodeids": [1, 1, 2, 2], "ids": [0, 0, 1, 1],
+             "weights": [1.0, 2.0, 4.0, 8.0]}
+
+    def named(prefix):
+        return {f"{prefix}_{name}": values for name, values in votes.items()}
+
+    x = floats([-1], [1])
+    sums, = run(tessera, node("TreeEnsembleRegressor", domain="ai.onnx.ml", n_targets=2, **tree,
+                              **named("target")), {"x": x}, 17, ml_opset=3)
+    assert sums.tolist() == [[3, 0], [0, 12]]
+    classes, scores = run(tessera, node(
+        "TreeEnsembleClassifier", "x", "c y", domain="ai.onnx.ml", classlabels_int64s=[5, 6, 7],
+        **tree, **named("class")), {"x": x}, 17, "c y", ml_opset=3)
+    assert classes.tolist() == [5, 6] and scores.tolist() == [[3, 0, 0], [0, 12, 0]]
+
+
+def test_each_channel_has_its_own_mask(tessera):
+    x = np.array([[[1, 9, 2, 3], [1, 9, 2, 3]]], np.float32)
+    mask = np.array([[[1, 0, 1, 1], [1, 1, 1, 0]]], np.int32)
+    found, = run(tessera, node("MaxpoolWithMask", "x m", domain="com.microsoft", kernel_shape=[2],
+                               strides=[2]), {"x": x, "m": mask}, 13)
+    assert found.tolist() == [[[1, 3], [9, 2]]]

@@ -336,6 +336,47 @@ def test_simplified_layer_normalization_is_in_the_domain_of_onnx(tessera, axis):
     check(run_tessera(tessera, model, feed), run_onnxruntime(model, feed), axis)
 
 
+@pytest.mark.parametrize("opset", (1, 11, 14, 16, 17))
+def test_layer_normalization_is_in_operator_sets_before_that_of_onnx(tessera, opset):
+    """ONNX Runtime's optimiser writes it into models of all operator sets."""
+    made = helper.make_node("LayerNormalization", ["x", "scale", "shift"], ["y"], epsilon=0.5,
+                                 axis=-1)
+    inputs = [helper.make_tensor_value_info(name, 1, shape)
+              for name, shape in (("x", [2, 2]), ("scale", [2]), ("shift", [2]))]
+    model = helper.make_model(
+        helper.make_graph([made], "g", inputs, [onnx.ValueInfoProto(name="y")]),
+        opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    executor = tessera.load(model.SerializeToString()).bind(optimize=False)
+    # The variances are 1 and 0; with epsilon, the divisors are the roots of 1.5 and 0.5.
+    found, = executor.run({"x": np.array([[3, 5], [7, 7]], np.float32),
+                           "scale": np.array([1, 2], np.float32),
+                           "shift": np.array([0, 10], np.float32)})
+    root = 1.5 ** 0.5
+    np.testing.assert_allclose(found, [[-1 / root, 10 + 2 / root], [0, 10]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "numbers"), ((TensorProto.INT4, [-8, 3, 7, 0]),
+                                               (TensorProto.UINT4, [15, 3, 7, 0])))
+def test_integers_of_4_bits_are_quantised_in_the_domain_of_onnxruntime(tessera, kind, numbers):
+    """The quantiser of ONNX Runtime writes these nodes into models before operator set 21."""
+    initializers = [helper.make_tensor("q", kind, [4], numbers),
+                    helper.make_tensor("scale", TensorProto.FLOAT, [], [0.5]),
+                    helper.make_tensor("zero", kind, [], [1])]
+    nodes = [helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["w"], domain=MICROSOFT),
+             helper.make_node("Add", ["x", "w"], ["sum"]),
+             helper.make_node("QuantizeLinear", ["sum", "scale", "zero"], ["r"], domain=MICROSOFT),
+             helper.make_node("DequantizeLinear", ["r", "scale", "zero"], ["y"], domain=MICROSOFT)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, [4])],
+                              [helper.make_tensor_value_info("y", 1, [4])], initializers)
+    model = helper.make_model(graph, ir_version=10, opset_imports=[
+        helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)])
+    executor = tessera.load(model.SerializeToString()).bind(optimize=False)
+    found, = executor.run({"x": np.array([0, 0.5, 100, 0.5], np.float32)})
+    largest = {TensorProto.INT4: 7, TensorProto.UINT4: 15}[kind]
+    expected = [0.5 * (numbers[0] - 1), 1.5, 0.5 * (largest - 1), 0]
+    assert found.tolist() == expected
+
+
 # --- Training -------------------------------------------------------------------------------------
 
 

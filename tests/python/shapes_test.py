@@ -76,10 +76,10 @@ def test_wrong_ranges_are_told(tessera, doubling_model, shapes, text):
 
 @pytest.mark.parametrize("shapes", [
     {"x": ("4", 3)}, {"x": (range(1, 3), 3.5)}, {"x": 4}, [],
-    [{"x": (range(1, 4), 3)}], [{"x": (1, 3)}, 5], "x", {5: (1, 3)},
+    [{"x": (range(1, 4), 3)}], [{"x": (1, 3)}, 5], "x", {5: (1, 3)}, {"x": (None, 3)}, {"x": None},
 ])
 def test_other_types_are_no_shapes(tessera, doubling_model, shapes):
-    with pytest.raises(TypeError, match="shapes: expected collections.abc.Mapping"):
+    with pytest.raises(TypeError, match="shapes: expected a dictionary of shapes by input"):
         tessera.load(doubling_model).bind(shapes, threads=1)
 
 

@@ -132,6 +132,12 @@ void make_bools_legal(Tensor& tensor) {
   for (uint8_t& byte : tensor.mutable_as<uint8_t>()) byte = byte != 0 ? 1 : 0;
 }
 
+// Reverses the bytes of each number of `width` bytes.
+void reverse_bytes(void* numbers, int64_t bytes, int64_t width) {
+  auto* const begin = static_cast<char*>(numbers);
+  for (int64_t at = 0; at < bytes; at += width) std::reverse(begin + at, begin + at + width);
+}
+
 // A string that fills `bytes` of a file.
 std::string decoded(const char* bytes, const NpyHeader& header) {
   if (header.character_bytes == 1) {
@@ -273,10 +279,16 @@ Tensor read_npy(const std::filesystem::path& file, DataType wanted) {
     }
     Tensor bytes(DataType::UInt8, {static_cast<int64_t>(expected)});
     read_exactly(stream.get(), bytes.mutable_data(), expected, file);
+    if (header.is_big_endian) {
+      reverse_bytes(bytes.mutable_data(), bytes.bytes(), header.character_bytes);
+    }
     return strings_of(bytes, header);
   }
   Tensor tensor(header.type, header.dims);
   read_exactly(stream.get(), tensor.mutable_data(), expected, file);
+  if (header.is_big_endian) {
+    reverse_bytes(tensor.mutable_data(), tensor.bytes(), element_bytes(tensor.type()));
+  }
   if (header.type == DataType::Bool) make_bools_legal(tensor);
   const bool is_transposed = header.is_fortran_order && tensor.rank() > 1;
   return is_transposed ? from_fortran_order(tensor) : tensor;

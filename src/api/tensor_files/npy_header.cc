@@ -120,7 +120,10 @@ class HeaderParser {
     if (!at_end() && text_[position_] == '[') {
       refuse_elements("a structured type, " + rest());
     }
-    const std::string code = parse_string();
+    const std::string file_code = parse_string();
+    std::string code = file_code;
+    header.is_big_endian = code.starts_with('>');
+    if (header.is_big_endian) code[0] = '<';
     if (parse_strings(code, header)) return;
     header.is_untold = std::ranges::find(kSmallCodes, code) != kSmallCodes.end();
     if (header.is_untold) return;
@@ -128,7 +131,7 @@ class HeaderParser {
         std::find_if(kElementCodes.begin(), kElementCodes.end(),
                      [&](const ElementCode& element) { return element.code == code; });
     if (found == kElementCodes.end()) {
-      refuse_elements("'" + code.substr(0, 40) + "'" + (code[0] == '>' ? ", big-endian" : ""));
+      refuse_elements("'" + file_code.substr(0, 40) + "'");
     }
     header.type = found->type;
   }
@@ -150,7 +153,7 @@ class HeaderParser {
 
   [[noreturn]] void refuse_elements(const std::string& found) const {
     throw Error(ErrorKind::InvalidArgument, where_,
-                "expected little-endian booleans, integers, floating-point numbers of 16 to 64 "
+                "expected booleans, integers, floating-point numbers of 16 to 64 "
                 "bits, or strings (U, S), found elements of type " +
                     found);
   }

@@ -14,7 +14,8 @@ struct NpyHeader {
   DataType type = DataType::Undefined;
   bool is_untold = false;  // elements of some small type, each a byte; `type` is Undefined
   bool is_fortran_order = false;
-  std::vector<int64_t> dims;  // each at least 0
+  bool is_big_endian = false;  // elements, or the characters of strings
+  std::vector<int64_t> dims;   // each at least 0
   // Of strings: each takes this many bytes, as characters of `character_bytes` (4: UTF-32, 1:
   // bytes), filled up with zeros.
   int64_t string_bytes = 0;
@@ -22,8 +23,8 @@ struct NpyHeader {
 };
 
 // Parses a header such as "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }". `where`
-// names the file in errors. Throws InvalidArgument for any other text, and for elements that are
-// not little-endian or have no DataType (naming their type).
+// names the file in errors. Throws InvalidArgument for any other text, and for elements that have
+// no DataType (naming their type).
 NpyHeader parse_npy_header(std::string_view text, const std::string& where);
 
 // The inverse of parse_npy_header() for C order. The type of `header` must not be Undefined or

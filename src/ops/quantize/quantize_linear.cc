@@ -227,9 +227,12 @@ std::vector<Op> quantize_linear_ops() {
   dequantize.attributes.push_back({"output_dtype", AttributeKind::Int, int64_t{0}, 23});
   Op quantize_of_microsoft = quantize;
   quantize_of_microsoft.inputs[1].type_variable = "T1";
-  quantize_of_microsoft.type_variables = {{"T1", kMicrosoftReals}, {"T2", kQuantizedTypes}};
+  const std::vector<AddedTypes> small_types_of_microsoft = {{1, kInt4Types}};
+  quantize_of_microsoft.type_variables = {{"T1", kMicrosoftReals},
+                                          {"T2", kQuantizedTypes, small_types_of_microsoft}};
   Op dequantize_of_microsoft = dequantize;
   dequantize_of_microsoft.outputs[0].type_variable = "T2";
+  dequantize_of_microsoft.type_variables[0].added = small_types_of_microsoft;
   dequantize_of_microsoft.type_variables[1].types = kMicrosoftReals;
   for (Op* const op : {&quantize_of_microsoft, &dequantize_of_microsoft}) {
     op->domain = kMicrosoftDomain;

@@ -1,4 +1,5 @@
-// The definitions of ops that operator sets 2 to 6 replaced.
+// The definitions of ops that operator sets 2 to 6 replaced, and of those that ONNX Runtime has in
+// ONNX's own domain in operator sets before ONNX had them.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -144,6 +145,11 @@ void convert_gru(Conversion& conversion) {
   keep_op(conversion);
 }
 
+// The optimiser of ONNX Runtime writes this node into models of all operator sets.
+void convert_layer_normalization(Conversion& conversion) {
+  conversion.become("LayerNormalization", 17);
+}
+
 void convert_lp_pool(Conversion& conversion) {
   Attributes& attributes = conversion.node().attributes;
   const float p = attributes.get_float("p");
@@ -239,6 +245,7 @@ constexpr OldOp kFirstVersions[] = {
     {"GlobalLpPool", 1, 2, "GlobalLpPool", define_lp_pool, convert_lp_pool},
     consuming("HardSigmoid"),
     consuming("InstanceNormalization"),
+    {"LayerNormalization", 1, 17, "LayerNormalization", define_same, convert_layer_normalization},
     consuming("LeakyRelu"),
     consuming("Log"),
     {"LpPool", 1, 2, "LpPool", define_lp_pool, convert_lp_pool},

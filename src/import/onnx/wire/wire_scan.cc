@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/errors/check.h"
+#include "import/onnx/wire/foreign_format.h"
 #include "import/onnx/wire/wire_reader.h"
 #include "tessera/error.h"
 
@@ -166,7 +167,7 @@ class Scanner {
 };
 
 template <class Proto>
-Scanned<Proto> scan(const ByteSource& source, Kind kind) {
+Scanned<Proto> scan_protobuf(const ByteSource& source, Kind kind) {
   if (source.size() == 0) {
     throw Error(ErrorKind::InvalidModel, source.location(),
                 "expected an ONNX file, found no bytes");
@@ -201,10 +202,33 @@ Scanned<Proto> scan(const ByteSource& source, Kind kind) {
   return result;
 }
 
+[[noreturn]] void fail_as(const std::string& format, const ByteSource& source) {
+  throw Error(ErrorKind::InvalidModel, source.location(),
+              "expected an ONNX (protobuf) file, found " + format);
+}
+
+template <class Proto>
+Scanned<Proto> scan(const ByteSource& source, Kind kind) {
+  try {
+    return scan_protobuf<Proto>(source, kind);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::InvalidModel) throw;
+    const std::string format = explain_foreign_format(source);
+    if (format.empty()) throw;
+    fail_as(format, source);
+  }
+}
+
 }  // namespace
 
 Scanned<onnx::ModelProto> scan_model(const ByteSource& source) {
-  return scan<onnx::ModelProto>(source, Kind::Model);
+  Scanned<onnx::ModelProto> model = scan<onnx::ModelProto>(source, Kind::Model);
+  // The bytes of another format may happen to be a message of fields that ONNX does not have.
+  if (!model.message.has_ir_version() && !model.message.has_graph()) {
+    const std::string format = explain_foreign_format(source);
+    if (!format.empty()) fail_as(format, source);
+  }
+  return model;
 }
 
 Scanned<onnx::TensorProto> scan_tensor(const ByteSource& source) {
