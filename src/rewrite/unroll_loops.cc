@@ -34,13 +34,17 @@ std::optional<T> known_element(const Graph& graph, ValueId id, DataType type) {
 
 // The number of iterations if it is known; 0 if it is not.
 int64_t iterations_of_loop(const Graph& graph, const Node& node) {
-  if (node.inputs[0].is_none()) return 0;
-  const ValueId condition = node.inputs[1];
+  // Omitted inputs at the end are not in the list.
+  const auto input = [&](size_t index) {
+    return index < node.inputs.size() ? node.inputs[index] : ValueId();
+  };
+  if (input(0).is_none()) return 0;
+  const ValueId condition = input(1);
   if (!condition.is_none()) {
     const std::optional<uint8_t> holds = known_element<uint8_t>(graph, condition, DataType::Bool);
     if (holds.value_or(0) == 0 || !ops::goes_on_always(node.bodies[0].graph)) return 0;
   }
-  return known_element<int64_t>(graph, node.inputs[0], DataType::Int64).value_or(0);
+  return known_element<int64_t>(graph, input(0), DataType::Int64).value_or(0);
 }
 
 std::vector<int64_t> list_of(const Node& node, const std::string& attribute, size_t count) {
@@ -115,7 +119,8 @@ class Unrolling {
 
   void unroll_loop(const Node& node, int64_t iterations) {
     const Graph& body = node.bodies[0].graph;
-    std::vector<ValueId> carried(node.inputs.begin() + kLoopInputs, node.inputs.end());
+    const auto first = static_cast<ptrdiff_t>(std::min(node.inputs.size(), kLoopInputs));
+    std::vector<ValueId> carried(node.inputs.begin() + first, node.inputs.end());
     std::vector<std::vector<ValueId>> collected(body.outputs.size() - 1 - carried.size());
     Tensor goes_on(DataType::Bool, dims_from(*body[body.inputs[1]].type.shape));
     goes_on.mutable_as<uint8_t>()[0] = 1;

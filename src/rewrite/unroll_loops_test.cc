@@ -107,6 +107,22 @@ TEST_F(UnrollLoops, ALoopOfAFewIterationsBecomesItsNodes) {
   EXPECT_THAT(outputs[1].as<float>(), ElementsAre(11, 22, 13, 25));
 }
 
+TEST_F(UnrollLoops, ALoopMayHaveNoConditionAndNothingThatItCarries) {
+  Graph graph = loop(2);
+  Node& node = graph.nodes.back();
+  Graph& body = node.bodies[0].graph;
+  body.captures.push_back({node.inputs[2], body.inputs[2]});
+  body.inputs.pop_back();
+  body.outputs.pop_back();
+  node.inputs.resize(1);
+  graph.outputs = node.outputs = {node.outputs[1]};
+  const Graph result = run(unroll_loops, infer_types(graph, registry_, log_));
+  EXPECT_THAT(changes_, testing::Contains("node 'repeat' (Loop) unrolled into 2 iterations"));
+  const std::vector<Tensor> outputs =
+      outputs_of(result, {{"x", floats({10, 20})}, {"w", floats({1, 2})}});
+  EXPECT_THAT(outputs[0].as<float>(), ElementsAre(11, 22, 12, 23));
+}
+
 TEST_F(UnrollLoops, AScanBecomesItsNodesInItsDirections) {
   const Graph result = run(unroll_loops, scan());
   EXPECT_THAT(changes_, testing::Contains("node 'repeat' (Scan) unrolled into 3 iterations"));

@@ -2,6 +2,9 @@
 
 import importlib
 import json
+import pathlib
+import sys
+import time
 
 import numpy as np
 import onnx
@@ -9,6 +12,9 @@ import pytest
 from onnx import TensorProto, helper
 from programs import json_of, run_program, run_python
 from small_models import model_bytes, node, save_model, tensor_type
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "errors"))
+from error_cases import nested_ifs  # noqa: E402
 
 FLAG, NUMBER = tensor_type(TensorProto.BOOL, ()), tensor_type(TensorProto.INT64, ())
 LIST = helper.make_sequence_type_proto(tensor_type(TensorProto.FLOAT, None))
@@ -424,6 +430,20 @@ def test_the_steps_of_nested_graphs_are_recorded(tessera, count):
             assert step.start_ns + step.duration_ns <= outer[0].start_ns + outer[0].duration_ns
     executor.record_steps(False)
     executor.run({"count": np.array(count), "x": arange(3)})
+
+
+def test_binding_takes_as_long_for_each_level_of_branches(tessera):
+    """8 times as many take 8 times as long; copies of what is nested would be 64 times as many."""
+    def seconds(depth):
+        model = tessera.load(nested_ifs(depth), log=lambda message: None)
+        times = []
+        for _ in range(3):
+            begin = time.process_time()
+            model.bind(optimize=False, threads=1)
+            times.append(time.process_time() - begin)
+        return min(times)
+
+    assert seconds(120) < 24 * seconds(15)
 
 
 def test_what_does_not_vary_in_a_loop_is_computed_before_it(tessera):
