@@ -54,6 +54,9 @@ def inputs_of(session, row, shapes):
     for value in session.get_inputs():
         if value.name in row.get("values", {}):
             arrays[value.name] = np.array(row["values"][value.name], np.int64)
+        elif value.name in row.get("indices", {}):  # floats that are numbers of characters
+            below = row["indices"][value.name]
+            arrays[value.name] = random.integers(1, below, shapes[value.name]).astype(np.float32)
         elif value.type == "tensor(float)":
             arrays[value.name] = (0.1 * random.standard_normal(shapes[value.name])).astype(np.float32)
         else:

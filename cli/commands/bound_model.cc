@@ -67,7 +67,8 @@ void add_model_options(CommandOptions command, CommandBits of, ModelArguments& a
 void add_load_options(CommandOptions command, CommandBits of, ModelArguments& arguments,
                       MissingInputs missing) {
   command.add_repeatable("--input", arguments.inputs,
-                         "NAME=FILE: an input from a .npy or .pb file; NAME may be #<index>");
+                         "NAME=FILE: an input from a .npy or .pb file; NAME may be #<index>;\n"
+                         "once for each tensor of a list");
   command.add_option("--random", arguments.seed,
                      missing == MissingInputs::AreErrors
                          ? "SEED: use random numbers for inputs without a file"

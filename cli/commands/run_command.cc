@@ -109,12 +109,30 @@ std::vector<NamedTensor> step_values(const PlanDescription& plan,
   return values;
 }
 
+// Adds a value; a list as one value for each of its tensors, a map as one for its keys and one for
+// its values, an empty optional as none.
+void add_value(const std::string& name, Tensor tensor, std::vector<NamedTensor>& values) {
+  if (tensor.is_empty()) return;
+  if (tensor.is_map()) {
+    add_value(name + ".keys", tensor.map_keys(), values);
+    add_value(name + ".values", tensor.map_values(), values);
+    return;
+  }
+  if (!tensor.is_sequence()) {
+    values.push_back({name, std::move(tensor), "", ""});
+    return;
+  }
+  for (size_t index = 0; index < tensor.list().size(); ++index) {
+    add_value(name + "[" + std::to_string(index) + "]", tensor.list()[index], values);
+  }
+}
+
 std::vector<NamedTensor> in_order(const std::vector<ValueDescription>& inputs,
                                   const NamedTensors& tensors) {
   std::vector<NamedTensor> ordered;
   for (const ValueDescription& input : inputs) {
     const auto found = tensors.find(input.name);
-    if (found != tensors.end()) ordered.push_back({input.name, found->second, "", ""});
+    if (found != tensors.end()) add_value(input.name, found->second, ordered);
   }
   return ordered;
 }
@@ -150,24 +168,6 @@ void note_stages(const LoadedModel& loaded, const BoundModel& bound, Trace& trac
   trace.steps = bound.executor.steps();
 }
 
-// Adds a result; a list as one result for each of its tensors, a map as one for its keys and one
-// for its values, an empty optional as none.
-void add_result(const std::string& name, Tensor tensor, std::vector<NamedTensor>& results) {
-  if (tensor.is_empty()) return;
-  if (tensor.is_map()) {
-    add_result(name + ".keys", tensor.map_keys(), results);
-    add_result(name + ".values", tensor.map_values(), results);
-    return;
-  }
-  if (!tensor.is_sequence()) {
-    results.push_back({name, std::move(tensor), "", ""});
-    return;
-  }
-  for (size_t index = 0; index < tensor.list().size(); ++index) {
-    add_result(name + "[" + std::to_string(index) + "]", tensor.list()[index], results);
-  }
-}
-
 Session run_model(const RunArguments& arguments, const Tolerance& tolerance) {
   const ModelRequest request(arguments.model, MissingInputs::AreErrors, BindOptions{},
                              Measuring::IfAsked);
@@ -196,7 +196,7 @@ Session run_model(const RunArguments& arguments, const Tolerance& tolerance) {
   report.model = loaded.description.file;
   for (size_t index = 0; index < tensors.size(); ++index) {
     if (index == loaded.description.outputs.size()) report.outputs = session.results;
-    add_result(executor.outputs()[index].name, std::move(tensors[index]), session.results);
+    add_value(executor.outputs()[index].name, std::move(tensors[index]), session.results);
   }
   if (tensors.size() == loaded.description.outputs.size()) report.outputs = session.results;
   report.times = {trace.load, trace.bind, trace.run};

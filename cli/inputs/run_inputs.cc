@@ -10,7 +10,26 @@
 namespace tessera::cli {
 namespace {
 
+constexpr std::string_view kEmptyList = "[]";  // as a value of --input
+
 std::string location_of(const ValueDescription& input) { return "input '" + input.name + "'"; }
+
+bool is_list(const ValueDescription& input) { return input.type == DataType::Sequence; }
+
+bool is_optional(const ValueDescription& input) { return input.text.starts_with("optional("); }
+
+// How a user gives the input, for an error.
+std::string advice_for(const ValueDescription& input, const std::string& otherwise) {
+  const std::string argument = "give it with --input '" + input.name + "=FILE.npy'";
+  if (!is_list(input)) return argument + ", or " + otherwise;
+  return argument + ", once for each of its tensors, or '" + input.name + "=" +
+         std::string(kEmptyList) + "' for an empty list";
+}
+
+[[noreturn]] void refuse_second(const char* option, const ValueDescription& input) {
+  throw Error(ErrorKind::InvalidArgument, location_of(input),
+              std::string("expected one ") + option + ", found two");
+}
 
 // The input that `argument` names. `seen` has the inputs of earlier arguments.
 template <class Map>
@@ -18,10 +37,7 @@ const ValueDescription& find_new_input(const char* option, const NamedArgument& 
                                        const std::vector<ValueDescription>& inputs,
                                        const Map& seen) {
   const ValueDescription& input = inputs[find_value_index(option, "input", argument.name, inputs)];
-  if (seen.contains(input.name)) {
-    throw Error(ErrorKind::InvalidArgument, location_of(input),
-                std::string("expected one ") + option + ", found two");
-  }
+  if (seen.contains(input.name)) refuse_second(option, input);
   return input;
 }
 
@@ -48,6 +64,22 @@ void check_tensor(const ValueDescription& input, const Tensor& tensor, const std
   throw Error(ErrorKind::InvalidArgument, location_of(input),
               "expected " + expected + ", found " + std::string(name(tensor.type())) + " " +
                   dims_text(tensor.dims()) + " in file '" + file + "'");
+}
+
+// Reads what the --input arguments of one input name: several are the tensors of a list.
+Tensor read_input(const std::vector<std::string>& files, const ValueDescription& input,
+                  const NamedShapes& shapes) {
+  const bool is_alone = files.size() == 1;
+  if (is_list(input)) {
+    std::vector<Tensor> elements;
+    if (is_alone && files.front() == kEmptyList) return Tensor::sequence({});
+    for (const std::string& file : files) elements.push_back(read_tensor(file));
+    return Tensor::sequence(std::move(elements));
+  }
+  if (!is_alone) refuse_second("--input", input);
+  Tensor tensor = read_tensor(files.front(), input.type);
+  if (input.is_read && !is_optional(input)) check_tensor(input, tensor, files.front(), shapes);
+  return tensor;
 }
 
 std::optional<std::vector<int64_t>> known_dims(const ValueDescription& input) {
@@ -127,29 +159,34 @@ std::vector<std::vector<std::string>> shape_sets(const std::vector<std::string>&
 
 NamedTensors read_inputs(const std::vector<std::string>& arguments,
                          const std::vector<ValueDescription>& inputs, const NamedShapes& shapes) {
-  NamedTensors tensors;
+  std::map<std::string, std::vector<std::string>> files;
   for (const std::string& text : arguments) {
     const NamedArgument argument = split_named_argument("--input", text);
-    const ValueDescription& input = find_new_input("--input", argument, inputs, tensors);
-    Tensor tensor = read_tensor(argument.value, input.type);
-    if (input.is_read) check_tensor(input, tensor, argument.value, shapes);
-    tensors[input.name] = std::move(tensor);
+    files[inputs[find_value_index("--input", "input", argument.name, inputs)].name].push_back(
+        argument.value);
+  }
+  NamedTensors tensors;
+  for (const ValueDescription& input : inputs) {
+    const auto found = files.find(input.name);
+    if (found != files.end()) tensors[input.name] = read_input(found->second, input, shapes);
   }
   return tensors;
 }
 
 NamedShapes shapes_to_bind(const NamedShapes& shapes, const NamedTensors& tensors) {
   NamedShapes all = shapes;
-  for (const auto& [name, tensor] : tensors) all.emplace(name, tensor.dims());
+  for (const auto& [name, tensor] : tensors) {
+    if (!tensor.holds_tensors()) all.emplace(name, tensor.dims());
+  }
   return all;
 }
 
 void check_all_given(const std::vector<ValueDescription>& inputs, const NamedTensors& tensors) {
   for (const ValueDescription& input : inputs) {
-    if (!input.is_read || tensors.contains(input.name)) continue;
-    throw Error(ErrorKind::InvalidArgument, location_of(input),
-                "expected " + input.text + ", found nothing; give it with --input '" + input.name +
-                    "=FILE.npy', or --random SEED");
+    if (!input.is_read || is_optional(input) || tensors.contains(input.name)) continue;
+    throw Error(
+        ErrorKind::InvalidArgument, location_of(input),
+        "expected " + input.text + ", found nothing; " + advice_for(input, "--random SEED"));
   }
 }
 
@@ -180,12 +217,13 @@ std::vector<Tensor> dense_of(std::vector<AnyTensor> tensors) {
 
 void add_random(const std::vector<ValueDescription>& inputs, uint64_t seed, NamedTensors& tensors) {
   for (const ValueDescription& input : inputs) {
-    if (tensors.contains(input.name)) continue;
+    if (tensors.contains(input.name) || is_optional(input)) continue;
     const std::optional<std::vector<int64_t>> dims = known_dims(input);
     if (!input.is_read && (!dims || element_bytes(input.type) == 0)) continue;
     if (!dims) {
       throw Error(ErrorKind::InvalidArgument, location_of(input),
-                  "expected a known shape, found " + input.text + "; give it with --shape");
+                  "expected a known shape, found " + input.text + "; " +
+                      advice_for(input, "its shape with --shape"));
     }
     Tensor tensor = random_tensor(input.type, *dims, seed, input.name, input.index_limit);
     if (const std::optional<SparseFormat> format = sparse_format_of(input)) {

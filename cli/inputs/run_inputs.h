@@ -24,15 +24,17 @@ NamedShapes parse_shapes(const std::vector<std::string>& arguments,
 // empty set. Throws InvalidArgument for any other number.
 std::vector<std::vector<std::string>> shape_sets(const std::vector<std::string>& arguments);
 
-// Reads the files of --input arguments. Throws InvalidArgument if a name is not an input or occurs
-// twice, a file contains no tensor, or its type or shape contradicts the model or `shapes`.
+// Reads the files of --input arguments. An input that is a list has one argument for each of its
+// tensors, in their order; the file "[]" stands for an empty list. Throws InvalidArgument if a name
+// is not an input, or occurs twice and is no list, a file contains no tensor, or its type or shape
+// contradicts the model or `shapes`.
 NamedTensors read_inputs(const std::vector<std::string>& arguments,
                          const std::vector<ValueDescription>& inputs, const NamedShapes& shapes);
 
-// `shapes`, plus the shapes of tensors that `shapes` does not name.
+// `shapes`, plus the shapes of tensors that `shapes` does not name. Lists have none.
 NamedShapes shapes_to_bind(const NamedShapes& shapes, const NamedTensors& tensors);
 
-// Throws InvalidArgument if an input that the model reads has no tensor.
+// Throws InvalidArgument if an input that the model reads, and that is no optional, has no tensor.
 void check_all_given(const std::vector<ValueDescription>& inputs, const NamedTensors& tensors);
 
 using NamedFeeds = std::map<std::string, AnyTensor>;
@@ -45,9 +47,9 @@ NamedFeeds feeds_of(const std::vector<ValueDescription>& inputs, const NamedTens
 // Converts outputs to dense tensors in the host's memory, to print, compare and write them.
 std::vector<Tensor> dense_of(std::vector<AnyTensor> tensors);
 
-// Adds random tensors for the inputs that have none; `inputs` must be bound. An input that the
-// model does not read gets no tensor if its shape is unknown. Sparse inputs get about half as many
-// elements as their capacity.
+// Adds random tensors for the inputs that have none and are no optionals; `inputs` must be bound.
+// An input that the model does not read gets no tensor if its shape is unknown. Sparse inputs get
+// about half as many elements as their capacity.
 void add_random(const std::vector<ValueDescription>& inputs, uint64_t seed, NamedTensors& tensors);
 
 }  // namespace tessera::cli

@@ -67,6 +67,38 @@ TEST_F(RunInputs, WhatDoesNotFitIsNamedWithBothShapes) {
   EXPECT_EQ(refusal({"picture=" + fine}), "");
 }
 
+TEST_F(RunInputs, AListHasOneFileForEachOfItsTensors) {
+  ValueDescription list = input_of("list", {}, "sequence(float32 ?)");
+  list.type = DataType::Sequence;
+  list.shape.reset();
+  inputs_.push_back(list);
+  const std::string one = write("one.npy", DataType::Float32, {1});
+  const std::string two = write("two.npy", DataType::Float32, {2});
+  const NamedTensors tensors = read_inputs({"list=" + two, "#2=" + one}, inputs_, {});
+  ASSERT_EQ(tensors.at("list").list().size(), 2U);
+  EXPECT_THAT(tensors.at("list").list()[0].dims(), ElementsAre(2));
+  EXPECT_THAT(tensors.at("list").list()[1].dims(), ElementsAre(1));
+  EXPECT_THAT(shapes_to_bind({}, tensors), IsEmpty());
+  EXPECT_THAT(read_inputs({"list=[]"}, inputs_, {}).at("list").list(), IsEmpty());
+  EXPECT_THAT(error_of(ErrorKind::InvalidArgument,
+                       [&] {
+                         check_all_given(inputs_, {{"picture", Tensor(DataType::Float32, {1, 3})},
+                                                   {"mask", Tensor(DataType::Float32, {2})}});
+                       }),
+              HasSubstr("once for each of its tensors, or 'list=[]' for an empty list"));
+}
+
+TEST_F(RunInputs, AnOptionalMayBeLeftOut) {
+  inputs_ = {input_of("mask", {}, "optional(float32 2)")};
+  inputs_[0].shape.reset();
+  check_all_given(inputs_, {});
+  NamedTensors none;
+  add_random(inputs_, 1, none);
+  EXPECT_THAT(none, IsEmpty());
+  const std::string file = write("mask.npy", DataType::Float32, {2});
+  EXPECT_THAT(read_inputs({"mask=" + file}, inputs_, {}).at("mask").dims(), ElementsAre(2));
+}
+
 TEST_F(RunInputs, OnlyWhatIsReadMustBeGiven) {
   inputs_[1].is_read = false;
   EXPECT_THROW(check_all_given(inputs_, {}), Error);

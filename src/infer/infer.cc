@@ -77,12 +77,14 @@ void check_size(const Type& type, const std::string& where) {
   }
 }
 
+// Infers a graph in place: a copy of a graph has copies of all that are nested in it.
 class Inference {
  public:
-  Inference(Graph graph, const ops::Registry& registry, const Log& log, const InferOptions& options)
-      : graph_(std::move(graph)), registry_(registry), log_(log), options_(options) {}
+  Inference(Graph& graph, const ops::Registry& registry, const Log& log,
+            const InferOptions& options)
+      : graph_(graph), registry_(registry), log_(log), options_(options) {}
 
-  Graph run() {
+  void run() {
     for (const ValueId id : graph_.inputs) {
       check_size(graph_[id].type, "graph input '" + graph_[id].name + "'");
       note_symbols(graph_[id].type);
@@ -97,7 +99,6 @@ class Inference {
       infer_bodies(node);
       infer_node(node);
     }
-    return std::move(graph_);
   }
 
  private:
@@ -152,22 +153,21 @@ class Inference {
   }
 
   // A branch that cannot be run may be one that is not taken, as it is for other shapes: binding
-  // and running it report the error.
+  // and running it report the error. It keeps the types that were found before.
   void infer_branch(Node& node, size_t index) {
-    Graph& branch = node.bodies[index].graph;
     try {
-      branch = infer_body(node, index, branch, log_);
+      infer_body(node, index, log_);
     } catch (const Error& error) {
       const bool may_be_left_out = error.kind() == ErrorKind::InvalidModel && !options_.is_strict;
       if (!may_be_left_out) throw;
     }
   }
 
-  Graph infer_body(const Node& node, size_t index, Graph body, const Log& log) const {
+  void infer_body(Node& node, size_t index, const Log& log) const {
     InferOptions options = options_;
     ++options.depth;
     try {
-      return Inference(std::move(body), registry_, log, options).run();
+      Inference(node.bodies[index].graph, registry_, log, options).run();
     } catch (const Error& error) {
       throw Error(error.kind(),
                   location_of(node) + ", " + node.bodies[index].attribute + ", " + error.where(),
@@ -186,20 +186,16 @@ class Inference {
     // Each round of an outer body infers the inner ones again.
     const bool may_repeat = options_.depth < kMaxRepeatedDepth;
     if (!may_repeat) forget_carried_sizes(types);
-    // A copy of a body has copies of all that are nested in it.
-    Graph body = std::move(node.bodies[index].graph);
+    Graph& body = node.bodies[index].graph;
     const Graph declared = !may_repeat && are_settled(types) ? Graph() : body;
     for (int round = 0;; ++round) {
       if (round > 0) body = declared;
       for (size_t input = 0; input < types.inputs.size(); ++input) {
         feed(node, index, body[body.inputs[input]], types.inputs[input]);
       }
-      body = infer_body(node, index, std::move(body), round == 0 ? log_ : silent_);
+      infer_body(node, index, round == 0 ? log_ : silent_);
       const bool is_settled = !join_carried(node, index, body, types);
-      if (is_settled || round == kMaxRounds) {
-        node.bodies[index].graph = std::move(body);
-        return;
-      }
+      if (is_settled || round == kMaxRounds) return;
       if (round + 1 == kMaxRounds) forget_carried_sizes(types);
     }
   }
@@ -344,7 +340,7 @@ class Inference {
   // Rounds multiply with the depth.
   static constexpr int kMaxRepeatedDepth = 3;
 
-  Graph graph_;
+  Graph& graph_;
   const ops::Registry& registry_;
   const Log& log_;
   const Log silent_ = Log([](const std::string&) {});
@@ -402,7 +398,9 @@ ops::InferInput infer_input(const Graph& graph, ValueId id) {
 
 Graph infer_types(const Graph& graph, const ops::Registry& registry, const Log& log,
                   const InferOptions& options) {
-  return Inference(graph, registry, log, options).run();
+  Graph inferred = graph;
+  Inference(inferred, registry, log, options).run();
+  return inferred;
 }
 
 }  // namespace tessera

@@ -96,6 +96,22 @@ std::vector<ValueId> NodeBuilder::repeat(std::vector<ValueId> inputs) {
   return append(*found, std::move(made), replaced_->outputs.size());
 }
 
+std::vector<ValueId> NodeBuilder::copy(const Node& node, std::vector<ValueId> inputs) {
+  const ops::Op* found = registry_.find(node.domain, node.op);
+  TESSERA_CHECK(found != nullptr, "a graph has nodes of known ops");
+  Node made = node;
+  const bool is_free = !node_names_.contains(node.name);
+  made.name = unused(node_names_, is_free ? node.name : replaced_->name + "." + node.name);
+  made.inputs = std::move(inputs);
+  made.outputs.clear();
+  append(*found, std::move(made), node.outputs.size());
+  std::vector<ValueId>& outputs = nodes_.back().outputs;
+  for (size_t index = 0; index < outputs.size(); ++index) {
+    if (node.outputs[index].is_none()) outputs[index] = {};
+  }
+  return outputs;
+}
+
 std::vector<ValueId> NodeBuilder::append(const ops::Op& op, Node made, size_t count) {
   for (size_t index = 0; index < count; ++index) made.outputs.push_back(add_value({}));
   ops::complete(op, made);
@@ -115,6 +131,11 @@ ValueId NodeBuilder::constant(Tensor tensor) {
   const ValueId id = add_value(Type::tensor(tensor.type(), shape_from(tensor.dims())));
   graph_[id].constant = std::move(tensor);
   return id;
+}
+
+ValueId NodeBuilder::copy(Value constant) {
+  constant.name = unused(value_names_, replaced_->name + "_value");
+  return tessera::add_value(graph_, std::move(constant));
 }
 
 ValueId NodeBuilder::integers(const std::vector<int64_t>& elements) {

@@ -46,8 +46,13 @@ class NodeBuilder {
 
   // All outputs of a node like the replaced one, in its version, with other inputs.
   std::vector<ValueId> repeat(std::vector<ValueId> inputs);
+  // All outputs of a node like `node` of a graph that is nested in the replaced one, with inputs of
+  // this graph. It keeps its name if that is free.
+  std::vector<ValueId> copy(const Node& node, std::vector<ValueId> inputs);
 
   ValueId constant(Tensor tensor);
+  // A constant like that of another graph.
+  ValueId copy(Value constant);
   ValueId integers(const std::vector<int64_t>& elements);  // a list of int64
   // One number of the element type of `like`.
   ValueId number(double number, ValueId like);

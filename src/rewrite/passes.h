@@ -55,6 +55,16 @@ Graph inline_branches(Graph graph, const PassContext& context);
 //   Order:  before the passes that look at neighbouring nodes.
 Graph hoist_invariants(Graph graph, const PassContext& context);
 
+// Replaces a Loop or a Scan of a few iterations, whose number is known, by the nodes of its
+// iterations, one after the other: these cost no runs of another plan, and are fused and laid out
+// together.
+//   Needs:  constant numbers and conditions, so after fold_constants.
+//   Result: no Loop or Scan of 1 to 16 iterations with at most 64 nodes in all of them, except with
+//           random nodes, with nested graphs of its own, or whose types do not agree.
+//   Order:  after hoist_invariants, so that nothing is copied that one node can compute for all
+//           iterations; before the passes that look at neighbouring nodes.
+Graph unroll_loops(Graph graph, const PassContext& context);
+
 // Removes nodes that return their first input unchanged: Identity, Dropout unless training, Cast to
 // the same type, Transpose that moves nothing, and reshaping ops whose input and output have the
 // same known shape.

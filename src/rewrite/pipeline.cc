@@ -13,11 +13,17 @@ namespace {
 
 constexpr Pass kPasses[] = {
     // read top to bottom; passes.h explains their positions
-    {"lower_functions", lower_functions},         {"fold_constants", fold_constants},
-    {"inline_branches", inline_branches},         {"hoist_invariants", hoist_invariants},
-    {"remove_identities", remove_identities},     {"fold_pads", fold_pads},
-    {"fold_batch_norm", fold_batch_norm},         {"sink_dequantize", sink_dequantize},
-    {"separate_dequantize", separate_dequantize}, {"remove_dead_nodes", remove_dead_nodes},
+    {"lower_functions", lower_functions},
+    {"fold_constants", fold_constants},
+    {"inline_branches", inline_branches},
+    {"hoist_invariants", hoist_invariants},
+    {"unroll_loops", unroll_loops},
+    {"remove_identities", remove_identities},
+    {"fold_pads", fold_pads},
+    {"fold_batch_norm", fold_batch_norm},
+    {"sink_dequantize", sink_dequantize},
+    {"separate_dequantize", separate_dequantize},
+    {"remove_dead_nodes", remove_dead_nodes},
 };
 
 }  // namespace

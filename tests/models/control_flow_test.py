@@ -1,6 +1,10 @@
 """Models that branch, loop and carry lists: what random ones (nested_graphs_test.py) do not reach."""
 
 import importlib
+import json
+import pathlib
+import sys
+import time
 
 import numpy as np
 import onnx
@@ -8,6 +12,9 @@ import pytest
 from onnx import TensorProto, helper
 from programs import json_of, run_program, run_python
 from small_models import model_bytes, node, save_model, tensor_type
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "errors"))
+from error_cases import nested_ifs  # noqa: E402
 
 FLAG, NUMBER = tensor_type(TensorProto.BOOL, ()), tensor_type(TensorProto.INT64, ())
 LIST = helper.make_sequence_type_proto(tensor_type(TensorProto.FLOAT, None))
@@ -121,6 +128,46 @@ def test_many_iterations_give_what_numpy_gives(tessera, optimize):
         np.testing.assert_array_equal(collected, np.reshape(seen, (count, 3)))
 
 
+@pytest.mark.parametrize("count", [1, 3, 16, 17])
+def test_a_loop_of_a_few_iterations_is_unrolled(tessera, count):
+    """With a value that grows, one that depends on the number of the iteration, and a list."""
+    nodes = [node("SequenceEmpty", "", "none"),
+             loop([node("Concat", "v x", "longer", axis=0), node("Cast", "i", "number", to=1),
+                   node("Add", "x number", "seen"), node("SequenceInsert", "list seen", "list2")],
+                  {"v": ("longer", "x", None), "list": ("list2", "none", LIST)}, "y listed all",
+                  ["seen"])]
+    given = {"count": np.array(count)}
+    outputs = {"y": None, "listed": LIST, "all": None}
+    executor = load(tessera, nodes, "x", outputs, given).bind({"x": (2, 3)}, optimize=False)
+    is_unrolled = "Loop" not in {step.op for step in executor.plan().steps}
+    assert is_unrolled == (count <= 16 and 6 * count <= 64)
+    x = arange(2, 3)
+    seen = [x + number for number in range(count)]
+    y, listed, collected = executor.run({"x": x})
+    np.testing.assert_array_equal(y, np.concatenate([x] * (count + 1)))
+    np.testing.assert_array_equal(listed, seen)
+    np.testing.assert_array_equal(collected, seen)
+
+
+def test_a_scan_of_a_few_iterations_is_unrolled(tessera):
+    """As is each size of which the number of iterations is known; others are scans."""
+    inside = body([node("Add", "s e", "sum"), node("Neg", "sum", "seen")],
+                  {"s": [2], "e": [2]}, {"sum": [2], "seen": [2]})
+    scan = node("Scan", "x0 x", "y all", "scan", body=inside, num_scan_inputs=1,
+                scan_input_axes=[1], scan_input_directions=[1], scan_output_axes=[-1])
+    model = load(tessera, [scan], {"x0": [2], "x": [2, "n"]}, "y all")
+    for count in (1, 5, 32, 33):
+        executor = model.bind({"x0": (2,), "x": (2, count)}, optimize=False, threads=1)
+        steps = {step.op for step in executor.plan().steps}
+        assert ("Scan" not in steps) == (count <= 16)
+        for size in (count, 7):
+            x0, x = arange(2), arange(2, size)
+            y, collected = executor.run({"x0": x0, "x": x})
+            sums = x0[:, None] + np.cumsum(x[:, ::-1], axis=1)
+            np.testing.assert_array_equal(y, sums[:, -1])
+            np.testing.assert_array_equal(collected, -sums)
+
+
 @pytest.mark.parametrize("op, inputs, expected", [
     ("Identity", "x", "a"), ("Identity", "v", "a"), ("StringConcat", "v x", "aa")])
 def test_strings_are_collected(tessera, op, inputs, expected):
@@ -188,6 +235,33 @@ def test_an_optional_may_be_left_out(tessera):
     for given in ({"o": arange(3)}, {"o": None}, {}):
         y, = executor.run({"x": arange(2), **given})
         np.testing.assert_array_equal(y, arange(2) if given.get("o") is None else given["o"])
+
+
+def test_the_program_takes_and_gives_lists_and_optionals(tessera_binary, tmp_path):
+    nodes = [node("OptionalHasElement", "o", "c"),
+             choice([node("OptionalGetElement", "o", "t")], [node("Identity", "x", "e")], "added"),
+             node("SequenceInsert", "list added", "longer")]
+    path = save_model(tmp_path / "model.onnx", nodes, {"list": LIST, "o": OPTIONAL, "x": [2]},
+                      {"longer": LIST}, opset=18)
+    for name, array in (("x", arange(2)), ("three", arange(3)), ("four", arange(2, 2))):
+        np.save(tmp_path / f"{name}.npy", array)
+
+    def run(*given):
+        inputs = (each for name, file in given for each in (
+            "--input", f"{name}={file if file == '[]' else tmp_path / f'{file}.npy'}"))
+        done = run_program(tessera_binary, "run", path, *inputs, "--output", tmp_path / "out")
+        listed = json.loads((tmp_path / "out" / "outputs.json").read_text())
+        assert [each["name"] for each in listed] == [f"longer[{at}]" for at in range(len(listed))]
+        assert "longer[0]" in done.stdout
+        return [np.load(tmp_path / "out" / each["file"]) for each in listed]
+
+    for found, expected in (
+            (run(("list", "three"), ("list", "four"), ("x", "x")),
+             [arange(3), arange(2, 2), arange(2)]),
+            (run(("list", "[]"), ("x", "x"), ("o", "three")), [arange(3)])):
+        assert len(found) == len(expected)
+        for each, wanted in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(each, wanted)
 
 
 def test_pins_reach_nested_nodes(tessera, conditional):
@@ -356,6 +430,20 @@ def test_the_steps_of_nested_graphs_are_recorded(tessera, count):
             assert step.start_ns + step.duration_ns <= outer[0].start_ns + outer[0].duration_ns
     executor.record_steps(False)
     executor.run({"count": np.array(count), "x": arange(3)})
+
+
+def test_binding_takes_as_long_for_each_level_of_branches(tessera):
+    """8 times as many take 8 times as long; copies of what is nested would be 64 times as many."""
+    def seconds(depth):
+        model = tessera.load(nested_ifs(depth), log=lambda message: None)
+        times = []
+        for _ in range(3):
+            begin = time.process_time()
+            model.bind(optimize=False, threads=1)
+            times.append(time.process_time() - begin)
+        return min(times)
+
+    assert seconds(120) < 24 * seconds(15)
 
 
 def test_what_does_not_vary_in_a_loop_is_computed_before_it(tessera):

@@ -39,6 +39,10 @@ bool is_declared_type_name(const std::string& attribute);
 // The type with the sizes that `declared` (null: nothing) adds to it.
 Type with_declared_sizes(Type type, const Type* declared);
 
+// Whether the condition that the nested graph of a Loop gives is true in every iteration if it is
+// true at the beginning: a constant, or the condition that the graph gets and gives on.
+bool goes_on_always(const Graph& body);
+
 // What a loop collects of an output of its nested graph in no iteration. Dimensions that are
 // unknown are those that the model declares, else 0.
 Tensor no_elements(const Node& node, size_t output);

@@ -53,23 +53,6 @@ BodyTypes loop_types(const Node& node, std::span<const Type> inputs, size_t) {
   return types;
 }
 
-// Whether a value of the body is a bool that is true in every iteration: a constant, or the
-// condition that the body gets and gives on.
-bool is_always_true(const Graph& body, ValueId value) {
-  const Tensor* known = &body[value].constant;
-  for (size_t index = body.nodes.size(); index-- > 0;) {
-    const Node& node = body.nodes[index];
-    if (node.outputs.size() != 1 || node.outputs[0] != value) continue;
-    if (is_op(node, "Constant")) known = node.attributes.find_tensor("value");
-    if (!is_op(node, "Identity")) break;
-    value = node.inputs[0];
-    known = &body[value].constant;
-  }
-  if (value == body.inputs[1]) return true;
-  return known != nullptr && known->has_elements() && known->type() == DataType::Bool &&
-         known->elements() == 1 && known->as<uint8_t>()[0] != 0;
-}
-
 // The number of iterations if inputs and body tell it.
 std::optional<int64_t> known_iterations(const InferContext& context) {
   if (!context.has_input(0)) return std::nullopt;
@@ -83,8 +66,7 @@ std::optional<int64_t> known_iterations(const InferContext& context) {
     if (condition->as<uint8_t>()[0] == 0) return 0;
   }
   const Graph& body = body_of(context.node(), 0);
-  const bool may_end_earlier =
-      context.has_input(1) && count->front() > 0 && !is_always_true(body, body.outputs[0]);
+  const bool may_end_earlier = context.has_input(1) && count->front() > 0 && !goes_on_always(body);
   if (may_end_earlier) return std::nullopt;
   return std::max<int64_t>(count->front(), 0);
 }
@@ -252,6 +234,22 @@ class LoopRun {
 void run_loop(const ValueCall& call) { LoopRun(call).run(); }
 
 }  // namespace
+
+bool goes_on_always(const Graph& body) {
+  ValueId value = body.outputs[0];
+  const Tensor* known = &body[value].constant;
+  for (size_t index = body.nodes.size(); index-- > 0;) {
+    const Node& node = body.nodes[index];
+    if (node.outputs.size() != 1 || node.outputs[0] != value) continue;
+    if (is_op(node, "Constant")) known = node.attributes.find_tensor("value");
+    if (!is_op(node, "Identity")) break;
+    value = node.inputs[0];
+    known = &body[value].constant;
+  }
+  if (value == body.inputs[1]) return true;
+  return known != nullptr && known->has_elements() && known->type() == DataType::Bool &&
+         known->elements() == 1 && known->as<uint8_t>()[0] != 0;
+}
 
 std::vector<Op> loop_ops() {
   return {{.name = "Loop",

@@ -175,32 +175,44 @@ void infer_joined_list(InferContext& context) {
   context.set_output(0, content.element, std::move(shape));
 }
 
+// Whether both have the same type and the same dimensions, except for `axis` (-1: for none).
+bool fit_together(const Tensor& left, const Tensor& right, int64_t axis) {
+  if (left.type() != right.type() || left.rank() != right.rank()) return false;
+  for (int64_t other = 0; other < left.rank(); ++other) {
+    const auto index = static_cast<size_t>(other);
+    if (other != axis && left.dims()[index] != right.dims()[index]) return false;
+  }
+  return true;
+}
+
 void run_joined_list(const ValueCall& call) {
-  std::vector<Tensor> elements = elements_of_list(call.inputs[0]);
+  const std::span<const Tensor> elements = call.inputs[0].list();
   if (elements.empty()) call.fail("expected a list with an element, found an empty one");
+  const Tensor& first = elements.front();
   const bool adds = adds_axis(call.node);
-  const int64_t rank = elements.front().rank() + (adds ? 1 : 0);
+  const int64_t rank = first.rank() + (adds ? 1 : 0);
   const int64_t given = call.node.attributes.get_int("axis");
   if (given < -rank || given >= rank) {
     call.fail("expected an axis in [" + std::to_string(-rank) + ", " + std::to_string(rank) +
               "), found " + std::to_string(given));
   }
   const int64_t axis = given < 0 ? given + rank : given;
-  std::vector<int64_t> first = elements.front().dims();
-  const std::string first_text = dims_text(first);
-  if (!adds) first[static_cast<size_t>(axis)] = 0;
-  for (Tensor& element : elements) {
-    std::vector<int64_t> dims = element.dims();
-    if (!adds && element.rank() == rank) dims[static_cast<size_t>(axis)] = 0;
-    if (dims != first || element.type() != elements.front().type()) {
-      call.fail("expected elements that can be put together along axis " + std::to_string(axis) +
-                ", found " + first_text + " and " + dims_text(element.dims()));
-    }
-    if (!adds) continue;
-    dims.insert(dims.begin() + axis, 1);
-    element = element.reshaped(std::move(dims));
+  for (const Tensor& element : elements) {
+    if (fit_together(first, element, adds ? -1 : axis)) continue;
+    call.fail("expected elements that can be put together along axis " + std::to_string(axis) +
+              ", found " + dims_text(first.dims()) + " and " + dims_text(element.dims()));
   }
-  call.outputs[0] = concatenate(elements, axis);
+  if (!adds) {
+    call.outputs[0] = concatenate(elements, axis);
+    return;
+  }
+  std::vector<Tensor> longer;
+  for (const Tensor& element : elements) {
+    std::vector<int64_t> dims = element.dims();
+    dims.insert(dims.begin() + axis, 1);
+    longer.push_back(element.reshaped(std::move(dims)));
+  }
+  call.outputs[0] = concatenate(longer, axis);
 }
 
 bool keeps_axis(const Node& node) { return node.attributes.get_int("keepdims") != 0; }
