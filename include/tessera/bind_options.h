@@ -210,7 +210,7 @@ struct LimitOptions {
   // one is evicted.
   int most_shapes = 8;
   // The most iterations of one execution of a Loop or Scan; one more is InvalidArgument. 0: no
-  // limit.
+  // limit. Loops of a few iterations whose number the model says are unrolled, and do not count.
   int64_t max_iterations = 0;
 };
 

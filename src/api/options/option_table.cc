@@ -316,7 +316,8 @@ constexpr BindOption kOptions[] = {
      .keyword = "max_iterations",
      .field = field<&LimitOptions::max_iterations>(),
      .help = "The most iterations of one execution of a Loop or Scan; one more is an error. 0: no "
-             "limit.",
+             "limit. Loops of a few iterations whose number the model says are unrolled, and do "
+             "not count.",
      .range = kNoLimitOrMore},
     {.name = "optimize",
      .keyword = "optimize",
