@@ -147,8 +147,9 @@ void add_activation(Dice& dice, RandomGraph& made, int64_t version, const Sizes&
         made.node("z", "Clip", {"y"}, bounds);
         break;
       }
-      made.constant("low", dice.tensor({}, -1, 0));
-      made.constant("high", dice.tensor({}, 0, 1));
+      // Bounds near 0 would hide how large the sums are, by which errors are judged.
+      made.constant("low", dice.tensor({}, -1, -0.25));
+      made.constant("high", dice.tensor({}, 0.25, 1));
       made.node("z", "Clip", {"y", "low", dice.one_in(2) ? "high" : ""});
     }
   }
