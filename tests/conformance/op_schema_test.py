@@ -18,6 +18,8 @@ ALLOWED = {
     ("GroupNormalization", None, "versions"): "18 was retired by 21, but models of 18 exist",
     ("SimplifiedLayerNormalization", None, "versions"): "ONNX Runtime has it in ONNX's own domain",
     ("Resize", 11, "input roi"): "files of version 11 leave it out, as later ones do",
+    ("LayerNormalization", None, "versions"):
+        "ONNX Runtime has it in ONNX's domain from version 1 on, and its optimiser writes it",
     ("Resize", 11, "input scales"): "files of version 11 leave it out, as later ones do",
 }
 
