@@ -31,9 +31,7 @@ void NodeBuilder::commit() {
     const bool is_main = !main_.is_none() && std::ranges::count(node.outputs, main_) != 0;
     if (is_main) node.name = replaced_->name;
   }
-  for (size_t index = 0; index < given_.size(); ++index) {
-    place(given_[index].first, given_[index].second);
-  }
+  for (const auto& [output, value] : given_) place(output, value);
   for (Node& node : nodes_) graph_.nodes.push_back(std::move(node));
   nodes_.clear();
   given_.clear();

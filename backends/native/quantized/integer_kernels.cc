@@ -24,7 +24,7 @@ constexpr int64_t kLeftStepBytes = 4;
 
 // Keeps a sum in its register: compilers move products of several rows before their sums, which
 // then do not have enough registers.
-HWY_INLINE void keep_here([[maybe_unused]] Sums& sums) {
+[[maybe_unused]] HWY_INLINE void keep_here([[maybe_unused]] Sums& sums) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
   asm volatile("" : "+v"(sums.raw));
 #endif
@@ -88,7 +88,7 @@ void spread_left(const void* from, int64_t count, const LeftElements& elements, 
   }
 }
 
-constexpr auto sum_left = sum_of<int16_t>;
+constexpr auto kSumLeft = sum_of<int16_t>;
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -181,7 +181,7 @@ constexpr LeftForm kLeftForm = LeftForm::Bytes;
 constexpr int64_t kElementsOfStep = 4;
 constexpr auto copy_left = copy_as_bytes;
 constexpr auto spread_left = spread_as_bytes;
-constexpr auto sum_left = sum_of<uint8_t>;
+constexpr auto kSumLeft = sum_of<uint8_t>;
 
 using Weights = Sums;
 using Left = Sums;
@@ -234,7 +234,7 @@ constexpr LeftForm kLeftForm = LeftForm::Bytes;
 constexpr int64_t kElementsOfStep = 4;
 constexpr auto copy_left = copy_as_bytes;
 constexpr auto spread_left = spread_as_bytes;
-constexpr auto sum_left = sum_of<uint8_t>;
+constexpr auto kSumLeft = sum_of<uint8_t>;
 
 using Weights = Sums;
 using Left = Sums;

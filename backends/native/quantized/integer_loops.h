@@ -59,7 +59,7 @@ HWY_INLINE void multiply_rows(const IntegerBlock& block, int64_t row) {
       }
     }
   }
-  HWY_ALIGN int32_t stored[kCount * kUsed * hn::MaxLanes(d)];
+  HWY_ALIGN int32_t stored[size_t{kCount} * size_t{kUsed} * hn::MaxLanes(d)];
   for (int line = 0; line < kCount; ++line) {
     for (int vector = 0; vector < kUsed; ++vector) {
       hn::Store(sums[line][vector], d, stored + (line * kUsed + vector) * lanes);
@@ -98,5 +98,5 @@ IntegerLoops loops_of_form() {
           .multiply = multiply_panel<>,
           .copy = copy_left,
           .spread = spread_left,
-          .sum = sum_left};
+          .sum = kSumLeft};
 }

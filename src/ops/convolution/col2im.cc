@@ -38,7 +38,7 @@ FoldAttributes fold_attributes(const Node& node, size_t axes) {
 // The elements of a list of sizes, each of [1, most].
 std::optional<std::vector<Dim>> fold_sizes(const InferContext& context, size_t index,
                                            int64_t most) {
-  const auto sizes = dim_list(context, index);
+  auto sizes = dim_list(context, index);
   if (!sizes) return std::nullopt;
   for (const Dim& size : *sizes) {
     if (size.is_known() && (size.value() < 1 || size.value() > most)) {

@@ -89,7 +89,7 @@ uint64_t hash_of(T element) {
 template <class T>
 void group_elements(const T* data, UniqueGroups& groups) {
   const size_t count = groups.first_of_slice.size();
-  const int bits = std::bit_width(count) + 1;
+  const int bits = static_cast<int>(std::bit_width(count)) + 1;
   std::pmr::vector<int64_t> table(size_t{1} << bits, -1, groups.firsts.get_allocator());
   for (size_t slice = 0; slice < count; ++slice) {
     size_t place = static_cast<size_t>(hash_of(data[slice]) >> (64 - bits));

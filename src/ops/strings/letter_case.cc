@@ -1,6 +1,6 @@
 #include "ops/strings/letter_case.h"
 
-#include <wctype.h>
+#include <wctype.h>  // NOLINT(modernize-deprecated-headers): POSIX has towlower_l() there
 
 #include <cstdint>
 #include <span>

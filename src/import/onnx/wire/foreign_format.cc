@@ -20,9 +20,9 @@ struct Signature {
 constexpr const char* kConvertPyTorch = "export the model with torch.onnx.export";
 
 // A literal as a view, which may contain zero bytes.
-template <size_t N>
-constexpr std::string_view bytes_of(const char (&text)[N]) {
-  return {text, N - 1};
+template <size_t kCount>
+constexpr std::string_view bytes_of(const char (&text)[kCount]) {
+  return {text, kCount - 1};
 }
 
 constexpr Signature kSignatures[] = {

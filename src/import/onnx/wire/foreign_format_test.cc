@@ -7,9 +7,9 @@
 namespace tessera::onnx_import {
 namespace {
 
-template <size_t N>
-std::string bytes_of(const char (&text)[N]) {
-  return {text, N - 1};
+template <size_t kCount>
+std::string bytes_of(const char (&text)[kCount]) {
+  return {text, kCount - 1};
 }
 
 // The first file in a ZIP archive is named at byte 30.
@@ -39,10 +39,10 @@ TEST(ForeignFormat, IsNamedInsteadOfDamage) {
       {bytes_of("\x93NUMPY\x01\0") + zeros, ".npy"},
       {"<!DOCTYPE html>\n<html><body>404</body></html>", "HTML page"},
       {"\n <html lang=\"en\">", "HTML page"},
-      {"<?xml version=\"1.0\"?><net name=\"a\">", "XML"},
+      {R"(<?xml version="1.0"?><net name="a">)", "XML"},
       {"<\n  ir_version: 8,\n  opset_import: [\"\" : 18]\n>\nagraph (float[N] x) => (y) {}",
        "as text"},
-      {"{\"message\": \"Not Found\"}", "JSON"},
+      {R"({"message": "Not Found"})", "JSON"},
   };
   for (const Case& row : cases) {
     SCOPED_TRACE(row.part);
@@ -52,7 +52,7 @@ TEST(ForeignFormat, IsNamedInsteadOfDamage) {
       FAIL() << "was accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::InvalidModel);
-      const std::string text = error.message();
+      const std::string& text = error.message();
       EXPECT_NE(text.find("expected an ONNX (protobuf) file, found "), std::string::npos) << text;
       EXPECT_NE(text.find(row.part), std::string::npos) << text;
     }
